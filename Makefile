@@ -1,0 +1,88 @@
+# Everything a newcomer needs, on a machine with Python >= 3.11, git and make:
+#   make test        environment, lint, types, tests and doctests
+#   make reproduce   environment, then the main job end to end
+#   make bench       timings and operation counts (benchmarks/bench_*.py)
+#   make figures     convergence figures (benchmarks/figure_*.py)
+#   make format      let ruff rewrite what it can
+#   make clean       remove the environment and every cache
+
+PYTHON ?= python3
+VENV ?= .venv
+# Worker processes of pytest; extra arguments, e.g. PYTEST_ARGS='-k lopgd -x'.
+JOBS ?= auto
+PYTEST_ARGS ?=
+
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+
+# Small matrices and many worker processes: one thread of linear algebra each.
+export OPENBLAS_NUM_THREADS ?= 1
+export OMP_NUM_THREADS ?= 1
+export MKL_NUM_THREADS ?= 1
+# Figures are written to files, never to a screen.
+export MPLBACKEND ?= Agg
+
+.DEFAULT_GOAL := help
+.PHONY: help venv lint types check test reproduce bench figures format clean
+.DELETE_ON_ERROR:
+
+help:
+	@sed -n 's/^#   //p' Makefile
+
+# One stamp per set of requirements; a change of pyproject.toml installs again. The package itself
+# is installed in place, so a change of the source needs no new installation.
+$(BIN)/python:
+	@echo "== creating $(VENV) with $$($(PYTHON) --version)"
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "lopro needs Python 3.11 or newer: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed-%: pyproject.toml | $(BIN)/python
+	@echo "== installing lopro[$*] into $(VENV)"
+	@$(PIP) install -qq --editable ".[$*]"
+	@touch $@
+
+DEV := $(VENV)/.installed-dev
+BENCH := $(VENV)/.installed-bench
+
+venv: $(DEV)
+
+lint: $(DEV)
+	@echo "== ruff check"
+	@$(BIN)/ruff check .
+	@echo "== ruff format --check"
+	@$(BIN)/ruff format --check .
+
+types: $(DEV)
+	@echo "== mypy"
+	@$(BIN)/mypy
+
+check: $(DEV)
+	@echo "== pytest"
+	$(BIN)/python -m pytest -n $(JOBS) $(PYTEST_ARGS)
+
+test: lint types check
+
+reproduce: $(DEV)
+	@echo "== the main job"
+	$(BIN)/python -m lopro.experiments.demo
+
+bench: $(BENCH)
+	@for script in benchmarks/bench_*.py; do \
+		test -e "$$script" || { echo "no benchmarks/bench_*.py"; exit 1; }; \
+		echo "== $$script"; $(BIN)/python "$$script" || exit 1; \
+	done
+
+figures: $(BENCH)
+	@for script in benchmarks/figure_*.py; do \
+		test -e "$$script" || { echo "no benchmarks/figure_*.py"; exit 1; }; \
+		echo "== $$script"; $(BIN)/python "$$script" || exit 1; \
+	done
+
+format: $(DEV)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,20 @@
+"""Shared set-up: one thread of linear algebra per process, and a seeded generator for each test."""
+
+from __future__ import annotations
+
+import os
+
+# Before NumPy is imported: the matrices here are small, and parallel test processes would
+# otherwise fight over the cores.
+for _variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_variable, "1")
+os.environ.setdefault("MPLBACKEND", "Agg")
+
+import numpy as np
+import pytest
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    """Return a fresh generator with a fixed seed, so that every test can be run alone."""
+    return np.random.default_rng(2017)
