@@ -1,0 +1,129 @@
+"""What an objective and a constraint have in common: values, slopes, constants, and images.
+
+A function is called in two ways. A reader of a formula asks for ``value(x)`` and
+``subgradient(x)``. An algorithm asks in two steps: ``image(x)`` does the expensive linear part
+(``A x``), then ``linearize_at(image)`` gives the value and, on demand, the subgradient. Because the
+image is linear in ``x``, an accelerated method gets the image of its extrapolated point from two
+images it already has, and a hinge that is inactive never pays for a gradient.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, TypeAlias
+
+from lopro._arrays import Array
+from lopro._validation import check_constant, check_number
+
+__all__ = ["Ball", "Constant", "Function", "Image", "Linearization", "MappedFunction", "Source"]
+
+#: What the linear part of a function makes of a point: one array per linear map.
+Image: TypeAlias = tuple[Array, ...]
+
+#: A value, and a function that returns the subgradient there when it is needed.
+Linearization: TypeAlias = tuple[float, Callable[[], Array]]
+
+
+class Source(Enum):
+    """Where a constant comes from: only given and derived ones may support a claim."""
+
+    GIVEN = "given"
+    DERIVED = "derived"
+    ESTIMATED = "estimated"
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A number from the theory, with where it comes from and where it holds.
+
+    Examples
+    --------
+    >>> from lopro.functions import Constant, Source
+    >>> Constant(2.0, Source.DERIVED, "norm of a").value
+    2.0
+    """
+
+    value: float
+    source: Source
+    note: str = ""
+
+    @staticmethod
+    def given(name: str, value: Any, *, minimum: float = 0.0) -> Constant:
+        """Wrap a number supplied by the user under the argument ``name``."""
+        return Constant(check_number(name, value, minimum=minimum), Source.GIVEN, name)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ball:
+    """The ball on which a function without a global Lipschitz constant is looked at.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.functions import Ball
+    >>> Ball(np.zeros(3), 2.0).radius
+    2.0
+    """
+
+    center: Array
+    radius: float
+
+    def __post_init__(self) -> None:
+        check_constant("radius", self.radius)
+
+
+class Function:
+    """A convex function of an array: the base of objectives and constraints.
+
+    Subclasses define `value` and `subgradient`; constants that are not known stay ``None``.
+    """
+
+    #: Shape of the points, or None where any shape will do.
+    shape: tuple[int, ...] | None = None
+    #: An array whose library, dtype and device the points should have, if there is one.
+    like: Array | None = None
+    #: How many arrays `image` returns.
+    image_length: int = 1
+
+    def value(self, x: Array) -> float:
+        """Return the value at ``x``."""
+        raise NotImplementedError
+
+    def subgradient(self, x: Array) -> Array:
+        """Return one subgradient at ``x`` (the gradient where it exists)."""
+        raise NotImplementedError
+
+    def image(self, x: Array) -> Image:
+        """Return what the linear part of the function makes of ``x``."""
+        return (x,)
+
+    def linearize_at(self, image: Image) -> Linearization:
+        """Return the value at the point with this image, and its subgradient on demand."""
+        (x,) = image
+        return self.value(x), lambda: self.subgradient(x)
+
+    def lipschitz(self, ball: Ball | None = None) -> Constant | None:
+        """Return a Lipschitz constant, everywhere or on a ball, or None."""
+        return None
+
+    def smoothness(self) -> Constant | None:
+        """Return a Lipschitz constant of the gradient, or None."""
+        return None
+
+
+class MappedFunction(Function):
+    """A function of a linear image, ``phi(A x)``: define `image` and `linearize_at`."""
+
+    def value(self, x: Array) -> float:
+        return self.linearize_at(self.image(x))[0]
+
+    def subgradient(self, x: Array) -> Array:
+        return self.linearize_at(self.image(x))[1]()
+
+    def image(self, x: Array) -> Image:
+        raise NotImplementedError
+
+    def linearize_at(self, image: Image) -> Linearization:
+        raise NotImplementedError

@@ -1,0 +1,287 @@
+"""Linear maps of every kind give the products, norms and counts of the matrix they stand for."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import scipy.sparse
+import scipy.sparse.linalg
+from catalogue_objectives import LIBRARIES, Library
+
+import lopro.linear
+from lopro._arrays import inner, namespace, norm, to_numpy
+from lopro._spectral import estimate_norm
+from lopro.errors import MissingCapabilityError
+from lopro.functions import Source
+from lopro.linear import LinearMap
+from lopro.oracles import Counts, ledger
+
+REAL = np.random.default_rng(0).standard_normal((5, 3))
+COMPLEX = REAL + 1j * np.random.default_rng(1).standard_normal((5, 3))
+
+
+class BareOperator:
+    """What pylops and others offer: shape, dtype, matvec and rmatvec, no common base class."""
+
+    def __init__(self, A: np.ndarray) -> None:
+        self.A, self.shape, self.dtype = A, A.shape, A.dtype
+
+    def matvec(self, x: np.ndarray) -> np.ndarray:
+        return self.A @ x
+
+    def rmatvec(self, y: np.ndarray) -> np.ndarray:
+        return self.A.conj().T @ y
+
+
+class UntypedOperator(BareOperator):
+    """One that does not say its dtype."""
+
+    def __init__(self, A: np.ndarray) -> None:
+        self.A, self.shape = A, A.shape
+
+
+def _nested(A: np.ndarray) -> LinearMap:
+    inside = LinearMap(A)
+    assert inside.full_column_rank
+    return LinearMap(inside, "B")
+
+
+EXPLICIT = {
+    "dense": np.array,
+    "fortran": np.asfortranarray,
+    "list": lambda A: A.tolist(),
+    "strided": lambda A: np.repeat(A, 2, axis=0)[::2],
+    "reversed": lambda A: np.ascontiguousarray(A[::-1])[::-1],
+    "matrix-class": lambda A: np.asarray(A).view(np.matrix),
+    "csr": scipy.sparse.csr_array,
+    "csc": scipy.sparse.csc_array,
+    "coo": scipy.sparse.coo_array,
+    "csr-matrix": scipy.sparse.csr_matrix,
+    "map": LinearMap,
+    "nested": _nested,
+}
+OPERATORS = {
+    "LinearOperator": scipy.sparse.linalg.aslinearoperator,
+    "bare": BareOperator,
+    "untyped": UntypedOperator,
+}
+
+
+@pytest.fixture(params=[REAL, REAL.T, COMPLEX, COMPLEX.T], ids=["tall", "wide", "ctall", "cwide"])
+def matrix(request: pytest.FixtureRequest) -> np.ndarray:
+    return np.array(request.param)
+
+
+def _kinds(kinds: dict) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("make", kinds.values(), ids=kinds.keys())
+
+
+def _vector(size: int, like: np.ndarray, seed: int) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal(size)
+    return x + 1j * rng.standard_normal(size) if np.iscomplexobj(like) else x
+
+
+@_kinds(EXPLICIT | OPERATORS)
+def test_products(matrix, make):
+    if make is _nested and matrix.shape[0] < matrix.shape[1]:
+        matrix = matrix.T
+    A = LinearMap(make(matrix))
+    m, n = matrix.shape
+    x, y = _vector(n, matrix, 2), _vector(m, matrix, 3)
+    assert A.shape == (m, n)
+    np.testing.assert_allclose(A.forward(x), matrix @ x, rtol=1e-14)
+    np.testing.assert_allclose(A.adjoint(y), matrix.conj().T @ y, rtol=1e-14)
+    assert type(A.forward(x)) is np.ndarray
+    assert inner(A.forward(x), y) == pytest.approx(inner(x, A.adjoint(y)), rel=1e-12)
+    np.testing.assert_allclose(A.toarray(), matrix, rtol=1e-14)
+    assert str(A.shape) in repr(A)
+
+
+@_kinds(EXPLICIT | OPERATORS)
+def test_points_are_of_the_dtype_of_the_map(make):
+    for dtype in (np.float32, np.float64, np.complex64, np.complex128):
+        A = LinearMap(make(REAL.astype(dtype)))
+        if make not in (EXPLICIT["list"], UntypedOperator):
+            assert A.like.dtype == dtype
+            assert A.forward(np.ones(3, dtype)).dtype == dtype
+            assert A.adjoint(np.ones(5, dtype)).dtype == dtype
+
+
+@pytest.mark.parametrize("library", LIBRARIES, ids=str)
+@pytest.mark.parametrize("wrap", [None, scipy.sparse.csr_array, BareOperator])
+@pytest.mark.parametrize("data", [REAL, COMPLEX], ids=["real", "complex"])
+def test_points_of_every_library(library: Library, wrap, data):
+    # Sparse matrices and operators are NumPy's; points of another library come back as theirs.
+    A = LinearMap(library.of(data) if wrap is None else wrap(to_numpy(library.of(data))))
+    x, y = (library.of(_vector(size, data, 4)) for size in (3, 5))
+    for product, wanted, like in (
+        (A.forward(x), data @ to_numpy(x), x),
+        (A.adjoint(y), data.conj().T @ to_numpy(y), y),
+    ):
+        assert namespace(product) is namespace(like)
+        assert product.dtype == like.dtype
+        np.testing.assert_allclose(to_numpy(product), wanted, rtol=10 * library.tolerance)
+
+
+@pytest.mark.parametrize("library", LIBRARIES, ids=str)
+@pytest.mark.parametrize("data", [REAL, REAL.T, COMPLEX.T], ids=["tall", "wide", "cwide"])
+def test_spectrum_in_every_library(library: Library, data):
+    A = LinearMap(library.of(data))
+    singular = np.linalg.svd(data, compute_uv=False)
+    values, vectors = A.left_spectrum
+    tolerance = 1e-4 if library.single else 1e-12
+    np.testing.assert_allclose(to_numpy(values), np.sort(singular**2), rtol=tolerance)
+    U = to_numpy(vectors)
+    np.testing.assert_allclose(U.conj().T @ U, np.eye(3), atol=tolerance)
+    np.testing.assert_allclose((U * to_numpy(values)) @ U.conj().T, data @ data.conj().T, atol=1e-3)
+    assert A.singular_range == pytest.approx((singular[0], singular[-1]), rel=tolerance)
+    np.testing.assert_allclose(
+        to_numpy(A.row_norms), np.linalg.norm(data, axis=1), rtol=10 * library.tolerance
+    )
+
+
+def test_products_are_counted():
+    A = LinearMap(REAL)
+    with ledger(Counts()) as counts:
+        A.forward(np.ones(3))
+        A.forward(np.ones(3))
+        A.adjoint(np.ones(5))
+        A.pull_through_rows(np.array([0]), np.ones(3), lambda z: z)
+    assert (counts.matvecs, counts.rmatvecs, counts.factorizations) == (2, 1, 0)
+    with ledger(counts):
+        assert A.full_column_rank
+        assert A.full_column_rank
+    assert counts.factorizations == 1, "the spectrum is computed once"
+
+
+def test_an_operator_spends_one_product_a_column_on_its_matrix():
+    with ledger(Counts()) as counts:
+        LinearMap(BareOperator(REAL)).toarray()
+    assert counts.matvecs == 3
+
+
+@_kinds(EXPLICIT)
+def test_rows(make):
+    A = LinearMap(make(COMPLEX))
+    rows, x = np.array([3, 0, 3]), _vector(3, COMPLEX, 5)
+    R = COMPLEX[rows]
+    pulled = A.pull_through_rows(rows, x, lambda z: 2.0 * z)
+    np.testing.assert_allclose(pulled, 2.0 * R.conj().T @ (R @ x), rtol=1e-13)
+    np.testing.assert_allclose(A.row_norms, np.linalg.norm(COMPLEX, axis=1), rtol=1e-14)
+
+
+def test_entries_given_in_pieces_are_added_up_and_the_original_is_left_alone():
+    pieces = scipy.sparse.csr_array(
+        (np.array([1.0, 2.0, 5.0]), np.array([0, 0, 1]), np.array([0, 2, 3])), shape=(2, 2)
+    )
+    A = LinearMap(pieces)
+    np.testing.assert_array_equal(A.row_norms, [3.0, 5.0])
+    assert pieces.nnz == 3
+
+
+def test_nothing_is_copied_or_written_on():
+    for data in (REAL.copy(), scipy.sparse.csr_array(REAL)):
+        A = LinearMap(data)
+        assert A.source is data
+        A.forward(np.ones(3))
+        A.adjoint(np.ones(5))
+        assert A.singular_range[0] > 0.0
+        np.testing.assert_array_equal(A.toarray(), REAL)
+
+
+def test_ranks():
+    assert LinearMap(REAL).full_column_rank
+    assert not LinearMap(REAL).full_row_rank
+    assert LinearMap(REAL.T).full_row_rank
+    deficient = np.vstack([REAL.T, REAL.T[0] + REAL.T[1]])
+    A = LinearMap(deficient)
+    assert not A.full_row_rank
+    assert not A.full_column_rank
+    assert A.left_spectrum[0].shape == (3,)
+    singular = np.linalg.svd(deficient, compute_uv=False)
+    assert A.singular_range == pytest.approx((singular[0], singular[2]))
+    zero = LinearMap(np.zeros((2, 3)))
+    assert zero.singular_range == (0.0, 0.0)
+    assert zero.smallest_singular_value is None
+
+
+def test_small_singular_values_keep_their_digits():
+    # Through A A' nothing would be left of the smallest one: its square is below rounding.
+    rng = np.random.default_rng(6)
+    U, V = (np.linalg.qr(rng.standard_normal((n, 4)))[0] for n in (4, 7))
+    A = LinearMap(U @ np.diag([1.0, 1e-3, 1e-6, 1e-9]) @ V.T)
+    assert A.full_row_rank
+    assert A.singular_range[1] == pytest.approx(1e-9, rel=1e-5)
+
+
+@pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
+def test_extreme_singular_values_bound_the_map(scale):
+    A = LinearMap(scale * REAL)
+    largest, smallest = A.largest_singular_value, A.smallest_singular_value
+    assert largest.source is smallest.source is Source.DERIVED
+    _, _, V = np.linalg.svd(A.dense)
+    for x in V:
+        product = norm(A.forward(x))
+        assert smallest.value * norm(x) <= product * (1 + 1e-15)
+        assert product <= largest.value * norm(x) * (1 + 1e-15)
+    assert LinearMap(REAL.T).smallest_singular_value is None
+
+
+@pytest.mark.parametrize("data", [REAL, COMPLEX, np.zeros((2, 2)), np.ones((1, 1)), np.eye(6)])
+def test_norm_of_an_operator_is_an_estimate(data):
+    estimate = LinearMap(BareOperator(data)).largest_singular_value
+    assert estimate.source is Source.ESTIMATED
+    assert estimate.value == pytest.approx(np.linalg.norm(data, 2), rel=1e-5, abs=1e-12)
+
+
+def test_norm_estimate_of_a_clustered_spectrum():
+    values = np.linspace(0.9, 1.0, 400) ** 2
+    found = estimate_norm(lambda x: values * x, lambda y: values * y, np.ones(400))
+    assert found == pytest.approx(1.0, rel=1e-3)
+    assert found >= 1.0 - 1e-6
+
+
+def test_the_spectrum_of_a_very_large_matrix_is_not_computed(monkeypatch):
+    monkeypatch.setattr(lopro.linear, "EXACT_WORK", 10.0)
+    A = LinearMap(REAL)
+    with ledger(Counts()) as counts:
+        assert A.largest_singular_value.source is Source.ESTIMATED
+        assert A.smallest_singular_value is None
+    assert counts.factorizations == 0
+    assert counts.matvecs > 0
+
+
+def test_gram():
+    for make in (np.array, scipy.sparse.csr_array):
+        np.testing.assert_allclose(LinearMap(make(COMPLEX)).gram, COMPLEX @ COMPLEX.conj().T)
+
+
+def test_an_operator_has_no_entries():
+    A = LinearMap(BareOperator(REAL), "Phi")
+    assert not A.explicit
+    for ask in (
+        lambda: A.gram,
+        lambda: A.left_spectrum,
+        lambda: A.row_norms,
+        lambda: A.pull_through_rows(np.array([0]), np.ones(3), lambda z: z),
+    ):
+        with pytest.raises(MissingCapabilityError, match="Phi is an operator"):
+            ask()
+
+
+def test_an_operator_without_adjoint_is_told_so():
+    one_way = scipy.sparse.linalg.LinearOperator((2, 2), matvec=lambda x: x, dtype=np.float64)
+    with pytest.raises(MissingCapabilityError, match=r"Phi.*rmatvec"):
+        LinearMap(one_way, "Phi").adjoint(np.ones(2))
+
+
+def test_what_is_known_comes_along():
+    A = LinearMap(REAL)
+    assert math.isfinite(A.singular_range[0])
+    with ledger(Counts()) as counts:
+        assert LinearMap(A, "B").singular_range == A.singular_range
+    assert counts.factorizations == 0
+    assert A.name == "A"
