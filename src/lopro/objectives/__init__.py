@@ -1,0 +1,28 @@
+"""Objectives: values, slopes, proximal maps and constants, one file for each."""
+
+from __future__ import annotations
+
+from lopro.objectives.base import Objective
+from lopro.objectives.function import FunctionObjective
+from lopro.objectives.l1 import L1Norm
+from lopro.objectives.least_squares import LeastSquares
+from lopro.objectives.linear import Linear
+from lopro.objectives.logistic import Logistic
+from lopro.objectives.off_diagonal import OffDiagonalL1
+from lopro.objectives.quadratic import Quadratic
+from lopro.objectives.squared_distance import SquaredDistance
+from lopro.objectives.sums import Scaled, Sum
+
+__all__ = [
+    "FunctionObjective",
+    "L1Norm",
+    "LeastSquares",
+    "Linear",
+    "Logistic",
+    "Objective",
+    "OffDiagonalL1",
+    "Quadratic",
+    "Scaled",
+    "SquaredDistance",
+    "Sum",
+]

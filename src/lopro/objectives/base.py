@@ -1,0 +1,129 @@
+"""The objective protocol: a convex function, how it splits, and what bounds it from below."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lopro._arrays import Array, inner, norm, zeros
+from lopro.functions import Constant, Function
+
+if TYPE_CHECKING:
+    from lopro.objectives.sums import Scaled, Sum
+
+__all__ = ["Objective"]
+
+
+class Objective(Function):
+    """A convex objective ``f``.
+
+    Subclasses define ``value`` and ``subgradient``, and declare what else they can do: ``smooth``
+    (the subgradient is a gradient, Lipschitz continuous at least on bounded sets), ``proximable``
+    (there is a ``prox(x, step)``), ``stochastic`` (there is a ``stochastic_subgradient(x, rng)``).
+    Objectives are added with ``+`` and scaled with ``factor * f``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.objectives import L1Norm, SquaredDistance
+    >>> f = SquaredDistance(np.array([3.0, 0.0])) + 0.5 * L1Norm()
+    >>> f.value(np.array([1.0, 0.0]))
+    2.5
+    """
+
+    smooth: bool = False
+    proximable: bool = False
+    stochastic: bool = False
+
+    # NumPy scalars leave ``factor * f`` to `__rmul__` instead of looking for an array in f.
+    __array_ufunc__ = None
+
+    def prox(self, x: Array, step: float) -> Array:
+        """Return ``argmin_u f(u) + |u - x|^2 / (2 step)``; only where ``proximable``."""
+        raise NotImplementedError
+
+    def stochastic_subgradient(self, x: Array, rng: np.random.Generator) -> Array:
+        """Return an unbiased estimate of a subgradient; only where ``stochastic``."""
+        raise NotImplementedError
+
+    def split(self) -> tuple[Objective | None, Objective | None]:
+        """Return the smooth part and the proximable part; ``(None, None)`` if it has neither.
+
+        A function that is both goes to the smooth side.
+        """
+        if self.smooth:
+            return self, None
+        return (None, self) if self.proximable else (None, None)
+
+    def shaped(self, shape: tuple[int, ...]) -> Objective:
+        """Return this objective for points of this shape, where it has none of its own.
+
+        Constants that depend on the dimension are known from then on.
+        """
+        return self
+
+    def minorant(self, x: Array, target: Array) -> tuple[float, Array]:
+        """Return ``(alpha, g)`` with ``f(z) >= alpha + <g, z>`` for every ``z``.
+
+        Among the minorants at hand the one whose slope is near ``target`` is wanted: certificates
+        pass minus the multiplier's direction, at which the slope of a minimiser sits. A strongly
+        convex ``f`` promises more: ``f(z) >= alpha + <g, z> + mu/2 |z - x|^2``, so that what is
+        strongly convex has to be linearised at ``x``.
+        """
+        value, subgradient = self.linearize_at(self.image(x))
+        g = subgradient()
+        return value - inner(g, x), g
+
+    def scale_into_domain(self, v: Array) -> float | None:
+        """Return the largest ``t <= 1`` with ``f(z) + t <v, z> >= f(0)`` for every ``z``.
+
+        Only for norms and the like, where scaling makes a dual point feasible; None elsewhere.
+        """
+        return None
+
+    def strong_convexity(self) -> Constant | None:
+        """Return ``mu > 0`` if ``f`` is known to be mu-strongly convex, or None."""
+        return None
+
+    def infimum(self) -> Constant | None:
+        """Return a lower bound of ``f`` over all points, or None."""
+        known = self._seen_from_zero()
+        if known is None:
+            return None
+        mu, value, slope = known
+        return Constant(value - slope * slope / (2.0 * mu.value), mu.source, f"f(0), {mu.note}")
+
+    def sublevel_radius(self, level: float) -> Constant | None:
+        """Return ``R`` with ``|z| <= R`` whenever ``f(z) <= level``, or None.
+
+        The default takes what strong convexity says about the points around zero:
+        ``level >= f(z) >= f(0) - |g| |z| + mu/2 |z|^2`` with ``g`` a subgradient at zero.
+        """
+        known = self._seen_from_zero()
+        if known is None:
+            return None
+        mu, value, slope = known
+        # A negative root would mean that no point has this level: then any radius is right.
+        root = math.sqrt(max(slope * slope + 2.0 * mu.value * (level - value), 0.0))
+        return Constant((slope + root) / mu.value, mu.source, f"f(0), {mu.note}")
+
+    def _seen_from_zero(self) -> tuple[Constant, float, float] | None:
+        """Return mu, ``f(0)`` and ``|g(0)|``, or None where mu or the shape is not known."""
+        mu = self.strong_convexity()
+        if mu is None or self.shape is None:
+            return None
+        origin = zeros(self.shape, np.zeros(1) if self.like is None else self.like)
+        value, subgradient = self.linearize_at(self.image(origin))
+        return mu, value, norm(subgradient())
+
+    def __add__(self, other: Any) -> Sum:
+        from lopro.objectives.sums import Sum
+
+        return Sum(self, other) if isinstance(other, Objective) else NotImplemented
+
+    def __rmul__(self, factor: Any) -> Scaled:
+        from lopro.objectives.sums import Scaled
+
+        return Scaled(factor, self)

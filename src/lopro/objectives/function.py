@@ -1,0 +1,139 @@
+"""An objective made of plain callables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from lopro._arrays import Array, asarray_like, copy, is_array, is_complex, isfinite
+from lopro._validation import check_array, check_callable, check_number, checked_shape
+from lopro.errors import MissingCapabilityError
+from lopro.functions import Ball, Constant
+from lopro.objectives.base import Objective
+
+__all__ = ["FunctionObjective"]
+
+
+class FunctionObjective(Objective):
+    """A convex function given by callables; what it can do follows from what is given.
+
+    Every callable gets a copy of the point, and what it returns is checked (a finite number, an
+    array of the shape of the point) and copied, so it may reuse its memory. That the function is
+    convex, and that its slopes and constants are right, is taken on trust.
+
+    Parameters
+    ----------
+    value : callable
+        ``value(x)``, a finite real number.
+    gradient : callable, optional
+        ``gradient(x)``: says that the function is smooth, with a gradient that is Lipschitz
+        continuous at least on bounded sets. Give a mere subgradient as ``subgradient``.
+    subgradient : callable, optional
+        ``subgradient(x)``, any one of them; needed only without ``gradient``.
+    prox : callable, optional
+        ``prox(x, step)``, the minimiser of ``f(u) + |u - x|^2 / (2 step)``.
+    stochastic_subgradient : callable, optional
+        ``stochastic_subgradient(x, rng)``, an unbiased estimate of a subgradient.
+    shape : tuple of int, optional
+        Shape of the points.
+    lipschitz, smoothness, strong_convexity : float, optional
+        Constants that hold everywhere: of ``f``, of its gradient, and ``mu``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.objectives import FunctionObjective
+    >>> f = FunctionObjective(lambda x: float(np.sum(np.cosh(x))), gradient=np.sinh)
+    >>> f.smooth, f.proximable
+    (True, False)
+    >>> f.subgradient(np.zeros(2))
+    array([0., 0.])
+    """
+
+    def __init__(
+        self,
+        value: Callable[[Array], Any],
+        gradient: Callable[[Array], Any] | None = None,
+        subgradient: Callable[[Array], Any] | None = None,
+        prox: Callable[[Array, float], Any] | None = None,
+        *,
+        stochastic_subgradient: Callable[[Array, np.random.Generator], Any] | None = None,
+        shape: tuple[int, ...] | None = None,
+        lipschitz: float | None = None,
+        smoothness: float | None = None,
+        strong_convexity: float | None = None,
+    ) -> None:
+        check_callable("value", value)
+        slopes = {"gradient": gradient, "subgradient": subgradient}
+        optional = slopes | {"prox": prox, "stochastic_subgradient": stochastic_subgradient}
+        for name, function in optional.items():
+            if function is not None:
+                check_callable(name, function)
+        given = [(name, slope) for name, slope in slopes.items() if slope is not None]
+        if not given:
+            raise MissingCapabilityError(
+                "FunctionObjective needs a gradient or a subgradient: every method follows the "
+                "slopes of the objective. Give gradient= if the function is smooth, else "
+                "subgradient= with any one subgradient"
+            )
+        if smoothness is not None and gradient is None:
+            raise ValueError("smoothness is a constant of the gradient, but no gradient is given")
+        self._value = value
+        self._slope_name, self._slope = given[0]
+        self._prox = prox
+        self._stochastic = stochastic_subgradient
+        self.shape = None if shape is None else checked_shape(shape)
+        self.smooth = gradient is not None
+        self.proximable = prox is not None
+        self.stochastic = stochastic_subgradient is not None
+        self._G = _given("lipschitz", lipschitz)
+        self._L = _given("smoothness", smoothness)
+        self._mu = _given("strong_convexity", strong_convexity)
+
+    def value(self, x: Array) -> float:
+        return check_number("value(x)", self._value(copy(x)))
+
+    def subgradient(self, x: Array) -> Array:
+        return _checked_like(f"{self._slope_name}(x)", self._slope(copy(x)), x)
+
+    def prox(self, x: Array, step: float) -> Array:
+        if self._prox is None:
+            raise MissingCapabilityError("FunctionObjective has no prox: give prox=")
+        return _checked_like("prox(x, step)", self._prox(copy(x), step), x)
+
+    def stochastic_subgradient(self, x: Array, rng: np.random.Generator) -> Array:
+        if self._stochastic is None:
+            raise MissingCapabilityError(
+                "FunctionObjective has no stochastic_subgradient: give stochastic_subgradient="
+            )
+        g = self._stochastic(copy(x), rng)
+        return _checked_like("stochastic_subgradient(x, rng)", g, x)
+
+    def lipschitz(self, ball: Ball | None = None) -> Constant | None:
+        return self._G
+
+    def smoothness(self) -> Constant | None:
+        return self._L
+
+    def strong_convexity(self) -> Constant | None:
+        return self._mu if self._mu is not None and self._mu.value > 0.0 else None
+
+
+def _given(name: str, value: float | None) -> Constant | None:
+    return None if value is None else Constant.given(name, value)
+
+
+def _checked_like(name: str, output: Any, x: Array) -> Array:
+    """Return a copy of what a callable returned, as an array that can stand beside ``x``."""
+    array = output if is_array(output) else check_array(name, output)
+    if tuple(array.shape) != tuple(x.shape):
+        raise ValueError(
+            f"{name} must return an array of shape {tuple(x.shape)}, got {tuple(array.shape)}"
+        )
+    if is_complex(array) and not is_complex(x):
+        raise TypeError(f"{name} must return a real array for a real point, got {array.dtype}")
+    if not isfinite(array):
+        raise ValueError(f"{name} must return finite numbers, but it contains NaN or inf")
+    return copy(asarray_like(array, x))

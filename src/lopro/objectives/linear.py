@@ -1,0 +1,63 @@
+"""A linear objective."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lopro._arrays import Array, Companion, copy, inner, is_array, norm
+from lopro._validation import check_array
+from lopro.functions import Ball, Constant, Source
+from lopro.objectives.base import Objective
+
+__all__ = ["Linear"]
+
+
+class Linear(Objective):
+    """``f(x) = Re <a, x>`` for points of the shape of ``a``.
+
+    Parameters
+    ----------
+    a : array
+        The slope; it is copied.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.objectives import Linear
+    >>> f = Linear(np.array([3.0, 4.0]))
+    >>> f.value(np.array([1.0, 1.0]))
+    7.0
+    >>> f.lipschitz().value
+    5.0
+    """
+
+    smooth = True
+    proximable = True
+
+    def __init__(self, a: Any) -> None:
+        self._a = Companion(copy(check_array("a", a)))
+        self.shape = tuple(self._a.array.shape)
+        self.like = self._a.array if is_array(a) else None
+
+    def value(self, x: Array) -> float:
+        return inner(self._a.beside(x), x)
+
+    def subgradient(self, x: Array) -> Array:
+        return copy(self._a.beside(x))
+
+    def prox(self, x: Array, step: float) -> Array:
+        return x - float(step) * self._a.beside(x)
+
+    def minorant(self, x: Array, target: Array) -> tuple[float, Array]:
+        return 0.0, copy(self._a.beside(x))
+
+    def lipschitz(self, ball: Ball | None = None) -> Constant:
+        return Constant(norm(self._a.array), Source.DERIVED, "norm of a")
+
+    def smoothness(self) -> Constant:
+        return Constant(0.0, Source.DERIVED, "linear")
+
+    def infimum(self) -> Constant | None:
+        if norm(self._a.array) > 0.0:
+            return None
+        return Constant(0.0, Source.DERIVED, "a is zero")

@@ -1,0 +1,123 @@
+"""A convex quadratic given by its matrix."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from lopro._arrays import Array, Companion, copy, eps, inner, is_complex, namespace, norm, zeros
+from lopro._validation import check_array, check_number, check_shape
+from lopro.functions import Ball, Constant, Image, Linearization, MappedFunction, Source
+from lopro.linear import LinearMap
+from lopro.objectives.base import Objective
+
+__all__ = ["Quadratic"]
+
+
+class Quadratic(MappedFunction, Objective):
+    """``f(x) = 1/2 x'P x + q'x + constant`` with a symmetric positive semidefinite ``P``.
+
+    The extreme eigenvalues of ``P`` are computed once, to check that ``f`` is convex; they are its
+    constants ``L`` and ``mu``.
+
+    Parameters
+    ----------
+    P : array or scipy.sparse matrix of shape (d, d)
+        Real; symmetric and positive semidefinite up to rounding. Not copied.
+    q : array of shape (d,), optional
+        Zero if not given; copied.
+    constant : float
+        Added to the value.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.objectives import Quadratic
+    >>> f = Quadratic(np.diag([1.0, 3.0]), q=np.array([-1.0, 0.0]))
+    >>> f.value(np.array([1.0, 1.0]))
+    1.0
+    >>> f.subgradient(np.array([1.0, 1.0]))
+    array([0., 3.])
+    """
+
+    smooth = True
+    image_length = 2
+
+    def __init__(self, P: Any, q: Any = None, constant: float = 0.0) -> None:
+        self.P = _symmetric(LinearMap(P, "P"))
+        d = self.P.shape[0]
+        self.like = self.P.like
+        self._q = Companion(zeros((d,), self.like))
+        if q is not None:
+            self._q = Companion(copy(check_array("q", q, ndim=1, allow_complex=False)))
+            check_shape("q", self._q.array, (d,))
+        self.constant = check_number("constant", constant)
+        self.shape = (d,)
+        self._mu, self._L = _eigenvalue_range(self.P)
+
+    def image(self, x: Array) -> Image:
+        return x, self.P.forward(x)
+
+    def linearize_at(self, image: Image) -> Linearization:
+        x, Px = image
+        q = self._q.beside(Px)
+        return 0.5 * inner(x, Px) + inner(q, x) + self.constant, lambda: Px + q
+
+    def lipschitz(self, ball: Ball | None = None) -> Constant | None:
+        if ball is None or not math.isfinite(ball.radius):
+            return None
+        value = norm(self.subgradient(ball.center)) + self._L * ball.radius
+        return Constant(value, Source.DERIVED, "gradient at the center, largest eigenvalue of P")
+
+    def smoothness(self) -> Constant:
+        return Constant(self._L, Source.DERIVED, "largest eigenvalue of P")
+
+    def strong_convexity(self) -> Constant | None:
+        if self._mu <= 0.0:
+            return None
+        return Constant(self._mu, Source.DERIVED, "smallest eigenvalue of P")
+
+    def infimum(self) -> Constant | None:
+        if norm(self._q.array) == 0.0:
+            return Constant(self.constant, Source.DERIVED, "P is positive semidefinite, q is zero")
+        return super().infimum()
+
+
+def _symmetric(P: LinearMap) -> LinearMap:
+    """Check that the matrix is real, square and symmetric; even out what rounding left."""
+    if not P.explicit:
+        raise TypeError("P must be a matrix, not an operator: its eigenvalues are needed")
+    if is_complex(P.like):
+        raise TypeError(f"P must be real, got dtype {P.like.dtype}")
+    if P.shape[0] != P.shape[1]:
+        raise ValueError(f"P must be square, got shape {P.shape}")
+    matrix = P.source
+    difference, size = matrix - matrix.T, _largest_entry(matrix)
+    asymmetry = _largest_entry(difference)
+    if asymmetry > 100.0 * eps(P.like) * size:
+        raise ValueError(
+            f"P must be symmetric, but P - P' has an entry of size {asymmetry:g} "
+            "(the same function has (P + P')/2 as its matrix)"
+        )
+    return P if asymmetry == 0.0 else LinearMap(matrix - 0.5 * difference, "P")
+
+
+def _largest_entry(matrix: Any) -> float:
+    if hasattr(matrix, "tocsr"):
+        return float(abs(matrix).max())
+    xp = namespace(matrix)
+    return float(xp.max(xp.abs(matrix)))
+
+
+def _eigenvalue_range(P: LinearMap) -> tuple[float, float]:
+    """Return the smallest eigenvalue rounded down and the largest rounded up."""
+    matrix = P.toarray()
+    values = namespace(matrix).linalg.eigvalsh(matrix)
+    smallest, largest = float(values[0]), float(values[-1])
+    rounding = P.shape[0] * eps(P.like) * max(abs(smallest), abs(largest))
+    if smallest < -10.0 * rounding:
+        raise ValueError(
+            f"P must be positive semidefinite, but its smallest eigenvalue is {smallest:g}: "
+            "the function is not convex"
+        )
+    return smallest - rounding, max(largest, 0.0) + rounding

@@ -1,0 +1,279 @@
+"""Sums and multiples of objectives, with what they inherit from their parts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from lopro._arrays import Array, copy, norm, widest
+from lopro._validation import check_number
+from lopro.functions import Ball, Constant, Image, Linearization, MappedFunction, Source
+from lopro.objectives.base import Objective
+
+__all__ = ["Scaled", "Sum"]
+
+
+class Sum(MappedFunction, Objective):
+    """``f = f_1 + f_2 + ...``.
+
+    Its image is the images of its parts, one after the other. It splits into a smooth and a
+    proximable part when at most one part is not smooth and that one has a prox; otherwise it
+    offers subgradients only. Sums in sums, and multiples of sums, are taken apart.
+
+    Parameters
+    ----------
+    *parts : Objective
+        At least one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.objectives import L1Norm, LeastSquares, Sum
+    >>> f = Sum(LeastSquares(np.eye(2), np.array([1.0, 0.0])), L1Norm())
+    >>> f.value(np.array([1.0, 2.0]))
+    5.0
+    >>> [type(part).__name__ for part in f.split()]
+    ['LeastSquares', 'L1Norm']
+    """
+
+    def __init__(self, *parts: Objective) -> None:
+        if not parts:
+            raise ValueError("parts must not be empty: a sum needs at least one objective")
+        flat = list(_flat(parts))
+        self.shape = _common_shape(flat)
+        if self.shape is not None:
+            flat = [part.shaped(self.shape) for part in flat]
+        self.parts: tuple[Objective, ...] = tuple(flat)
+        self.like = widest(part.like for part in flat if part.like is not None)
+        self.image_length = sum(part.image_length for part in flat)
+        self.smooth = all(part.smooth for part in flat)
+        self.stochastic = any(part.stochastic for part in flat)
+
+    def shaped(self, shape: tuple[int, ...]) -> Sum:
+        if self.shape is not None:
+            return self
+        return Sum(*(part.shaped(shape) for part in self.parts))
+
+    def image(self, x: Array) -> Image:
+        return tuple(array for part in self.parts for array in part.image(x))
+
+    def linearize_at(self, image: Image) -> Linearization:
+        if len(image) != self.image_length:
+            raise ValueError(f"image must hold {self.image_length} arrays, got {len(image)}")
+        value, slopes, start = 0.0, [], 0
+        for part in self.parts:
+            stop = start + part.image_length
+            v, slope = part.linearize_at(image[start:stop])
+            value += v
+            slopes.append(slope)
+            start = stop
+        return value, lambda: _total([slope() for slope in slopes])
+
+    def stochastic_subgradient(self, x: Array, rng: np.random.Generator) -> Array:
+        return _total(
+            [
+                part.stochastic_subgradient(x, rng) if part.stochastic else part.subgradient(x)
+                for part in self.parts
+            ]
+        )
+
+    def split(self) -> tuple[Objective | None, Objective | None]:
+        if self.smooth:
+            return self, None
+        rough = [part for part in self.parts if not part.smooth]
+        if len(rough) > 1 or not rough[0].proximable:
+            return None, None
+        return self._smooth_part(), rough[0]
+
+    def _smooth_part(self) -> Objective | None:
+        smooth = [part for part in self.parts if part.smooth]
+        if len(smooth) <= 1:
+            return smooth[0] if smooth else None
+        return Sum(*smooth)
+
+    def minorant(self, x: Array, target: Array) -> tuple[float, Array]:
+        """Linearise the smooth parts at ``x``; the others share what is left of ``target``."""
+        alpha, slopes = 0.0, []
+        for part in sorted(self.parts, key=lambda part: not part.smooth):
+            a, g = Objective.minorant(part, x, target) if part.smooth else part.minorant(x, target)
+            alpha += a
+            slopes.append(g)
+            target = target - g
+        return alpha, _total(slopes)
+
+    def lipschitz(self, ball: Ball | None = None) -> Constant | None:
+        return _added([part.lipschitz(ball) for part in self.parts])
+
+    def smoothness(self) -> Constant | None:
+        return _added([part.smoothness() for part in self.parts]) if self.smooth else None
+
+    def strong_convexity(self) -> Constant | None:
+        known = [mu for part in self.parts if (mu := part.strong_convexity()) is not None]
+        return _added(known) if known else None
+
+    def infimum(self) -> Constant | None:
+        found = [_added([part.infimum() for part in self.parts]), super().infimum()]
+        return max((c for c in found if c is not None), key=lambda c: c.value, default=None)
+
+    def sublevel_radius(self, level: float) -> Constant | None:
+        """Take the smallest radius that one part gives while the others stay above their infima."""
+        found = [super().sublevel_radius(level)]
+        for i, part in enumerate(self.parts):
+            others = _added([p.infimum() for p in self.parts[:i] + self.parts[i + 1 :]])
+            if others is None:
+                continue
+            radius = part.sublevel_radius(level - others.value)
+            if radius is not None:
+                found.append(
+                    Constant(radius.value, _weakest([radius, others]), f"one part: {radius.note}")
+                )
+        return min((c for c in found if c is not None), key=lambda c: c.value, default=None)
+
+
+class Scaled(MappedFunction, Objective):
+    """``factor * f`` for a nonnegative factor, with everything that ``f`` can do.
+
+    Parameters
+    ----------
+    factor : float
+        Nonnegative.
+    f : Objective
+        What is multiplied.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.objectives import L1Norm, Scaled
+    >>> f = Scaled(2.0, L1Norm())
+    >>> f.value(np.array([1.0, -1.0]))
+    4.0
+    >>> f.prox(np.array([3.0, -1.0]), 1.0)
+    array([1., 0.])
+    """
+
+    def __init__(self, factor: float, f: Objective) -> None:
+        _check_objective("f", f)
+        self.factor = check_number("factor", factor, minimum=0.0)
+        if isinstance(f, Scaled):
+            self.factor, f = self.factor * f.factor, f.f
+        self.f: Objective = f
+        self.shape, self.like = f.shape, f.like
+        self.image_length = f.image_length
+        self.smooth, self.proximable, self.stochastic = f.smooth, f.proximable, f.stochastic
+
+    def shaped(self, shape: tuple[int, ...]) -> Scaled:
+        return self if self.shape is not None else Scaled(self.factor, self.f.shaped(shape))
+
+    def image(self, x: Array) -> Image:
+        return self.f.image(x)
+
+    def linearize_at(self, image: Image) -> Linearization:
+        value, slope = self.f.linearize_at(image)
+        return self.factor * value, lambda: self.factor * slope()
+
+    def value(self, x: Array) -> float:
+        return self.factor * self.f.value(x)
+
+    def subgradient(self, x: Array) -> Array:
+        return self.factor * self.f.subgradient(x)
+
+    def prox(self, x: Array, step: float) -> Array:
+        return self.f.prox(x, self.factor * step) if self.factor > 0.0 else copy(x)
+
+    def stochastic_subgradient(self, x: Array, rng: np.random.Generator) -> Array:
+        return self.factor * self.f.stochastic_subgradient(x, rng)
+
+    def split(self) -> tuple[Objective | None, Objective | None]:
+        smooth, proximable = self.f.split()
+        return self._times(smooth), self._times(proximable)
+
+    def _times(self, part: Objective | None) -> Objective | None:
+        return None if part is None else Scaled(self.factor, part)
+
+    def minorant(self, x: Array, target: Array) -> tuple[float, Array]:
+        if self.factor == 0.0:
+            return 0.0, 0.0 * target
+        alpha, g = self.f.minorant(x, target / self.factor)
+        return self.factor * alpha, self.factor * g
+
+    def scale_into_domain(self, v: Array) -> float | None:
+        if self.factor == 0.0:
+            return 1.0 if norm(v) == 0.0 else 0.0
+        return self.f.scale_into_domain(v / self.factor)
+
+    def lipschitz(self, ball: Ball | None = None) -> Constant | None:
+        return self._scaled(self.f.lipschitz(ball))
+
+    def smoothness(self) -> Constant | None:
+        return self._scaled(self.f.smoothness())
+
+    def strong_convexity(self) -> Constant | None:
+        return self._scaled(self.f.strong_convexity()) if self.factor > 0.0 else None
+
+    def infimum(self) -> Constant | None:
+        return self._scaled(self.f.infimum())
+
+    def sublevel_radius(self, level: float) -> Constant | None:
+        return self.f.sublevel_radius(level / self.factor) if self.factor > 0.0 else None
+
+    def _scaled(self, constant: Constant | None) -> Constant | None:
+        if constant is None:
+            return None
+        return Constant(self.factor * constant.value, constant.source, constant.note)
+
+
+def _check_objective(name: str, value: Any) -> None:
+    if not isinstance(value, Objective):
+        raise TypeError(
+            f"{name} must be a lopro Objective, got {value!r}; "
+            "wrap plain callables in lopro.objectives.FunctionObjective"
+        )
+
+
+def _flat(parts: Iterable[Objective]) -> Iterable[Objective]:
+    """Take sums, and multiples of sums, apart."""
+    for part in parts:
+        _check_objective("parts", part)
+        if isinstance(part, Sum):
+            yield from part.parts
+        elif isinstance(part, Scaled) and isinstance(part.f, Sum):
+            yield from (Scaled(part.factor, inside) for inside in part.f.parts)
+        else:
+            yield part
+
+
+def _common_shape(parts: Sequence[Objective]) -> tuple[int, ...] | None:
+    shapes = {part.shape for part in parts if part.shape is not None}
+    if len(shapes) > 1:
+        raise ValueError(f"parts must have points of one shape, got {sorted(shapes)}")
+    return shapes.pop() if shapes else None
+
+
+def _total(arrays: Sequence[Array]) -> Array:
+    total = arrays[0]
+    for array in arrays[1:]:
+        total = total + array
+    return total
+
+
+def _weakest(constants: Sequence[Constant]) -> Source:
+    """Return the source that a number made of all these constants can claim."""
+    sources = {constant.source for constant in constants}
+    return next(
+        source
+        for source in (Source.ESTIMATED, Source.GIVEN, Source.DERIVED)
+        if source in sources or source is Source.DERIVED
+    )
+
+
+def _added(constants: Sequence[Constant | None]) -> Constant | None:
+    """Add constants, where all are known."""
+    known = [constant for constant in constants if constant is not None]
+    if len(known) < len(constants):
+        return None
+    value = math.fsum(constant.value for constant in known)
+    notes = " + ".join(dict.fromkeys(constant.note for constant in known if constant.note))
+    return Constant(value, _weakest(known), notes)
