@@ -1,0 +1,110 @@
+"""The constraint protocol: ``c(x) <= 0`` with its slope, its regularity, and its projection."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lopro._arrays import Array, inner, norm
+from lopro.functions import Constant, Function, Image
+
+__all__ = ["Constraint", "Normal"]
+
+
+@dataclass(frozen=True)
+class Normal:
+    """A valid inequality of the feasible set: ``<direction, z> <= support`` for every feasible z.
+
+    These are the multipliers of lower bounds; like cone elements they can be added and scaled.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.constraints import Normal
+    >>> double = Normal(np.array([1.0, 0.0]), 3.0).scaled(2.0)
+    >>> double.support
+    6.0
+    """
+
+    direction: Array
+    support: float
+
+    def __add__(self, other: Normal) -> Normal:
+        return Normal(self.direction + other.direction, self.support + other.support)
+
+    def scaled(self, factor: float) -> Normal:
+        """Return the inequality multiplied by ``factor >= 0``."""
+        return Normal(factor * self.direction, factor * self.support)
+
+
+class Constraint(Function):
+    """The set ``{x : c(x) <= 0}`` of a convex function ``c``.
+
+    Subclasses define ``value`` (this is ``c``), ``subgradient`` and ``project``. Two optional
+    abilities are declared by attributes:
+
+    ``smooth``
+        ``c`` is differentiable with a locally Lipschitz gradient, except perhaps where it is least: deep
+        inside, where every penalty is flat.
+    ``has_image_set``
+        the set is ``{x : M x in Q}`` with a set ``Q`` that is easy to project on; then ``image``,
+        ``project_image``, ``pullback`` and ``support_image`` describe ``M`` and ``Q``.
+    """
+
+    smooth: bool = False
+    has_image_set: bool = False
+    #: Whether the set has real points only.
+    real_only: bool = False
+
+    def project(self, x: Array) -> Array:
+        """Return the nearest point of the set."""
+        raise NotImplementedError
+
+    def violation(self, x: Array) -> float:
+        """Return how far ``x`` is outside, relative to its size; 0 for a feasible point.
+
+        The default is the first-order distance ``c / |g|`` over ``1 + |x|``.
+        """
+        c = self.value(x)
+        if c <= 0.0:
+            return 0.0
+        slope = norm(self.subgradient(x))
+        return float("inf") if slope == 0.0 else c / (slope * (1.0 + norm(x)))
+
+    def infeasibility(self) -> str | None:
+        """Say why the set is empty, where that can be told before any work; None otherwise."""
+        return None
+
+    def regularity(self) -> Constant | None:
+        """Return rho of eq. (3): ``dist(x, Omega) <= [c(x)]_+ / rho`` for every x, or None."""
+        return None
+
+    def infimum(self) -> Constant | None:
+        """Return a lower bound of ``c`` over all points (P2 needs it), or None."""
+        return None
+
+    def radius(self) -> Constant | None:
+        """Return ``R`` with ``|z| <= R`` for every feasible ``z``, or None if there is none."""
+        return None
+
+    def members(self) -> tuple[Constraint, ...]:
+        """Return the sets whose intersection this is."""
+        return (self,)
+
+    def normal(self, x: Array, weight: float) -> Normal:
+        """Return ``weight`` times the linearised constraint at ``x``: valid by convexity of c."""
+        g = self.subgradient(x)
+        return Normal(weight * g, weight * (inner(g, x) - self.value(x)))
+
+    # The set as {x : M x in Q}, where has_image_set.
+
+    def project_image(self, image: Image) -> Image:
+        """Return the projection of ``image`` on ``Q``."""
+        raise NotImplementedError
+
+    def pullback(self, dual: Image) -> Array:
+        """Return ``M' dual``."""
+        raise NotImplementedError
+
+    def support_image(self, dual: Image) -> float:
+        """Return ``sup {<dual, q> : q in Q}`` for a ``dual`` that is normal to ``Q`` somewhere."""
+        raise NotImplementedError

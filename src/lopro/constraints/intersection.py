@@ -1,0 +1,287 @@
+"""The intersection of several constraints, described by the largest of their functions."""
+
+from __future__ import annotations
+
+import math
+from contextlib import suppress
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from lopro._arrays import Array, copy, eps, is_complex, norm, to_numpy, widest
+from lopro.constraints.base import Constraint, Normal
+from lopro.constraints.polyhedron import Polyhedron
+from lopro.constraints.residual_ball import ResidualBall
+from lopro.errors import InfeasibleError, ProjectionError
+from lopro.functions import Ball, Constant, Image, Linearization
+from lopro.projections.conic import (
+    ConeRows,
+    ball_rows,
+    halfspace_rows,
+    project_conic,
+)
+from lopro.projections.cuts import Cut, project_by_cuts
+from lopro.projections.dykstra import dykstra
+from lopro.projections.halfspaces import HalfSpaces
+from lopro.projections.newton import Equation, polish
+from lopro.projections.polyhedron import RepeatedProjection, project_polyhedron, raise_if_empty
+from lopro.projections.real_vectors import Vector, from_real_vector, to_real_vector
+
+__all__ = ["Intersection"]
+
+
+class Intersection(Constraint):
+    """The points that satisfy every one of several constraints: ``c = max_i c_i``.
+
+    Parameters
+    ----------
+    *constraints : Constraint
+        The members; intersections among them are taken apart.
+    rho : float, optional
+        A regularity constant of the intersection, which the members' constants do not determine.
+
+    Notes
+    -----
+    Polyhedra alone are stacked and projected on as one. For polyhedra and residual balls a conic solver
+    finds what is active and Newton's method the point. Otherwise Dykstra's method runs on the members'
+    projections, and where they meet at too flat an angle for it, an outer approximation by supporting
+    half-spaces takes over. Every way ends with a check or an error.
+
+    Examples
+    --------
+    >>> import numpy as np, lopro.constraints as lc
+    >>> ball = lc.ResidualBall(np.eye(2), np.zeros(2), 1.0, lc.ResidualNorm())
+    >>> half = lc.Polyhedron(np.array([[1.0, 0.0]]), np.array([0.0]))
+    >>> both = lc.Intersection(ball, half)
+    >>> both.value(np.array([3.0, 4.0]))
+    4.0
+    >>> both.project(np.array([3.0, 4.0])).round(9) + 0.0
+    array([0., 1.])
+    """
+
+    def __init__(self, *constraints: Constraint, rho: float | None = None) -> None:
+        for i, member in enumerate(constraints):
+            if not isinstance(member, Constraint):
+                raise TypeError(f"member {i} must be a lopro Constraint, got {member!r}")
+        if not constraints:
+            raise ValueError("an Intersection needs at least one constraint")
+        self._members = tuple(m for c in constraints for m in c.members())
+        shapes = {m.shape for m in self._members if m.shape is not None}
+        if len(shapes) > 1:
+            raise ValueError(f"the members have points of different shapes: {sorted(shapes)}")
+        self.shape = next(iter(shapes), None)
+        self.like = widest([m.like for m in self._members if m.like is not None])
+        self.image_length = sum(m.image_length for m in self._members)
+        self._rho = None if rho is None else Constant.given("rho", rho)
+        if self._rho is not None and self._rho.value == 0.0:
+            raise ValueError("rho must be positive, got 0")
+
+    def __repr__(self) -> str:
+        return f"Intersection{self._members!r}"
+
+    def members(self) -> tuple[Constraint, ...]:
+        return self._members
+
+    # The function.
+
+    def value(self, x: Array) -> float:
+        return max(m.value(x) for m in self._members)
+
+    def subgradient(self, x: Array) -> Array:
+        return self._largest(x).subgradient(x)
+
+    def _largest(self, x: Array) -> Constraint:
+        return max(self._members, key=lambda m: m.value(x))
+
+    def image(self, x: Array) -> Image:
+        return tuple(part for m in self._members for part in m.image(x))
+
+    def linearize_at(self, image: Image) -> Linearization:
+        parts, at = [], 0
+        for m in self._members:
+            parts.append(m.linearize_at(image[at : at + m.image_length]))
+            at += m.image_length
+        return max(parts, key=lambda part: part[0])
+
+    def lipschitz(self, ball: Ball | None = None) -> Constant | None:
+        return _largest_constant([m.lipschitz(ball) for m in self._members], every=True)
+
+    def infimum(self) -> Constant | None:
+        return _largest_constant([m.infimum() for m in self._members], every=False)
+
+    def regularity(self) -> Constant | None:
+        return self._rho
+
+    # The geometry of the set.
+
+    def radius(self) -> Constant | None:
+        known = [r for m in self._members if (r := m.radius()) is not None]
+        return min(known, key=lambda r: r.value, default=None)
+
+    def violation(self, x: Array) -> float:
+        return max(m.violation(x) for m in self._members)
+
+    def infeasibility(self) -> str | None:
+        for m in self._members:
+            message = m.infeasibility()
+            if message is not None:
+                return message
+        if self._stacked is None:
+            return None
+        try:
+            raise_if_empty(self._stacked)
+        except InfeasibleError as error:
+            return str(error)
+        return None
+
+    @cached_property
+    def _stacked(self) -> HalfSpaces | None:
+        """All rows together where every member is a polyhedron."""
+        polyhedra = [m for m in self._members if isinstance(m, Polyhedron)]
+        if len(polyhedra) < len(self._members):
+            return None
+        parts = [p.halfspaces for p in polyhedra]
+        bounds = np.concatenate([p.bounds for p in parts])
+        if any(scipy.sparse.issparse(p.normals) for p in parts):
+            return HalfSpaces(scipy.sparse.vstack([p.csc for p in parts]).tocsr(), bounds)
+        return HalfSpaces(np.vstack([p.normals for p in parts]), bounds)
+
+    def normal(self, x: Array, weight: float) -> Normal:
+        return self._largest(x).normal(x, weight)
+
+    def project(self, x: Array) -> Array:
+        if len(self._members) == 1:
+            return self._members[0].project(x)
+        if self._stacked is not None:
+            return project_polyhedron(x, self._stacked)
+        if self.value(x) <= 0.0:
+            return copy(x)
+        return self._made_feasible(self._nearest(x))
+
+    def _nearest(self, x: Array) -> Array:
+        """Project by the first method that gets there; each of them ends with a check or an error."""
+        if self._conic is not None and not is_complex(x):
+            with suppress(ProjectionError):
+                z = from_real_vector(self._project_by_newton(to_real_vector(x), self._conic), x)
+                if self.violation(z) <= max(1e-9, 1e2 * eps(z)):
+                    return z  # what was not active is satisfied as well
+        projectors = [
+            RepeatedProjection(m.halfspaces) if isinstance(m, Polyhedron) else m.project
+            for m in self._ordered
+        ]
+        try:
+            return dykstra(x, projectors, violation=self.violation, max_cycles=_MAX_CYCLES)
+        except ProjectionError:
+            return self._project_by_cuts(x)
+
+    def _project_by_newton(self, x: Vector, conic: list[ConeRows]) -> Vector:
+        """Let a conic solver find out what is active, and Newton's method the point."""
+        answer = project_conic(x, conic)
+        equations: list[Equation] = []
+        triples = zip(self._ordered, answer.slacks, answer.multipliers, strict=True)
+        for member, slack, multiplier in triples:
+            if isinstance(member, Polyhedron):
+                active = np.flatnonzero(multiplier > slack)
+                rows = member.halfspaces.rows(active)
+                limits = member.halfspaces.bounds[active]
+                equations += [_plane(n, h) for n, h in zip(rows, limits, strict=True)]
+            elif isinstance(member, ResidualBall):
+                depth = slack[0] - np.linalg.norm(slack[1:])
+                if np.linalg.norm(multiplier[1:]) > depth:
+                    equations.append(_sphere(member))
+        z = polish(x, answer.point, equations)
+        if z is None:
+            raise ProjectionError("Newton's method did not settle on the active set")
+        return z
+
+    def _made_feasible(self, z: Array) -> Array:
+        """Take out the last of the violation by projecting on the members in turn.
+
+        Each member measures violation by a yardstick of its own, and the shortest may be below the
+        accuracy of the projection. These moves are no longer than that accuracy, so the point stays
+        as near to the projection as it was.
+        """
+        tolerance = max(1e-10, 1e2 * eps(z))
+        for _ in range(_MAX_CYCLES):
+            left = self.violation(z)
+            if left <= tolerance:
+                return z
+            for member in self._members:
+                if member.violation(z) > 0.0:
+                    z = member.project(z)
+        raise ProjectionError(
+            f"the projection on the intersection leaves a relative violation of {left:.3g}"
+        )
+
+    @cached_property
+    def _ordered(self) -> list[Constraint]:
+        """The members, curved sets last, as they measure violations finest."""
+        return sorted(self._members, key=lambda m: not isinstance(m, Polyhedron))
+
+    @cached_property
+    def _conic(self) -> list[ConeRows] | None:
+        """The members as rows of a conic program, where every one of them is known to be conic."""
+        rows = [_cone_rows(m) for m in self._ordered]
+        known = [r for r in rows if r is not None]
+        return known if len(known) == len(rows) else None
+
+    def _project_by_cuts(self, x: Array) -> Array:
+        def oracle(v: Vector) -> list[Cut]:
+            z = from_real_vector(v, x)
+            return [cut for m in self._members for cut in _member_cuts(m, v, z)]
+
+        size = 1.0 + norm(x)
+        accuracy = max(1e-12, 4.0 * eps(x)) * size
+        v = project_by_cuts(to_real_vector(x), oracle, accuracy=accuracy)
+        return from_real_vector(v, x)
+
+
+_MAX_CYCLES = 1000
+
+
+def _cone_rows(member: Constraint) -> ConeRows | None:
+    if isinstance(member, Polyhedron):
+        return halfspace_rows(member.halfspaces.normals, member.halfspaces.bounds)
+    if not isinstance(member, ResidualBall) or is_complex(member.like):
+        return None
+    if member.sigma == 0.0 or not member.A.explicit:
+        return None
+    return ball_rows(to_numpy(member.A.toarray()), to_real_vector(member.y), member.sigma)
+
+
+def _plane(normal: Vector, bound: float) -> Equation:
+    return Equation(lambda z: float(normal @ z) - bound, lambda z: normal)
+
+
+def _sphere(ball: ResidualBall) -> Equation:
+    """Return ``|A z - y|^2 = sigma^2``, divided by ``2 sigma`` to give the slope the size of A."""
+    A, y = to_numpy(ball.A.toarray()), to_real_vector(ball.y)
+    scale = 1.0 / (2.0 * ball.sigma)
+
+    def value(z: Vector) -> float:
+        length = float(np.linalg.norm(A @ z - y))
+        return scale * (length - ball.sigma) * (length + ball.sigma)
+
+    return Equation(value, lambda z: (2.0 * scale) * (A.T @ (A @ z - y)))
+
+
+def _member_cuts(member: Constraint, v: Vector, z: Array) -> list[Cut]:
+    """Return violated rows of a polyhedron, or the supporting half-space at the projection."""
+    if isinstance(member, Polyhedron):
+        rows = member.halfspaces
+        violated = np.flatnonzero(rows.normals @ v > rows.bounds)
+        normals = rows.rows(violated)
+        return [Cut(n, float(rows.bounds[i])) for n, i in zip(normals, violated, strict=True)]
+    p = to_real_vector(member.project(z))
+    normal: Any = v - p
+    return [Cut(normal, float(normal @ p))] if np.linalg.norm(normal) > 0.0 else []
+
+
+def _largest_constant(constants: list[Constant | None], *, every: bool) -> Constant | None:
+    known = [c for c in constants if c is not None]
+    if not known or (every and len(known) < len(constants)):
+        return None
+    estimated = max(known, key=lambda c: c.value)
+    return estimated if math.isfinite(estimated.value) else None

@@ -1,0 +1,231 @@
+"""Polyhedra ``{x : C x <= b}`` through their largest violation or the norm of all violations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from lopro._arrays import Array, Companion, asarray_like, copy, inner, is_complex, namespace, norm
+from lopro._arrays import to_numpy as to_host
+from lopro._validation import check_array, check_shape
+from lopro.constraints.base import Constraint
+from lopro.constraints.hoffman import hoffman_max, hoffman_norm
+from lopro.errors import InfeasibleError
+from lopro.functions import Ball, Constant, Image, Linearization, MappedFunction, Source
+from lopro.linear import LinearMap
+from lopro.projections.halfspaces import HalfSpaces
+from lopro.projections.polyhedron import project_polyhedron
+
+__all__ = ["MaxForm", "NormForm", "Polyhedron", "PolyhedronForm"]
+
+
+@dataclass(frozen=True)
+class MaxForm:
+    """``c(x) = max_i (c_i x - b_i)``: one active row at a time, negative inside.
+
+    Examples
+    --------
+    >>> import numpy as np, lopro.constraints as lc
+    >>> lc.Polyhedron(np.eye(2), np.zeros(2), lc.MaxForm()).value(np.array([3.0, 4.0]))
+    4.0
+    """
+
+
+@dataclass(frozen=True)
+class NormForm:
+    """``c(x) = |[C x - b]_+|_2``: all violated rows at once, zero inside.
+
+    Examples
+    --------
+    >>> import numpy as np, lopro.constraints as lc
+    >>> lc.Polyhedron(np.eye(2), np.zeros(2), lc.NormForm()).value(np.array([3.0, 4.0]))
+    5.0
+    """
+
+
+PolyhedronForm: TypeAlias = MaxForm | NormForm
+
+
+class Polyhedron(MappedFunction, Constraint):
+    r"""The set ``{x : C x <= b}``.
+
+    Parameters
+    ----------
+    C : array, scipy.sparse matrix or LinearMap
+        One inequality per row; an equation is two rows with opposite signs. Rows of zeros and
+        repeated rows are allowed.
+    b : array
+        The right-hand side.
+    form : MaxForm or NormForm
+        Which function ``c`` describes the set.
+
+    Notes
+    -----
+    The regularity constant is Hoffman's, from an enumeration of row sets: exact for small systems,
+    None for large ones.
+
+    Departures
+    ----------
+    The paper's constant, the smallest nonzero eigenvalue of ``C'C``, is wrong for inequalities.
+
+    Examples
+    --------
+    >>> import numpy as np, lopro.constraints as lc
+    >>> wedge = lc.Polyhedron(np.array([[1.0, 0.0], [1.0, 1.0]]), np.array([1.0, 1.0]))
+    >>> wedge.value(np.array([2.0, 2.0]))
+    3.0
+    >>> wedge.project(np.array([2.0, 2.0])).round(9) + 0.0
+    array([0.5, 0.5])
+    """
+
+    has_image_set = True
+    real_only = True
+
+    def __init__(self, C: Any, b: Any, form: PolyhedronForm | None = None) -> None:
+        self.C = LinearMap(C, "C")
+        if not self.C.explicit:
+            raise TypeError("C must be an array or a sparse matrix: its rows have to be read")
+        if is_complex(self.C.like):
+            raise TypeError(f"C must be real, got dtype {self.C.like.dtype}")
+        self.b = copy(check_array("b", b, ndim=1, allow_complex=False))
+        check_shape("b", self.b, (self.C.shape[0],))
+        self.form: PolyhedronForm = MaxForm() if form is None else form
+        if not isinstance(self.form, (MaxForm, NormForm)):
+            raise TypeError(f"form must be MaxForm() or NormForm(), got {form!r}")
+        self.shape = (self.C.shape[1],)
+        self.like = self.C.like
+        self._b = Companion(self.b)
+        self._lengths = np.asarray(to_host(self.C.row_norms), dtype=np.float64)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.C.shape[0]} rows, form={self.form!r})"
+
+    @staticmethod
+    def box(lower: Any, upper: Any, form: PolyhedronForm | None = None) -> Polyhedron:
+        """Return ``{x : lower <= x <= upper}``; infinite entries mean no bound.
+
+        Examples
+        --------
+        >>> import numpy as np, lopro.constraints as lc
+        >>> box = lc.Polyhedron.box([0.0, -np.inf], [1.0, 2.0])
+        >>> box.project(np.array([3.0, -7.0]))
+        array([ 1., -7.])
+        """
+        from lopro.constraints.box import Box
+
+        return Box(lower, upper, form)
+
+    # The function.
+
+    def image(self, x: Array) -> Image:
+        if is_complex(x):
+            raise TypeError(f"x must be real for a polyhedron, got dtype {x.dtype}")
+        return (self.C.forward(x),)
+
+    def linearize_at(self, image: Image) -> Linearization:
+        (z,) = image
+        excess = z - self._b.beside(z)
+        xp = namespace(z)
+        if isinstance(self.form, MaxForm):
+            i = int(xp.argmax(excess))
+            return float(excess[i]), lambda: self._row(i, z)
+        outside = xp.where(excess > 0.0, excess, 0.0 * excess)
+        c = norm(outside)
+        return c, lambda: self.C.adjoint(outside / c if c > 0.0 else outside)
+
+    def _row(self, i: int, like: Array) -> Array:
+        if self.C.dense is not None:
+            return copy(asarray_like(self.C.dense[i, :], like))
+        return asarray_like(np.asarray(self._matrix[[i]].toarray()).ravel(), like)
+
+    def lipschitz(self, ball: Ball | None = None) -> Constant | None:
+        if isinstance(self.form, MaxForm):
+            return Constant(float(self._lengths.max()), Source.DERIVED, "longest row of C")
+        return self.C.largest_singular_value
+
+    def infimum(self) -> Constant | None:
+        if isinstance(self.form, NormForm):
+            return Constant(0.0, Source.DERIVED, "a norm is not negative")
+        return None
+
+    # The geometry of the set.
+
+    @cached_property
+    def _matrix(self) -> Any:
+        """The rows as a scipy.sparse matrix or a NumPy array."""
+        if self.C.dense is not None:
+            return to_host(self.C.dense)
+        return self.C.source.tocsr()
+
+    @cached_property
+    def halfspaces(self) -> HalfSpaces:
+        """The inequalities with unit rows, on the host; raises if a row of zeros is violated."""
+        return HalfSpaces.from_system(self._matrix, self.b)
+
+    def regularity(self) -> Constant | None:
+        rho = self._hoffman
+        if rho is None:
+            return None
+        return Constant(rho, Source.DERIVED, "Hoffman constant, all independent row sets")
+
+    @cached_property
+    def _hoffman(self) -> float | None:
+        rows = self._matrix if self.C.dense is not None else None
+        if rows is None and self.C.shape[0] * self.C.shape[1] <= 1e5:
+            rows = self._matrix.toarray()
+        if rows is None:
+            return None
+        constant = hoffman_max if isinstance(self.form, MaxForm) else hoffman_norm
+        return constant(np.asarray(rows, dtype=np.float64))
+
+    def radius(self) -> Constant | None:
+        bound = self._radius
+        return None if bound is None else Constant(bound, Source.DERIVED, "bounding box")
+
+    @cached_property
+    def _radius(self) -> float | None:
+        return None if self.infeasibility() is not None else self.halfspaces.radius()
+
+    def infeasibility(self) -> str | None:
+        return self._infeasibility
+
+    @cached_property
+    def _infeasibility(self) -> str | None:
+        try:
+            excess = self.halfspaces.infeasibility()
+        except InfeasibleError as error:
+            return str(error)
+        if excess <= self.halfspaces.feasibility_tolerance():
+            return None
+        return (
+            f"the polyhedron is empty: every point violates some unit row by {excess:.3g} or more"
+        )
+
+    def violation(self, x: Array) -> float:
+        (z,) = self.image(x)
+        excess = np.asarray(to_host(z - self._b.beside(z)), dtype=np.float64)
+        if excess.max() <= 0.0:
+            return 0.0
+        if excess[self._lengths == 0.0].max(initial=0.0) > 0.0:
+            return float("inf")
+        scaled = excess[self._lengths > 0.0] / self._lengths[self._lengths > 0.0]
+        return float(scaled.max()) / (1.0 + norm(x))
+
+    def project(self, x: Array) -> Array:
+        return project_polyhedron(x, self.halfspaces)
+
+    # The set as {x : C x in Q} with the orthant Q below b.
+
+    def project_image(self, image: Image) -> Image:
+        (z,) = image
+        b = self._b.beside(z)
+        return (namespace(z).where(z > b, b, z),)
+
+    def pullback(self, dual: Image) -> Array:
+        return self.C.adjoint(dual[0])
+
+    def support_image(self, dual: Image) -> float:
+        return inner(self._b.beside(dual[0]), dual[0])

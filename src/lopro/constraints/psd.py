@@ -1,0 +1,282 @@
+"""The cone of positive semidefinite matrices, through functions of its negative eigenvalues."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from lopro._arrays import Array, asarray_like, eps, norm, to_numpy
+from lopro._validation import check_count, check_shape
+from lopro.constraints.base import Constraint, Normal
+from lopro.functions import Ball, Constant, Image, Linearization, Source
+from lopro.projections.psd import (
+    adjoint,
+    eigenvalues,
+    full_spectrum,
+    project_psd,
+    smallest_eigenpairs,
+    symmetric_part,
+)
+
+__all__ = ["Distance", "KyFan", "MinEigenvalue", "NegativeSum", "PSDCone", "PSDForm"]
+
+Values: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
+
+
+@dataclass(frozen=True)
+class MinEigenvalue:
+    """``c(X) = -lambda_min(X)``: one eigenpair; ``rho = 1/sqrt(d)``, slope 1.
+
+    Examples
+    --------
+    >>> import numpy as np, lopro.constraints as lc
+    >>> lc.PSDCone(2, lc.MinEigenvalue()).value(np.diag([-3.0, -4.0]))
+    4.0
+    """
+
+    def pairs(self, dim: int) -> int | None:
+        """Return how many of the smallest eigenpairs are needed; None for all."""
+        return 1
+
+    def weigh(self, depths: Values) -> tuple[float, Values]:
+        """Return ``c`` and the weights of the eigenvectors in minus its subgradient."""
+        return float(depths[0]), np.ones(1)
+
+    def regularity(self, dim: int) -> float:
+        """Return rho, valid for any number of negative eigenvalues."""
+        return 1.0 / math.sqrt(dim)
+
+    def lipschitz(self, dim: int) -> float:
+        """Return the Lipschitz constant."""
+        return 1.0
+
+
+@dataclass(frozen=True)
+class KyFan:
+    """``c(X)`` = the sum of the ``k`` most negative eigenvalues, sign changed.
+
+    ``rho = min(1, k/sqrt(d))`` with slope ``sqrt(k)``: at ``k`` near ``sqrt(d)`` the ratio of the
+    two is ``d^(1/4)``, where one eigenvalue and all of them both give ``sqrt(d)``.
+
+    Examples
+    --------
+    >>> import numpy as np, lopro.constraints as lc
+    >>> lc.PSDCone(3, lc.KyFan(2)).value(np.diag([-3.0, -4.0, -1.0]))
+    7.0
+    """
+
+    k: int
+
+    def __post_init__(self) -> None:
+        check_count("k", self.k)
+
+    def pairs(self, dim: int) -> int | None:
+        """Return how many of the smallest eigenpairs are needed; None for all."""
+        return self.k
+
+    def weigh(self, depths: Values) -> tuple[float, Values]:
+        """Return ``c`` and the weights of the eigenvectors in minus its subgradient."""
+        return float(depths.sum()), np.ones(len(depths))
+
+    def regularity(self, dim: int) -> float:
+        """Return rho, valid for any number of negative eigenvalues."""
+        return min(1.0, self.k / math.sqrt(dim))
+
+    def lipschitz(self, dim: int) -> float:
+        """Return the Lipschitz constant."""
+        return math.sqrt(self.k)
+
+
+@dataclass(frozen=True)
+class NegativeSum:
+    """``c(X)`` = the sum of all negative eigenvalues, sign changed; ``rho = 1``, slope sqrt(d).
+
+    Examples
+    --------
+    >>> import numpy as np, lopro.constraints as lc
+    >>> lc.PSDCone(3, lc.NegativeSum()).value(np.diag([-3.0, -4.0, 9.0]))
+    7.0
+    """
+
+    def pairs(self, dim: int) -> int | None:
+        """Return how many of the smallest eigenpairs are needed; None for all."""
+        return None
+
+    def weigh(self, depths: Values) -> tuple[float, Values]:
+        """Return ``c`` and the weights of the eigenvectors in minus its subgradient."""
+        return float(depths.sum()), np.ones(len(depths))
+
+    def regularity(self, dim: int) -> float:
+        """Return rho, valid for any number of negative eigenvalues."""
+        return 1.0
+
+    def lipschitz(self, dim: int) -> float:
+        """Return the Lipschitz constant."""
+        return math.sqrt(dim)
+
+
+@dataclass(frozen=True)
+class Distance:
+    """``c(X)`` = the Frobenius distance to the cone: ``rho = 1``, slope 1, all eigenpairs.
+
+    Examples
+    --------
+    >>> import numpy as np, lopro.constraints as lc
+    >>> lc.PSDCone(3, lc.Distance()).value(np.diag([-3.0, -4.0, 9.0]))
+    5.0
+    """
+
+    def pairs(self, dim: int) -> int | None:
+        """Return how many of the smallest eigenpairs are needed; None for all."""
+        return None
+
+    def weigh(self, depths: Values) -> tuple[float, Values]:
+        """Return ``c`` and the weights of the eigenvectors in minus its subgradient."""
+        length = float(np.linalg.norm(depths))
+        return length, depths / length
+
+    def regularity(self, dim: int) -> float:
+        """Return rho, valid for any number of negative eigenvalues."""
+        return 1.0
+
+    def lipschitz(self, dim: int) -> float:
+        """Return the Lipschitz constant."""
+        return 1.0
+
+
+PSDForm: TypeAlias = MinEigenvalue | KyFan | NegativeSum | Distance
+
+
+class PSDCone(Constraint):
+    r"""The symmetric (or Hermitian) matrices without negative eigenvalues.
+
+    Parameters
+    ----------
+    dim : int
+        Number of rows.
+    form : MinEigenvalue, KyFan, NegativeSum or Distance
+        Which function ``c`` describes the set outside of it. Inside, every form is
+        ``-lambda_min``, which is the distance to the boundary with a minus sign.
+
+    Notes
+    -----
+    Points must be symmetric up to rounding; an asymmetry above ``1e-8`` relative is an error.
+    The smallest eigenpairs of large NumPy matrices come from a Lanczos run that starts at those of
+    the previous call.
+
+    Departures
+    ----------
+    The paper knows the first form only, and its ``rho = 1/sqrt(r)`` holds uniformly with ``r = d``.
+    Continuing the other forms by ``-lambda_min`` inside keeps them convex (each is the support
+    function of ``{U psd : tr U >= 1, ...}`` at ``-X``) with the same constants, and gives them
+    points with ``c < 0``.
+
+    Examples
+    --------
+    >>> import numpy as np, lopro.constraints as lc
+    >>> cone = lc.PSDCone(2)
+    >>> cone.value(np.diag([2.0, -1.0])), cone.value(np.eye(2))
+    (1.0, -1.0)
+    >>> cone.project(np.diag([2.0, -1.0]))
+    array([[2., 0.],
+           [0., 0.]])
+    """
+
+    has_image_set = True
+
+    def __init__(self, dim: int, form: PSDForm | None = None) -> None:
+        self.dim = check_count("dim", dim)
+        self.form: PSDForm = MinEigenvalue() if form is None else form
+        if not isinstance(self.form, (MinEigenvalue, KyFan, NegativeSum, Distance)):
+            raise TypeError(
+                f"form must be MinEigenvalue(), KyFan(k), NegativeSum() or Distance(), got {form!r}"
+            )
+        if isinstance(self.form, KyFan) and self.form.k > self.dim:
+            raise ValueError(f"k must be at most dim={self.dim}, got {self.form.k}")
+        self.shape = (self.dim, self.dim)
+        self._start: Array | None = None
+
+    def __repr__(self) -> str:
+        return f"PSDCone({self.dim}, form={self.form!r})"
+
+    # The function.
+
+    def value(self, x: Array) -> float:
+        return self.linearize_at((x,))[0]
+
+    def subgradient(self, x: Array) -> Array:
+        return self.linearize_at((x,))[1]()
+
+    def linearize_at(self, image: Image) -> Linearization:
+        (x,) = image
+        self._check_symmetric(x)
+        values, vectors = self._lowest(x)
+        depths = -np.asarray(to_numpy(values), dtype=np.float64)
+        if depths[0] <= 0.0:
+            c, weights = float(depths[0]), np.ones(1)
+        else:
+            c, weights = self.form.weigh(depths[depths > 0.0])
+        used = vectors[:, : len(weights)]
+        return c, lambda: -((used * asarray_like(weights, used)) @ adjoint(used))
+
+    def _lowest(self, x: Array) -> tuple[Array, Array]:
+        k = self.form.pairs(self.dim)
+        if k is None:
+            return full_spectrum(symmetric_part(x))
+        start = self._start if self._start is not None and self._start.dtype == x.dtype else None
+        values, vectors = smallest_eigenpairs(x, k, start)
+        # Kept for speed alone: where the next run starts.
+        if isinstance(vectors, np.ndarray):
+            self._start = vectors.sum(axis=1)
+        return values, vectors
+
+    def _check_symmetric(self, x: Array) -> None:
+        check_shape("x", x, (self.dim, self.dim))
+        allowed = max(1e-8, 1e2 * eps(x))
+        if self.dim <= 64:
+            asymmetry, size = norm(x - adjoint(x)), norm(x)
+        else:
+            # (X - X^H) v has the expected length |X - X^H|_F for a random v: two products
+            # instead of passes over whole matrices, in the loop where every pass is felt.
+            v = asarray_like(np.random.default_rng(self.dim).standard_normal(self.dim), x)
+            forward = x @ v
+            asymmetry, size = norm(forward - adjoint(adjoint(v[:, None]) @ x)[:, 0]), norm(forward)
+        if asymmetry > allowed * size:
+            raise ValueError(
+                f"x must be symmetric (Hermitian), but |x - x^H| / |x| = {asymmetry / size:.3g}"
+            )
+
+    def lipschitz(self, ball: Ball | None = None) -> Constant | None:
+        return Constant(self.form.lipschitz(self.dim), Source.DERIVED, f"{self.form!r}")
+
+    def regularity(self) -> Constant | None:
+        return Constant(self.form.regularity(self.dim), Source.DERIVED, f"{self.form!r}")
+
+    # The geometry of the set.
+
+    def violation(self, x: Array) -> float:
+        self._check_symmetric(x)
+        lowest = float(eigenvalues(symmetric_part(x))[0])
+        return max(0.0, -lowest) / (1.0 + norm(x))
+
+    def project(self, x: Array) -> Array:
+        self._check_symmetric(x)
+        return project_psd(x)
+
+    def normal(self, x: Array, weight: float) -> Normal:
+        """Return minus a psd matrix: its product with every member of the cone is at most 0."""
+        return Normal(weight * self.subgradient(x), 0.0)
+
+    # The set as itself: M is the identity, Q the cone.
+
+    def project_image(self, image: Image) -> Image:
+        return (project_psd(image[0]),)
+
+    def pullback(self, dual: Image) -> Array:
+        return 1.0 * dual[0]
+
+    def support_image(self, dual: Image) -> float:
+        return 0.0

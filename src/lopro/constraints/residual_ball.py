@@ -1,0 +1,300 @@
+"""The residual ball ``{x : |A x - y| <= sigma}``, squared as in the paper or as a plain norm."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from lopro._arrays import (
+    Array,
+    Companion,
+    asarray_like,
+    copy,
+    eps,
+    from_numpy,
+    inner,
+    is_complex,
+    namespace,
+    norm,
+    to_numpy,
+)
+from lopro._validation import check_array, check_number, check_shape
+from lopro.constraints.base import Constraint, Normal
+from lopro.functions import Ball, Constant, Image, Linearization, MappedFunction, Source
+from lopro.linear import LinearMap
+from lopro.projections.residual_ball import adjoint_product, project_residual_ball
+
+__all__ = ["ResidualBall", "ResidualForm", "ResidualNorm", "SquaredResidual"]
+
+
+@dataclass(frozen=True)
+class SquaredResidual:
+    """``c(x) = |A x - y|^2 - sigma^2``: smooth everywhere, steep far away.
+
+    Examples
+    --------
+    >>> import lopro.constraints as lc
+    >>> lc.SquaredResidual().value(3.0, 2.0)
+    5.0
+    """
+
+    def value(self, length: float, sigma: float) -> float:
+        """Return ``c`` where the residual has this length."""
+        return length**2 - sigma**2
+
+    def slope(self, length: float) -> float:
+        """Return the factor between the residual and the gradient in the image."""
+        return 2.0
+
+    def regularity(self, smallest: float, inner_radius: float, sigma: float) -> float:
+        """Return rho: ``|w|^2 - s^2 >= 2 s (|w| - s)`` for the part ``w`` in the range of A."""
+        return 2.0 * smallest * inner_radius
+
+
+@dataclass(frozen=True)
+class ResidualNorm:
+    """``c(x) = |A x - y| - sigma``: Lipschitz everywhere, no gradient where ``A x = y``.
+
+    Examples
+    --------
+    >>> import lopro.constraints as lc
+    >>> lc.ResidualNorm().value(3.0, 2.0)
+    1.0
+    """
+
+    def value(self, length: float, sigma: float) -> float:
+        """Return ``c`` where the residual has this length."""
+        return length - sigma
+
+    def slope(self, length: float) -> float:
+        """Return the factor between the residual and the (sub)gradient in the image."""
+        return 1.0 / length if length > 0.0 else 0.0
+
+    def regularity(self, smallest: float, inner_radius: float, sigma: float) -> float:
+        """Return rho: the slope of ``sqrt(w^2 + e^2)`` at the boundary, times ``smallest``."""
+        return smallest * (inner_radius / sigma if sigma > 0.0 else 1.0)
+
+
+ResidualForm: TypeAlias = SquaredResidual | ResidualNorm
+
+
+class ResidualBall(MappedFunction, Constraint):
+    r"""The set ``{x : |A x - y|_2 <= sigma}``.
+
+    Parameters
+    ----------
+    A : array, scipy.sparse matrix, LinearOperator or LinearMap
+        Operators are projected on by a Krylov method and get estimated constants only.
+    y : array
+        The measurements, one per row of ``A``.
+    sigma : float
+        The radius, a norm (the paper's tau is its square); 0 means ``A x = y``.
+    form : SquaredResidual or ResidualNorm
+        Which function ``c`` describes the set.
+    tight_frame : float, optional
+        ``c`` where ``A A^H = c I`` is known of an operator: the projection becomes one formula.
+
+    Notes
+    -----
+    With the least-squares residual ``e`` and the smallest nonzero singular value ``s``, rho is
+    ``2 s sqrt(sigma^2 - e^2)`` for the square and ``s sqrt(sigma^2 - e^2) / sigma`` for the norm.
+    Both are attained at the boundary, along the singular direction of ``s``.
+
+    Departures
+    ----------
+    The paper prints half of the first constant and asks for full row rank.
+
+    Examples
+    --------
+    >>> import numpy as np, lopro.constraints as lc
+    >>> ball = lc.ResidualBall(np.eye(2), np.zeros(2), 1.0)
+    >>> ball.value(np.array([3.0, 4.0]))
+    24.0
+    >>> ball.project(np.array([3.0, 4.0])).round(9)
+    array([0.6, 0.8])
+    >>> round(ball.regularity().value, 9)
+    2.0
+    """
+
+    has_image_set = True
+
+    def __init__(
+        self,
+        A: Any,
+        y: Any,
+        sigma: float,
+        form: ResidualForm | None = None,
+        *,
+        tight_frame: float | None = None,
+    ) -> None:
+        self.A = LinearMap(A, "A")
+        self.y = copy(from_numpy(to_numpy(check_array("y", y, ndim=1)), self.A.like))
+        check_shape("y", self.y, (self.A.shape[0],))
+        self.sigma = check_number("sigma", sigma, minimum=0.0)
+        self.form: ResidualForm = SquaredResidual() if form is None else form
+        if not isinstance(self.form, (SquaredResidual, ResidualNorm)):
+            raise TypeError(f"form must be SquaredResidual() or ResidualNorm(), got {form!r}")
+        # The norm has a kink where A x = y, the centre of the set, and nowhere else.
+        self.smooth = isinstance(self.form, SquaredResidual) or self.sigma > 0.0
+        self.shape = (self.A.shape[1],)
+        self._y = Companion(self.y)
+        self._size_of_y = norm(self.y)
+        self.like = self._wide_enough()
+        self.tight_frame = tight_frame
+        if tight_frame is not None:
+            self.tight_frame = check_number("tight_frame", tight_frame, minimum=0.0, exclusive=True)
+            self._check_tight_frame(self.tight_frame)
+
+    def __repr__(self) -> str:
+        return f"ResidualBall(A={self.A!r}, sigma={self.sigma:g}, form={self.form!r})"
+
+    def _wide_enough(self) -> Array:
+        """Points are complex as soon as either A or y is."""
+        if is_complex(self.A.like) or not is_complex(self.y):
+            return self.A.like
+        xp = namespace(self.A.like)
+        return xp.astype(self.A.like, xp.complex64 if eps(self.A.like) > 1e-10 else xp.complex128)
+
+    def _check_tight_frame(self, c: float) -> None:
+        """Try the claim on one vector: a wrong factor is found here, not in a wrong result."""
+        probe = np.random.default_rng(0).standard_normal(self.A.shape[0])
+        u = asarray_like(probe / np.linalg.norm(probe), self.A.like)
+        gap = norm(self.A.forward(self.A.adjoint(u)) - c * u)
+        if gap > 1e3 * eps(self.A.like) * c:
+            raise ValueError(
+                f"tight_frame={c:g} does not fit A: |A A^H u - c u| = {gap:.3g} for a unit u"
+            )
+
+    def image(self, x: Array) -> Image:
+        return (self.A.forward(x),)
+
+    def linearize_at(self, image: Image) -> Linearization:
+        r = image[0] - self._y.beside(image[0])
+        length = norm(r)
+        c = self.form.value(length, self.sigma)
+        return c, lambda: self.A.adjoint(self.form.slope(length) * r)
+
+    def lipschitz(self, ball: Ball | None = None) -> Constant | None:
+        largest = self.largest_singular_value
+        if isinstance(self.form, ResidualNorm):
+            return largest
+        if ball is None:
+            return None
+        r = norm(self.A.forward(ball.center) - self._y.beside(ball.center))
+        value = 2.0 * largest.value * (r + largest.value * ball.radius)
+        return Constant(value, largest.source, "2 |A| times the longest residual on the ball")
+
+    def smoothness(self) -> Constant | None:
+        if isinstance(self.form, ResidualNorm):
+            return None
+        largest = self.largest_singular_value
+        return Constant(2.0 * largest.value**2, largest.source, f"2 |A|^2, {largest.note}")
+
+    def infimum(self) -> Constant | None:
+        misfit = max(0.0, self.misfit - self._rounding)  # stays a lower bound after rounding
+        note = "least-squares residual" if self._spectrum_known else "the residual is not negative"
+        return Constant(self.form.value(misfit, self.sigma), Source.DERIVED, note)
+
+    # The geometry of the set.
+
+    @cached_property
+    def largest_singular_value(self) -> Constant:
+        """``|A|_2`` and where it comes from."""
+        if self.tight_frame is not None:
+            return Constant(math.sqrt(self.tight_frame), Source.GIVEN, "tight_frame")
+        return self.A.largest_singular_value
+
+    @property
+    def _spectrum_known(self) -> bool:
+        return self.A.explicit or self.tight_frame is not None
+
+    @cached_property
+    def _smallest(self) -> float:
+        """The smallest nonzero singular value, rounded down."""
+        if self.tight_frame is not None:
+            return math.sqrt(self.tight_frame)
+        largest, smallest = self.A.singular_range
+        return max(0.0, smallest - max(self.A.shape) * eps(self.A.like) * largest)
+
+    @property
+    def _rounding(self) -> float:
+        return 1e2 * eps(self.y) * self._size_of_y
+
+    @cached_property
+    def misfit(self) -> float:
+        """The least-squares residual ``min |A x - y|`` (0 where it is not known)."""
+        if not self.A.explicit or self.tight_frame is not None or self.A.full_row_rank:
+            return 0.0
+        rest = self.y - self.A.left_spectrum[1] @ self._coordinates()
+        return norm(rest) if norm(rest) > self._rounding else 0.0
+
+    def _coordinates(self) -> Array:
+        """Return the coordinates of y in the range of A."""
+        return adjoint_product(self.A.left_spectrum[1], self.y)
+
+    @property
+    def _inner_radius(self) -> float:
+        """The radius of the ball within the range of A; 0 where only least squares gets there."""
+        e = self.misfit
+        return math.sqrt(max(0.0, (self.sigma - e) * (self.sigma + e)))
+
+    def regularity(self) -> Constant | None:
+        if not self._spectrum_known or self.infeasibility() is not None:
+            return None
+        rho = self.form.regularity(self._smallest, self._inner_radius, self.sigma)
+        if rho <= 0.0:
+            return None
+        source = Source.DERIVED if self.tight_frame is None else Source.GIVEN
+        return Constant(rho, source, "smallest nonzero singular value of A and the radius")
+
+    def radius(self) -> Constant | None:
+        tall = self.A.shape[0] >= self.A.shape[1]
+        if not (tall and self.A.explicit and self.A.full_column_rank and self._smallest > 0.0):
+            return None
+        s, U = self.A.left_spectrum
+        centre = norm(self.A.adjoint(U @ (self._coordinates() / s)))
+        value = (centre + self._inner_radius / self._smallest) * (1.0 + 1e3 * eps(self.y))
+        return Constant(value, Source.DERIVED, "least-squares solution, smallest singular value")
+
+    def infeasibility(self) -> str | None:
+        if self._size_of_y <= self.sigma or self.misfit <= self.sigma + self._rounding:
+            return None
+        return (
+            f"no x has |A x - y| <= sigma: the least-squares residual is {self.misfit:.6g}, "
+            f"sigma is {self.sigma:.6g}"
+        )
+
+    def violation(self, x: Array) -> float:
+        image = self.A.forward(x)
+        excess = norm(image - self._y.beside(image)) - self.sigma
+        # An equation is met up to the rounding of y; a tiny radius cannot be finer than that either.
+        scale = max(self.sigma, 1e-6 * self._size_of_y) if self.sigma > 0.0 else self._size_of_y
+        return max(0.0, excess) / (scale if scale > 0.0 else 1.0 + norm(x))
+
+    def project(self, x: Array) -> Array:
+        y = self._y.beside(x)
+        return project_residual_ball(x, self.A, y, self.sigma, tight_frame=self.tight_frame)
+
+    def normal(self, x: Array, weight: float) -> Normal:
+        """Return the supporting half-space with the slope of ``weight * c`` at ``x``."""
+        image = self.A.forward(x)
+        r = image - self._y.beside(image)
+        dual = (weight * self.form.slope(norm(r))) * r
+        return Normal(self.A.adjoint(dual), self.support_image((dual,)))
+
+    def project_image(self, image: Image) -> Image:
+        (z,) = image
+        y = self._y.beside(z)
+        length = norm(z - y)
+        return (y + (z - y) * (self.sigma / length),) if length > self.sigma else (1.0 * z,)
+
+    def pullback(self, dual: Image) -> Array:
+        return self.A.adjoint(dual[0])
+
+    def support_image(self, dual: Image) -> float:
+        (nu,) = dual
+        return inner(self._y.beside(nu), nu) + self.sigma * norm(nu)

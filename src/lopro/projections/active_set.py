@@ -1,0 +1,157 @@
+"""The shortest vector under linear inequalities by a dual active-set method, to full accuracy.
+
+Goldfarb and Idnani (1983), for the identity as Hessian. The iterates are exact solutions of
+subproblems with few inequalities; each round takes in the most violated one, and drops those whose
+multiplier would turn negative. The dual value grows strictly, so the method ends.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.optimize
+
+from lopro.errors import ProjectionError
+from lopro.projections.halfspaces import HalfSpaces, Matrix
+
+__all__ = ["Contradiction", "Face", "shortest_vector"]
+
+# A unit row closer than this to the span of the active ones is treated as a combination of them.
+_DEPENDENT = 1e-9
+
+
+class Contradiction(ProjectionError):
+    """The inequalities exclude each other, by a distance that may or may not be rounding."""
+
+    def __init__(self, excess: float) -> None:
+        super().__init__(f"the inequalities contradict each other by {excess:.3g} (unit rows)")
+        self.excess = excess
+
+
+@dataclass(frozen=True)
+class Face:
+    """Linearly independent rows that hold with equality, and the shortest vector on them."""
+
+    rows: tuple[int, ...]
+    multipliers: Matrix
+    w: Matrix
+
+    @staticmethod
+    def empty(dimension: int) -> Face:
+        """Return the face without rows, whose shortest vector is zero."""
+        return Face((), np.empty(0), np.zeros(dimension))
+
+    @staticmethod
+    def near(halfspaces: HalfSpaces, slack: Matrix, w: Matrix, rows: Any) -> Face:
+        """Return the face among ``rows`` that explains ``w``, with multipliers of the right sign."""
+        chosen = np.asarray(rows, dtype=np.intp)
+        if len(chosen) == 0:
+            return Face.empty(halfspaces.dimension)
+        try:
+            u, _ = scipy.optimize.nnls(halfspaces.rows(chosen).T, -w)
+        except RuntimeError:
+            return Face.empty(halfspaces.dimension)
+        chosen = chosen[u > 1e-9 * max(1.0, float(u.max()))]
+        return Face.among(halfspaces, slack, tuple(chosen.tolist()))
+
+    @staticmethod
+    def among(halfspaces: HalfSpaces, slack: Matrix, rows: tuple[int, ...]) -> Face:
+        """Return the face of independent ``rows`` less those with a multiplier of the wrong sign."""
+        while rows:
+            face = _solved(halfspaces, slack, rows)
+            if face is None:
+                break
+            if face.multipliers.min() >= 0.0:
+                return face
+            rows = tuple(i for i, u in zip(rows, face.multipliers, strict=True) if u > 0.0)
+        return Face.empty(halfspaces.dimension)
+
+
+def shortest_vector(halfspaces: HalfSpaces, slack: Matrix, start: Face, blur: float) -> Face:
+    """Return the face and the shortest ``w`` with ``N w <= slack + blur``.
+
+    Parameters
+    ----------
+    halfspaces : HalfSpaces
+        Gives the unit rows ``N``; its bounds are not used.
+    slack : ndarray
+        The right-hand side.
+    start : Face
+        A face with non-negative multipliers: the solution of a part of the problem.
+    blur : float
+        Violations up to this are rounding.
+
+    Raises
+    ------
+    Contradiction
+        If the rows exclude each other by more than ``1000 blur``.
+    ProjectionError
+        If the rounds run out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.projections.active_set import Face, shortest_vector
+    >>> from lopro.projections.halfspaces import HalfSpaces
+    >>> slack = np.array([-1.0, 3.0])
+    >>> shortest_vector(HalfSpaces(np.eye(2), slack), slack, Face.empty(2), 1e-12).w + 0.0
+    array([-1.,  0.])
+    """
+    face, forgiven = start, np.zeros(len(slack))
+    for _ in range(100 + 10 * len(slack)):
+        excess = halfspaces.normals @ face.w - slack - forgiven
+        worst = int(np.argmax(excess))
+        if excess[worst] <= blur:
+            return face
+        taken = _taken_in(halfspaces, slack, face, worst)
+        if taken is not None:
+            face = taken
+        elif excess[worst] <= 1e3 * blur:
+            # Dependent rows that contradict each other by rounding alone.
+            forgiven[worst] = excess[worst]
+        else:
+            raise Contradiction(float(excess[worst]))
+    raise ProjectionError("the active-set method did not end: the inequalities are too degenerate")
+
+
+def _taken_in(halfspaces: HalfSpaces, slack: Matrix, face: Face, new: int) -> Face | None:
+    """Return the face after row ``new`` has been made to hold; None if it cannot."""
+    normal = halfspaces.rows([new])[0]
+    rows, u, w, own = list(face.rows), face.multipliers.copy(), face.w.copy(), 0.0
+    while True:
+        active = halfspaces.rows(rows)
+        r = np.linalg.lstsq(active.T, normal, rcond=None)[0] if rows else np.empty(0)
+        across = normal - active.T @ r if rows else normal
+        room = float(across @ across)
+        full = (float(normal @ w) - float(slack[new])) / room if room > _DEPENDENT**2 else math.inf
+        falling = np.flatnonzero(r > 1e-13)
+        ratios = u[falling] / r[falling]
+        block = int(np.argmin(ratios)) if len(falling) else -1
+        partial = float(ratios[block]) if len(falling) else math.inf
+        step = min(full, partial)
+        if math.isinf(step):
+            return None
+        u, own = u - step * r, own + step
+        if math.isfinite(full):
+            w = w - step * across
+        if full <= partial:
+            solved = _solved(halfspaces, slack, (*rows, new))
+            if solved is not None and solved.multipliers.min() >= -1e-9 * max(1.0, own):
+                return Face(solved.rows, np.maximum(solved.multipliers, 0.0), solved.w)
+            return Face((*rows, new), np.append(np.maximum(u, 0.0), own), w)
+        dropped = int(falling[block])
+        del rows[dropped]
+        u = np.maximum(np.delete(u, dropped), 0.0)
+
+
+def _solved(halfspaces: HalfSpaces, slack: Matrix, rows: tuple[int, ...]) -> Face | None:
+    """Solve the equations of some rows directly; None if they depend on each other."""
+    active = halfspaces.rows(list(rows))
+    w, _, rank, _ = np.linalg.lstsq(active, slack[list(rows)], rcond=_DEPENDENT)
+    if rank < len(rows):
+        return None
+    multipliers = np.linalg.lstsq(active.T, -w, rcond=None)[0]
+    return Face(rows, np.asarray(multipliers), np.asarray(w, dtype=np.float64))

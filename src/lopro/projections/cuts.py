@@ -1,0 +1,117 @@
+"""Outer approximation: projecting with nothing but valid inequalities of the set.
+
+The set is replaced by the half-spaces seen so far. The projection on those is an exact small
+quadratic program; where it lands outside, an oracle answers with a new inequality that cuts it
+off. Every iterate is at most as far from ``x`` as the set itself, and the distances grow to the
+true one, whether the set's boundary is smooth or not (Haugazeau 1968, with a bundle of cuts).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lopro.errors import InfeasibleError, ProjectionError
+from lopro.projections.active_set import Contradiction, Face, shortest_vector
+from lopro.projections.halfspaces import HalfSpaces
+from lopro.projections.real_vectors import Vector
+
+__all__ = ["Cut", "project_by_cuts"]
+
+
+@dataclass(frozen=True)
+class Cut:
+    """The inequality ``<normal, z> <= bound``, valid for every point of the set."""
+
+    normal: Vector
+    bound: float
+
+    def depth(self, z: Vector) -> float:
+        """Return how far ``z`` is beyond it, as a distance."""
+        length = float(np.linalg.norm(self.normal))
+        excess = float(self.normal @ z) - self.bound
+        return excess / length if length > 0.0 else math.copysign(math.inf, excess)
+
+
+#: Answers a point with valid inequalities it violates; none means that the point is in the set.
+Oracle = Callable[[Vector], Sequence[Cut]]
+
+
+def project_by_cuts(x: Vector, oracle: Oracle, *, accuracy: float, max_cuts: int = 2000) -> Vector:
+    """Return a point that no cut separates by more than ``accuracy`` and no set point beats.
+
+    Parameters
+    ----------
+    x : ndarray
+        The real vector to project.
+    oracle : callable
+        ``oracle(z)`` gives cuts violated at ``z``, deep ones if possible.
+    accuracy : float
+        A distance; iterations end when no cut is deeper.
+    max_cuts : int
+        Rounds before giving up.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.projections.cuts import Cut, project_by_cuts
+    >>> ball = lambda z: [Cut(z, np.linalg.norm(z))] if np.linalg.norm(z) > 1 else []
+    >>> project_by_cuts(np.array([3.0, 4.0]), ball, accuracy=1e-12).round(9)
+    array([0.6, 0.8])
+    """
+    z, bundle = x, _Bundle(x, 0.05 * accuracy)
+    depth = math.inf
+    for _ in range(max_cuts):
+        cuts = oracle(z)
+        depth = max((cut.depth(z) for cut in cuts), default=0.0)
+        if depth <= accuracy:
+            return z
+        if math.isinf(depth):
+            raise InfeasibleError(
+                "c has slope zero at an infeasible point: it is positive everywhere"
+            )
+        bundle.add(cuts)
+        try:
+            z = bundle.project()
+        except Contradiction as contradiction:
+            if contradiction.excess > 1e-6 * (1.0 + float(np.linalg.norm(x))):
+                raise InfeasibleError(f"the set is empty: {contradiction}") from None
+            raise
+    raise ProjectionError(
+        f"the outer approximation is still {depth:.3g} away from the set after {max_cuts} rounds "
+        f"(wanted {accuracy:.3g})"
+    )
+
+
+class _Bundle:
+    """The cuts seen so far, and the projection of ``x`` on them."""
+
+    def __init__(self, x: Vector, blur: float) -> None:
+        self._x, self._blur = x, blur
+        self._normals = np.empty((0, x.shape[0]))
+        self._slack = np.empty(0)
+        self._face = Face.empty(x.shape[0])
+
+    def add(self, cuts: Sequence[Cut]) -> None:
+        for cut in cuts:
+            length = float(np.linalg.norm(cut.normal))
+            if length > 0.0:
+                normal = cut.normal / length
+                self._normals = np.vstack([self._normals, normal])
+                self._slack = np.append(self._slack, cut.bound / length - float(normal @ self._x))
+
+    def project(self) -> Vector:
+        halfspaces = HalfSpaces(self._normals, self._slack)
+        face = shortest_vector(halfspaces, self._slack, self._face, self._blur)
+        # A cut that is far from active is dropped: its work is summed up in the distance reached.
+        far = max(1e-2 * float(np.linalg.norm(face.w)), 1e-12)
+        keep = self._slack - self._normals @ face.w <= far
+        keep[list(face.rows)] = True
+        place = np.cumsum(keep) - 1
+        rows = tuple(int(place[i]) for i in face.rows)
+        self._normals, self._slack = self._normals[keep], self._slack[keep]
+        self._face = Face(rows, face.multipliers, face.w)
+        return self._x + face.w

@@ -1,0 +1,75 @@
+"""Dykstra's method: the projection on an intersection from the projections on its members."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from lopro._arrays import Array, eps, norm, zeros
+from lopro.errors import ProjectionError
+
+__all__ = ["dykstra"]
+
+
+def dykstra(
+    x: Array,
+    projectors: Sequence[Callable[[Array], Array]],
+    *,
+    violation: Callable[[Array], float] | None = None,
+    tol: float = 1e-12,
+    max_cycles: int = 3000,
+) -> Array:
+    r"""Return the point of the intersection nearest to ``x``.
+
+    Parameters
+    ----------
+    x : array
+        The point to project.
+    projectors : sequence of callables
+        The exact projections on closed convex sets.
+    violation : callable, optional
+        How far a point is outside, in the caller's measure; it must come down to ``10 tol`` too.
+    tol : float
+        Every member's nearest point must agree with the result to ``tol * (1 + |x|)`` (or the
+        rounding of the dtype, if that is coarser).
+    max_cycles : int
+        Rounds through all members before giving up.
+
+    Raises
+    ------
+    ProjectionError
+        If the rule is not met in time: the members touch at too flat an angle, or do not meet.
+
+    Notes
+    -----
+    The rule is a check of optimality, not of standstill (Dykstra's iterates can rest for many
+    cycles and then move on). After a cycle ``x - z = sum p_i`` with each ``p_i`` normal to member
+    ``i`` at its own last point ``y_i``; when all ``y_i`` coincide with ``z`` these are the
+    optimality conditions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.projections.dykstra import dykstra
+    >>> left = lambda z: np.array([min(z[0], 0.0), z[1]])
+    >>> down = lambda z: np.array([z[0], min(z[1], 1.0)])
+    >>> dykstra(np.array([2.0, 3.0]), [left, down])
+    array([0., 1.])
+    """
+    accuracy = max(tol, 4.0 * eps(x)) * (1.0 + norm(x))
+    z = x
+    corrections = [zeros(tuple(x.shape), x) for _ in projectors]
+    spread = float("inf")
+    for _ in range(max_cycles):
+        points = []
+        for i, project in enumerate(projectors):
+            shifted = z + corrections[i]
+            z = project(shifted)
+            corrections[i] = shifted - z
+            points.append(z)
+        spread = max(norm(y - z) for y in points)
+        if spread <= accuracy and (violation is None or violation(z) <= 10.0 * tol):
+            return z
+    raise ProjectionError(
+        f"Dykstra's method left the members {spread:.3g} apart after {max_cycles} cycles "
+        f"(wanted {accuracy:.3g})"
+    )

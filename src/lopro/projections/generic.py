@@ -1,0 +1,195 @@
+"""Projection on ``{c <= 0}`` for a convex function known only through values and subgradients.
+
+Where ``c`` is smooth, the multiplier is found by a root search and the optimality conditions are
+solved by Newton's method, with second derivatives from differences of gradients. Where it is not,
+or where that fails, outer approximation by linearisations needs nothing but subgradients.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from lopro._arrays import Array, copy, eps
+from lopro.errors import InfeasibleError, ProjectionError
+from lopro.projections.cuts import Cut, project_by_cuts
+from lopro.projections.newton import HUGE, Equation, hessian_solver, polish
+from lopro.projections.real_vectors import Vector, from_real_vector, to_real_vector
+
+__all__ = ["project_sublevel"]
+
+_ROOT_STEPS = 60
+_NEWTON_STEPS = 50
+
+
+def project_sublevel(
+    x: Array,
+    value: Callable[[Array], float],
+    subgradient: Callable[[Array], Array],
+    *,
+    smooth: bool = False,
+) -> Array:
+    """Return the point of ``{z : c(z) <= 0}`` nearest to ``x``.
+
+    Parameters
+    ----------
+    x : array
+        Of any shape, library and field.
+    value, subgradient : callables
+        The convex function and one of its subgradients.
+    smooth : bool
+        Whether the subgradient is a continuous gradient.
+
+    Raises
+    ------
+    InfeasibleError
+        If the linearisations contradict each other, so that the set is empty.
+    ProjectionError
+        If the first-order distance to the set stays above ``1e-10 (1 + |x|)``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.projections.generic import project_sublevel
+    >>> norm, sign = (lambda z: float(np.abs(z).sum()) - 1.0), np.sign
+    >>> project_sublevel(np.array([2.0, 0.5]), norm, sign).round(9) + 0.0
+    array([1., 0.])
+    """
+    if value(x) <= 0.0:
+        return copy(x)
+    c = _Real(x, value, subgradient)
+    start = to_real_vector(x)
+    size = 1.0 + float(np.linalg.norm(start))
+    fine = max(1e-13, 4.0 * eps(x)) * size
+    z = None
+    if smooth:
+        z = _newton(c, start, fine)
+    if z is None:
+        z = _by_cuts(c, start, size, fine)
+    return from_real_vector(_restored(c, z, fine, size), x)
+
+
+class _Real:
+    """The function as seen by real NumPy vectors."""
+
+    def __init__(
+        self, like: Array, value: Callable[[Array], float], subgradient: Callable[[Array], Array]
+    ) -> None:
+        self._like, self._value, self._subgradient = like, value, subgradient
+
+    def value(self, z: Vector) -> float:
+        return self._value(from_real_vector(z, self._like))
+
+    def slope(self, z: Vector) -> Vector:
+        return to_real_vector(self._subgradient(from_real_vector(z, self._like)))
+
+    @property
+    def equation(self) -> Equation:
+        return Equation(self.value, self.slope)
+
+    def cuts(self, z: Vector) -> list[Cut]:
+        c = self.value(z)
+        if c <= 0.0:
+            return []
+        g = self.slope(z)
+        return [Cut(g, float(g @ z) - c)]
+
+
+def _by_cuts(c: _Real, x: Vector, size: float, fine: float) -> Vector:
+    """Cut as finely as rounding lets us: each failure lowers the claim, down to 1e-11.
+
+    A function with kinks may be smooth where the projection lies. So a rough answer is handed to
+    Newton's method first: if ``x - z`` is a multiple of a subgradient there and ``c(z) = 0``, the
+    point is optimal, however it was found.
+    """
+    z = project_by_cuts(x, c.cuts, accuracy=1e-6 * size)
+    polished = polish(x, z, [c.equation])
+    if polished is not None:
+        return polished
+    for accuracy in (10.0 * fine, 1e-12 * size, 1e-11 * size):
+        try:
+            return project_by_cuts(x, c.cuts, accuracy=max(accuracy, fine), max_cuts=600)
+        except ProjectionError as error:
+            failure = error
+    raise failure
+
+
+def _newton(c: _Real, x: Vector, fine: float) -> Vector | None:
+    """Solve ``z - x + mu grad c(z) = 0, c(z) = 0``; None if that does not work out.
+
+    For fixed ``mu`` the first equation is the minimum of a strongly convex function, and ``c`` at
+    that minimum falls with ``mu``: a root search with a bracket, in which every evaluation starts
+    from the last. Near the root the two equations are solved together.
+    """
+    z, low, high = x, 0.0, math.inf
+    g = c.slope(z)
+    mu = c.value(x) / max(float(g @ g), 1e-300)
+    for _ in range(_ROOT_STEPS):
+        if not mu < HUGE:
+            return None
+        inner = _minimised(c, x, z, mu, fine)
+        if inner is None:
+            return None
+        z, g, solve = inner
+        joint = polish(x, z, [c.equation])
+        if joint is not None:
+            return joint
+        excess = c.value(z)
+        low, high = (mu, high) if excess > 0.0 else (low, mu)
+        slope = float(g @ solve(g))
+        if not slope > 0.0:
+            return None
+        mu += excess / slope
+        if not low < mu < high:
+            mu = 4.0 * low if math.isinf(high) else 0.5 * (low + high)
+    return None
+
+
+def _minimised(
+    c: _Real, x: Vector, z: Vector, mu: float, fine: float
+) -> tuple[Vector, Vector, Callable[[Vector], Vector]] | None:
+    """Minimise ``|z - x|^2 / 2 + mu c(z)`` by damped Newton steps; a rough answer is enough."""
+
+    def objective(v: Vector) -> float:
+        return 0.5 * float((v - x) @ (v - x)) + mu * c.value(v)
+
+    for _ in range(_NEWTON_STEPS):
+        g = c.slope(z)
+        residual = z - x + mu * g
+        solve = hessian_solver(lambda v: mu * c.slope(v), z)
+        # Rough, but not so rough that the sign of c at the answer could be an accident.
+        distance = abs(c.value(z)) / max(float(np.linalg.norm(g)), 1e-300)
+        enough = max(fine, min(1e-3 * float(np.linalg.norm(z - x)), 0.05 * distance))
+        if np.linalg.norm(residual) <= enough:
+            return z, g, solve
+        step, t, here = solve(residual), 1.0, objective(z)
+        descent = float(step @ residual)
+        while not objective(z - t * step) <= here - 1e-4 * t * descent:
+            t *= 0.5
+            if t < 1e-8:
+                # No descent to be had: at the minimum, as well as rounding lets us tell.
+                near = np.linalg.norm(step) <= 1e-6 * (1.0 + float(np.linalg.norm(z)))
+                return (z, g, solve) if near else None
+        z = z - t * step
+    return None
+
+
+def _restored(c: _Real, z: Vector, fine: float, size: float) -> Vector:
+    """Step over the boundary: a few Newton steps along the slope, a hair further than needed."""
+    for _ in range(8):
+        excess = c.value(z)
+        if excess <= 0.0:
+            return z
+        g = c.slope(z)
+        slope = float(np.linalg.norm(g))
+        if slope == 0.0:
+            raise InfeasibleError(
+                "c has slope zero at an infeasible point: it is positive everywhere"
+            )
+        z = z - ((excess / slope + 0.01 * fine) / slope) * g
+    distance = c.value(z) / float(np.linalg.norm(c.slope(z)))
+    if distance <= max(1e-10 * size, fine):
+        return z
+    raise ProjectionError(f"the projection ends {distance:.3g} outside the set and stays there")

@@ -1,0 +1,150 @@
+"""Linear inequalities brought to unit rows: the form every polyhedral routine works on."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+import scipy.optimize
+import scipy.sparse
+import scipy.sparse.linalg
+
+from lopro._arrays import to_numpy
+from lopro.errors import InfeasibleError, ProjectionError
+
+__all__ = ["HalfSpaces"]
+
+Matrix: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
+
+
+@dataclass(frozen=True, eq=False)
+class HalfSpaces:
+    """``{z : N z <= h}`` with rows of unit length, as NumPy or scipy.sparse arrays.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.projections.halfspaces import HalfSpaces
+    >>> H = HalfSpaces.from_system(np.array([[2.0, 0.0]]), np.array([4.0]))
+    >>> H.normals, H.bounds
+    (array([[1., 0.]]), array([2.]))
+    """
+
+    normals: Any
+    bounds: Matrix
+
+    @staticmethod
+    def from_system(C: Any, b: Any) -> HalfSpaces:
+        """Scale the rows of ``C x <= b``; rows of zeros are checked and left out."""
+        sparse = scipy.sparse.issparse(C)
+        rows: Any = C.astype(np.float64) if sparse else np.asarray(to_numpy(C), dtype=np.float64)
+        bounds = np.asarray(to_numpy(b), dtype=np.float64)
+        lengths = row_norms(rows)
+        empty = lengths == 0.0
+        if (bounds[empty] < 0.0).any():
+            worst = int(np.flatnonzero(empty & (bounds < 0.0))[0])
+            raise InfeasibleError(
+                f"row {worst} is zero and its bound is {bounds[worst]:g} < 0: no x satisfies it"
+            )
+        keep = np.flatnonzero(~empty)
+        scale = 1.0 / lengths[keep]
+        if sparse:
+            normals = scipy.sparse.diags_array(scale) @ rows.tocsr()[keep]
+            return HalfSpaces(scipy.sparse.csr_array(normals), bounds[keep] * scale)
+        return HalfSpaces(rows[keep] * scale[:, None], bounds[keep] * scale)
+
+    def __len__(self) -> int:
+        return int(self.bounds.shape[0])
+
+    @property
+    def dimension(self) -> int:
+        """Number of variables."""
+        return int(self.normals.shape[1])
+
+    @cached_property
+    def csc(self) -> Any:
+        """The normals as a sparse matrix by columns, for the solvers that want one."""
+        return scipy.sparse.csc_matrix(self.normals)
+
+    def rows(self, indices: Any) -> Matrix:
+        """Return some of the normals as a dense array."""
+        chosen = self.normals[indices]
+        return chosen.toarray() if scipy.sparse.issparse(chosen) else np.asarray(chosen)
+
+    def infeasibility(self) -> float:
+        """Return the least ``t >= -1`` with ``N z <= h + t`` for some ``z``, by a linear program.
+
+        Positive means that the set is empty, negative that it has an interior.
+        """
+        if len(self) == 0:
+            return -1.0
+        ones = -np.ones((len(self), 1))
+        A = scipy.sparse.hstack([self.csc, scipy.sparse.csc_matrix(ones)]).tocsc()
+        cost = np.zeros(self.dimension + 1)
+        cost[-1] = 1.0
+        scale = max(1.0, float(np.abs(self.bounds).max()))
+        answer = _linear_program(cost, A, self.bounds / scale, -1.0)
+        if answer is None:
+            raise ProjectionError("the linear program that looks for a feasible point failed")
+        return answer * scale
+
+    def feasibility_tolerance(self) -> float:
+        """Return what the linear program's own accuracy is worth on this system."""
+        return 1e-8 * max(1.0, float(np.abs(self.bounds).max(initial=0.0)))
+
+    def radius(self) -> float | None:
+        """Return a bound of ``|z|`` over the set from its bounding box; None if there is none."""
+        if not self._bounded():
+            return None
+        corners = []
+        for j in range(self.dimension):
+            cost = np.zeros(self.dimension)
+            cost[j] = 1.0
+            low = _linear_program(cost, self.csc, self.bounds, -math.inf)
+            high = _linear_program(-cost, self.csc, self.bounds, -math.inf)
+            if low is None or high is None:
+                return None
+            corners.append(max(abs(low), abs(high)))
+        # The program's answers are good to about 1e-9; a bound has to err to the safe side.
+        return float(np.linalg.norm(corners)) * (1.0 + 1e-7) + 1e-7
+
+    def _bounded(self) -> bool:
+        """Whether the only direction with ``N v <= 0`` is zero: Stiemke's alternative, one LP."""
+        if len(self) <= self.dimension:
+            return False
+        if np.linalg.matrix_rank(self.csc.toarray()) < self.dimension:
+            return False
+        answer = scipy.optimize.linprog(
+            np.zeros(len(self)),
+            A_eq=self.csc.T,
+            b_eq=np.zeros(self.dimension),
+            bounds=(1.0, None),
+            method="highs",
+        )
+        return bool(answer.status == 0)
+
+
+def row_norms(rows: Any) -> Matrix:
+    """Return the Euclidean norms of the rows of a dense or sparse matrix."""
+    if scipy.sparse.issparse(rows):
+        return np.asarray(scipy.sparse.linalg.norm(rows, axis=1), dtype=np.float64)
+    return np.asarray(np.linalg.norm(rows, axis=1), dtype=np.float64)
+
+
+def _linear_program(cost: Matrix, A: Any, b: Matrix, floor: float) -> float | None:
+    """Minimise ``cost . z`` over ``A z <= b``, the last variable at least ``floor``; by HiGHS."""
+    bounds: list[tuple[float | None, float | None]] = [(None, None)] * len(cost)
+    if math.isfinite(floor):
+        bounds[-1] = (floor, None)
+    answer = scipy.optimize.linprog(
+        cost,
+        A_ub=A,
+        b_ub=b,
+        bounds=bounds,
+        method="highs",
+        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+    )
+    return float(answer.fun) if answer.status == 0 else None

@@ -1,0 +1,116 @@
+"""Newton's method on the optimality conditions of a projection, for the last digits.
+
+``z`` is the projection of ``x`` on ``{c_i <= 0}`` if ``x - z = sum mu_i g_i`` with ``mu_i >= 0``,
+subgradients ``g_i`` of ``c_i`` at ``z``, and ``c_i(z) = 0`` where ``mu_i > 0``. These conditions are
+sufficient for convex functions, smooth or not; so a point that satisfies them may come from a method
+that assumed more than it knew. Second derivatives are differences of gradients.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import scipy.optimize
+import scipy.sparse.linalg
+
+from lopro.projections.real_vectors import Vector
+
+__all__ = ["Equation", "hessian_solver", "polish"]
+
+#: A multiplier beyond this belongs to a set without interior, or to none.
+HUGE = 1e100
+_STEPS = 50
+_DENSE_UP_TO = 60
+
+
+@dataclass(frozen=True)
+class Equation:
+    """A convex function that is zero at the projection."""
+
+    value: Callable[[Vector], float]
+    slope: Callable[[Vector], Vector]
+
+
+def polish(x: Vector, z: Vector, equations: Sequence[Equation]) -> Vector | None:
+    """Return the projection near ``z`` to full accuracy; None where Newton's method does not settle.
+
+    Equations whose multiplier is zero are left out: whether the result satisfies them as
+    inequalities is for the caller to check.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.projections.newton import Equation, polish
+    >>> circle = Equation(lambda z: float(z @ z) - 1.0, lambda z: 2.0 * z)
+    >>> polish(np.array([3.0, 4.0]), np.array([0.61, 0.79]), [circle]).round(12)
+    array([0.6, 0.8])
+    """
+    slopes = np.array([e.slope(z) for e in equations]).reshape(len(equations), len(z))
+    lengths = np.linalg.norm(slopes, axis=1)
+    if len(equations) == 0 or not (lengths > 0.0).all():
+        return None
+    try:
+        u, _ = scipy.optimize.nnls((slopes / lengths[:, None]).T, x - z)
+    except RuntimeError:
+        return None
+    used = u > 1e-9 * max(float(u.max()), 1e-300)
+    mu = (u / lengths)[used]
+    return _settled(x, z, mu, [e for e, keep in zip(equations, used, strict=True) if keep])
+
+
+def _settled(x: Vector, z: Vector, mu: Vector, equations: list[Equation]) -> Vector | None:
+    """Take Newton steps while they shrink; None if they end far from zero."""
+    last = math.inf
+    for _ in range(_STEPS):
+        if len(mu) == 0 or not (mu > 0.0).all() or not mu.max() < HUGE:
+            return None
+        G = np.array([e.slope(z) for e in equations])
+        excess = np.array([e.value(z) for e in equations])
+        solve = hessian_solver(partial(_combined, equations, mu), z)
+        a, B = solve(z - x + G.T @ mu), np.column_stack([solve(g) for g in G])
+        change = np.linalg.lstsq(G @ B, excess - G @ a, rcond=None)[0]
+        step = a + B @ change
+        length, size = float(np.linalg.norm(step)), 1.0 + float(np.linalg.norm(z))
+        if not length <= 0.5 * last:
+            # Steps that no longer shrink are rounding, or the sign of a wrong start.
+            return z if last <= 1e-9 * size else None
+        z, mu, last = z - step, mu + change, length
+        if length <= 1e-15 * size:
+            return z
+    return None
+
+
+def _combined(equations: list[Equation], mu: Vector, v: Vector) -> Vector:
+    return np.asarray(sum(m * e.slope(v) for m, e in zip(mu, equations, strict=True)))
+
+
+def hessian_solver(gradient: Callable[[Vector], Vector], z: Vector) -> Callable[[Vector], Vector]:
+    """Return ``v -> (I + D gradient(z))^-1 v`` with the derivative from central differences.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.projections.newton import hessian_solver
+    >>> hessian_solver(lambda z: 3.0 * z, np.zeros(2))(np.array([4.0, 8.0])).round(6)
+    array([1., 2.])
+    """
+    step = 6e-6 * (1.0 + float(np.linalg.norm(z)))
+
+    def curvature(v: Vector) -> Vector:
+        length = float(np.linalg.norm(v))
+        if length == 0.0:
+            return v
+        u = (step / length) * v
+        return v + (gradient(z + u) - gradient(z - u)) * (length / (2.0 * step))
+
+    n = z.shape[0]
+    if n <= _DENSE_UP_TO:
+        H = np.column_stack([curvature(e) for e in np.eye(n)])
+        H = 0.5 * (H + H.T)
+        return lambda v: np.asarray(np.linalg.solve(H, v))
+    operator = scipy.sparse.linalg.LinearOperator((n, n), matvec=curvature, dtype=np.float64)
+    return lambda v: np.asarray(scipy.sparse.linalg.cg(operator, v, rtol=1e-8, maxiter=200)[0])

@@ -1,0 +1,154 @@
+"""Projection on a polyhedron: an interior-point solver finds the face, an active set finishes.
+
+Clarabel solves the quadratic program to about ten digits. Its answer tells which inequalities are
+active; the dual active-set method starts there, finds the rest if there is one, and ends only when
+feasibility and the signs of the multipliers hold to rounding.
+"""
+
+from __future__ import annotations
+
+import clarabel
+import numpy as np
+import scipy.sparse
+
+from lopro._arrays import Array, asarray_like, copy, to_numpy
+from lopro.errors import InfeasibleError, ProjectionError
+from lopro.projections.active_set import Face, shortest_vector
+from lopro.projections.halfspaces import HalfSpaces, Matrix
+
+__all__ = ["RepeatedProjection", "least_distance", "project_polyhedron"]
+
+_ACCURACY = 1e-12
+
+
+def project_polyhedron(x: Array, halfspaces: HalfSpaces) -> Array:
+    """Return the point of ``{z : N z <= h}`` nearest to ``x``.
+
+    Parameters
+    ----------
+    x : array
+        A real vector of any array library; the work is done in float64 on the host.
+    halfspaces : HalfSpaces
+        The inequalities, with unit rows.
+
+    Raises
+    ------
+    InfeasibleError
+        If the set is empty (the solver says so and a linear program agrees).
+    ProjectionError
+        If no point passes the check of the optimality conditions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.projections.halfspaces import HalfSpaces
+    >>> from lopro.projections.polyhedron import project_polyhedron
+    >>> H = HalfSpaces.from_system(np.array([[1.0, 0.0], [1.0, 1.0]]), np.array([1.0, 1.0]))
+    >>> project_polyhedron(np.array([2.0, 2.0]), H).round(12) + 0.0
+    array([0.5, 0.5])
+    """
+    point = np.asarray(to_numpy(x), dtype=np.float64)
+    slack = halfspaces.bounds - halfspaces.normals @ point
+    if slack.min(initial=0.0) >= 0.0:
+        return copy(x)
+    step = least_distance(halfspaces, slack, _rounding(halfspaces, point))
+    return asarray_like(point + step, x)
+
+
+class RepeatedProjection:
+    """Projections of a sequence of nearby points: each starts on the face where the last one ended.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.projections.halfspaces import HalfSpaces
+    >>> from lopro.projections.polyhedron import RepeatedProjection
+    >>> project = RepeatedProjection(HalfSpaces(np.eye(2), np.zeros(2)))
+    >>> project(np.array([1.0, -1.0])) + 0.0, project(np.array([1.1, -1.0])) + 0.0
+    (array([ 0., -1.]), array([ 0., -1.]))
+    """
+
+    def __init__(self, halfspaces: HalfSpaces) -> None:
+        self._halfspaces = halfspaces
+        self._rows: tuple[int, ...] = ()
+
+    def __call__(self, x: Array) -> Array:
+        """Return the point of the polyhedron nearest to ``x``."""
+        H = self._halfspaces
+        point = np.asarray(to_numpy(x), dtype=np.float64)
+        slack = H.bounds - H.normals @ point
+        if slack.min(initial=0.0) >= 0.0:
+            return copy(x)
+        scale = float(-slack.min())
+        blur = max(_ACCURACY, _rounding(H, point) / scale)
+        try:
+            start = Face.among(H, slack / scale, self._rows)
+            face = shortest_vector(H, slack / scale, start, blur)
+        except ProjectionError:
+            return project_polyhedron(x, H)
+        self._rows = face.rows
+        return asarray_like(point + scale * face.w, x)
+
+
+def _rounding(halfspaces: HalfSpaces, point: Matrix) -> float:
+    """Slacks of size |x| carry that much rounding, whatever the distance turns out to be."""
+    return 1e-15 * (float(np.linalg.norm(point)) + float(np.abs(halfspaces.bounds).max()))
+
+
+def least_distance(halfspaces: HalfSpaces, slack: Matrix, rounding: float = 0.0) -> Matrix:
+    """Return the shortest ``w`` with ``N w <= slack``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.projections.halfspaces import HalfSpaces
+    >>> from lopro.projections.polyhedron import least_distance
+    >>> H = HalfSpaces.from_system(np.array([[0.0, 1.0]]), np.array([5.0]))
+    >>> least_distance(H, np.array([-2.0])) + 0.0
+    array([ 0., -2.])
+    """
+    scale = float(-slack.min())
+    if len(halfspaces) == 1:
+        return np.asarray(-scale * halfspaces.rows([0])[0])
+    scaled = slack / scale
+    start = _interior_point(halfspaces, scaled)
+    blur = max(_ACCURACY, rounding / scale)
+    try:
+        return scale * shortest_vector(halfspaces, scaled, start, blur).w
+    except ProjectionError:
+        raise_if_empty(halfspaces)
+        raise
+
+
+def _interior_point(halfspaces: HalfSpaces, slack: Matrix) -> Face:
+    """Solve ``min |w|^2 / 2, N w <= slack`` by Clarabel and return the face it ends on."""
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-10
+    d = halfspaces.dimension
+    solver = clarabel.DefaultSolver(
+        scipy.sparse.identity(d, format="csc"),
+        np.zeros(d),
+        halfspaces.csc,
+        slack,
+        [clarabel.NonnegativeConeT(len(halfspaces))],
+        settings,
+    )
+    answer = solver.solve()
+    if "PrimalInfeasible" in str(answer.status):
+        raise_if_empty(halfspaces)
+    w, multipliers = np.asarray(answer.x), np.asarray(answer.z)
+    # Whatever the solver says of itself, a bad start costs the active set time and nothing else.
+    if not (np.isfinite(w).all() and np.isfinite(multipliers).all()):
+        return Face.empty(d)
+    gap = slack - halfspaces.normals @ w
+    return Face.near(halfspaces, slack, w, np.flatnonzero(multipliers > gap))
+
+
+def raise_if_empty(halfspaces: HalfSpaces) -> None:
+    """Raise InfeasibleError if a linear program finds that no point satisfies all rows."""
+    excess = halfspaces.infeasibility()
+    if excess > halfspaces.feasibility_tolerance():
+        raise InfeasibleError(
+            f"the polyhedron is empty: some unit row is violated by {excess:.3g} at every point"
+        )

@@ -1,0 +1,162 @@
+"""Symmetric matrices: the nearest positive semidefinite one, and the smallest eigenpairs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse.linalg
+
+from lopro._arrays import Array, eps, is_complex, namespace, norm
+from lopro.oracles import tally
+
+__all__ = ["eigenvalues", "full_spectrum", "project_psd", "smallest_eigenpairs", "symmetric_part"]
+
+# Below this size a dense decomposition is as fast as a few Lanczos steps called from Python.
+_LANCZOS_FROM = 200
+_LANCZOS_SHARE = 0.06
+
+
+def adjoint(X: Array) -> Array:
+    """Return the conjugate transpose."""
+    return namespace(X).conj(X).T if is_complex(X) else X.T
+
+
+def symmetric_part(X: Array) -> Array:
+    """Return ``(X + X^H) / 2``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.projections.psd import symmetric_part
+    >>> symmetric_part(np.array([[1.0, 2.0], [0.0, 1.0]]))
+    array([[1., 1.],
+           [1., 1.]])
+    """
+    return 0.5 * (X + adjoint(X))
+
+
+def full_spectrum(X: Array) -> tuple[Array, Array]:
+    """Return all eigenvalues (ascending) and eigenvectors of a symmetric matrix.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.projections.psd import full_spectrum
+    >>> full_spectrum(np.diag([2.0, -1.0]))[0]
+    array([-1.,  2.])
+    """
+    tally("eigendecompositions")
+    values, vectors = namespace(X).linalg.eigh(X)
+    return values, vectors
+
+
+def eigenvalues(X: Array) -> Array:
+    """Return all eigenvalues of a symmetric matrix, ascending.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.projections.psd import eigenvalues
+    >>> eigenvalues(np.diag([2.0, -1.0]))
+    array([-1.,  2.])
+    """
+    tally("eigendecompositions")
+    return namespace(X).linalg.eigvalsh(X)
+
+
+def project_psd(X: Array) -> Array:
+    """Return the positive semidefinite matrix nearest to the symmetric part of ``X``.
+
+    The result is put together from the positive or from the negative eigenpairs, whichever are
+    fewer.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.projections.psd import project_psd
+    >>> project_psd(np.diag([2.0, -1.0]))
+    array([[2., 0.],
+           [0., 0.]])
+    """
+    X = symmetric_part(X)
+    values, vectors = full_spectrum(X)
+    xp = namespace(X)
+    negative = int(xp.count_nonzero(values < 0.0))
+    if negative == 0:
+        return X
+    if 2 * negative <= X.shape[0]:
+        V = vectors[:, :negative]
+        return symmetric_part(X - (V * values[:negative]) @ adjoint(V))
+    V = vectors[:, negative:]
+    return symmetric_part((V * values[negative:]) @ adjoint(V))
+
+
+def smallest_eigenpairs(X: Array, k: int, start: Array | None = None) -> tuple[Array, Array]:
+    """Return the ``k`` smallest eigenvalues (ascending) and eigenvectors of a symmetric matrix.
+
+    Parameters
+    ----------
+    X : array
+        Symmetric or Hermitian; only its products and, for the dense way, one triangle are used.
+    k : int
+        How many pairs.
+    start : ndarray, optional
+        Where a Lanczos run begins: a vector near the wanted ones saves time. The result does not
+        depend on it beyond rounding.
+
+    Notes
+    -----
+    Large NumPy matrices go to ARPACK. Every pair it returns is checked by its residual; one failure
+    and the dense decomposition decides.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.projections.psd import smallest_eigenpairs
+    >>> smallest_eigenpairs(np.diag([2.0, -1.0, 5.0]), 2)[0]
+    array([-1.,  2.])
+    """
+    d = X.shape[0]
+    if isinstance(X, np.ndarray) and d >= _LANCZOS_FROM and k <= _LANCZOS_SHARE * d:
+        pairs = _lanczos(X, k, start)
+        if pairs is not None:
+            return pairs
+    values, vectors = full_spectrum(X)
+    return values[:k], vectors[:, :k]
+
+
+def _lanczos(
+    X: np.ndarray[Any, Any], k: int, start: Array | None
+) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]] | None:
+    """Run ARPACK and check what it says; None when it cannot be trusted."""
+    tally("eigenpairs", k)
+    unit = eps(X)
+    try:
+        values, vectors = scipy.sparse.linalg.eigsh(
+            X,
+            k=k,
+            which="SA",
+            v0=_blended(start, X),
+            ncv=max(3 * k + 1, 40),
+            maxiter=40,
+            tol=4.0 * unit**0.75,
+        )
+    except scipy.sparse.linalg.ArpackError:
+        return None
+    order = np.argsort(values)
+    values, vectors = values[order], vectors[:, order]
+    residuals = np.linalg.norm(X @ vectors - vectors * values, axis=0)
+    drift = np.abs(np.linalg.norm(vectors, axis=0) - 1.0)
+    accurate = residuals.max() <= 1e3 * unit**0.75 * norm(X) and drift.max() <= 1e-4
+    return (values, vectors) if accurate else None
+
+
+def _blended(start: Array | None, X: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Mix a fixed random vector into the start, so that no eigenvector is orthogonal to it."""
+    rng = np.random.default_rng(X.shape[0])
+    noise = rng.standard_normal(X.shape[0]).astype(X.dtype)
+    noise /= np.linalg.norm(noise)
+    if start is None:
+        return np.asarray(noise)
+    return np.asarray(start / norm(start) + 0.1 * noise, dtype=X.dtype)

@@ -1,0 +1,248 @@
+"""Projection on a residual ball ``{x : |A x - y| <= sigma}``, for matrices and for operators."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lopro._arrays import Array, copy, eps, from_numpy, is_complex, namespace, norm, to_numpy
+from lopro.errors import InfeasibleError, ProjectionError
+from lopro.linear import LinearMap
+from lopro.projections.krylov import GolubKahan
+from lopro.projections.secular import damping
+
+__all__ = ["adjoint_product", "project_residual_ball"]
+
+_MAX_REFINEMENTS = 5
+
+
+def project_residual_ball(
+    x: Array, A: LinearMap, y: Array, sigma: float, *, tight_frame: float | None = None
+) -> Array:
+    r"""Return the point of ``{z : |A z - y| <= sigma}`` nearest to ``x``.
+
+    Parameters
+    ----------
+    x : array
+        A vector.
+    A : LinearMap
+        A matrix is factorised once (its left spectrum is cached on the map); an operator is only
+        asked for products.
+    y : array
+        The centre of the ball.
+    sigma : float
+        Its radius; 0 asks for the nearest solution of ``A z = y``.
+    tight_frame : float, optional
+        ``c`` where ``A A^H = c I`` is known, which makes the projection one formula. Taken on trust
+        for the formula, but the result is checked like every other.
+
+    Raises
+    ------
+    InfeasibleError
+        If no point has a residual of at most ``sigma``.
+    ProjectionError
+        If rounding keeps the result outside.
+
+    Notes
+    -----
+    The multiplier comes from the secular equation: exactly, in the eigenbasis of ``A A^H``, or for
+    an operator from one Golub-Kahan run started at the residual, which gives the equation for every
+    multiplier at once. The aim is a hair inside the ball, so that the result is feasible in
+    floating point too, and the residual of the result is computed and looked at.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.linear import LinearMap
+    >>> from lopro.projections.residual_ball import project_residual_ball
+    >>> A = LinearMap(np.array([[1.0, 0.0]]))
+    >>> project_residual_ball(np.array([3.0, 5.0]), A, np.array([0.0]), 1.0).round(9)
+    array([1., 5.])
+    """
+    if A.dense is None and not isinstance(x, np.ndarray):
+        # Sparse matrices and operators live on the host, so the work is done there.
+        host = project_residual_ball(to_numpy(x), A, to_numpy(y), sigma, tight_frame=tight_frame)
+        return from_numpy(host, x)
+    r = A.forward(x) - y
+    if norm(r) <= sigma:
+        return copy(x)
+    step = _step_for(A, tight_frame)
+    point = x
+    goal = _Goal.at(sigma, norm(y), step.norm_of_map(A, r) * norm(x), eps(r))
+    for _ in range(_MAX_REFINEMENTS):
+        point = point - step.towards(goal, A, r)
+        r = A.forward(point) - y
+        # A repeated step mends the rounding of the last one, until rounding is all there is.
+        goal = _Goal.at(sigma, norm(y), step.norm_of_map(A, r) * norm(point), eps(r))
+        if norm(r) <= goal.ceiling:
+            return point
+    if norm(r) <= goal.ceiling + goal.blur:
+        return point
+    raise ProjectionError(
+        f"the projection on |A x - y| <= {sigma:g} left a residual of {norm(r):.17g}; "
+        "rounding or an ill-conditioned A is in the way"
+    )
+
+
+@dataclass(frozen=True)
+class _Goal:
+    """How short the residual should become, and how far rounding can blur it."""
+
+    sigma: float
+    target: float
+    #: Residuals up to here are accepted.
+    ceiling: float
+    #: Differences up to here are rounding.
+    blur: float
+
+    @staticmethod
+    def at(sigma: float, centre: float, image: float, unit: float) -> _Goal:
+        noise = 2.0 * unit * (centre + image)
+        margin = max(max(1e-12, 8.0 * unit) * sigma, 4.0 * noise)
+        # With room for it the result is strictly inside; a ball as small as the noise has none.
+        if margin < 0.5 * sigma:
+            return _Goal(sigma, sigma - margin, sigma, margin)
+        return _Goal(sigma, 0.5 * sigma, sigma + noise, margin)
+
+    def inside(self, fixed: float) -> float:
+        """Return what is left of the target beside a component that no step can change."""
+        if fixed > self.ceiling + self.blur:
+            raise InfeasibleError(
+                f"no x has |A x - y| <= sigma: the least-squares residual is {fixed:.9g}, "
+                f"sigma is {self.sigma:.9g}"
+            )
+        if fixed >= self.target:
+            return 0.0
+        return math.sqrt((self.target - fixed) * (self.target + fixed))
+
+
+class _Tight:
+    """The closed form for ``A A^H = c I``."""
+
+    def __init__(self, c: float) -> None:
+        self.c = c
+
+    def norm_of_map(self, A: LinearMap, r: Array) -> float:
+        return math.sqrt(self.c)
+
+    def towards(self, goal: _Goal, A: LinearMap, r: Array) -> Array:
+        return A.adjoint(r * ((1.0 - goal.target / norm(r)) / self.c))
+
+
+class _Spectral:
+    """The secular equation in the eigenbasis of ``A A^H``."""
+
+    def norm_of_map(self, A: LinearMap, r: Array) -> float:
+        return A.singular_range[0]
+
+    def towards(self, goal: _Goal, A: LinearMap, r: Array) -> Array:
+        s, U = A.left_spectrum
+        if s.shape[0] == 0:
+            goal.inside(norm(r))
+            return A.adjoint(0.0 * r)
+        h = adjoint_product(U, r)
+        fixed = 0.0 if s.shape[0] == U.shape[0] else norm(r - U @ h)
+        h_squared = np.abs(to_numpy(h).astype(np.complex128)) ** 2
+        kappa = damping(h_squared, to_numpy(s).astype(np.float64), goal.inside(fixed))
+        return A.adjoint(U @ (h / (s + kappa)))
+
+
+class _Krylov:
+    """The secular equation in the Krylov space of the residual."""
+
+    def __init__(self) -> None:
+        self._norm = 0.0
+
+    def norm_of_map(self, A: LinearMap, r: Array) -> float:
+        # A lower bound from one product; the run itself replaces it by the largest Ritz value.
+        if self._norm == 0.0:
+            self._norm = norm(A.adjoint(r)) / norm(r)
+        return self._norm
+
+    def towards(self, goal: _Goal, A: LinearMap, r: Array) -> Array:
+        run = GolubKahan(A, r)
+        unit = eps(r)
+        while True:
+            run.extend()
+            if not (run.exhausted or _due(run.steps)):
+                continue
+            if run.steps == 0:
+                goal.inside(run.beta)
+                return A.adjoint(0.0 * r)
+            ritz = _Ritz.of(run, max(A.shape) * unit * self._norm)
+            self._norm = max(self._norm, ritz.largest)
+            settled = run.exhausted or ritz.gradient(0.0) <= 8.0 * unit * self._norm * run.beta
+            if ritz.fixed > goal.target and not settled:
+                continue
+            kappa = damping(ritz.h**2, ritz.S**2, goal.inside(ritz.fixed))
+            w = ritz.S * ritz.h / (ritz.S**2 + kappa)
+            enough = max(
+                4.0 * unit * kappa * float(np.linalg.norm(w)), 8.0 * unit * self._norm * run.beta
+            )
+            if run.exhausted or ritz.gradient(kappa) <= enough:
+                return run.combine((ritz.right @ w).astype(np.finfo(r.dtype).dtype))
+
+
+@dataclass(frozen=True)
+class _Ritz:
+    """The small problem of a Golub-Kahan run in its singular basis."""
+
+    #: Singular values above rounding, the residual's coordinates there, and the right vectors.
+    S: np.ndarray[Any, Any]
+    h: np.ndarray[Any, Any]
+    right: np.ndarray[Any, Any]
+    #: Length of the part of the residual that no step in this space can change.
+    fixed: float
+    #: Entries of the last row of the left vectors, and of that fixed part.
+    last_row: np.ndarray[Any, Any]
+    last_fixed: float
+    next_alpha: float
+    largest: float
+
+    @staticmethod
+    def of(run: GolubKahan, negligible: float) -> _Ritz:
+        P, S, Qh = np.linalg.svd(run.bidiagonal())
+        h = run.beta * P[0, :]
+        rank = int(np.count_nonzero(negligible < S))
+        rest = h[rank:]
+        return _Ritz(
+            S=S[:rank],
+            h=h[:rank],
+            right=Qh[:rank].T,
+            fixed=float(np.linalg.norm(rest)),
+            last_row=P[-1, :rank],
+            last_fixed=float(P[-1, rank:] @ rest),
+            next_alpha=run.next_alpha,
+            largest=float(S[0]),
+        )
+
+    def gradient(self, kappa: float) -> float:
+        """Return how far the optimality condition is off outside the space searched so far."""
+        kept = self.h * (kappa / (self.S**2 + kappa)) if kappa > 0.0 else 0.0 * self.h
+        return self.next_alpha * abs(float(self.last_row @ kept) + self.last_fixed)
+
+
+def _due(k: int) -> bool:
+    """Look at the small problem often at first, then every tenth part of the way."""
+    return k % max(2, k // 10) == 0
+
+
+def _step_for(A: LinearMap, tight_frame: float | None) -> _Tight | _Spectral | _Krylov:
+    if tight_frame is not None:
+        return _Tight(tight_frame)
+    if not A.explicit:
+        return _Krylov()
+    s, _ = A.left_spectrum
+    if A.full_row_rank and float(s[-1]) - float(s[0]) <= 8.0 * eps(A.like) * float(s[-1]):
+        return _Tight(0.5 * (float(s[0]) + float(s[-1])))
+    return _Spectral()
+
+
+def adjoint_product(U: Array, r: Array) -> Array:
+    """Return ``U^H r``."""
+    if not is_complex(U):
+        return U.T @ r
+    return namespace(U).conj(U).T @ r

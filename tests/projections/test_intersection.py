@@ -1,0 +1,174 @@
+"""Five judges on 1000 random intersections: Dykstra's method and the outer approximation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from projection_judges import (
+    assert_agrees_with_outside,
+    assert_optimal,
+    assert_stands_still,
+    farthest_feasible,
+    size,
+)
+
+from lopro.constraints import FunctionConstraint, Intersection, Polyhedron, PSDCone, ResidualBall
+from lopro.errors import InfeasibleError, ProjectionError
+from lopro.projections.dykstra import dykstra
+
+CASES = 1000
+
+
+@dataclass(frozen=True)
+class Case:
+    """A ball around ``y`` and one half-space ``a.z <= beta`` that cuts it."""
+
+    y: Any
+    sigma: float
+    a: Any
+    beta: float
+    x: Any
+
+    @property
+    def constraint(self) -> Intersection:
+        ball = ResidualBall(np.eye(len(self.y)), self.y, self.sigma)
+        return Intersection(ball, Polyhedron(self.a[None, :], np.array([self.beta])))
+
+    @property
+    def inside(self) -> Any:
+        """The deepest point of the ball."""
+        return self.y - 0.999 * self.sigma * self.a / np.linalg.norm(self.a)
+
+    def holds(self, z: Any) -> bool:
+        return bool(np.linalg.norm(z - self.y) <= self.sigma and self.a @ z <= self.beta)
+
+
+def make(seed: int) -> Case:
+    rng = np.random.default_rng(seed)
+    d = int(rng.integers(2, 31))
+    y, a, sigma = rng.standard_normal(d), rng.standard_normal(d), 0.1 + rng.exponential()
+    # Between almost nothing and almost all of the ball.
+    depth = float(rng.uniform(-0.95, 0.95))
+    beta = float(a @ y) + depth * sigma * float(np.linalg.norm(a))
+    return Case(y, sigma, a, beta, y + rng.standard_normal(d) * 10.0 ** rng.uniform(-1, 1.5))
+
+
+def twin(case: Case) -> Any:
+    """Three cases by hand: the ball alone, the half-space alone, or the sphere where they meet."""
+    a, unit = case.a, case.a / np.linalg.norm(case.a)
+    away = case.x - case.y
+    on_ball = case.y + away * min(1.0, case.sigma / float(np.linalg.norm(away)))
+    if a @ on_ball <= case.beta:
+        return on_ball
+    on_plane = case.x - max(0.0, float(a @ case.x) - case.beta) / float(a @ a) * a
+    if np.linalg.norm(on_plane - case.y) <= case.sigma:
+        return on_plane
+    height = (case.beta - float(a @ case.y)) / float(np.linalg.norm(a))
+    centre, radius = case.y + height * unit, np.sqrt(case.sigma**2 - height**2)
+    within = (case.x - centre) - unit * float(unit @ (case.x - centre))
+    return centre + within * (radius / np.linalg.norm(within))
+
+
+@pytest.mark.parametrize("block", range(5))
+def test_judges_one_to_four(block: int) -> None:
+    for seed in range(block, CASES, 5):
+        case, rng = make(seed), np.random.default_rng(50_000 + seed)
+        constraint = case.constraint
+        p = constraint.project(case.x)
+        assert np.linalg.norm(p - case.y) <= case.sigma * (1.0 + 1e-10), seed
+        assert case.a @ p - case.beta <= 1e-11 * size(p) * np.linalg.norm(case.a), seed
+        u = rng.standard_normal(len(case.x))
+        edge = farthest_feasible(case.holds, case.inside, u)
+        assert edge is not None
+        assert_optimal(case.x, p, [case.inside, edge])
+        assert_stands_still(constraint.project, case.inside, 0.0)
+        assert_stands_still(constraint.project, edge, 1e-12)
+        gap = np.linalg.norm(p - twin(case))
+        assert gap <= 1e-11 * size(case.x), (seed, gap)
+
+
+def several(seed: int) -> tuple[Intersection, Any, Any, list[Any], Any]:
+    """A polyhedron, an ellipsoid and a thin ellipsoid with a common interior point."""
+    rng = np.random.default_rng(seed)
+    d, m = int(rng.integers(2, 10)), int(rng.integers(1, 6))
+    z = rng.standard_normal(d)
+    C = rng.standard_normal((m, d))
+    b = C @ z + 0.1 + rng.exponential(size=m)
+    A, B = rng.standard_normal((d + 1, d)), rng.standard_normal((max(1, d - 1), d))
+    noise = rng.standard_normal(d + 1)
+    y, s = A @ z + 0.5 * noise / np.linalg.norm(noise), 1.0
+    v, t = B @ z, 0.5
+    members = [Polyhedron(C, b), ResidualBall(A, y, s), ResidualBall(B, v, t)]
+    variable = cp.Variable(d)
+    limits = [C @ variable <= b, cp.norm(A @ variable - y) <= s, cp.norm(B @ variable - v) <= t]
+    return Intersection(*members), z, z + 5.0 * rng.standard_normal(d), limits, variable
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_outside_solver(seed: int) -> None:
+    constraint, inside, x, limits, variable = several(seed)
+    p = constraint.project(x)
+    assert constraint.violation(p) <= 1e-10
+    assert_agrees_with_outside(x, p, variable, limits)
+    assert_optimal(x, p, [inside])
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_the_two_ways_agree(seed: int) -> None:
+    constraint, _, x, _, _ = several(seed)
+    p, q = constraint.project(x), constraint._project_by_cuts(x)
+    assert np.linalg.norm(p - q) <= 1e-5 * size(x)
+    assert abs(np.linalg.norm(x - p) - np.linalg.norm(x - q)) <= 1e-9 * size(x)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_cone_with_a_trace_bound(seed: int) -> None:
+    """The psd matrices of trace at most 1: thresholding the eigenvalues is the twin."""
+    rng = np.random.default_rng(seed)
+    d = int(rng.integers(2, 8))
+    X = rng.standard_normal((d, d))
+    X = X + X.T
+    trace = FunctionConstraint(
+        lambda Z: float(np.trace(Z)) - 1.0,
+        lambda Z: np.eye(d),
+        project=lambda Z: Z - max(0.0, float(np.trace(Z)) - 1.0) / d * np.eye(d),
+    )
+    P = Intersection(PSDCone(d), trace).project(X)
+    values, vectors = np.linalg.eigh(X)
+    low, high = 0.0, float(values.max())
+    for _ in range(100):
+        t = 0.5 * (low + high)
+        low, high = (t, high) if np.maximum(values - t, 0.0).sum() > 1.0 else (low, t)
+    by_hand = (vectors * np.maximum(values - low, 0.0)) @ vectors.T
+    assert np.linalg.norm(P - by_hand) <= 1e-9 * size(X)
+
+
+def test_polyhedra_are_stacked(rng: Any) -> None:
+    C, D, z = rng.standard_normal((4, 6)), rng.standard_normal((3, 6)), rng.standard_normal(6)
+    first, second = Polyhedron(C, C @ z + 0.1), Polyhedron(D, D @ z)
+    both = Polyhedron(np.vstack([C, D]), np.concatenate([C @ z + 0.1, D @ z]))
+    x = 5.0 * rng.standard_normal(6)
+    gap = np.linalg.norm(Intersection(first, second).project(x) - both.project(x))
+    assert gap <= 1e-11 * size(x)
+
+
+def test_dykstra_stalls_and_moves_on() -> None:
+    """Alternating projections stop at a wrong corner here, and so would a rule of standstill."""
+    first = Polyhedron(np.array([[0.0, 1.0]]), np.array([0.0]))
+    second = Polyhedron(np.array([[0.05, -1.0]]), np.array([0.0]))
+    x = np.array([2.0, 3.0])
+    p = dykstra(x, [first.project, second.project], max_cycles=100_000)
+    assert np.linalg.norm(p - Intersection(first, second).project(x)) <= 1e-9
+
+
+def test_members_that_do_not_meet() -> None:
+    left = ResidualBall(np.eye(2), np.array([-2.0, 0.0]), 1.0)
+    right = ResidualBall(np.eye(2), np.array([2.0, 0.0]), 1.0)
+    with pytest.raises((InfeasibleError, ProjectionError)):
+        Intersection(left, right).project(np.array([0.0, 5.0]))
+    with pytest.raises(ProjectionError, match="apart"):
+        dykstra(np.array([0.0, 5.0]), [left.project, right.project], max_cycles=50)
