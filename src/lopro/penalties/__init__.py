@@ -1,0 +1,17 @@
+"""Penalties that move the constraint into the objective."""
+
+from lopro.penalties.base import Penalty, ScalarPenalty
+from lopro.penalties.centred import CentredHinge, CentredSoftplus, MemberPenalties, SetPenalty
+from lopro.penalties.scalar import Hinge, QuadraticHinge, Softplus
+
+__all__ = [
+    "CentredHinge",
+    "CentredSoftplus",
+    "Hinge",
+    "MemberPenalties",
+    "Penalty",
+    "QuadraticHinge",
+    "ScalarPenalty",
+    "SetPenalty",
+    "Softplus",
+]

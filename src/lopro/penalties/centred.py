@@ -1,0 +1,227 @@
+"""Penalties that carry a multiplier: exact, once it is right, however smooth they are.
+
+Minimising ``f + h`` with one of these is a step of a proximal method on the dual (entropic for
+`CentredSoftplus`, quadratic for the others), and the slope found is the next multiplier.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import operator
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from lopro._arrays import Array, inner
+from lopro._validation import check_number
+from lopro.constraints.base import Constraint, Normal
+from lopro.functions import Image, Linearization
+from lopro.penalties.base import ScalarPenalty
+from lopro.penalties.scalar import expit, softplus
+
+__all__ = ["CentredHinge", "CentredSoftplus", "MemberPenalties", "SetPenalty"]
+
+
+@dataclass(frozen=True)
+class CentredSoftplus(ScalarPenalty):
+    """Softplus shifted so that its slope at the boundary ``c = 0`` is the multiplier (P7).
+
+    Minimising ``f + h`` is one step of the entropic proximal point method on the dual; the next
+    multiplier is the slope found. With the right one the bias vanishes for every ``gamma`` (R4).
+
+    Examples
+    --------
+    >>> from lopro.penalties import CentredSoftplus
+    >>> h = CentredSoftplus(lam=4.0, gamma=0.1, multiplier=1.5)
+    >>> h.phi(0.0), round(h.slope(0.0), 12)
+    (0.0, 1.5)
+    """
+
+    lam: float
+    gamma: float
+    multiplier: float
+
+    def __post_init__(self) -> None:
+        check_number("gamma", self.gamma, minimum=0.0, exclusive=True)
+        check_number("lam", self.lam, minimum=0.0, exclusive=True)
+        check_number("multiplier", self.multiplier, minimum=0.0, maximum=self.lam, exclusive=True)
+
+    @property
+    def shift(self) -> float:
+        """``gamma logit(multiplier / lam)``."""
+        q = self.multiplier / self.lam
+        return self.gamma * (math.log(q) - math.log1p(-q))
+
+    @property
+    def above(self) -> float:
+        """Largest value on the feasible set: it passes through 0 at the boundary."""
+        return 0.0
+
+    @property
+    def below(self) -> float:
+        """How far it may stay under ``lam [c]_+``."""
+        return self.gamma * softplus(self.shift / self.gamma) - min(self.shift, 0.0)
+
+    def phi(self, c: float) -> float:
+        s = self.shift / self.gamma
+        return self.gamma * (softplus(self.lam * c / self.gamma + s) - softplus(s))
+
+    def slope(self, c: float) -> float:
+        return self.lam * expit((self.lam * c + self.shift) / self.gamma)
+
+    def curvature(self, squared_slope: float) -> float:
+        """Return what it adds to the smoothness constant where ``|grad c|^2 <= squared_slope``."""
+        return self.lam**2 * squared_slope / (4.0 * self.gamma)
+
+    def recentred(self, constraint: Constraint, image: Image) -> CentredSoftplus:
+        """Return the penalty of the next step: the slope found becomes the multiplier.
+
+        A multiplier that comes near ``lam`` asks for more room: then ``lam`` doubles.
+        """
+        multiplier = max(self.slope(constraint.linearize_at(image)[0]), 1e-12 * self.lam)
+        lam = 2.0 * self.lam if multiplier > 0.9 * self.lam else self.lam
+        return replace(self, lam=lam, multiplier=min(multiplier, (1.0 - 1e-12) * lam))
+
+
+@dataclass(frozen=True)
+class CentredHinge(ScalarPenalty):
+    """``([u + beta c]_+^2 - u^2) / (2 beta)``: the augmented Lagrangian term of one constraint.
+
+    The quadratic counterpart of `CentredSoftplus`: no upper limit on the multiplier is needed.
+
+    Examples
+    --------
+    >>> from lopro.penalties import CentredHinge
+    >>> h = CentredHinge(beta=2.0, multiplier=1.5)
+    >>> h.phi(0.0), h.slope(0.0), h.slope(0.25)
+    (0.0, 1.5, 2.0)
+    """
+
+    beta: float
+    multiplier: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_number("beta", self.beta, minimum=0.0, exclusive=True)
+        check_number("multiplier", self.multiplier, minimum=0.0)
+
+    def phi(self, c: float) -> float:
+        return (self.slope(c) ** 2 - self.multiplier**2) / (2.0 * self.beta)
+
+    def slope(self, c: float) -> float:
+        return max(0.0, self.multiplier + self.beta * c)
+
+    def recentred(self, constraint: Constraint, image: Image) -> CentredHinge:
+        """Return the penalty of the next step: the slope found becomes the multiplier."""
+        return replace(self, multiplier=self.slope(constraint.linearize_at(image)[0]))
+
+    def stiffened(self, factor: float) -> CentredHinge:
+        """Return the same multiplier with a ``factor`` times stiffer penalty."""
+        return replace(self, beta=factor * self.beta)
+
+
+@dataclass(frozen=True)
+class SetPenalty:
+    """``beta/2 dist(M x + u/beta, Q)^2 - |u|^2/(2 beta)`` for a set ``{x : M x in Q}``.
+
+    The augmented Lagrangian term with a multiplier for every row (or eigenvalue), which one number
+    on ``c(x)`` cannot express. ``u`` is always normal to ``Q``, so it bounds the problem from below.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.constraints import Polyhedron
+    >>> from lopro.penalties import SetPenalty
+    >>> half_line = Polyhedron(np.array([[1.0]]), np.array([2.0]))
+    >>> h, gradient = SetPenalty(beta=4.0).linearize_at(half_line, (np.array([3.0]),))
+    >>> h, gradient()
+    (2.0, array([4.]))
+    """
+
+    beta: float
+    multiplier: Image | None = None
+
+    def __post_init__(self) -> None:
+        check_number("beta", self.beta, minimum=0.0, exclusive=True)
+
+    def image(self, constraint: Constraint, x: Array) -> Image:
+        return constraint.image(x)
+
+    def dual(self, constraint: Constraint, image: Image) -> Image:
+        """Return the multiplier found at the point with this image: the next ``u``."""
+        u, beta = self.multiplier, self.beta
+        w = image if u is None else tuple(z + v / beta for z, v in zip(image, u, strict=True))
+        nearest = constraint.project_image(w)
+        return tuple(beta * (a - b) for a, b in zip(w, nearest, strict=True))
+
+    def linearize_at(self, constraint: Constraint, image: Image) -> Linearization:
+        dual = self.dual(constraint, image)
+        square = sum(inner(v, v) for v in dual)
+        if self.multiplier is not None:
+            square -= sum(inner(v, v) for v in self.multiplier)
+        return square / (2.0 * self.beta), lambda: constraint.pullback(dual)
+
+    def normal(self, constraint: Constraint, x: Array) -> Normal:
+        dual = self.dual(constraint, constraint.image(x))
+        return Normal(constraint.pullback(dual), constraint.support_image(dual))
+
+    def recentred(self, constraint: Constraint, image: Image) -> SetPenalty:
+        """Return the penalty of the next step."""
+        return replace(self, multiplier=self.dual(constraint, image))
+
+    def stiffened(self, factor: float) -> SetPenalty:
+        """Return the same multiplier with a ``factor`` times stiffer penalty."""
+        return replace(self, beta=factor * self.beta)
+
+
+@dataclass(frozen=True)
+class MemberPenalties:
+    """One centred penalty for each member of an intersection, added up."""
+
+    parts: tuple[CentredHinge | SetPenalty, ...]
+
+    @staticmethod
+    def of(constraint: Constraint, beta: float) -> MemberPenalties:
+        """Return the penalties with zero multipliers: of the set where there is one, else of c."""
+        return MemberPenalties(
+            tuple(
+                SetPenalty(beta) if member.has_image_set else CentredHinge(beta)
+                for member in constraint.members()
+            )
+        )
+
+    def image(self, constraint: Constraint, x: Array) -> Image:
+        return constraint.image(x)
+
+    def _shares(
+        self, constraint: Constraint, image: Image
+    ) -> Iterator[tuple[CentredHinge | SetPenalty, Constraint, Image]]:
+        """Walk over the parts with their members and their shares of the image."""
+        start = 0
+        for part, member in zip(self.parts, constraint.members(), strict=True):
+            stop = start + member.image_length
+            yield part, member, image[start:stop]
+            start = stop
+
+    def linearize_at(self, constraint: Constraint, image: Image) -> Linearization:
+        terms = [
+            p.linearize_at(member, share) for p, member, share in self._shares(constraint, image)
+        ]
+
+        def gradient() -> Array | None:
+            found = [g for g in (term[1]() for term in terms) if g is not None]
+            return functools.reduce(operator.add, found) if found else None
+
+        return sum(term[0] for term in terms), gradient
+
+    def normal(self, constraint: Constraint, x: Array) -> Normal:
+        members = zip(self.parts, constraint.members(), strict=True)
+        return functools.reduce(operator.add, (p.normal(member, x) for p, member in members))
+
+    def recentred(self, constraint: Constraint, image: Image) -> MemberPenalties:
+        """Return the penalties of the next step."""
+        shares = self._shares(constraint, image)
+        return MemberPenalties(tuple(p.recentred(member, share) for p, member, share in shares))
+
+    def stiffened(self, factor: float) -> MemberPenalties:
+        """Return the same multipliers with ``factor`` times stiffer penalties."""
+        return MemberPenalties(tuple(p.stiffened(factor) for p in self.parts))

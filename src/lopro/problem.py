@@ -1,0 +1,91 @@
+"""The problem: minimise a convex objective over a convex set given by ``c(x) <= 0``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from lopro._arrays import Array, asarray_like, copy, is_complex, widest, zeros
+from lopro._validation import check_array, check_number, check_shape
+from lopro.constraints.base import Constraint
+from lopro.functions import Constant, Source
+from lopro.objectives.base import Objective
+
+__all__ = ["Problem"]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """``minimize f(x) subject to c(x) <= 0``.
+
+    Parameters
+    ----------
+    objective : Objective
+        From `lopro.objectives`, or your own.
+    constraint : Constraint
+        From `lopro.constraints`, or your own.
+    solution_norm : float, optional
+        A number that the norm of a solution is known not to exceed. Only certificates use it, and
+        only where neither the set nor the objective bounds the solutions by itself.
+
+    Examples
+    --------
+    >>> import numpy as np, lopro
+    >>> f = lopro.objectives.Linear(np.array([1.0, 1.0]))
+    >>> box = lopro.constraints.Polyhedron.box(-np.ones(2), np.ones(2))
+    >>> lopro.Problem(f, box).shape
+    (2,)
+    """
+
+    objective: Objective
+    constraint: Constraint
+    solution_norm: float | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.objective, Objective):
+            raise TypeError(
+                f"objective must be a lopro Objective, got {self.objective!r}; "
+                "wrap plain callables in lopro.objectives.FunctionObjective"
+            )
+        if not isinstance(self.constraint, Constraint):
+            raise TypeError(
+                f"constraint must be a lopro Constraint, got {self.constraint!r}; "
+                "wrap plain callables in lopro.constraints.FunctionConstraint"
+            )
+        if self.solution_norm is not None:
+            check_number("solution_norm", self.solution_norm, minimum=0.0)
+        f, c = self.objective.shape, self.constraint.shape
+        if f is not None and c is not None and f != c:
+            raise ValueError(f"objective has points of shape {f}, constraint of shape {c}")
+        if f is None and c is not None:
+            object.__setattr__(self, "objective", self.objective.shaped(c))
+
+    @property
+    def shape(self) -> tuple[int, ...] | None:
+        """Shape of a point, or None where neither part fixes it."""
+        return self.objective.shape if self.objective.shape is not None else self.constraint.shape
+
+    @property
+    def radius(self) -> Constant | None:
+        """The bound on the norm of a solution that the user has given."""
+        if self.solution_norm is None:
+            return None
+        return Constant(float(self.solution_norm), Source.GIVEN, "solution_norm")
+
+    def start(self, x0: Array | None) -> Array:
+        """Return a private copy of ``x0`` in the library and precision of the data; zeros for None."""
+        like = widest(p.like for p in (self.objective, self.constraint) if p.like is not None)
+        if x0 is None:
+            if self.shape is None:
+                raise ValueError(
+                    "x0 is needed: neither the objective nor the constraint has a shape"
+                )
+            return zeros(self.shape, np.zeros(1) if like is None else like)
+        x = copy(check_array("x0", x0))
+        if self.shape is not None:
+            check_shape("x0", x, self.shape)
+        if is_complex(x) and any(m.real_only for m in self.constraint.members()):
+            raise TypeError(f"x0 must be real for {self.constraint!r}, got dtype {x.dtype}")
+        # Real data may well be met by complex points; the converse would lose the imaginary part.
+        return x if like is None or is_complex(x) else asarray_like(x, like)
