@@ -1,0 +1,47 @@
+"""lopro: convex optimisation with few projections, and a certificate with every answer."""
+
+from lopro import (
+    adaptive,
+    certificates,
+    constraints,
+    inner,
+    objectives,
+    penalties,
+    schedules,
+    theory,
+)
+from lopro.driver import iterate, solve
+from lopro.errors import InfeasibleError, MissingCapabilityError, ProjectionError
+from lopro.minimize import minimize
+from lopro.problem import Problem
+from lopro.result import History, Iterate, Result, Status
+from lopro.schemes import Auto, LoPGD, LoPNAG, MultiplierMethod, OneProjection
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Auto",
+    "History",
+    "InfeasibleError",
+    "Iterate",
+    "LoPGD",
+    "LoPNAG",
+    "MissingCapabilityError",
+    "MultiplierMethod",
+    "OneProjection",
+    "Problem",
+    "ProjectionError",
+    "Result",
+    "Status",
+    "adaptive",
+    "certificates",
+    "constraints",
+    "inner",
+    "iterate",
+    "minimize",
+    "objectives",
+    "penalties",
+    "schedules",
+    "solve",
+    "theory",
+]

@@ -1,0 +1,187 @@
+"""`lopro.minimize`: plain callables and SciPy's constraint objects, for people with SciPy habits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.optimize
+import scipy.sparse
+
+from lopro._arrays import Array, copy
+from lopro._validation import check_array, check_callable
+from lopro.constraints import Constraint, FunctionConstraint, Intersection, Polyhedron
+from lopro.driver import solve
+from lopro.objectives import FunctionObjective, Objective
+from lopro.problem import Problem
+from lopro.result import Result
+
+__all__ = ["as_constraint", "minimize"]
+
+
+def minimize(
+    fun: Callable[..., Any],
+    x0: Array,
+    jac: Callable[[Array], Array] | bool | None = None,
+    *,
+    constraint: Any,
+    smooth: bool = True,
+    **options: Any,
+) -> Result:
+    """Minimise a convex function given as a callable over a convex set.
+
+    Parameters
+    ----------
+    fun : callable
+        ``fun(x) -> float``; or ``fun(x) -> (float, gradient)`` with ``jac=True``.
+    x0 : array
+        Start; it need not be feasible.
+    jac : callable, True or None
+        The gradient (a subgradient with ``smooth=False``). None: forward differences, which limit the
+        accuracy to about 1e-6; a certificate then inherits that error, so give a gradient if you can.
+    constraint : Constraint, or a SciPy constraint, or a sequence of them
+        A set from `lopro.constraints`; `scipy.optimize.LinearConstraint`, `Bounds`, or a convex
+        `NonlinearConstraint` with upper bounds.
+    smooth : bool
+        Whether ``fun`` is differentiable.
+    **options
+        Passed on to `solve`: ``method``, ``tol``, ``max_iter``, ``callback``, ...
+
+    Returns
+    -------
+    Result
+        As from `solve`.
+
+    Examples
+    --------
+    >>> import numpy as np, lopro
+    >>> from scipy.optimize import Bounds
+    >>> result = lopro.minimize(
+    ...     lambda x: (x[0] - 3) ** 2 + x[1] ** 2,
+    ...     np.zeros(2),
+    ...     lambda x: 2 * (x - np.array([3.0, 0.0])),
+    ...     constraint=Bounds([-1, -1], [1, 1]),
+    ... )
+    >>> result.x.round(4), round(result.fun, 4)
+    (array([1., 0.]), 4.0)
+    """
+    x0 = check_array("x0", x0)
+    objective = _objective(fun, jac, tuple(x0.shape), smooth)
+    return solve(Problem(objective, as_constraint(constraint, x0)), x0, **options)
+
+
+def _objective(fun: Any, jac: Any, shape: tuple[int, ...], smooth: bool) -> Objective:
+    check_callable("fun", fun)
+    if jac is True:
+        value, slope = (lambda x: _pair(fun(x))[0]), (lambda x: _pair(fun(x))[1])
+    elif jac is None:
+        value, slope = fun, lambda x: scipy.optimize.approx_fprime(x, fun)
+    else:
+        check_callable("jac", jac)
+        value, slope = fun, jac
+    if smooth:
+        return FunctionObjective(value, gradient=slope, shape=shape)
+    return FunctionObjective(value, subgradient=slope, shape=shape)
+
+
+def _pair(result: Any) -> tuple[Any, Any]:
+    if not (isinstance(result, tuple) and len(result) == 2):
+        raise TypeError(f"fun must return (value, gradient) with jac=True, got {result!r}")
+    return result
+
+
+def as_constraint(constraint: Any, x0: Array | None = None) -> Constraint:
+    """Return the lopro constraint for a SciPy constraint object, or for a sequence of them.
+
+    A single bound stands for all entries, as in SciPy; how many there are is seen at ``x0``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.optimize import LinearConstraint
+    >>> from lopro.minimize import as_constraint
+    >>> as_constraint(LinearConstraint([[1.0, 1.0]], ub=[1.0])).value(np.array([1.0, 2.0]))
+    2.0
+    """
+    if isinstance(constraint, Constraint):
+        return constraint
+    if isinstance(constraint, scipy.optimize.Bounds):
+        shape = (1,) if x0 is None else tuple(x0.shape)
+        try:
+            lower, upper, _ = np.broadcast_arrays(constraint.lb, constraint.ub, np.empty(shape))
+        except ValueError:
+            raise ValueError(f"Bounds must fit x0, which has shape {shape}") from None
+        _check_bounds(lower, upper)
+        return Polyhedron.box(lower, upper)
+    if isinstance(constraint, scipy.optimize.LinearConstraint):
+        C = constraint.A
+        C = C.tocsr() if scipy.sparse.issparse(C) else np.atleast_2d(np.asarray(C, float))
+        lower = np.broadcast_to(np.asarray(constraint.lb, float), C.shape[0])
+        upper = np.broadcast_to(np.asarray(constraint.ub, float), C.shape[0])
+        return _rows(C, lower, upper)
+    if isinstance(constraint, scipy.optimize.NonlinearConstraint):
+        return _nonlinear(constraint, x0)
+    is_sequence = isinstance(constraint, Sequence) and not isinstance(constraint, (str, bytes))
+    if is_sequence and len(constraint) > 0:
+        return Intersection(*(as_constraint(c, x0) for c in constraint))
+    raise TypeError(
+        f"constraint must be a lopro Constraint, a SciPy LinearConstraint, Bounds or "
+        f"NonlinearConstraint, or a sequence of them, got {constraint!r}"
+    )
+
+
+def _check_bounds(lower: Any, upper: Any) -> None:
+    if np.isnan(lower).any() or np.isnan(upper).any():
+        raise ValueError("constraint bounds must not be NaN")
+    if np.isposinf(lower).any() or np.isneginf(upper).any():
+        raise ValueError(
+            "constraint bounds leave no feasible point: a lower bound is +inf or an upper -inf"
+        )
+    if not (np.isfinite(lower).any() or np.isfinite(upper).any()):
+        raise ValueError("constraint has no finite bound")
+
+
+def _rows(C: Any, lower: Any, upper: Any) -> Polyhedron:
+    """Return ``lower <= C x <= upper`` without the rows that infinite bounds leave empty."""
+    _check_bounds(lower, upper)
+    below, above = np.isfinite(upper), np.isfinite(lower)
+    stack = scipy.sparse.vstack if scipy.sparse.issparse(C) else np.vstack
+    return Polyhedron(stack([C[below], -C[above]]), np.concatenate([upper[below], -lower[above]]))
+
+
+def _nonlinear(constraint: scipy.optimize.NonlinearConstraint, x0: Array | None) -> Constraint:
+    """Return ``fun(x) <= ub``; a lower bound on a convex function would not be a convex set."""
+    if not np.isneginf(constraint.lb).all():
+        raise ValueError(
+            "NonlinearConstraint.lb must be -inf: only fun(x) <= ub is a convex constraint"
+        )
+    fun, jac, ub = constraint.fun, constraint.jac, np.atleast_1d(np.asarray(constraint.ub, float))
+    if np.isnan(ub).any() or np.isneginf(ub).any():
+        raise ValueError(f"NonlinearConstraint.ub must be above -inf and not NaN, got {ub}")
+    if ub.size == 1 and x0 is not None:
+        # A single bound holds for every entry of fun, and only fun knows how many there are.
+        ub = np.broadcast_to(ub, np.shape(np.atleast_1d(fun(copy(x0)))))
+
+    def values(x: Array) -> Any:
+        found = np.atleast_1d(fun(x))
+        if found.shape != ub.shape:
+            raise ValueError(
+                f"NonlinearConstraint.ub has shape {ub.shape}, but fun returns {found.shape}"
+            )
+        return found
+
+    def slopes(x: Array) -> Any:
+        if callable(jac):
+            return np.atleast_2d(jac(x))
+        return np.atleast_2d(scipy.optimize.approx_fprime(x, lambda z: np.atleast_1d(fun(z))))
+
+    def row(i: int) -> FunctionConstraint:
+        return FunctionConstraint(
+            lambda x: float(values(x)[i] - ub[i]), lambda x: slopes(x)[i], smooth=True
+        )
+
+    members = [row(i) for i in range(ub.size) if np.isfinite(ub[i])]
+    if not members:
+        raise ValueError("NonlinearConstraint.ub must have a finite entry")
+    return members[0] if len(members) == 1 else Intersection(*members)

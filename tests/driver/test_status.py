@@ -1,0 +1,247 @@
+"""Every way a run can end is provoked once, and only one of them is a success."""
+
+from __future__ import annotations
+
+import math
+import time
+
+import numpy as np
+import pytest
+from driver_cases import BUILDERS, ellipsoid, l1_halfspace, nearest_in_box, watched
+
+import lopro
+from lopro import Problem, Status
+from lopro.constraints import FunctionConstraint, Polyhedron, ResidualBall
+from lopro.errors import ProjectionError, StalledError
+from lopro.inner import AcceleratedGradient, ConstantStep, SqrtStep, SubgradientDescent
+from lopro.objectives import L1Norm, Linear, SquaredDistance
+from lopro.penalties import Hinge, Softplus
+
+METHODS = [
+    lopro.Auto(),
+    lopro.LoPGD(),
+    lopro.OneProjection(SubgradientDescent(SqrtStep(0.1)), Hinge(3.0), 40),
+]
+
+
+@pytest.fixture
+def problem(rng):
+    return nearest_in_box(rng).problem
+
+
+def ended(result: lopro.Result, status: Status) -> None:
+    """The status is as expected, is explained, and is a success only where that is due."""
+    assert result.status is status
+    assert result.message.startswith(status.value)
+    assert result.success is (status is Status.CONVERGED)
+    assert status.name in str(result)
+
+
+@pytest.mark.parametrize("build", BUILDERS, ids=lambda build: build.__name__)
+def test_converged_means_feasible_and_close_to_the_optimum(build, rng):
+    known = build(rng)
+    result = lopro.solve(known.problem, tol=1e-6, max_iter=200_000)
+    ended(result, Status.CONVERGED)
+    assert known.problem.constraint.violation(result.x) <= 1e-9
+    assert result.fun - known.optimum <= 1e-6 * max(1.0, abs(result.fun))
+    assert result.certificate.relative_gap <= 1e-6
+    assert result.certificate.lower_bound <= known.optimum + 1e-12 * (1.0 + abs(known.optimum))
+
+
+def test_schedule_done_when_the_method_is_complete_without_a_proof(problem):
+    method = lopro.OneProjection(SubgradientDescent(SqrtStep(0.1)), Hinge(3.0), iterations=5)
+    result = lopro.solve(problem, method=method, tol=1e-12)
+    ended(result, Status.SCHEDULE_DONE)
+    assert result.iterations == 5 and result.counts.projections == 1
+
+
+def test_stalled_where_a_scheme_gives_up(problem):
+    class GivesUp:
+        def check(self, problem):
+            pass
+
+        def epochs(self, bench, x0):
+            yield from lopro.OneProjection(
+                AcceleratedGradient(), Softplus(1.0, 0.1), iterations=3
+            ).epochs(bench, x0)
+            raise StalledError
+
+    result = lopro.solve(problem, method=GivesUp(), tol=0.0)
+    ended(result, Status.STALLED)
+    assert len(result.history) == 1 and math.isfinite(result.fun)
+
+
+def test_stalled_when_rounding_is_all_that_is_left():
+    # The multiplier is irrational, so a gap of exactly 0 is out of reach.
+    f, half = Linear(np.array([1.0, np.pi])), ResidualBall(np.diag([1.0, 3.0]), np.ones(2), 0.3)
+    method = lopro.MultiplierMethod(patience=3)
+    result = lopro.solve(Problem(f, half), method=method, tol=0.0, max_iter=200_000)
+    ended(result, Status.STALLED)
+    assert result.certificate.relative_gap < 1e-6
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda m: type(m).__name__)
+@pytest.mark.parametrize("limit", [1, 7, 33])
+def test_max_iter_is_never_exceeded_and_the_point_is_projected(problem, method, limit):
+    result = lopro.solve(problem, method=method, max_iter=limit, tol=1e-15)
+    ended(result, Status.MAX_ITER)
+    assert result.iterations == limit
+    assert result.certificate.violation == 0.0
+    assert np.all(np.abs(result.x) <= 1.0)
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3])
+@pytest.mark.parametrize(
+    "method",
+    [
+        lopro.Auto(),
+        lopro.LoPGD(),
+        lopro.LoPNAG(),
+        lopro.LoPNAG(lopro.schedules.HalvingSmoothing(1.0, steps=20)),
+    ],
+    ids=["auto", "lopgd", "lopnag", "halving"],
+)
+def test_max_projections_is_never_exceeded(rng, method, limit):
+    # An infeasible start costs some methods a projection of its own.
+    problem, _, constraint = watched(ellipsoid(rng).problem)
+    x0 = np.full(4, 5.0)
+    result = lopro.solve(problem, x0, method, max_projections=limit, tol=0.0)
+    ended(result, Status.MAX_PROJECTIONS)
+    assert result.counts.projections == constraint.calls["project"] == limit
+    assert result.certificate.violation <= 1e-9 and math.isfinite(result.fun)
+
+
+@pytest.mark.parametrize("method", [lopro.Auto(), lopro.LoPGD()], ids=["auto", "lopgd"])
+def test_time_limit_is_kept_to_a_step_or_two(rng, method):
+    def slow(name: str) -> None:
+        if name in ("subgradient", "project_image"):
+            time.sleep(0.004)
+
+    problem, _, _ = watched(l1_halfspace(rng).problem, slow)
+    started = time.perf_counter()
+    result = lopro.solve(problem, method=method, time_limit=0.1, tol=0.0)
+    elapsed = time.perf_counter() - started
+    ended(result, Status.TIME_LIMIT)
+    assert 0.1 <= result.seconds <= elapsed < 0.3
+    assert result.certificate.violation <= 1e-9
+
+
+def test_a_loose_time_limit_does_not_bind(problem):
+    ended(lopro.solve(problem, time_limit=60.0), Status.CONVERGED)
+
+
+@pytest.mark.parametrize(
+    "constraint",
+    [
+        Polyhedron([[1.0, 0.0], [-1.0, 0.0]], [-1.0, -1.0]),
+        ResidualBall(np.array([[1.0, 0.0], [1.0, 0.0]]), np.array([1.0, -1.0]), 0.5),
+    ],
+    ids=["polyhedron", "residual-ball"],
+)
+@pytest.mark.parametrize("method", METHODS, ids=lambda m: type(m).__name__)
+def test_infeasible_is_told_before_any_work(constraint, method):
+    problem, f, c = watched(Problem(SquaredDistance(np.zeros(2)), constraint))
+    result = lopro.solve(problem, np.ones(2), method)
+    ended(result, Status.INFEASIBLE)
+    assert f.calls == c.calls == {}
+    assert result.warnings and len(result.history) == 0
+    assert result.certificate.gap == math.inf and result.certificate.violation == math.inf
+    np.testing.assert_array_equal(result.x, np.ones(2))
+
+
+@pytest.mark.parametrize(
+    "never",
+    [
+        FunctionConstraint(lambda x: float(np.abs(x).sum()) + 1.0, np.sign),
+        FunctionConstraint(lambda x: float(x @ x) + 1.0, lambda x: 2.0 * x, smooth=True),
+    ],
+    ids=["kinked", "smooth"],
+)
+def test_infeasible_found_by_the_projection(never):
+    result = lopro.solve(Problem(SquaredDistance(np.ones(2)), never), max_iter=50)
+    ended(result, Status.INFEASIBLE)
+    assert result.warnings
+
+
+def turning(objective: type, oracle: str, after: int):
+    """An objective whose oracle turns to NaN after a number of calls."""
+
+    class Turning(objective):
+        calls = 0
+
+    def call(self, x, *rest):
+        self.calls += 1
+        result = getattr(objective, oracle)(self, x, *rest)
+        return result if self.calls <= after else math.nan * result
+
+    setattr(Turning, oracle, call)
+    return Turning
+
+
+@pytest.mark.parametrize(
+    ("oracle", "after"),
+    [("value", 0), ("value", 5), ("subgradient", 0), ("subgradient", 5), ("subgradient", 60)],
+)
+@pytest.mark.parametrize(
+    "method", [lopro.Auto(), lopro.LoPGD(), lopro.LoPNAG()], ids=lambda m: type(m).__name__
+)
+def test_nan_from_the_objective_ends_the_run(oracle, after, method):
+    f = turning(SquaredDistance, oracle, after)(np.array([3.0, 0.3]))
+    ball = ResidualBall(np.diag([1.0, 3.0]), np.zeros(2), 1.0)
+    result = lopro.solve(Problem(f, ball), method=method, max_iter=3000, tol=0.0)
+    ended(result, Status.NONFINITE)
+    assert np.isfinite(result.x).all()
+    assert ball.violation(result.x) <= 1e-9
+
+
+def test_steps_that_are_much_too_long_end_as_nonfinite():
+    ball = ResidualBall(np.diag([1.0, 3.0]), np.zeros(2), 1.0)
+    method = lopro.OneProjection(SubgradientDescent(ConstantStep(1e200)), Hinge(1.0), 100)
+    result = lopro.solve(Problem(SquaredDistance(np.ones(2)), ball), method=method)
+    ended(result, Status.NONFINITE)
+    assert not math.isfinite(result.fun) or result.certificate.gap == math.inf
+
+
+@pytest.mark.parametrize("fails_at", [1, 2])
+def test_projection_failed_keeps_what_was_reached(rng, fails_at):
+    def before(name: str) -> None:
+        if name == "project" and constraint.calls["project"] >= fails_at:
+            raise ProjectionError("the solver gave up")
+
+    known = ellipsoid(rng)
+    problem, _, constraint = watched(known.problem, before)
+    result = lopro.solve(problem, method=lopro.LoPNAG(), tol=0.0)
+    ended(result, Status.PROJECTION_FAILED)
+    assert any("the solver gave up" in warning for warning in result.warnings)
+    if fails_at > 1:
+        assert known.problem.constraint.violation(result.x) <= 1e-9
+
+
+def test_stopped_by_the_callback(problem):
+    seen = []
+    result = lopro.solve(problem, callback=lambda it: seen.append(it) or True, tol=0.0)
+    ended(result, Status.STOPPED)
+    assert len(seen) == len(result.history) == 1
+
+
+def test_success_is_never_true_for_another_status():
+    fields = {name: None for name in lopro.Result.__dataclass_fields__}
+    for status in Status:
+        result = lopro.Result(**(fields | {"status": status}))
+        assert result.success is (status is Status.CONVERGED)
+
+
+def test_no_certificate_is_said_in_the_message():
+    # Nothing bounds a solution of a linear function over a half-space here.
+    half = Polyhedron([[1.0, 1.0]], [1.0])
+    result = lopro.solve(
+        Problem(Linear(np.array([-1.0, -1.1])), half), method=lopro.LoPGD(), max_iter=500
+    )
+    assert result.certificate.lower_bound == -math.inf and result.certificate.gap == math.inf
+    assert "no lower bound" in result.message and not result.success
+
+
+def test_l1_and_a_tolerance_of_zero_still_converge_where_the_gap_closes():
+    # The start is the solution, and zero is a proof of it.
+    half = Polyhedron([[1.0, 1.0]], [1.0])
+    ended(lopro.solve(Problem(L1Norm(), half), np.zeros(2), tol=0.0), Status.CONVERGED)
