@@ -1,0 +1,50 @@
+"""What every benchmark shares: where results go, and on which machine they were measured."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy
+
+import lopro
+
+RESULTS = Path(__file__).parent / "results"
+DOCS_IMAGES = Path(__file__).parent.parent / "docs" / "images"
+
+
+def environment() -> dict[str, Any]:
+    """Return what a reader needs to judge a timing."""
+    return {
+        "command": " ".join(["python", *sys.argv]),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "lopro": lopro.__version__,
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "load_average": os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
+    }
+
+
+def _processor() -> str:
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        for line in cpuinfo.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def write_json(name: str, content: Mapping[str, Any]) -> Path:
+    """Write ``content`` with the environment it was measured in; return the path."""
+    RESULTS.mkdir(exist_ok=True)
+    path = RESULTS / f"{name}.json"
+    path.write_text(json.dumps({"environment": environment(), **content}, indent=2) + "\n")
+    return path
