@@ -2,6 +2,7 @@
 
 from lopro import (
     adaptive,
+    baselines,
     certificates,
     constraints,
     inner,
@@ -34,6 +35,7 @@ __all__ = [
     "Result",
     "Status",
     "adaptive",
+    "baselines",
     "certificates",
     "constraints",
     "inner",

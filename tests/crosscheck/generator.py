@@ -178,9 +178,7 @@ def duplicate_rows(rng: Rng, d: int) -> Model:
 def box(rng: Rng, d: int) -> Model:
     lower = rng.standard_normal(d) - 0.5
     upper = lower + rng.uniform(0.1, 2.0, d)
-    return Model(
-        lc.Polyhedron.box(lower, upper), lambda x: [x >= lower, x <= upper], bounded=True
-    )
+    return Model(lc.Polyhedron.box(lower, upper), lambda x: [x >= lower, x <= upper], bounded=True)
 
 
 def inactive_box(rng: Rng, d: int) -> Model:
@@ -240,7 +238,10 @@ def thin_ball(rng: Rng, d: int) -> Model:
 def ellipsoid(rng: Rng, d: int) -> Model:
     w, z = rng.uniform(0.3, 3.0, d), rng.standard_normal(d)
     set_ = lc.FunctionConstraint(
-        lambda x: float(w @ (x - z) ** 2) - 1.0, lambda x: 2.0 * w * (x - z), smooth=True, shape=(d,)
+        lambda x: float(w @ (x - z) ** 2) - 1.0,
+        lambda x: 2.0 * w * (x - z),
+        smooth=True,
+        shape=(d,),
     )
     twin = lambda x: [cp.sum_squares(cp.multiply(np.sqrt(w), x - z)) <= 1.0]  # noqa: E731
     return Model(set_, twin, bounded=True, radius=np.linalg.norm(z) + 1.0 / np.sqrt(w.min()))
@@ -292,7 +293,10 @@ def ellipsoid_and_box(rng: Rng, d: int) -> Model:
         lc.Polyhedron.box(z - 0.4, z + 0.6), lambda x: [x >= z - 0.4, x <= z + 0.6], bounded=True
     )
     set_ = lc.FunctionConstraint(
-        lambda x: float(w @ (x - z) ** 2) - 1.0, lambda x: 2.0 * w * (x - z), smooth=True, shape=(d,)
+        lambda x: float(w @ (x - z) ** 2) - 1.0,
+        lambda x: 2.0 * w * (x - z),
+        smooth=True,
+        shape=(d,),
     )
     twin = lambda x: [cp.sum_squares(cp.multiply(np.sqrt(w), x - z)) <= 1.0]  # noqa: E731
     return meet(inside, Model(set_, twin, bounded=True))
