@@ -11,22 +11,33 @@ from lopro import (
     schedules,
     theory,
 )
+from lopro.applications import BPDNResult, bpdn, bpdn_path
 from lopro.driver import iterate, solve
 from lopro.errors import InfeasibleError, MissingCapabilityError, ProjectionError
 from lopro.minimize import minimize
 from lopro.problem import Problem
 from lopro.result import History, Iterate, Result, Status
-from lopro.schemes import Auto, LoPGD, LoPNAG, MultiplierMethod, OneProjection
+from lopro.schemes import (
+    Auto,
+    LoPGD,
+    LoPNAG,
+    MatrixFree,
+    MultiplierMethod,
+    OneProjection,
+    WorkingSet,
+)
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Auto",
+    "BPDNResult",
     "History",
     "InfeasibleError",
     "Iterate",
     "LoPGD",
     "LoPNAG",
+    "MatrixFree",
     "MissingCapabilityError",
     "MultiplierMethod",
     "OneProjection",
@@ -34,8 +45,11 @@ __all__ = [
     "ProjectionError",
     "Result",
     "Status",
+    "WorkingSet",
     "adaptive",
     "baselines",
+    "bpdn",
+    "bpdn_path",
     "certificates",
     "constraints",
     "inner",

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from lopro._arrays import Array, copy, isfinite
+from lopro._arrays import Array, copy, equal, isfinite
 from lopro._progress import Progress
 from lopro._validation import check_count, check_number
 from lopro.certificates import Certificate
@@ -235,7 +235,10 @@ class Run:
             epoch.fun = candidate.fun
             if not math.isfinite(epoch.fun):
                 raise _NonFinite
-            epoch.penalised_value = epoch.F.value(epoch.x_hat)
+            # Where the projection moved nothing, F(x_hat) >= f(x_hat) = f(x) is all there is to know.
+            epoch.penalised_value = (
+                epoch.fun if equal(epoch.x, epoch.x_hat) else epoch.F.value(epoch.x_hat)
+            )
             self.knowledge.learn(epoch, complete=not self._cut_short)
         epoch.certificate = certificate = self.knowledge.certificate
         weight = getattr(epoch.F.penalty, "lam", getattr(epoch.F.penalty, "beta", math.nan))
@@ -278,14 +281,12 @@ class Run:
         return self.knowledge.certificate.relative_gap <= self.budget.tol
 
     def result(self) -> Result:
-        """Return the best feasible point with its certificate, recomputed at that very point."""
+        """Return the best feasible point with its certificate, which was computed at that very point."""
         known = self.knowledge
         if known.best is None and self.status is not Status.INFEASIBLE:
             self._settle()
         status = self.status or Status.STOPPED
-        with self.observe():
-            best = None if known.best is None else known.judge(known.best.x)
-        certificate = known.certificate
+        best, certificate = known.best, known.certificate
         return Result(
             x=copy(self._x0 if best is None else best.x),
             fun=math.nan if best is None else best.fun,

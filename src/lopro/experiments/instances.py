@@ -48,7 +48,8 @@ def sparse_recovery(
     rng = np.random.default_rng(seed)
     A = rng.uniform(-1, 1, (m, d))
     x = np.zeros(d)
-    x[rng.choice(d, nonzeros, replace=False)] = rng.uniform(-1, 1, nonzeros)
+    support = rng.choice(d, nonzeros, replace=False)  # in one line the values would be drawn first
+    x[support] = rng.uniform(-1, 1, nonzeros)
     noise = rng.uniform(-0.01, 0.01, m)
     ball = ResidualBall(A, A @ x + noise, float(np.linalg.norm(noise)))
     return SensingProblem(Problem(L1Norm(shape=(d,)), ball), x)
