@@ -23,6 +23,7 @@ __all__ = [
     "asarray_like",
     "copy",
     "eps",
+    "equal",
     "from_numpy",
     "inner",
     "is_array",
@@ -94,9 +95,19 @@ def is_single(x: Array) -> bool:
 def isfinite(x: Array) -> bool:
     """Whether no entry is NaN or infinite."""
     if isinstance(x, np.ndarray):
+        # A finite sum has finite terms, and needs no array of answers beside a large matrix.
+        if x.size > 2**16:
+            with np.errstate(all="ignore"):
+                if np.isfinite(np.add.reduce(x, axis=None)):
+                    return True
         return bool(np.isfinite(x).all())
     xp = namespace(x)
     return bool(xp.all(xp.isfinite(x)))
+
+
+def equal(x: Array, y: Array) -> bool:
+    """Whether two arrays of one shape agree in every entry."""
+    return bool(namespace(x, y).all(x == y))
 
 
 def is_complex(x: Array) -> bool:

@@ -41,12 +41,16 @@ class Certificate:
     source: str
 
     @staticmethod
-    def of(fun: float, lower_bound: float, violation: float, source: str) -> Certificate:
-        """Build the certificate of a point with value ``fun``; ``relative_gap = gap / max(1, |fun|)``."""
+    def of(
+        fun: float, lower_bound: float, violation: float, source: str, scale: float = 1.0
+    ) -> Certificate:
+        """Build the certificate of a point with value ``fun``: relative to ``max(scale, |fun|)``."""
         gap = fun - lower_bound if math.isfinite(lower_bound) else math.inf
         # A lower bound may pass the value by rounding; a negative gap would claim too much.
         gap = max(gap, 0.0)
-        return Certificate(gap, gap / max(1.0, abs(fun)), lower_bound, violation, source)
+        unit = max(scale, abs(fun))
+        relative = gap / unit if unit > 0.0 else (0.0 if gap == 0.0 else math.inf)
+        return Certificate(gap, relative, lower_bound, violation, source)
 
 
 @dataclass(frozen=True)

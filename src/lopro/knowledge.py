@@ -87,6 +87,8 @@ class Knowledge:
     @property
     def certificate(self) -> Certificate:
         """The certificate of the best point."""
+        scale = self.problem.gap_scale
         if self.best is None:
-            return Certificate.of(math.nan, self.lower, math.inf, self.source)
-        return Certificate.of(self.best.fun, self.lower, self.best.violation, self.source)
+            return Certificate.of(math.nan, self.lower, math.inf, self.source, scale)
+        best = self.best
+        return Certificate.of(best.fun, self.lower, best.violation, self.source, scale)

@@ -22,7 +22,8 @@ class Counts:
     """How often each oracle was called.
 
     ``matvecs`` and ``rmatvecs`` are products with all of a matrix or operator and with its adjoint;
-    ``eigenpairs`` come from partial eigen-solvers, ``eigendecompositions`` are full ones.
+    ``columns`` counts single columns that were read instead. ``eigenpairs`` come from partial
+    eigen-solvers, ``eigendecompositions`` are full ones.
 
     Examples
     --------
@@ -41,6 +42,7 @@ class Counts:
     constraint_values: int = 0
     matvecs: int = 0
     rmatvecs: int = 0
+    columns: int = 0
     eigenpairs: int = 0
     eigendecompositions: int = 0
     factorizations: int = 0
@@ -114,6 +116,18 @@ class _Counted:
             return tuple(None if p is None else counted(p, self._oracles) for p in method())
 
         return parts
+
+    # An honest stand-in also answers isinstance for what it stands for.
+    @property
+    def __class__(self) -> Any:
+        return type(self._target)
+
+    @__class__.setter
+    def __class__(self, value: Any) -> None:
+        raise TypeError("a counting proxy keeps its class")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return counted, (self._target, self._oracles)
 
     def __repr__(self) -> str:
         return repr(self._target)

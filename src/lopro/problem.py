@@ -28,6 +28,8 @@ class Problem:
     solution_norm : float, optional
         A number that the norm of a solution is known not to exceed. Only certificates use it, and
         only where neither the set nor the objective bounds the solutions by itself.
+    gap_scale : float
+        Relative gaps are ``gap / max(gap_scale, |f(x)|)``.
 
     Examples
     --------
@@ -41,6 +43,7 @@ class Problem:
     objective: Objective
     constraint: Constraint
     solution_norm: float | None = None
+    gap_scale: float = 1.0
 
     def __post_init__(self) -> None:
         if not isinstance(self.objective, Objective):
@@ -55,6 +58,7 @@ class Problem:
             )
         if self.solution_norm is not None:
             check_number("solution_norm", self.solution_norm, minimum=0.0)
+        check_number("gap_scale", self.gap_scale, minimum=0.0)
         f, c = self.objective.shape, self.constraint.shape
         if f is not None and c is not None and f != c:
             raise ValueError(f"objective has points of shape {f}, constraint of shape {c}")

@@ -61,6 +61,11 @@ class Box(Polyhedron):
         self._low, self._high = Companion(low), Companion(high)
         self._bounded = len(np.union1d(above, below))
 
+    @property
+    def is_orthant(self) -> bool:
+        """Whether the set is ``x >= 0``."""
+        return bool((self._low.array == 0.0).all() and np.isposinf(self._high.array).all())
+
     def regularity(self) -> Constant | None:
         value = 1.0 / math.sqrt(self._bounded) if isinstance(self.form, MaxForm) else 1.0
         return Constant(value, Source.DERIVED, "orthogonal rows")

@@ -79,6 +79,8 @@ class ResidualNorm:
         return smallest * (inner_radius / sigma if sigma > 0.0 else 1.0)
 
 
+_QUICKLY_FACTORED = 300
+
 ResidualForm: TypeAlias = SquaredResidual | ResidualNorm
 
 
@@ -261,6 +263,10 @@ class ResidualBall(MappedFunction, Constraint):
         return Constant(value, Source.DERIVED, "least-squares solution, smallest singular value")
 
     def infeasibility(self) -> str | None:
+        # Above this size the factorisation costs more than many a solver does without; whoever projects
+        # will find out.
+        if min(self.A.shape) > _QUICKLY_FACTORED and "left_spectrum" not in self.A.__dict__:
+            return None
         if self._size_of_y <= self.sigma or self.misfit <= self.sigma + self._rounding:
             return None
         return (

@@ -72,6 +72,15 @@ class L1Norm(Objective):
     def shaped(self, shape: tuple[int, ...]) -> L1Norm:
         return self if self.shape is not None else type(self)(self._number, shape)
 
+    @property
+    def least_weight(self) -> float:
+        """The smallest weight."""
+        return self._least
+
+    def weights_like(self, x: Array) -> Array:
+        """Return the weights as an array of the shape and kind of ``x``."""
+        return 0.0 * abs(x) + self._beside(x)
+
     def value(self, x: Array) -> float:
         w = self._beside(x)
         if isinstance(x, np.ndarray):

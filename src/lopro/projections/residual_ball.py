@@ -67,7 +67,8 @@ def project_residual_ball(
         host = project_residual_ball(to_numpy(x), A, to_numpy(y), sigma, tight_frame=tight_frame)
         return from_numpy(host, x)
     r = A.forward(x) - y
-    if norm(r) <= sigma:
+    # An equation (sigma = 0) that holds to the last bit of y is left alone, and with it the zeros of x.
+    if norm(r) <= max(sigma, 4.0 * eps(r) * norm(y) if sigma == 0.0 else 0.0):
         return copy(x)
     step = _step_for(A, tight_frame)
     point = x

@@ -3,7 +3,17 @@
 from lopro.schemes.auto import Auto
 from lopro.schemes.lopgd import LoPGD
 from lopro.schemes.lopnag import LoPNAG
+from lopro.schemes.matrix_free import MatrixFree
 from lopro.schemes.multipliers import MultiplierMethod
 from lopro.schemes.one_projection import OneProjection
+from lopro.schemes.working_set import WorkingSet
 
-__all__ = ["Auto", "LoPGD", "LoPNAG", "MultiplierMethod", "OneProjection"]
+__all__ = [
+    "Auto",
+    "LoPGD",
+    "LoPNAG",
+    "MatrixFree",
+    "MultiplierMethod",
+    "OneProjection",
+    "WorkingSet",
+]

@@ -124,7 +124,7 @@ class MultiplierMethod:
 
     def _accuracy(self, bench: Workbench, fun: float) -> float:
         """Return the accuracy to work at: a tenth of what is asked for."""
-        return 0.1 * max(bench.tol, 1e-13) * max(1.0, abs(fun))
+        return 0.1 * max(bench.tol, 1e-13) * max(bench.problem.gap_scale, abs(fun))
 
     def _inner_solve(
         self, bench: Workbench, F: Penalised, x: Array, L: float | None, slack: float

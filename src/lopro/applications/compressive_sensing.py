@@ -1,0 +1,213 @@
+"""Basis pursuit denoising: ``min sum w_i |x_i|  s.t.  |A x - y|_2 <= sigma``, certified."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lopro._arrays import Array, is_complex, namespace
+from lopro._validation import check_array, check_number
+from lopro.certificates import Certificate
+from lopro.constraints import Box, Intersection, ResidualBall
+from lopro.driver import solve
+from lopro.epochs import Scheme
+from lopro.errors import MissingCapabilityError
+from lopro.linear import LinearMap
+from lopro.objectives import L1Norm
+from lopro.oracles import ledger
+from lopro.problem import Problem
+from lopro.result import Result
+from lopro.schemes import MultiplierMethod, WorkingSet
+
+__all__ = ["BPDNResult", "bpdn", "bpdn_path", "bpdn_problem", "default_method"]
+
+
+@dataclass(frozen=True)
+class BPDNResult(Result):
+    """A `Result` with the dual solution.
+
+    ``dual`` is the multiplier ``nu`` of ``A x = y - r`` scaled to ``|A^H nu|_i <= w_i``; its value
+    ``Re <y, nu> - sigma |nu|`` is a lower bound of the optimum. ``relative_gap`` is ``gap / fun``.
+    """
+
+    dual: Array | None = None
+
+    @property
+    def support(self) -> Array:
+        """Indices of the nonzeros of ``x``."""
+        return namespace(self.x).nonzero(self.x)[0]
+
+
+def bpdn(
+    A: Any,
+    y: Any,
+    sigma: Any,
+    *,
+    x0: Array | None = None,
+    method: Scheme | None = None,
+    weights: Any = None,
+    nonneg: bool = False,
+    tol: float = 1e-6,
+    **options: Any,
+) -> Any:
+    """Find the vector of least (weighted) l1 norm whose residual is at most ``sigma``.
+
+    Parameters
+    ----------
+    A : array, scipy.sparse matrix or LinearOperator of shape (m, d)
+        Real or complex; never copied.
+    y : array of shape (m,) or (m, k)
+        Measurements; k columns are k problems that share the work on ``A``.
+    sigma : float, or k of them
+        Radius of the residual ball, a norm; 0 is basis pursuit.
+    x0 : array, optional
+        A start; a good one saves most of the work.
+    method : Scheme, optional
+        By default `WorkingSet` for explicit real matrices, and a matrix-free method otherwise; or
+        `lopro.LoPNAG`, `lopro.OneProjection`, `lopro.MultiplierMethod`, `lopro.baselines.NESTA`, ...
+    weights : array or float, optional
+        Positive weights ``w``.
+    nonneg : bool
+        Ask for ``x >= 0`` (real problems).
+    tol : float
+        Certified relative gap ``gap / fun`` to reach.
+    **options
+        ``max_iter``, ``max_projections``, ``time_limit``, ``callback``, ``progress``, ``seed``: see `solve`.
+
+    Returns
+    -------
+    BPDNResult, or a list of them for ``y`` with columns
+        Feasible, with gap, lower bound, dual solution, support and counts.
+
+    Examples
+    --------
+    >>> import numpy as np, lopro
+    >>> rng = np.random.default_rng(0)
+    >>> A = rng.standard_normal((30, 100))
+    >>> y = A[:, 3] - 2 * A[:, 70]
+    >>> result = lopro.bpdn(A, y, sigma=0.01)
+    >>> result.success, result.support
+    (True, array([ 3, 70]))
+    """
+    A = LinearMap(A, "A")
+    y = check_array("y", y, ndim=(1, 2))
+    if y.ndim == 2:
+        return _columns(
+            A, y, sigma, x0=x0, method=method, weights=weights, nonneg=nonneg, tol=tol, **options
+        )
+    problem = bpdn_problem(A, y, sigma, weights=weights, nonneg=nonneg)
+    result = solve(
+        problem, x0, default_method(problem) if method is None else method, tol=tol, **options
+    )
+    return _with_dual(result, problem)
+
+
+def bpdn_problem(
+    A: Any, y: Any, sigma: float, *, weights: Any = None, nonneg: bool = False
+) -> Problem:
+    """Return the problem that `bpdn` solves, for use with `lopro.solve` and `lopro.iterate`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.applications.compressive_sensing import bpdn_problem
+    >>> bpdn_problem(np.eye(2), np.ones(2), 0.5).shape
+    (2,)
+    """
+    ball = ResidualBall(A, y, sigma)
+    d = ball.A.shape[1]
+    objective = L1Norm(weights, shape=(d,))
+    if objective.least_weight <= 0.0:
+        raise ValueError("weights must be positive: a coefficient that costs nothing has no bound")
+    if not nonneg:
+        return Problem(objective, ball, gap_scale=0.0)
+    if is_complex(ball.like):
+        raise TypeError("nonneg asks for real data, got complex A or y")
+    orthant = Box(np.zeros(d, dtype=np.asarray(ball.y).dtype), np.full(d, np.inf))
+    return Problem(objective, Intersection(ball, orthant), gap_scale=0.0)
+
+
+def default_method(problem: Problem) -> Scheme:
+    """Return the method `bpdn` uses: by columns where ``A`` has real ones, matrix-free otherwise."""
+    method = WorkingSet()
+    try:
+        method.check(problem)
+    except MissingCapabilityError:
+        return MultiplierMethod()
+    return method
+
+
+def _ball(problem: Problem) -> ResidualBall:
+    (ball,) = (m for m in problem.constraint.members() if isinstance(m, ResidualBall))
+    return ball
+
+
+def _with_dual(result: Result, problem: Problem) -> BPDNResult:
+    """Add the dual solution that the residual at the returned point gives, and the bound it proves."""
+    fields = {f.name: getattr(result, f.name) for f in dataclasses.fields(result)}
+    ball, objective = _ball(problem), problem.objective
+    assert isinstance(objective, L1Norm)
+    with ledger(result.certificate_counts):
+        residual = ball.y - ball.A.forward(result.x)
+        pulled = ball.A.adjoint(residual)
+    orthant = len(problem.constraint.members()) > 1
+    scale = dual_scale(pulled, objective.weights_like(result.x), positive=orthant)
+    dual = scale * residual
+    value = -ball.support_image((-dual,))
+    c = result.certificate
+    if value > c.lower_bound:
+        source = "Fenchel dual at the residual of x"
+        fields["certificate"] = Certificate.of(result.fun, value, c.violation, source, 0.0)
+    return BPDNResult(**fields, dual=dual)
+
+
+def dual_scale(pulled: Array, weights: Array, *, positive: bool) -> float:
+    """Return the largest ``t`` with ``t |A^H r|_i <= w_i`` (``t A'r <= w`` where x >= 0); 0 for r = 0."""
+    xp = namespace(pulled)
+    size = xp.max((pulled if positive else xp.abs(pulled)) / weights)
+    return 1.0 / float(size) if float(size) > 0.0 else 0.0
+
+
+def bpdn_path(A: Any, y: Any, sigmas: Sequence[float], **options: Any) -> list[BPDNResult]:
+    """Solve for a list of radii, each from the solution before it; results in the order given.
+
+    Parameters
+    ----------
+    A, y
+        As in `bpdn`, one right-hand side.
+    sigmas : sequence of float
+        The radii; they are worked through from the largest down, which is the cheap direction.
+    **options
+        As in `bpdn`.
+
+    Examples
+    --------
+    >>> import numpy as np, lopro
+    >>> A = np.random.default_rng(0).standard_normal((20, 50))
+    >>> path = lopro.bpdn_path(A, A[:, 0], [2.0, 0.5, 0.1])
+    >>> [bool(r.success) for r in path]
+    [True, True, True]
+    """
+    radii = [check_number(f"sigmas[{i}]", s, minimum=0.0) for i, s in enumerate(sigmas)]
+    if not radii:
+        raise ValueError("sigmas must not be empty")
+    A = LinearMap(A, "A")
+    results: dict[int, BPDNResult] = {}
+    x0 = options.pop("x0", None)
+    for i in sorted(range(len(radii)), key=lambda i: -radii[i]):
+        results[i] = bpdn(A, y, radii[i], x0=x0, **options)
+        if results[i].success:
+            x0 = results[i].x
+    return [results[i] for i in range(len(radii))]
+
+
+def _columns(A: LinearMap, Y: Array, sigma: Any, *, x0: Any, **options: Any) -> list[BPDNResult]:
+    """Solve one problem per column of ``Y``."""
+    k = Y.shape[1]
+    radii = np.broadcast_to(np.asarray(sigma, dtype=float), (k,))
+    starts = [None] * k if x0 is None else [x0[:, j] for j in range(k)]
+    return [bpdn(A, Y[:, j], float(radii[j]), x0=starts[j], **options) for j in range(k)]

@@ -1,0 +1,290 @@
+"""Basis pursuit denoising on a growing set of columns: few products with the whole matrix.
+
+Only the columns that matter are worked on. One product ``A'r`` with all of them tells which are missing
+and proves how far the solution on the present ones can be from the optimum; a solution has a few hundred
+nonzeros, and about ten such products find them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from lopro._arrays import Array, is_complex
+from lopro._validation import check_count
+from lopro.constraints import Box, ResidualBall
+from lopro.constraints.base import Constraint, Normal
+from lopro.epochs import Epoch, Workbench
+from lopro.errors import InfeasibleError, MissingCapabilityError
+from lopro.inner.signed_support import ColumnSet, Restricted, Solution, Vector
+from lopro.objectives import L1Norm
+from lopro.penalties import Hinge
+from lopro.problem import Problem
+from lopro.schemes.multipliers import MultiplierMethod
+
+__all__ = ["WorkingSet"]
+
+
+@dataclass(frozen=True)
+class WorkingSet:
+    """Working-set semismooth Newton for ``min sum w_i |x_i|  s.t. |A x - y| <= sigma (and x >= 0)``.
+
+    Problem: `L1Norm` over a `ResidualBall` with a real NumPy or sparse matrix, optionally intersected with
+    ``x >= 0``. Oracles: columns of A, a product with A' per round. As an inner algorithm it is exact, so one
+    projection (which finds nothing to do) ends a run. Where it makes no progress `MultiplierMethod`, which
+    always converges, goes on from its point.
+
+    Parameters
+    ----------
+    first : int, optional
+        Columns to start with; a tenth of the rows by default.
+    rounds : int
+        Products ``A'r`` after which the fallback takes over.
+
+    Examples
+    --------
+    >>> import numpy as np, lopro
+    >>> rng = np.random.default_rng(0)
+    >>> A = rng.standard_normal((20, 60))
+    >>> ball = lopro.constraints.ResidualBall(A, A[:, 0] - 2 * A[:, 5], sigma=0.1)
+    >>> problem = lopro.Problem(lopro.objectives.L1Norm(), ball)
+    >>> result = lopro.solve(problem, method=lopro.WorkingSet(), tol=1e-10)
+    >>> result.success, np.flatnonzero(result.x)
+    (True, array([0, 5]))
+    """
+
+    first: int | None = None
+    rounds: int = 60
+
+    def __post_init__(self) -> None:
+        if self.first is not None:
+            check_count("first", self.first)
+        check_count("rounds", self.rounds)
+
+    def check(self, problem: Problem) -> None:
+        ball, _ = residual_ball_of(problem.constraint)
+        fits = isinstance(problem.objective, L1Norm) and ball is not None
+        if not fits or ball is None or not ball.A.explicit or is_complex(ball.like):
+            raise MissingCapabilityError(
+                "WorkingSet needs L1Norm over a ResidualBall with a real explicit matrix (and possibly "
+                f"x >= 0), got {problem.objective!r} over {problem.constraint!r}"
+            )
+        if not isinstance(ball.like, np.ndarray):
+            raise MissingCapabilityError("WorkingSet reads columns with NumPy; use lopro.Auto()")
+
+    def epochs(self, bench: Workbench, x0: Array) -> Iterator[Epoch]:
+        search = _Search(bench, x0, self.first)
+        if search.zero_is_feasible:
+            yield search.epoch()
+            return
+        yield from self._newton(search)
+        if search.done:
+            return
+        # The first-order method finds out signs that Newton's method then needs one round for.
+        for epoch in MultiplierMethod().epochs(bench, search.point()):
+            yield epoch
+            if search.resume(epoch.x_hat):
+                yield from self._newton(search, rounds=3)
+
+    def _newton(self, search: _Search, rounds: int | None = None) -> Iterator[Epoch]:
+        """Go round until the solution is complete, or Newton's method is stuck."""
+        for _ in range(self.rounds if rounds is None else rounds):
+            search.round()
+            if search.complete or search.bench.exhausted:
+                yield search.epoch()
+                search.done = search.bench.exhausted or search.missing.size == 0
+                if search.done:
+                    return
+            if search.stuck:
+                return
+            search.take_in_missing()
+
+
+class _Search:
+    """The state of one run: columns, signs, the present solution and the best dual value."""
+
+    def __init__(self, bench: Workbench, x0: Array, first: int | None) -> None:
+        self.bench = bench
+        ball, self.nonneg = residual_ball_of(bench.problem.constraint)
+        assert ball is not None
+        self.ball, self.A = ball, ball.A
+        self.y = np.asarray(ball.y)
+        objective = bench.problem.objective
+        assert isinstance(objective, L1Norm)
+        self.weights = objective.weights_like(np.asarray(x0))
+        self.correlations = self.A.adjoint(self.y)
+        self.columns = ColumnSet(self.y, self.weights)
+        self.restricted = Restricted(self.columns, ball.sigma, self.nonneg)
+        self.signs = np.empty(0, dtype=self.y.dtype)
+        self.done = False
+        self.solution: Solution | None = None
+        self.bound, self.normal = -math.inf, Normal(0.0 * self.weights, 0.0)
+        self._start(np.asarray(x0), max(10, self.A.shape[0] // 10) if first is None else first)
+
+    def _start(self, x0: Vector, count: int) -> None:
+        """Begin with the support of the start and the columns that correlate most with ``y``."""
+        given = np.flatnonzero(x0)
+        size = self._excess(self.correlations)
+        self.floor = 0.0 if given.size else 0.1 * float(size.max(initial=0.0))
+        likely = largest(size, count)
+        chosen = np.union1d(given, likely[size[likely] > 0.0])
+        self._extend(chosen, np.sign(x0[chosen]))
+        if not given.size:
+            self.signs = np.where(
+                size[chosen] > self.floor, np.sign(self.correlations[chosen]), 0.0
+            )
+
+    @property
+    def zero_is_feasible(self) -> bool:
+        """Whether ``x = 0`` satisfies the constraint, and so is the solution."""
+        return float(np.linalg.norm(self.y)) <= self.ball.sigma
+
+    def resume(self, x: Vector) -> bool:
+        """Start again at a point with fewer nonzeros than rows; False if it has more."""
+        support = np.flatnonzero(x)
+        if not 0 < support.size < len(self.y):
+            return False
+        new = np.setdiff1d(support, self.columns.indices)
+        self._extend(new, np.zeros(new.size))
+        self.signs, self.floor = np.sign(np.asarray(x)[self.columns.indices]), 0.0
+        return True
+
+    def _excess(self, correlation: Vector) -> Vector:
+        """Return correlations in units of the weights; those of the wrong sign do not count."""
+        size = correlation if self.nonneg else np.abs(correlation)
+        return np.asarray(size / self.weights)
+
+    def _extend(self, indices: Vector, signs: Vector) -> None:
+        self.columns.extend(indices, self.A.columns(indices), self.correlations[indices])
+        self.signs = np.concatenate([self.signs, signs])
+
+    def round(self) -> None:
+        """Solve on the present columns, then look at all of them."""
+        self.bench.tick()
+        solution = self._solve_restricted()
+        self.solution, self.signs = solution, solution.signs
+        self._places = self.columns.indices
+        everywhere = self.A.adjoint(solution.dual)
+        excess = self._excess(everywhere)
+        self._improve_bound(solution, everywhere, float(excess.max(initial=0.0)))
+        self._check_feasible(solution, float(excess.max(initial=0.0)))
+        self._idle = (self.signs == 0.0) & (excess[self.columns.indices] < 0.8)
+        excess[self.columns.indices] = 0.0
+        self.missing = np.flatnonzero(excess > 1.0 + 1e-9)
+        self._missing_size, self._missing_sign = (
+            excess[self.missing],
+            np.sign(everywhere[self.missing]),
+        )
+        if not solution.reached:
+            self.floor *= 0.1
+
+    def _solve_restricted(self) -> Solution:
+        """Solve on the present columns with alpha at or above the floor."""
+        if self.floor == 0.0:
+            return self.restricted.solve(self.signs, self.floor)
+        # While sigma is out of reach the solution is only a guide to more columns: two steps will do.
+        solution = self.restricted.solve(self.signs, self.floor, steps=2)
+        if not solution.reached:
+            return solution
+        self.floor = 0.0
+        return self.restricted.solve(solution.signs, 0.0)
+
+    def _improve_bound(self, solution: Solution, everywhere: Vector, largest_excess: float) -> None:
+        """Scale the dual point to feasibility; it bounds the optimum from below."""
+        if largest_excess <= 0.0:
+            return
+        nu, t = solution.dual, 1.0 / largest_excess
+        value = t * float(self.y @ nu - self.ball.sigma * np.linalg.norm(nu))
+        if value > self.bound:
+            direction = -t * everywhere
+            if self.nonneg:  # the inequality x >= 0 adds what is missing to the weights
+                direction = -self.weights
+            self.bound, self.normal = value, Normal(direction, -value)
+
+    def _check_feasible(self, solution: Solution, largest_excess: float) -> None:
+        """Raise if the residual is orthogonal to every column and still too long."""
+        length = float(np.linalg.norm(solution.residual))
+        if solution.reached or not solution.settled or length <= self.ball.sigma:
+            return
+        if solution.alpha * largest_excess <= 1e-8 * float(
+            self._excess(self.correlations).max(initial=0.0)
+        ):
+            raise InfeasibleError(
+                f"no x has |A x - y| <= sigma: the least-squares residual is {length:.6g}, "
+                f"sigma is {self.ball.sigma:.6g}"
+            )
+
+    @property
+    def complete(self) -> bool:
+        """Whether the solution is good enough to be projected and looked at."""
+        solution = self.solution
+        if solution is None or not solution.reached:
+            return False
+        fun = float(self.columns.weights @ np.abs(solution.x))
+        goal = 0.5 * self.bench.tol * max(self.bench.problem.gap_scale, fun)
+        return fun - self.bound <= goal or (solution.settled and self.missing.size == 0)
+
+    @property
+    def stuck(self) -> bool:
+        """Whether Newton's method has nothing more to offer.
+
+        Either the columns at hand were not solved for and no other one would help, or sigma is out of
+        reach although the support fills half of the rows: the path to such a solution is long, and
+        Newton's method goes astray on it.
+        """
+        solution = self.solution
+        assert solution is not None
+        if solution.reached:
+            return self.missing.size == 0 and not solution.settled
+        return bool(np.count_nonzero(solution.signs) > 0.5 * len(self.y))
+
+    def take_in_missing(self) -> None:
+        """Add the columns that violate most, at most half as many as there are nonzeros.
+
+        Those that were taken in for nothing leave first, before they cost time and memory.
+        """
+        if np.count_nonzero(self._idle) > 0.1 * len(self.columns):
+            self.columns.keep(~self._idle)
+            self.signs = self.signs[~self._idle]
+        limit = max(20, int(np.count_nonzero(self.signs)) // 2)
+        keep = largest(self._missing_size, limit)
+        if keep.size:
+            self._extend(self.missing[keep], self._missing_sign[keep])
+
+    def point(self) -> Vector:
+        """Return the present solution among all columns."""
+        x = np.zeros(self.A.shape[1], dtype=self.y.dtype)
+        if self.solution is not None:
+            x[self._places] = self.solution.x
+        return x
+
+    def epoch(self) -> Epoch:
+        """Project the present solution: a check, as it is feasible already."""
+        x = self.point()
+        F = self.bench.penalised(Hinge(0.0), x)
+        return Epoch(x=self.bench.project(x), x_hat=x, F=F, normal=self.normal)
+
+
+def residual_ball_of(constraint: Constraint) -> tuple[ResidualBall | None, bool]:
+    """Return the residual ball of a constraint and whether ``x >= 0`` is asked for as well."""
+    members = constraint.members()
+    balls = [m for m in members if isinstance(m, ResidualBall)]
+    rest = [m for m in members if not isinstance(m, ResidualBall)]
+    if len(balls) != 1 or len(rest) > 1 or not all(is_orthant(m) for m in rest):
+        return None, False
+    return balls[0], len(rest) == 1
+
+
+def is_orthant(constraint: Constraint) -> bool:
+    """Whether a constraint is ``x >= 0``."""
+    return isinstance(constraint, Box) and constraint.is_orthant
+
+
+def largest(sizes: Vector, count: int) -> Vector:
+    """Return the positions of the ``count`` largest entries, in no order."""
+    if count >= len(sizes):
+        return np.arange(len(sizes))
+    return np.argpartition(-sizes, count)[:count]
