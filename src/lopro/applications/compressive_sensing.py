@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +22,7 @@ from lopro.objectives import L1Norm
 from lopro.oracles import ledger
 from lopro.problem import Problem
 from lopro.result import Result
-from lopro.schemes import MultiplierMethod, WorkingSet
+from lopro.schemes import MatrixFree, MultiplierMethod, WorkingSet
 
 __all__ = ["BPDNResult", "bpdn", "bpdn_path", "bpdn_problem", "default_method"]
 
@@ -133,12 +134,11 @@ def bpdn_problem(
 
 def default_method(problem: Problem) -> Scheme:
     """Return the method `bpdn` uses: by columns where ``A`` has real ones, matrix-free otherwise."""
-    method = WorkingSet()
-    try:
-        method.check(problem)
-    except MissingCapabilityError:
-        return MultiplierMethod()
-    return method
+    for method in (WorkingSet(), MatrixFree()):
+        with suppress(MissingCapabilityError):
+            method.check(problem)
+            return method
+    return MultiplierMethod()
 
 
 def _ball(problem: Problem) -> ResidualBall:

@@ -15,15 +15,15 @@ import numpy as np
 
 from lopro._arrays import Array, is_complex
 from lopro._validation import check_count
-from lopro.constraints import Box, ResidualBall
-from lopro.constraints.base import Constraint, Normal
+from lopro.constraints.base import Normal
 from lopro.epochs import Epoch, Workbench
 from lopro.errors import InfeasibleError, MissingCapabilityError
 from lopro.inner.signed_support import ColumnSet, Restricted, Solution, Vector
 from lopro.objectives import L1Norm
 from lopro.penalties import Hinge
 from lopro.problem import Problem
-from lopro.schemes.multipliers import MultiplierMethod
+from lopro.schemes.matrix_free import MatrixFree
+from lopro.schemes.sparse_problem import residual_ball_of
 
 __all__ = ["WorkingSet"]
 
@@ -34,8 +34,8 @@ class WorkingSet:
 
     Problem: `L1Norm` over a `ResidualBall` with a real NumPy or sparse matrix, optionally intersected with
     ``x >= 0``. Oracles: columns of A, a product with A' per round. As an inner algorithm it is exact, so one
-    projection (which finds nothing to do) ends a run. Where it makes no progress `MultiplierMethod`, which
-    always converges, goes on from its point.
+    projection (which finds nothing to do) ends a run. Where it makes no progress `MatrixFree` goes on from
+    its point, and behind that `MultiplierMethod`.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class WorkingSet:
         if search.done:
             return
         # The first-order method finds out signs that Newton's method then needs one round for.
-        for epoch in MultiplierMethod().epochs(bench, search.point()):
+        for epoch in MatrixFree().epochs(bench, search.point()):
             yield epoch
             if search.resume(epoch.x_hat):
                 yield from self._newton(search, rounds=3)
@@ -266,21 +266,6 @@ class _Search:
         x = self.point()
         F = self.bench.penalised(Hinge(0.0), x)
         return Epoch(x=self.bench.project(x), x_hat=x, F=F, normal=self.normal)
-
-
-def residual_ball_of(constraint: Constraint) -> tuple[ResidualBall | None, bool]:
-    """Return the residual ball of a constraint and whether ``x >= 0`` is asked for as well."""
-    members = constraint.members()
-    balls = [m for m in members if isinstance(m, ResidualBall)]
-    rest = [m for m in members if not isinstance(m, ResidualBall)]
-    if len(balls) != 1 or len(rest) > 1 or not all(is_orthant(m) for m in rest):
-        return None, False
-    return balls[0], len(rest) == 1
-
-
-def is_orthant(constraint: Constraint) -> bool:
-    """Whether a constraint is ``x >= 0``."""
-    return isinstance(constraint, Box) and constraint.is_orthant
 
 
 def largest(sizes: Vector, count: int) -> Vector:

@@ -1,0 +1,194 @@
+"""Basis pursuit denoising for operators: two products a step, and a certificate that costs none.
+
+The residual and its correlations ``A^H r``, which every step computes, are also a dual point: scaled to
+feasibility they bound the optimum from below. So the gap is known at all times, and one projection (which
+finds nothing to do, as the path aims a hair inside the ball) ends a run.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lopro._arrays import Array, asarray_like, eps, inner, norm, to_numpy
+from lopro._validation import check_count
+from lopro.constraints import ResidualBall
+from lopro.constraints.base import Normal
+from lopro.epochs import Epoch, Workbench
+from lopro.errors import MissingCapabilityError, StalledError
+from lopro.inner.mixing import Mixture, Point, Vector
+from lopro.inner.shrinkage import MixedShrinkage, ShrinkageState
+from lopro.objectives import L1Norm
+from lopro.penalties import Hinge
+from lopro.problem import Problem
+from lopro.schemes.multipliers import MultiplierMethod
+from lopro.schemes.sparse_problem import residual_ball_of
+
+__all__ = ["MatrixFree"]
+
+
+@dataclass(frozen=True)
+class MatrixFree:
+    """Mixed shrinkage for ``min sum w_i |x_i|  s.t. |A x - y| <= sigma (and x >= 0)`` from products only.
+
+    Problem: `L1Norm` with positive weights over a `ResidualBall`, real or complex, optionally intersected
+    with ``x >= 0``. Oracles: one product with A and one with its adjoint per step. Where it makes no
+    progress, and for ``sigma = 0``, `MultiplierMethod` takes over from its point.
+
+    Parameters
+    ----------
+    memory : int
+        How many earlier points are kept (three vectors of the length of x and one of that of y each).
+    patience : int
+        Give up after so many steps in a row without a better gap.
+
+    Examples
+    --------
+    >>> import numpy as np, lopro
+    >>> from scipy.sparse.linalg import aslinearoperator
+    >>> rng = np.random.default_rng(0)
+    >>> A = rng.standard_normal((20, 60))
+    >>> y = A[:, 0] - 2 * A[:, 5]
+    >>> ball = lopro.constraints.ResidualBall(aslinearoperator(A), y, sigma=0.1)
+    >>> problem = lopro.Problem(lopro.objectives.L1Norm(), ball)
+    >>> result = lopro.solve(problem, method=lopro.MatrixFree(), tol=1e-8)
+    >>> result.success, np.flatnonzero(result.x), result.counts.projections
+    (True, array([0, 5]), 1)
+    """
+
+    memory: int = 20
+    patience: int = 150
+
+    def __post_init__(self) -> None:
+        check_count("memory", self.memory, minimum=2)
+        check_count("patience", self.patience)
+
+    def check(self, problem: Problem) -> None:
+        ball, _ = residual_ball_of(problem.constraint)
+        if ball is None or not isinstance(problem.objective, L1Norm):
+            raise MissingCapabilityError(
+                "MatrixFree needs L1Norm over a ResidualBall (and possibly x >= 0), got "
+                f"{problem.objective!r} over {problem.constraint!r}"
+            )
+
+    def epochs(self, bench: Workbench, x0: Array) -> Iterator[Epoch]:
+        ball, nonneg = residual_ball_of(bench.problem.constraint)
+        assert ball is not None
+        if norm(ball.y) <= ball.sigma:
+            yield _at_zero(bench, x0)
+            return
+        objective: Any = bench.problem.objective
+        w = objective.weights_like(to_numpy(x0))
+        if ball.sigma == 0.0 or float(w.min()) == 0.0:
+            yield from MultiplierMethod().epochs(bench, x0)
+            return
+        search = _Search(bench, ball, w, nonneg, self.memory)
+        state = search.start(x0)
+        while search.idle <= self.patience and search.moving(state):
+            state = bench.advance(search.algorithm, search.F, state, 1)
+            search.look(state)
+            if search.certified or bench.exhausted:
+                yield search.epoch()
+            if bench.exhausted:
+                raise StalledError
+        if bench.tol < 1e3 * eps(w):  # rounding is in the way, and would be in that of others
+            yield search.epoch()
+            raise StalledError
+        yield from MultiplierMethod().epochs(bench, search.point())
+
+
+class _Search:
+    """One run: the best dual point so far, the point to propose, and what it is worth."""
+
+    def __init__(
+        self, bench: Workbench, ball: ResidualBall, w: Vector, nonneg: bool, memory: int
+    ) -> None:
+        self.bench, self.ball, self.weights, self.nonneg = bench, ball, w, nonneg
+        self.algorithm = MixedShrinkage(ball, self.gauge, nonneg, bench.tol, memory)
+        self.bound, self.normal = -math.inf, Normal(0.0 * w, 0.0)
+        self.idle, self._least, self._ask = 0, math.inf, 0.9
+
+    def start(self, x0: Array) -> ShrinkageState:
+        """Return the state that starts at ``x0``, or at zero where its sign is not allowed."""
+        self._like = x0
+        x = np.maximum(to_numpy(x0), 0.0) if self.nonneg else x0
+        # The inner algorithm minimises a Lagrangian; the driver is told of the exact penalty it belongs to.
+        self.F = self.bench.penalised(Hinge(0.0), x0)
+        state = self.algorithm.init(self.F, x, self.bench.rng)
+        self._best: Point | Mixture = state.last
+        return state
+
+    def gauge(self, g: Vector) -> float:
+        """Return the least factor that takes ``g`` into the subdifferential of f at zero."""
+        return float(((g if self.nonneg else np.abs(g)) / self.weights).max())
+
+    def moving(self, state: ShrinkageState) -> bool:
+        """Whether there is a direction to go: not where all correlations vanish."""
+        return self.gauge(state.last.g) > 0.0
+
+    def look(self, state: ShrinkageState) -> None:
+        """Draw lower bounds from the last point and from the mixture, and pick the better of them."""
+        pair = (state.last, state.mix)
+        for p in pair:
+            self._improve_bound(p)
+        inside = [p for p in pair if norm(p.r) <= self.ball.sigma and self._allowed(p.x)]
+        if inside:
+            self._best = min(inside, key=self._fun)
+        else:
+            self._best = state.last
+        fun = self._fun(self._best)
+        excess = max(0.0, norm(self._best.r) / self.ball.sigma - 1.0)
+        self._gap = fun - self.bound if inside else math.inf
+        error = excess + abs(fun - self.bound) / max(fun, 1e-300)
+        self.idle += 1
+        if error < 0.9 * self._least:
+            self._least, self.idle = error, 0
+
+    def _allowed(self, x: Vector) -> bool:
+        return not self.nonneg or float(x.min()) >= 0.0
+
+    def _fun(self, p: Point | Mixture) -> float:
+        return float(self.bench.problem.objective.value(p.x))
+
+    def _improve_bound(self, p: Point | Mixture) -> None:
+        """Scale the residual to a feasible dual point; it bounds the optimum from below."""
+        gauge = self.gauge(p.g)
+        if gauge <= 0.0:
+            return
+        y = to_numpy(self.ball.y)
+        growth = p.growth if isinstance(p, Mixture) else 1.0
+        # Mixed correlations are those of the mixed residual only up to rounding.
+        blur = 8.0 * eps(p.g) * growth * norm(p.r) * norm(y)
+        value = (inner(y, p.r) - self.ball.sigma * norm(p.r) - blur) / gauge
+        if value > self.bound:
+            # With x >= 0 the signs' multipliers add what is missing to the weights.
+            direction = -self.weights if self.nonneg else -p.g / gauge
+            self.bound, self.normal = value, Normal(asarray_like(direction, self._like), -value)
+
+    @property
+    def certified(self) -> bool:
+        """Whether the point at hand should satisfy the driver."""
+        return self._gap <= self._ask * self.bench.tol * max(1.0, self._fun(self._best))
+
+    def point(self) -> Array:
+        """Return the point to propose."""
+        return asarray_like(self._best.x, self._like)
+
+    def epoch(self) -> Epoch:
+        """Project the point to propose; should the driver not be content, ask for more next time."""
+        self._ask *= 0.3
+        x, r = self.point(), norm(self._best.r)
+        zeta = 1.0 / (self._best.alpha * self.ball.form.slope(r)) if r > 0.0 else 0.0
+        F = self.bench.penalised(Hinge(2.0 * zeta), x)
+        return Epoch(x=self.bench.project(x), x_hat=x, F=F, normal=self.normal)
+
+
+def _at_zero(bench: Workbench, x0: Array) -> Epoch:
+    """Zero is feasible: nothing can be shorter."""
+    zero = 0.0 * x0
+    F = bench.penalised(Hinge(0.0), zero)
+    return Epoch(x=bench.project(zero), x_hat=zero, F=F, normal=Normal(zero, 0.0))
