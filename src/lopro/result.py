@@ -39,7 +39,9 @@ class Status(Enum):
 class Iterate:
     """A look at the run after an epoch: what callbacks and `lopro.iterate` receive.
 
-    ``x`` is feasible (it was just projected); the other fields become a row of the history.
+    ``x`` is feasible (it was just projected); the other fields become a row of the history. ``regularity`` is
+    the pointwise ratio ``c(x_hat) / |x_hat - x|`` of this projection, an estimate of rho from above (NaN
+    where the projection had nothing to do).
     """
 
     x: Array
@@ -53,6 +55,7 @@ class Iterate:
     relative_gap: float
     penalty_weight: float
     exact: bool
+    regularity: float
     seconds: float
 
     def row(self) -> dict[str, Any]:

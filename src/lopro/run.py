@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from lopro._arrays import Array, copy, equal, isfinite
+from lopro._arrays import Array, copy, equal, isfinite, norm
 from lopro._progress import Progress
 from lopro._validation import check_count, check_number
 from lopro.certificates import Certificate
@@ -235,10 +235,13 @@ class Run:
             epoch.fun = candidate.fun
             if not math.isfinite(epoch.fun):
                 raise _NonFinite
-            # Where the projection moved nothing, F(x_hat) >= f(x_hat) = f(x) is all there is to know.
-            epoch.penalised_value = (
-                epoch.fun if equal(epoch.x, epoch.x_hat) else epoch.F.value(epoch.x_hat)
-            )
+            if equal(epoch.x, epoch.x_hat):
+                # The projection had nothing to do: F(x_hat) >= f(x_hat) = f(x) is all there is to know.
+                epoch.penalised_value, regularity = epoch.fun, math.nan
+            else:
+                epoch.penalised_value = epoch.F.value(epoch.x_hat)
+                excess = self.problem.constraint.value(epoch.x_hat)
+                regularity = max(excess, 0.0) / norm(epoch.x_hat - epoch.x)
             self.knowledge.learn(epoch, complete=not self._cut_short)
         epoch.certificate = certificate = self.knowledge.certificate
         weight = getattr(epoch.F.penalty, "lam", getattr(epoch.F.penalty, "beta", math.nan))
@@ -254,6 +257,7 @@ class Run:
             relative_gap=certificate.relative_gap,
             penalty_weight=float(weight),
             exact=epoch.exact,
+            regularity=regularity,
             seconds=self.seconds,
         )
         self.history.append(iterate)

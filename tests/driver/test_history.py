@@ -22,6 +22,7 @@ COLUMNS = [
     "relative_gap",
     "penalty_weight",
     "exact",
+    "regularity",
     "seconds",
 ]
 
@@ -119,3 +120,13 @@ def test_the_printed_result_tells_what_matters(rng):
     text = str(lopro.solve(l1_halfspace(rng).problem))
     for word in ("CONVERGED", "lower bound", "gap", "violation", "projections", "Auto()"):
         assert word in text
+
+
+def test_regularity_is_estimated_at_every_projection():
+    """The ratio c(x_hat) / |x_hat - x| is never below rho, and NaN where nothing was projected."""
+    box = lopro.constraints.Polyhedron.box(-np.ones(4), np.ones(4))
+    problem = lopro.Problem(lopro.objectives.SquaredDistance(np.array([3.0, -2.0, 5.0, 0.1])), box)
+    result = lopro.solve(problem, tol=1e-10)
+    met = np.array(result.history["regularity"])
+    assert np.isfinite(met).any()
+    assert (met[np.isfinite(met)] >= box.regularity().value * (1 - 1e-9)).all()

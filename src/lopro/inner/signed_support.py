@@ -10,6 +10,7 @@ it does, the solution says that it has not settled, and a method that cannot fai
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -21,6 +22,7 @@ __all__ = ["ColumnSet", "Restricted", "Solution"]
 Vector: TypeAlias = "np.ndarray[Any, Any]"
 
 _NEWTON_STEPS = 30
+_PIECE = 128  # columns that are moved at a time
 _LEAST_ALPHA = 1e-9  # relative; below it correlations with the residual are rounding
 
 
@@ -39,14 +41,17 @@ class ColumnSet:
     def __len__(self) -> int:
         return len(self.indices)
 
-    def extend(self, indices: Vector, columns: Vector, correlations: Vector) -> None:
-        """Take in more columns (given as the columns of a matrix)."""
+    def extend(
+        self, indices: Vector, read: Callable[[Vector], Vector], correlations: Vector
+    ) -> None:
+        """Take in more columns; ``read`` returns those asked for as the columns of a matrix."""
         n, total = len(self), len(self) + len(indices)
         self._reserve(total)
-        self._columns[n:total] = columns.T
-        new = self._columns[n:total]
-        self._gram[n:total, :total] = new @ self._columns[:total].T
-        self._gram[:n, n:total] = self._gram[n:total, :n].T
+        for start in range(n, total, _PIECE):  # in pieces: no second copy of many columns
+            stop = min(start + _PIECE, total)
+            self._columns[start:stop] = read(indices[start - n : stop - n]).T
+            self._gram[start:stop, :stop] = self._columns[start:stop] @ self._columns[:stop].T
+            self._gram[:start, start:stop] = self._gram[start:stop, :start].T
         self.indices = np.concatenate([self.indices, indices])
         self.weights = self._all_weights[self.indices]
         self.correlations = np.concatenate([self.correlations, correlations])
@@ -67,8 +72,8 @@ class ColumnSet:
         kept = np.flatnonzero(wanted)
         n = len(kept)
         self._gram[:n, :n] = self._gram[np.ix_(kept, kept)]
-        for start in range(0, n, 256):  # in pieces: no second copy of the columns
-            stop = min(start + 256, n)
+        for start in range(0, n, _PIECE):
+            stop = min(start + _PIECE, n)
             self._columns[start:stop] = self._columns[kept[start:stop]]
         self.indices, self.weights = self.indices[kept], self.weights[kept]
         self.correlations = self.correlations[kept]
@@ -134,9 +139,7 @@ class Restricted:
 
     def _slope(self, x: Vector) -> Vector:
         """Return ``A'(y - A x)`` on the column set."""
-        support = np.flatnonzero(x)
-        gram = self.columns.gram
-        return np.asarray(self.columns.correlations - x[support] @ gram[support])
+        return np.asarray(self.columns.correlations - self.columns.gram @ x)
 
     def _sign_of_slope(self, x: Vector) -> Vector:
         return np.sign(self._slope(x))

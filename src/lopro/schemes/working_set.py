@@ -158,7 +158,7 @@ class _Search:
         return np.asarray(size / self.weights)
 
     def _extend(self, indices: Vector, signs: Vector) -> None:
-        self.columns.extend(indices, self.A.columns(indices), self.correlations[indices])
+        self.columns.extend(indices, self.A.columns, self.correlations[indices])
         self.signs = np.concatenate([self.signs, signs])
 
     def round(self) -> None:
@@ -249,7 +249,9 @@ class _Search:
         if np.count_nonzero(self._idle) > 0.1 * len(self.columns):
             self.columns.keep(~self._idle)
             self.signs = self.signs[~self._idle]
-        limit = max(20, int(np.count_nonzero(self.signs)) // 2)
+        nonzeros = int(np.count_nonzero(self.signs))
+        # Half as many while the support is small; a quarter once the columns weigh something.
+        limit = max(20, nonzeros // 2 if nonzeros < 1000 else nonzeros // 4)
         keep = largest(self._missing_size, limit)
         if keep.size:
             self._extend(self.missing[keep], self._missing_sign[keep])
