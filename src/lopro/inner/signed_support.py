@@ -17,6 +17,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy.linalg import get_lapack_funcs
 
+from lopro.errors import StalledError
+
 __all__ = ["ColumnSet", "Restricted", "Solution"]
 
 Vector: TypeAlias = "np.ndarray[Any, Any]"
@@ -106,6 +108,17 @@ class Solution:
 
 
 @dataclass(frozen=True)
+class _Face:
+    """A set of signs with what is needed to solve on it: ``p``, ``q`` and a factor of the Gram matrix."""
+
+    signs: Vector
+    support: Vector
+    p: Vector
+    q: Vector
+    solve: Callable[[Vector], Vector]
+
+
+@dataclass(frozen=True)
 class Restricted:
     """The problem on a column set."""
 
@@ -115,41 +128,35 @@ class Restricted:
 
     def solve(self, signs: Vector, floor: float, steps: int = _NEWTON_STEPS) -> Solution:
         """Solve with ``alpha >= floor``, starting from the signs of an earlier solution."""
-        signs = signs.copy()
         seen: set[bytes] = set()
         for step in range(steps):
-            x, alpha = self._stationary(signs, floor)
-            slack = self._slack(x, alpha)
+            face = self._face(signs)
+            signs = face.signs
+            x, alpha = self._stationary(face, floor)
+            slope = self._slope(x)
+            slack = self._slack(slope, alpha)
             flipped = (signs != 0.0) & (x * signs <= 0.0)
             wanted = (signs == 0.0) & (slack > 0.0)
             if not flipped.any() and not wanted.any():
-                return self._finished(signs, floor, settled=True)
+                return self._finished(face, signs, floor, settled=True)
             key = signs.tobytes()
+            signs = np.where(flipped, 0.0, signs)
+            newcomers = _most_wanting(wanted, slack, max(10, int(np.count_nonzero(signs)) // 4))
+            signs[newcomers] = np.sign(slope[newcomers])
             if key in seen or step == steps - 1:
                 break
             seen.add(key)
-            signs[flipped] = 0.0
-            # Too many newcomers at once lead astray: take those that want it most.
-            chosen = np.flatnonzero(wanted)
-            limit = max(10, int(np.count_nonzero(signs)) // 4)
-            if len(chosen) > limit:
-                chosen = chosen[np.argpartition(-slack[chosen], limit)[:limit]]
-            signs[chosen] = self._sign_of_slope(x)[chosen]
-        return self._finished(signs, floor, settled=False)
+        return self._finished(face, signs, floor, settled=False)
 
     def _slope(self, x: Vector) -> Vector:
         """Return ``A'(y - A x)`` on the column set."""
         return np.asarray(self.columns.correlations - self.columns.gram @ x)
 
-    def _sign_of_slope(self, x: Vector) -> Vector:
-        return np.sign(self._slope(x))
-
-    def _slack(self, x: Vector, alpha: float) -> Vector:
+    def _slack(self, slope: Vector, alpha: float) -> Vector:
         """Return by how much each correlation exceeds what its weight allows, less what is rounding."""
-        slope = self._slope(x)
         size = (slope if self.nonneg else np.abs(slope)) / self.columns.weights
         rounding = 8.0 * float(np.finfo(slope.dtype).eps) * self.most
-        return size - (1.0 + 1e-10) * alpha - rounding
+        return np.asarray(size - (1.0 + 1e-10) * alpha - rounding)
 
     @property
     def most(self) -> float:
@@ -157,13 +164,13 @@ class Restricted:
         c = self.columns
         return float((np.abs(c.correlations) / c.weights).max(initial=0.0))
 
-    def _pq(self, signs: Vector) -> tuple[Vector, Vector, Vector, Any]:
-        """Return the support, ``p``, ``q`` and the factor; dependent columns lose their sign."""
+    def _face(self, signs: Vector) -> _Face:
+        """Factor the Gram matrix of the columns with a sign; dependent ones lose theirs."""
         c = self.columns
         S = np.flatnonzero(signs)
         if S.size == 0:
             empty = np.empty(0, dtype=c.y.dtype)
-            return S, empty, empty, (None, lambda factor, right, lower: (right, 0))
+            return _Face(signs, S, empty, empty, lambda right: right)
         G = c.gram[np.ix_(S, S)]
         potrf, potrs, pstrf = get_lapack_funcs(("potrf", "potrs", "pstrf"), (G,))
         smallest = 1e3 * np.finfo(G.dtype).eps * G.diagonal()
@@ -173,63 +180,69 @@ class Restricted:
             # Dependent columns: pivoting finds a largest independent set, the others step back.
             G = c.gram[np.ix_(S, S)]
             _, pivots, rank, _ = pstrf(G, lower=True, tol=float(smallest.max(initial=0.0)))
+            signs = signs.copy()
             signs[S[pivots[rank:] - 1]] = 0.0
             S = np.flatnonzero(signs)
             factor, info = potrf(c.gram[np.ix_(S, S)], lower=True, clean=False)
             if info != 0:
-                raise np.linalg.LinAlgError(
-                    "the Gram matrix of independent columns is not definite"
-                )
+                raise StalledError("the Gram matrix of independent columns is not definite")
         right = np.stack([c.correlations[S], c.weights[S] * signs[S]], axis=1)
         solved, _ = potrs(factor, right, lower=True)
-        return S, solved[:, 0], solved[:, 1], (factor, potrs)
+        return _Face(
+            signs, S, solved[:, 0], solved[:, 1], lambda right: potrs(factor, right, lower=True)[0]
+        )
 
-    def _stationary(self, signs: Vector, floor: float) -> tuple[Vector, float]:
+    def _stationary(self, face: _Face, floor: float) -> tuple[Vector, float]:
         """Return the point for these signs and its alpha."""
-        c = self.columns
-        S, p, q, _ = self._pq(signs)
+        c, S = self.columns, face.support
         x = np.zeros(len(c), dtype=c.y.dtype)
-        square = float(c.y @ c.y - c.correlations[S] @ p)  # |y - A p|^2
-        slope = float((c.weights[S] * signs[S]) @ q)
+        square = float(c.y @ c.y - c.correlations[S] @ face.p)  # |y - A p|^2
+        slope = float((c.weights[S] * face.signs[S]) @ face.q)
         room = self.sigma**2 - square
         alpha = math.sqrt(max(room, 0.0) / slope) if slope > 0.0 else 0.0
-        reached = room >= 0.0 and alpha >= floor
-        alpha = alpha if reached else max(floor, _LEAST_ALPHA * self.most)
-        x[S] = p - alpha * q
+        if room < 0.0 or alpha < floor:
+            alpha = max(floor, _LEAST_ALPHA * self.most)
+        x[S] = face.p - alpha * face.q
         return x, alpha
 
-    def _finished(self, signs: Vector, floor: float, *, settled: bool) -> Solution:
-        """Compute the point once more with explicit residuals: ``|y|^2 - b'p`` loses digits to sigma."""
-        c = self.columns
-        S, p, q, (factor, potrs) = self._pq(signs)
+    def _finished(self, face: _Face, signs: Vector, floor: float, *, settled: bool) -> Solution:
+        """Compute the point once more with explicit residuals: ``|y|^2 - b'p`` loses digits to sigma.
+
+        ``signs`` is where a next solve should start; the point belongs to the face.
+        """
+        c, S = self.columns, face.support
         P, Q = np.zeros(len(c), dtype=c.y.dtype), np.zeros(len(c), dtype=c.y.dtype)
-        Q[S] = q
-        for _ in range(2):  # the second pass is a step of iterative refinement
-            P[S] = p
-            rest = c.y - c.forward(P)
-            p = p + potrs(factor, c.adjoint(rest)[S], lower=True)[0]
-        tail = c.forward(Q)
-        # A hair inside the ball, so that the point is feasible in floating point as well.
-        inside = self.sigma * (1.0 - 1e-12) - 4.0 * np.finfo(c.y.dtype).eps * float(
-            np.linalg.norm(c.y)
-        )
-        alpha = _root(rest, tail, max(inside, 0.0))
-        exact = self.sigma == 0.0 and float(np.linalg.norm(rest)) <= 1e-10 * float(
-            np.linalg.norm(c.y)
-        )
-        reached = exact or (alpha is not None and alpha >= floor)
-        if exact:
-            alpha = 0.0
-        elif not reached or alpha is None:
-            alpha = max(floor, _LEAST_ALPHA * self.most)
+        P[S], Q[S] = face.p, face.q
+        P[S] += face.solve(c.adjoint(c.y - c.forward(P))[S])  # a step of iterative refinement
+        rest, tail = c.y - c.forward(P), c.forward(Q)
+        alpha, reached = self._alpha(rest, tail, floor)
         residual = rest + alpha * tail
         dual = residual / alpha if alpha > 0.0 else tail
         # Dividing a short residual magnifies its rounding: restore A'dual = w s on the support.
         correction = np.zeros(len(c), dtype=c.y.dtype)
-        off = (c.weights * signs - c.adjoint(dual))[S]
-        correction[S] = potrs(factor, off, lower=True)[0]
+        correction[S] = face.solve((c.weights * face.signs - c.adjoint(dual))[S])
         dual = dual + c.forward(correction)
         return Solution(P - alpha * Q, signs, alpha, residual, dual, reached, settled)
+
+    def _alpha(self, rest: Vector, tail: Vector, floor: float) -> tuple[float, bool]:
+        """Return alpha at or above the floor, and whether it makes the residual as short as sigma."""
+        size = float(np.linalg.norm(self.columns.y))
+        if self.sigma == 0.0 and float(np.linalg.norm(rest)) <= 1e-10 * size:
+            return 0.0, True
+        # A hair inside the ball, so that the point is feasible in floating point as well.
+        inside = self.sigma * (1.0 - 1e-12) - 4.0 * float(np.finfo(rest.dtype).eps) * size
+        alpha = _root(rest, tail, max(inside, 0.0))
+        if alpha is not None and alpha >= floor:
+            return alpha, True
+        return max(floor, _LEAST_ALPHA * self.most), False
+
+
+def _most_wanting(wanted: Vector, slack: Vector, limit: int) -> Vector:
+    """Return the columns that want a sign most: too many newcomers at once lead astray."""
+    chosen = np.flatnonzero(wanted)
+    if len(chosen) <= limit:
+        return chosen
+    return np.asarray(chosen[np.argpartition(-slack[chosen], limit)[:limit]])
 
 
 def _root(rest: Vector, tail: Vector, sigma: float) -> float | None:

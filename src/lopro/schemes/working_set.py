@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +18,7 @@ from lopro._arrays import Array, is_complex
 from lopro._validation import check_count
 from lopro.constraints.base import Normal
 from lopro.epochs import Epoch, Workbench
-from lopro.errors import InfeasibleError, MissingCapabilityError
+from lopro.errors import InfeasibleError, MissingCapabilityError, StalledError
 from lopro.inner.signed_support import ColumnSet, Restricted, Solution, Vector
 from lopro.objectives import L1Norm
 from lopro.penalties import Hinge
@@ -80,14 +81,16 @@ class WorkingSet:
         if search.zero_is_feasible:
             yield search.epoch()
             return
-        yield from self._newton(search)
+        with suppress(StalledError):
+            yield from self._newton(search)
         if search.done:
             return
         # The first-order method finds out signs that Newton's method then needs one round for.
         for epoch in MatrixFree().epochs(bench, search.point()):
             yield epoch
             if search.resume(epoch.x_hat):
-                yield from self._newton(search, rounds=3)
+                with suppress(StalledError):
+                    yield from self._newton(search, rounds=3)
 
     def _newton(self, search: _Search, rounds: int | None = None) -> Iterator[Epoch]:
         """Go round until the solution is complete, or Newton's method is stuck."""
