@@ -28,6 +28,8 @@ from lopro.schemes.sparse_problem import residual_ball_of
 
 __all__ = ["WorkingSet"]
 
+_PATIENT_UP_TO = 2000  # columns; with so few, following the path in small steps is cheap
+
 
 @dataclass(frozen=True)
 class WorkingSet:
@@ -83,6 +85,10 @@ class WorkingSet:
             return
         with suppress(StalledError):
             yield from self._newton(search)
+        if not search.done and search.weights.size <= _PATIENT_UP_TO:
+            search.start_over()
+            with suppress(StalledError):
+                yield from self._newton(search, rounds=200)
         if search.done:
             return
         # The first-order method finds out signs that Newton's method then needs one round for.
@@ -123,6 +129,7 @@ class _Search:
         self.restricted = Restricted(self.columns, ball.sigma, self.nonneg)
         self.signs = np.empty(0, dtype=self.y.dtype)
         self.done = False
+        self.patient = False  # whether to follow the path in small steps
         self.solution: Solution | None = None
         self.bound, self.normal = -math.inf, Normal(0.0 * self.weights, 0.0)
         self._start(np.asarray(x0), max(10, self.A.shape[0] // 10) if first is None else first)
@@ -139,6 +146,12 @@ class _Search:
             self.signs = np.where(
                 size[chosen] > self.floor, np.sign(self.correlations[chosen]), 0.0
             )
+
+    def start_over(self) -> None:
+        """Follow the path from its beginning, with signs that are right at every step."""
+        self.patient = True
+        self.floor = 0.5 * float(self._excess(self.correlations).max(initial=0.0))
+        self.signs = 0.0 * self.signs
 
     @property
     def zero_is_feasible(self) -> bool:
@@ -182,12 +195,22 @@ class _Search:
             np.sign(everywhere[self.missing]),
         )
         if not solution.reached:
+            self._lower_floor(solution)
+
+    def _lower_floor(self, solution: Solution) -> None:
+        """Go down the path: in a hurry by tenths; step by step, and settled, where signs must be right."""
+        if not self.patient:
             self.floor *= 0.1
+        elif solution.settled and self.missing.size == 0:
+            self.floor *= 0.5
 
     def _solve_restricted(self) -> Solution:
         """Solve on the present columns with alpha at or above the floor."""
-        if self.floor == 0.0:
-            return self.restricted.solve(self.signs, self.floor)
+        if self.floor == 0.0 or self.patient:
+            solution = self.restricted.solve(self.signs, self.floor)
+            if solution.reached:
+                self.floor = 0.0
+            return solution
         # While sigma is out of reach the solution is only a guide to more columns: two steps will do.
         solution = self.restricted.solve(self.signs, self.floor, steps=2)
         if not solution.reached:
@@ -208,15 +231,19 @@ class _Search:
             self.bound, self.normal = value, Normal(direction, -value)
 
     def _check_feasible(self, solution: Solution, largest_excess: float) -> None:
-        """Raise if the residual is orthogonal to every column and still too long."""
+        """Raise if the residual is orthogonal to every column and still too long.
+
+        The angle decides, not the size of ``A'r``: a short residual has small correlations anyway. And an
+        ill-conditioned matrix makes small angles, so the suspicion is checked by a factorisation.
+        """
         length = float(np.linalg.norm(solution.residual))
         if solution.reached or not solution.settled or length <= self.ball.sigma:
             return
-        if solution.alpha * largest_excess <= 1e-8 * float(
-            self._excess(self.correlations).max(initial=0.0)
-        ):
+        cosine = solution.alpha * largest_excess / length
+        largest_cosine = self.restricted.most / float(np.linalg.norm(self.y))
+        if cosine <= 1e-8 * largest_cosine and self.ball.misfit > self.ball.sigma:
             raise InfeasibleError(
-                f"no x has |A x - y| <= sigma: the least-squares residual is {length:.6g}, "
+                f"no x has |A x - y| <= sigma: the least-squares residual is {self.ball.misfit:.6g}, "
                 f"sigma is {self.ball.sigma:.6g}"
             )
 
@@ -242,6 +269,8 @@ class _Search:
         assert solution is not None
         if solution.reached:
             return self.missing.size == 0 and not solution.settled
+        if self.patient:
+            return not solution.settled and self.missing.size == 0
         return bool(np.count_nonzero(solution.signs) > 0.5 * len(self.y))
 
     def take_in_missing(self) -> None:
