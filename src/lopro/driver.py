@@ -11,10 +11,11 @@ import numpy as np
 from lopro._arrays import Array
 from lopro._progress import Progress
 from lopro._validation import check_callable
+from lopro.budget import Budget
 from lopro.epochs import Scheme
 from lopro.problem import Problem
 from lopro.result import Iterate, Result, Status
-from lopro.run import Budget, Run
+from lopro.run import Run
 
 __all__ = ["iterate", "solve"]
 

@@ -98,7 +98,8 @@ class Workbench(Protocol):
     def tick(self) -> bool:
         """Count one iteration of a scheme that steps on its own; return whether it may go on.
 
-        Only baselines do: their steps project, which an inner algorithm cannot.
+        Baselines do, whose steps project as an inner algorithm cannot, and working sets, whose steps are
+        rounds.
         """
         ...
 

@@ -12,14 +12,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from copy import copy as shallow_copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
 
 from lopro._arrays import Array, copy, equal, isfinite, norm
 from lopro._progress import Progress
-from lopro._validation import check_count, check_number
+from lopro.budget import Budget
 from lopro.certificates import Certificate
 from lopro.epochs import Epoch, Scheme
 from lopro.errors import InfeasibleError, ProjectionError, StalledError
@@ -31,28 +31,9 @@ from lopro.penalties import Penalty
 from lopro.problem import Problem
 from lopro.result import History, Iterate, Result, Status
 
-__all__ = ["Budget", "Run"]
+__all__ = ["Run"]
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Budget:
-    """Where a run must stop: accuracy, iterations, projections, seconds."""
-
-    tol: float = 1e-6
-    max_iter: int | None = None
-    max_projections: int | None = None
-    time_limit: float | None = None
-
-    def __post_init__(self) -> None:
-        check_number("tol", self.tol, minimum=0.0)
-        if self.max_iter is not None:
-            check_count("max_iter", self.max_iter)
-        if self.max_projections is not None:
-            check_count("max_projections", self.max_projections)
-        if self.time_limit is not None:
-            check_number("time_limit", self.time_limit, minimum=0.0, exclusive=True)
 
 
 class _NonFinite(Exception):
