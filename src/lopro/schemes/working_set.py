@@ -187,7 +187,6 @@ class _Search:
         excess = self._excess(everywhere)
         self._improve_bound(solution, everywhere, float(excess.max(initial=0.0)))
         self._check_feasible(solution, float(excess.max(initial=0.0)))
-        self._idle = (self.signs == 0.0) & (excess[self.columns.indices] < 0.8)
         excess[self.columns.indices] = 0.0
         self.missing = np.flatnonzero(excess > 1.0 + 1e-9)
         self._missing_size, self._missing_sign = (
@@ -274,16 +273,15 @@ class _Search:
         return bool(np.count_nonzero(solution.signs) > 0.5 * len(self.y))
 
     def take_in_missing(self) -> None:
-        """Add the columns that violate most, at most half as many as there are nonzeros.
+        """Add the columns that violate most, at most a third as many as there are nonzeros.
 
         Those that were taken in for nothing leave first, before they cost time and memory.
         """
-        if np.count_nonzero(self._idle) > 0.1 * len(self.columns):
-            self.columns.keep(~self._idle)
-            self.signs = self.signs[~self._idle]
-        nonzeros = int(np.count_nonzero(self.signs))
-        # Half as many while the support is small; a quarter once the columns weigh something.
-        limit = max(20, nonzeros // 2 if nonzeros < 1000 else nonzeros // 4)
+        used = self.signs != 0.0
+        if np.count_nonzero(used) < 0.9 * len(self.columns):
+            self.columns.keep(used)
+            self.signs = self.signs[used]
+        limit = max(20, int(np.count_nonzero(self.signs)) // 3)
         keep = largest(self._missing_size, limit)
         if keep.size:
             self._extend(self.missing[keep], self._missing_sign[keep])
