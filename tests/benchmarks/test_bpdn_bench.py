@@ -12,6 +12,9 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.skipif(
+    not (ROOT / "benchmarks").exists(), reason="a source distribution has tests but no benchmarks"
+)
 OURS = ["lopro.bpdn", "MatrixFree", "NESTA"]
 PEERS = [
     "SPGL1 1e-04",
@@ -56,7 +59,7 @@ def test_every_method_has_a_row(problems: dict[str, Any]) -> None:
 
 def test_our_default_is_certified_and_cheap(problems: dict[str, Any]) -> None:
     row = row_of(problems, "paper", "lopro.bpdn")
-    assert row["note"] == "converged"
+    assert row["note"].startswith("converged")
     assert row["own_gap"] <= 1e-8
     assert 2 <= row["products"] <= 20
 
