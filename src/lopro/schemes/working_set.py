@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lopro._arrays import Array, is_complex
+from lopro._threads import one_pool
 from lopro._validation import check_count
 from lopro.constraints.base import Normal
 from lopro.epochs import Epoch, Workbench
@@ -180,7 +181,8 @@ class _Search:
     def round(self) -> None:
         """Solve on the present columns, then look at all of them."""
         self.bench.tick()
-        solution = self._solve_restricted()
+        with one_pool():
+            solution = self._solve_restricted()
         self.solution, self.signs = solution, solution.signs
         self._places = self.columns.indices
         everywhere = self.A.adjoint(solution.dual)

@@ -1,0 +1,32 @@
+"""Keeping two thread pools from fighting.
+
+NumPy and SciPy wheels each bring an OpenBLAS with threads of its own. Threads that have just worked for one
+go on spinning for a while, and on few cores a call of the other then waits for them: alternating between
+products (NumPy) and factorisations (SciPy) can be seven times slower on two threads than on one. Where a loop
+must alternate, SciPy's pool is held to one thread.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from threadpoolctl import ThreadpoolController
+
+__all__ = ["one_pool"]
+
+
+@functools.cache
+def _pool_of_scipy() -> Any:
+    controller = ThreadpoolController()
+    own = [lib.filepath for lib in controller.lib_controllers if "scipy" in lib.filepath.lower()]
+    return controller.select(filepath=own)
+
+
+@contextmanager
+def one_pool() -> Iterator[None]:
+    """Run the block with SciPy's linear algebra on one thread; NumPy keeps all of its own."""
+    with _pool_of_scipy().limit(limits=1):
+        yield
