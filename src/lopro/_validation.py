@@ -16,6 +16,7 @@ __all__ = [
     "check_count",
     "check_number",
     "check_offers",
+    "check_seed",
     "check_shape",
     "checked_shape",
 ]
@@ -157,3 +158,11 @@ def check_offers(name: str, value: Any, *methods: str) -> None:
     if missing or isinstance(value, type):
         wanted = ", ".join(f"{method}()" for method in methods)
         raise TypeError(f"{name} must be an object with {wanted}, got {_described(value)}")
+
+
+def check_seed(name: str, value: Any) -> np.random.Generator:
+    """Return the random generator that ``value`` stands for: None, an integer or a Generator."""
+    try:
+        return np.random.default_rng(value)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{name} must be an integer or a Generator: {error}") from None

@@ -7,6 +7,7 @@ and records run under a ledger of their own, so looking at a run does not change
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,7 +15,15 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["CONSTRAINT_ORACLES", "OBJECTIVE_ORACLES", "Counts", "counted", "ledger", "tally"]
+__all__ = [
+    "CONSTRAINT_ORACLES",
+    "OBJECTIVE_ORACLES",
+    "Counts",
+    "counted",
+    "ledger",
+    "tally",
+    "watched",
+]
 
 
 @dataclass(slots=True)
@@ -165,3 +174,11 @@ def _noted_linearization(
 def counted(target: Any, oracles: dict[str, str]) -> Any:
     """Return a proxy of ``target`` whose oracle calls are noted on the open ledger."""
     return _Counted(target, oracles)
+
+
+def watched(problem: Any) -> Any:
+    """Return the same problem with its oracle calls noted on whichever ledger is open."""
+    twin = copy.copy(problem)
+    object.__setattr__(twin, "objective", counted(problem.objective, OBJECTIVE_ORACLES))
+    object.__setattr__(twin, "constraint", counted(problem.constraint, CONSTRAINT_ORACLES))
+    return twin

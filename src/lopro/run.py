@@ -11,21 +11,19 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from copy import copy as shallow_copy
 from dataclasses import replace
 from typing import Any, TypeVar
 
-import numpy as np
-
 from lopro._arrays import Array, copy, equal, isfinite, norm
 from lopro._progress import Progress
+from lopro._validation import check_seed
 from lopro.budget import Budget
 from lopro.certificates import Certificate
 from lopro.epochs import Epoch, Scheme
 from lopro.errors import InfeasibleError, ProjectionError, StalledError
 from lopro.inner.base import InnerAlgorithm
 from lopro.knowledge import Knowledge
-from lopro.oracles import CONSTRAINT_ORACLES, OBJECTIVE_ORACLES, Counts, counted, ledger
+from lopro.oracles import Counts, ledger, watched
 from lopro.penalised import Penalised
 from lopro.penalties import Penalty
 from lopro.problem import Problem
@@ -58,10 +56,10 @@ class Run:
         if isinstance(method, type) or not (hasattr(method, "epochs") and hasattr(method, "check")):
             raise TypeError(f"method must be a scheme such as lopro.Auto(), got {method!r}")
         method.check(problem)
-        self.problem = _watched(problem)
+        self.problem = watched(problem)
         self.method = method
         self.budget = budget
-        self.rng = _generator(seed)
+        self.rng = check_seed("seed", seed)
         self.counts = Counts()
         self.certificate_counts = Counts()
         self.history = History()
@@ -309,19 +307,3 @@ class Run:
         if not math.isfinite(certificate.lower_bound) and status is not Status.INFEASIBLE:
             return f"{status.value} ({certificate.source})"
         return status.value
-
-
-def _watched(problem: Problem) -> Problem:
-    """Return the same problem with its oracle calls noted on whichever ledger is open."""
-    watched = shallow_copy(problem)
-    # A proxy is no Objective by type; the original has passed that check.
-    object.__setattr__(watched, "objective", counted(problem.objective, OBJECTIVE_ORACLES))
-    object.__setattr__(watched, "constraint", counted(problem.constraint, CONSTRAINT_ORACLES))
-    return watched
-
-
-def _generator(seed: Any) -> np.random.Generator:
-    try:
-        return np.random.default_rng(seed)
-    except (TypeError, ValueError) as error:
-        raise type(error)(f"seed must be an integer or a Generator: {error}") from None

@@ -19,7 +19,7 @@ from scipy.linalg import get_lapack_funcs
 
 from lopro.errors import StalledError
 
-__all__ = ["ColumnSet", "Restricted", "Solution"]
+__all__ = ["ColumnSet", "Restricted", "Solution", "largest"]
 
 Vector: TypeAlias = "np.ndarray[Any, Any]"
 
@@ -141,7 +141,10 @@ class Restricted:
                 return self._finished(face, signs, floor, settled=True)
             key = signs.tobytes()
             signs = np.where(flipped, 0.0, signs)
-            newcomers = _most_wanting(wanted, slack, max(10, int(np.count_nonzero(signs)) // 4))
+            # Too many newcomers at once lead astray.
+            wanted = np.flatnonzero(wanted)
+            limit = max(10, int(np.count_nonzero(signs)) // 4)
+            newcomers = wanted[largest(slack[wanted], limit)]
             signs[newcomers] = np.sign(slope[newcomers])
             if key in seen or step == steps - 1:
                 break
@@ -237,12 +240,11 @@ class Restricted:
         return max(floor, _LEAST_ALPHA * self.most), False
 
 
-def _most_wanting(wanted: Vector, slack: Vector, limit: int) -> Vector:
-    """Return the columns that want a sign most: too many newcomers at once lead astray."""
-    chosen = np.flatnonzero(wanted)
-    if len(chosen) <= limit:
-        return chosen
-    return np.asarray(chosen[np.argpartition(-slack[chosen], limit)[:limit]])
+def largest(sizes: Vector, count: int) -> Vector:
+    """Return the positions of the ``count`` largest entries, in no order."""
+    if count >= len(sizes):
+        return np.arange(len(sizes))
+    return np.argpartition(-sizes, count)[:count]
 
 
 def _root(rest: Vector, tail: Vector, sigma: float) -> float | None:

@@ -20,7 +20,7 @@ from lopro._validation import check_count
 from lopro.constraints.base import Normal
 from lopro.epochs import Epoch, Workbench
 from lopro.errors import InfeasibleError, MissingCapabilityError, StalledError
-from lopro.inner.signed_support import ColumnSet, Restricted, Solution, Vector
+from lopro.inner.signed_support import ColumnSet, Restricted, Solution, Vector, largest
 from lopro.objectives import L1Norm
 from lopro.penalties import Hinge
 from lopro.problem import Problem
@@ -300,10 +300,3 @@ class _Search:
         x = self.point()
         F = self.bench.penalised(Hinge(0.0), x)
         return Epoch(x=self.bench.project(x), x_hat=x, F=F, normal=self.normal)
-
-
-def largest(sizes: Vector, count: int) -> Vector:
-    """Return the positions of the ``count`` largest entries, in no order."""
-    if count >= len(sizes):
-        return np.arange(len(sizes))
-    return np.argpartition(-sizes, count)[:count]
