@@ -112,6 +112,10 @@ class Workbench(Protocol):
         """The relative gap to aim at."""
         ...
 
+    def gap_wanted(self, fun: float) -> float:
+        """Return the gap at which a point of this value has converged."""
+        ...
+
     @property
     def exhausted(self) -> bool:
         """Whether a budget has run out, so that the scheme should wrap up."""

@@ -56,7 +56,7 @@ class Run:
         if isinstance(method, type) or not (hasattr(method, "epochs") and hasattr(method, "check")):
             raise TypeError(f"method must be a scheme such as lopro.Auto(), got {method!r}")
         method.check(problem)
-        self.problem = watched(problem)
+        self.problem: Problem = watched(problem)
         self.method = method
         self.budget = budget
         self.rng = check_seed("seed", seed)
@@ -141,6 +141,9 @@ class Run:
     @property
     def tol(self) -> float:
         return self.budget.tol
+
+    def gap_wanted(self, fun: float) -> float:
+        return self.tol * max(self.problem.gap_scale, abs(fun))
 
     @property
     def exhausted(self) -> bool:

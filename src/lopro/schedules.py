@@ -77,6 +77,13 @@ class _ErrorBoundTheorem:
         """``K``, the number of epochs and of projections."""
         return epochs_needed(self.eps0, self.eps)
 
+    def _plan(self, start: Array, k: int) -> Plan | None:
+        """Return the plan of epoch ``k``; None after the last."""
+        raise NotImplementedError
+
+    def following(self, bench: Workbench, plan: Plan, epoch: Epoch) -> Plan | None:
+        return self._plan(epoch.x, plan.index + 1)
+
     def _claim(self, k: int) -> Claim:
         """The invariant of the proof: ``f(x_k) - f_* <= eps0 / 2^k + eps``."""
         return Claim(
@@ -124,9 +131,6 @@ class Theorem2(_ErrorBoundTheorem):
         if not math.isfinite(self.slope):
             raise MissingCapabilityError("Theorem 2 needs a finite Lipschitz constant Gc of c")
         return self._plan(feasible_start(bench, x), 1)
-
-    def following(self, bench: Workbench, plan: Plan, epoch: Epoch) -> Plan | None:
-        return self._plan(epoch.x, plan.index + 1)
 
     def _plan(self, start: Array, k: int) -> Plan | None:
         if k > self.epochs:
@@ -177,9 +181,6 @@ class Theorem3(_ErrorBoundTheorem):
                 "Theorem 3 needs smoothness constants Lf and Lc, and Gc (or a lower bound c_min of c)"
             )
         return self._plan(feasible_start(bench, x), 1)
-
-    def following(self, bench: Workbench, plan: Plan, epoch: Epoch) -> Plan | None:
-        return self._plan(epoch.x, plan.index + 1)
 
     def _plan(self, start: Array, k: int) -> Plan | None:
         if k > self.epochs:

@@ -235,16 +235,23 @@ def thin_ball(rng: Rng, d: int) -> Model:
     return residual_ball(rng, d, rows=max(1, d // 2), sigma=1e-3)
 
 
-def ellipsoid(rng: Rng, d: int) -> Model:
-    w, z = rng.uniform(0.3, 3.0, d), rng.standard_normal(d)
+def ellipsoid_around(z: Any, w: Any) -> Model:
+    """The set sum w_i (x_i - z_i)^2 <= 1, known to lopro as a smooth function."""
     set_ = lc.FunctionConstraint(
         lambda x: float(w @ (x - z) ** 2) - 1.0,
         lambda x: 2.0 * w * (x - z),
         smooth=True,
-        shape=(d,),
+        shape=z.shape,
     )
     twin = lambda x: [cp.sum_squares(cp.multiply(np.sqrt(w), x - z)) <= 1.0]  # noqa: E731
-    return Model(set_, twin, bounded=True, radius=np.linalg.norm(z) + 1.0 / np.sqrt(w.min()))
+    return Model(set_, twin, bounded=True)
+
+
+def ellipsoid(rng: Rng, d: int) -> Model:
+    w, z = rng.uniform(0.3, 3.0, d), rng.standard_normal(d)
+    model = ellipsoid_around(z, w)
+    model.radius = float(np.linalg.norm(z) + 1.0 / np.sqrt(w.min()))
+    return model
 
 
 def log_sum_exp(rng: Rng, d: int) -> Model:
@@ -292,14 +299,7 @@ def ellipsoid_and_box(rng: Rng, d: int) -> Model:
     inside = Model(
         lc.Polyhedron.box(z - 0.4, z + 0.6), lambda x: [x >= z - 0.4, x <= z + 0.6], bounded=True
     )
-    set_ = lc.FunctionConstraint(
-        lambda x: float(w @ (x - z) ** 2) - 1.0,
-        lambda x: 2.0 * w * (x - z),
-        smooth=True,
-        shape=(d,),
-    )
-    twin = lambda x: [cp.sum_squares(cp.multiply(np.sqrt(w), x - z)) <= 1.0]  # noqa: E731
-    return meet(inside, Model(set_, twin, bounded=True))
+    return meet(inside, ellipsoid_around(z, w))
 
 
 def cross_polytope(rng: Rng, d: int) -> Model:

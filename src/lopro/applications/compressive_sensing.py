@@ -23,6 +23,7 @@ from lopro.oracles import ledger
 from lopro.problem import Problem
 from lopro.result import Result
 from lopro.schemes import MatrixFree, MultiplierMethod, WorkingSet
+from lopro.schemes.sparse_problem import SparseProblem
 
 __all__ = ["BPDNResult", "bpdn", "bpdn_path", "bpdn_problem", "default_method"]
 
@@ -141,35 +142,21 @@ def default_method(problem: Problem) -> Scheme:
     return MultiplierMethod()
 
 
-def _ball(problem: Problem) -> ResidualBall:
-    (ball,) = (m for m in problem.constraint.members() if isinstance(m, ResidualBall))
-    return ball
-
-
 def _with_dual(result: Result, problem: Problem) -> BPDNResult:
     """Add the dual solution that the residual at the returned point gives, and the bound it proves."""
     fields = {f.name: getattr(result, f.name) for f in dataclasses.fields(result)}
-    ball, objective = _ball(problem), problem.objective
-    assert isinstance(objective, L1Norm)
+    sparse = SparseProblem.of(problem, result.x)
+    ball = sparse.ball
     with ledger(result.certificate_counts):
         residual = ball.y - ball.A.forward(result.x)
-        pulled = ball.A.adjoint(residual)
-    orthant = len(problem.constraint.members()) > 1
-    scale = dual_scale(pulled, objective.weights_like(result.x), positive=orthant)
-    dual = scale * residual
-    value = -ball.support_image((-dual,))
+        gauge = sparse.gauge(ball.A.adjoint(residual))
+    dual = residual / gauge if gauge > 0.0 else 0.0 * residual
+    value = sparse.dual_value(dual, ball.y)
     c = result.certificate
     if value > c.lower_bound:
         source = "Fenchel dual at the residual of x"
         fields["certificate"] = Certificate.of(result.fun, value, c.violation, source, 0.0)
     return BPDNResult(**fields, dual=dual)
-
-
-def dual_scale(pulled: Array, weights: Array, *, positive: bool) -> float:
-    """Return the largest ``t`` with ``t |A^H r|_i <= w_i`` (``t A'r <= w`` where x >= 0); 0 for r = 0."""
-    xp = namespace(pulled)
-    size = xp.max((pulled if positive else xp.abs(pulled)) / weights)
-    return 1.0 / float(size) if float(size) > 0.0 else 0.0
 
 
 def bpdn_path(A: Any, y: Any, sigmas: Sequence[float], **options: Any) -> list[BPDNResult]:

@@ -10,13 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from lopro._arrays import Array, asarray_like, eps, inner, norm, to_numpy
+from lopro._arrays import Array, asarray_like, eps, norm, to_numpy
 from lopro._validation import check_count
-from lopro.constraints import ResidualBall
 from lopro.constraints.base import Normal
 from lopro.epochs import Epoch, Workbench
 from lopro.errors import MissingCapabilityError, StalledError
@@ -26,7 +24,7 @@ from lopro.objectives import L1Norm
 from lopro.penalties import Hinge
 from lopro.problem import Problem
 from lopro.schemes.multipliers import MultiplierMethod
-from lopro.schemes.sparse_problem import residual_ball_of
+from lopro.schemes.sparse_problem import SparseProblem, residual_ball_of
 
 __all__ = ["MatrixFree"]
 
@@ -76,17 +74,15 @@ class MatrixFree:
             )
 
     def epochs(self, bench: Workbench, x0: Array) -> Iterator[Epoch]:
-        ball, nonneg = residual_ball_of(bench.problem.constraint)
-        assert ball is not None
+        sparse = SparseProblem.of(bench.problem, to_numpy(x0))
+        ball, w = sparse.ball, sparse.weights
         if norm(ball.y) <= ball.sigma:
             yield _at_zero(bench, x0)
             return
-        objective: Any = bench.problem.objective
-        w = objective.weights_like(to_numpy(x0))
         if ball.sigma == 0.0 or float(w.min()) == 0.0:
             yield from MultiplierMethod().epochs(bench, x0)
             return
-        search = _Search(bench, ball, w, nonneg, self.memory)
+        search = _Search(bench, sparse, self.memory)
         state = search.start(x0)
         while search.idle <= self.patience and search.moving(state):
             state = bench.advance(search.algorithm, search.F, state, 1)
@@ -104,31 +100,25 @@ class MatrixFree:
 class _Search:
     """One run: the best dual point so far, the point to propose, and what it is worth."""
 
-    def __init__(
-        self, bench: Workbench, ball: ResidualBall, w: Vector, nonneg: bool, memory: int
-    ) -> None:
-        self.bench, self.ball, self.weights, self.nonneg = bench, ball, w, nonneg
-        self.algorithm = MixedShrinkage(ball, self.gauge, nonneg, bench.tol, memory)
-        self.bound, self.normal = -math.inf, Normal(0.0 * w, 0.0)
+    def __init__(self, bench: Workbench, sparse: SparseProblem, memory: int) -> None:
+        self.bench, self.sparse, self.ball = bench, sparse, sparse.ball
+        self.algorithm = MixedShrinkage(sparse.ball, sparse.gauge, sparse.nonneg, bench.tol, memory)
+        self.bound, self.normal = -math.inf, Normal(0.0 * sparse.weights, 0.0)
         self.idle, self._least, self._ask = 0, math.inf, 0.9
 
     def start(self, x0: Array) -> ShrinkageState:
         """Return the state that starts at ``x0``, or at zero where its sign is not allowed."""
         self._like = x0
-        x = np.maximum(to_numpy(x0), 0.0) if self.nonneg else x0
+        x = np.maximum(to_numpy(x0), 0.0) if self.sparse.nonneg else x0
         # The inner algorithm minimises a Lagrangian; the driver is told of the exact penalty it belongs to.
         self.F = self.bench.penalised(Hinge(0.0), x0)
         state = self.algorithm.init(self.F, x, self.bench.rng)
         self._best: Point | Mixture = state.last
         return state
 
-    def gauge(self, g: Vector) -> float:
-        """Return the least factor that takes ``g`` into the subdifferential of f at zero."""
-        return float(((g if self.nonneg else np.abs(g)) / self.weights).max())
-
     def moving(self, state: ShrinkageState) -> bool:
         """Whether there is a direction to go: not where all correlations vanish."""
-        return self.gauge(state.last.g) > 0.0
+        return self.sparse.gauge(state.last.g) > 0.0
 
     def look(self, state: ShrinkageState) -> None:
         """Draw lower bounds from the last point and from the mixture, and pick the better of them."""
@@ -149,30 +139,30 @@ class _Search:
             self._least, self.idle = error, 0
 
     def _allowed(self, x: Vector) -> bool:
-        return not self.nonneg or float(x.min()) >= 0.0
+        return not self.sparse.nonneg or float(x.min()) >= 0.0
 
     def _fun(self, p: Point | Mixture) -> float:
         return float(self.bench.problem.objective.value(p.x))
 
     def _improve_bound(self, p: Point | Mixture) -> None:
         """Scale the residual to a feasible dual point; it bounds the optimum from below."""
-        gauge = self.gauge(p.g)
+        gauge = self.sparse.gauge(p.g)
         if gauge <= 0.0:
             return
         y = to_numpy(self.ball.y)
         growth = p.growth if isinstance(p, Mixture) else 1.0
         # Mixed correlations are those of the mixed residual only up to rounding.
         blur = 8.0 * eps(p.g) * growth * norm(p.r) * norm(y)
-        value = (inner(y, p.r) - self.ball.sigma * norm(p.r) - blur) / gauge
+        value = (self.sparse.dual_value(p.r, y) - blur) / gauge
         if value > self.bound:
-            # With x >= 0 the signs' multipliers add what is missing to the weights.
-            direction = -self.weights if self.nonneg else -p.g / gauge
-            self.bound, self.normal = value, Normal(asarray_like(direction, self._like), -value)
+            found = self.sparse.normal(p.g, gauge, value)
+            self.bound = value
+            self.normal = Normal(asarray_like(found.direction, self._like), found.support)
 
     @property
     def certified(self) -> bool:
         """Whether the point at hand should satisfy the driver."""
-        return self._gap <= self._ask * self.bench.tol * max(1.0, self._fun(self._best))
+        return self._gap <= self._ask * self.bench.gap_wanted(self._fun(self._best))
 
     def point(self) -> Array:
         """Return the point to propose."""

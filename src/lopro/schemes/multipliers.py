@@ -33,7 +33,7 @@ class _Look:
 
     fun: float  # f(x_hat), not feasible yet
     slack: float  # how far multiplier and constraint are from complementing each other
-    residual: float  # slope of the Lagrangian times the size of a solution
+    residual: float  # slope of the Lagrangian times the size of a solution, where there is no bound
     bound: float  # lower bound the multiplier proves; -inf where none can be proved
     normal: Normal
 
@@ -124,7 +124,8 @@ class MultiplierMethod:
 
     def _accuracy(self, bench: Workbench, fun: float) -> float:
         """Return the accuracy to work at: a tenth of what is asked for."""
-        return 0.1 * max(bench.tol, 1e-13) * max(bench.problem.gap_scale, abs(fun))
+        rounding = 1e-13 * max(bench.problem.gap_scale, abs(fun))
+        return 0.1 * max(bench.gap_wanted(fun), rounding)
 
     def _inner_solve(
         self, bench: Workbench, F: Penalised, x: Array, L: float | None, slack: float
@@ -149,10 +150,14 @@ class MultiplierMethod:
             normal = penalty.normal(problem.constraint, x)
             fun = float(problem.objective.value(x))
             bound, _ = lower_bound(problem, x, normal, fun)
-            slope = norm(Minorant.of(problem, x, normal).slope)
+            # Without a bound the slope that is left has to stand for it.
+            residual = 0.0
+            if not math.isfinite(bound):
+                slope = norm(Minorant.of(problem, x, normal).slope)
+                residual = slope * _reach(problem, x, fun)
             # <v, z> - support is nonpositive inside and zero where v is active.
             slack = abs(inner(normal.direction, x) - normal.support)
-        return _Look(fun, slack, slope * _reach(problem, x, fun), bound, normal)
+        return _Look(fun, slack, residual, bound, normal)
 
 
 def _reach(problem: Problem, x: Array, fun: float) -> float:
@@ -165,11 +170,8 @@ def first_stiffness(bench: Workbench, x: Array) -> float:
     """Return the stiffness at which a violation of the size of ``x`` balances the slope of f."""
     constraint: Constraint = bench.problem.constraint
     g = bench.problem.objective.subgradient(x)
-    F = MemberPenalties.of(constraint, 1.0)
     length = norm(g)
     if length == 0.0:
         return 1.0
-    unit = g / length
-    image = F.image(constraint, unit)
-    square = sum(norm(z) ** 2 for z in image)
+    square = sum(norm(z) ** 2 for z in constraint.image(g / length))
     return length / (1.0 + norm(x)) / square if square > 0.0 else 1.0

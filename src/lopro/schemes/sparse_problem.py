@@ -1,11 +1,49 @@
-"""What makes a problem basis pursuit denoising: one residual ball, perhaps with ``x >= 0``."""
+"""Basis pursuit denoising as its solvers see it: the residual ball, the weights, and dual points."""
 
 from __future__ import annotations
 
-from lopro.constraints import Box, ResidualBall
-from lopro.constraints.base import Constraint
+from dataclasses import dataclass
 
-__all__ = ["is_orthant", "residual_ball_of"]
+from lopro._arrays import Array, inner, namespace, norm
+from lopro.constraints import Box, ResidualBall
+from lopro.constraints.base import Constraint, Normal
+from lopro.objectives import L1Norm
+from lopro.problem import Problem
+
+__all__ = ["SparseProblem", "residual_ball_of"]
+
+
+@dataclass(frozen=True)
+class SparseProblem:
+    """``min sum w_i |x_i|  s.t. |A x - y| <= sigma``, with ``x >= 0`` where ``nonneg``."""
+
+    ball: ResidualBall
+    weights: Array
+    nonneg: bool
+
+    @staticmethod
+    def of(problem: Problem, like: Array) -> SparseProblem:
+        """Read a problem whose parts have been checked; the weights come in the kind of ``like``."""
+        ball, nonneg = residual_ball_of(problem.constraint)
+        objective = problem.objective
+        assert ball is not None and isinstance(objective, L1Norm)
+        return SparseProblem(ball, objective.weights_like(like), nonneg)
+
+    def excess(self, g: Array) -> Array:
+        """Return correlations in units of the weights; those of the wrong sign do not count."""
+        return (g if self.nonneg else abs(g)) / self.weights
+
+    def gauge(self, g: Array) -> float:
+        """Return the factor by which ``g = A^H r`` is too large for ``r`` to be a dual point."""
+        return float(namespace(g).max(self.excess(g)))
+
+    def dual_value(self, r: Array, y: Array) -> float:
+        """Return ``Re <y, r> - sigma |r|``, which a dual point puts below the optimum."""
+        return inner(y, r) - self.ball.sigma * norm(r)
+
+    def normal(self, g: Array, gauge: float, value: float) -> Normal:
+        """Return the multiplier that proves ``value``; with x >= 0 the signs add what is missing."""
+        return Normal(-self.weights if self.nonneg else -g / gauge, -value)
 
 
 def residual_ball_of(constraint: Constraint) -> tuple[ResidualBall | None, bool]:
@@ -13,11 +51,7 @@ def residual_ball_of(constraint: Constraint) -> tuple[ResidualBall | None, bool]
     members = constraint.members()
     balls = [m for m in members if isinstance(m, ResidualBall)]
     rest = [m for m in members if not isinstance(m, ResidualBall)]
-    if len(balls) != 1 or len(rest) > 1 or not all(is_orthant(m) for m in rest):
+    orthants = [m for m in rest if isinstance(m, Box) and m.is_orthant]
+    if len(balls) != 1 or len(rest) > 1 or len(orthants) != len(rest):
         return None, False
     return balls[0], len(rest) == 1
-
-
-def is_orthant(constraint: Constraint) -> bool:
-    """Whether a constraint is ``x >= 0``."""
-    return isinstance(constraint, Box) and constraint.is_orthant

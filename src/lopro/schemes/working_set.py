@@ -25,7 +25,7 @@ from lopro.objectives import L1Norm
 from lopro.penalties import Hinge
 from lopro.problem import Problem
 from lopro.schemes.matrix_free import MatrixFree
-from lopro.schemes.sparse_problem import residual_ball_of
+from lopro.schemes.sparse_problem import SparseProblem, residual_ball_of
 
 __all__ = ["WorkingSet"]
 
@@ -70,7 +70,7 @@ class WorkingSet:
 
     def check(self, problem: Problem) -> None:
         ball, _ = residual_ball_of(problem.constraint)
-        fits = isinstance(problem.objective, L1Norm) and ball is not None
+        fits = isinstance(problem.objective, L1Norm)
         if not fits or ball is None or not ball.A.explicit or is_complex(ball.like):
             raise MissingCapabilityError(
                 "WorkingSet needs L1Norm over a ResidualBall with a real explicit matrix (and possibly "
@@ -86,7 +86,7 @@ class WorkingSet:
             return
         with suppress(StalledError):
             yield from self._newton(search)
-        if not search.done and search.weights.size <= _PATIENT_UP_TO:
+        if not search.done and search.sparse.weights.size <= _PATIENT_UP_TO:
             search.start_over()
             with suppress(StalledError):
                 yield from self._newton(search, rounds=200)
@@ -118,27 +118,23 @@ class _Search:
 
     def __init__(self, bench: Workbench, x0: Array, first: int | None) -> None:
         self.bench = bench
-        ball, self.nonneg = residual_ball_of(bench.problem.constraint)
-        assert ball is not None
-        self.ball, self.A = ball, ball.A
-        self.y = np.asarray(ball.y)
-        objective = bench.problem.objective
-        assert isinstance(objective, L1Norm)
-        self.weights = objective.weights_like(np.asarray(x0))
+        self.sparse = SparseProblem.of(bench.problem, np.asarray(x0))
+        self.ball, self.A = self.sparse.ball, self.sparse.ball.A
+        self.y = np.asarray(self.ball.y)
         self.correlations = self.A.adjoint(self.y)
-        self.columns = ColumnSet(self.y, self.weights)
-        self.restricted = Restricted(self.columns, ball.sigma, self.nonneg)
+        self.columns = ColumnSet(self.y, self.sparse.weights)
+        self.restricted = Restricted(self.columns, self.ball.sigma, self.sparse.nonneg)
         self.signs = np.empty(0, dtype=self.y.dtype)
         self.done = False
         self.patient = False  # whether to follow the path in small steps
         self.solution: Solution | None = None
-        self.bound, self.normal = -math.inf, Normal(0.0 * self.weights, 0.0)
+        self.bound, self.normal = -math.inf, Normal(0.0 * self.sparse.weights, 0.0)
         self._start(np.asarray(x0), max(10, self.A.shape[0] // 10) if first is None else first)
 
     def _start(self, x0: Vector, count: int) -> None:
         """Begin with the support of the start and the columns that correlate most with ``y``."""
         given = np.flatnonzero(x0)
-        size = self._excess(self.correlations)
+        size = self.sparse.excess(self.correlations)
         self.floor = 0.0 if given.size else 0.1 * float(size.max(initial=0.0))
         likely = largest(size, count)
         chosen = np.union1d(given, likely[size[likely] > 0.0])
@@ -151,7 +147,7 @@ class _Search:
     def start_over(self) -> None:
         """Follow the path from its beginning, with signs that are right at every step."""
         self.patient = True
-        self.floor = 0.5 * float(self._excess(self.correlations).max(initial=0.0))
+        self.floor = 0.5 * float(self.sparse.excess(self.correlations).max(initial=0.0))
         self.signs = 0.0 * self.signs
 
     @property
@@ -169,11 +165,6 @@ class _Search:
         self.signs, self.floor = np.sign(np.asarray(x)[self.columns.indices]), 0.0
         return True
 
-    def _excess(self, correlation: Vector) -> Vector:
-        """Return correlations in units of the weights; those of the wrong sign do not count."""
-        size = correlation if self.nonneg else np.abs(correlation)
-        return np.asarray(size / self.weights)
-
     def _extend(self, indices: Vector, signs: Vector) -> None:
         self.columns.extend(indices, self.A.columns, self.correlations[indices])
         self.signs = np.concatenate([self.signs, signs])
@@ -186,9 +177,10 @@ class _Search:
         self.solution, self.signs = solution, solution.signs
         self._places = self.columns.indices
         everywhere = self.A.adjoint(solution.dual)
-        excess = self._excess(everywhere)
-        self._improve_bound(solution, everywhere, float(excess.max(initial=0.0)))
-        self._check_feasible(solution, float(excess.max(initial=0.0)))
+        excess = self.sparse.excess(everywhere)
+        gauge = float(excess.max())
+        self._improve_bound(solution, everywhere, gauge)
+        self._check_feasible(solution, gauge)
         excess[self.columns.indices] = 0.0
         self.missing = np.flatnonzero(excess > 1.0 + 1e-9)
         self._missing_size, self._missing_sign = (
@@ -219,19 +211,15 @@ class _Search:
         self.floor = 0.0
         return self.restricted.solve(solution.signs, 0.0)
 
-    def _improve_bound(self, solution: Solution, everywhere: Vector, largest_excess: float) -> None:
+    def _improve_bound(self, solution: Solution, everywhere: Vector, gauge: float) -> None:
         """Scale the dual point to feasibility; it bounds the optimum from below."""
-        if largest_excess <= 0.0:
+        if gauge <= 0.0:
             return
-        nu, t = solution.dual, 1.0 / largest_excess
-        value = t * float(self.y @ nu - self.ball.sigma * np.linalg.norm(nu))
+        value = self.sparse.dual_value(solution.dual, self.y) / gauge
         if value > self.bound:
-            direction = -t * everywhere
-            if self.nonneg:  # the inequality x >= 0 adds what is missing to the weights
-                direction = -self.weights
-            self.bound, self.normal = value, Normal(direction, -value)
+            self.bound, self.normal = value, self.sparse.normal(everywhere, gauge, value)
 
-    def _check_feasible(self, solution: Solution, largest_excess: float) -> None:
+    def _check_feasible(self, solution: Solution, gauge: float) -> None:
         """Raise if the residual is orthogonal to every column and still too long.
 
         The angle decides, not the size of ``A'r``: a short residual has small correlations anyway. And an
@@ -240,7 +228,7 @@ class _Search:
         length = float(np.linalg.norm(solution.residual))
         if solution.reached or not solution.settled or length <= self.ball.sigma:
             return
-        cosine = solution.alpha * largest_excess / length
+        cosine = solution.alpha * gauge / length
         largest_cosine = self.restricted.most / float(np.linalg.norm(self.y))
         if cosine <= 1e-8 * largest_cosine and self.ball.misfit > self.ball.sigma:
             raise InfeasibleError(
@@ -255,8 +243,8 @@ class _Search:
         if solution is None or not solution.reached:
             return False
         fun = float(self.columns.weights @ np.abs(solution.x))
-        goal = 0.5 * self.bench.tol * max(self.bench.problem.gap_scale, fun)
-        return fun - self.bound <= goal or (solution.settled and self.missing.size == 0)
+        good = fun - self.bound <= 0.5 * self.bench.gap_wanted(fun)
+        return good or (solution.settled and self.missing.size == 0)
 
     @property
     def stuck(self) -> bool:
