@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import cast
+from typing import ClassVar, cast
 
 from lopro._arrays import Array, eps, from_numpy, inner, namespace, norm, to_numpy
 from lopro._validation import check_count, check_number
+from lopro.about import About
 from lopro.certificates import lower_bound, solution_radius
 from lopro.constraints import ResidualBall
 from lopro.constraints.base import Normal
@@ -75,6 +76,14 @@ class NESTA:
     >>> result.success, round(result.fun, 2), result.counts.projections == 2 * result.iterations
     (True, 0.5, True)
     """
+
+    about: ClassVar[About] = About(
+        assumptions="l1 norm over a residual ball",
+        oracles="slopes of the smoothed norm",
+        rate="O(1/(mu T^2)) plus a bias of d mu / 2",
+        projections="2 per iteration",
+        reference="Becker, Bobin, Candes (SIAM J. Imaging Sci. 2011)",
+    )
 
     mu_final: float = 1e-5
     stages: int = 5

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 from lopro._arrays import Array
+from lopro.about import About
 from lopro.epochs import Epoch, Scheme, Workbench
 from lopro.errors import MissingCapabilityError
 from lopro.problem import Problem
@@ -27,6 +29,14 @@ class Auto:
     >>> lopro.Auto().choose(lopro.Problem(f, half))
     MultiplierMethod(steps=25, patience=60)
     """
+
+    about: ClassVar[About] = About(
+        assumptions="none: it picks by what the problem offers",
+        oracles="those of the method it picks",
+        rate="that of the method it picks",
+        projections="O(log 1/eps)",
+        reference="this library",
+    )
 
     def choose(self, problem: Problem) -> Scheme:
         """Return the method that will be used."""

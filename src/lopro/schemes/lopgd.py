@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 from lopro._arrays import Array
 from lopro._validation import check_offers
+from lopro.about import About
 from lopro.adaptive import DoublingSubgradient
 from lopro.epochs import Epoch, Schedule, Workbench, run_epochs
 from lopro.problem import Problem
@@ -37,6 +39,13 @@ class LoPGD:
     >>> round(result.fun, 2)
     0.5
     """
+
+    about: ClassVar[About] = About(
+        assumptions="f and c convex and Lipschitz, local error bound with exponent theta",
+        oracles="subgradients of f and c",
+        rate="O~(eps^(-2 (1 - theta))) iterations",
+        projections="O(log 1/eps): one per epoch",
+    )
 
     schedule: Schedule = DoublingSubgradient()
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 from lopro._arrays import Array
 from lopro._validation import check_offers
+from lopro.about import About
 from lopro.adaptive import AdaptiveSmoothing
 from lopro.epochs import Epoch, Schedule, Workbench, run_epochs
 from lopro.errors import MissingCapabilityError
@@ -45,6 +47,13 @@ class LoPNAG:
     >>> result.success, round(result.fun, 5)
     (True, -1.20185)
     """
+
+    about: ClassVar[About] = About(
+        assumptions="f smooth or proximable (or a sum), c smooth, local error bound with exponent theta",
+        oracles="gradients of c and of the smooth part of f, prox of the rest",
+        rate="O~(eps^-(1 - theta)) iterations, linear for theta = 1",
+        projections="O(log 1/eps): one per epoch",
+    )
 
     schedule: Schedule = AdaptiveSmoothing()
 

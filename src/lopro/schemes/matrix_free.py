@@ -10,11 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from lopro._arrays import Array, asarray_like, eps, norm, to_numpy
 from lopro._validation import check_count
+from lopro.about import About
 from lopro.constraints.base import Normal
 from lopro.epochs import Epoch, Workbench
 from lopro.errors import MissingCapabilityError, StalledError
@@ -57,6 +59,14 @@ class MatrixFree:
     >>> result.success, np.flatnonzero(result.x), result.counts.projections
     (True, array([0, 5]), 1)
     """
+
+    about: ClassVar[About] = About(
+        assumptions="l1 norm over a residual ball, optionally x >= 0, any linear operator",
+        oracles="products with A and its adjoint",
+        rate="linear once the support has settled",
+        projections="one per certified candidate",
+        reference="this library: Anderson-mixed shrinkage with a root search for the multiplier",
+    )
 
     memory: int = 20
     patience: int = 150

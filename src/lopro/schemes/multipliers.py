@@ -11,9 +11,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 from lopro._arrays import Array, inner, norm
 from lopro._validation import check_count
+from lopro.about import About
 from lopro.certificates import Minorant, lower_bound, solution_radius
 from lopro.constraints.base import Constraint, Normal
 from lopro.epochs import Epoch, Workbench
@@ -74,6 +76,14 @@ class MultiplierMethod:
     >>> result.success, result.x.round(5)
     (True, array([0., 1.]))
     """
+
+    about: ClassVar[About] = About(
+        assumptions="f smooth or proximable (or a sum), members of the constraint smooth or M x in Q",
+        oracles="gradients, prox, projections on the simple sets Q",
+        rate="no constants; linear where the dual is locally strongly concave",
+        projections="O(log 1/eps): one per tenfold fall of the gap",
+        reference="method of multipliers (Hestenes, Powell 1969) with late projections",
+    )
 
     steps: int = 25
     patience: int = 60

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 from lopro._arrays import Array, norm
 from lopro._validation import check_count, check_number, check_offers
+from lopro.about import About
 from lopro.epochs import Claim, Epoch, Plan, Workbench, run_epochs
 from lopro.errors import MissingCapabilityError
 from lopro.functions import Ball
@@ -60,6 +62,13 @@ class OneProjection:
     >>> result.counts.projections, round(result.fun, 2)
     (1, -1.2)
     """
+
+    about: ClassVar[About] = About(
+        assumptions="whatever the inner algorithm asks for",
+        oracles="subgradients, or gradients and prox: those of the inner algorithm",
+        rate="O(1/sqrt T) subgradient, O~(1/T) accelerated or strongly convex",
+        projections="exactly 1",
+    )
 
     inner: InnerAlgorithm
     penalty: Penalty

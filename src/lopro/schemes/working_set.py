@@ -11,12 +11,14 @@ import math
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from lopro._arrays import Array, is_complex
 from lopro._threads import one_pool
 from lopro._validation import check_count
+from lopro.about import About
 from lopro.constraints.base import Normal
 from lopro.epochs import Epoch, Workbench
 from lopro.errors import InfeasibleError, MissingCapabilityError, StalledError
@@ -59,6 +61,14 @@ class WorkingSet:
     >>> result.success, np.flatnonzero(result.x)
     (True, array([0, 5]))
     """
+
+    about: ClassVar[About] = About(
+        assumptions="l1 norm over a residual ball, optionally x >= 0, explicit real columns",
+        oracles="columns of A, a product with A' per round",
+        rate="finite: Newton's method on the signs of a working set",
+        projections="1 where Newton's method succeeds",
+        reference="this library: semismooth Newton on working sets",
+    )
 
     first: int | None = None
     rounds: int = 60
