@@ -22,6 +22,7 @@ from lopro.constraints import (
     FunctionConstraint,
     Intersection,
     KyFan,
+    L1Ball,
     MaxForm,
     MinEigenvalue,
     NegativeSum,
@@ -30,6 +31,8 @@ from lopro.constraints import (
     PSDCone,
     ResidualBall,
     ResidualNorm,
+    Simplex,
+    Spectrahedron,
     SquaredResidual,
 )
 
@@ -182,6 +185,46 @@ def _psd(form: Any, dim: int = 5, is_complex: bool = False) -> ConstraintCase:
     )
 
 
+# Sets over which linear functions are easy to minimise.
+
+
+def _l1_ball() -> ConstraintCase:
+    def draw(rng: np.random.Generator) -> Any:
+        return 2.0 * rng.dirichlet(np.ones(5))[:4] * rng.choice([-1.0, 1.0], 4)
+
+    return ConstraintCase("l1-ball", lambda of: L1Ball(4, 2.0), draw)
+
+
+def _simplex(equality: bool) -> ConstraintCase:
+    def draw(rng: np.random.Generator) -> Any:
+        return 2.0 * rng.dirichlet(np.ones(4 if equality else 5))[:4]
+
+    return ConstraintCase(
+        "simplex" if equality else "simplex-filled",
+        lambda of: Simplex(4, 2.0, equality=equality),
+        draw,
+        thin=equality,
+    )
+
+
+def _spectrahedron(equality: bool, is_complex: bool) -> ConstraintCase:
+    def draw(rng: np.random.Generator) -> Any:
+        B = rng.standard_normal((4, 4)) + (1j * rng.standard_normal((4, 4)) if is_complex else 0.0)
+        values = 2.0 * rng.dirichlet(np.ones(4 if equality else 5))[:4]
+        Q = np.linalg.qr(B)[0]
+        X = (Q * values) @ Q.conj().T
+        return 0.5 * (X + X.conj().T)
+
+    kind = ("-fixed" if equality else "") + ("-complex" if is_complex else "")
+    return ConstraintCase(
+        f"spectrahedron{kind}",
+        lambda of: Spectrahedron(4, 2.0, equality=equality),
+        draw,
+        symmetric=True,
+        thin=equality,
+    )
+
+
 # Functions and intersections.
 
 
@@ -262,6 +305,11 @@ CONSTRAINTS = [
     _psd(NegativeSum()),
     _psd(Distance()),
     _psd(KyFan(2), is_complex=True),
+    _l1_ball(),
+    _simplex(equality=True),
+    _simplex(equality=False),
+    _spectrahedron(equality=False, is_complex=False),
+    _spectrahedron(equality=True, is_complex=True),
     _log_sum_exp(),
     _l1(),
     _intersection(),

@@ -31,8 +31,9 @@ class Counts:
     """How often each oracle was called.
 
     ``matvecs`` and ``rmatvecs`` are products with all of a matrix or operator and with its adjoint;
-    ``columns`` counts single columns that were read instead. ``eigenpairs`` come from partial
-    eigen-solvers, ``eigendecompositions`` are full ones.
+    ``columns`` counts single columns, ``rows`` single rows or members of a constraint that were looked
+    at instead. ``linear_minimizations`` are those that Frank-Wolfe methods make over the feasible set.
+    ``eigenpairs`` come from partial eigen-solvers, ``eigendecompositions`` are full ones.
 
     Examples
     --------
@@ -44,6 +45,7 @@ class Counts:
     """
 
     projections: int = 0
+    linear_minimizations: int = 0
     gradients: int = 0
     values: int = 0
     proxes: int = 0
@@ -52,6 +54,7 @@ class Counts:
     matvecs: int = 0
     rmatvecs: int = 0
     columns: int = 0
+    rows: int = 0
     eigenpairs: int = 0
     eigendecompositions: int = 0
     factorizations: int = 0
@@ -95,6 +98,8 @@ CONSTRAINT_ORACLES = {
     "project_image": "constraint_values",
     "pullback": "constraint_gradients",
     "project": "projections",
+    "linear_minimizer": "linear_minimizations",
+    "support_normal": "linear_minimizations",
 }
 
 

@@ -186,7 +186,8 @@ def test_radius(case: ConstraintCase, rng: Any) -> None:
     points = [case.feasible(rng) for _ in range(30)] + [case.boundary(rng) for _ in range(30)]
     if R is not None:
         assert max(norm(z) for z in points if z is not None) <= R.value
-    bounded = {"ball-tall", "ball-complex", "intersection"}
+    bounded = {"ball-tall", "ball-complex", "intersection", "l1-ball", "simplex", "simplex-filled"}
+    bounded |= {"spectrahedron", "spectrahedron-fixed-complex"}
     assert (R is not None) == (case.name in bounded)
 
 

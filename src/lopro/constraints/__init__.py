@@ -4,9 +4,12 @@ from lopro.constraints.base import Constraint, Normal
 from lopro.constraints.box import Box
 from lopro.constraints.function import FunctionConstraint
 from lopro.constraints.intersection import Intersection
+from lopro.constraints.l1_ball import L1Ball
 from lopro.constraints.polyhedron import MaxForm, NormForm, Polyhedron
 from lopro.constraints.psd import Distance, KyFan, MinEigenvalue, NegativeSum, PSDCone
 from lopro.constraints.residual_ball import ResidualBall, ResidualNorm, SquaredResidual
+from lopro.constraints.simplex import Simplex
+from lopro.constraints.spectrahedron import Spectrahedron
 
 __all__ = [
     "Box",
@@ -15,6 +18,7 @@ __all__ = [
     "FunctionConstraint",
     "Intersection",
     "KyFan",
+    "L1Ball",
     "MaxForm",
     "MinEigenvalue",
     "NegativeSum",
@@ -24,5 +28,7 @@ __all__ = [
     "Polyhedron",
     "ResidualBall",
     "ResidualNorm",
+    "Simplex",
+    "Spectrahedron",
     "SquaredResidual",
 ]

@@ -39,8 +39,8 @@ class Normal:
 class Constraint(Function):
     """The set ``{x : c(x) <= 0}`` of a convex function ``c``.
 
-    Subclasses define ``value`` (this is ``c``), ``subgradient`` and ``project``. Two optional
-    abilities are declared by attributes:
+    Subclasses define ``value`` (this is ``c``), ``subgradient`` and ``project``. Optional abilities
+    are declared by attributes:
 
     ``smooth``
         ``c`` is differentiable with a locally Lipschitz gradient, except perhaps where it is least: deep
@@ -48,16 +48,35 @@ class Constraint(Function):
     ``has_image_set``
         the set is ``{x : M x in Q}`` with a set ``Q`` that is easy to project on; then ``image``,
         ``project_image``, ``pullback`` and ``support_image`` describe ``M`` and ``Q``.
+    ``has_linear_minimizer``
+        the set is bounded and there is a ``linear_minimizer``, all that Frank-Wolfe methods need.
+    ``has_vertices``
+        the set is the convex hull of finitely many points, and ``linear_minimizer`` returns these.
     """
 
     smooth: bool = False
     has_image_set: bool = False
+    has_vertices: bool = False
     #: Whether the set has real points only.
     real_only: bool = False
 
     def project(self, x: Array) -> Array:
         """Return the nearest point of the set."""
         raise NotImplementedError
+
+    @property
+    def has_linear_minimizer(self) -> bool:
+        """Whether linear functions can be minimised over the set."""
+        return False
+
+    def linear_minimizer(self, direction: Array) -> Array:
+        """Return a point of the set with the least ``<direction, z>``; where has_linear_minimizer."""
+        raise NotImplementedError
+
+    def support_normal(self, direction: Array) -> Normal:
+        """Return the inequality ``<-direction, z> <= -min <direction, .>``; where has_linear_minimizer."""
+        reached = inner(direction, self.linear_minimizer(direction))
+        return Normal(-direction, -reached)
 
     def violation(self, x: Array) -> float:
         """Return how far ``x`` is outside, relative to its size; 0 for a feasible point.

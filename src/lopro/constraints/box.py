@@ -6,10 +6,11 @@ import math
 from typing import Any
 
 import numpy as np
-import scipy.sparse
+import scipy  # parts of it load when first used
 
 from lopro._arrays import Array, Companion, asarray_like, is_array, is_complex, namespace, to_numpy
 from lopro._validation import check_array, check_shape
+from lopro.constraints.base import Constraint, Normal
 from lopro.constraints.polyhedron import MaxForm, Polyhedron, PolyhedronForm
 from lopro.functions import Constant, Source
 
@@ -86,6 +87,14 @@ class Box(Polyhedron):
         xp = namespace(x)
         low, high = self._low.beside(x), self._high.beside(x)
         return xp.where(x < low, low, xp.where(x > high, high, x))
+
+    def linear_minimizer(self, direction: Array) -> Array:
+        xp = namespace(direction)
+        low, high = self._low.beside(direction), self._high.beside(direction)
+        return xp.where(direction > 0.0, low, high)
+
+    def support_normal(self, direction: Array) -> Normal:
+        return Constraint.support_normal(self, direction)  # a corner is exact, no program is
 
 
 def _bound(name: str, value: Any) -> np.ndarray[Any, Any]:

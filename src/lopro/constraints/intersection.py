@@ -8,20 +8,17 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.sparse
+import scipy  # parts of it load when first used
 
 from lopro._arrays import Array, copy, eps, is_complex, norm, to_numpy, widest
+from lopro.conic.cones import ConeRows
+from lopro.conic.sets import set_rows
 from lopro.constraints.base import Constraint, Normal
 from lopro.constraints.polyhedron import Polyhedron
 from lopro.constraints.residual_ball import ResidualBall
 from lopro.errors import InfeasibleError, ProjectionError
 from lopro.functions import Ball, Constant, Image, Linearization
-from lopro.projections.conic import (
-    ConeRows,
-    ball_rows,
-    halfspace_rows,
-    project_conic,
-)
+from lopro.projections.conic import project_conic
 from lopro.projections.cuts import Cut, project_by_cuts
 from lopro.projections.dykstra import dykstra
 from lopro.projections.halfspaces import HalfSpaces
@@ -242,13 +239,14 @@ _MAX_CYCLES = 1000
 
 
 def _cone_rows(member: Constraint) -> ConeRows | None:
-    if isinstance(member, Polyhedron):
-        return halfspace_rows(member.halfspaces.normals, member.halfspaces.bounds)
-    if not isinstance(member, ResidualBall) or is_complex(member.like):
+    """Return the rows of a member whose boundary Newton's method knows an equation for."""
+    if isinstance(member, ResidualBall):
+        if is_complex(member.like) or member.sigma == 0.0 or not member.A.explicit:
+            return None
+    elif not isinstance(member, Polyhedron):
         return None
-    if member.sigma == 0.0 or not member.A.explicit:
-        return None
-    return ball_rows(to_numpy(member.A.toarray()), to_real_vector(member.y), member.sigma)
+    (rows,) = set_rows(member)
+    return rows
 
 
 def _plane(normal: Vector, bound: float) -> Equation:

@@ -11,12 +11,14 @@ import numpy as np
 from lopro._arrays import Array, Companion, asarray_like, copy, inner, is_complex, namespace, norm
 from lopro._arrays import to_numpy as to_host
 from lopro._validation import check_array, check_shape
-from lopro.constraints.base import Constraint
+from lopro.constraints.base import Constraint, Normal
 from lopro.constraints.hoffman import hoffman_max, hoffman_norm
 from lopro.errors import InfeasibleError
 from lopro.functions import Ball, Constant, Image, Linearization, MappedFunction, Source
-from lopro.linear import LinearMap
+from lopro.linear import LinearMap, take
+from lopro.oracles import tally
 from lopro.projections.halfspaces import HalfSpaces
+from lopro.projections.linear_program import LinearMinimum, minimize_linear
 from lopro.projections.polyhedron import project_polyhedron
 
 __all__ = ["MaxForm", "NormForm", "Polyhedron", "PolyhedronForm"]
@@ -82,6 +84,7 @@ class Polyhedron(MappedFunction, Constraint):
     """
 
     has_image_set = True
+    has_vertices = True
     real_only = True
 
     def __init__(self, C: Any, b: Any, form: PolyhedronForm | None = None) -> None:
@@ -131,15 +134,35 @@ class Polyhedron(MappedFunction, Constraint):
         xp = namespace(z)
         if isinstance(self.form, MaxForm):
             i = int(xp.argmax(excess))
-            return float(excess[i]), lambda: self._row(i, z)
+            return float(excess[i]), lambda: self.row(i, z)
         outside = xp.where(excess > 0.0, excess, 0.0 * excess)
         c = norm(outside)
         return c, lambda: self.C.adjoint(outside / c if c > 0.0 else outside)
 
-    def _row(self, i: int, like: Array) -> Array:
+    def row(self, i: int, like: Array) -> Array:
+        """Return a copy of row ``i`` of ``C`` in the library of ``like``."""
         if self.C.dense is not None:
             return copy(asarray_like(self.C.dense[i, :], like))
         return asarray_like(np.asarray(self._matrix[[i]].toarray()).ravel(), like)
+
+    def row_values(self, rows: np.ndarray[Any, Any], x: Array) -> np.ndarray[Any, Any]:
+        """Return ``c_i x - b_i`` of some rows, on the host; the other rows are not looked at."""
+        tally("rows", len(rows))
+        if isinstance(self.C.dense, np.ndarray) or self.C.dense is None:
+            products = self._matrix[rows] @ to_host(x)
+        else:
+            products = to_host(take(self.C.dense, rows) @ x)
+        values: np.ndarray[Any, Any] = np.asarray(products, dtype=np.float64) - self._host_b[rows]
+        return values
+
+    @cached_property
+    def _host_b(self) -> np.ndarray[Any, Any]:
+        return np.asarray(to_host(self.b), dtype=np.float64)
+
+    @property
+    def row_norms(self) -> np.ndarray[Any, Any]:
+        """The lengths of the rows, on the host."""
+        return self._lengths.copy()
 
     def lipschitz(self, ball: Ball | None = None) -> Constant | None:
         if isinstance(self.form, MaxForm):
@@ -229,3 +252,20 @@ class Polyhedron(MappedFunction, Constraint):
 
     def support_image(self, dual: Image) -> float:
         return inner(self._b.beside(dual[0]), dual[0])
+
+    # Linear functions over the set, where it is bounded.
+
+    @property
+    def has_linear_minimizer(self) -> bool:
+        return self.radius() is not None
+
+    def linear_minimizer(self, direction: Array) -> Array:
+        return asarray_like(self._linear_minimum(direction).vertex, direction)
+
+    def support_normal(self, direction: Array) -> Normal:
+        """Return what the multipliers of the linear program prove; it points along -direction, nearly."""
+        u, rows = self._linear_minimum(direction).multipliers, self.halfspaces
+        return Normal(asarray_like(rows.csc.T @ u, direction), float(rows.bounds @ u))
+
+    def _linear_minimum(self, direction: Array) -> LinearMinimum:
+        return minimize_linear(np.asarray(to_host(direction), dtype=np.float64), self.halfspaces)

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from lopro._arrays import Array, asarray_like, eps, norm, to_numpy
-from lopro._validation import check_count, check_shape
+from lopro._validation import check_count, check_number, check_shape
 from lopro.constraints.base import Constraint, Normal
 from lopro.functions import Ball, Constant, Image, Linearization, Source
 from lopro.projections.psd import (
@@ -20,6 +20,7 @@ from lopro.projections.psd import (
     smallest_eigenpairs,
     symmetric_part,
 )
+from lopro.projections.tracking import EigenpairTracker
 
 __all__ = ["Distance", "KyFan", "MinEigenvalue", "NegativeSum", "PSDCone", "PSDForm"]
 
@@ -160,12 +161,19 @@ class PSDCone(Constraint):
     form : MinEigenvalue, KyFan, NegativeSum or Distance
         Which function ``c`` describes the set outside of it. Inside, every form is
         ``-lambda_min``, which is the distance to the boundary with a minus sign.
+    accuracy : float
+        0 asks for exact eigenpairs. With a number below 1, forms that need few of them follow those of
+        large matrices that change little from call to call (`EigenpairTracker`), as in long loops.
 
     Notes
     -----
     Points must be symmetric up to rounding; an asymmetry above ``1e-8`` relative is an error.
     The smallest eigenpairs of large NumPy matrices come from a Lanczos run that starts at those of
     the previous call.
+
+    With ``accuracy > 0`` values and slopes depend on the calls before, within that accuracy. Values are
+    then never above ``c``, slopes are eps-subgradients (any unit ``u`` proves ``-lambda_min(Y) >= -u'Y u``):
+    subgradient methods lose eps, certificates nothing. `violation` and `project` are exact regardless.
 
     Departures
     ----------
@@ -187,7 +195,7 @@ class PSDCone(Constraint):
 
     has_image_set = True
 
-    def __init__(self, dim: int, form: PSDForm | None = None) -> None:
+    def __init__(self, dim: int, form: PSDForm | None = None, accuracy: float = 0.0) -> None:
         self.dim = check_count("dim", dim)
         self.form: PSDForm = MinEigenvalue() if form is None else form
         if not isinstance(self.form, (MinEigenvalue, KyFan, NegativeSum, Distance)):
@@ -197,10 +205,15 @@ class PSDCone(Constraint):
         if isinstance(self.form, KyFan) and self.form.k > self.dim:
             raise ValueError(f"k must be at most dim={self.dim}, got {self.form.k}")
         self.shape = (self.dim, self.dim)
+        self.accuracy = check_number("accuracy", accuracy, minimum=0.0, maximum=1.0)
         self._start: Array | None = None
+        k = self.form.pairs(self.dim)
+        follows = k is not None and self.accuracy > 0.0
+        self._tracker = EigenpairTracker(k or 1, self.accuracy) if follows else None
 
     def __repr__(self) -> str:
-        return f"PSDCone({self.dim}, form={self.form!r})"
+        accuracy = f", accuracy={self.accuracy:g}" if self.accuracy > 0.0 else ""
+        return f"PSDCone({self.dim}, form={self.form!r}{accuracy})"
 
     # The function.
 
@@ -220,12 +233,17 @@ class PSDCone(Constraint):
         else:
             c, weights = self.form.weigh(depths[depths > 0.0])
         used = vectors[:, : len(weights)]
-        return c, lambda: -((used * asarray_like(weights, used)) @ adjoint(used))
+        scaled = used * asarray_like(-weights, used)
+        one = len(weights) == 1  # then it is faster than a product, and the same
+        return c, lambda: scaled * adjoint(used) if one else scaled @ adjoint(used)
 
     def _lowest(self, x: Array) -> tuple[Array, Array]:
         k = self.form.pairs(self.dim)
         if k is None:
             return full_spectrum(symmetric_part(x))
+        followed = self._tracker.smallest(x) if self._tracker is not None else None
+        if followed is not None:
+            return followed
         start = self._start if self._start is not None and self._start.dtype == x.dtype else None
         values, vectors = smallest_eigenpairs(x, k, start)
         # Kept for speed alone: where the next run starts.

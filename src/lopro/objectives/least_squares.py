@@ -58,6 +58,11 @@ class LeastSquares(MappedFunction, Objective):
         self.like = _complex_like(self.A.like) if is_complex(self._b.array) else self.A.like
         self.stochastic = self.A.explicit
 
+    @property
+    def b(self) -> Array:
+        """The right-hand side; do not write on it."""
+        return self._b.array
+
     def image(self, x: Array) -> Image:
         return (self.A.forward(x),)
 

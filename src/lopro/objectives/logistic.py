@@ -61,6 +61,11 @@ class Logistic(MappedFunction, Objective):
         # The ridge is a function of w itself.
         self.image_length = 2 if self.l2 > 0.0 else 1
 
+    @property
+    def labels(self) -> Array:
+        """The labels as -1 and 1; do not write on them."""
+        return self._y.array
+
     def image(self, x: Array) -> Image:
         z = self.X.forward(x)
         return (z, x) if self.l2 > 0.0 else (z,)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.optimize
+import scipy  # parts of it load when first used
 
 from lopro.errors import ProjectionError
 from lopro.projections.halfspaces import HalfSpaces, Matrix

@@ -8,9 +8,7 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
-import scipy.optimize
-import scipy.sparse
-import scipy.sparse.linalg
+import scipy  # parts of it load when first used
 
 from lopro._arrays import to_numpy
 from lopro.errors import InfeasibleError, ProjectionError

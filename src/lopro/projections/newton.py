@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-import scipy.optimize
-import scipy.sparse.linalg
+import scipy  # parts of it load when first used
 
 from lopro.projections.real_vectors import Vector
 

@@ -7,9 +7,8 @@ feasibility and the signs of the multipliers hold to rounding.
 
 from __future__ import annotations
 
-import clarabel
 import numpy as np
-import scipy.sparse
+import scipy  # parts of it load when first used
 
 from lopro._arrays import Array, asarray_like, copy, to_numpy
 from lopro.errors import InfeasibleError, ProjectionError
@@ -122,6 +121,8 @@ def least_distance(halfspaces: HalfSpaces, slack: Matrix, rounding: float = 0.0)
 
 def _interior_point(halfspaces: HalfSpaces, slack: Matrix) -> Face:
     """Solve ``min |w|^2 / 2, N w <= slack`` by Clarabel and return the face it ends on."""
+    import clarabel
+
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-10

@@ -5,12 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse.linalg
+import scipy  # parts of it load when first used
 
-from lopro._arrays import Array, eps, is_complex, namespace, norm
+from lopro._arrays import Array, eps, is_complex, is_single, namespace, norm
+from lopro.errors import ProjectionError
 from lopro.oracles import tally
 
-__all__ = ["eigenvalues", "full_spectrum", "project_psd", "smallest_eigenpairs", "symmetric_part"]
+__all__ = [
+    "eigenvalues",
+    "full_spectrum",
+    "negative_part",
+    "project_psd",
+    "smallest_eigenpairs",
+    "symmetric_part",
+]
 
 # Below this size a dense decomposition is as fast as a few Lanczos steps called from Python.
 _LANCZOS_FROM = 200
@@ -47,7 +55,7 @@ def full_spectrum(X: Array) -> tuple[Array, Array]:
     array([-1.,  2.])
     """
     tally("eigendecompositions")
-    values, vectors = namespace(X).linalg.eigh(X)
+    values, vectors = _decomposed("eigh", X)
     return values, vectors
 
 
@@ -62,7 +70,25 @@ def eigenvalues(X: Array) -> Array:
     array([-1.,  2.])
     """
     tally("eigendecompositions")
-    return namespace(X).linalg.eigvalsh(X)
+    return _decomposed("eigvalsh", X)
+
+
+def _decomposed(name: str, X: Array) -> Any:
+    """Call an eigen-solver of the array library; where it fails in single precision, in double.
+
+    LAPACK's single precision can fail to converge on matrices with many equal eigenvalues.
+    """
+    xp = namespace(X)
+    solver = getattr(xp.linalg, name)
+    try:
+        return solver(X)
+    except (np.linalg.LinAlgError, RuntimeError) as error:  # PyTorch's error is a RuntimeError
+        if not is_single(X):
+            raise ProjectionError(f"the eigen-solver failed: {error}") from error
+        found = solver(xp.astype(X, xp.complex128 if is_complex(X) else xp.float64))
+    if name == "eigvalsh":
+        return xp.astype(found, xp.float32)
+    return xp.astype(found[0], xp.float32), xp.astype(found[1], X.dtype)
 
 
 def project_psd(X: Array) -> Array:
@@ -90,6 +116,32 @@ def project_psd(X: Array) -> Array:
         return symmetric_part(X - (V * values[:negative]) @ adjoint(V))
     V = vectors[:, negative:]
     return symmetric_part((V * values[negative:]) @ adjoint(V))
+
+
+def negative_part(X: Array) -> Array:
+    """Return ``P_psd(X) - X`` for a symmetric ``X``: cheap where few eigenvalues are negative.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.projections.psd import negative_part
+    >>> negative_part(np.diag([2.0, -1.0]))
+    array([[0., 0.],
+           [0., 1.]])
+    """
+    if isinstance(X, np.ndarray) and X.shape[0] >= _LANCZOS_FROM:
+        # Reducing to tridiagonal form is half of the work, vectors nobody needs the other half.
+        tally("eigendecompositions")
+        values, vectors = scipy.linalg.eigh(
+            X, subset_by_value=(-np.inf, 0.0), check_finite=False, driver="evr"
+        )
+    else:
+        values, vectors = full_spectrum(X)
+        negative = int(namespace(X).count_nonzero(values < 0.0))
+        values, vectors = values[:negative], vectors[:, :negative]
+    # Q Q^H is symmetric to the last bit, unlike the product of two different factors.
+    Q = vectors * namespace(X).sqrt(-values)
+    return Q @ adjoint(Q)
 
 
 def smallest_eigenpairs(X: Array, k: int, start: Array | None = None) -> tuple[Array, Array]:

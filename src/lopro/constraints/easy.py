@@ -1,0 +1,28 @@
+"""Bounded sets that are easy in both ways: to project on, and to minimise linear functions over."""
+
+from __future__ import annotations
+
+from lopro._arrays import Array, inner
+from lopro.constraints.base import Constraint
+from lopro.functions import Image
+
+__all__ = ["EasySet"]
+
+
+class EasySet(Constraint):
+    """The set as its own image: M is the identity, and Q the set itself.
+
+    Subclasses define ``linear_minimizer`` next to what every constraint defines.
+    """
+
+    has_image_set = True
+    has_linear_minimizer = True
+
+    def project_image(self, image: Image) -> Image:
+        return (self.project(image[0]),)
+
+    def pullback(self, dual: Image) -> Array:
+        return 1.0 * dual[0]
+
+    def support_image(self, dual: Image) -> float:
+        return inner(dual[0], self.linear_minimizer(-dual[0]))

@@ -1,0 +1,111 @@
+"""The simplex, filled or its face only, through its distance in the l1 norm."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from lopro._arrays import Array, is_complex, namespace, norm, zeros
+from lopro._validation import check_count, check_number, check_shape
+from lopro.constraints.easy import EasySet
+from lopro.functions import Ball, Constant, Source
+from lopro.projections.simplex import project_simplex
+
+__all__ = ["Simplex", "excess", "excess_slopes"]
+
+
+class Simplex(EasySet):
+    """The set ``{x >= 0 : sum x = total}``, or ``sum x <= total`` without ``equality``.
+
+    Parameters
+    ----------
+    dim : int
+        Length of the vectors.
+    total : float
+        What the entries add up to; positive.
+    equality : bool
+        Whether they have to add up to exactly that.
+
+    Notes
+    -----
+    ``c(x) = sum [-x_i]_+ + |sum [x_i]_+ - total|`` (its positive part without ``equality``) is the
+    distance to the set in the l1 norm: negative entries have to rise to 0, and the others have to
+    make up for what is left. The Euclidean distance is never longer, so rho = 1.
+
+    Examples
+    --------
+    >>> import numpy as np, lopro.constraints as lc
+    >>> simplex = lc.Simplex(2)
+    >>> simplex.value(np.array([2.0, -1.0])), simplex.project(np.array([2.0, -1.0]))
+    (2.0, array([ 1., -0.]))
+    >>> simplex.linear_minimizer(np.array([1.0, -3.0]))
+    array([0., 1.])
+    """
+
+    has_vertices = True
+    real_only = True
+
+    def __init__(self, dim: int, total: float = 1.0, *, equality: bool = True) -> None:
+        self.dim = check_count("dim", dim)
+        self.total = check_number("total", total, minimum=0.0, exclusive=True)
+        self.equality = bool(equality)
+        self.shape = (self.dim,)
+
+    def __repr__(self) -> str:
+        return f"Simplex({self.dim}, {self.total:g}, equality={self.equality})"
+
+    def _check(self, x: Array) -> None:
+        check_shape("x", x, (self.dim,))
+        if is_complex(x):
+            raise TypeError(f"x must be real for a simplex, got dtype {x.dtype}")
+
+    def value(self, x: Array) -> float:
+        self._check(x)
+        return excess(x, self.total, self.equality)
+
+    def subgradient(self, x: Array) -> Array:
+        self._check(x)
+        return excess_slopes(x, self.total, self.equality)
+
+    def violation(self, x: Array) -> float:
+        return self.value(x) / (1.0 + norm(x))
+
+    def project(self, x: Array) -> Array:
+        self._check(x)
+        return project_simplex(x, self.total, equality=self.equality)
+
+    def linear_minimizer(self, direction: Array) -> Array:
+        i = int(namespace(direction).argmin(direction))
+        corner = zeros((self.dim,), direction)
+        if self.equality or float(direction[i]) < 0.0:
+            corner[i] = self.total
+        return corner
+
+    def lipschitz(self, ball: Ball | None = None) -> Constant | None:
+        return Constant(math.sqrt(self.dim), Source.DERIVED, "a distance in the l1 norm")
+
+    def regularity(self) -> Constant | None:
+        return Constant(1.0, Source.DERIVED, "c is the distance in the l1 norm")
+
+    def infimum(self) -> Constant | None:
+        return Constant(0.0, Source.DERIVED, "a distance")
+
+    def radius(self) -> Constant | None:
+        return Constant(self.total * (1.0 + 1e-15), Source.DERIVED, "the corners")
+
+
+def excess(values: Array, total: float, equality: bool) -> float:
+    """Return the l1 distance of ``values`` from the simplex."""
+    xp = namespace(values)
+    negative = -float(xp.sum(xp.where(values < 0.0, values, 0.0 * values)))
+    surplus = float(xp.sum(xp.where(values > 0.0, values, 0.0 * values))) - total
+    return negative + (abs(surplus) if equality else max(0.0, surplus))
+
+
+def excess_slopes(values: Array, total: float, equality: bool) -> Array:
+    """Return a subgradient of `excess`: -1 for negative entries, one common slope for the others."""
+    xp = namespace(values)
+    surplus = float(xp.sum(xp.where(values > 0.0, values, 0.0 * values))) - total
+    slope = float(np.sign(surplus)) if equality else float(surplus > 0.0)
+    return xp.where(values < 0.0, 0.0 * values - 1.0, 0.0 * values + slope)

@@ -1,0 +1,110 @@
+"""Positive semidefinite matrices of bounded or fixed trace: a simplex of eigenvalues."""
+
+from __future__ import annotations
+
+import math
+
+from lopro._arrays import Array, asarray_like, norm, to_numpy
+from lopro._validation import check_count, check_number, check_shape
+from lopro.constraints.easy import EasySet
+from lopro.constraints.simplex import excess, excess_slopes
+from lopro.functions import Ball, Constant, Source
+from lopro.projections.psd import (
+    adjoint,
+    eigenvalues,
+    full_spectrum,
+    smallest_eigenpairs,
+    symmetric_part,
+)
+from lopro.projections.simplex import project_simplex
+
+__all__ = ["Spectrahedron"]
+
+
+class Spectrahedron(EasySet):
+    """The symmetric (Hermitian) psd matrices with ``tr X <= trace``, or ``tr X = trace`` with ``equality``.
+
+    Parameters
+    ----------
+    dim : int
+        Number of rows.
+    trace : float
+        The bound; positive.
+    equality : bool
+        Whether the trace has to be exactly that.
+
+    Notes
+    -----
+    ``c`` is the distance in the nuclear norm, that is the l1 distance of the eigenvalues from their
+    simplex; the Frobenius distance is never longer, so rho = 1. Linear functions are least at a matrix of
+    rank one, made of one extreme eigenvector, or at zero. Points must be symmetric up to rounding.
+
+    Examples
+    --------
+    >>> import numpy as np, lopro.constraints as lc
+    >>> c = lc.Spectrahedron(2)
+    >>> c.value(np.diag([3.0, -1.0]))
+    3.0
+    >>> c.project(np.diag([3.0, -1.0])).round(9) + 0.0
+    array([[1., 0.],
+           [0., 0.]])
+    >>> c.linear_minimizer(np.diag([1.0, -1.0]))
+    array([[0., 0.],
+           [0., 1.]])
+    """
+
+    def __init__(self, dim: int, trace: float = 1.0, *, equality: bool = False) -> None:
+        self.dim = check_count("dim", dim)
+        self.trace = check_number("trace", trace, minimum=0.0, exclusive=True)
+        self.equality = bool(equality)
+        self.shape = (self.dim, self.dim)
+
+    def __repr__(self) -> str:
+        return f"Spectrahedron({self.dim}, {self.trace:g}, equality={self.equality})"
+
+    def _symmetric(self, x: Array) -> Array:
+        check_shape("x", x, (self.dim, self.dim))
+        asymmetry, size = norm(x - adjoint(x)), norm(x)
+        # Rounding is tolerated, in single precision as well.
+        if asymmetry > 1e-5 * size:
+            raise ValueError(
+                f"x must be symmetric (Hermitian), but |x - x^H| / |x| = {asymmetry / size:.3g}"
+            )
+        return symmetric_part(x)
+
+    def value(self, x: Array) -> float:
+        return excess(eigenvalues(self._symmetric(x)), self.trace, self.equality)
+
+    def subgradient(self, x: Array) -> Array:
+        values, V = full_spectrum(self._symmetric(x))
+        slopes = excess_slopes(values, self.trace, self.equality)
+        return symmetric_part((V * asarray_like(to_numpy(slopes), V)) @ adjoint(V))
+
+    def violation(self, x: Array) -> float:
+        return self.value(x) / (1.0 + norm(x))
+
+    def project(self, x: Array) -> Array:
+        X = self._symmetric(x)
+        values, V = full_spectrum(X)
+        inside = project_simplex(values, self.trace, equality=self.equality)
+        if norm(inside - values) == 0.0:
+            return X
+        return symmetric_part((V * asarray_like(to_numpy(inside), V)) @ adjoint(V))
+
+    def linear_minimizer(self, direction: Array) -> Array:
+        values, V = smallest_eigenpairs(self._symmetric(direction), 1)
+        if not self.equality and float(values[0]) >= 0.0:
+            return 0.0 * direction
+        return self.trace * (V @ adjoint(V))
+
+    def lipschitz(self, ball: Ball | None = None) -> Constant | None:
+        return Constant(math.sqrt(self.dim), Source.DERIVED, "a distance in the nuclear norm")
+
+    def regularity(self) -> Constant | None:
+        return Constant(1.0, Source.DERIVED, "c is the distance in the nuclear norm")
+
+    def infimum(self) -> Constant | None:
+        return Constant(0.0, Source.DERIVED, "a distance")
+
+    def radius(self) -> Constant | None:
+        return Constant(self.trace * (1.0 + 1e-14), Source.DERIVED, "matrices of rank one")

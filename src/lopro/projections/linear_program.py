@@ -1,0 +1,53 @@
+"""The least value of a linear function over half-spaces, with the multipliers that prove it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import scipy  # parts of it load when first used
+
+from lopro.errors import ProjectionError
+from lopro.projections.halfspaces import HalfSpaces
+
+__all__ = ["LinearMinimum", "minimize_linear"]
+
+Vector: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
+
+
+@dataclass(frozen=True, eq=False)
+class LinearMinimum:
+    """A vertex that minimises ``cost . z``, and ``multipliers >= 0`` with ``N' multipliers = -cost``."""
+
+    vertex: Vector
+    multipliers: Vector
+
+
+def minimize_linear(cost: Vector, rows: HalfSpaces) -> LinearMinimum:
+    """Minimise ``cost . z`` over ``N z <= h`` by HiGHS' dual simplex; the set must be bounded.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.projections.halfspaces import HalfSpaces
+    >>> from lopro.projections.linear_program import minimize_linear
+    >>> interval = HalfSpaces(np.array([[1.0], [-1.0]]), np.array([2.0, 1.0]))
+    >>> minimize_linear(np.array([3.0]), interval).vertex
+    array([-1.])
+    """
+    size = float(np.abs(cost).max(initial=0.0))
+    # Tolerances of the solver are absolute: a cost of size 1 makes them mean the same everywhere.
+    unit = cost / size if size > 0.0 else cost
+    answer = scipy.optimize.linprog(
+        unit,
+        A_ub=rows.csc,
+        b_ub=rows.bounds,
+        bounds=(None, None),
+        method="highs-ds",
+        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+    )
+    if answer.status != 0:
+        raise ProjectionError(f"the linear program of a Frank-Wolfe step failed: {answer.message}")
+    multipliers = size * np.maximum(-np.asarray(answer.ineqlin.marginals), 0.0)
+    return LinearMinimum(np.asarray(answer.x, dtype=np.float64), multipliers)

@@ -1,0 +1,131 @@
+"""Following the smallest eigenpairs of a symmetric matrix that changes a little from call to call."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from lopro._arrays import Array, asarray_like, is_complex, isfinite, namespace, norm
+from lopro._validation import check_count, check_number
+from lopro.oracles import tally
+
+__all__ = ["EigenpairTracker"]
+
+#: Pairs that are followed beyond those asked for: those that may be the smallest next.
+_SPARE = 7
+#: Products with a block after which a call gives up.
+_TRIES = 8
+#: Products after which the scout starts anew.
+_SCOUTING = 32
+
+
+class EigenpairTracker:
+    """The ``k`` smallest eigenpairs of each of a sequence of matrices, to a modest accuracy.
+
+    A call multiplies the matrix by one block of vectors: those found the last time and their residuals.
+    The Ritz pairs of that block are the answer where their residuals are at most ``accuracy`` times the
+    larger of ``|theta_1|`` and the root mean square of the eigenvalues; otherwise the block is improved
+    and multiplied again. For a matrix that has hardly moved one product is enough. Two more vectors are a
+    scout: it descends from a random start to the smallest eigenvector outside of the others, and starts
+    anew now and then, so that nothing stays out of sight for good.
+
+    Ritz values are never below the eigenvalues they stand for, and that does not depend on the accuracy.
+
+    Parameters
+    ----------
+    k : int
+        How many pairs.
+    accuracy : float
+        Between 0 and 1, both excluded.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.projections.tracking import EigenpairTracker
+    >>> X = np.diag(np.linspace(-1.0, 3.0, 80))
+    >>> values, vectors = EigenpairTracker(1, accuracy=0.1).smallest(X)
+    >>> bool(-1.0 <= values[0] < -0.95)
+    True
+    """
+
+    def __init__(self, k: int, accuracy: float) -> None:
+        self.k = check_count("k", k)
+        self.accuracy = check_number("accuracy", accuracy, minimum=0.0, maximum=1.0, exclusive=True)
+        self._followed = self.k + _SPARE
+        self._basis: Array | None = None  # orthonormal rows: products with rows run along memory
+        self._age = 0  # of the scout
+        self._rng = np.random.default_rng(0)
+
+    @property
+    def _width(self) -> int:
+        return 2 * self._followed + 2
+
+    def smallest(self, X: Array) -> tuple[Array, Array] | None:
+        """Return values (ascending) and vectors; None where the accuracy cannot be reached so."""
+        if 4 * self._width > X.shape[0]:
+            return None  # a block would not be much narrower than the matrix
+        basis = self._basis
+        if basis is None or not _alike(basis, X):
+            basis = _orthonormal(self._random(self._width, X))
+        scale = norm(X) / math.sqrt(X.shape[0])
+        tally("eigenpairs", self.k)
+        for _ in range(_TRIES):
+            products = basis @ X
+            inside = products @ _conjugate(basis).T
+            if not isfinite(inside):
+                return None
+            values, vectors, residuals = _ritz_pairs(inside, basis, products, self._followed)
+            scout = self._scout(inside, basis, products)
+            basis = self._basis = _orthonormal(_stacked(vectors, _scaled(residuals), scout))
+            allowed = self.accuracy * max(abs(float(values[0])), scale)
+            if norm(residuals[: self.k, :]) <= allowed:
+                return values[: self.k], _conjugate(vectors[: self.k, :]).T
+        return None
+
+    def _scout(self, inside: Array, basis: Array, products: Array) -> Array:
+        """Return the scout after one step of steepest descent, and its residual."""
+        self._age += 1
+        if self._age % _SCOUTING == 0:
+            return _scaled(self._random(2, basis))
+        n = self._width - 2
+        _, vector, residual = _ritz_pairs(inside[n:, n:], basis[n:, :], products[n:, :], 1)
+        return _stacked(vector, _scaled(residual))
+
+    def _random(self, rows: int, like: Array) -> Array:
+        return asarray_like(self._rng.standard_normal((rows, like.shape[1])), like)
+
+
+def _ritz_pairs(
+    inside: Array, basis: Array, products: Array, count: int
+) -> tuple[Array, Array, Array]:
+    """Return the lowest Ritz values of a block, their vectors (as rows) and their residuals."""
+    values, mixing = namespace(basis).linalg.eigh(0.5 * (inside + _conjugate(inside).T))
+    values, mixing = values[:count], _conjugate(mixing[:, :count]).T
+    vectors = mixing @ basis
+    return values, vectors, mixing @ products - values[:, None] * vectors
+
+
+def _stacked(*rows: Array) -> Array:
+    return namespace(rows[0]).concat(rows)
+
+
+def _scaled(rows: Array) -> Array:
+    """Return the rows with peaks of one; squares of what they are might overflow."""
+    xp = namespace(rows)
+    peaks = xp.max(xp.abs(rows), axis=1, keepdims=True)
+    return rows / xp.where(peaks > 0.0, peaks, xp.ones_like(peaks))
+
+
+def _alike(basis: Array, X: Array) -> bool:
+    same_kind = type(basis) is type(X) and basis.dtype == X.dtype
+    return same_kind and bool(basis.shape[1] == X.shape[1]) and basis.device == X.device
+
+
+def _conjugate(V: Array) -> Array:
+    return namespace(V).conj(V) if is_complex(V) else V
+
+
+def _orthonormal(rows: Array) -> Array:
+    q, _ = namespace(rows).linalg.qr(rows.T)
+    return q.T

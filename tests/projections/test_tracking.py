@@ -1,0 +1,173 @@
+"""Followed eigenpairs: never below the true ones, accurate where accepted, one product a call when slow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import array_api_strict
+import numpy as np
+import pytest
+
+import lopro
+from lopro._arrays import to_numpy
+from lopro.constraints import Distance, KyFan, MinEigenvalue, PSDCone
+from lopro.oracles import Counts, ledger
+from lopro.projections.tracking import EigenpairTracker
+
+
+def walk(d: int, steps: int, seed: int, *, move: float = 1e-3, is_complex: bool = False) -> Any:
+    """Symmetric matrices, each near the last one."""
+    rng = np.random.default_rng(seed)
+
+    def draw() -> Any:
+        X = rng.standard_normal((d, d))
+        X = X + 1j * rng.standard_normal((d, d)) if is_complex else X
+        return (X + X.conj().T) / np.sqrt(8.0 * d)
+
+    X = draw()
+    for _ in range(steps):
+        yield X
+        X = X + move * draw()
+
+
+@pytest.mark.parametrize("k", [1, 5])
+@pytest.mark.parametrize("is_complex", [False, True])
+def test_values_are_never_below_and_close_where_accepted(k, is_complex):
+    tracker, accuracy = EigenpairTracker(k, 0.05), 0.05
+    for X in walk(120, 25, k, is_complex=is_complex):
+        found = tracker.smallest(X)
+        if found is None:
+            continue
+        values, vectors = found
+        true = np.linalg.eigvalsh(X)
+        assert values.shape == (k,) and vectors.shape == (120, k)
+        np.testing.assert_allclose(vectors.conj().T @ vectors, np.eye(k), atol=1e-12)
+        np.testing.assert_allclose((vectors.conj() * (X @ vectors)).sum(axis=0), values, atol=1e-12)
+        assert (values >= true[:k] - 1e-12).all()
+        scale = max(abs(true[0]), np.linalg.norm(X) / np.sqrt(120))
+        assert np.linalg.norm(X @ vectors - vectors * values) <= accuracy * scale * (1 + 1e-12)
+        # Symmetric matrices: an eigenvalue lies within the residual of each Ritz value.
+        assert (np.abs(values[:, None] - true).min(axis=1) <= accuracy * scale).all()
+
+
+def test_a_matrix_that_hardly_moves_costs_one_product_a_call():
+    tracker = EigenpairTracker(1, 0.1)
+    answers = [tracker.smallest(X) for X in walk(200, 60, 3)]
+    assert all(answer is not None for answer in answers[10:])
+    assert tracker._age <= 90  # products
+
+
+def test_an_eigenvector_that_comes_from_nowhere_is_found():
+    # Coordinates do not mix: from a block in the first ones no product ever reaches the last.
+    X = np.diag(np.linspace(-1.0, 1.0, 100))
+    X[-1, -1] = -3.0
+    tracker = EigenpairTracker(1, 0.01)
+    tracker._basis = np.eye(tracker._width, 100)
+    assert tracker.smallest(X)[0][0] == pytest.approx(-1.0)
+    found = [tracker.smallest(X) for _ in range(40)][-1]
+    assert found is not None
+    assert found[0][0] == pytest.approx(-3.0, rel=1e-3)
+
+
+def test_zero_and_constant_matrices():
+    for X, wanted in ((np.zeros((80, 80)), 0.0), (-2.0 * np.eye(80), -2.0)):
+        values, _ = EigenpairTracker(2, 0.1).smallest(X)
+        np.testing.assert_allclose(values, wanted, atol=1e-12)
+
+
+def test_huge_numbers_do_not_overflow():
+    X = 1e200 * next(walk(80, 1, 4))
+    values, _ = EigenpairTracker(1, 0.1).smallest(X)
+    assert values[0] == pytest.approx(np.linalg.eigvalsh(X)[0], rel=0.05)
+
+
+def test_numbers_that_are_not_finite_are_left_to_others():
+    assert EigenpairTracker(1, 0.1).smallest(np.full((80, 80), np.nan)) is None
+
+
+def test_other_libraries_and_precisions_are_kept_and_may_change():
+    tracker = EigenpairTracker(1, 0.1)
+    X = next(walk(80, 1, 5))
+    for convert, kind in (
+        (np.asarray, np.float64),
+        (np.asarray, np.float32),
+        (array_api_strict.asarray, np.float32),
+    ):
+        Y = convert(X.astype(kind))
+        for _ in range(5):
+            found = tracker.smallest(Y)
+        assert found is not None
+        values, vectors = found
+        assert type(values) is type(Y) and values.dtype == vectors.dtype == Y.dtype
+        assert float(values[0]) == pytest.approx(np.linalg.eigvalsh(X)[0], rel=0.05)
+
+
+@pytest.mark.parametrize("accuracy", [0.0, 1.0, -0.1, float("nan")])
+def test_accuracies_out_of_range_are_refused(accuracy):
+    with pytest.raises(ValueError, match="accuracy"):
+        EigenpairTracker(1, accuracy)
+
+
+# The cone.
+
+
+@pytest.mark.parametrize("form", [MinEigenvalue(), KyFan(4)])
+def test_a_cone_that_follows_gives_minorants_of_the_exact_one(form):
+    followed, exact = PSDCone(100, form, accuracy=0.1), PSDCone(100, form)
+    rng = np.random.default_rng(0)
+    for X in walk(100, 15, 7):
+        c, slope = followed.linearize_at((X,))
+        g, true = slope(), exact.value(X)
+        assert true * 0.8 <= c <= true + 1e-12
+        for _ in range(3):
+            Y = rng.standard_normal((100, 100))
+            Y = X + rng.choice([0.01, 1.0]) * (Y + Y.T)
+            assert exact.value(Y) >= c + np.sum(g * (Y - X)) - 1e-9
+        assert followed.normal(X, 2.0).support == 0.0
+
+
+def test_what_the_tracker_cannot_do_the_exact_way_does():
+    # Too small for a block, a form that needs all pairs, and a matrix that jumps.
+    for cone in (PSDCone(5, accuracy=0.1), PSDCone(100, Distance(), accuracy=0.1)):
+        X = next(walk(cone.dim, 1, 9))
+        assert cone.value(X) == pytest.approx(PSDCone(cone.dim, cone.form).value(X), rel=1e-12)
+    cone = PSDCone(100, accuracy=1e-9)
+    X = next(walk(100, 1, 11))
+    assert cone.value(X) == pytest.approx(-np.linalg.eigvalsh(X)[0], rel=1e-6)
+
+
+def test_the_geometry_stays_exact():
+    cone, X = PSDCone(100, accuracy=0.5), next(walk(100, 1, 13))
+    lowest = np.linalg.eigvalsh(X)[0]
+    assert cone.violation(X) == pytest.approx(-lowest / (1.0 + np.linalg.norm(X)), rel=1e-12)
+    assert np.linalg.eigvalsh(cone.project(X))[0] >= -1e-12
+
+
+def test_a_run_of_lopgd_spends_followed_pairs_and_one_decomposition_per_epoch():
+    d = 100
+    target = next(walk(d, 1, 15))
+    f = lopro.objectives.SquaredDistance(target)
+    method = lopro.LoPGD(lopro.schedules.HalvingSteps(lam=2.0, eta=0.02, steps=60, epochs=3))
+    exact, followed = (
+        lopro.solve(lopro.Problem(f, PSDCone(d, accuracy=a)), np.zeros((d, d)), method, tol=0)
+        for a in (0.0, 0.1)
+    )
+    assert followed.counts.eigendecompositions <= 10 < 150 < exact.counts.eigendecompositions
+    assert followed.fun == pytest.approx(exact.fun, rel=1e-2)
+    assert np.linalg.eigvalsh(followed.x)[0] >= -1e-12
+
+
+def test_pairs_are_on_the_ledger():
+    with ledger(Counts()) as counts:
+        EigenpairTracker(3, 0.1).smallest(np.eye(100))
+    assert counts.eigenpairs == 3
+
+
+def test_the_answer_is_an_array_of_its_own():
+    tracker, X = EigenpairTracker(1, 0.1), next(walk(80, 1, 17))
+    before = X.copy()
+    first = tracker.smallest(X)
+    kept = to_numpy(first[1]).copy()
+    tracker.smallest(X + 0.1 * np.eye(80))
+    np.testing.assert_array_equal(first[1], kept)
+    np.testing.assert_array_equal(X, before)
