@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass, replace
 
 from lopro._arrays import Array
-from lopro._validation import check_count, check_number
+from lopro._validation import check_count, check_number, check_offers
 from lopro.epochs import Claim, Epoch, Plan, Workbench, feasible_start
 from lopro.errors import MissingCapabilityError
 from lopro.inner import (
@@ -19,11 +19,13 @@ from lopro.inner import (
     ConstantStep,
     FixedSmoothness,
     SubgradientDescent,
+    UniformAverage,
 )
+from lopro.inner.averaging import Average
 from lopro.penalties import Hinge, Softplus
 from lopro.theory import ProblemConstants, epochs_needed
 
-__all__ = ["HalvingSmoothing", "Theorem2", "Theorem3"]
+__all__ = ["HalvingSmoothing", "HalvingSteps", "Theorem2", "Theorem3"]
 
 
 @dataclass(frozen=True)
@@ -190,6 +192,53 @@ class Theorem3(_ErrorBoundTheorem):
         inner = AcceleratedGradient(step_rule=FixedSmoothness(L))
         penalty = Softplus(self.weight, gamma)
         return Plan(penalty, inner, self.steps(k), start, k, self._claim(k))
+
+
+@dataclass(frozen=True)
+class HalvingSteps:
+    """The practical LoPGD of the paper's experiments: fixed epochs, the step halved after each.
+
+    Parameters
+    ----------
+    lam : float
+        Penalty weight ("tuned" in the paper).
+    eta : float
+        Step size of the first epoch.
+    steps, epochs : int
+        Iterations per epoch, and how many epochs (projections).
+    average : Average
+        What an epoch projects; the mean of its iterates as in Algorithm 1, or another one from
+        `lopro.inner`.
+
+    Examples
+    --------
+    >>> from lopro.schedules import HalvingSteps
+    >>> HalvingSteps(lam=10.0, eta=1e-6).steps
+    1000
+    """
+
+    lam: float
+    eta: float
+    steps: int = 1000
+    epochs: int = 8
+    average: Average = UniformAverage()
+
+    def __post_init__(self) -> None:
+        check_number("lam", self.lam, minimum=0.0, exclusive=True)
+        check_number("eta", self.eta, minimum=0.0, exclusive=True)
+        check_count("steps", self.steps)
+        check_count("epochs", self.epochs)
+        check_offers("average", self.average, "weight")
+
+    def first(self, bench: Workbench, x: Array) -> Plan | None:
+        return self._plan(feasible_start(bench, x), 1)
+
+    def following(self, bench: Workbench, plan: Plan, epoch: Epoch) -> Plan | None:
+        return None if plan.index == self.epochs else self._plan(epoch.x, plan.index + 1)
+
+    def _plan(self, start: Array, k: int) -> Plan:
+        inner = SubgradientDescent(ConstantStep(self.eta / 2.0 ** (k - 1)), self.average)
+        return Plan(Hinge(self.lam), inner, self.steps, start, k)
 
 
 @dataclass(frozen=True)

@@ -16,15 +16,16 @@ from typing import ClassVar
 from lopro._arrays import Array, inner, norm
 from lopro._validation import check_count
 from lopro.about import About
-from lopro.certificates import Minorant, lower_bound, solution_radius
-from lopro.constraints.base import Constraint, Normal
+from lopro.certificates import Minorant, lower_bound
+from lopro.constraints.base import Normal
 from lopro.epochs import Epoch, Workbench
 from lopro.errors import MissingCapabilityError, StalledError
-from lopro.inner import AcceleratedGradient, Backtracking
+from lopro.inner import AcceleratedGradient
 from lopro.inner.accelerated import AcceleratedState
 from lopro.penalised import Penalised
 from lopro.penalties import MemberPenalties
 from lopro.problem import Problem
+from lopro.schemes.subproblems import first_stiffness, minimised, reach
 
 __all__ = ["MultiplierMethod"]
 
@@ -141,18 +142,12 @@ class MultiplierMethod:
         self, bench: Workbench, F: Penalised, x: Array, L: float | None, slack: float
     ) -> AcceleratedState:
         """Minimise F until its slope weighs less than the slack that is left."""
-        algorithm = AcceleratedGradient(step_rule=Backtracking(L), restart=True)
-        state: AcceleratedState = bench.minimize(algorithm, F, x, self.steps)
-        with bench.observe():
-            fun = float(bench.problem.objective.value(state.x))
-            reach = _reach(bench.problem, state.x, fun)
-        finest = self._accuracy(bench, fun)
-        accuracy = max(finest, min(0.1 * slack, 0.01 * abs(fun) + finest))
-        for _ in range(200):
-            if state.slope * reach <= accuracy or bench.exhausted:
-                break
-            state = bench.advance(algorithm, F, state, self.steps)
-        return state
+
+        def wanted(fun: float) -> float:
+            finest = self._accuracy(bench, fun)
+            return max(finest, min(0.1 * slack, 0.01 * abs(fun) + finest))
+
+        return minimised(bench, F, x, L, wanted, steps=self.steps)
 
     def _look(self, bench: Workbench, penalty: MemberPenalties, x: Array) -> _Look:
         problem = bench.problem
@@ -164,24 +159,7 @@ class MultiplierMethod:
             residual = 0.0
             if not math.isfinite(bound):
                 slope = norm(Minorant.of(problem, x, normal).slope)
-                residual = slope * _reach(problem, x, fun)
+                residual = slope * reach(problem, x, fun)
             # <v, z> - support is nonpositive inside and zero where v is active.
             slack = abs(inner(normal.direction, x) - normal.support)
         return _Look(fun, slack, residual, bound, normal)
-
-
-def _reach(problem: Problem, x: Array, fun: float) -> float:
-    """Return how far a solution can be, or a guess of it."""
-    radius = solution_radius(problem, fun)
-    return 1.0 + norm(x) if radius is None else radius.value
-
-
-def first_stiffness(bench: Workbench, x: Array) -> float:
-    """Return the stiffness at which a violation of the size of ``x`` balances the slope of f."""
-    constraint: Constraint = bench.problem.constraint
-    g = bench.problem.objective.subgradient(x)
-    length = norm(g)
-    if length == 0.0:
-        return 1.0
-    square = sum(norm(z) ** 2 for z in constraint.image(g / length))
-    return length / (1.0 + norm(x)) / square if square > 0.0 else 1.0

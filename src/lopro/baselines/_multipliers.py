@@ -1,0 +1,106 @@
+"""The multipliers that projected steps leave behind, collected for the certificate.
+
+Where ``x+ = P(v)``, the vector ``v - x+`` is normal to the set at ``x+``: ``<v - x+, z> <= <v - x+, x+>`` for
+every feasible ``z``. Divided by the step size it estimates the multiplier of the constraint, and so do
+averages over many steps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lopro._arrays import Array, eps, inner, norm
+from lopro.certificates import lower_bound, solution_radius
+from lopro.constraints.base import Normal
+from lopro.epochs import Epoch, Workbench
+from lopro.penalties import Hinge
+
+__all__ = ["Multipliers", "feasible_epoch"]
+
+#: Projections stop a hair off the nearest point: about this many units of rounding.
+PROJECTION_ERROR = 2.0**16
+
+
+@dataclass(frozen=True)
+class _Sum:
+    """A sum of ``v - x+`` with its support, its step sizes, and what inexact projections may falsify."""
+
+    direction: Array
+    support: float
+    size: float
+    error: float  # of the direction
+    error_of_support: float
+
+    @staticmethod
+    def of(before: Array, after: Array, size: float) -> _Sum:
+        direction = before - after
+        length, at = norm(direction), norm(after)
+        # A point that was left where it is has the exact normal 0.
+        error = PROJECTION_ERROR * eps(after) * (1.0 + at) if length > 0.0 else 0.0
+        return _Sum(direction, inner(direction, after), size, error, error * (at + length))
+
+    def __add__(self, other: _Sum) -> _Sum:
+        return _Sum(
+            self.direction + other.direction,
+            self.support + other.support,
+            self.size + other.size,
+            self.error + other.error,
+            self.error_of_support + other.error_of_support,
+        )
+
+    def normal(self, reach: float) -> Normal:
+        """Return the mean as an inequality that holds for every feasible point within ``reach``."""
+        support = self.support + self.error_of_support + self.error * reach
+        return Normal(self.direction / self.size, support / self.size)
+
+
+class Multipliers:
+    """Collects the multipliers of projected steps, and picks the one that proves most.
+
+    Three are compared: that of the last step, the mean since the last look, and the mean of all. The
+    constraint linearised at the last point, with the weight that fits best, is a fourth: it owes nothing
+    to the accuracy of the projection.
+    """
+
+    def __init__(self) -> None:
+        self._last: _Sum | None = None
+        self._recent: _Sum | None = None
+        self._all: _Sum | None = None
+        self._at: Array = None
+
+    def add(self, before: Array, after: Array, size: float) -> None:
+        """Note a step of this size that was projected from ``before`` to ``after``."""
+        step = self._last = _Sum.of(before, after, size)
+        self._recent = step if self._recent is None else self._recent + step
+        self._all = step if self._all is None else self._all + step
+        self._at = after
+
+    def best(self, bench: Workbench, x: Array) -> Normal | None:
+        """Return the multiplier whose lower bound at ``x`` is highest; None before the first step."""
+        if self._last is None or self._recent is None or self._all is None:
+            return None
+        problem = bench.problem
+        fun = float(problem.objective.value(x))
+        radius = solution_radius(problem, fun)
+        reach = norm(x) if radius is None else radius.value
+        sums = (self._last, self._recent, self._all)
+        found = [s.normal(reach) for s in sums]
+        found.append(self._linearised(bench, found[0].direction))
+        self._recent = None
+        return max(found, key=lambda normal: lower_bound(problem, x, normal, fun)[0])
+
+    def _linearised(self, bench: Workbench, direction: Array) -> Normal:
+        c = bench.problem.constraint
+        g = c.subgradient(self._at)
+        square = inner(g, g)
+        weight = max(inner(direction, g), 0.0) / square if square > 0.0 else 0.0
+        return c.normal(self._at, weight)
+
+
+def feasible_epoch(bench: Workbench, x: Array, multipliers: Multipliers | None = None) -> Epoch:
+    """Return a feasible point as an epoch: there is no penalty, and a hinge of weight 0 says so."""
+    normal = None
+    if multipliers is not None:
+        with bench.observe():
+            normal = multipliers.best(bench, x)
+    return Epoch(x=x, x_hat=x, F=bench.penalised(Hinge(0.0), x), normal=normal)

@@ -1,0 +1,149 @@
+"""Parallel restarts: the bound on their time, and what becomes of it without the exchange of points."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import array_api_strict
+import numpy as np
+import pytest
+from sequential_runs import agreement
+from theory.checks import Recorded, count_projections
+from theory.problems import t1, t3, t4, t5
+
+import lopro
+from lopro import Problem, Status
+from lopro.baselines import ParallelRestarts
+from lopro.baselines._setting import Needs
+from lopro.constraints import Polyhedron, ResidualBall
+from lopro.objectives import Linear
+from lopro.restarts import AcceleratedSolver, SubgradientSolver
+from lopro.restarts.solvers import initial_gap
+
+
+class Alone(ParallelRestarts):
+    """Runs that never start over and never talk."""
+
+    def improved(self, copy: Any, value: float) -> bool:
+        return False
+
+
+def time_bound(known: Any, method: ParallelRestarts, eps: float) -> int:
+    """Return ``sum_n (3 K_n + 1)``, the steps that each run may need."""
+
+    class Bench:
+        problem = known.problem
+
+        def observe(self) -> Any:
+            return lopro.oracles.ledger(lopro.oracles.Counts())
+
+    s = Needs("test", method.constants, method.radius).find(Bench(), known.x0)
+    accuracies = method.accuracies(eps, initial_gap(known.problem, s))
+    reach = [known.sigma * (5.0 * e) ** known.theta for e in accuracies]
+    return sum(3 * method.solver.steps(s, d, e) + 1 for d, e in zip(reach, accuracies, strict=True))
+
+
+def ratio(make: Any, kind: type[ParallelRestarts], solver: Any, eps: float) -> float:
+    """Return the gap after exactly the steps of the theorem, over eps."""
+    known = make()
+    arguments = {"target": eps, "radius": known.distance, "constants": known.constants}
+    if not math.isfinite(known.Gc):
+        del arguments["constants"]
+    bound = time_bound(known, ParallelRestarts(solver, **arguments), eps)
+    assert bound <= 10_000, "too slow for a test"
+    method = kind(solver, reports=1, first=bound, **arguments)
+    return reached(known, method) / eps
+
+
+def reached(known: Any, method: ParallelRestarts) -> float:
+    """Return the larger gap of the penalised value before, and of f after the one projection."""
+    recorded = Recorded(method)
+    result = lopro.solve(known.problem, known.x0, recorded, tol=0.0)
+    assert result.counts.projections == 1
+    return max(known.gap(result.x), recorded.seen[0].penalised_value - known.optimum)
+
+
+def smooth_half_space():
+    return t3(smooth=True)
+
+
+CASES = [
+    (t1, SubgradientSolver(), 1e-3),
+    (t5, SubgradientSolver(), 0.08),
+    (smooth_half_space, AcceleratedSolver(), 1e-3),
+    (t4, AcceleratedSolver(), 1e-2),
+]
+
+
+@pytest.mark.parametrize(("make", "solver", "eps"), CASES)
+def test_the_target_is_met_in_the_time_of_the_theorem(make, solver, eps):
+    assert ratio(make, ParallelRestarts, solver, eps) < 1.0
+
+
+def test_without_restarts_it_is_not():
+    """Negative control: the same runs, the same time, but nobody starts over."""
+    assert ratio(t1, Alone, SubgradientSolver(), 1e-3) > 1.0
+
+
+def test_accuracies_cover_the_start():
+    for eps0 in (1e-3, 0.7, 40.0):
+        accuracies = ParallelRestarts().accuracies(1e-2, eps0)
+        assert accuracies[0] == 5e-3
+        assert 5.0 * accuracies[-1] >= eps0
+        assert len(accuracies) == 1 or 5.0 * accuracies[-2] < eps0
+
+
+@pytest.mark.parametrize("reports", [1, 4])
+@pytest.mark.parametrize("feasible", [True, False])
+def test_one_projection_per_report_by_both_counts(reports, feasible):
+    known = t3()
+    calls = count_projections(known.constraint)
+    method = ParallelRestarts(reports=reports, first=8, target=0.1)
+    result = lopro.solve(known.problem, known.x0 if feasible else -known.x0, method, tol=0.0)
+    assert calls() == result.counts.projections == reports + (not feasible)
+    runs = result.history["iterations"][0] // 8
+    assert [n // runs for n in result.history["iterations"]] == [8 * 2**r for r in range(reports)]
+
+
+def test_it_agrees_with_cvxpy():
+    names = ("distance/box/", "distance/tall_ball/", "linear/box/")
+    worst, count = agreement(ParallelRestarts(reports=4), tol=1e-3, names=names)
+    assert count >= 3 and worst <= 0.05
+    smooth = ParallelRestarts(AcceleratedSolver(), reports=3)
+    worst, count = agreement(smooth, tol=1e-5, names=("distance/tall_ball/",))
+    assert count >= 1 and worst <= 1e-3
+
+
+def test_it_says_what_is_missing():
+    half = Polyhedron(np.array([[1.0, 0.0]]), np.zeros(1))
+    problem = Problem(Linear(np.array([-1.0, 0.0])), half)
+    with pytest.raises(lopro.MissingCapabilityError, match="ParallelRestarts needs a bound"):
+        lopro.solve(problem, method=ParallelRestarts())
+
+
+def test_library_and_budgets_are_kept():
+    strict = array_api_strict.asarray
+    ball = ResidualBall(strict(np.diag([1.0, 3.0])), strict(np.zeros(2)), 1.0)
+    problem = Problem(Linear(strict(np.array([1.0, 2.0]))), ball)
+    result = lopro.solve(problem, method=ParallelRestarts(), tol=1e-3, max_iter=300)
+    assert isinstance(result.x, type(strict(np.zeros(1))))
+    assert (result.status, result.iterations) == (Status.MAX_ITER, 300)
+    assert math.isfinite(result.fun) and result.certificate.violation <= 1e-9
+
+
+def test_a_spent_budget_of_projections_ends_it():
+    known = t3()
+    result = lopro.solve(
+        known.problem, -known.x0, ParallelRestarts(first=16), tol=0.0, max_projections=1
+    )
+    assert (result.status, result.counts.projections) == (Status.MAX_PROJECTIONS, 1)
+    assert result.certificate.violation <= 1e-9
+
+
+@pytest.mark.parametrize(
+    "arguments", [{"solver": 1}, {"reports": 0}, {"first": 0}, {"target": 0.0}]
+)
+def test_bad_parameters(arguments):
+    with pytest.raises((TypeError, ValueError), match=next(iter(arguments))):
+        ParallelRestarts(**arguments)
