@@ -25,6 +25,7 @@ from lopro.objectives import (
     Logistic,
     Objective,
     OffDiagonalL1,
+    PairLoss,
     Quadratic,
     Scaled,
     SquaredDistance,
@@ -113,6 +114,12 @@ COMPLEX = _complex_data(7, 6, 4)
 SPARSE = np.where(np.abs(_data(8, 8, 5)) > 0.7, _data(9, 8, 5), 0.0)
 LABELS = np.where(_data(10, 9) > 0.0, 1.0, -1.0)
 WEIGHTS = np.array([0.0, 0.5, 2.0, 1.0])
+#: All pairs of five samples, some of them twice, one the other way round, and a sample with itself.
+PAIRS = (np.array([0, 0, 0, 1, 1, 2, 3, 2, 4, 2]), np.array([1, 2, 3, 2, 3, 3, 4, 0, 4, 3]))
+
+
+def _pairs(samples: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    return np.triu_indices(samples, 1)
 
 
 def sparse(of: Convert, A: np.ndarray[Any, Any]) -> Any:
@@ -232,6 +239,14 @@ ENTRIES = [
     Entry("logistic-sparse", lambda of: Logistic(sparse(of, SPARSE), LABELS[:8], l2=0.1), (5,)),
     Entry("logistic-operator", lambda of: Logistic(operator(of, TALL), LABELS), (4,)),
     Entry("off-diagonal", lambda of: OffDiagonalL1(3, 0.7), (3, 3), separable=True),
+    Entry("pairs", lambda of: PairLoss(of(_data(32, 5, 3)), PAIRS, of(_data(33, 10))), (3, 3)),
+    Entry("pairs-unique", lambda of: PairLoss(of(_data(34, 4, 6)), _pairs(4), [0, 2] * 3), (6, 6)),
+    Entry("pairs-few", lambda of: PairLoss(of(_data(35, 5, 3)), ([0, 2], [1, 4]), [1, 0]), (3, 3)),
+    Entry(
+        "pairs-differences",
+        lambda of: PairLoss.from_differences(of(_data(36, 4, 3)), of(_data(37, 4))),
+        (3, 3),
+    ),
     Entry("function-smooth", lambda of: hyperbola(), (4,)),
     Entry("function-prox", lambda of: euclidean(), (4,)),
     Entry("function-strongly-convex", lambda of: largest_entry(), (4,)),

@@ -6,12 +6,14 @@ from lopro import (
     certificates,
     constraints,
     inner,
+    metric,
     objectives,
     penalties,
+    restarts,
     schedules,
     theory,
 )
-from lopro.applications import BPDNResult, bpdn, bpdn_path
+from lopro.applications import BPDNResult, MetricResult, bpdn, bpdn_path, learn_metric
 from lopro.driver import iterate, solve
 from lopro.errors import InfeasibleError, MissingCapabilityError, ProjectionError
 from lopro.minimize import minimize
@@ -19,6 +21,8 @@ from lopro.problem import Problem
 from lopro.result import History, Iterate, Result, Status
 from lopro.schemes import (
     Auto,
+    ConsensusADMM,
+    FeatureWorkingSet,
     LoPGD,
     LoPNAG,
     MatrixFree,
@@ -32,12 +36,15 @@ __version__ = "0.1.0"
 __all__ = [
     "Auto",
     "BPDNResult",
+    "ConsensusADMM",
+    "FeatureWorkingSet",
     "History",
     "InfeasibleError",
     "Iterate",
     "LoPGD",
     "LoPNAG",
     "MatrixFree",
+    "MetricResult",
     "MissingCapabilityError",
     "MultiplierMethod",
     "OneProjection",
@@ -54,10 +61,22 @@ __all__ = [
     "constraints",
     "inner",
     "iterate",
+    "learn_metric",
+    "metric",
     "minimize",
     "objectives",
     "penalties",
+    "restarts",
     "schedules",
     "solve",
     "theory",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """Import `lopro.sklearn` when it is first asked for: it needs scikit-learn, which is optional."""
+    if name == "sklearn":
+        import importlib
+
+        return importlib.import_module("lopro.sklearn")
+    raise AttributeError(f"module 'lopro' has no attribute {name!r}")

@@ -21,6 +21,7 @@ __all__ = [
     "Array",
     "Companion",
     "asarray_like",
+    "axpy",
     "copy",
     "eps",
     "equal",
@@ -30,6 +31,7 @@ __all__ = [
     "is_complex",
     "is_single",
     "isfinite",
+    "mix",
     "namespace",
     "norm",
     "to_numpy",
@@ -82,6 +84,24 @@ def _square(x: Array) -> float:
     # NumPy's BLAS products overflow in silence; libraries built on its ufuncs would warn.
     with np.errstate(over="ignore", under="ignore"):
         return inner(x, x)
+
+
+def axpy(t: float, g: Array, x: Array, *, reuse: bool = False) -> Array:
+    """Return ``x + t g``, in the memory of ``g`` if that may be reused: with matrices it is felt."""
+    if not (isinstance(g, np.ndarray) and isinstance(x, np.ndarray) and g.dtype == x.dtype):
+        return x + t * g
+    reuse = reuse and g.dtype.kind in "fc"
+    step = g if reuse and t == 1.0 else np.multiply(g, t, out=g if reuse else None)
+    return np.add(x, step, out=step)
+
+
+def mix(x: Array, w: float, y: Array) -> Array:
+    """Return ``x + w (y - x)`` as a new array, without another one on the way."""
+    move = y - x
+    if isinstance(move, np.ndarray) and move.dtype == x.dtype and move.dtype.kind in "fc":
+        np.multiply(move, w, out=move)
+        return np.add(x, move, out=move)
+    return x + w * move
 
 
 def is_single(x: Array) -> bool:

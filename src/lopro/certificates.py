@@ -105,8 +105,11 @@ def lower_bound(problem: Problem, x: Array, normal: Normal, fun: float) -> tuple
 
     Two uses of the multiplier are tried: as it is, paying for the slope that is left with the
     radius or with strong convexity; and scaled into the domain of the conjugate of ``f`` (norms),
-    where nothing is left.
+    where nothing is left. An objective that knows its own dual over this set is asked instead.
     """
+    own = problem.objective.dual_bound(problem.constraint, x, normal, fun)
+    if own is not None:
+        return own
     radius = solution_radius(problem, fun)
     minorant = Minorant.of(problem, x, normal)
     best = minorant.least(None if radius is None else radius.value)

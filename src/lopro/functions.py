@@ -86,6 +86,8 @@ class Function:
     like: Array | None = None
     #: How many arrays `image` returns.
     image_length: int = 1
+    #: Whether `subgradient` returns an array of its own making each time, on which the caller may write.
+    fresh_slopes: bool = False
 
     def value(self, x: Array) -> float:
         """Return the value at ``x``."""
@@ -94,6 +96,10 @@ class Function:
     def subgradient(self, x: Array) -> Array:
         """Return one subgradient at ``x`` (the gradient where it exists)."""
         raise NotImplementedError
+
+    def add_subgradient(self, x: Array, total: Array) -> Array:
+        """Return ``total`` plus a subgradient at ``x``; the caller gives ``total`` away."""
+        return total + self.subgradient(x)
 
     def image(self, x: Array) -> Image:
         """Return what the linear part of the function makes of ``x``."""

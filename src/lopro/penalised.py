@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from lopro._arrays import Array, zeros
+from lopro._arrays import Array, axpy, zeros
 from lopro.functions import Image, Linearization
 from lopro.penalties import Penalty
 
@@ -32,6 +32,8 @@ class Penalised:
         self.objective = objective
         self.constraint = constraint
         self.penalty = penalty
+        #: Whether the caller may write on a subgradient.
+        self.fresh_slopes: bool = objective.fresh_slopes
         self._zero = zeros(tuple(like.shape), like)
         self._smooth, self._proximable = objective.split()
         self._cut = 0 if self._smooth is None else self._smooth.image_length
@@ -60,7 +62,9 @@ class Penalised:
             self.constraint, self.penalty.image(self.constraint, x)
         )
         h = slope()
-        return g if h is None else g + h
+        if h is None:
+            return g
+        return axpy(1.0, g, h, reuse=True) if self.fresh_slopes else g + h
 
     # The smooth part f_smooth + h and the proximable part, for accelerated methods.
 

@@ -8,7 +8,15 @@ from catalogue_objectives import ENTRIES, LIBRARIES, NUMPY, Entry, Library
 
 from lopro._arrays import namespace, to_numpy
 from lopro.functions import Ball
-from lopro.objectives import L1Norm, LeastSquares, Linear, Logistic, Quadratic, SquaredDistance
+from lopro.objectives import (
+    L1Norm,
+    LeastSquares,
+    Linear,
+    Logistic,
+    PairLoss,
+    Quadratic,
+    SquaredDistance,
+)
 
 
 @pytest.fixture(params=ENTRIES, ids=str)
@@ -127,6 +135,14 @@ def test_vectors_are_copied_at_construction_and_never_written_on(build, data):
     given[:] = 1e6
     assert f.value(x) == before[0]
     np.testing.assert_array_equal(f.subgradient(x), before[1])
+
+
+def test_the_targets_of_pairs_are_copied_and_the_indices_too():
+    targets, first, second = np.array([1.0, 2.0]), np.array([0, 1]), np.array([1, 2])
+    f = PairLoss(MATRIX, (first, second), targets)
+    before = f.value(np.eye(2))
+    targets[:], first[:] = 1e6, 2
+    assert f.value(np.eye(2)) == before
 
 
 def test_plain_lists_of_integers_make_double_precision_objectives():

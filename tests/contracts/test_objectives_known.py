@@ -12,7 +12,9 @@ from catalogue_objectives import (
     DEFICIENT,
     ENTRIES,
     LABELS,
+    LIBRARIES,
     NUMPY,
+    PAIRS,
     SPARSE,
     TALL,
     WEIGHTS,
@@ -22,6 +24,9 @@ from catalogue_objectives import (
     operator,
 )
 
+from lopro._arrays import inner, to_numpy
+from lopro.constraints import PSDCone
+from lopro.driver import solve
 from lopro.errors import MissingCapabilityError
 from lopro.functions import Ball, Source
 from lopro.objectives import (
@@ -30,12 +35,18 @@ from lopro.objectives import (
     LeastSquares,
     Linear,
     Logistic,
+    Objective,
     OffDiagonalL1,
+    PairLoss,
     Quadratic,
     Scaled,
     SquaredDistance,
     Sum,
 )
+from lopro.objectives.pair_maps import Differences, Graph, SparseGraph, pair_map
+from lopro.problem import Problem
+from lopro.schedules import HalvingSteps
+from lopro.schemes import LoPGD
 
 FOUND = {entry.name: entry.build(NUMPY.of) for entry in ENTRIES}
 
@@ -88,6 +99,57 @@ def test_constants_are_the_known_ones(name):
             assert constant.value == pytest.approx(wanted, rel=accuracy)
 
 
+@pytest.mark.parametrize("shape", [(5, 3), (5, 12)], ids=["tall", "wide"])
+def test_the_loss_of_pairs_and_its_adjoint_are_those_of_their_differences(shape):
+    rng = np.random.default_rng(0)
+    X, w, A = (
+        rng.standard_normal(shape),
+        rng.standard_normal(10),
+        rng.standard_normal((shape[1],) * 2),
+    )
+    Z = X[PAIRS[0]] - X[PAIRS[1]]
+    for f in (PairLoss(X, PAIRS, w), PairLoss.from_differences(Z, w)):
+        np.testing.assert_array_equal(f.X[f.pairs[0]] - f.X[f.pairs[1]], Z)
+        np.testing.assert_allclose(f.distances(A), np.einsum("ei,ij,ej->e", Z, A, Z), atol=1e-12)
+        np.testing.assert_allclose(f.adjoint(w), np.einsum("e,ei,ej->ij", w, Z, Z), atol=1e-12)
+        assert inner(f.adjoint(w), A) == pytest.approx(w @ f.distances(A), rel=1e-12)
+        # Bounded from above by a quotient, so never below; sharp because the quotient converges.
+        L = np.linalg.eigvalsh((Z @ Z.T) ** 2)[-1] / 10
+        assert L <= f.smoothness().value * (1.0 + 1e-15) <= L * (1.0 + 1e-8)
+
+
+@pytest.mark.parametrize("library", LIBRARIES, ids=str)
+def test_the_ways_to_the_distances_of_pairs_agree(library):
+    rng = np.random.default_rng(1)
+    X, w, A = (library.of(rng.standard_normal(shape)) for shape in ((5, 3), (10,), (3, 3)))
+    Z = to_numpy(X)[PAIRS[0]] - to_numpy(X)[PAIRS[1]]
+    for way in (Differences(library.of(Z)), Graph(X, *PAIRS), SparseGraph(X, *PAIRS)):
+        distances, matrix = way.distances(A), way.adjoint(w)
+        assert type(distances) is type(A) and distances.dtype == matrix.dtype == A.dtype
+        close = {"rtol": library.tolerance, "atol": 10 * library.tolerance}
+        np.testing.assert_allclose(to_numpy(distances), ((Z @ to_numpy(A)) * Z).sum(1), **close)
+        np.testing.assert_allclose(to_numpy(matrix), (Z.T * to_numpy(w)) @ Z, **close)
+        np.testing.assert_array_equal(to_numpy(matrix), to_numpy(matrix).T)
+
+
+def test_many_samples_with_few_pairs_make_no_matrix_over_all_of_them():
+    rng = np.random.default_rng(2)
+    X, N = rng.standard_normal((1500, 4)), 1500
+    for pairs, kind in ((1000, Differences), (5000, SparseGraph), (200_000, Graph)):
+        first, second = rng.integers(N, size=pairs), rng.integers(N, size=pairs)
+        chosen = pair_map(X, first, second)
+        assert type(chosen) is kind
+        A, Z = np.eye(4) + 0.1, X[first] - X[second]
+        np.testing.assert_allclose(chosen.distances(A), ((Z @ A) * Z).sum(1), rtol=1e-9, atol=1e-12)
+
+
+def test_the_smoothness_of_a_loss_whose_pairs_do_not_meet_is_that_of_the_largest():
+    # H is diagonal: the power iteration leaves all but one entry behind.
+    f = PairLoss.from_differences(np.diag([1.0, 3.0, 0.0]), [1.0, 1.0, 1.0])
+    assert f.smoothness().value == pytest.approx(81.0 / 3.0, rel=1e-8)
+    assert PairLoss.from_differences(np.zeros((2, 3)), [1.0, 0.0]).smoothness().value == 0.0
+
+
 def test_bounds_from_below_are_claimed_where_they_exist():
     with_infimum = {name for name, f in FOUND.items() if f.infimum() is not None}
     without = {"linear", "linear-matrix", "linear-complex", "function-smooth", "function-prox"}
@@ -125,6 +187,42 @@ def test_the_minorant_of_a_sum_gives_the_norm_what_the_smooth_part_leaves():
     # The gradient of the smooth part at x is (1, -1); what is left is (0.5, 4), clipped to 2.
     np.testing.assert_allclose(g, np.array([1.0, -1.0]) + np.array([0.5, 2.0]))
     assert alpha == pytest.approx(1.0 - 2.0)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex128])
+def test_a_large_off_diagonal_norm_adds_its_slope_by_blocks(dtype):
+    d, rng = 150, np.random.default_rng(0)
+    x, total = (rng.standard_normal((d, d)).astype(dtype) for _ in range(2))
+    x[rng.random((d, d)) < 0.3] = 0.0
+    f = OffDiagonalL1(d, 0.7)
+    wanted = total + 0.7 * np.sign(x) * (1.0 - np.eye(d))
+    found = f.add_subgradient(x, total.copy())
+    assert found.dtype == dtype
+    np.testing.assert_allclose(found, wanted, rtol=1e-5 if dtype == np.float32 else 1e-14)
+
+
+def test_sums_and_penalties_never_write_on_slopes_that_are_not_theirs():
+    class Stored(Objective):
+        """A linear function that hands out its own array, as a careless subclass might."""
+
+        shape = (300, 300)
+
+        def __init__(self):
+            self.a = np.ones(self.shape)
+
+        def value(self, x):
+            return inner(self.a, x)
+
+        def subgradient(self, x):
+            return self.a
+
+    stored = Stored()
+    ridge = SquaredDistance(np.zeros((300, 300)))
+    for f in (stored + OffDiagonalL1(300, 0.1), ridge + stored, Sum(stored), stored + L1Norm()):
+        cone = PSDCone(300, accuracy=0.1)
+        method = LoPGD(HalvingSteps(lam=1.0, eta=1e-3, steps=5, epochs=2))
+        solve(Problem(f, cone), -np.eye(300), method, tol=0)
+        np.testing.assert_array_equal(stored.a, np.ones(stored.shape))
 
 
 def test_proxes_known_by_hand():

@@ -17,6 +17,7 @@ from lopro.objectives import (
     Linear,
     Logistic,
     OffDiagonalL1,
+    PairLoss,
     Quadratic,
     Scaled,
     SquaredDistance,
@@ -52,6 +53,11 @@ class ThreeWay(OneWay):
 
 def broken(dtype=np.float64):
     return scipy.sparse.csr_array(np.array([[1.0, NAN], [0.0, 1.0]], dtype=dtype))
+
+
+def loss(X=A, pairs=((0, 1), (1, 2)), targets=(0.0, 2.0)):
+    """A loss on pairs of which single arguments are replaced by bad ones."""
+    return PairLoss(X, pairs, targets)
 
 
 #: What is built, the error, and what its message has to say.
@@ -231,6 +237,23 @@ CASES = {
         r"parts must have points of one shape, got \[\(1,\), \(2,\)\]",
     ),
     "sum-number": (lambda: L1Norm() + 1.0, TypeError, "unsupported operand"),
+    "pairs-samples-nan": (lambda: loss([[NAN, 1.0]] * 3), ValueError, "X must be finite"),
+    "pairs-samples-vector": (lambda: loss(B), ValueError, "X must have 2 dimension"),
+    "pairs-samples-complex": (lambda: loss(1j * A), TypeError, "X must be real"),
+    "pairs-none": (lambda: loss(pairs=None), TypeError, "pairs must be two arrays of indices"),
+    "pairs-three": (lambda: loss(pairs=([0], [1], [2])), TypeError, "pairs must be two arrays"),
+    "pairs-empty": (lambda: loss(pairs=([], [])), ValueError, r"pairs\[0\] must be a vector"),
+    "pairs-floats": (lambda: loss(pairs=([0.0, 1.0], [1, 2])), TypeError, r"pairs\[0\].*integers"),
+    "pairs-beyond": (lambda: loss(pairs=([0, 1], [1, 3])), ValueError, r"pairs\[1\].*got 3"),
+    "pairs-negative": (lambda: loss(pairs=([0, -1], [1, 2])), ValueError, r"pairs\[0\].*got -1"),
+    "pairs-lengths": (lambda: loss(pairs=([0, 1], [1])), ValueError, "one length, got 2 and 1"),
+    "pairs-targets-short": (lambda: loss(targets=[1.0]), ValueError, "targets must have shape"),
+    "pairs-targets-nan": (lambda: loss(targets=[1.0, NAN]), ValueError, "targets must be finite"),
+    "pairs-differences": (
+        lambda: PairLoss.from_differences(B, [1.0]),
+        ValueError,
+        "Z must have 2 dimension",
+    ),
     "scaled-negative": (lambda: -1.0 * L1Norm(), ValueError, "factor must be in .*-1"),
     "scaled-text": (lambda: Scaled("2", L1Norm()), TypeError, "factor must be a real number"),
     "scaled-bool": (lambda: Scaled(True, L1Norm()), TypeError, "factor must be a real number"),

@@ -14,7 +14,7 @@ from lopro import LoPGD, LoPNAG, OneProjection
 from lopro.constraints import ResidualNorm
 from lopro.inner import LBFGSB
 from lopro.penalties import Hinge, Softplus
-from lopro.schedules import HalvingSmoothing, Theorem2, Theorem3
+from lopro.schedules import HalvingSmoothing, HalvingSteps, Theorem2, Theorem3
 
 
 def projections(known: Known, method: Any, x0: Any = None) -> int:
@@ -68,6 +68,9 @@ def test_lopgd_projects_once_per_epoch(eps: float) -> None:
         assert projections(known, LoPGD(plan)) == plan.epochs
         known = make()
         assert projections(known, LoPGD(plan), -50.0 * np.ones_like(known.x0)) == plan.epochs + 1
+        known = make()
+        practical = HalvingSteps(2.0 * known.constants.weight, eta=1e-3, steps=20, epochs=4)
+        assert projections(known, LoPGD(practical)) == 4
 
 
 @pytest.mark.parametrize("eps", [0.5, 0.1, 0.01])

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lopro._arrays import Array, inner, norm
+from lopro._arrays import Array, axpy, inner, mix, norm
 from lopro._validation import check_offers
 from lopro.errors import MissingCapabilityError
 from lopro.functions import Ball
@@ -96,11 +96,11 @@ class SubgradientDescent:
         state.t += 1
         eta, w = self.step_rule.size(state.t), self.average.weight(state.t)
         square = inner(g, g)
-        state.average = state.x if w == 1.0 else state.average + w * (state.x - state.average)
+        state.average = state.x if w == 1.0 else mix(state.average, w, state.x)
         state.energy += w * (0.5 * eta * square - state.energy)
         if eta * eta * square > self.longest_move**2:
             eta, state.shortened = self.longest_move / math.sqrt(square), True
-        state.x = state.x - eta * g
+        state.x = axpy(-eta, g, state.x, reuse=F.fresh_slopes)
         if self.ball is not None:
             state.x = into_ball(state.x, self.ball)
         return state

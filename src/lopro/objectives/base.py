@@ -11,6 +11,7 @@ from lopro._arrays import Array, inner, norm, zeros
 from lopro.functions import Constant, Function
 
 if TYPE_CHECKING:
+    from lopro.constraints.base import Constraint, Normal
     from lopro.objectives.sums import Scaled, Sum
 
 __all__ = ["Objective"]
@@ -80,6 +81,16 @@ class Objective(Function):
         """Return the largest ``t <= 1`` with ``f(z) + t <v, z> >= f(0)`` for every ``z``.
 
         Only for norms and the like, where scaling makes a dual point feasible; None elsewhere.
+        """
+        return None
+
+    def dual_bound(
+        self, constraint: Constraint, x: Array, normal: Normal, fun: float
+    ) -> tuple[float, str] | None:
+        """Return a lower bound of ``f`` over the set and its source, where ``f`` knows its own dual.
+
+        ``normal`` is a valid inequality of the set, near ``x`` a multiplier; ``fun`` the value of some
+        feasible point.
         """
         return None
 

@@ -51,6 +51,7 @@ class Sum(MappedFunction, Objective):
         self.image_length = sum(part.image_length for part in flat)
         self.smooth = all(part.smooth for part in flat)
         self.stochastic = any(part.stochastic for part in flat)
+        self.fresh_slopes = len(flat) > 1 or flat[0].fresh_slopes
 
     def shaped(self, shape: tuple[int, ...]) -> Sum:
         if self.shape is not None:
@@ -71,6 +72,17 @@ class Sum(MappedFunction, Objective):
             slopes.append(slope)
             start = stop
         return value, lambda: _total([slope() for slope in slopes])
+
+    def subgradient(self, x: Array) -> Array:
+        # Not by linearising: that would compute the values too.
+        first, *others = self.parts
+        total = first.subgradient(x)
+        if others and not first.fresh_slopes:
+            second, *others = others
+            total = total + second.subgradient(x)
+        for part in others:
+            total = part.add_subgradient(x, total)
+        return total
 
     def stochastic_subgradient(self, x: Array, rng: np.random.Generator) -> Array:
         return _total(

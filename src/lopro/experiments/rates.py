@@ -1,0 +1,221 @@
+"""One experiment per rate: runs on problems with a known optimum, each beside its bound."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from _known import Known, distance_to_ellipsoid, half_space, linear_on_ellipsoid
+
+import lopro
+from lopro import LoPGD, LoPNAG, OneProjection
+from lopro.functions import Ball
+from lopro.penalties import Softplus
+from lopro.schedules import Theorem2, Theorem3
+from lopro.theory import ProblemConstants, constants_of
+
+
+@dataclass
+class Curve:
+    """Measured errors ``f(x) - f_*`` against iterations, with what the theorem promises."""
+
+    label: str
+    iterations: list[int] = field(default_factory=list)
+    error: list[float] = field(default_factory=list)
+    bound: list[float] = field(default_factory=list)
+    projections: list[int] = field(default_factory=list)
+    #: The accuracy asked for, where the schedule takes one, and the error of the start.
+    eps: list[float] = field(default_factory=list)
+    eps0: float = math.nan
+
+    def add(self, known: Known, result: lopro.Result, bound: float) -> None:
+        """Add the outcome of a run; a bound that is exceeded ends the experiment."""
+        error = known.error(result)
+        if error > bound:
+            raise AssertionError(f"{self.label}: error {error:g} exceeds the bound {bound:g}")
+        self.iterations.append(result.iterations)
+        self.error.append(error)
+        self.bound.append(bound)
+        self.projections.append(result.counts.projections)
+
+
+def horizons(first: int, last: int, count: int) -> list[int]:
+    """Return iteration numbers that are even on a logarithmic axis."""
+    return [round(t) for t in np.geomspace(first, last, count)]
+
+
+def one_projection(
+    label: str, known: Known, horizons: Iterable[int], method: Callable[[int], OneProjection]
+) -> Curve:
+    """Run a one-projection method for several horizons, each with parameters of its own."""
+    curve = Curve(label)
+    for T in horizons:
+        chosen = method(T)
+        result = lopro.solve(known.problem, known.x0, chosen, tol=0)
+        bound = chosen.claim.gap if chosen.claim else linear_rate_bound(known, chosen)
+        curve.add(known, result, bound)
+    return curve
+
+
+def linear_rate_bound(known: Known, method: OneProjection) -> float:
+    """Return ``C gamma + B_T`` with the linear rate of Prop 2, for ``z = x_*``."""
+    h, inner = method.penalty, method.inner
+    assert isinstance(h, Softplus)
+    f, c = known.problem.objective, known.problem.constraint
+
+    def F(x: np.ndarray) -> float:
+        return f.value(x) + h.phi(c.value(x))
+
+    mu, L = inner.momentum.mu, inner.step_rule.L
+    start = F(known.x0) - F(known.x_star) + 0.5 * mu * known.distance**2
+    return h.above + (1.0 - math.sqrt(mu / L)) ** method.iterations * start
+
+
+def corollary_1(last: int) -> list[Curve]:
+    """Strongly convex f, hinge: the error falls like 1/T."""
+    known = distance_to_ellipsoid(squared=False)
+    ball = OneProjection.solution_ball(known.problem, known.x0)
+    constants = constants_of(known.problem, ball)
+    Ts = horizons(10, last, 13)
+    return [
+        one_projection(
+            "Cor 1, suffix average",
+            known,
+            Ts,
+            lambda T: OneProjection.corollary_1(constants, T, ball=ball),
+        ),
+        one_projection(
+            "C1', weights t",
+            known,
+            Ts,
+            lambda T: OneProjection.weighted_average(constants, T, ball),
+        ),
+    ]
+
+
+def corollary_2a(last: int) -> list[Curve]:
+    """Smooth f and c: the error falls like 1/T."""
+    known = linear_on_ellipsoid()
+    constants = constants_of(known.problem)
+    Ts = horizons(10, last, 13)
+
+    def method(T: int, quadratic: bool) -> OneProjection:
+        return OneProjection.corollary_2a(constants, T, known.distance, quadratic=quadratic)
+
+    return [
+        one_projection("softplus", known, Ts, lambda T: method(T, False)),
+        one_projection("quadratic hinge (P3)", known, Ts, lambda T: method(T, True)),
+    ]
+
+
+def corollary_2b(last: int) -> list[Curve]:
+    """Smooth, strongly convex f: printed smoothing against the balanced one of P4."""
+    known = distance_to_ellipsoid()
+    # G is needed on the set alone, which the unit ball holds; c is not Lipschitz, P2 steps in.
+    on_set = constants_of(known.problem, Ball(np.zeros(len(known.x0)), 1.0))
+    constants = replace(on_set, Gc=math.inf)
+    printed = [
+        one_projection(
+            f"Cor 2b, α = {alpha}",
+            known,
+            horizons(100, last, 11),
+            lambda T, alpha=alpha: OneProjection.corollary_2b(constants, T, alpha),
+        )
+        for alpha in (0.9, 0.75, 0.6)
+    ]
+    balanced = one_projection(
+        "P4",
+        known,
+        horizons(_first_horizon(constants), last, 9),
+        lambda T: OneProjection.balanced(constants, T),
+    )
+    return [*printed, balanced]
+
+
+def _first_horizon(constants: ProblemConstants) -> int:
+    """Return a horizon from which on P4 applies with room to spare."""
+    base, T = 2.0 * constants.base_smoothness(constants.weight), 10
+    while constants.mu * T**2 / (16.0 * math.log(T) ** 2) < base:
+        T += 10
+    return T
+
+
+def theorem_2_sharp(eps: float) -> Curve:
+    """LoPGD on a sharp problem: every epoch halves the error at the same price."""
+    known = half_space()
+    schedule = Theorem2(constants_of(known.problem), known.eps0, eps, known.sigma, 1.0)
+    result = lopro.solve(known.problem, known.x0, LoPGD(schedule), tol=0)
+    curve = Curve("LoPGD, θ = 1")
+    for row in result.history:
+        k = row["epoch"]
+        curve.iterations.append(row["iterations"])
+        curve.error.append(row["fun"] - known.f_star)
+        curve.bound.append(known.eps0 / 2.0**k + eps)
+        curve.projections.append(row["projections"])
+        assert curve.error[-1] <= curve.bound[-1], f"the invariant of Theorem 2 fails at k = {k}"
+    return curve
+
+
+def theorem_2_sharp_runs(halvings: Iterable[int]) -> Curve:
+    """LoPGD on the same problem, one run for each accuracy: how many projections it makes."""
+    known = half_space()
+    constants = constants_of(known.problem)
+    return error_bound_runs(
+        "LoPGD, θ = 1",
+        known,
+        halvings,
+        lambda e: LoPGD(Theorem2(constants, known.eps0, e, known.sigma, 1.0)),
+    )
+
+
+def error_bound_runs(
+    label: str, known: Known, halvings: Iterable[int], method: Callable[[float], LoPGD | LoPNAG]
+) -> Curve:
+    """Run a theorem's schedule for several accuracies ``eps0 / 2^k``."""
+    curve = Curve(label, eps0=known.eps0)
+    for k in halvings:
+        target = known.eps0 / 2.0**k
+        result = lopro.solve(known.problem, known.x0, method(target), tol=0)
+        curve.add(known, result, 2.0 * target)
+        curve.eps.append(target)
+    return curve
+
+
+def theorem_2_curved(halvings: Iterable[int]) -> Curve:
+    """LoPGD with theta = 1/2: epochs grow like 1/eps."""
+    known = linear_on_ellipsoid(squared=False)
+    constants = constants_of(known.problem)
+    return error_bound_runs(
+        "LoPGD, θ = 1/2",
+        known,
+        halvings,
+        lambda e: LoPGD(Theorem2(constants, known.eps0, e, known.sigma, 0.5)),
+    )
+
+
+def theorem_3_curved(halvings: Iterable[int]) -> Curve:
+    """LoPNAG with theta = 1/2: epochs grow like 1/sqrt(eps)."""
+    known = linear_on_ellipsoid()
+    constants = constants_of(known.problem)
+    return error_bound_runs(
+        "LoPNAG, θ = 1/2",
+        known,
+        halvings,
+        lambda e: LoPNAG(Theorem3(constants, known.eps0, e, known.sigma, 0.5)),
+    )
+
+
+def auto_projections(halvings: Iterable[int]) -> tuple[list[float], list[int]]:
+    """Return certified gaps asked of Auto as halvings of eps0, and the projections they took."""
+    known = linear_on_ellipsoid()
+    asked, counts = [], []
+    for k in halvings:
+        # |f| is below 1 here, so relative and absolute gaps are the same.
+        result = lopro.solve(known.problem, known.x0, tol=known.eps0 / 2.0**k)
+        if not result.success:
+            raise AssertionError(f"Auto did not certify 2^-{k} eps0: {result.message}")
+        asked.append(float(k))
+        counts.append(result.counts.projections)
+    return asked, counts

@@ -1,0 +1,198 @@
+r"""Lower bounds for sparse metric learning, from any point and from any multiplier of the cone.
+
+The dual of  min ``1/(2n) sum_e (t_e - z_e'A z_e)^2 + tau |A|_off``  over ``A`` psd is
+
+    max ``t'w - n/2 |w|^2``  s.t.  ``S = Y - M(w)`` psd,  ``|Y_ij| <= tau``,  ``Y_ii = 0``,
+
+with ``M(w) = sum_e w_e z_e z_e'``. At a solution ``w`` is the residual over n, and ``S`` the multiplier of
+the cone. A candidate ``(w, Y)`` whose ``S`` is not quite psd is repaired in one of two directions, both made
+of ``M1 = M(1)``, and both exact in the limit:
+
+by the diagonal of ``M1``
+    With ``S + s diag(M1)`` psd, the point ``(w - s 1, Y - s off(M1))`` has a psd slack; scaled by
+    ``tau / (tau + s max|off(M1)|)`` its ``Y`` is back in the box. Scaling further down keeps it feasible, so
+    the best scale is taken. Alternatively ``s`` is paid for at the price of a bound on
+    ``<diag(M1), A*>``, which follows from ``f(A*) <= f0``.
+by all of ``M1``
+    With ``S + s M1`` psd, the point ``(w - s 1, Y)`` is feasible as it is. This needs ``M1`` to be positive
+    definite where ``S`` is not zero: for ``tau = 0`` (where ``Y = 0``) always, otherwise if there are more
+    samples than features.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from lopro._arrays import Array, eps, inner, namespace, norm
+from lopro.constraints.base import Normal
+from lopro.metric._matrices import (
+    boxed,
+    diagonal_of,
+    inverse_roots,
+    raise_diagonal,
+    scaled,
+    without_diagonal,
+)
+from lopro.objectives import PairLoss
+from lopro.oracles import tally
+from lopro.projections.psd import eigenvalues, full_spectrum, smallest_eigenpairs, symmetric_part
+
+__all__ = ["PairMultiplier", "Spread", "dual_bound"]
+
+#: Up to this size all eigenvalues cost less than finding out whether fewer would do.
+_SMALL = 400
+#: Directions in which the squares of the pairs' differences are this small count as rounding. It is
+#: relative to features of equal size: without the norm even a tiny feature may tell everything.
+_RANK_TOLERANCE = 1e-13
+
+SOURCE = "dual point of the pairs"
+
+
+@dataclass(frozen=True)
+class PairMultiplier(Normal):
+    """A multiplier of the cone (``direction = -S``, ``support = 0``) with the dual weights of the pairs."""
+
+    weights: Array
+
+
+@dataclass(frozen=True)
+class Spread:
+    """``M1 = sum_e z_e z_e'``, as far as repairs need it."""
+
+    diagonal: Array
+    largest: float  # max over i != j of |M1_ij|
+    #: ``V`` with ``V'M1 V = I`` that spans the range of M1; None where that would cost too much.
+    whitening: Array | None
+    full_rank: bool
+
+    @staticmethod
+    def of(loss: PairLoss) -> Spread:
+        """Return the spread of the pairs, in double precision."""
+        xp = namespace(loss.targets)
+        ones = xp.astype(0.0 * loss.targets, xp.float64) + 1.0
+        M1 = loss.adjoint(ones)
+        d = M1.shape[0]
+        diagonal = diagonal_of(M1) + 0.0  # a copy: what follows may write on M1
+        values, vectors = full_spectrum(scaled(M1, diagonal)) if d <= _SMALL else (None, None)
+        largest = float(xp.max(abs(without_diagonal(M1))))
+        if values is None or vectors is None:
+            return Spread(diagonal, largest, None, False)
+        kept = int(xp.count_nonzero(values > _RANK_TOLERANCE * float(values[-1])))
+        V = inverse_roots(diagonal)[:, None] * vectors[:, d - kept :] / xp.sqrt(values[d - kept :])
+        return Spread(diagonal, largest, V if kept else None, kept == d)
+
+
+def dual_value(loss: PairLoss, w: Array, most: float = 1.0) -> float:
+    """Return the greatest value of the dual along ``c w`` for ``0 <= c <= most``."""
+    n = w.shape[0]
+    slope: float = inner(_targets(loss, w), w)
+    curvature: float = n * inner(w, w)
+    if slope <= 0.0:
+        return 0.0
+    c = min(most, slope / curvature)
+    return c * slope - 0.5 * c * c * curvature
+
+
+def dual_bound(
+    loss: PairLoss, tau: float, spread: Spread, x: Array, normal: Normal, fun: float
+) -> tuple[float, str]:
+    """Return the best lower bound that a multiplier of the cone gives at ``x``, and its source.
+
+    Parameters
+    ----------
+    loss, tau, spread
+        The problem.
+    x : array
+        Where the residuals are taken, unless the multiplier brings weights of its own.
+    normal : Normal
+        Minus its direction is an estimate of ``S``.
+    fun : float
+        The value of some feasible point.
+    """
+    xp = namespace(x)
+    # Single precision would be paid for in the bound, and it is rarely looked at.
+    w = _weights(loss, xp.astype(x, xp.float64, copy=False), normal)
+    M = loss.adjoint(w)
+    S = boxed(M - xp.astype(normal.direction, xp.float64, copy=False), tau)
+    S -= M
+    del M  # matrices of this size are what memory is spent on
+    bounds = [
+        *_by_diagonal(loss, tau, spread, S, w, fun),
+        *_by_sum(loss, tau, spread, S, w),
+    ]
+    return max(bounds, default=(0.0, "a sum of squares"))
+
+
+def _weights(loss: PairLoss, x: Array, normal: Normal) -> Array:
+    if isinstance(normal, PairMultiplier):
+        return namespace(x).astype(normal.weights, x.dtype)
+    return (_targets(loss, x) - loss.distances(x)) / loss.targets.shape[0]
+
+
+def _targets(loss: PairLoss, like: Array) -> Array:
+    xp = namespace(like)
+    return xp.astype(loss.targets, like.dtype)
+
+
+def _by_diagonal(
+    loss: PairLoss, tau: float, spread: Spread, S: Array, w: Array, fun: float
+) -> list[tuple[float, str]]:
+    xp = namespace(S)
+    if tau == 0.0:
+        return []
+    # A feature in which no pair differs has zeros in M, and its Y may be zero too.
+    s = shortfall(scaled(S, spread.diagonal))
+    n, scale = w.shape[0], tau / (tau + s * spread.largest)
+    repaired = dual_value(loss, w - s, scale)
+    mean = float(xp.sum(_targets(loss, w))) / n
+    reach = n * (mean + math.sqrt(2.0 * max(fun, 0.0))) + spread.largest * fun / tau
+    paid = inner(_targets(loss, w), w) - 0.5 * n * inner(w, w) - s * reach
+    return [(repaired, f"{SOURCE}, feasible"), (paid, f"{SOURCE}, its slack paid for")]
+
+
+def _by_sum(
+    loss: PairLoss, tau: float, spread: Spread, S: Array, w: Array
+) -> list[tuple[float, str]]:
+    V = spread.whitening
+    if V is None or (tau > 0.0 and not spread.full_rank):
+        return []
+    s = shortfall(symmetric_part(V.T @ S @ V))
+    return [(dual_value(loss, w - s), f"{SOURCE}, feasible")]
+
+
+def shortfall(S: Array) -> float:
+    """Return ``s >= 0`` so that ``S + s I`` is positive semidefinite: the least one, up to rounding."""
+    d = S.shape[0]
+    rounding: float = 4.0 * d * eps(S) * max(norm(S) / math.sqrt(d), 1e-300)
+    if _is_small(S):
+        return max(0.0, rounding - float(eigenvalues(S)[0]))
+    if is_psd(S, rounding):
+        return rounding
+    # A Lanczos run may miss the smallest eigenvalue; a factorisation has the last word.
+    s = max(rounding, -float(smallest_eigenpairs(S, 1)[0][0]))
+    while not is_psd(S, s + rounding):
+        s *= 1.05
+    return s + rounding
+
+
+def is_psd(S: Array, s: float) -> bool:
+    """Whether ``S + s I`` is positive semidefinite: by a Cholesky factor where that is cheaper."""
+    if _is_small(S):
+        return float(eigenvalues(S)[0]) >= -s
+    tally("factorizations")
+    diagonal = S.diagonal().copy()
+    try:
+        np.linalg.cholesky(raise_diagonal(S, s))  # on S itself: a copy would cost as much memory again
+    except np.linalg.LinAlgError:
+        return False
+    finally:
+        np.fill_diagonal(S, diagonal)
+    return True
+
+
+def _is_small(S: Array) -> bool:
+    """Whether all eigenvalues are the simplest answer; on a GPU they always are."""
+    return not isinstance(S, np.ndarray) or S.shape[0] <= _SMALL

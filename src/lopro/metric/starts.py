@@ -1,0 +1,120 @@
+"""Good first matrices: a multiple of the identity, and a rank-one matrix from a linear programme."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, TypeAlias
+
+import numpy as np
+import scipy  # parts of it load when first used
+
+from lopro._arrays import Array, from_numpy, to_numpy
+from lopro.metric.objective import SparseMetric
+from lopro.objectives import PairLoss
+
+__all__ = ["best_start", "rank_one_direction", "scaled_identity"]
+
+Matrix: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
+Vector: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
+
+
+def best_start(objective: SparseMetric, like: Array) -> Matrix:
+    """Return the better of the two as a NumPy matrix; ``like`` says in which library to compare them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.metric import SparseMetric
+    >>> from lopro.metric.starts import best_start
+    >>> from lopro.objectives import PairLoss
+    >>> loss = PairLoss(np.array([[0.0, 1.0], [2.0, 0.0]]), ([0], [1]), [4.0])
+    >>> best_start(SparseMetric(loss, 0.1), np.eye(1)).round(6)
+    array([[0.8, 0. ],
+           [0. , 0.8]])
+    """
+    d = objective.loss.X.shape[1]
+    starts = [scaled_identity(objective.loss) * np.eye(d)]
+    v = rank_one_direction(objective.loss)
+    if v is not None:
+        starts.append(np.outer(v, v))
+    return min(starts, key=lambda A: objective.value(from_numpy(A, like)))
+
+
+def scaled_identity(loss: PairLoss) -> float:
+    """Return the ``c >= 0`` with which ``c I`` has the least loss.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.metric.starts import scaled_identity
+    >>> from lopro.objectives import PairLoss
+    >>> scaled_identity(PairLoss(np.array([[0.0], [2.0]]), ([0], [1]), [2.0]))
+    0.5
+    """
+    X = to_numpy(loss.X).astype(np.float64)
+    first, second = loss.pairs
+    # |x_i - x_j|^2 without the differences, of which there may be millions.
+    G = X @ X.T if len(X) <= len(first) else None
+    if G is None:
+        lengths = np.square(X[first] - X[second]).sum(axis=1)
+    else:
+        lengths = G[first, first] + G[second, second] - 2.0 * G[first, second]
+    weight = float(lengths @ lengths)
+    if weight == 0.0:
+        return 0.0
+    return max(0.0, float(lengths @ to_numpy(loss.targets)) / weight)
+
+
+def rank_one_direction(loss: PairLoss) -> Vector | None:
+    """Return the sparsest ``v`` by l1 norm for which ``v v'`` meets every target, or None.
+
+    With targets 0 and ``c`` that split the samples in two groups, ``x_i'v`` must take two values
+    ``sqrt(c)`` apart: linear equations, and the least ``|v|_1`` under them is a linear programme. Its
+    solution has no more nonzeros than there are samples, and ``|v|_1^2`` bounds the norm of ``v v'``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.metric.starts import rank_one_direction
+    >>> from lopro.objectives import PairLoss
+    >>> X = np.array([[0.0, 1.0, 0.0], [2.0, 0.0, 0.0]])
+    >>> rank_one_direction(PairLoss(X, ([0], [1]), [4.0])).round(6) + 0.0
+    array([-1., 0., 0.])
+    """
+    N, d = loss.X.shape
+    sides = _two_sides(loss)
+    if sides is None or d + 1 < N:
+        return None  # more equations than unknowns: hardly ever solvable
+    X = to_numpy(loss.X).astype(np.float64)
+    half = 0.5 * math.sqrt(float(np.max(to_numpy(loss.targets))))
+    # v is the difference of two nonnegative vectors; the level between the groups is free.
+    rows = np.hstack([X, -X, np.ones((N, 1))])
+    costs = np.concatenate([np.ones(2 * d), [0.0]])
+    bounds = [(0.0, None)] * (2 * d) + [(None, None)]
+    found = scipy.optimize.linprog(
+        costs, A_eq=rows, b_eq=half * sides, bounds=bounds, method="highs"
+    )
+    return found.x[:d] - found.x[d : 2 * d] if found.status == 0 else None
+
+
+def _two_sides(loss: PairLoss) -> Vector | None:
+    """Return +-1 for the samples so that targets of 0 join and others separate them, or None."""
+    targets = to_numpy(loss.targets)
+    top = float(targets.max())
+    apart = targets > 0.5 * top
+    if top <= 0.0 or not np.allclose(np.where(apart, top, 0.0), targets):
+        return None
+    N = loss.X.shape[0]
+    first, second = loss.pairs
+    graph = scipy.sparse.coo_array((np.ones(len(first)), (first, second)), shape=(N, N)).tocsr()
+    separates = {(int(i), int(j)) for i, j in zip(first[apart], second[apart], strict=True)}
+    order, parents = scipy.sparse.csgraph.breadth_first_order(graph, int(first[0]), directed=False)
+    if len(order) < N:
+        return None
+    sides = np.ones(N)
+    for node in order[1:]:
+        parent = int(parents[node])
+        flips = (parent, int(node)) in separates or (int(node), parent) in separates
+        sides[node] = -sides[parent] if flips else sides[parent]
+    consistent = np.array_equal(sides[first] != sides[second], apart)
+    return sides if consistent else None
