@@ -6,10 +6,6 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.live import Live
-from rich.text import Text
-
 if TYPE_CHECKING:
     from lopro.result import Iterate
 
@@ -20,6 +16,10 @@ class Progress:
     """Shows epoch, iterations, value and gap; refreshed at most ten times a second."""
 
     def __init__(self) -> None:
+        # Few runs show their progress; the others need not wait for the import.
+        from rich.console import Console
+        from rich.live import Live
+
         self._live = Live(console=Console(stderr=True), refresh_per_second=10, transient=False)
         self._last = 0.0
         self._summary = "first epoch"
@@ -41,7 +41,7 @@ class Progress:
         now = time.monotonic()
         if now - self._last > 0.1:
             self._last = now
-            self._live.update(Text(f"lopro  {self._summary}  iteration {iterations}"))
+            self._say(iterations)
 
     def show(self, iterate: Iterate) -> None:
         """Note the outcome of an epoch."""
@@ -49,4 +49,9 @@ class Progress:
             f"epoch {iterate.epoch}  f {iterate.fun:.8g}  gap {iterate.relative_gap:.1e}  "
             f"projections {iterate.projections}"
         )
-        self._live.update(Text(f"lopro  {self._summary}  iteration {iterate.iterations}"))
+        self._say(iterate.iterations)
+
+    def _say(self, iterations: int) -> None:
+        from rich.text import Text
+
+        self._live.update(Text(f"lopro  {self._summary}  iteration {iterations}"))

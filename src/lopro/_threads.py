@@ -9,17 +9,19 @@ must alternate, SciPy's pool is held to one thread.
 from __future__ import annotations
 
 import functools
+import importlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
-
-from threadpoolctl import ThreadpoolController
 
 __all__ = ["one_pool"]
 
 
 @functools.cache
 def _pool_of_scipy() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    importlib.import_module("scipy.linalg")  # what is not loaded yet cannot be held back
     controller = ThreadpoolController()
     own = [lib.filepath for lib in controller.lib_controllers if "scipy" in lib.filepath.lower()]
     return controller.select(filepath=own)

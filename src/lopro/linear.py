@@ -8,8 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.sparse
-import scipy.sparse.linalg
+import scipy  # parts of it load when first used
 
 from lopro._arrays import (
     Array,
@@ -142,7 +141,8 @@ class LinearMap:
         if self._column_advantage and isinstance(x, np.ndarray):
             support = np.flatnonzero(x)
             if self._column_advantage * support.size < x.size:
-                return self.columns(support) @ x[support]
+                parts = np.array_split(support, 1 + support.size // 256)  # never a large copy
+                return sum(self.columns(part) @ x[part] for part in parts)
         tally("matvecs")
         if self.dense is not None:
             return self.dense @ x

@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import scipy.optimize
-import scipy.sparse
+import scipy  # parts of it load when first used
 
 from lopro._arrays import Array, copy
 from lopro._validation import check_array, check_callable

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.optimize
+import scipy  # parts of it load when first used
 
 from lopro._arrays import Array, asarray_like, is_complex, to_numpy
 from lopro._validation import check_count

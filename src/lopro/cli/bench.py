@@ -1,0 +1,135 @@
+"""``lopro bench``: all methods on a seeded problem, on this machine, judged by certified gaps."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+from rich.table import Table
+
+from lopro.about import methods
+from lopro.applications.compressive_sensing import bpdn_problem
+from lopro.applications.metric_learning import metric_problem
+from lopro.applications.pairs import DIFFERENT, SAME
+from lopro.cli.answers import console, print_json, progress_wanted, summary
+from lopro.cli.arguments import method_named
+from lopro.cli.exit_codes import ExitCode
+from lopro.driver import solve
+from lopro.experiments.instances import sharp_polyhedron, sparse_recovery
+from lopro.objectives import PairLoss
+from lopro.problem import Problem
+from lopro.result import Result
+
+__all__ = ["add", "run"]
+
+
+def add(commands: Any) -> None:
+    """Add the command's parser."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "bench",
+        help="all methods on a seeded problem",
+        description="Run all methods that can solve a seeded problem and compare certified gaps.",
+        epilog="Against other packages: python -m benchmarks.bpdn in a checkout of lopro.",
+    )
+    parser.add_argument("--problem", choices=["bpdn", "polyhedron", "metric"], default="bpdn")
+    parser.add_argument("--rows", type=int, default=200, help="measurements, or samples")
+    parser.add_argument("--size", type=int, help="variables (metric: features)")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--method", nargs="+", metavar="NAME", help="these alone")
+    which.add_argument("--baselines", action="store_true", help="the baselines as well")
+    parser.add_argument("--tol", type=float, default=1e-6)
+    parser.add_argument(
+        "--time-limit", type=float, default=10.0, metavar="SECONDS", help="for each"
+    )
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--quiet", action="store_true", help="no progress, even on a terminal")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Measure and show; the exit status is 0 if some answer is certified."""
+    problem = _problem(options)
+    rows = {
+        name: solve(
+            problem,
+            method=method,
+            tol=options.tol,
+            time_limit=options.time_limit,
+            progress=progress_wanted(options.quiet),
+            seed=options.seed,
+        )
+        for name, method in _contenders(problem, options)
+    }
+    if options.json:
+        print_json({name: summary(result) for name, result in rows.items()})
+    else:
+        console().print(_table(options, rows))
+    certified = any(result.success for result in rows.values())
+    return ExitCode.CONVERGED if certified else ExitCode.NOT_CONVERGED
+
+
+def _problem(options: argparse.Namespace) -> Problem:
+    if options.problem == "polyhedron":
+        return sharp_polyhedron(options.size or 20, options.seed).problem
+    if options.problem == "metric":
+        return _metric(options.rows, options.size or 50, options.seed)
+    d = options.size or 1000
+    nonzeros = max(1, options.rows // 10)
+    ball: Any = sparse_recovery(options.rows, d, nonzeros, options.seed).problem.constraint
+    return bpdn_problem(ball.A, ball.y, ball.sigma)
+
+
+def _metric(samples: int, d: int, seed: int) -> Problem:
+    """Return the metric of two classes that differ in a few of ``d`` features."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, 2, samples)
+    X = rng.standard_normal((samples, d))
+    X[:, : max(1, d // 10)] += 2.0 * labels[:, None]
+    pairs = np.triu_indices(samples, 1)
+    targets = np.where(labels[pairs[0]] == labels[pairs[1]], SAME, DIFFERENT)
+    return metric_problem(PairLoss(X, pairs, targets), l1=1e-2)
+
+
+def _contenders(problem: Problem, options: argparse.Namespace) -> Iterator[tuple[str, Any]]:
+    """Yield the methods that can be built without arguments and can solve the problem."""
+    if options.method is not None:
+        for name in options.method:
+            yield name, method_named(name)
+        return
+    for name, make in methods().items():
+        if name.startswith("lopro.baselines.") and not options.baselines:
+            continue
+        with suppress(TypeError):  # arguments of its own, or a capability, are missing
+            method = make()
+            method.check(problem)
+            yield name, method
+
+
+def _table(options: argparse.Namespace, rows: dict[str, Result]) -> Table:
+    table = Table(
+        title=f"{options.problem}, tol {options.tol:g}, at most {options.time_limit:g} s each",
+        title_justify="left",
+        caption="gap: relative and certified. products: with A and its adjoint.",
+        caption_justify="left",
+    )
+    table.add_column("method", no_wrap=True)
+    for name in ("value", "gap", "projections", "products", "iterations", "s"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("status", no_wrap=True)
+    for name, result in rows.items():
+        c = result.counts
+        table.add_row(
+            name.removeprefix("lopro."),
+            f"{result.fun:.8g}",
+            f"{result.certificate.relative_gap:.1e}",
+            str(c.projections),
+            str(c.matvecs + c.rmatvecs),
+            str(result.iterations),
+            f"{result.seconds:.3f}",
+            result.status.name,
+        )
+    return table

@@ -1,0 +1,153 @@
+"""Numbers from files and back: npy, npz, Matrix Market and text, told apart by their suffix."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy  # parts of it load when first used
+
+from lopro.cli.exit_codes import BadInput
+
+__all__ = ["check_writable", "delimiter_of", "read_array", "read_vector", "write_array"]
+
+_TEXT = {".csv": ",", ".tsv": "\t", ".txt": None}
+
+
+def read_array(name: str) -> Any:
+    """Return the array in a file: a NumPy array, or a scipy.sparse matrix where the file has one.
+
+    ``name`` is a path; for an ``npz`` with several arrays, ``path:key``.
+
+    Examples
+    --------
+    >>> import numpy as np, tempfile
+    >>> from lopro.cli.files import read_array
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.save(f"{folder}/A.npy", np.eye(2))
+    ...     read_array(f"{folder}/A.npy").shape
+    (2, 2)
+    """
+    path, key = _split(name)
+    if not path.is_file():
+        raise BadInput(f"there is no file {path}" if not path.exists() else f"{path} is a folder")
+    reader = _reader(path)
+    try:
+        found = reader(path, key)
+    except (BadInput, MemoryError):
+        raise
+    except Exception as error:
+        # Every format fails in its own way; what the user needs is which file, and why.
+        raise BadInput(f"{path} could not be read: {error}") from None
+    return found
+
+
+def read_vector(name: str) -> Any:
+    """Return the file's array; one row or one column becomes a vector."""
+    found = read_array(name)
+    if scipy.sparse.issparse(found):
+        found = found.toarray()
+    return found.reshape(-1) if found.ndim == 2 and 1 in found.shape else found
+
+
+def _split(name: str) -> tuple[Path, str | None]:
+    head, colon, key = name.rpartition(":")
+    if colon and head.endswith(".npz"):
+        return Path(head), key
+    return Path(name), None
+
+
+def _reader(path: Path) -> Callable[[Path, str | None], Any]:
+    readers = {".npy": _read_npy, ".npz": _read_npz, ".mtx": _read_mtx}
+    readers |= dict.fromkeys(_TEXT, _read_text)
+    suffix = ".mtx" if path.name.endswith(".mtx.gz") else path.suffix
+    if suffix not in readers:
+        known = ", ".join(readers)
+        raise BadInput(f"{path} has a suffix that is not known; known are {known}")
+    return readers[suffix]
+
+
+def _read_npy(path: Path, key: str | None) -> Any:
+    return np.load(path, allow_pickle=False)
+
+
+def _read_npz(path: Path, key: str | None) -> Any:
+    with np.load(path, allow_pickle=False) as archive:
+        names = list(archive.files)
+        if key is None and "format" in names and "shape" in names:
+            return scipy.sparse.load_npz(path)
+        if key is None and len(names) == 1:
+            key = names[0]
+        if key not in names:
+            asked = "name one of its arrays" if key is None else f"it has no array {key!r}"
+            raise BadInput(f"{path}: {asked}, as in {path}:{names[0]} (it has {', '.join(names)})")
+        return archive[key]
+
+
+def _read_mtx(path: Path, key: str | None) -> Any:
+    found = scipy.io.mmread(path)
+    return found.tocsr() if scipy.sparse.issparse(found) else found
+
+
+def delimiter_of(path: Path) -> str | None:
+    """Return what separates the columns of a text file with this suffix (None: white space)."""
+    return _TEXT.get(path.suffix, ",")
+
+
+def _read_text(path: Path, key: str | None) -> Any:
+    text = path.read_text(encoding="utf-8-sig")
+    if not text.strip():
+        raise BadInput(f"{path} is empty")
+    delimiter = delimiter_of(path)
+    first = text.lstrip().splitlines()[0]
+    header = not all(_is_number(cell) for cell in first.split(delimiter) if cell.strip())
+    dtype = np.complex128 if "j" in text else np.float64
+    return np.loadtxt(io.StringIO(text), delimiter=delimiter, skiprows=int(header), dtype=dtype)
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        complex(cell.strip())
+    except ValueError:
+        return False
+    return True
+
+
+def write_array(path: Path, **arrays: Any) -> None:
+    """Write arrays: all of them to an ``npz``, the first alone to any other format.
+
+    Examples
+    --------
+    >>> import numpy as np, tempfile
+    >>> from pathlib import Path
+    >>> from lopro.cli.files import read_array, write_array
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "x.csv"
+    ...     write_array(path, x=np.array([1.0, 2.5]))
+    ...     read_array(str(path))
+    array([1. , 2.5])
+    """
+    first = np.asarray(next(iter(arrays.values())))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.suffix == ".npz":
+        np.savez(path, **arrays)
+    elif path.suffix == ".npy":
+        np.save(path, first)
+    elif path.suffix == ".mtx":
+        scipy.io.mmwrite(path, scipy.sparse.coo_array(np.atleast_2d(first.T).T))
+    else:
+        np.savetxt(path, first, delimiter=delimiter_of(path) or " ", fmt="%.17g")
+
+
+def check_writable(path: Path | None) -> None:
+    """Raise for an output file that could not be written: before the work, not after it."""
+    if path is None:
+        return
+    known = [".npy", ".npz", ".mtx", *_TEXT]
+    if path.suffix not in known:
+        raise BadInput(f"the output {path} must end in one of {', '.join(known)}")
+    if path.is_dir():
+        raise BadInput(f"the output {path} is a folder")

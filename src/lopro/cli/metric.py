@@ -1,0 +1,117 @@
+"""``lopro metric``: a sparse Mahalanobis metric from labelled samples in a file."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lopro.applications import learn_metric
+from lopro.cli.answers import console, print_json, progress_wanted, summary
+from lopro.cli.arguments import add_output, add_solver, budget_of, method_named
+from lopro.cli.exit_codes import BadInput, code_of
+from lopro.cli.files import check_writable, read_array, read_vector, write_array
+from lopro.cli.tables import Samples, read_samples
+
+__all__ = ["add", "run"]
+
+_SHOWN = 5  # pairs of features that people get to see
+_DUST = 1e-6  # entries below this share of the largest one do not count as nonzero
+
+
+def add(commands: Any) -> None:
+    """Add the command's parser."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "metric",
+        help="a sparse metric that brings samples of one class together",
+        description="A positive semidefinite matrix with few off-diagonal entries, learned from "
+        "pairs of labelled samples.",
+    )
+    parser.add_argument(
+        "data", help="csv, tsv or txt with a line of names; or an array, see --labels"
+    )
+    labels = parser.add_mutually_exclusive_group(required=True)
+    labels.add_argument("--label", metavar="COLUMN", help="name or number of the column of labels")
+    labels.add_argument("--labels", metavar="FILE", help="labels of the rows of an array in DATA")
+    parser.add_argument("--ignore", nargs="+", default=[], metavar="COLUMN", help="left out")
+    parser.add_argument("--standardize", action="store_true", help="scale features to variance 1")
+    parser.add_argument("--l1", type=float, default=1e-3, help="weight of the off-diagonal l1 norm")
+    parser.add_argument("--seed", type=int, help="of whatever is drawn at random")
+    add_solver(parser, tol=1e-3)
+    add_output(parser, "write the matrix (and, in an npz, its factor L and the features)")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Learn, show, write; return the exit status."""
+    check_writable(options.output)
+    method = method_named(options.method)
+    samples = _samples(options)
+    result = learn_metric(
+        _scaled(samples.X) if options.standardize else samples.X,
+        samples.labels,
+        l1=options.l1,
+        method=method,
+        seed=options.seed,
+        progress=progress_wanted(options.quiet),
+        **budget_of(options),
+    )
+    A = np.asarray(result.x)
+    if options.output is not None:
+        features = np.array(samples.features)
+        write_array(options.output, A=A, L=np.asarray(result.factor), features=features)
+    if options.json:
+        data = summary(result) | {"features": samples.features, "exit_code": int(code_of([result]))}
+        place = {"A": A} if options.output is None else {"output": str(options.output)}
+        print_json(data | _sparsity(A) | place)
+    else:
+        _show(result, A, samples.features, options.output)
+    return code_of([result])
+
+
+def _samples(options: argparse.Namespace) -> Samples:
+    if options.label is not None:
+        return read_samples(Path(options.data), options.label, options.ignore)
+    if options.ignore:
+        raise BadInput("--ignore names columns of a table; it goes with --label")
+    X, labels = read_array(options.data), read_vector(options.labels)
+    if getattr(X, "ndim", 0) != 2:
+        raise BadInput(f"{options.data} must hold a matrix, one row for each sample")
+    X = X.toarray() if hasattr(X, "toarray") else X
+    return Samples(X, labels, [f"x{j}" for j in range(X.shape[1])])
+
+
+def _scaled(X: np.ndarray) -> np.ndarray:
+    spread = X.std(axis=0)
+    # A constant feature tells nothing; it stays as it is.
+    return np.asarray((X - X.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0))
+
+
+def _sparsity(A: np.ndarray) -> dict[str, Any]:
+    off = A[~np.eye(len(A), dtype=bool)]
+    eigenvalues = np.linalg.eigvalsh(A)
+    return {
+        "off_diagonal_nonzeros": int(np.count_nonzero(np.abs(off) > _DUST * np.abs(A).max())),
+        "off_diagonal_entries": int(off.size),
+        "rank": int((eigenvalues > 1e-9 * max(eigenvalues[-1], 1e-300)).sum()),
+    }
+
+
+def _show(result: Any, A: np.ndarray, features: list[str], output: Path | None) -> None:
+    out, facts = console(), _sparsity(A)
+    out.print(str(result), soft_wrap=True)
+    out.print(
+        f"  metric       {len(A)} x {len(A)}, rank {facts['rank']}, "
+        f"{facts['off_diagonal_nonzeros']} of {facts['off_diagonal_entries']} off-diagonal entries"
+    )
+    i, j = np.triu_indices(len(A), 1)
+    order = np.argsort(-np.abs(A[i, j]), kind="stable")[:_SHOWN]
+    for k in order:
+        if abs(A[i[k], j[k]]) > _DUST * np.abs(A).max():
+            out.print(
+                f"  {A[i[k], j[k]]:>+12.4g} {features[i[k]]} x {features[j[k]]}", soft_wrap=True
+            )
+    if output is not None:
+        out.print(f"  written to   {output}", soft_wrap=True)

@@ -1,0 +1,72 @@
+"""What both estimators share: scikit-learn's callbacks, and a warning where a proof is missing."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from sklearn.exceptions import ConvergenceWarning
+
+from lopro.errors import InfeasibleError
+from lopro.result import Iterate, Result, Status
+
+try:
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+except ImportError:  # before scikit-learn 1.9 there were no callbacks to support
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Nothing to support."""
+
+    def with_callbacks(method: Any) -> Any:
+        """Return the method as it is."""
+        return method
+
+
+__all__ = ["CallbackSupportMixin", "FitWatcher", "check_outcome", "with_callbacks"]
+
+
+class FitWatcher:
+    """Tells the callbacks of an estimator about its fit: one subtask for each projection.
+
+    ``attributes`` makes of a point the fitted attributes that predicting takes, so that a callback can
+    score the estimator as if the fit had ended there.
+    """
+
+    def __init__(self, estimator: Any, X: Any, y: Any) -> None:
+        self._hooks = {"estimator": estimator, "X": X, "y": y}
+        begin = getattr(estimator, "_init_callback_context", None)
+        self._context = None if begin is None else begin(max_subtasks=None)
+        if self._context is not None:
+            self._context.call_on_fit_task_begin(**self._hooks)
+
+    def callback(self, attributes: Callable[[Any], dict[str, Any]]) -> Callable[[Iterate], bool]:
+        """Return what `lopro.solve` calls after each projection; it says whether to stop."""
+
+        def look(iterate: Iterate) -> bool:
+            if self._context is None:
+                return False
+            task = self._context.subcontext(task_name="projection")
+            task.call_on_fit_task_begin(**self._hooks)
+            fitted = {"reconstruction_attributes": lambda: attributes(iterate.x)}
+            return bool(task.call_on_fit_task_end(**self._hooks, **fitted))
+
+        return look
+
+    def done(self) -> None:
+        """Tell that the fit is complete."""
+        if self._context is not None:
+            self._context.call_on_fit_task_end(**self._hooks, reconstruction_attributes={})
+
+
+def check_outcome(result: Result, advice: str) -> None:
+    """Raise where there is no point to give; warn where the certificate does not reach ``tol``."""
+    if result.status is Status.INFEASIBLE:
+        raise InfeasibleError(f"no coefficients leave so small a residual. {advice}")
+    if not result.success:
+        warnings.warn(
+            f"not certified: {result.message}; the relative duality gap is "
+            f"{result.certificate.relative_gap:.2e}. {advice}",
+            ConvergenceWarning,
+            stacklevel=2,
+        )

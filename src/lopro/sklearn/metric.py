@@ -1,0 +1,240 @@
+"""Sparse metric learning as a transformer, with the names that metric-learn has made usual."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+
+from lopro.applications import MetricResult, learn_metric
+from lopro.applications.pairs import DIFFERENT, SAME
+from lopro.sklearn._watching import (
+    CallbackSupportMixin,
+    FitWatcher,
+    check_outcome,
+    with_callbacks,
+)
+
+__all__ = ["SparseMetricLearner"]
+
+_ADVICE = "Increase tol or max_iter, or scale the features."
+_FLOATS = [np.float64, np.float32]
+
+
+class SparseMetricLearner(
+    CallbackSupportMixin,  # type: ignore[misc]
+    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
+    TransformerMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+):
+    """A Mahalanobis metric with few off-diagonal entries, from labels or from pairs.
+
+    It finds ``A``, positive semidefinite, such that the squared distance ``(x - x')'A(x - x')`` is near 0 for
+    samples of one class and near 2 for samples of two. The objective is convex, and how far ``A`` may be from
+    optimal is proved (`lopro.learn_metric`).
+
+    Parameters
+    ----------
+    l1 : float, default=1e-3
+        Weight of the sum of ``|A_ij|`` off the diagonal.
+    method : Scheme, optional
+        As in `lopro.learn_metric`.
+    tol : float, default=1e-3
+        Relative duality gap to certify.
+    max_iter : int, optional
+        Limit of iterations; none by default.
+    max_pairs : int, optional
+        With labels, use at most so many pairs, drawn at random; all pairs of 2000 samples by default.
+    warm_start : bool, default=False
+        Start from the matrix of the fit before.
+    random_state : int, RandomState or None, default=None
+        For the pairs that are drawn.
+    verbose : int, default=0
+        Show progress on the terminal.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_features)
+        ``L`` with ``A = L'L``; `transform` multiplies by it.
+    n_iter_ : int
+        Iterations.
+    dual_gap_ : float
+        The objective is at most this much above its optimum. It is proved, not estimated.
+    objective_, loss_ : float
+        The value at ``A``, and its part that is not the norm.
+    n_projections_ : int
+        Projections on the whole cone.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.sklearn import SparseMetricLearner
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat([0, 1], 20)
+    >>> X = rng.standard_normal((40, 5))
+    >>> X[:, 2] += 4 * y
+    >>> metric = SparseMetricLearner(l1=0.01).fit(X, y)
+    >>> int(metric.get_mahalanobis_matrix().diagonal().argmax())
+    2
+    >>> metric.transform(X).shape == (40, len(metric.components_))
+    True
+    """
+
+    def __init__(
+        self,
+        l1: float = 1e-3,
+        *,
+        method: Any = None,
+        tol: float = 1e-3,
+        max_iter: int | None = None,
+        max_pairs: int | None = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.l1 = l1
+        self.method = method
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_pairs = max_pairs
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    @with_callbacks  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any) -> SparseMetricLearner:
+        """Learn the metric.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features) or (n_pairs, 2, n_features)
+            Samples, or pairs of samples.
+        y : array of shape (n_samples,) or (n_pairs,)
+            The classes of the samples; for pairs, 1 if the two belong together and -1 if not.
+
+        Returns
+        -------
+        SparseMetricLearner
+            The estimator itself.
+        """
+        start = self._start()
+        ndim = X.ndim if hasattr(X, "ndim") else np.asarray(X).ndim
+        data = self._of_pairs(X, y) if ndim == 3 else self._of_labels(X, y)
+        watcher = FitWatcher(self, X, y)
+        result = learn_metric(
+            **data,
+            l1=self.l1,
+            method=self.method,
+            A0=start if start is not None and len(start) == self.n_features_in_ else None,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            callback=watcher.callback(lambda A: {"components_": _factor(A)}),
+            progress=bool(self.verbose),
+        )
+        check_outcome(result, _ADVICE)
+        self._store(result)
+        watcher.done()
+        return self
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return the samples in coordinates whose Euclidean distances are the learned ones."""
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=_FLOATS, reset=False)
+        return np.asarray(X @ self.components_.T)
+
+    def get_mahalanobis_matrix(self) -> np.ndarray:
+        """Return ``A``, of shape (n_features, n_features)."""
+        check_is_fitted(self)
+        return np.asarray(self._matrix.copy())
+
+    def pair_distance(self, pairs: Any) -> np.ndarray:
+        """Return the distances of pairs, given as an array of shape (n_pairs, 2, n_features)."""
+        check_is_fitted(self)
+        pairs = _checked_pairs(pairs)
+        if pairs.shape[2] != self.n_features_in_:
+            raise ValueError(
+                f"X has {pairs.shape[2]} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input"
+            )
+        z = (pairs[:, 0] - pairs[:, 1]) @ self.components_.T
+        return np.asarray(np.sqrt((z**2).sum(axis=1)))
+
+    def pair_score(self, pairs: Any) -> np.ndarray:
+        """Return how similar the two of each pair are: the distance with a minus sign."""
+        return -self.pair_distance(pairs)
+
+    def get_metric(self) -> Callable[..., float]:
+        """Return the distance as a function of two samples, for algorithms that take one."""
+        check_is_fitted(self)
+        components = self.components_.T.copy()
+
+        def distance(u: Any, v: Any, squared: bool = False) -> float:
+            z = (np.asarray(u) - np.asarray(v)) @ components
+            return float(z @ z) if squared else float(np.sqrt(z @ z))
+
+        return distance
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.components_)
+
+    def _start(self) -> np.ndarray | None:
+        return getattr(self, "_matrix", None) if self.warm_start else None
+
+    def _of_labels(self, X: Any, y: Any) -> dict[str, Any]:
+        X, y = validate_data(self, X, y, dtype=_FLOATS, ensure_min_samples=2)
+        check_classification_targets(y)
+        if len(np.unique(y)) < 2:
+            raise ValueError("y has one class only: with one class there is nothing to tell apart")
+        # scikit-learn's generators are RandomStates; one number from it seeds the modern kind.
+        seed = int(check_random_state(self.random_state).randint(2**31))
+        limit = {} if self.max_pairs is None else {"max_pairs": self.max_pairs}
+        return {"X": X, "labels": y, "seed": seed, **limit}
+
+    def _of_pairs(self, pairs: Any, y: Any) -> dict[str, Any]:
+        pairs = _checked_pairs(pairs)
+        y = check_array(y, ensure_2d=False, dtype=None)
+        if y.shape != (len(pairs),) or not np.isin(y, (-1, 1)).all():
+            raise ValueError(
+                "y must have one entry for each pair: 1 for similar ones, -1 for others"
+            )
+        self.n_features_in_ = pairs.shape[2]
+        targets = np.where(y == 1, SAME, DIFFERENT).astype(pairs.dtype)
+        return {"pairs": pairs[:, 0] - pairs[:, 1], "targets": targets}
+
+    def _store(self, result: MetricResult) -> None:
+        self._matrix = np.asarray(result.x)
+        self.components_ = _factor(self._matrix)
+        self.n_iter_ = result.iterations
+        self.dual_gap_ = result.certificate.gap
+        self.objective_, self.loss_ = result.fun, result.loss
+        self.n_projections_ = result.counts.projections
+
+
+def _checked_pairs(pairs: Any) -> np.ndarray:
+    pairs = check_array(pairs, allow_nd=True, ensure_2d=False, dtype=_FLOATS)
+    if pairs.ndim != 3 or pairs.shape[1] != 2:
+        raise ValueError(f"pairs must have shape (n_pairs, 2, n_features), got {pairs.shape}")
+    return np.asarray(pairs)
+
+
+def _factor(A: np.ndarray) -> np.ndarray:
+    """Return ``L`` with as many rows as ``A = L'L`` has positive eigenvalues, but at least one."""
+    values, vectors = np.linalg.eigh(A)
+    order = np.argsort(-values)
+    rank = max(1, int((values > len(A) * np.finfo(A.dtype).eps * max(values.max(), 0.0)).sum()))
+    kept = order[:rank]
+    return np.asarray((vectors[:, kept] * np.sqrt(np.maximum(values[kept], 0.0))).T)

@@ -1,0 +1,40 @@
+"""``import lopro`` stays light: whatever is large or optional loads when it is first needed."""
+
+import subprocess
+import sys
+
+import pytest
+
+#: NumPy is needed by every call; everything else that takes long to import has to wait.
+HEAVY = [
+    "clarabel",
+    "matplotlib",
+    "pandas",
+    "rich",
+    "scipy.linalg",
+    "scipy.optimize",
+    "scipy.sparse",
+    "scipy.special",
+    "sklearn",
+    "threadpoolctl",
+    "torch",
+]
+
+
+def modules_after(statement: str) -> set[str]:
+    script = f"import sys; {statement}; print('\\n'.join(sys.modules))"
+    command = [sys.executable, "-W", "error", "-c", script]
+    return set(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split())
+
+
+def test_import_loads_nothing_heavy():
+    loaded = modules_after("import lopro")
+    assert "numpy" in loaded
+    assert [name for name in HEAVY if name in loaded] == []
+
+
+@pytest.mark.parametrize("name", ["scipy.sparse", "threadpoolctl"])
+def test_the_check_would_see_what_a_solve_loads(name):
+    """The list above is of names that a run does load: it is not kept green by a misspelling."""
+    solved = "import lopro; lopro.bpdn([[2.0, 1.0]], [2.0], sigma=1.0)"
+    assert name in modules_after(solved)
