@@ -3,6 +3,7 @@
 #   make reproduce   environment, then the main job end to end
 #   make bench       timings and operation counts (benchmarks/bench_*.py)
 #   make figures     convergence figures (benchmarks/figure_*.py)
+#   make docs        the documentation with its gallery, into docs/_build/html
 #   make format      let ruff rewrite what it can
 #   make clean       remove the environment and every cache
 
@@ -23,7 +24,7 @@ export MKL_NUM_THREADS ?= 1
 export MPLBACKEND ?= Agg
 
 .DEFAULT_GOAL := help
-.PHONY: help venv lint types check test reproduce bench figures format clean
+.PHONY: help venv lint types check test reproduce bench figures docs format clean
 .DELETE_ON_ERROR:
 
 help:
@@ -44,6 +45,7 @@ $(VENV)/.installed-%: pyproject.toml | $(BIN)/python
 
 DEV := $(VENV)/.installed-dev
 BENCH := $(VENV)/.installed-bench
+DOCS := $(VENV)/.installed-docs
 
 venv: $(DEV)
 
@@ -79,10 +81,17 @@ figures: $(BENCH)
 		echo "== $$script"; $(BIN)/python "$$script" || exit 1; \
 	done
 
+# Warnings are errors; the examples of the gallery run in the build.
+docs: $(DOCS)
+	@echo "== documentation"
+	@$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
+	@echo "open docs/_build/html/index.html"
+
 format: $(DEV)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache
+	rm -rf docs/_build docs/_generated docs/auto_examples docs/sg_execution_times.rst
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,60 @@
+"""
+First steps
+===========
+
+A problem is an objective and a constraint. `lopro.solve` gives back a point that satisfies the
+constraint, and says how far from optimal it can be at most.
+"""
+
+# %%
+# Fit data by least squares, with coefficients that satisfy fifteen linear inequalities:
+#
+# .. math:: \min_x \tfrac12 \|Ax - b\|^2 \quad\text{subject to}\quad Cx \le h.
+import matplotlib.pyplot as plt
+import numpy as np
+
+import lopro
+
+rng = np.random.default_rng(0)
+A, b = rng.standard_normal((30, 10)), rng.standard_normal(30)
+C, h = rng.standard_normal((15, 10)), np.full(15, 0.1)
+
+problem = lopro.Problem(
+    lopro.objectives.LeastSquares(A, b),
+    lopro.constraints.Polyhedron(C, h),
+)
+result = lopro.solve(problem)
+print(result)
+
+# %%
+# Read it from the top. The **status** is CONVERGED only if the point is feasible *and* the gap is
+# proved to be below ``tol``. The **lower bound** is a number that no feasible point can go below, so
+# the optimal value lies between it and ``fun``. The last line says what it cost: many steps that ignore
+# the constraint, and very few **projections** on it.
+#
+# You need not believe any of this; here is how to check it without `lopro`.
+x = result.x
+print(f"largest violation: {np.max(C @ x - h):.1e}")
+print(f"objective:         {0.5 * np.sum((A @ x - b) ** 2):.9f}")
+print(f"lower bound:       {result.certificate.lower_bound:.9f}")
+
+# %%
+# The history has a row for each projection; ``result.plot()`` draws it.
+result.plot()
+
+# %%
+# A tolerance of 1e-6 is relative. Ask for more, or spend less: budgets are arguments, and running out of
+# one is not an error but a status.
+for options in ({"tol": 1e-10}, {"max_projections": 1}, {"max_iter": 20}):
+    r = lopro.solve(problem, **options)
+    print(
+        f"{options!s:<24} {r.status.name:<16} f = {r.fun:.9f}  gap {r.certificate.relative_gap:.0e}"
+        f"  projections {r.counts.projections}"
+    )
+
+# %%
+# To look on or to stop by a rule of your own, drive the run by hand: `lopro.iterate` is the same code.
+run = lopro.iterate(problem)
+gaps = [state.relative_gap for state in run]
+print("gap after each projection:", ", ".join(f"{gap:.0e}" for gap in gaps))
+plt.show()

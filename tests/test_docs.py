@@ -1,0 +1,64 @@
+"""The documentation: what its own extensions do, and that its pages lead somewhere.
+
+The build itself, with warnings as errors and the gallery run, is ``make docs``.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from inspect import ismodule
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+pytest.importorskip("sphinx", reason='needs Sphinx: pip install "lopro[docs]"')
+
+
+@pytest.fixture
+def departures(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.syspath_prepend(str(DOCS / "_ext"))
+    yield __import__("departures")
+    del sys.modules["departures"]
+
+
+def test_departures_go_to_the_end_of_the_notes(departures):
+    before = "f.\n\nDepartures\n----------\nOne.\n\nNotes\n-----\nTwo.\n\nExamples\n--------\n>>> 1"
+    after = "\n".join(departures.with_departures_in_notes(before.splitlines()))
+    assert re.search(r"Notes\n-----\nTwo\.\n+\*\*Departures.*\*\*\nOne\.\n+Examples\n---", after)
+    assert after.count("Notes") == 1
+
+
+def test_departures_make_notes_of_their_own_before_the_references(departures):
+    before = "f.\n\nDepartures\n----------\nOne.\n\nReferences\n----------\nA book."
+    after = "\n".join(departures.with_departures_in_notes(before.splitlines()))
+    assert re.search(r"f\.\n+Notes\n-----\n\*\*Departures.*\*\*\nOne\.\n+References\n---", after)
+
+
+@pytest.mark.parametrize("text", ["f.", "f.\n\nNotes\n-----\nTwo.", ""])
+def test_other_docstrings_are_left_alone(departures, text):
+    assert departures.with_departures_in_notes(text.splitlines()) == text.splitlines()
+
+
+def test_every_room_with_public_names_has_a_page(monkeypatch):
+    monkeypatch.syspath_prepend(str(DOCS / "_ext"))
+    pages = __import__("generated_pages")
+    import lopro
+
+    shown = {room.name for room in pages.rooms()}
+    assert {f"lopro.{name}" for name in lopro.__all__ if ismodule(getattr(lopro, name))} <= shown
+    documented = "".join(pages.page(room) for room in pages.rooms())
+    for thing, home in pages.homes().items():
+        assert documented.count(f":: {home}.{thing.__name__}\n") == 1
+    assert "--sigma" in pages.help_of("bpdn")
+
+
+@pytest.mark.parametrize(
+    "page", sorted(DOCS.glob("guide/*.md")) + sorted(DOCS.glob("extend/*.md")), ids=lambda p: p.stem
+)
+def test_sources_that_a_page_includes_exist(page):
+    named = re.findall(r"^```\{(?:literalinclude|include)\} (\S+)", page.read_text(), re.MULTILINE)
+    made = [name for name in named if "_generated" not in name]
+    assert [name for name in made if not (page.parent / name).exists()] == []
