@@ -15,6 +15,7 @@ import scipy.sparse
 from scipy.sparse.linalg import aslinearoperator
 
 import lopro
+from lopro.adaptive import AdaptiveSmoothing
 
 
 @dataclass
@@ -179,6 +180,45 @@ def test_dual_solution_bounds_the_optimum() -> None:
     value = known.y @ nu - known.sigma * np.linalg.norm(nu)
     assert value == pytest.approx(float(known.weights @ np.abs(known.x)), rel=1e-8)
     assert sorted(result.support) == sorted(np.flatnonzero(known.x))
+
+
+def dual_value(known: Constructed, result: lopro.BPDNResult) -> float:
+    """Return the bound that the dual point proves, after a check that it is one."""
+    pulled = known.A.conj().T @ result.dual
+    size = pulled.real if known.nonneg else np.abs(pulled)
+    assert (size <= known.weights * (1 + 1e-12)).all()
+    pairing = float(np.vdot(known.y, result.dual).real)
+    return pairing - known.sigma * float(np.linalg.norm(result.dual))
+
+
+@pytest.mark.parametrize("method", [None, lopro.MatrixFree()], ids=["default", "matrix-free"])
+@pytest.mark.parametrize("kind", ["weighted", "complex", "nonneg"])
+def test_the_dual_proves_the_bound_of_the_certificate(kind: str, method: Any) -> None:
+    known = constructed(8, kind=kind)
+    result = lopro.bpdn(
+        known.A,
+        known.y,
+        known.sigma,
+        method=method,
+        weights=known.weights,
+        nonneg=known.nonneg,
+        tol=1e-5,
+    )
+    assert result.success, str(result)
+    assert dual_value(known, result) == pytest.approx(result.certificate.lower_bound, rel=1e-11)
+
+
+@pytest.mark.parametrize(
+    "method",
+    [lopro.MultiplierMethod(), lopro.LoPNAG(AdaptiveSmoothing())],
+    ids=["multipliers", "LoPNAG"],
+)
+def test_the_dual_of_other_methods_is_a_bound(method: Any) -> None:
+    known = constructed(8, kind="dense")
+    result = lopro.bpdn(known.A, known.y, known.sigma, method=method, tol=1e-5)
+    assert result.success, str(result)
+    optimum = float(np.abs(known.x).sum())
+    assert (1.0 - 1e-2) * optimum <= dual_value(known, result) <= (1.0 + 1e-12) * optimum
 
 
 def test_several_right_hand_sides_and_paths() -> None:

@@ -2,46 +2,25 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from lopro._arrays import Array, is_complex, namespace
+from lopro._arrays import Array, is_complex
 from lopro._validation import check_array, check_number
-from lopro.certificates import Certificate
+from lopro.applications.bpdn_result import BPDNResult, solve_with_dual
+from lopro.applications.many import solve_columns
 from lopro.constraints import Box, Intersection, ResidualBall
-from lopro.driver import solve
 from lopro.epochs import Scheme
 from lopro.errors import MissingCapabilityError
 from lopro.linear import LinearMap
 from lopro.objectives import L1Norm
-from lopro.oracles import ledger
 from lopro.problem import Problem
-from lopro.result import Result
 from lopro.schemes import MatrixFree, MultiplierMethod, WorkingSet
-from lopro.schemes.sparse_problem import SparseProblem
 
 __all__ = ["BPDNResult", "bpdn", "bpdn_path", "bpdn_problem", "default_method"]
-
-
-@dataclass(frozen=True)
-class BPDNResult(Result):
-    """A `Result` with the dual solution.
-
-    ``dual`` is the multiplier ``nu`` of ``A x = y - r`` scaled to ``|A^H nu|_i <= w_i``; its value
-    ``Re <y, nu> - sigma |nu|`` is a lower bound of the optimum. ``relative_gap`` is ``gap / fun``.
-    """
-
-    dual: Array | None = None
-
-    @property
-    def support(self) -> Array:
-        """Indices of the nonzeros of ``x``."""
-        return namespace(self.x).nonzero(self.x)[0]
 
 
 def bpdn(
@@ -63,7 +42,8 @@ def bpdn(
     A : array, scipy.sparse matrix or LinearOperator of shape (m, d)
         Real or complex; never copied.
     y : array of shape (m,) or (m, k)
-        Measurements; k columns are k problems that share the work on ``A``.
+        Measurements; k columns are k problems that share the work on ``A``. With many columns the Gram
+        matrix is formed once, in single precision: at most five times the memory of ``A``.
     sigma : float, or k of them
         Radius of the residual ball, a norm; 0 is basis pursuit.
     x0 : array, optional
@@ -97,15 +77,19 @@ def bpdn(
     """
     A = LinearMap(A, "A")
     y = check_array("y", y, ndim=(1, 2))
-    if y.ndim == 2:
-        return _columns(
-            A, y, sigma, x0=x0, method=method, weights=weights, nonneg=nonneg, tol=tol, **options
-        )
-    problem = bpdn_problem(A, y, sigma, weights=weights, nonneg=nonneg)
-    result = solve(
-        problem, x0, default_method(problem) if method is None else method, tol=tol, **options
+
+    def pose(column: Array, radius: float) -> Problem:
+        return bpdn_problem(A, column, radius, weights=weights, nonneg=nonneg)
+
+    def solve_one(problem: Problem, start: Array | None) -> BPDNResult:
+        chosen = default_method(problem) if method is None else method
+        return solve_with_dual(problem, start, chosen, tol=tol, **options)
+
+    if y.ndim == 1:
+        return solve_one(pose(y, sigma), x0)
+    return solve_columns(
+        A, y, sigma, pose, solve_one, shareable=method is None, starts=x0, tol=tol, **options
     )
-    return _with_dual(result, problem)
 
 
 def bpdn_problem(
@@ -142,23 +126,6 @@ def default_method(problem: Problem) -> Scheme:
     return MultiplierMethod()
 
 
-def _with_dual(result: Result, problem: Problem) -> BPDNResult:
-    """Add the dual solution that the residual at the returned point gives, and the bound it proves."""
-    fields = {f.name: getattr(result, f.name) for f in dataclasses.fields(result)}
-    sparse = SparseProblem.of(problem, result.x)
-    ball = sparse.ball
-    with ledger(result.certificate_counts):
-        residual = ball.y - ball.A.forward(result.x)
-        gauge = sparse.gauge(ball.A.adjoint(residual))
-    dual = residual / gauge if gauge > 0.0 else 0.0 * residual
-    value = sparse.dual_value(dual, ball.y)
-    c = result.certificate
-    if value > c.lower_bound:
-        source = "Fenchel dual at the residual of x"
-        fields["certificate"] = Certificate.of(result.fun, value, c.violation, source, 0.0)
-    return BPDNResult(**fields, dual=dual)
-
-
 def bpdn_path(A: Any, y: Any, sigmas: Sequence[float], **options: Any) -> list[BPDNResult]:
     """Solve for a list of radii, each from the solution before it; results in the order given.
 
@@ -190,11 +157,3 @@ def bpdn_path(A: Any, y: Any, sigmas: Sequence[float], **options: Any) -> list[B
         if results[i].success:
             x0 = results[i].x
     return [results[i] for i in range(len(radii))]
-
-
-def _columns(A: LinearMap, Y: Array, sigma: Any, *, x0: Any, **options: Any) -> list[BPDNResult]:
-    """Solve one problem per column of ``Y``."""
-    k = Y.shape[1]
-    radii = np.broadcast_to(np.asarray(sigma, dtype=float), (k,))
-    starts = [None] * k if x0 is None else [x0[:, j] for j in range(k)]
-    return [bpdn(A, Y[:, j], float(radii[j]), x0=starts[j], **options) for j in range(k)]

@@ -10,26 +10,28 @@ it does, the solution says that it has not settled, and a method that cannot fai
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-from scipy.linalg import get_lapack_funcs
+import scipy  # parts of it load when first used
 
 from lopro.errors import StalledError
 
-__all__ = ["ColumnSet", "Restricted", "Solution", "largest"]
+__all__ = ["ColumnSet", "Restricted", "Solution", "largest", "room_for"]
 
 Vector: TypeAlias = "np.ndarray[Any, Any]"
 
-_NEWTON_STEPS = 30
-_PIECE = 128  # columns that are moved at a time
+_PIECE = 256  # columns that are held together
 _LEAST_ALPHA = 1e-9  # relative; below it correlations with the residual are rounding
 
 
 class ColumnSet:
-    """Some columns of a matrix, their Gram matrix and their correlations with ``y``; grows in place."""
+    """Some columns of a matrix, their Gram matrix and their correlations with ``y``.
+
+    Columns are held in pieces and the Gram matrix exactly, so that memory is what the columns take.
+    """
 
     def __init__(self, y: Vector, weights: Vector) -> None:
         self.y = y
@@ -37,8 +39,9 @@ class ColumnSet:
         self.indices = np.empty(0, dtype=np.intp)
         self.weights = np.empty(0, dtype=y.dtype)
         self.correlations = np.empty(0, dtype=y.dtype)
-        self._columns = np.empty((0, len(y)), dtype=y.dtype)
-        self._gram = np.empty((0, 0), dtype=y.dtype)
+        #: ``A'A`` of the columns.
+        self.gram = np.empty((0, 0), dtype=y.dtype)
+        self._pieces: list[Vector] = []  # columns in the order of the indices
 
     def __len__(self) -> int:
         return len(self.indices)
@@ -48,50 +51,52 @@ class ColumnSet:
     ) -> None:
         """Take in more columns; ``read`` returns those asked for as the columns of a matrix."""
         n, total = len(self), len(self) + len(indices)
-        self._reserve(total)
-        for start in range(n, total, _PIECE):  # in pieces: no second copy of many columns
+        gram = np.empty((total, total), dtype=self.y.dtype)
+        gram[:n, :n] = self.gram
+        self.gram = gram
+        for start in range(n, total, _PIECE):
             stop = min(start + _PIECE, total)
-            self._columns[start:stop] = read(indices[start - n : stop - n]).T
-            self._gram[start:stop, :stop] = self._columns[start:stop] @ self._columns[:stop].T
-            self._gram[:start, start:stop] = self._gram[start:stop, :start].T
+            new = read(indices[start - n : stop - n])
+            self._pieces.append(new)
+            for at, piece in self._placed():
+                gram[start:stop, at] = new.T @ piece
+            gram[:start, start:stop] = gram[start:stop, :start].T
         self.indices = np.concatenate([self.indices, indices])
         self.weights = self._all_weights[self.indices]
         self.correlations = np.concatenate([self.correlations, correlations])
 
-    def _reserve(self, total: int) -> None:
-        """Make room at once for as many columns as there are rows: memory counts when it is touched."""
-        capacity, n = len(self._columns), len(self)
-        if total <= capacity:
-            return
-        capacity = max(2 * total, len(self.y))
-        columns = np.empty((capacity, len(self.y)), dtype=self.y.dtype)
-        gram = np.empty((capacity, capacity), dtype=self.y.dtype)
-        columns[:n], gram[:n, :n] = self._columns[:n], self.gram
-        self._columns, self._gram = columns, gram
-
     def keep(self, wanted: Vector) -> None:
         """Forget the columns that are not wanted."""
         kept = np.flatnonzero(wanted)
-        n = len(kept)
-        self._gram[:n, :n] = self._gram[np.ix_(kept, kept)]
-        for start in range(0, n, _PIECE):
-            stop = min(start + _PIECE, n)
-            self._columns[start:stop] = self._columns[kept[start:stop]]
+        self.gram = self.gram[np.ix_(kept, kept)]
+        for i, (at, piece) in enumerate(self._placed()):
+            if not wanted[at].all():
+                # One at a time: there is never a second copy of all columns.
+                self._pieces[i] = piece.compress(wanted[at], axis=1)
+        self._pieces = [piece for piece in self._pieces if piece.shape[1] > 0]
         self.indices, self.weights = self.indices[kept], self.weights[kept]
         self.correlations = self.correlations[kept]
 
-    @property
-    def gram(self) -> Vector:
-        """``A'A`` of the columns."""
-        return self._gram[: len(self), : len(self)]
+    def _placed(self) -> Iterator[tuple[slice, Vector]]:
+        """Yield the pieces, each with the places of its columns."""
+        at = 0
+        for piece in self._pieces:
+            yield slice(at, at + piece.shape[1]), piece
+            at += piece.shape[1]
 
     def forward(self, x: Vector) -> Vector:
         """Return ``A x`` for coefficients of all columns of the set."""
-        return x @ self._columns[: len(self)]
+        image = np.zeros_like(self.y)
+        for at, piece in self._placed():
+            image += piece @ x[at]
+        return image
 
     def adjoint(self, r: Vector) -> Vector:
         """Return ``A'r`` for all columns of the set."""
-        return self._columns[: len(self)] @ r
+        pulled = np.empty_like(self.correlations)
+        for at, piece in self._placed():
+            pulled[at] = r @ piece
+        return pulled
 
 
 @dataclass(frozen=True)
@@ -126,11 +131,11 @@ class Restricted:
     sigma: float
     nonneg: bool = False
 
-    def solve(self, signs: Vector, floor: float, steps: int = _NEWTON_STEPS) -> Solution:
+    def solve(self, signs: Vector, floor: float, steps: int) -> Solution:
         """Solve with ``alpha >= floor``, starting from the signs of an earlier solution."""
         seen: set[bytes] = set()
+        face = self._face(signs)
         for step in range(steps):
-            face = self._face(signs)
             signs = face.signs
             x, alpha = self._stationary(face, floor)
             slope = self._slope(x)
@@ -143,12 +148,13 @@ class Restricted:
             signs = np.where(flipped, 0.0, signs)
             # Too many newcomers at once lead astray.
             wanted = np.flatnonzero(wanted)
-            limit = max(10, int(np.count_nonzero(signs)) // 4)
-            newcomers = wanted[largest(slack[wanted], limit)]
+            newcomers = wanted[largest(slack[wanted], room_for(signs, len(self.columns.y), 4))]
             signs[newcomers] = np.sign(slope[newcomers])
             if key in seen or step == steps - 1:
                 break
             seen.add(key)
+            del face  # its factor makes room for the next one
+            face = self._face(signs)
         return self._finished(face, signs, floor, settled=False)
 
     def _slope(self, x: Vector) -> Vector:
@@ -175,7 +181,7 @@ class Restricted:
             empty = np.empty(0, dtype=c.y.dtype)
             return _Face(signs, S, empty, empty, lambda right: right)
         G = c.gram[np.ix_(S, S)]
-        potrf, potrs, pstrf = get_lapack_funcs(("potrf", "potrs", "pstrf"), (G,))
+        potrf, potrs, pstrf = scipy.linalg.get_lapack_funcs(("potrf", "potrs", "pstrf"), (G,))
         smallest = 1e3 * np.finfo(G.dtype).eps * G.diagonal()
         # G is symmetric, and its transpose is in the order LAPACK wants: nothing is copied.
         factor, info = potrf(G.T, lower=True, overwrite_a=True, clean=False)
@@ -218,7 +224,7 @@ class Restricted:
         P[S], Q[S] = face.p, face.q
         P[S] += face.solve(c.adjoint(c.y - c.forward(P))[S])  # a step of iterative refinement
         rest, tail = c.y - c.forward(P), c.forward(Q)
-        alpha, reached = self._alpha(rest, tail, floor)
+        alpha, reached = self._alpha(rest, tail, floor, (P[S] * face.signs[S] >= 0.0).all())
         residual = rest + alpha * tail
         dual = residual / alpha if alpha > 0.0 else tail
         # Dividing a short residual magnifies its rounding: restore A'dual = w s on the support.
@@ -227,10 +233,16 @@ class Restricted:
         dual = dual + c.forward(correction)
         return Solution(P - alpha * Q, signs, alpha, residual, dual, reached, settled)
 
-    def _alpha(self, rest: Vector, tail: Vector, floor: float) -> tuple[float, bool]:
-        """Return alpha at or above the floor, and whether it makes the residual as short as sigma."""
+    def _alpha(
+        self, rest: Vector, tail: Vector, floor: float, consistent: bool
+    ) -> tuple[float, bool]:
+        """Return alpha at or above the floor, and whether it makes the residual as short as sigma.
+
+        An equation is met by as many columns as there are rows, whichever they are: alpha = 0 is the end
+        of the path only if the signs there are those (``consistent``) that lead to it.
+        """
         size = float(np.linalg.norm(self.columns.y))
-        if self.sigma == 0.0 and float(np.linalg.norm(rest)) <= 1e-10 * size:
+        if self.sigma == 0.0 and consistent and float(np.linalg.norm(rest)) <= 1e-10 * size:
             return 0.0, True
         # A hair inside the ball, so that the point is feasible in floating point as well.
         inside = self.sigma * (1.0 - 1e-12) - 4.0 * float(np.finfo(rest.dtype).eps) * size
@@ -238,6 +250,15 @@ class Restricted:
         if alpha is not None and alpha >= floor:
             return alpha, True
         return max(floor, _LEAST_ALPHA * self.most), False
+
+
+def room_for(signs: Vector, rows: int, part: int) -> int:
+    """Return how many columns may join those with a sign: a part of them, and fewer as rows run out.
+
+    More columns than rows are dependent, and which of them have to leave would be chance.
+    """
+    n = int(np.count_nonzero(signs))
+    return min(max(10, n // part), max(1, (rows - n) // 2))
 
 
 def largest(sizes: Vector, count: int) -> Vector:

@@ -17,7 +17,6 @@ import numpy as np
 from lopro._arrays import Array, asarray_like, eps, norm, to_numpy
 from lopro._validation import check_count
 from lopro.about import About
-from lopro.constraints.base import Normal
 from lopro.epochs import Epoch, Workbench
 from lopro.errors import MissingCapabilityError, StalledError
 from lopro.inner.mixing import Mixture, Point, Vector
@@ -26,7 +25,7 @@ from lopro.objectives import L1Norm
 from lopro.penalties import Hinge
 from lopro.problem import Problem
 from lopro.schemes.multipliers import MultiplierMethod
-from lopro.schemes.sparse_problem import SparseProblem, residual_ball_of
+from lopro.schemes.sparse_problem import DualNormal, SparseProblem, residual_ball_of
 
 __all__ = ["MatrixFree"]
 
@@ -87,7 +86,7 @@ class MatrixFree:
         sparse = SparseProblem.of(bench.problem, to_numpy(x0))
         ball, w = sparse.ball, sparse.weights
         if norm(ball.y) <= ball.sigma:
-            yield _at_zero(bench, x0)
+            yield _at_zero(bench, sparse, x0)
             return
         if ball.sigma == 0.0 or float(w.min()) == 0.0:
             yield from MultiplierMethod().epochs(bench, x0)
@@ -113,7 +112,7 @@ class _Search:
     def __init__(self, bench: Workbench, sparse: SparseProblem, memory: int) -> None:
         self.bench, self.sparse, self.ball = bench, sparse, sparse.ball
         self.algorithm = MixedShrinkage(sparse.ball, sparse.gauge, sparse.nonneg, bench.tol, memory)
-        self.bound, self.normal = -math.inf, Normal(0.0 * sparse.weights, 0.0)
+        self.bound, self.normal = -math.inf, sparse.at_zero(sparse.weights)
         self.idle, self._least, self._ask = 0, math.inf, 0.9
 
     def start(self, x0: Array) -> ShrinkageState:
@@ -165,9 +164,13 @@ class _Search:
         blur = 8.0 * eps(p.g) * growth * norm(p.r) * norm(y)
         value = (self.sparse.dual_value(p.r, y) - blur) / gauge
         if value > self.bound:
-            found = self.sparse.normal(p.g, gauge, value)
+            found = self.sparse.normal(p.r, p.g, gauge, value)
             self.bound = value
-            self.normal = Normal(asarray_like(found.direction, self._like), found.support)
+            self.normal = DualNormal(
+                asarray_like(found.direction, self._like),
+                found.support,
+                asarray_like(found.dual, self.ball.y),
+            )
 
     @property
     def certified(self) -> bool:
@@ -187,8 +190,8 @@ class _Search:
         return Epoch(x=self.bench.project(x), x_hat=x, F=F, normal=self.normal)
 
 
-def _at_zero(bench: Workbench, x0: Array) -> Epoch:
+def _at_zero(bench: Workbench, sparse: SparseProblem, x0: Array) -> Epoch:
     """Zero is feasible: nothing can be shorter."""
     zero = 0.0 * x0
     F = bench.penalised(Hinge(0.0), zero)
-    return Epoch(x=bench.project(zero), x_hat=zero, F=F, normal=Normal(zero, 0.0))
+    return Epoch(x=bench.project(zero), x_hat=zero, F=F, normal=sparse.at_zero(zero))

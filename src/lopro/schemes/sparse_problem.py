@@ -10,7 +10,14 @@ from lopro.constraints.base import Constraint, Normal
 from lopro.objectives import L1Norm
 from lopro.problem import Problem
 
-__all__ = ["SparseProblem", "residual_ball_of"]
+__all__ = ["DualNormal", "SparseProblem", "residual_ball_of"]
+
+
+@dataclass(frozen=True)
+class DualNormal(Normal):
+    """A multiplier with the dual point ``nu`` it comes from: ``|A^H nu|_i <= w_i``."""
+
+    dual: Array
 
 
 @dataclass(frozen=True)
@@ -41,9 +48,13 @@ class SparseProblem:
         """Return ``Re <y, r> - sigma |r|``, which a dual point puts below the optimum."""
         return inner(y, r) - self.ball.sigma * norm(r)
 
-    def normal(self, g: Array, gauge: float, value: float) -> Normal:
+    def normal(self, r: Array, g: Array, gauge: float, value: float) -> DualNormal:
         """Return the multiplier that proves ``value``; with x >= 0 the signs add what is missing."""
-        return Normal(-self.weights if self.nonneg else -g / gauge, -value)
+        return DualNormal(-self.weights if self.nonneg else -g / gauge, -value, r / gauge)
+
+    def at_zero(self, like: Array) -> DualNormal:
+        """Return the multiplier that proves 0, the value where ``x = 0`` is feasible."""
+        return DualNormal(0.0 * like, 0.0, 0.0 * self.ball.y)
 
 
 def residual_ball_of(constraint: Constraint) -> tuple[ResidualBall | None, bool]:

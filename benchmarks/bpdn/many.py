@@ -1,0 +1,62 @@
+"""Many right-hand sides together against as many separate calls, interleaved in one process.
+
+python -m benchmarks.bpdn.many [--threads 1] [--count 100] [--rounds 5] [--order C]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from statistics import median
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--count", type=int, default=100)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--order", choices="CF", default="C")
+    options = parser.parse_args()
+    for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+        os.environ[variable] = str(options.threads)
+    compare(options.count, options.rounds, options.order)
+
+
+def compare(count: int, rounds: int, order: str) -> None:
+    """Print times per right-hand side, and how far the answers differ."""
+    # Only now: the number of threads is read when NumPy is loaded.
+    import numpy as np
+
+    import lopro
+    from benchmarks.bpdn.problems import sparse_signal
+
+    rng = np.random.default_rng(0)
+    A = np.asarray(rng.uniform(-1, 1, (1000, 5000)), order=order)
+    noise = rng.uniform(-0.01, 0.01, (1000, count))
+    Y = A @ np.stack([sparse_signal(rng, 5000, 100) for _ in range(count)], axis=1) + noise
+    radii = np.linalg.norm(noise, axis=0)
+    separate: list[float] = []
+    together: list[float] = []
+    differences: list[float] = []
+    for _ in range(rounds):
+        start = time.perf_counter()
+        results = lopro.bpdn(A, Y, radii, tol=1e-8)
+        together.append((time.perf_counter() - start) / count)
+        assert all(r.success for r in results)
+        for j in range(0, count, 5):
+            start = time.perf_counter()
+            alone = lopro.bpdn(A, Y[:, j], float(radii[j]), tol=1e-8)
+            separate.append(time.perf_counter() - start)
+            differences.append(float(np.abs(results[j].x - alone.x).max()))
+    for name, times in (("separate", separate), ("together", together)):
+        print(f"{name}: median {1e3 * median(times):.1f} ms, least {1e3 * min(times):.1f} ms each")
+    print(
+        f"together / separate: {median(together) / median(separate):.3f} (medians), "
+        f"{min(together) / min(separate):.3f} (least); answers differ by {max(differences):.1e}; "
+        f"load {os.getloadavg()[0]:.1f}"
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,83 @@
+"""`lopro.bpdn` where solutions have almost as many nonzeros as rows, and where A is ill-conditioned."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+import lopro
+
+
+def noisy(seed: int, m: int, d: int, nonzeros: int) -> tuple[Any, Any, float]:
+    """Return the paper's recipe at another size: matrix, measurements, and the norm of the noise."""
+    rng = np.random.default_rng(seed)
+    A = rng.uniform(-1, 1, (m, d))
+    x = np.zeros(d)
+    x[rng.choice(d, nonzeros, replace=False)] = rng.uniform(-1, 1, nonzeros)
+    e = rng.uniform(-0.01, 0.01, m)
+    return A, A @ x + e, float(np.linalg.norm(e))
+
+
+def ill_conditioned(
+    seed: int, decades: float, noise: float, *, m: int = 200, d: int = 800
+) -> tuple[Any, Any, float]:
+    """Return a matrix whose singular values are spread over so many decades, and measurements."""
+    rng = np.random.default_rng(seed)
+    U, _ = np.linalg.qr(rng.standard_normal((m, m)))
+    V, _ = np.linalg.qr(rng.standard_normal((d, m)))
+    A = (U * np.geomspace(1.0, 10.0**-decades, m)) @ V.T
+    x = np.zeros(d)
+    x[rng.choice(d, 12, replace=False)] = rng.uniform(-1, 1, 12)
+    clean = A @ x
+    e = rng.standard_normal(m)
+    e *= noise * np.linalg.norm(clean) / np.linalg.norm(e)
+    return A, clean + e, float(np.linalg.norm(e))
+
+
+@pytest.mark.parametrize("part", [3.0, 10.0, 100.0])
+@pytest.mark.parametrize(("m", "d"), [(300, 1200), (200, 2600)])
+def test_a_small_radius_is_reached_along_the_path(m: int, d: int, part: float) -> None:
+    """The support nearly fills the rows; Newton's method gets there, without first-order steps."""
+    A, y, sigma = noisy(4, m, d, 20)
+    result = lopro.bpdn(A, y, sigma / part, tol=1e-8)
+    assert result.success, str(result)
+    assert result.iterations <= 150
+    assert len(result.support) > 0.7 * m
+    assert result.certificate.violation <= 1e-9
+
+
+@pytest.mark.parametrize("seed", [2, 12])
+def test_basis_pursuit_with_as_many_nonzeros_as_rows(seed: int) -> None:
+    """Any 60 columns solve the equations: only the path leads to the right ones. A linear program agrees."""
+    A, y, _ = noisy(seed, 60, 220, 8)
+    result = lopro.bpdn(A, y, 0.0, tol=1e-8)
+    reference = linprog(np.ones(440), A_eq=np.hstack([A, -A]), b_eq=y).fun
+    assert result.success, str(result)
+    assert result.fun == pytest.approx(reference, rel=1e-7)
+    assert np.count_nonzero(np.abs(result.x) > 1e-9) == 60
+
+
+@pytest.mark.parametrize("noise", [1e-2, 1e-3, 1e-6])
+@pytest.mark.parametrize("seed", range(2))
+def test_singular_values_over_eight_decades(seed: int, noise: float) -> None:
+    A, y, sigma = ill_conditioned(seed, 8.0, noise)
+    result = lopro.bpdn(A, y, sigma, tol=1e-8)
+    assert result.success, str(result)
+    assert float(np.linalg.norm(A @ result.x - y)) <= sigma * (1.0 + 1e-9)
+    # The bound is checked by hand: the dual point is feasible and proves it.
+    assert np.abs(A.T @ result.dual).max() <= 1.0 + 1e-9
+    proved = float(y @ result.dual) - sigma * float(np.linalg.norm(result.dual))
+    assert result.fun - proved <= 1e-7 * result.fun
+
+
+def test_what_is_too_ill_conditioned_is_not_called_solved() -> None:
+    """Twelve decades and a radius of 1e-9: a feasible point, an honest gap, and no claim of success."""
+    A, y, sigma = ill_conditioned(0, 12.0, 1e-9, m=60, d=200)
+    result = lopro.bpdn(A, y, sigma, tol=1e-8, max_iter=2000)
+    if not result.success:
+        assert result.certificate.gap > 1e-8 * result.fun
+    assert result.certificate.violation <= 1e-9
+    assert result.certificate.lower_bound <= result.fun

@@ -1,0 +1,150 @@
+"""Many right-hand sides: what is found in lockstep is what separate calls find, certified and counted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import lopro
+from lopro.linear import LinearMap
+from lopro.schemes.lockstep import Lockstep, RememberingMap
+
+
+def instance(
+    seed: int, k: int, *, m: int = 120, d: int = 400, nonneg: bool = False
+) -> tuple[Any, Any, Any]:
+    """Return a matrix, k measurements of sparse vectors with noise, and the norms of the noise."""
+    rng = np.random.default_rng(seed)
+    A = rng.uniform(-1, 1, (m, d))
+    Y, radii = np.empty((m, k)), np.empty(k)
+    for j in range(k):
+        x = np.zeros(d)
+        x[rng.choice(d, 10, replace=False)] = rng.uniform(0.0 if nonneg else -1.0, 1.0, 10)
+        e = rng.uniform(-0.05, 0.05, m)
+        Y[:, j], radii[j] = A @ x + e, np.linalg.norm(e)
+    return A, Y, radii
+
+
+def alone(A: Any, Y: Any, radii: Any, **options: Any) -> list[lopro.BPDNResult]:
+    return [lopro.bpdn(A, y, float(sigma), **options) for y, sigma in zip(Y.T, radii, strict=True)]
+
+
+def agree(together: list[lopro.BPDNResult], separate: list[lopro.BPDNResult]) -> None:
+    assert len(together) == len(separate)
+    for a, b in zip(together, separate, strict=True):
+        assert a.success and b.success, f"{a}\n{b}"
+        assert a.fun == pytest.approx(b.fun, rel=1e-8)
+        assert np.abs(a.x - b.x).max() <= 1e-8 * np.abs(b.x).max()
+        assert a.certificate.violation <= 1e-9
+
+
+@pytest.mark.parametrize("kind", ["plain", "Fortran", "weighted", "nonneg", "read-only"])
+def test_together_as_alone(kind: str) -> None:
+    A, Y, radii = instance(0, 12, nonneg=kind == "nonneg")
+    options: dict[str, Any] = {"tol": 1e-10}
+    if kind == "Fortran":
+        A = np.asfortranarray(A)
+    if kind == "weighted":
+        options["weights"] = np.random.default_rng(1).uniform(0.5, 2.0, A.shape[1])
+    if kind == "nonneg":
+        options["nonneg"] = True
+    if kind == "read-only":
+        A.setflags(write=False)
+        Y.setflags(write=False)
+    together = lopro.bpdn(A, Y, radii, **options)
+    assert all("Lockstep" in r.method for r in together)
+    agree(together, alone(A, Y, radii, **options))
+
+
+def test_products_are_counted_for_everyone() -> None:
+    """Every step took a product with A and one with A', and A'y came before; nothing else was needed."""
+    A, Y, radii = instance(1, 8)
+    products: list[int] = []
+    original = Lockstep._multiply
+
+    def counting(self: Lockstep, walks: list[Any]) -> list[Any]:
+        group = original(self, walks)
+        products.append(len(group))
+        return group
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Lockstep, "_multiply", counting)
+        results = lopro.bpdn(A, Y, radii, tol=1e-8)
+    for r in results:
+        assert r.counts.matvecs == r.iterations > 0
+        assert r.counts.rmatvecs == r.iterations + 1
+        assert r.counts.projections == r.counts.factorizations == 1
+        assert r.certificate_counts.matvecs == r.certificate_counts.rmatvecs == 0
+        assert r.seconds > 0.0
+    # The first look at x = 0 needs no product with A.
+    assert sum(r.counts.matvecs + r.counts.rmatvecs for r in results) == 2 * sum(products) - 8
+
+
+def test_what_lockstep_cannot_do_is_done_alone() -> None:
+    """Zero solutions, equations, radii out of reach of single precision, dependent columns."""
+    A, Y, radii = instance(2, 8)
+    A = np.hstack([A, A[:, :50], np.zeros((120, 3))])
+    radii[0] = 2.0 * np.linalg.norm(Y[:, 0])
+    radii[1] = 0.0
+    radii[2] *= 1e-3
+    together = lopro.bpdn(A, Y, radii, tol=1e-8)
+    assert together[0].fun == 0.0
+    for a, b in zip(together, alone(A, Y, radii, tol=1e-8), strict=True):
+        assert a.success and b.success
+        assert a.fun == pytest.approx(b.fun, rel=2e-8)
+        assert a.certificate.lower_bound <= b.fun * (1.0 + 1e-10)
+
+
+def test_infeasible_columns_are_said_to_be_so() -> None:
+    rng = np.random.default_rng(3)
+    A = rng.standard_normal((60, 20))
+    Y = np.column_stack([A[:, 0], rng.standard_normal(60)])
+    good, bad = lopro.bpdn(A, Y, 0.1)
+    assert good.success
+    assert bad.status is lopro.Status.INFEASIBLE
+
+
+def test_the_spectrum_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    A, Y, radii = instance(4, 5)
+    calls: list[int] = []
+    original = np.linalg.eigh
+
+    def counting(*args: Any) -> Any:
+        calls.append(1)
+        return original(*args)
+
+    monkeypatch.setattr(np.linalg, "eigh", counting)
+    results = lopro.bpdn(A, Y, radii, method=lopro.WorkingSet())
+    assert all(r.success for r in results)
+    assert len(calls) == 1
+
+
+def test_when_sharing_pays() -> None:
+    def pays(m: int, d: int, k: int, dtype: Any = np.float64) -> bool:
+        A = LinearMap(np.ones((1, 1), dtype=dtype))
+        A.shape = (m, d)
+        return Lockstep.pays(A, k)
+
+    assert pays(1000, 5000, 100)
+    assert not pays(1000, 5000, 20)  # too few to pay for the Gram matrix
+    assert not pays(1000, 20000, 1000)  # it would be ten times as large as A
+    assert not pays(1000, 5000, 100, np.float32)
+    assert not pays(1000, 5000, 100, np.complex128)
+
+
+def test_budgets_are_those_of_separate_calls() -> None:
+    A, Y, radii = instance(5, 4)
+    for r in lopro.bpdn(A, Y, radii, max_iter=1):
+        assert r.iterations == 1 and "Lockstep" not in r.method
+    with pytest.raises(ValueError, match="tol"):
+        lopro.bpdn(A, Y, radii, tol=-1.0)
+
+
+def test_only_the_point_that_is_known_is_remembered() -> None:
+    A = LinearMap(np.eye(3))
+    x = np.array([1.0, 2.0, 3.0])
+    knowing = RememberingMap(A, x, np.array([7.0, 7.0, 7.0]))
+    np.testing.assert_array_equal(knowing.forward(x.copy()), [7.0, 7.0, 7.0])
+    np.testing.assert_array_equal(knowing.forward(2.0 * x), 2.0 * x)
