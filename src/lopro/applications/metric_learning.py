@@ -17,6 +17,7 @@ from lopro.epochs import Scheme
 from lopro.metric import SparseMetric
 from lopro.objectives import PairLoss
 from lopro.problem import Problem
+from lopro.projections.psd import symmetric_part
 from lopro.result import Result
 from lopro.schemes import FeatureWorkingSet
 
@@ -24,8 +25,6 @@ __all__ = ["MetricResult", "learn_metric", "metric_problem"]
 
 #: All pairs of up to 2000 samples; more are sampled.
 MAX_PAIRS = 1_999_000
-#: Values below this share of ``f(0)`` count as zero: then the gap is relative to it.
-NEGLIGIBLE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -135,9 +134,7 @@ def metric_problem(loss: PairLoss, l1: float) -> Problem:
     (3, 3)
     """
     objective = SparseMetric(loss, l1)
-    t = to_numpy(loss.targets).astype(np.float64)
-    at_zero = float(t @ t) / (2 * len(t))
-    return Problem(objective, PSDCone(loss.X.shape[1]), gap_scale=NEGLIGIBLE * at_zero)
+    return Problem(objective, PSDCone(loss.X.shape[1]), gap_scale=objective.negligible)
 
 
 def _checked_start(A0: Any, loss: PairLoss) -> Array:
@@ -154,7 +151,9 @@ def _in_row_space(loss: PairLoss) -> tuple[PairLoss, Array]:
 
     Without the l1 norm nothing outside of their span matters.
     """
-    Q, _ = np.linalg.qr(to_numpy(loss.X).T)
+    X = to_numpy(loss.X)
+    Q, _ = np.linalg.qr(X.T)
+    Q[~X.any(axis=0)] = 0.0  # rounding must not bring features to life in which nothing differs
     basis = from_numpy(Q, loss.X)
     return PairLoss(loss.X @ basis, loss.pairs, loss.targets), basis
 
@@ -172,5 +171,5 @@ def _with_factor(result: Result, loss: PairLoss, rotation: Array | None) -> Metr
     value = float(loss.value(result.x))
     if rotation is not None:
         factor = factor @ rotation.T
-        fields["x"] = rotation @ result.x @ rotation.T
+        fields["x"] = symmetric_part(rotation @ result.x @ rotation.T)
     return MetricResult(**fields, loss=value, factor=factor)

@@ -9,6 +9,7 @@ import numpy as np
 from lopro._arrays import Array, asarray_like, namespace, to_numpy
 from lopro._validation import check_array, check_count, check_seed
 from lopro.objectives import PairLoss
+from lopro.objectives.pair_loss import checked_pairs
 
 __all__ = ["pair_loss"]
 
@@ -33,11 +34,15 @@ def pair_loss(X: Any, labels: Any, pairs: Any, targets: Any, max_pairs: int, see
             raise ValueError("targets belong to pairs: give pairs too, or leave targets out")
         first, second = _chosen_pairs(N, max_pairs, check_seed("seed", seed))
     else:
-        first, second = _index_pairs(pairs)
+        first, second = checked_pairs(_index_pairs(pairs), N)
     if targets is None:
         if classes is None:
             raise ValueError("targets are needed: without labels nothing tells them")
         wished = np.where(classes[first] == classes[second], SAME, DIFFERENT)
+        if wished.max() == SAME:
+            raise ValueError(
+                f"none of the {len(first)} pairs is of two classes: the zero matrix is optimal"
+            )
     else:
         wished = _checked_targets(targets, len(first))
     loss = PairLoss(X, (first, second), asarray_like(wished, X))

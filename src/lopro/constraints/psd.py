@@ -277,7 +277,7 @@ class PSDCone(Constraint):
 
     def violation(self, x: Array) -> float:
         self._check_symmetric(x)
-        lowest = float(eigenvalues(symmetric_part(x))[0])
+        lowest = float(eigenvalues(_without_zero_rows(symmetric_part(x)))[0])
         return max(0.0, -lowest) / (1.0 + norm(x))
 
     def project(self, x: Array) -> Array:
@@ -298,3 +298,15 @@ class PSDCone(Constraint):
 
     def support_image(self, dual: Image) -> float:
         return 0.0
+
+
+def _without_zero_rows(x: Array) -> Array:
+    """Return a symmetric matrix without rows of zeros, but one: other eigenvalues are as they were."""
+    if not isinstance(x, np.ndarray):
+        return x
+    kept = np.flatnonzero(x.any(axis=0))
+    if len(kept) >= len(x) - 1:
+        return x
+    dropped = np.setdiff1d(np.arange(len(x)), kept)[:1]
+    kept = np.concatenate([kept, dropped])
+    return x[np.ix_(kept, kept)]

@@ -224,7 +224,7 @@ class Restricted:
         P[S], Q[S] = face.p, face.q
         P[S] += face.solve(c.adjoint(c.y - c.forward(P))[S])  # a step of iterative refinement
         rest, tail = c.y - c.forward(P), c.forward(Q)
-        alpha, reached = self._alpha(rest, tail, floor, (P[S] * face.signs[S] >= 0.0).all())
+        alpha, reached = self._alpha(rest, tail, floor, bool((P[S] * face.signs[S] >= 0.0).all()))
         residual = rest + alpha * tail
         dual = residual / alpha if alpha > 0.0 else tail
         # Dividing a short residual magnifies its rounding: restore A'dual = w s on the support.

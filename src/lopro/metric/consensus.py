@@ -28,6 +28,8 @@ __all__ = ["Consensus"]
 RELAXATION = 1.7
 #: Iterations between two looks at the balance of the residuals, and how far they may be apart.
 BALANCE_EVERY, BALANCE_RATIO = 25, 3.0
+#: How far balancing may take ``beta``: where a residual is zero but for rounding it would never end.
+FARTHEST = 1e12
 
 
 class Consensus:
@@ -71,7 +73,7 @@ class Consensus:
         self._loss_step: LossStep = loss_step(objective.loss)
         self.A = self.B = self.C = start
         self.U = self.W = 0.0 * start
-        self.beta = _first_weight(objective, start)
+        self.beta = self._first_beta = _first_weight(objective, start)
 
     def step(self) -> None:
         """Make one iteration."""
@@ -95,9 +97,9 @@ class Consensus:
         moved = math.hypot(norm(self.B - B), norm(self.C - C))
         primal = apart / max(norm(self.A), 1e-300)
         dual = moved / max(math.hypot(norm(self.U), norm(self.W)), 1e-300)
-        if primal > BALANCE_RATIO * dual:
+        if primal > BALANCE_RATIO * dual and self.beta < FARTHEST * self._first_beta:
             self.rescale(2.0)
-        elif dual > BALANCE_RATIO * primal:
+        elif dual > BALANCE_RATIO * primal and self.beta * FARTHEST > self._first_beta:
             self.rescale(0.5)
 
     def rescale(self, factor: float) -> None:
@@ -110,7 +112,7 @@ class Consensus:
         other = Consensus(objective, _padded(self.C, more), self.project)
         other.A, other.B = _padded(self.A, more), _padded(self.B, more)
         other.U, other.W = _padded(self.U, more), _padded(self.W, more)
-        other.beta = self.beta
+        other.beta, other._first_beta = self.beta, self._first_beta
         return other
 
     def multiplier(self) -> PairMultiplier:

@@ -185,7 +185,9 @@ def is_psd(S: Array, s: float) -> bool:
     tally("factorizations")
     diagonal = S.diagonal().copy()
     try:
-        np.linalg.cholesky(raise_diagonal(S, s))  # on S itself: a copy would cost as much memory again
+        np.linalg.cholesky(
+            raise_diagonal(S, s)
+        )  # on S itself: a copy would cost as much memory again
     except np.linalg.LinAlgError:
         return False
     finally:

@@ -1,9 +1,8 @@
 r"""The exact loss step: ``argmin_A loss(A) + beta |A - V|_F^2``, in whichever space is small.
 
-The loss is quadratic, so its step is one linear system whose matrix never changes. It lives on the
-pairs (a matrix of ``|E|`` rows) or on the entries of ``A`` (``d (d + 1) / 2`` rows); the spectrum of the
-smaller one is computed once and serves every ``beta``. Where both are large, conjugate gradients take
-over.
+The loss is quadratic, so its step is one linear system whose matrix changes with ``beta`` only. It lives on
+the pairs (a matrix of ``|E|`` rows, whose spectrum is computed once) or on the entries of ``A``
+(``d (d + 1) / 2`` rows, factored for each ``beta``). Where both are large, conjugate gradients take over.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ import math
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
+import scipy  # parts of it load when first used
 
 from lopro._arrays import Array, Companion, inner, norm, to_numpy
 from lopro.objectives import PairLoss
@@ -81,12 +81,20 @@ class ByEntries:
         self._unit = np.where(self._rows == self._columns, 1.0, math.sqrt(2.0))
         n = loss.targets.shape[0]
         hessian = self._of_all_pairs(X) if _is_complete(loss) else self._of_pairs(X)
-        self._values, self._vectors = np.linalg.eigh(hessian / n)
+        self._hessian = hessian / n
         self._linear = self._packed(loss.adjoint(loss.targets / n))
+        self._factored_for, self._factor = math.nan, (np.empty(0), True)
 
     def __call__(self, V: Array, beta: float) -> Array:
-        right = self._vectors.T @ (self._linear + 2.0 * beta * self._packed(V))
-        return self._unpacked(self._vectors @ (right / (self._values + 2.0 * beta)))
+        if (
+            beta != self._factored_for
+        ):  # balancing changes beta a dozen times; a spectrum costs more
+            shifted = self._hessian.copy()
+            np.fill_diagonal(shifted, shifted.diagonal() + 2.0 * beta)
+            self._factor = scipy.linalg.cho_factor(shifted, overwrite_a=True, check_finite=False)
+            self._factored_for = beta
+        right = self._linear + 2.0 * beta * self._packed(V)
+        return self._unpacked(scipy.linalg.cho_solve(self._factor, right, check_finite=False))
 
     def _packed(self, A: Matrix) -> Matrix:
         return np.asarray(A[self._rows, self._columns] * self._unit)

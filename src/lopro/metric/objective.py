@@ -15,6 +15,9 @@ from lopro.objectives import OffDiagonalL1, PairLoss, Sum
 
 __all__ = ["SparseMetric"]
 
+#: Values below this share of ``f(0)`` count as zero.
+NEGLIGIBLE = 1e-9
+
 
 class SparseMetric(Sum):
     """``f(A) = 1/(2n) sum_e (t_e - z_e'A z_e)^2 + l1 sum over i != j of |A_ij|``.
@@ -60,6 +63,12 @@ class SparseMetric(Sum):
     def spread(self) -> Spread:
         """What repairs of dual points need to know of the pairs."""
         return Spread.of(self.loss)
+
+    @cached_property
+    def negligible(self) -> float:
+        """The value below which gaps are relative to it, not to the value: some optima are zero."""
+        t = to_numpy(self.loss.targets).astype(np.float64)
+        return NEGLIGIBLE * float(t @ t) / (2 * len(t))
 
     def restricted(self, features: Any) -> SparseMetric:
         """Return the objective of matrices that vanish outside of these features, in NumPy."""

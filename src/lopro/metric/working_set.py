@@ -12,6 +12,7 @@ from lopro.constraints import PSDCone
 from lopro.metric.consensus import Consensus
 from lopro.metric.objective import SparseMetric
 from lopro.metric.pricing import prices
+from lopro.projections.psd import project_psd
 
 __all__ = ["Features", "WorkingProblem"]
 
@@ -54,7 +55,11 @@ class WorkingProblem:
         self.objective = objective
         self.features = features
         self.admm = Consensus(objective.restricted(features), start)
-        self.fun, self.point = np.inf, start
+        # The start counts as a point: on easy problems nothing is better.
+        self.point: Matrix = project_psd(start)
+        self.fun = float(self.admm.objective.value(self.point))
+        self.sparse_fun, self.sparse_point = np.inf, self.point
+        self.accuracy = np.inf
         self.bound, self.multiplier = -np.inf, self.admm.multiplier()
         self._X = to_numpy(objective.loss.X).astype(np.float64, copy=False)
 
@@ -71,6 +76,7 @@ class WorkingProblem:
         objective = self.objective.restricted(self.features)
         self.admm = self.admm.extended(objective, len(newcomers))
         self.point = np.pad(self.point, (0, len(newcomers)))
+        self.sparse_point = np.pad(self.sparse_point, (0, len(newcomers)))
         # What was proved on fewer features need not hold on more of them.
         self.bound = -np.inf
 
@@ -80,6 +86,7 @@ class WorkingProblem:
         Returns False when ``tick``, asked after each iteration, says that a budget has run out. An end
         without the accuracy, for want of progress, can be told by `gap`.
         """
+        self.accuracy = accuracy
         least, idle = np.inf, 0
         while True:
             for _ in range(LOOK_EVERY):
@@ -88,12 +95,19 @@ class WorkingProblem:
                     self._look()
                     return False
             self._look()
-            if self.gap <= accuracy * abs(self.fun):
+            if self.gap <= accuracy * max(self.fun, self.objective.negligible):
                 return True
             idle = 0 if self.gap < 0.9 * least else idle + LOOK_EVERY
             least = min(least, self.gap)
             if idle > PATIENCE:
                 return True
+
+    @property
+    def answer(self) -> Matrix:
+        """The best point with exact zeros, unless that costs more than the accuracy asked for."""
+        allowed = self.accuracy * max(self.fun, self.objective.negligible)
+        exact_zeros = self.sparse_fun <= self.fun + allowed
+        return self.sparse_point if exact_zeros else self.point
 
     @property
     def gap(self) -> float:
@@ -106,6 +120,10 @@ class WorkingProblem:
         fun = admm.objective.value(admm.C)
         if fun < self.fun:
             self.fun, self.point = fun, admm.C
+        sparse = _lifted(admm.B)
+        fun = admm.objective.value(sparse)
+        if fun < self.sparse_fun:
+            self.sparse_fun, self.sparse_point = fun, sparse
         multiplier = admm.multiplier()
         found = admm.objective.dual_bound(PSDCone(len(admm.C)), admm.C, multiplier, self.fun)
         assert found is not None  # it has one over this cone
@@ -137,3 +155,17 @@ class WorkingProblem:
             np.add.at(total, i, along)
             np.subtract.at(total, j, along)
         return total
+
+
+def _lifted(B: Matrix) -> Matrix:
+    """Return a sparse matrix made psd on its diagonal, which costs nothing in the norm."""
+    used = np.flatnonzero(np.abs(B).sum(axis=0) > np.abs(B.diagonal()))
+    lifted = np.diag(np.maximum(B.diagonal(), 0.0))
+    if used.size:
+        block = 0.5 * (B[np.ix_(used, used)] + B[np.ix_(used, used)].T)
+        lowest = float(np.linalg.eigvalsh(block)[0])
+        # A little more than needed: zero eigenvalues must not come out negative by rounding.
+        rise = max(0.0, -lowest) + 4.0 * len(used) * np.finfo(float).eps * np.abs(block).max()
+        np.fill_diagonal(block, block.diagonal() + rise)
+        lifted[np.ix_(used, used)] = block
+    return lifted

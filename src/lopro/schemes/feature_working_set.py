@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from lopro._arrays import Array, from_numpy, namespace, to_numpy
+from lopro._threads import one_pool
 from lopro._validation import check_count
 from lopro.about import About
 from lopro.constraints import PSDCone
@@ -83,7 +84,8 @@ class FeatureWorkingSet:
         require_sparse_metric(problem, "FeatureWorkingSet")
 
     def epochs(self, bench: Workbench, x0: Array) -> Iterator[Epoch]:
-        return _Search(self, bench, x0).epochs()
+        with one_pool():
+            yield from _Search(self, bench, x0).epochs()
 
 
 def require_sparse_metric(problem: Problem, method: str) -> None:
@@ -131,7 +133,7 @@ class _Search:
     def epochs(self) -> Iterator[Epoch]:
         while self._solve(max(ROUGH, 0.2 * self.wanted)):
             yield self._epoch(self._quick_multiplier())
-            newcomers = self.work.wanted(self.method.join, ROUGH)
+            newcomers = self.work.wanted(self._crowd, ROUGH)
             if newcomers.size == 0:
                 break
             self.work.join(newcomers)
@@ -139,6 +141,11 @@ class _Search:
             yield self._epoch(self._quick_multiplier())
         else:
             yield from self._finish() if self._complete_already else self._complete()
+
+    @property
+    def _crowd(self) -> int:
+        """How many features may join at a time: rounds are dear where there are many features."""
+        return max(self.method.join, len(self.work.features) // 2)
 
     def _solve(self, accuracy: float) -> bool:
         return self.work.solve(accuracy, self.bench.tick)
@@ -152,40 +159,41 @@ class _Search:
         """Go on until the gap is small enough, where every feature is in the working set."""
         accuracy = max(0.1 * ROUGH, 0.5 * self.wanted)
         while True:
-            before, going = self.work.gap, self._solve(accuracy)
+            going = self._solve(accuracy)
             yield self._epoch(self._quick_multiplier())
             if not going:
                 return
-            if self.work.gap > 0.5 * before:
-                raise StalledError
-            accuracy = 0.1 * accuracy if accuracy > 5.0 * self.wanted else 0.5 * self.wanted
+            if self.work.gap > accuracy * max(self.work.fun, self.objective.negligible):
+                raise StalledError  # the solver gave up, not the budget
+            accuracy = (
+                max(0.1 * accuracy, 0.5 * self.wanted) if accuracy > self.wanted else 0.5 * accuracy
+            )
 
     def _complete(self) -> Iterator[Epoch]:
         """Complete the multiplier to all features, giving up less and less of the bound."""
-        completion: Completion | None = None
+        objective = self.objective
+        completion = Completion(objective.loss, objective.l1, objective.spread.diagonal)
         share, least = max(FIRST_SHARE, 0.5 * self.wanted), 0.5 * self.wanted
-        while True:
+        while not self._complete_already:
             going = self._solve(0.1 * share)
-            M = self._full_matrix()
-            if completion is None:
-                completion = Completion(M, self.objective.l1)
-            completion.M = M
-            if going and self._reach(completion, 1.0 - share):
-                weights = (1.0 - share) * self._on_device(self.work.multiplier.weights)
-                yield self._epoch(PairMultiplier(-completion.slack(1.0 - share), 0.0, weights))
+            weights = self._on_device(self.work.multiplier.weights)
+            completion.aim(weights, self.work.fun, share)
+            if going and self._reach(completion):
+                yield self._epoch(PairMultiplier(-completion.slack(), 0.0, completion.weights))
                 share = max(FALL * share, least) if share > least else 0.5 * share
             elif self.bench.exhausted:
                 yield self._epoch(self._quick_multiplier())
                 return
             else:
                 self.work.join(self._missed(completion))
+        yield from self._finish()
 
-    def _reach(self, completion: Completion, theta: float) -> bool:
+    def _reach(self, completion: Completion) -> bool:
         """Advance the completion until it is feasible; False if it has stalled or time is up."""
         closer, steps = np.inf, 0
-        while not completion.feasible(theta):
+        while not completion.feasible():
             for _ in range(CHECK_EVERY):
-                completion.step(theta)
+                completion.step()
                 steps += 1
                 if not self.bench.tick():
                     return False
@@ -198,15 +206,13 @@ class _Search:
     def _missed(self, completion: Completion) -> Features:
         """Return the features outside in which the completion is stuck."""
         outside = np.intersect1d(self.work.outside, self.alive)
-        if outside.size == 0:
-            raise StalledError
         excess = to_numpy(completion.excess)[outside]
-        return np.sort(outside[np.argsort(-excess)[: self.method.join]])
+        return np.sort(outside[np.argsort(-excess)[: self._crowd]])
 
     # Between the working set and all features.
 
     def _epoch(self, multiplier: PairMultiplier) -> Epoch:
-        x = self._embedded(self.work.point)
+        x = self._embedded(self.work.answer)
         F = self.bench.penalised(Hinge(0.0), x)
         return Epoch(x=x, x_hat=x, F=F, normal=multiplier)
 

@@ -59,7 +59,7 @@ class Lockstep:
     >>> from lopro.applications.compressive_sensing import bpdn_problem
     >>> from lopro.linear import LinearMap
     >>> from lopro.schemes.lockstep import Lockstep
-    >>> A = LinearMap(np.random.default_rng(0).standard_normal((30, 90)))
+    >>> A = LinearMap(np.random.default_rng(0).standard_normal((60, 90)))
     >>> problems = [bpdn_problem(A, A.columns([j])[:, 0], 0.1) for j in (3, 70)]
     >>> [np.flatnonzero(p.x).tolist() for p in Lockstep(A, 1e-8).search(problems)]
     [[3], [70]]
