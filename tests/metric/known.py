@@ -45,7 +45,12 @@ def packed(d: int) -> tuple[Matrix, Matrix, Matrix]:
 
 
 def constructed(
-    rng: np.random.Generator, d: int, features: int, rank: int, tau: float = 0.1
+    rng: np.random.Generator,
+    d: int,
+    features: int,
+    rank: int,
+    tau: float = 0.1,
+    slack: float = 1.0,
 ) -> Known:
     used = rng.choice(d, features, replace=False)
     L = np.zeros((rank, d))
@@ -54,7 +59,7 @@ def constructed(
     A = L.T @ L
     null = np.linalg.svd(A)[0][:, np.linalg.matrix_rank(A) :]
     B = null @ rng.standard_normal((null.shape[1], null.shape[1]))
-    S = B @ B.T / null.shape[1]
+    S = slack * B @ B.T / null.shape[1]
     Y = np.triu(tau * rng.uniform(-0.9, 0.9, (d, d)), 1)
     Y = np.where(A != 0.0, tau * np.sign(A), Y + Y.T)
     np.fill_diagonal(Y, 0.0)

@@ -195,6 +195,18 @@ def test_a_tiny_feature_that_tells_everything_is_not_overlooked() -> None:
     assert bound <= 1e-9
 
 
+def test_a_tiny_difference_of_two_features_is_not_overlooked() -> None:
+    """Two features that are nearly one: in their difference lies the answer."""
+    X, labels = classes(8, 12, 3, shift=0.0)
+    X[:, 2] = X[:, 1] + 1e-5 * labels
+    objective = SparseMetric(all_pairs(X, labels), 0.0)
+    v = np.array([0.0, -1.0, 1.0])
+    assert value(objective, 2e10 * np.outer(v, v)) <= 1e-9
+    problem = metric_problem(objective.loss, 0.0)
+    result = lopro.solve(problem, method=lopro.ConsensusADMM(), tol=1e-6, max_iter=2000)
+    assert result.certificate.lower_bound <= 1e-9
+
+
 def test_the_bound_does_not_depend_on_the_units_of_a_feature(rng: np.random.Generator) -> None:
     X, labels = classes(9, 12, 3)
     units = np.array([1.0, 1e-5, 1e4])

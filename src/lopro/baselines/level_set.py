@@ -136,7 +136,8 @@ class LevelSetFrankWolfe:
             if settled or enough or leave:
                 walker.gather()
                 yield epoch_at(bench, f.size * walker.x, witness)
-                if settled or seen.gap <= seen.resolution:
+                # A subproblem solved to rounding ends the search, unless its radius has to grow.
+                if settled or (seen.gap <= seen.resolution and not leave):
                     return
                 patience *= 0.5 if enough else 1.0
             if leave:

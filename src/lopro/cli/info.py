@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import os
-import platform
 import sys
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-import lopro
 from lopro.cli.answers import console, print_json
 from lopro.cli.exit_codes import ExitCode
+from lopro.report.machine import facts
 
-__all__ = ["add", "facts", "run"]
-
-_NEEDED = ("numpy", "scipy", "array-api-compat", "clarabel", "rich", "threadpoolctl")
-_OPTIONAL = ("scikit-learn", "matplotlib", "torch", "cupy", "spgl1", "celer", "cvxpy", "benchopt")
+__all__ = ["add", "run"]
 
 
 def add(commands: Any) -> None:
@@ -26,40 +20,6 @@ def add(commands: Any) -> None:
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run)
-
-
-def facts() -> dict[str, Any]:
-    """Return what a measurement should be published with.
-
-    Examples
-    --------
-    >>> from lopro.cli.info import facts
-    >>> sorted(facts())
-    ['cores', 'linear algebra', 'lopro', 'machine', 'optional', 'packages', 'python']
-    """
-    import scipy.linalg  # noqa: F401  (its thread pool shows once it is loaded)
-    from threadpoolctl import threadpool_info
-
-    pools = [
-        f"{pool['internal_api']} {pool['version']}, {pool['num_threads']} threads"
-        for pool in threadpool_info()
-    ]
-    return {
-        "lopro": lopro.__version__,
-        "python": f"{platform.python_implementation()} {platform.python_version()}",
-        "machine": f"{platform.system()} {platform.machine()}",
-        "cores": os.cpu_count(),
-        "linear algebra": pools,
-        "packages": {name: _version(name) for name in _NEEDED},
-        "optional": {name: _version(name) for name in _OPTIONAL},
-    }
-
-
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
 
 
 def run(options: argparse.Namespace) -> int:

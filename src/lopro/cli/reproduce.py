@@ -3,75 +3,52 @@
 from __future__ import annotations
 
 import argparse
-import subprocess
-import sys
-from dataclasses import dataclass
-from importlib.util import find_spec
+import os
 from pathlib import Path
 from typing import Any
 
-import lopro
-from lopro.cli.answers import console
 from lopro.cli.exit_codes import BadInput, ExitCode
+from lopro.report.parts import TITLES
 
-__all__ = ["PARTS", "Part", "add", "run"]
-
-
-@dataclass(frozen=True)
-class Part:
-    """An experiment: a module of lopro, or a script of a checkout where there is no such module."""
-
-    about: str
-    module: str
-    script: str = ""
-    sizes: tuple[str, ...] = ("quick", "full")
-
-    def command(self) -> list[str] | None:
-        """Return how to run it, or None where it is not installed."""
-        if find_spec(self.module) is not None:
-            return [sys.executable, "-m", self.module]
-        path = Path(lopro.__file__).parents[2] / self.script
-        return [sys.executable, str(path)] if self.script and path.is_file() else None
-
-
-PARTS = {
-    "table1": Part("LoPNAG against NESTA on basis pursuit denoising", "lopro.experiments.table1"),
-    "table2": Part("sparse metric learning", "lopro.experiments.table2"),
-    "rates": Part(
-        "error against iterations for every rate, with its bound",
-        "lopro.experiments.rates",
-        "benchmarks/figure_rates.py",
-        sizes=("quick",),
-    ),
-}
+__all__ = ["add", "run"]
 
 
 def add(commands: Any) -> None:
     """Add the command's parser."""
     parser: argparse.ArgumentParser = commands.add_parser(
-        "reproduce", help="the paper's tables and rates, measured again", description=__doc__
+        "reproduce",
+        help="the paper's tables and rates, measured again",
+        description="Run the paper's experiments and write one page about them. Parts that are finished "
+        "are kept: an interrupted job goes on where it stopped.",
     )
-    parser.add_argument("part", nargs="?", choices=[*PARTS, "all"], default="all")
+    parser.add_argument("part", nargs="?", choices=[*TITLES, "all"], default="all")
     size = parser.add_mutually_exclusive_group()
-    size.add_argument("--quick", action="store_true", help="small instances, for a first look")
-    size.add_argument("--full", action="store_true", help="the paper's full scale")
+    size.add_argument("--short", action="store_true", help="small instances, about a minute")
+    size.add_argument("--full", action="store_true", help="the paper's full scale, hours")
+    parser.add_argument("--out", type=Path, default=Path("report"), metavar="FOLDER")
+    parser.add_argument(
+        "--colon", type=Path, metavar="FILE", help="the colon-cancer data in LIBSVM's format"
+    )
+    parser.add_argument("--fresh", action="store_true", help="run finished parts again")
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the parts one after the other; return the exit status of the first that fails."""
-    chosen = PARTS if options.part == "all" else {options.part: PARTS[options.part]}
-    ready = {name: command for name, part in chosen.items() if (command := part.command())}
-    if options.part != "all" and not ready:
-        raise BadInput(
-            f"{options.part} is not part of this installation: run it from a checkout of lopro"
-        )
-    out = console()
-    for name, command in ready.items():
-        flags = [f"--{size}" for size in PARTS[name].sizes if getattr(options, size)]
-        out.print(f"== {name}: {PARTS[name].about}")
-        sys.stdout.flush()  # what the child prints comes after this line, in a pipe too
-        code = subprocess.call([*command, *flags])
-        if code != 0:
-            return code if code > 0 else ExitCode.INTERRUPTED
-    return ExitCode.CONVERGED
+    """Run the parts and say where the page is; the status is 1 if something was not reached."""
+    from lopro.report.job import reproduce
+    from lopro.report.order import Order, Scale
+
+    if options.colon is not None and not options.colon.is_file():
+        raise BadInput(f"there is no file {options.colon}")
+    scale = Scale.SHORT if options.short else Scale.FULL if options.full else Scale.USUAL
+    names = list(TITLES) if options.part == "all" else [options.part]
+    try:
+        done = reproduce(names, Order(scale, options.colon), options.out, fresh=options.fresh)
+    except KeyboardInterrupt:
+        print(f"{os.linesep}finished parts are kept in {options.out / 'parts'}: run it again")
+        raise
+    failures = [f"{n}: {failure}" for n in names for failure in done[n].section.failures]
+    for failure in failures:
+        print(f"NOT REACHED: {failure}")
+    print(f"the report: {options.out / 'index.html'}")
+    return ExitCode.NOT_CONVERGED if failures else ExitCode.CONVERGED

@@ -1,4 +1,4 @@
-"""The demonstration behind ``make reproduce``: three problems, certified answers, few projections.
+"""The first part of ``make reproduce``: three problems, certified answers, few projections.
 
 Run it with ``python -m lopro.experiments.demo``. It takes seconds, needs no data, prints a table and
 draws how the certified gaps close. The exit status is 1 if an answer is not certified.
@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
@@ -21,12 +21,16 @@ from lopro.driver import solve
 from lopro.epochs import Scheme
 from lopro.experiments.instances import compressive_sensing, metric_learning, sharp_polyhedron
 from lopro.problem import Problem
+from lopro.report.curves import Named, curves_figure
 from lopro.result import Result
 from lopro.schedules import Theorem2
 from lopro.schemes import Auto, LoPGD, LoPNAG
 from lopro.theory import constants_of, epochs_needed
 
-__all__ = ["Case", "Outcome", "cases", "main"]
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["Case", "Outcome", "cases", "figure", "main", "run_all"]
 
 
 @dataclass(frozen=True)
@@ -120,24 +124,23 @@ def table(outcomes: Sequence[Outcome]) -> Table:
 def draw(outcomes: Sequence[Outcome], folder: Path) -> Path | None:
     """Draw the certified gaps; return where, or None where matplotlib is missing."""
     try:
-        import matplotlib.pyplot as plt
+        drawn = figure(outcomes)
     except ImportError:
         return None
-    # A palette that is safe for colour-blind readers; markers say the same once more.
-    looks = zip(("#0072B2", "#56B4E9", "#D55E00", "#E69F00", "#009E73"), "osD^v", strict=True)
-    figure, ax = plt.subplots(figsize=(7.0, 4.2), layout="constrained")
-    for outcome, (colour, marker) in zip(outcomes, looks, strict=True):
-        iterations, gaps = _positive(outcome.result)
-        label = f"{outcome.case.name}: {outcome.case.method_name}"
-        ax.loglog(iterations, gaps, color=colour, marker=marker, ms=5, label=label)
-    ax.set(xlabel="inner iterations (each marker is a projection)", ylabel="certified relative gap")
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "convergence.png"
-    figure.savefig(path, dpi=150)
-    plt.close(figure)
+    drawn.savefig(path, dpi=150)
     return path
+
+
+def figure(outcomes: Sequence[Outcome]) -> Figure:
+    """Return the certified gaps as a figure; needs matplotlib."""
+    curves = [
+        Named(f"{outcome.case.name}: {outcome.case.method_name}", *_positive(outcome.result))
+        for outcome in outcomes
+    ]
+    iterations = "inner iterations (each marker is a projection)"
+    return curves_figure(curves, "The gaps close", iterations, "certified relative gap")
 
 
 def _positive(result: Result) -> tuple[list[Any], list[Any]]:
@@ -146,7 +149,8 @@ def _positive(result: Result) -> tuple[list[Any], list[Any]]:
     return [r["iterations"] for r in rows], [r["relative_gap"] for r in rows]
 
 
-def _run_all(say: Callable[[str], None]) -> list[Outcome]:
+def run_all(say: Callable[[str], Any]) -> list[Outcome]:
+    """Run all cases, telling which one runs."""
     outcomes, todo = [], cases()
     for number, case in enumerate(todo, start=1):
         say(f"[{number}/{len(todo)}] {case.name}, {case.method_name} ...")
@@ -162,7 +166,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--output", type=Path, default=Path("report"), help="folder of the figure")
     options = parser.parse_args(arguments)
     console = Console(width=None if sys.stdout.isatty() else 118)
-    outcomes = _run_all(lambda line: console.print(line, markup=False, highlight=False))
+    outcomes = run_all(lambda line: console.print(line, markup=False, highlight=False))
     console.print(table(outcomes))
     path = draw(outcomes, options.output)
     console.print(

@@ -23,7 +23,15 @@ Vector = np.ndarray[Any, np.dtype[np.float64]]
 
 @dataclass(frozen=True)
 class Known:
-    """A problem with its solution, a feasible start, and the error bound of Assumption 2."""
+    """A problem with its solution, a feasible start, and the error bound of Assumption 2.
+
+    Examples
+    --------
+    >>> from lopro.experiments.known import half_space
+    >>> known = half_space()
+    >>> known.problem.objective.value(known.x_star) == known.f_star, known.eps0 > 0
+    (True, True)
+    """
 
     problem: Problem
     x_star: Vector
@@ -48,10 +56,17 @@ class Known:
 
 
 def half_space(d: int = 10) -> Known:
-    """T3: ``min |x|_1`` s.t. ``a'x >= 1``, a sharp minimum (theta = 1)."""
+    """T3: ``min |x|_1`` s.t. ``a'x >= 1``, a sharp minimum (theta = 1).
+
+    Examples
+    --------
+    >>> from lopro.experiments.known import half_space
+    >>> half_space().theta
+    1.0
+    """
     a = np.linspace(2.0, 0.5, d)
     a[1:] -= 0.4  # a clear first place: the second largest entry decides sigma
-    M, m = a[0], a[1]
+    M, m = float(a[0]), float(a[1])
     x_star = np.zeros(d)
     x_star[0] = 1.0 / M
     problem = Problem(L1Norm(shape=(d,)), Polyhedron(-a[None, :], np.array([-1.0])))
@@ -65,7 +80,14 @@ def _axes(d: int, spread: float) -> Vector:
 
 
 def linear_on_ellipsoid(d: int = 10, spread: float = 3.0, *, squared: bool = True) -> Known:
-    """T4: ``min a'x`` s.t. ``x'Qx <= 1``, curved at the solution (theta = 1/2)."""
+    """T4: ``min a'x`` s.t. ``x'Qx <= 1``, curved at the solution (theta = 1/2).
+
+    Examples
+    --------
+    >>> from lopro.experiments.known import linear_on_ellipsoid
+    >>> linear_on_ellipsoid().theta
+    0.5
+    """
     s = _axes(d, spread)
     a = np.random.default_rng(4).standard_normal(d)
     a /= np.linalg.norm(a)
@@ -79,7 +101,14 @@ def linear_on_ellipsoid(d: int = 10, spread: float = 3.0, *, squared: bool = Tru
 
 
 def distance_to_ellipsoid(d: int = 10, spread: float = 3.0, *, squared: bool = True) -> Known:
-    """T6: ``min |x - z|^2 / 2`` on the same ellipsoid, with ``z`` outside on a known normal."""
+    """T6: ``min |x - z|^2 / 2`` on the same ellipsoid, with ``z`` outside on a known normal.
+
+    Examples
+    --------
+    >>> from lopro.experiments.known import distance_to_ellipsoid
+    >>> distance_to_ellipsoid().theta
+    0.5
+    """
     s = _axes(d, spread)
     direction = np.random.default_rng(6).standard_normal(d)
     x_star = direction / np.linalg.norm(s * direction)

@@ -1,20 +1,28 @@
-"""One experiment per rate: runs on problems with a known optimum, each beside its bound."""
+"""One experiment per rate: runs on problems with a known optimum, each beside its bound.
+
+Corollaries and theorems are the paper's; C1', P3 and P4 are the sharper results of docs/theory.md.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
-from _known import Known, distance_to_ellipsoid, half_space, linear_on_ellipsoid
 
-import lopro
-from lopro import LoPGD, LoPNAG, OneProjection
+from lopro._arrays import Array
+from lopro.driver import solve
+from lopro.experiments.known import Known, distance_to_ellipsoid, half_space, linear_on_ellipsoid
 from lopro.functions import Ball
 from lopro.penalties import Softplus
+from lopro.result import Result
 from lopro.schedules import Theorem2, Theorem3
+from lopro.schemes import LoPGD, LoPNAG, OneProjection
 from lopro.theory import ProblemConstants, constants_of
+
+__all__ = ["Curve", "Rates", "measure_rates", "slope"]
 
 
 @dataclass
@@ -30,7 +38,7 @@ class Curve:
     eps: list[float] = field(default_factory=list)
     eps0: float = math.nan
 
-    def add(self, known: Known, result: lopro.Result, bound: float) -> None:
+    def add(self, known: Known, result: Result, bound: float) -> None:
         """Add the outcome of a run; a bound that is exceeded ends the experiment."""
         error = known.error(result)
         if error > bound:
@@ -39,6 +47,74 @@ class Curve:
         self.error.append(error)
         self.bound.append(bound)
         self.projections.append(result.counts.projections)
+
+
+@dataclass(frozen=True)
+class Rates:
+    """The curves of all rates."""
+
+    corollary_1: list[Curve]
+    corollary_2a: list[Curve]
+    corollary_2b: list[Curve]
+    #: One run, looked at after every epoch; and one run for each accuracy.
+    theorem_2_sharp: Curve
+    theorem_2_counts: Curve
+    theorem_2_curved: Curve
+    theorem_3_curved: Curve
+    #: Certified gaps asked of `Auto`, in halvings of the first error, and the projections they took.
+    auto: tuple[list[float], list[int]]
+
+    @property
+    def curves(self) -> list[Curve]:
+        """All curves that have a bound."""
+        one = [*self.corollary_1, *self.corollary_2a, *self.corollary_2b]
+        several = [self.theorem_2_sharp, self.theorem_2_counts]
+        return [*one, *several, self.theorem_2_curved, self.theorem_3_curved]
+
+
+def measure_rates(quick: bool = False, say: Callable[[str], Any] | None = None) -> Rates:
+    """Measure all rates; an error above its bound ends the run.
+
+    Parameters
+    ----------
+    quick : bool
+        Shorter curves.
+    say : callable, optional
+        Is told what runs next.
+
+    Examples
+    --------
+    >>> from lopro.experiments.rates import measure_rates
+    >>> rates = measure_rates(quick=True)
+    >>> all(e <= b for c in rates.curves for e, b in zip(c.error, c.bound, strict=True))
+    True
+    """
+    tell = say or (lambda line: None)
+    last, deep = (1000, 4) if quick else (10000, 8)
+    tell("one projection")
+    one = corollary_1(last), corollary_2a(last), corollary_2b(3 * last)
+    tell("Theorem 2, sharp minimum")
+    sharp = theorem_2_sharp(1e-3 if quick else 1e-9)
+    counts = theorem_2_sharp_runs(range(3, 13 if quick else 28, 3))
+    tell("Theorems 2 and 3, curved minimum")
+    curved, smooth = theorem_2_curved(range(1, deep)), theorem_3_curved(range(1, 2 * deep))
+    tell("Auto, by certified gap")
+    auto = auto_projections(range(2, 31, 2))
+    return Rates(*one, sharp, counts, curved, smooth, auto)
+
+
+def slope(iterations: Sequence[int], error: Sequence[float]) -> float:
+    """Return the slope on logarithmic axes over the second half.
+
+    Examples
+    --------
+    >>> from lopro.experiments.rates import slope
+    >>> round(slope([1, 10, 100, 1000], [1.0, 1e-2, 1e-4, 1e-6]), 6)
+    -2.0
+    """
+    half = len(error) // 2
+    x, y = np.log(iterations[half:]), np.log(np.maximum(error[half:], 1e-300))
+    return float(np.polyfit(x, y, 1)[0])
 
 
 def horizons(first: int, last: int, count: int) -> list[int]:
@@ -53,7 +129,7 @@ def one_projection(
     curve = Curve(label)
     for T in horizons:
         chosen = method(T)
-        result = lopro.solve(known.problem, known.x0, chosen, tol=0)
+        result = solve(known.problem, known.x0, chosen, tol=0)
         bound = chosen.claim.gap if chosen.claim else linear_rate_bound(known, chosen)
         curve.add(known, result, bound)
     return curve
@@ -61,16 +137,17 @@ def one_projection(
 
 def linear_rate_bound(known: Known, method: OneProjection) -> float:
     """Return ``C gamma + B_T`` with the linear rate of Prop 2, for ``z = x_*``."""
-    h, inner = method.penalty, method.inner
+    h: Any = method.penalty
+    inner: Any = method.inner
     assert isinstance(h, Softplus)
     f, c = known.problem.objective, known.problem.constraint
 
-    def F(x: np.ndarray) -> float:
-        return f.value(x) + h.phi(c.value(x))
+    def F(x: Array) -> float:
+        return float(f.value(x) + h.phi(c.value(x)))
 
     mu, L = inner.momentum.mu, inner.step_rule.L
     start = F(known.x0) - F(known.x_star) + 0.5 * mu * known.distance**2
-    return h.above + (1.0 - math.sqrt(mu / L)) ** method.iterations * start
+    return float(h.above + (1.0 - math.sqrt(mu / L)) ** method.iterations * start)
 
 
 def corollary_1(last: int) -> list[Curve]:
@@ -116,22 +193,22 @@ def corollary_2b(last: int) -> list[Curve]:
     # G is needed on the set alone, which the unit ball holds; c is not Lipschitz, P2 steps in.
     on_set = constants_of(known.problem, Ball(np.zeros(len(known.x0)), 1.0))
     constants = replace(on_set, Gc=math.inf)
-    printed = [
-        one_projection(
+
+    def printed(alpha: float) -> Curve:
+        return one_projection(
             f"Cor 2b, α = {alpha}",
             known,
             horizons(100, last, 11),
-            lambda T, alpha=alpha: OneProjection.corollary_2b(constants, T, alpha),
+            lambda T: OneProjection.corollary_2b(constants, T, alpha),
         )
-        for alpha in (0.9, 0.75, 0.6)
-    ]
+
     balanced = one_projection(
         "P4",
         known,
         horizons(_first_horizon(constants), last, 9),
         lambda T: OneProjection.balanced(constants, T),
     )
-    return [*printed, balanced]
+    return [*map(printed, (0.9, 0.75, 0.6)), balanced]
 
 
 def _first_horizon(constants: ProblemConstants) -> int:
@@ -146,8 +223,8 @@ def theorem_2_sharp(eps: float) -> Curve:
     """LoPGD on a sharp problem: every epoch halves the error at the same price."""
     known = half_space()
     schedule = Theorem2(constants_of(known.problem), known.eps0, eps, known.sigma, 1.0)
-    result = lopro.solve(known.problem, known.x0, LoPGD(schedule), tol=0)
-    curve = Curve("LoPGD, θ = 1")
+    result = solve(known.problem, known.x0, LoPGD(schedule), tol=0)
+    curve = Curve("LoPGD, epochs")
     for row in result.history:
         k = row["epoch"]
         curve.iterations.append(row["iterations"])
@@ -177,7 +254,7 @@ def error_bound_runs(
     curve = Curve(label, eps0=known.eps0)
     for k in halvings:
         target = known.eps0 / 2.0**k
-        result = lopro.solve(known.problem, known.x0, method(target), tol=0)
+        result = solve(known.problem, known.x0, method(target), tol=0)
         curve.add(known, result, 2.0 * target)
         curve.eps.append(target)
     return curve
@@ -213,7 +290,7 @@ def auto_projections(halvings: Iterable[int]) -> tuple[list[float], list[int]]:
     asked, counts = [], []
     for k in halvings:
         # |f| is below 1 here, so relative and absolute gaps are the same.
-        result = lopro.solve(known.problem, known.x0, tol=known.eps0 / 2.0**k)
+        result = solve(known.problem, known.x0, tol=known.eps0 / 2.0**k)
         if not result.success:
             raise AssertionError(f"Auto did not certify 2^-{k} eps0: {result.message}")
         asked.append(float(k))

@@ -25,14 +25,19 @@ __all__ = ["prices"]
 Matrix: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
 
 STEPS = 300
-#: How clearly a feature must be wanted, relative to its ``M_ii``.
-CLEARLY = 1e-3
 
 
-def prices(S: Matrix, M: Matrix, diagonal: Matrix, tau: float, steps: int = STEPS) -> Matrix:
+def prices(
+    S: Matrix,
+    M: Matrix,
+    diagonal: Matrix,
+    tau: float,
+    threshold: float = 1e-3,
+    steps: int = STEPS,
+) -> Matrix:
     """Return for each feature a small ``q_i``, relative to ``1 + |x|^2``; negative: wanted.
 
-    It is below ``-1e-3 |M_ii|`` if any ``x`` makes it so.
+    With enough steps it is below ``-threshold |M_ii|`` if any ``x`` makes it so.
 
     Parameters
     ----------
@@ -44,6 +49,8 @@ def prices(S: Matrix, M: Matrix, diagonal: Matrix, tau: float, steps: int = STEP
         ``M_ii`` of the other features.
     tau : float
         Weight of the norm.
+    threshold : float
+        How clearly a feature must be wanted to be noticed, relative to ``M_ii``.
     steps : int
         Accelerated proximal steps; any ``x`` that makes ``q_i`` negative proves the point, so it need not
         be the best.
@@ -55,7 +62,7 @@ def prices(S: Matrix, M: Matrix, diagonal: Matrix, tau: float, steps: int = STEP
     >>> prices(np.array([[1.0]]), np.array([[3.0, 0.5]]), np.array([-2.0, -2.0]), 1.0).round(2)
     array([-0.4,  2. ])
     """
-    rho = CLEARLY * np.abs(diagonal)
+    rho = threshold * np.abs(diagonal)
     L = max(float(np.linalg.eigvalsh(S)[-1]), 0.0) + max(float(rho.max(initial=0.0)), 1e-300)
     x = ahead = np.zeros_like(M)
     t = 1.0

@@ -139,7 +139,7 @@ class WorkingProblem:
         M = self._X[:, self.features].T @ flow[:, outside]
         diagonal = np.einsum("ij,ij->j", self._X[:, outside], flow[:, outside])
         S = -0.5 * (self.multiplier.direction + self.multiplier.direction.T)
-        found = prices(S, M, diagonal, self.objective.l1)
+        found = prices(S, M, diagonal, self.objective.l1, threshold)
         # Nothing is wanted that would hardly be felt.
         count = int((found < -threshold * np.abs(diagonal)).sum())
         return np.sort(outside[np.argsort(found)[: min(count, most)]])

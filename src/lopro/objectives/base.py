@@ -41,6 +41,10 @@ class Objective(Function):
     # NumPy scalars leave ``factor * f`` to `__rmul__` instead of looking for an array in f.
     __array_ufunc__ = None
 
+    def __repr__(self) -> str:
+        shape = "" if self.shape is None else f"shape={self.shape}"
+        return f"{type(self).__name__}({shape})"
+
     def prox(self, x: Array, step: float) -> Array:
         """Return ``argmin_u f(u) + |u - x|^2 / (2 step)``; only where ``proximable``."""
         raise NotImplementedError

@@ -8,7 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from lopro._arrays import Array, Companion, copy, eps, inner, namespace, norm, to_numpy
+from lopro._arrays import (
+    Array,
+    Companion,
+    asarray_like,
+    copy,
+    eps,
+    inner,
+    namespace,
+    norm,
+    to_numpy,
+)
 from lopro._validation import check_array, check_shape
 from lopro.functions import Ball, Constant, Image, Linearization, MappedFunction, Source
 from lopro.objectives.base import Objective
@@ -63,7 +73,7 @@ class PairLoss(MappedFunction, Objective):
 
     def __init__(self, X: Any, pairs: Any, targets: Any) -> None:
         X = check_array("X", X, ndim=2, allow_complex=False)
-        first, second = _checked_pairs(pairs, X.shape[0])
+        first, second = checked_pairs(pairs, X.shape[0])
         self._set(X, (first, second), targets)
         self._map: PairMap = pair_map(X, first, second)
 
@@ -72,9 +82,8 @@ class PairLoss(MappedFunction, Objective):
         self.X = X
         #: Two index arrays: the pair ``e`` is ``X[pairs[0][e]] - X[pairs[1][e]]``.
         self.pairs = pairs
-        self._targets = Companion(
-            copy(check_array("targets", targets, ndim=1, allow_complex=False))
-        )
+        targets = copy(check_array("targets", targets, ndim=1, allow_complex=False))
+        self._targets = Companion(asarray_like(targets, X))
         check_shape("targets", self._targets.array, (len(pairs[0]),))
         self.shape = (X.shape[1], X.shape[1])
         self.like = X
@@ -105,7 +114,7 @@ class PairLoss(MappedFunction, Objective):
 
     @property
     def targets(self) -> Array:
-        """What the squared distances should be; do not write on it."""
+        """What the squared distances should be, in the library of ``X``; do not write on it."""
         return self._targets.array
 
     def distances(self, A: Array) -> Array:
@@ -155,7 +164,7 @@ class PairLoss(MappedFunction, Objective):
         return Constant(0.0, Source.DERIVED, "a sum of squares")
 
 
-def _checked_pairs(pairs: Any, samples: int) -> tuple[Indices, Indices]:
+def checked_pairs(pairs: Any, samples: int) -> tuple[Indices, Indices]:
     try:
         first, second = pairs
     except (TypeError, ValueError):

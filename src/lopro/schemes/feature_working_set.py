@@ -116,7 +116,7 @@ class _Search:
         few = self.x0.shape[0] <= self.method.all_below
         if few or self.objective.l1 == 0.0:
             chosen = self.alive
-        elif np.count_nonzero(start) > np.count_nonzero(np.diag(start)):
+        elif np.count_nonzero(np.diag(start)) < len(start):
             chosen = np.intersect1d(np.flatnonzero(start.any(axis=0)), self.alive)
         else:
             chosen = self._telling_features()
@@ -176,6 +176,11 @@ class _Search:
         share, least = max(FIRST_SHARE, 0.5 * self.wanted), 0.5 * self.wanted
         while not self._complete_already:
             going = self._solve(0.1 * share)
+            # The less is given up, the less may be left outside.
+            newcomers = self.work.wanted(self._crowd, min(ROUGH, share))
+            if going and newcomers.size > 0:
+                self.work.join(newcomers)
+                continue
             weights = self._on_device(self.work.multiplier.weights)
             completion.aim(weights, self.work.fun, share)
             if going and self._reach(completion):
@@ -198,7 +203,7 @@ class _Search:
                 if not self.bench.tick():
                     return False
             if steps % STALL_AFTER == 0:
-                if completion.apart > 0.95 * closer:
+                if completion.apart > 0.99 * closer:
                     return False
                 closer = completion.apart
         return True

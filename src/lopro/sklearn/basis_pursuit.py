@@ -28,7 +28,8 @@ class BasisPursuitDenoising(CallbackSupportMixin, RegressorMixin, BaseEstimator)
     """Linear regression by ``min |coef|_1`` subject to ``|X coef + intercept - y| <= sigma``.
 
     The Lasso asks how much a unit of residual is worth; here one says how large the residual may be,
-    which is what is known when the noise is. Each ``sigma`` below corresponds to an ``alpha`` of the Lasso.
+    which is what is known when the noise is. For every ``sigma`` there is an ``alpha`` with which the Lasso
+    finds the same coefficients.
 
     Parameters
     ----------

@@ -1,0 +1,1 @@
+"""The report: what ``make reproduce`` runs, draws and writes into one page."""
