@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pytest
 
 import lopro
 from lopro.applications.metric_learning import metric_problem
@@ -124,3 +125,16 @@ def by_clarabel(objective: SparseMetric) -> tuple[float, Matrix]:
     # value of the nearest feasible point.
     assert A.value is not None, problem.status
     return float(problem.value), 0.5 * (A.value + A.value.T)
+
+
+def check(result: lopro.MetricResult, X: Matrix, labels: Matrix, l1: float) -> None:
+    """What every answer must be: psd, with the right value, loss and factor, and an honest bound."""
+    A = np.asarray(result.x)
+    objective = SparseMetric(all_pairs(np.asarray(X, dtype=np.float64), labels), l1)
+    assert np.array_equal(A, A.T) and np.linalg.eigvalsh(A)[0] >= -1e-12
+    assert result.fun == pytest.approx(value(objective, A), rel=1e-9, abs=1e-14)
+    assert result.loss == pytest.approx(objective.loss.value(A), rel=1e-9, abs=1e-14)
+    L = np.asarray(result.factor)
+    np.testing.assert_allclose(L.T @ L, A, atol=1e-10 * max(1.0, abs(A).max()))
+    assert result.certificate.violation <= 1e-12
+    assert result.certificate.lower_bound <= result.fun * (1.0 + 1e-12) + 1e-15

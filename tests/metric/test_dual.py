@@ -229,9 +229,7 @@ def test_over_other_sets_there_is_no_bound() -> None:
 
 def test_single_precision_points_get_bounds_of_double_precision(rng: np.random.Generator) -> None:
     known = constructed(rng, 6, 3, 2)
-    loss = PairLoss.from_differences(
-        known.Z.astype(np.float32), known.targets.astype(np.float32)
-    )
+    loss = PairLoss.from_differences(known.Z.astype(np.float32), known.targets.astype(np.float32))
     objective = SparseMetric(loss, known.tau)
     A = known.A.astype(np.float32)
     multiplier = PairMultiplier(-known.S, 0.0, known.w)
@@ -278,7 +276,5 @@ def test_the_spread_of_the_pairs(rng: np.random.Generator) -> None:
     np.testing.assert_allclose(spread.diagonal, np.diag(M1))
     assert spread.largest == pytest.approx(np.abs(M1 - np.diag(np.diag(M1))).max())
     assert not spread.full_rank and spread.whitening.shape == (4, 3)
-    np.testing.assert_allclose(
-        spread.whitening.T @ M1 @ spread.whitening, np.eye(3), atol=1e-10
-    )
+    np.testing.assert_allclose(spread.whitening.T @ M1 @ spread.whitening, np.eye(3), atol=1e-10)
     assert dual_bound(loss, 0.0, spread, 0.0 * M1, Normal(0.0 * M1, 0.0), 1.0)[0] >= 0.0

@@ -82,9 +82,11 @@ def rank_one_direction(loss: PairLoss) -> Vector | None:
     array([-1., 0., 0.])
     """
     N, d = loss.X.shape
-    sides = _two_sides(loss)
-    if sides is None or d + 1 < N:
+    if d + 1 < N:
         return None  # more equations than unknowns: hardly ever solvable
+    sides = _two_sides(loss)
+    if sides is None:
+        return None
     X = to_numpy(loss.X).astype(np.float64)
     half = 0.5 * math.sqrt(float(np.max(to_numpy(loss.targets))))
     # v is the difference of two nonnegative vectors; the level between the groups is free.

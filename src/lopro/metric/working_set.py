@@ -65,8 +65,8 @@ class WorkingProblem:
 
     @property
     def outside(self) -> Features:
-        """The features that are not in the working set."""
-        present = np.zeros(self._X.shape[1], dtype=bool)
+        """The features that are not in the working set, though some pair differs in them."""
+        present = to_numpy(self.objective.spread.diagonal) <= 0.0
         present[self.features] = True
         return np.flatnonzero(~present)
 

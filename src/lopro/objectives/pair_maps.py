@@ -74,7 +74,7 @@ class Graph:
         self._N = N
         self._X = Companion(X)
         low, high = np.minimum(first, second), np.maximum(first, second)
-        edges, merged = np.unique(low * N + high, return_inverse=True)
+        edges, merged = _distinct(low * N + high)
         #: Which edge each pair lies on; None where every pair has one of its own.
         self._edge_of = merged if len(edges) < len(first) else None
         order = merged if self._edge_of is None else np.arange(len(edges))
@@ -164,3 +164,11 @@ class _IndexCompanion(Companion):
 
     def _dtype_beside(self, x: Array) -> Any:
         return namespace(x).int64
+
+
+def _distinct(keys: Indices) -> tuple[Indices, Indices]:
+    """Return the different keys, ascending, and where each of ``keys`` stands among them."""
+    if np.all(keys[1:] > keys[:-1]):  # as in lists of all pairs, which are the long ones
+        return keys, np.arange(len(keys))
+    found, places = np.unique(keys, return_inverse=True)
+    return found, places

@@ -26,6 +26,8 @@ _THEME = {
     style.ORANGE: "var(--orange)",
 }
 
+_COORDINATE = re.compile(r"(\d+\.\d{2})\d+")
+
 
 def inline_svg(figure: Figure, name: str, alt: str) -> str:
     """Return the figure as an ``<svg>`` element for an HTML page.
@@ -78,4 +80,5 @@ def _written(figure: Figure) -> str:
 def _tight(body: str) -> str:
     """Drop what only makes the text longer: line ends in paths, digits below a hundredth of a point."""
     body = re.sub(r"\s*\n\s*", " ", body)
-    return re.sub(r"(\d+\.\d{2})\d+", r"\1", body)
+    # In coordinates alone: what the labels say is not to be touched.
+    return re.sub(r'\b(?:d|x|y)="[^"]*"', lambda found: _COORDINATE.sub(r"\1", found[0]), body)

@@ -150,6 +150,10 @@ class _Search:
     def _solve(self, accuracy: float) -> bool:
         return self.work.solve(accuracy, self.bench.tick)
 
+    def _stuck(self, accuracy: float) -> bool:
+        """Whether the solver on the working set has given up far from this accuracy."""
+        return self.work.gap > accuracy * max(self.work.fun, self.objective.negligible)
+
     @property
     def _complete_already(self) -> bool:
         """Whether every feature that matters at all is in the working set."""
@@ -163,8 +167,8 @@ class _Search:
             yield self._epoch(self._quick_multiplier())
             if not going:
                 return
-            if self.work.gap > accuracy * max(self.work.fun, self.objective.negligible):
-                raise StalledError  # the solver gave up, not the budget
+            if self._stuck(accuracy):
+                raise StalledError
             accuracy = (
                 max(0.1 * accuracy, 0.5 * self.wanted) if accuracy > self.wanted else 0.5 * accuracy
             )
@@ -176,6 +180,8 @@ class _Search:
         share, least = max(FIRST_SHARE, 0.5 * self.wanted), 0.5 * self.wanted
         while not self._complete_already:
             going = self._solve(0.1 * share)
+            if going and self._stuck(share):
+                raise StalledError
             # The less is given up, the less may be left outside.
             newcomers = self.work.wanted(self._crowd, min(ROUGH, share))
             if going and newcomers.size > 0:
