@@ -1,6 +1,7 @@
 # Everything a newcomer needs, on a machine with Python >= 3.11, git and make:
 #   make test        environment, lint, types, tests and doctests
-#   make reproduce   environment, then the main job end to end
+#   make reproduce   environment, then the paper's experiments: one page, report/index.html
+#                    (SHORT=1: a minute; FULL=1: the paper's full scale; COLON=path: the real data)
 #   make bench       timings and operation counts (benchmarks/bench_*.py)
 #   make figures     convergence figures (benchmarks/figure_*.py)
 #   make docs        the documentation with its gallery, into docs/_build/html
@@ -12,6 +13,11 @@ VENV ?= .venv
 # Worker processes of pytest; extra arguments, e.g. PYTEST_ARGS='-k lopgd -x'.
 JOBS ?= auto
 PYTEST_ARGS ?=
+# Of `make reproduce`: see the first lines; extra arguments, e.g. REPRODUCE_ARGS='rates --fresh'.
+SHORT ?=
+FULL ?=
+COLON ?=
+REPRODUCE_ARGS ?=
 
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
@@ -44,6 +50,7 @@ $(VENV)/.installed-%: pyproject.toml | $(BIN)/python
 	@touch $@
 
 DEV := $(VENV)/.installed-dev
+EXAMPLES := $(VENV)/.installed-examples
 BENCH := $(VENV)/.installed-bench
 DOCS := $(VENV)/.installed-docs
 
@@ -65,9 +72,11 @@ check: $(DEV)
 
 test: lint types check
 
-reproduce: $(DEV)
+# Parts that are finished are kept in report/parts: interrupted, it goes on where it stopped.
+reproduce: $(EXAMPLES)
 	@echo "== the main job"
-	$(BIN)/python -m lopro.experiments.demo
+	$(BIN)/python -m lopro reproduce $(if $(SHORT),--short) $(if $(FULL),--full) \
+		$(if $(COLON),--colon "$(COLON)") $(REPRODUCE_ARGS)
 
 bench: $(BENCH)
 	@for script in benchmarks/bench_*.py; do \

@@ -14,6 +14,7 @@ import numpy as np
 import scipy
 
 import lopro
+from lopro.report.machine import processor
 
 RESULTS = Path(__file__).parent / "results"
 DOCS_IMAGES = Path(__file__).parent.parent / "docs" / "images"
@@ -27,19 +28,10 @@ def environment() -> dict[str, Any]:
         "numpy": np.__version__,
         "scipy": scipy.__version__,
         "lopro": lopro.__version__,
-        "processor": _processor(),
+        "processor": processor(),
         "cores": os.cpu_count(),
         "load_average": os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
     }
-
-
-def _processor() -> str:
-    cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.exists():
-        for line in cpuinfo.read_text().splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()
 
 
 def write_json(name: str, content: Mapping[str, Any]) -> Path:

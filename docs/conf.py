@@ -35,7 +35,7 @@ extensions = [
     "sphinx-mathjax-offline",  # formulas show without a network
 ]
 
-exclude_patterns = ["_build", "**/README.rst", "_generated/*.md"]
+exclude_patterns = ["_build", "**/README.rst", "_generated/*.md", "comparison/*.md"]
 myst_enable_extensions = ["colon_fence", "dollarmath", "amsmath"]
 myst_heading_anchors = 3
 suppress_warnings = [
@@ -80,6 +80,7 @@ sphinx_gallery_conf = {
     "filename_pattern": r"/plot_",
     "within_subsection_order": "FileNameSortKey",
     "abort_on_example_error": True,
+    "capture_repr": (),  # what a page shows, it prints
     "download_all_examples": False,
     "remove_config_comments": True,
     "show_memory": False,

@@ -45,6 +45,7 @@ It needs ``pip install "lopro[examples]"`` (PyWavelets ships the image) and take
 from __future__ import annotations
 
 import argparse
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -59,6 +60,7 @@ WAVELET = "db4"
 FRACTION = 0.35  # of the coefficients are measured
 NOISE = 0.01  # norm of the noise relative to that of the clean measurements
 TOL = 1e-6
+SEED = 2017
 
 
 class Wavelets:
@@ -128,6 +130,32 @@ def photograph(side: int) -> np.ndarray:
     return image.reshape(side, block, side, block).mean(axis=(1, 3))
 
 
+@dataclass(frozen=True)
+class Observation:
+    """A device and a wavelet basis, the operator they make, and what was measured with it."""
+
+    device: Scrambler
+    wavelets: Wavelets
+    A: LinearOperator
+    y: np.ndarray
+    sigma: float
+
+
+def observe(image: np.ndarray) -> Observation:
+    """Take noisy measurements of a square image."""
+    rng = np.random.default_rng(SEED)
+    wavelets, device = Wavelets(len(image)), Scrambler(len(image), rng)
+    A = operator(device, wavelets)
+    assert adjoint_error(A, rng) < 1e-12
+
+    clean = device.measure(image)
+    std = NOISE * np.linalg.norm(clean) / np.sqrt(device.m)
+    y = clean + std * rng.standard_normal(device.m)
+    # The norm of the noise is at most this, very likely: see ecg.py.
+    sigma = std * np.sqrt(device.m + 2.0 * np.sqrt(2.0 * device.m))
+    return Observation(device, wavelets, A, y, float(sigma))
+
+
 def psnr(image: np.ndarray, estimate: np.ndarray) -> float:
     """Return the peak signal-to-noise ratio in decibels, for a peak of 1."""
     return float(-10.0 * np.log10(np.mean((estimate - image) ** 2)))
@@ -178,22 +206,12 @@ def main(arguments: list[str] | None = None) -> int:
         "--save", nargs="?", type=Path, const=FIGURE, metavar="PNG", help="write the figure"
     )
     options = parser.parse_args(arguments)
-    rng = np.random.default_rng(2017)
     image = photograph(64 if options.quick else 256)
-    wavelets, device = Wavelets(len(image)), Scrambler(len(image), rng)
-    A = operator(device, wavelets)
-    assert adjoint_error(A, rng) < 1e-12
-
-    clean = device.measure(image)
-    std = NOISE * np.linalg.norm(clean) / np.sqrt(device.m)
-    y = clean + std * rng.standard_normal(device.m)
-    # The norm of the noise is at most this, very likely: see ecg.py.
-    sigma = std * np.sqrt(device.m + 2.0 * np.sqrt(2.0 * device.m))
-
-    result = lopro.bpdn(A, y, sigma, tol=TOL)
-    naive, recovered = device.adjoint(y), wavelets.synthesise(result.x)
+    seen = observe(image)
+    result = lopro.bpdn(seen.A, seen.y, seen.sigma, tol=TOL)
+    naive, recovered = seen.device.adjoint(seen.y), seen.wavelets.synthesise(result.x)
     psnrs = psnr(image, naive), psnr(image, recovered)
-    print_table(A, psnrs, result)
+    print_table(seen.A, psnrs, result)
     if options.save is not None:
         titles = (
             f"original, {len(image)} × {len(image)} pixels",

@@ -55,6 +55,18 @@ def test_every_room_with_public_names_has_a_page(monkeypatch):
     assert "--sigma" in pages.help_of("bpdn")
 
 
+def test_the_tables_of_methods_hold_every_declaration(monkeypatch):
+    monkeypatch.syspath_prepend(str(DOCS / "_ext"))
+    pages = __import__("generated_pages")
+    from lopro.about import About, methods
+
+    rows = "".join(pages.methods_table(room) for room in ("lopro", "lopro.baselines")).splitlines()
+    for name, method in methods().items():
+        (row,) = (row for row in rows if f"<{name}>`" in row)
+        plain = re.sub(r"\\(.)", r"\1", row)
+        assert all(getattr(method.about, field) in plain for field in About.__annotations__)
+
+
 @pytest.mark.parametrize(
     "page", sorted(DOCS.glob("guide/*.md")) + sorted(DOCS.glob("extend/*.md")), ids=lambda p: p.stem
 )

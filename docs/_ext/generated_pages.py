@@ -84,11 +84,15 @@ def write_pages(app: Sphinx, config: Config) -> None:
 
 def methods_table(room: str) -> str:
     """Return a table of the methods in a room, each with what it declares about itself."""
-    rows = ["| Method | Assumes | Projects | Rate |", "|---|---|---|---|"]
+    rows = [
+        "| Method | Assumes | Asks for | Rate | Projects | Reference |",
+        "|---|---|---|---|---|---|",
+    ]
     for name, method in methods().items():
         home, _, short = name.rpartition(".")
         if home == room:
-            facts = (method.about.assumptions, method.about.projections, method.about.rate)
+            about = method.about
+            facts = about.assumptions, about.oracles, about.rate, about.projections, about.reference
             # A bar would end the cell, and a star or an underscore may start an emphasis.
             cells = [re.sub(r"([|*_~<])", r"\\\1", fact) for fact in facts]
             rows.append(f"| {{py:obj}}`{short} <{name}>` | {' | '.join(cells)} |")

@@ -1,4 +1,4 @@
-"""The benchopt benchmark at toy size: it runs with plain pip, and its columns say what they promise."""
+"""The benchopt benchmarks at toy size: they run with plain pip, and their columns say what they promise."""
 
 from __future__ import annotations
 
@@ -10,28 +10,40 @@ from pathlib import Path
 
 import pytest
 
-FOLDER = Path(__file__).parents[2] / "benchmarks" / "benchopt_bpdn"
-if not FOLDER.exists():
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+if not BENCHMARKS.exists():
     pytest.skip("a source distribution has tests but no benchmarks", allow_module_level=True)
 pytest.importorskip("benchopt", reason='needs benchopt: pip install "lopro[bench]"')
 pd = pytest.importorskip("pandas", reason="benchopt's results are tables of pandas")
 
 SOLVERS = ["lopro[method=default]", "lopro[method=MatrixFree]", "NESTA", "SPGL1"]
+METRIC_SOLVERS = ["lopro[method=default]", "projected subgradient", "SCS by CVXPY"]
+
+
+def results(name, folder, dataset, solvers):
+    """Run a benchmark small; it writes beside itself, so a copy of it runs."""
+    copy = folder / name
+    shutil.copytree(BENCHMARKS / name, copy, ignore=shutil.ignore_patterns("outputs", "__*__"))
+    command = [sys.executable, "-m", "benchopt", "run", str(copy), "--no-plot", "--output", "toy"]
+    command += ["-d", dataset, "-n", "7", "-r", "1", "--timeout", "60"]
+    command += [part for solver in solvers for part in ("-s", solver)]
+    # Its settings and caches stay in the folder of the test.
+    env = os.environ | {"HOME": str(folder)}
+    run = subprocess.run(command, capture_output=True, text=True, timeout=240, env=env)
+    (found,) = list(copy.glob("outputs/*.parquet")) or pytest.fail(run.stdout + run.stderr)
+    return pd.read_parquet(found)
 
 
 @pytest.fixture(scope="module")
 def table(tmp_path_factory: pytest.TempPathFactory):
-    """Return the results; the benchmark writes beside itself, so a copy of it runs."""
-    copy = tmp_path_factory.mktemp("benchopt") / "bpdn"
-    shutil.copytree(FOLDER, copy, ignore=shutil.ignore_patterns("outputs", "__*__"))
-    command = [sys.executable, "-m", "benchopt", "run", str(copy), "--no-plot", "--output", "toy"]
-    command += ["-d", "uniform[m=20,d=60,nonzeros=3]", "-n", "7", "-r", "1", "--timeout", "60"]
-    command += [part for solver in SOLVERS for part in ("-s", solver)]
-    # benchopt asks before it writes settings into a home folder that has none.
-    env = os.environ | {"HOME": str(copy.parent), "BENCHOPT_DEBUG": "0"}
-    run = subprocess.run(command, capture_output=True, text=True, timeout=240, env=env)
-    (found,) = copy.glob("outputs/*.parquet") or pytest.fail(run.stdout + run.stderr)
-    return pd.read_parquet(found)
+    folder = tmp_path_factory.mktemp("benchopt")
+    return results("benchopt_bpdn", folder, "uniform[m=20,d=60,nonzeros=3]", SOLVERS)
+
+
+@pytest.fixture(scope="module")
+def metric_table(tmp_path_factory: pytest.TempPathFactory):
+    folder = tmp_path_factory.mktemp("benchopt")
+    return results("benchopt_metric", folder, "planted[d=6,samples=20]", METRIC_SOLVERS)
 
 
 def rows_of(table, solver):
@@ -78,3 +90,26 @@ def test_products_are_counted_for_spgl1_and_projections_are_not_invented(table):
     rows = rows_of(table, "SPGL1")
     assert rows["objective_projections"].isna().all()
     assert rows["objective_products"].iloc[-1] > rows["objective_products"].iloc[0] >= 1
+
+
+@pytest.mark.parametrize(
+    ("solver", "error"), [*zip(METRIC_SOLVERS, (1e-6, 0.05, 1e-4), strict=True)]
+)
+def test_metrics_get_better(metric_table, solver, error):
+    errors = rows_of(metric_table, solver)["objective_value"].to_numpy()
+    assert errors[-1] <= min(errors[0], error)
+
+
+def test_metrics_of_methods_that_project_are_feasible_and_projections_are_counted(metric_table):
+    ours, steps = (rows_of(metric_table, solver) for solver in METRIC_SOLVERS[:2])
+    for rows in (ours, steps):
+        assert (rows["objective_violation"] <= 1e-9).all()
+        assert (rows["objective_eigendecompositions"] > 0).all()
+    assert (ours["objective_projections"] <= 1).all()
+    assert steps["objective_projections"].iloc[-1] >= 100
+
+
+def test_another_solver_agrees_about_the_optimal_metric(metric_table):
+    scs = rows_of(metric_table, "SCS by CVXPY")["objective_f"].iloc[-1]
+    ours = rows_of(metric_table, "lopro[method=default]")["objective_f"].iloc[-1]
+    assert ours == pytest.approx(scs, rel=1e-4)

@@ -1,18 +1,15 @@
-"""``lopro methods``, ``info``, ``bench`` and ``reproduce``."""
+"""``lopro methods``, ``info`` and ``bench``."""
 
 from __future__ import annotations
 
 import json
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import lopro
 from lopro.about import methods
-from lopro.cli import main, reproduce
-from lopro.cli.reproduce import PARTS, Part
+from lopro.cli import main
 
 
 def test_methods_lists_every_method(capsys):
@@ -71,34 +68,3 @@ def test_bench_of_one_method(capsys, problem, method):
     shown = capsys.readouterr().out
     assert code == (0 if "CONVERGED" in shown else 1)
     assert method in shown and problem in shown
-
-
-def test_reproduce_hands_over_to_the_experiment(capfd, monkeypatch, tmp_path: Path):
-    script = tmp_path / "part.py"
-    script.write_text("import sys; print('ran', sys.argv[1:])")
-    part = Part("a test", "lopro.experiments.absent")
-    monkeypatch.setattr(Part, "command", lambda self: [sys.executable, str(script)])
-    monkeypatch.setattr(reproduce, "PARTS", {"table1": part})
-    assert main(["reproduce", "table1", "--quick"]) == 0
-    shown = capfd.readouterr().out
-    assert shown == "== table1: a test\nran ['--quick']\n"
-    assert main(["reproduce", "--full"]) == 0
-    assert "ran ['--full']" in capfd.readouterr().out
-
-
-def test_reproduce_passes_the_status_on(capfd, monkeypatch):
-    monkeypatch.setattr(Part, "command", lambda self: [sys.executable, "-c", "exit(1)"])
-    assert main(["reproduce", "table1"]) == 1
-
-
-def test_reproduce_says_what_is_not_installed(capsys, monkeypatch):
-    monkeypatch.setattr(Part, "command", lambda self: None)
-    assert main(["reproduce", "rates"]) == 2
-    assert "rates is not part of this installation" in capsys.readouterr().err
-
-
-def test_the_parts_that_exist_are_found():
-    table1, rates = PARTS["table1"].command(), PARTS["rates"].command()
-    assert table1 is not None and table1[1:] == ["-m", "lopro.experiments.table1"]
-    assert rates is not None
-    assert Part("nothing", "lopro.experiments.absent").command() is None

@@ -90,7 +90,8 @@ def _table(result: MetricResult, size: _Size) -> Table:
         f"What is reached when, {size.features} features; below, the last rows of the paper's Table 2",
         ("method", "time", "projections", "objective", "lower bound"),
         tuple(rows),
-        note="The paper's start, examples and machine are not known: compare in kind.",
+        note=f"The paper has {FULL.features} features; its start, examples and machine are not known: "
+        "compare in kind.",
     )
 
 

@@ -1,0 +1,21 @@
+"""The tolerances at which every solver is run: 1, 0.1, 0.01, ... down to what it can take."""
+
+from benchopt.stopping_criterion import SufficientProgressCriterion
+
+
+def patient():
+    """Return a rule that stops a solver when six smaller tolerances have changed nothing.
+
+    A new one for each solver: benchopt writes on them.
+    """
+    return SufficientProgressCriterion(patience=6, strategy="tolerance")
+
+
+def next_tolerance(tolerance):
+    """Return the tolerance after this one; benchopt starts with an infinite one."""
+    return min(1.0, max(0.1 * tolerance, 1e-12))
+
+
+def usable(tolerance, lowest):
+    """Return the tolerance as a solver can take it."""
+    return min(1.0, max(tolerance, lowest))

@@ -1,0 +1,59 @@
+"""The methods of the paper's second table, by iterations: LoPGD, and PGD which projects in each of them."""
+
+from benchopt import BaseSolver
+from benchopt.stopping_criterion import SufficientProgressCriterion
+
+import lopro
+from lopro.applications.metric_learning import metric_problem
+from lopro.baselines import ProjectedSubgradient
+from lopro.inner import LastIterate, SqrtStep
+from lopro.objectives import PairLoss
+from lopro.schedules import HalvingSteps
+
+
+def lopgd(step, iterations):
+    """Halve the step after every fourth part of the iterations; the weight is the paper's."""
+    return lopro.LoPGD(HalvingSteps(10.0, step, max(1, iterations // 4), min(4, iterations)))
+
+
+def pgd(step, iterations):
+    """Take the last iterate: it is much better than the mean."""
+    return ProjectedSubgradient(SqrtStep(8.0 * step), LastIterate(), iterations, report=iterations)
+
+
+METHODS = {"LoPGD": lopgd, "PGD": pgd}
+
+
+class Solver(BaseSolver):
+    """Subgradient methods that start at zero, with steps in units of ``1 / L_f``."""
+
+    name = "descent"
+    requirements = ["pip::lopro"]
+    sampling_strategy = "iteration"
+    stopping_criterion = SufficientProgressCriterion(patience=6, strategy="iteration")
+    parameters = {"method": list(METHODS)}
+    test_config = {"solver": {"method": "LoPGD"}}
+
+    def set_objective(self, X, pairs, targets, l1):
+        """Find the smoothness of the loss, which sets the step."""
+        loss = PairLoss(X, pairs, targets)
+        self.problem = metric_problem(loss, l1)
+        self.step = 1.0 / loss.smoothness().value
+
+    def get_next(self, stop_val):
+        """Double the iterations; the mean of fewer than a few dozen is still the start."""
+        return max(32, 2 * stop_val)
+
+    def run(self, iterations):
+        """Run the whole schedule from scratch, at most for half a minute."""
+        method = METHODS[self.method](self.step, max(1, iterations))
+        self.result = lopro.solve(self.problem, method=method, tol=0.0, time_limit=30.0)
+
+    def get_result(self):
+        """Return the matrix and what it cost, without the certificates that nobody asked for."""
+        counts = self.result.counts
+        return {
+            "A": self.result.x,
+            "projections": counts.projections,
+            "eigendecompositions": counts.eigendecompositions,
+        }

@@ -1,0 +1,84 @@
+"""What an adapter is: a method's name, where it applies, and how it is called."""
+
+from __future__ import annotations
+
+import importlib.util
+from dataclasses import dataclass, field
+from typing import Any
+
+from benchmarks.metric_learning.problems import Instance
+from lopro.oracles import Counts
+
+__all__ = ["Adapter", "Answer", "Look", "Settings"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What every method is told."""
+
+    time_limit: float
+    #: Certified relative gap at which methods that can prove one stop.
+    tol: float = 1e-6
+    #: Of each of the untimed trials in which a step is tuned.
+    tuning_iterations: int = 200
+
+
+@dataclass(frozen=True)
+class Look:
+    """Where a method was on its way; the bound is the one that it had proved by then."""
+
+    seconds: float
+    iterations: int
+    projections: int | None
+    objective: float
+    lower_bound: float | None
+
+
+@dataclass
+class Answer:
+    """The matrix a method returned, its multiplier of the cone if it has one, and what it cost."""
+
+    A: Any
+    #: An estimate of ``S``, from which the judge makes a bound.
+    multiplier: Any = None
+    #: A bound that the method has proved itself.
+    lower_bound: float | None = None
+    status: str = ""
+    iterations: int | None = None
+    #: None where they cannot be counted; those of certificates are apart.
+    counts: Counts | None = None
+    certificate_counts: Counts | None = None
+    looks: list[Look] = field(default_factory=list)
+
+
+class Adapter:
+    """One method. Subclasses say where they do not apply, and how to call it."""
+
+    name: str
+    #: Import names of what has to be installed.
+    requires: tuple[str, ...] = ()
+    #: Largest number of features it is tried on.
+    most_features: float = float("inf")
+
+    def missing(self) -> str | None:
+        """Return which package is not installed, if any."""
+        absent = [name for name in self.requires if importlib.util.find_spec(name) is None]
+        return f"{', '.join(absent)} not installed" if absent else None
+
+    def refuses(self, instance: Instance) -> str | None:
+        """Return why the method does not apply, if so."""
+        if instance.dim > self.most_features:
+            return f"not tried on more than {self.most_features:.0f} features"
+        return None
+
+    def prepare(self, instance: Instance, settings: Settings) -> str:
+        """Find out, untimed, what the method has to be told; return it in words."""
+        return ""
+
+    def solve(self, instance: Instance, settings: Settings) -> Answer:
+        """Run the method once."""
+        raise NotImplementedError
+
+    def earlier(self, instance: Instance, settings: Settings) -> list[Look]:
+        """Return where the method is after less time, where that takes runs of its own."""
+        return []
