@@ -12,6 +12,8 @@ def scipy_threads() -> list[int]:
 
 
 def test_one_pool_limits_scipy_and_restores() -> None:
+    with one_pool():
+        assert all(n == 1 for n in scipy_threads())  # whatever was loaded late is loaded now
     before = scipy_threads()
     with one_pool():
         assert all(n == 1 for n in scipy_threads())
