@@ -36,7 +36,7 @@ extensions = [
 ]
 
 exclude_patterns = ["_build", "**/README.rst", "_generated/*.md", "comparison/*.md"]
-myst_enable_extensions = ["colon_fence", "dollarmath", "amsmath"]
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "amsmath"]
 myst_heading_anchors = 3
 suppress_warnings = [
     "config.cache"

@@ -74,3 +74,11 @@ def test_sources_that_a_page_includes_exist(page):
     named = re.findall(r"^```\{(?:literalinclude|include)\} (\S+)", page.read_text(), re.MULTILINE)
     made = [name for name in named if "_generated" not in name]
     assert [name for name in made if not (page.parent / name).exists()] == []
+
+
+@pytest.mark.parametrize("path", sorted(DOCS.glob("**/*.md")), ids=lambda path: path.name)
+def test_displayed_formulas_are_paragraphs_of_their_own(path):
+    """Inside a paragraph the dollars pair up wrongly, and text and formulas change places."""
+    for paragraph in re.split(r"\n\s*\n", path.read_text(encoding="utf-8")):
+        if "$$" in paragraph:
+            assert re.fullmatch(r"\s*\$\$[^$]+\$\$\s*", paragraph), paragraph

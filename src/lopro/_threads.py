@@ -12,9 +12,12 @@ import functools
 import importlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
-__all__ = ["one_pool"]
+__all__ = ["each_in_one_pool", "one_pool"]
+
+T = TypeVar("T")
 
 
 @functools.cache
@@ -23,7 +26,12 @@ def _pool_of_scipy() -> Any:
 
     importlib.import_module("scipy.linalg")  # what is not loaded yet cannot be held back
     controller = ThreadpoolController()
-    own = [lib.filepath for lib in controller.lib_controllers if "scipy" in lib.filepath.lower()]
+    # The folder tells whose it is: NumPy's own is a libscipy_openblas, too.
+    own = [
+        lib.filepath
+        for lib in controller.lib_controllers
+        if "scipy" in Path(lib.filepath).parent.name.lower()
+    ]
     return controller.select(filepath=own)
 
 
@@ -32,3 +40,17 @@ def one_pool() -> Iterator[None]:
     """Run the block with SciPy's linear algebra on one thread; NumPy keeps all of its own."""
     with _pool_of_scipy().limit(limits=1):
         yield
+
+
+def each_in_one_pool(items: Iterator[T]) -> Iterator[T]:
+    """Make each item with SciPy on one thread; whoever consumes them has all threads in between.
+
+    A limit held across a ``yield`` would bind the consumer's code too, and for good if they never return.
+    """
+    while True:
+        with one_pool():
+            try:
+                item = next(items)
+            except StopIteration:
+                return
+        yield item

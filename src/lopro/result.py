@@ -22,7 +22,7 @@ __all__ = ["History", "Iterate", "Result", "Status"]
 class Status(Enum):
     """Why a run ended; assigned by the driver alone."""
 
-    CONVERGED = "converged: feasible, and the certified gap is below tol"
+    CONVERGED = "feasible, and the certified gap is below tol"
     SCHEDULE_DONE = "the method's schedule is complete; the gap is not certified below tol"
     STALLED = "no further progress in floating point; the gap is not certified below tol"
     MAX_ITER = "the iteration limit was reached"

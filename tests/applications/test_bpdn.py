@@ -164,6 +164,16 @@ def test_an_unreachable_sigma_is_infeasible() -> None:
         assert any("least-squares residual" in w for w in result.warnings)
 
 
+def test_real_measurements_of_a_complex_map() -> None:
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((20, 50)) + 1j * rng.standard_normal((20, 50))
+    y = rng.standard_normal(20)
+    result = lopro.bpdn(A, y, sigma=0.1)
+    same = lopro.bpdn(A, y + 0j, sigma=0.1)
+    assert result.success and np.iscomplexobj(result.dual)
+    assert np.array_equal(result.x, same.x) and np.array_equal(result.dual, same.dual)
+
+
 def test_basis_pursuit() -> None:
     known = constructed(5, kind="dense")
     y = known.A @ known.x

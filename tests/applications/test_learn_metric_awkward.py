@@ -110,3 +110,44 @@ def test_units_of_all_features_together(size: float) -> None:
     other = lopro.learn_metric(size * X, labels, l1=0.01 * size**2, tol=1e-6)
     assert other.success and other.fun == pytest.approx(result.fun, rel=1e-5)
     np.testing.assert_allclose(other.x * size**2, result.x, atol=1e-3 * abs(result.x).max())
+
+
+@pytest.mark.parametrize("apart", [1e-3, 1e-6, 1e-8])
+def test_no_bound_passes_what_the_difference_of_two_features_tells(apart: float) -> None:
+    """Two features agree almost, and where they do not is the class: ``f`` is almost zero at a ``v v'``.
+
+    In the squares of the differences that direction is no larger than rounding.
+    """
+    labels = np.repeat([0, 1], 10)
+    x = np.random.default_rng(0).standard_normal(20)
+    X = np.stack([x, x + apart * (labels - 0.5)], axis=1)
+    v = np.sqrt(2.0) / apart * np.array([1.0, -1.0])
+    first, second = np.triu_indices(20, 1)
+    targets = np.where(labels[first] == labels[second], 0.0, 2.0)
+    at_v = np.mean(np.square(targets - np.square((X[first] - X[second]) @ v))) / 2.0
+    result = lopro.learn_metric(X, labels, l1=0.0, max_iter=2000)
+    assert result.certificate.lower_bound <= at_v
+    assert not result.success or result.fun <= 1e-6
+
+
+@pytest.mark.parametrize("l1", [0.0, 0.01])
+def test_groups_that_no_pair_connects_may_lie_far_apart(l1: float) -> None:
+    X, labels = classes(15, 20, 3)
+    group = np.repeat([0, 1], 10)
+    first, second = np.triu_indices(20, 1)
+    inside = group[first] == group[second]
+    pairs = first[inside], second[inside]
+    targets = np.where(labels[pairs[0]] == labels[pairs[1]], 0.0, 2.0)
+    near = lopro.learn_metric(X, pairs=pairs, targets=targets, l1=l1, tol=1e-6)
+    shifted = X + 2.0**25 * group[:, None] * np.array([1.0, -1.0, 2.0])
+    far = lopro.learn_metric(shifted, pairs=pairs, targets=targets, l1=l1, tol=1e-6)
+    assert near.success and far.success
+    assert far.fun == pytest.approx(near.fun, rel=1e-5)
+
+
+def test_features_need_not_be_standardised() -> None:
+    """In wine's own units one feature is five hundred times as large as another."""
+    datasets = pytest.importorskip("sklearn.datasets")
+    X, labels = datasets.load_wine(return_X_y=True)
+    result = lopro.learn_metric(X, labels, l1=0.01, tol=1e-3, max_iter=2000)
+    assert result.success

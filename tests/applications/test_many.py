@@ -148,3 +148,14 @@ def test_only_the_point_that_is_known_is_remembered() -> None:
     knowing = RememberingMap(A, x, np.array([7.0, 7.0, 7.0]))
     np.testing.assert_array_equal(knowing.forward(x.copy()), [7.0, 7.0, 7.0])
     np.testing.assert_array_equal(knowing.forward(2.0 * x), 2.0 * x)
+
+
+@pytest.mark.parametrize("scale", [1e20, 1e39])
+def test_units_beyond_single_precision(scale: float) -> None:
+    """Searches in lockstep overflow there: without a warning, and each column is solved alone."""
+    rng = np.random.default_rng(16)
+    A, Y = rng.standard_normal((20, 40)), rng.standard_normal((20, 5))
+    near, far = lopro.bpdn(A, Y, 1.0), lopro.bpdn(scale * A, scale * Y, scale)
+    assert all(result.success for result in far)
+    for one, other in zip(near, far, strict=True):
+        assert other.fun == pytest.approx(one.fun, rel=2e-6)

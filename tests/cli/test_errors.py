@@ -33,7 +33,10 @@ BAD = {
     "no file": (["no.npy", "y.npy", "--sigma", "1"], "no file no.npy"),
     "a folder": (["folder.npy", "y.npy", "--sigma", "1"], "is a folder"),
     "unknown suffix": (["A.xlsx", "y.npy", "--sigma", "1"], "known are .npy"),
-    "broken file": (["broken.npy", "y.npy", "--sigma", "1"], "broken.npy could not be read"),
+    "broken file": (
+        ["broken.npy", "y.npy", "--sigma", "1"],
+        "broken.npy could not be read: numpy.save",
+    ),
     "pickled objects": (["objects.npy", "y.npy", "--sigma", "1"], "objects.npy could not be read"),
     "words": (["words.csv", "y.npy", "--sigma", "1"], "words.csv could not be read"),
     "empty text": (["empty.csv", "y.npy", "--sigma", "1"], "empty.csv is empty"),
@@ -60,6 +63,19 @@ def test_bad_input_is_one_line_and_status_2(arguments, words, capsys):
     assert shown.out == ""
     assert shown.err.startswith("lopro: ") and words in shown.err
     assert shown.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["metric", "A.npy", "--label", "1"], "--labels FILE"),
+        (["reproduce", "demo", "--short", "--out", "y.npy"], "y.npy is a file"),
+    ],
+)
+def test_other_commands_name_what_to_give_instead(arguments, words, capsys):
+    assert main(arguments) == 2
+    shown = capsys.readouterr()
+    assert shown.out == "" and words in shown.err and shown.err.count("\n") == 1
 
 
 @pytest.mark.parametrize("arguments", [[], ["bpdn", "A.npy", "y.npy"], ["nonsense"]])

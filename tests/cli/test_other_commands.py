@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -51,6 +52,16 @@ def test_bench_is_certified_or_not(capsys):
     assert main(["bench", *asked, "--method", "WorkingSet"]) == 0
     assert main(["bench", *asked, "--method", "LoPGD", "--time-limit", "0.01"]) == 1
     assert "TIME_LIMIT" in capsys.readouterr().out
+
+
+def test_an_interrupt_ends_the_whole_bench(monkeypatch, capsys):
+    def interrupted(*args, **options):
+        return replace(lopro.solve(*args, **options), status=lopro.Status.INTERRUPTED)
+
+    monkeypatch.setattr("lopro.cli.bench.solve", interrupted)
+    assert main(["bench", "--rows", "10", "--size", "30", "--json"]) == 130
+    said = json.loads(capsys.readouterr().out)
+    assert [run["status"] for run in said.values()] == ["INTERRUPTED"]
 
 
 def test_bench_takes_baselines_too(capsys):

@@ -67,6 +67,11 @@ def test_broken_lines_are_named(line, message):
         parse_libsvm([line], columns=5)
 
 
+def test_numbers_without_indices_are_no_samples():
+    with pytest.raises(ValueError, match="no entry index:value"):
+        parse_libsvm(["1.5", "2.5"])
+
+
 @pytest.mark.parametrize("pack", [bytes, bz2.compress], ids=["plain", "bzip2"])
 def test_a_path_wins_over_the_environment(elsewhere, monkeypatch, pack):
     here, there = elsewhere / "here", elsewhere / "there"

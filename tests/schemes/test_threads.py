@@ -2,19 +2,46 @@
 
 from __future__ import annotations
 
-from threadpoolctl import threadpool_info
+import importlib
+from pathlib import Path
 
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
+
+import lopro
 from lopro._threads import one_pool
+from lopro.applications.metric_learning import metric_problem
+from lopro.objectives import PairLoss
 
 
-def scipy_threads() -> list[int]:
-    return [i["num_threads"] for i in threadpool_info() if "scipy" in i["filepath"].lower()]
+def threads(owner: str) -> list[int]:
+    found = threadpool_info()
+    return [i["num_threads"] for i in found if owner in Path(i["filepath"]).parent.name.lower()]
 
 
 def test_one_pool_limits_scipy_and_restores() -> None:
+    importlib.import_module("scipy.linalg")
+    scipys, numpys = threads("scipy"), threads("numpy")
+    if not scipys:
+        pytest.skip("SciPy brings no thread pool of its own here")
     with one_pool():
-        assert all(n == 1 for n in scipy_threads())  # whatever was loaded late is loaded now
-    before = scipy_threads()
-    with one_pool():
-        assert all(n == 1 for n in scipy_threads())
-    assert scipy_threads() == before
+        assert threads("scipy") == [1] * len(scipys)
+        assert threads("numpy") == numpys
+    assert threads("scipy") == scipys
+
+
+def test_a_run_holds_no_threads_back_between_its_epochs() -> None:
+    """Nor when it is left in the middle, nor when another one has started in between."""
+    X = np.random.default_rng(0).standard_normal((8, 5))
+    loss = PairLoss(X, np.triu_indices(8, 1), np.tile([0.0, 2.0], 14))
+    problem = metric_problem(loss, 0.01)
+    with threadpool_limits(limits=2):
+        before = threads("scipy")
+        method = lopro.FeatureWorkingSet()
+        runs = [lopro.iterate(problem, method=method, tol=1e-9) for _ in range(2)]
+        for run in runs:
+            next(run)
+            assert threads("scipy") == before
+        runs.clear()
+        assert threads("scipy") == before

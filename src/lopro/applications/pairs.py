@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy  # parts of it load when first used
 
 from lopro._arrays import Array, asarray_like, namespace, to_numpy
 from lopro._validation import check_array, check_count, check_seed
+from lopro.linear import take
 from lopro.objectives import PairLoss
 from lopro.objectives.pair_loss import checked_pairs
 
@@ -24,7 +26,7 @@ def pair_loss(X: Any, labels: Any, pairs: Any, targets: Any, max_pairs: int, see
     check_count("max_pairs", max_pairs)
     if X is None:
         return _of_differences(labels, pairs, targets)
-    X = _centred(_as_floats(check_array("X", X, ndim=2, allow_complex=False)))
+    X = _as_floats(check_array("X", X, ndim=2, allow_complex=False))
     N = X.shape[0]
     classes = None if labels is None else _classes(labels, N)
     if pairs is None:
@@ -45,6 +47,7 @@ def pair_loss(X: Any, labels: Any, pairs: Any, targets: Any, max_pairs: int, see
             )
     else:
         wished = _checked_targets(targets, len(first))
+    X = _centred(X) if pairs is None else _centred_by_component(X, first, second)
     loss = PairLoss(X, (first, second), asarray_like(wished, X))
     if not bool(namespace(X).any(loss.adjoint(0.0 * loss.targets + 1.0) != 0.0)):
         raise ValueError("X has no feature in which the samples of any pair differ")
@@ -61,6 +64,25 @@ def _centred(X: Array) -> Array:
     # First about a sample: then features that never change are exactly zero.
     X = X - X[:1, :]
     return X - namespace(X).mean(X, axis=0, keepdims=True)
+
+
+def _centred_by_component(X: Array, first: Any, second: Any) -> Array:
+    """Return the samples about the mean of those that pairs connect them with.
+
+    Pairs do not see how far apart groups are between which there is no pair; rounding would.
+    """
+    N = X.shape[0]
+    graph = scipy.sparse.coo_array((np.ones(len(first)), (first, second)), shape=(N, N))
+    count, group = scipy.sparse.csgraph.connected_components(graph, directed=False)
+    if count == 1:
+        return _centred(X)
+    _, leader, sizes = np.unique(group, return_index=True, return_counts=True)
+    X = X - take(X, leader[group])
+    order = np.argsort(group, kind="stable")
+    values = to_numpy(X)[order].astype(np.float64)
+    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+    means = np.add.reduceat(values, starts, axis=0) / sizes[:, None]
+    return X - asarray_like(means[group], X)
 
 
 def _of_differences(labels: Any, pairs: Any, targets: Any) -> PairLoss:

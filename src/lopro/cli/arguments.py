@@ -15,7 +15,9 @@ __all__ = ["add_output", "add_solver", "budget_of", "method_named"]
 def add_solver(parser: argparse.ArgumentParser, tol: float) -> None:
     """Add tolerance, method and budgets."""
     group = parser.add_argument_group("solver")
-    group.add_argument("--tol", type=float, default=tol, help="certified relative gap to reach")
+    group.add_argument(
+        "--tol", type=float, default=tol, help="certified relative gap to reach (%(default)g)"
+    )
     group.add_argument("--method", help="see 'lopro methods'; chosen by structure by default")
     group.add_argument("--max-iter", type=int, metavar="N")
     group.add_argument("--max-projections", type=int, metavar="N")

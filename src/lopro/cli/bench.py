@@ -21,7 +21,7 @@ from lopro.driver import solve
 from lopro.experiments.instances import sharp_polyhedron, sparse_recovery
 from lopro.objectives import PairLoss
 from lopro.problem import Problem
-from lopro.result import Result
+from lopro.result import Result, Status
 
 __all__ = ["add", "run"]
 
@@ -40,7 +40,7 @@ def add(commands: Any) -> None:
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--method", nargs="+", metavar="NAME", help="these alone")
     which.add_argument("--baselines", action="store_true", help="the baselines as well")
-    parser.add_argument("--tol", type=float, default=1e-6)
+    parser.add_argument("--tol", type=float, default=1e-6, help="certified relative gap to reach")
     parser.add_argument(
         "--time-limit", type=float, default=10.0, metavar="SECONDS", help="for each"
     )
@@ -53,8 +53,9 @@ def add(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Measure and show; the exit status is 0 if some answer is certified."""
     problem = _problem(options)
-    rows = {
-        name: solve(
+    rows: dict[str, Result] = {}
+    for name, method in _contenders(problem, options):
+        rows[name] = solve(
             problem,
             method=method,
             tol=options.tol,
@@ -62,12 +63,14 @@ def run(options: argparse.Namespace) -> int:
             progress=progress_wanted(options.quiet),
             seed=options.seed,
         )
-        for name, method in _contenders(problem, options)
-    }
+        if rows[name].status is Status.INTERRUPTED:
+            break  # who stops one method means the command
     if options.json:
         print_json({name: summary(result) for name, result in rows.items()})
     else:
         console().print(_table(options, rows))
+    if any(result.status is Status.INTERRUPTED for result in rows.values()):
+        return ExitCode.INTERRUPTED
     certified = any(result.success for result in rows.values())
     return ExitCode.CONVERGED if certified else ExitCode.NOT_CONVERGED
 

@@ -71,6 +71,9 @@ def _reader(path: Path) -> Callable[[Path, str | None], Any]:
 
 
 def _read_npy(path: Path, key: str | None) -> Any:
+    with path.open("rb") as file:
+        if file.read(6) != np.lib.format.MAGIC_PREFIX:
+            raise ValueError("numpy.save did not write it")
     return np.load(path, allow_pickle=False)
 
 

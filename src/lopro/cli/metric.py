@@ -37,7 +37,9 @@ def add(commands: Any) -> None:
     labels.add_argument("--labels", metavar="FILE", help="labels of the rows of an array in DATA")
     parser.add_argument("--ignore", nargs="+", default=[], metavar="COLUMN", help="left out")
     parser.add_argument("--standardize", action="store_true", help="scale features to variance 1")
-    parser.add_argument("--l1", type=float, default=1e-3, help="weight of the off-diagonal l1 norm")
+    parser.add_argument(
+        "--l1", type=float, default=1e-3, help="weight of the off-diagonal l1 norm (%(default)g)"
+    )
     parser.add_argument("--seed", type=int, help="of whatever is drawn at random")
     add_solver(parser, tol=1e-3)
     add_output(parser, "write the matrix (and, in an npz, its factor L and the features)")

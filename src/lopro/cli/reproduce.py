@@ -40,6 +40,8 @@ def run(options: argparse.Namespace) -> int:
 
     if options.colon is not None and not options.colon.is_file():
         raise BadInput(f"there is no file {options.colon}")
+    if options.out.exists() and not options.out.is_dir():
+        raise BadInput(f"--out must be a folder, and {options.out} is a file")
     scale = Scale.SHORT if options.short else Scale.FULL if options.full else Scale.USUAL
     names = list(TITLES) if options.part == "all" else [options.part]
     try:

@@ -55,6 +55,10 @@ def read_samples(path: Path, label: str, ignore: Sequence[str] = ()) -> Samples:
 def _lines(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
     if not path.is_file():
         raise BadInput(f"there is no file {path}")
+    if path.suffix in {".npy", ".npz", ".mtx"}:
+        raise BadInput(
+            f"{path} has no columns with names: give the labels as a file, --labels FILE"
+        )
     with path.open(newline="", encoding="utf-8-sig") as file:
         delimiter = delimiter_of(path)
         reader = csv.reader(file, delimiter=delimiter or " ", skipinitialspace=True)

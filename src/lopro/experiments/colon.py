@@ -134,6 +134,8 @@ def parse_libsvm(lines: Iterable[str], columns: int | None = None) -> tuple[Numb
     if not rows:
         raise ValueError("there is no sample in the file")
     width = max(max(entries, default=0) for _, entries in rows) if columns is None else columns
+    if width == 0:
+        raise ValueError("there is no entry index:value in the file")
     X = np.zeros((len(rows), width))
     for row, (_, entries) in zip(X, rows, strict=True):
         if max(entries, default=0) > width:

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lopro._arrays import Array, eps, inner, namespace, norm
+from lopro._arrays import Array, eps, from_numpy, inner, namespace, norm, to_numpy
 from lopro.constraints.base import Normal
 from lopro.metric._matrices import (
     boxed,
@@ -67,10 +67,16 @@ class Spread:
     #: ``V`` with ``V'M1 V = I`` that spans the range of M1; None where that would cost too much.
     whitening: Array | None
     full_rank: bool
+    #: The least eigenvalue that ``V`` inverts, of M1 with a diagonal of ones.
+    least: float = 1.0
+    #: How much larger than the entries of M1 the terms are that cancel in them.
+    cancelling: float = 1.0
+    #: The pairs in coordinates in which ``M1 = I``, wherever they differ at all (see `white_pairs`).
+    white: PairLoss | None = None
 
     @staticmethod
-    def of(loss: PairLoss) -> Spread:
-        """Return the spread of the pairs, in double precision."""
+    def of(loss: PairLoss, *, white: bool = False) -> Spread:
+        """Return the spread of the pairs, in double precision; ``white`` where ``tau = 0`` needs it."""
         xp = namespace(loss.targets)
         ones = xp.astype(0.0 * loss.targets, xp.float64) + 1.0
         M1 = loss.adjoint(ones)
@@ -78,11 +84,54 @@ class Spread:
         diagonal = diagonal_of(M1) + 0.0  # a copy: what follows may write on M1
         values, vectors = full_spectrum(scaled(M1, diagonal)) if d <= _SMALL else (None, None)
         largest = float(xp.max(abs(without_diagonal(M1))))
+        cancelling = _cancelling(loss, diagonal)
         if values is None or vectors is None:
-            return Spread(diagonal, largest, None, False)
+            return Spread(diagonal, largest, None, False, cancelling=cancelling)
         kept = int(xp.count_nonzero(values > _RANK_TOLERANCE * float(values[-1])))
         V = inverse_roots(diagonal)[:, None] * vectors[:, d - kept :] / xp.sqrt(values[d - kept :])
-        return Spread(diagonal, largest, V if kept else None, kept == d)
+        least = float(values[d - kept]) if kept else 1.0
+        found = white_pairs(loss, diagonal) if white else None
+        if found is not None:
+            ones_there = from_numpy(np.ones(found.X.shape[1]), found.X)
+            cancelling = max(cancelling, _cancelling(found, ones_there))
+        return Spread(diagonal, largest, V if kept else None, kept == d, least, cancelling, found)
+
+    def rounding(self, w: Array) -> float:
+        """Return what rounding does to the eigenvalues of ``M(w)``, features having size one."""
+        largest = float(namespace(w).max(abs(w)))
+        size: int = self.diagonal.shape[0]
+        return 8.0 * size * eps(w) * self.cancelling * largest
+
+
+def _cancelling(loss: PairLoss, diagonal: Array) -> float:
+    """Return the largest ``sum_i degree_i X_ij^2 / M1_jj``: what ``X' Lap X`` is the difference of."""
+    first, second = loss.pairs
+    X, sizes = to_numpy(loss.X), to_numpy(diagonal)
+    if len(first) < len(X):
+        return 1.0  # then differences are formed first
+    degrees = np.bincount(first, minlength=len(X)) + np.bincount(second, minlength=len(X))
+    terms = degrees @ np.square(X, dtype=np.float64)
+    return max(1.0, float(np.max(terms[sizes > 0.0] / sizes[sizes > 0.0], initial=1.0)))
+
+
+def white_pairs(loss: PairLoss, diagonal: Array) -> PairLoss | None:
+    """Return the pairs in coordinates in which ``M1`` is the identity, None if there are none.
+
+    They come from the samples, not from ``M1``: squaring would make directions look like rounding in
+    which the samples differ clearly, and which may tell everything.
+    """
+    X = to_numpy(loss.X).astype(np.float64) * to_numpy(inverse_roots(diagonal))
+    X -= X.mean(axis=0)
+    U, sizes, _ = np.linalg.svd(X, full_matrices=False)
+    if sizes[0] == 0.0:
+        return None
+    U = U[:, sizes > max(X.shape) * np.finfo(float).eps * sizes[0]]
+    ones = np.ones(len(loss.pairs[0]))
+    values, vectors = np.linalg.eigh(PairLoss(U, loss.pairs, ones).adjoint(ones))
+    # Samples that no chain of pairs connects may differ in ways that no pair sees.
+    seen = values > _RANK_TOLERANCE * values[-1]
+    white = U @ (vectors[:, seen] / np.sqrt(values[seen]))
+    return PairLoss(from_numpy(white, loss.X), loss.pairs, loss.targets) if seen.any() else None
 
 
 def dual_value(loss: PairLoss, w: Array, most: float = 1.0) -> float:
@@ -144,7 +193,7 @@ def _by_diagonal(
     if tau == 0.0:
         return []
     # A feature in which no pair differs has zeros in M, and its Y may be zero too.
-    s = shortfall(scaled(S, spread.diagonal))
+    s = shortfall(scaled(S, spread.diagonal)) + spread.rounding(w)
     n, scale = w.shape[0], tau / (tau + s * spread.largest)
     repaired = dual_value(loss, w - s, scale)
     mean = float(xp.sum(_targets(loss, w))) / n
@@ -156,10 +205,17 @@ def _by_diagonal(
 def _by_sum(
     loss: PairLoss, tau: float, spread: Spread, S: Array, w: Array
 ) -> list[tuple[float, str]]:
-    V = spread.whitening
-    if V is None or (tau > 0.0 and not spread.full_rank):
-        return []
-    s = shortfall(symmetric_part(V.T @ S @ V))
+    if tau == 0.0:
+        if spread.white is None:
+            return []
+        s = shortfall(-spread.white.adjoint(w)) + spread.rounding(w)
+    else:
+        V = spread.whitening
+        error = spread.rounding(0.0 * w + 1.0) / spread.least  # of V'M1 V, which should be I
+        if V is None or not spread.full_rank or error > 0.5:
+            return []
+        s = shortfall(symmetric_part(V.T @ S @ V)) + spread.rounding(w) / spread.least
+        s /= 1.0 - error
     return [(dual_value(loss, w - s), f"{SOURCE}, feasible")]
 
 

@@ -62,7 +62,7 @@ class SparseMetric(Sum):
     @cached_property
     def spread(self) -> Spread:
         """What repairs of dual points need to know of the pairs."""
-        return Spread.of(self.loss)
+        return Spread.of(self.loss, white=self.l1 == 0.0)
 
     @cached_property
     def negligible(self) -> float:

@@ -21,6 +21,8 @@ Matrix: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
 
 #: Iterations of ADMM between two looks at the gap, and how many may pass without a better one.
 LOOK_EVERY, PATIENCE = 50, 6000
+#: A feature without partners is idle if its entry is below this share of the largest.
+IDLE = 1e-6
 #: Pairs whose differences are held at a time.
 _BLOCK = 4096
 
@@ -60,6 +62,7 @@ class WorkingProblem:
         self.fun = float(self.admm.objective.value(self.point))
         self.sparse_fun, self.sparse_point = np.inf, self.point
         self.accuracy = np.inf
+        self._left: set[int] = set()
         self.bound, self.multiplier = -np.inf, self.admm.multiplier()
         self._X = to_numpy(objective.loss.X).astype(np.float64, copy=False)
 
@@ -71,14 +74,27 @@ class WorkingProblem:
         return np.flatnonzero(~present)
 
     def join(self, newcomers: Features) -> None:
-        """Let features join, and go on from where ADMM stands."""
-        self.features = np.concatenate([self.features, newcomers])
+        """Let features join, let go of those that are idle, and go on from where ADMM stands."""
+        kept, more = self._in_use(), len(newcomers)
+        self._left.update(np.delete(self.features, kept).tolist())
+        self.features = np.concatenate([self.features[kept], newcomers])
         objective = self.objective.restricted(self.features)
-        self.admm = self.admm.extended(objective, len(newcomers))
-        self.point = np.pad(self.point, (0, len(newcomers)))
-        self.sparse_point = np.pad(self.sparse_point, (0, len(newcomers)))
-        # What was proved on fewer features need not hold on more of them.
+        self.admm = self.admm.moved(objective, kept, more)
+        self.point = np.pad(self.point[np.ix_(kept, kept)], (0, more))
+        self.sparse_point = np.pad(self.sparse_point[np.ix_(kept, kept)], (0, more))
+        self.fun = float(objective.value(self.point))
+        self.sparse_fun = float(objective.value(self.sparse_point))
+        # What was proved on other features need not hold on these.
         self.bound = -np.inf
+
+    def _in_use(self) -> Features:
+        """Return the positions of the features to keep: who has left once and come back stays."""
+        B = self.admm.B
+        off = np.abs(B).sum(axis=0) - np.abs(B.diagonal())
+        diagonal = self.admm.C.diagonal()
+        used = (off > 0.0) | (diagonal > IDLE * diagonal.max())
+        back = np.isin(self.features, list(self._left))
+        return np.flatnonzero(used | back)
 
     def solve(self, accuracy: float, tick: Callable[[], bool]) -> bool:
         """Advance ADMM to this relative gap on the working set.

@@ -23,7 +23,6 @@ __all__ = [
     "PURPLE",
     "SERIES",
     "SIZE",
-    "SKY",
     "VERMILION",
     "grid_of_axes",
     "label_ends",
@@ -34,9 +33,8 @@ __all__ = [
 
 # Okabe and Ito's palette, in an order that also differs in lightness.
 BLUE, VERMILION, GREEN, PURPLE, ORANGE = "#0072B2", "#D55E00", "#009E73", "#AA4499", "#B8860B"
-SKY = "#3B9FD6"
 GREY, INK = "#6B6B6B", "#222222"
-SERIES = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY)
+SERIES = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, INK)
 
 #: Inches: on a telephone a point is then about a pixel, and the text can be read.
 SIZE = (4.8, 3.5)

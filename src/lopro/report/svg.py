@@ -19,7 +19,6 @@ _THEME = {
     style.INK: "currentColor",
     style.GREY: "var(--grey)",
     style.BLUE: "var(--blue)",
-    style.SKY: "var(--sky)",
     style.VERMILION: "var(--vermilion)",
     style.GREEN: "var(--green)",
     style.PURPLE: "var(--purple)",

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from lopro._arrays import Array, from_numpy, namespace, to_numpy
-from lopro._threads import one_pool
+from lopro._threads import each_in_one_pool
 from lopro._validation import check_count
 from lopro.about import About
 from lopro.constraints import PSDCone
@@ -84,8 +84,10 @@ class FeatureWorkingSet:
         require_sparse_metric(problem, "FeatureWorkingSet")
 
     def epochs(self, bench: Workbench, x0: Array) -> Iterator[Epoch]:
-        with one_pool():
-            yield from _Search(self, bench, x0).epochs()
+        return each_in_one_pool(self._epochs(bench, x0))
+
+    def _epochs(self, bench: Workbench, x0: Array) -> Iterator[Epoch]:
+        yield from _Search(self, bench, x0).epochs()
 
 
 def require_sparse_metric(problem: Problem, method: str) -> None:

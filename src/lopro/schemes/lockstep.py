@@ -43,6 +43,11 @@ class Proposal:
     steps: int
 
 
+def _too_large() -> np.errstate:
+    """Let numbers beyond single precision become infinite in silence: searches get lost on them."""
+    return np.errstate(over="ignore", invalid="ignore")
+
+
 class Lockstep:
     """Searches for many right-hand sides that share one dense real matrix in double precision.
 
@@ -68,8 +73,9 @@ class Lockstep:
     def __init__(self, A: LinearMap, tol: float) -> None:
         self.tol = tol
         self._fine: Vector = np.asarray(A.dense)
-        self._rough: Vector = self._fine.astype(np.float32)
-        self._gram: Vector = self._rough.T @ self._rough
+        with _too_large():
+            self._rough: Vector = self._fine.astype(np.float32)
+            self._gram: Vector = self._rough.T @ self._rough
 
     @staticmethod
     def pays(A: LinearMap, count: int) -> bool:
@@ -85,7 +91,7 @@ class Lockstep:
         found: list[Proposal | None] = [None] * len(problems)
         waiting = iter(enumerate(problems))
         active: list[_Walk] = []
-        with one_pool():
+        with one_pool(), _too_large():
             while self._fill(active, waiting):
                 for walk in self._multiply(active):
                     if walk.done or walk.newton.lost:

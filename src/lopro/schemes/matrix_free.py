@@ -14,7 +14,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from lopro._arrays import Array, asarray_like, eps, norm, to_numpy
+from lopro._arrays import Array, asarray_like, eps, norm, to_numpy, widest
 from lopro._validation import check_count
 from lopro.about import About
 from lopro.epochs import Epoch, Workbench
@@ -169,7 +169,8 @@ class _Search:
             self.normal = DualNormal(
                 asarray_like(found.direction, self._like),
                 found.support,
-                asarray_like(found.dual, self.ball.y),
+                # Real measurements of a complex map have a complex dual.
+                asarray_like(found.dual, widest((self.ball.y, self.ball.like))),
             )
 
     @property

@@ -1,0 +1,54 @@
+"""The working set: idle features leave, and whoever has come back stays."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lopro.metric import SparseMetric
+from lopro.metric.working_set import WorkingProblem
+from lopro.objectives import PairLoss
+
+
+def working_problem(features: list[int]) -> WorkingProblem:
+    """Return a problem whose last two features are noise that no metric wants."""
+    rng = np.random.default_rng(0)
+    side = np.arange(10) % 2
+    X = np.column_stack(
+        [2.0 * side, rng.standard_normal((10, 4)), 9.0 * rng.standard_normal((10, 2))]
+    )
+    first, second = np.triu_indices(10, 1)
+    targets = np.where(side[first] == side[second], 0.0, 2.0)
+    objective = SparseMetric(PairLoss(X, (first, second), targets), 0.1)
+    return WorkingProblem(objective, np.array(features), 0.1 * np.eye(len(features)))
+
+
+def test_idle_features_leave_without_a_change_of_the_optimum() -> None:
+    work = working_problem([0, 5, 6])
+    work.solve(1e-8, tick=lambda: True)
+    before = work.fun
+    work.join(np.array([1]))
+    assert list(work.features) == [0, 1]
+    work.solve(1e-8, tick=lambda: True)
+    assert work.fun <= before * (1.0 + 1e-6)
+    assert 5 in work.outside
+    assert not {5, 6} & set(work.wanted(most=5, threshold=1e-3).tolist())
+
+
+def test_who_has_come_back_stays() -> None:
+    work = working_problem([0, 5, 6])
+    work.solve(1e-8, tick=lambda: True)
+    work.join(np.array([1]))
+    work.join(np.array([5]))
+    work.solve(1e-8, tick=lambda: True)
+    work.join(np.array([2]))
+    assert 5 in work.features
+
+
+def test_points_move_along_with_their_features() -> None:
+    work = working_problem([0, 5, 6])
+    work.solve(1e-8, tick=lambda: True)
+    work.join(np.array([1]))
+    value = work.admm.objective.value
+    assert work.fun == value(work.point)
+    assert work.sparse_fun == value(work.sparse_point)
+    assert np.linalg.eigvalsh(work.answer).min() >= -1e-12
