@@ -62,6 +62,21 @@ class Outcome:
     result: Result
     projections_in_theory: int
 
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """The outcome as a row of a table."""
+        result = self.result
+        return (
+            self.case.name,
+            self.case.method_name,
+            f"{result.fun:.8g}",
+            f"{result.certificate.relative_gap:.1e}",
+            str(result.counts.projections),
+            str(self.projections_in_theory),
+            str(result.iterations),
+            f"{result.seconds:.2f}",
+        )
+
 
 def cases() -> list[Case]:
     """Return the demonstration's cases.
@@ -102,17 +117,7 @@ def table(outcomes: Sequence[Outcome]) -> Table:
     for name in columns:
         shown.add_column(name, justify="left" if name in columns[:2] else "right")
     for outcome in outcomes:
-        case, result = outcome.case, outcome.result
-        shown.add_row(
-            case.name,
-            case.method_name,
-            f"{result.fun:.8g}",
-            f"{result.certificate.relative_gap:.1e}",
-            str(result.counts.projections),
-            str(outcome.projections_in_theory),
-            str(result.iterations),
-            f"{result.seconds:.2f}",
-        )
+        shown.add_row(*outcome.cells)
     shown.caption = (
         "relative gap: certified, (value - lower bound) / max(1, |value|). theory: the paper's "
         "ceil(log2(eps0 / eps)) projections (Thm 2, Thm 3) for an error of 2 eps = that gap, from the "

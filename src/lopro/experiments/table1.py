@@ -7,7 +7,6 @@ minutes), ``--full`` has every row of the paper, ``--quick`` a small instance.
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import sys
 import time
@@ -17,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import Console
 
 from lopro._arrays import Array
 from lopro.applications.compressive_sensing import default_method
@@ -26,6 +24,7 @@ from lopro.driver import solve
 from lopro.epochs import Scheme
 from lopro.experiments.instances import SensingProblem, sparse_recovery
 from lopro.experiments.table1_text import shown, verdict
+from lopro.experiments.tables import announcer, publish, terminal
 from lopro.result import Iterate, Result
 from lopro.schedules import HalvingSmoothing
 from lopro.schemes import Auto, LoPNAG
@@ -277,20 +276,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0, help="of the instance")
     parser.add_argument("--json", type=Path, help="write the rows to this file too")
     options = parser.parse_args(arguments)
-    console = Console(width=None if sys.stdout.isatty() else 140)
+    console = terminal()
     table = table1(
         options.full,
         settings=QUICK if options.quick else None,
         seed=options.seed,
-        say=lambda line: console.print(f"running: {line}", markup=False, highlight=False),
+        say=announcer(console),
         progress=sys.stderr.isatty(),
     )
-    console.print(shown(table))
-    for line in verdict(table):
-        console.print(f"- {line}", markup=False, highlight=False)
-    if options.json is not None:
-        options.json.parent.mkdir(parents=True, exist_ok=True)
-        options.json.write_text(json.dumps(table.to_dict(), indent=2) + "\n")
+    publish(console, [shown(table)], verdict(table), table.to_dict(), options.json)
     return 0
 
 

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
+from lopro.experiments.tables import add_grouped
+
 if TYPE_CHECKING:
     from lopro.experiments.table1 import Row, Table1
 
@@ -25,12 +27,7 @@ def shown(table: Table1) -> Table:
         out.add_column(name, justify="right")
     for name in ("certified gap", "above optimum", "paper: error, objective, s"):
         out.add_column(name, justify="right")
-    previous = None
-    for row in table.rows:
-        if previous is not None and previous != row.method:
-            out.add_section()
-        out.add_row("" if previous == row.method else row.method, *_cells(table, row))
-        previous = row.method
+    add_grouped(out, table.rows, lambda row: _cells(table, row))
     out.caption = (
         "certified gap: relative, proved by that run alone. above optimum: objective minus the best "
         f"lower bound of all runs, {table.lower_bound:.9g}. Times leave out the factorisation that all "

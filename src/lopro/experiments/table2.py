@@ -8,7 +8,6 @@ of its iterations), ``--device cuda`` puts the arrays on a GPU.
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -17,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import Console
 
 from lopro._arrays import Array
 from lopro.applications.metric_learning import learn_metric
@@ -27,6 +25,7 @@ from lopro.experiments.colon import Samples, load_colon
 from lopro.experiments.table2_data import DEFAULT, FULL, PAPER, QUICK, Row, Settings, Table2, Trial
 from lopro.experiments.table2_methods import METHODS, Method
 from lopro.experiments.table2_text import shown, tuning_shown, verdict
+from lopro.experiments.tables import announcer, publish, terminal
 from lopro.metric import SparseMetric
 from lopro.objectives import PairLoss
 from lopro.problem import Problem
@@ -182,7 +181,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--json", type=Path, help="write the rows to this file too")
     options = parser.parse_args(arguments)
-    console = Console(width=None if sys.stdout.isatty() else 140)
+    console = terminal()
     settings = QUICK if options.quick else FULL if options.full else DEFAULT
     if options.iterations is not None:
         settings = settings.up_to(options.iterations)
@@ -190,16 +189,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         data=load_colon(options.colon),
         settings=settings,
         device=options.device,
-        say=lambda line: console.print(f"running: {line}", markup=False, highlight=False),
+        say=announcer(console),
         progress=sys.stderr.isatty(),
     )
-    console.print(tuning_shown(table))
-    console.print(shown(table))
-    for line in verdict(table):
-        console.print(f"- {line}", markup=False, highlight=False)
-    if options.json is not None:
-        options.json.parent.mkdir(parents=True, exist_ok=True)
-        options.json.write_text(json.dumps(table.to_dict(), indent=2) + "\n")
+    publish(
+        console, [tuning_shown(table), shown(table)], verdict(table), table.to_dict(), options.json
+    )
     return 0
 
 

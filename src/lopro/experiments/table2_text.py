@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
+from lopro.experiments.tables import add_grouped
+
 if TYPE_CHECKING:
     from lopro.experiments.table2_data import Row, Table2
 
@@ -26,12 +28,7 @@ def shown(table: Table2) -> Table:
     for name in ("iterations", "projections", "objective", "s", "certified gap"):
         out.add_column(name, justify="right")
     out.add_column("paper: objective, h", justify="right")
-    previous = None
-    for row in table.rows:
-        if previous is not None and previous != row.method:
-            out.add_section()
-        out.add_row("" if previous == row.method else row.method, *_cells(table, row))
-        previous = row.method
+    add_grouped(out, table.rows, lambda row: _cells(table, row))
     out.caption = (
         "certified gap: (objective - lower bound) / objective, with the best bound that any run has "
         f"proved, {table.lower_bound:.6g}. All start at zero, where the objective is twice the share "

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from lopro._arrays import Array, namespace, norm
-from lopro.metric._matrices import boxed, diagonal_of, raise_diagonal, scaled
+from lopro._diagonals import boxed, diagonal_of, raise_diagonal, scaled
 from lopro.metric.dual import is_psd
 from lopro.objectives import PairLoss
 from lopro.projections.psd import negative_part, symmetric_part

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from lopro._arrays import Array, namespace, norm
-from lopro.metric._matrices import without_diagonal
+from lopro._diagonals import without_diagonal
 from lopro.metric.dual import PairMultiplier
 from lopro.metric.loss_step import LossStep, loss_step
 from lopro.metric.objective import SparseMetric
@@ -142,17 +142,16 @@ class Consensus:
 
     def moved(self, objective: SparseMetric, kept: Any, more: int) -> Consensus:
         """Return this state for the features ``kept`` (by position), and ``more`` new ones after them."""
-        old = self._unit[np.ix_(kept, kept)]
 
-        def moved(A: Array) -> Array:
-            return np.pad(A[np.ix_(kept, kept)] / old, (0, more))
+        def carried(A: Array) -> Array:
+            return np.pad(A[np.ix_(kept, kept)], (0, more))
 
-        other = Consensus(objective, moved(self._C), self.project)
-        new = other._unit
-        other._A, other._B = moved(self._A) * new, moved(self._B) * new
+        other = Consensus(objective, carried(self.C), self.project)
+        unit = other._unit
+        other._A, other._B = carried(self.A) * unit, carried(self.B) * unit
         # Multipliers have the inverse units.
-        other._U = np.pad(self._U[np.ix_(kept, kept)] * old, (0, more)) / new
-        other._W = np.pad(self._W[np.ix_(kept, kept)] * old, (0, more)) / new
+        other._U = carried(self._U * self._unit) / unit
+        other._W = carried(self._W * self._unit) / unit
         other.beta, other._first_beta = self.beta, self._first_beta
         return other
 

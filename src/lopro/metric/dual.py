@@ -27,8 +27,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lopro._arrays import Array, eps, from_numpy, inner, namespace, norm, to_numpy
-from lopro.constraints.base import Normal
-from lopro.metric._matrices import (
+from lopro._diagonals import (
     boxed,
     diagonal_of,
     inverse_roots,
@@ -36,6 +35,7 @@ from lopro.metric._matrices import (
     scaled,
     without_diagonal,
 )
+from lopro.constraints.base import Normal
 from lopro.objectives import PairLoss
 from lopro.oracles import tally
 from lopro.projections.psd import eigenvalues, full_spectrum, smallest_eigenpairs, symmetric_part
@@ -241,9 +241,8 @@ def is_psd(S: Array, s: float) -> bool:
     tally("factorizations")
     diagonal = S.diagonal().copy()
     try:
-        np.linalg.cholesky(
-            raise_diagonal(S, s)
-        )  # on S itself: a copy would cost as much memory again
+        # On S itself: a copy would cost as much memory again.
+        np.linalg.cholesky(raise_diagonal(S, s))
     except np.linalg.LinAlgError:
         return False
     finally:

@@ -14,6 +14,7 @@ import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro._arrays import Array, Companion, inner, norm, to_numpy
+from lopro._diagonals import raise_diagonal
 from lopro.objectives import PairLoss
 
 __all__ = ["ByEntries", "ByPairs", "Iterative", "LossStep", "loss_step"]
@@ -86,11 +87,9 @@ class ByEntries:
         self._factored_for, self._factor = math.nan, (np.empty(0), True)
 
     def __call__(self, V: Array, beta: float) -> Array:
-        if (
-            beta != self._factored_for
-        ):  # balancing changes beta a dozen times; a spectrum costs more
-            shifted = self._hessian.copy()
-            np.fill_diagonal(shifted, shifted.diagonal() + 2.0 * beta)
+        # Balancing changes beta a dozen times, which a spectrum would cost more than.
+        if beta != self._factored_for:
+            shifted = raise_diagonal(self._hessian.copy(), 2.0 * beta)
             self._factor = scipy.linalg.cho_factor(shifted, overwrite_a=True, check_finite=False)
             self._factored_for = beta
         right = self._linear + 2.0 * beta * self._packed(V)

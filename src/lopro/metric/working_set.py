@@ -100,7 +100,7 @@ class WorkingProblem:
         """Advance ADMM to this relative gap on the working set.
 
         Returns False when ``tick``, asked after each iteration, says that a budget has run out. An end
-        without the accuracy, for want of progress, can be told by `gap`.
+        without the accuracy, for want of progress, can be told by `reached`.
         """
         self.accuracy = accuracy
         least, idle = np.inf, 0
@@ -111,7 +111,7 @@ class WorkingProblem:
                     self._look()
                     return False
             self._look()
-            if self.gap <= accuracy * max(self.fun, self.objective.negligible):
+            if self.reached(accuracy):
                 return True
             idle = 0 if self.gap < 0.9 * least else idle + LOOK_EVERY
             least = min(least, self.gap)
@@ -121,8 +121,7 @@ class WorkingProblem:
     @property
     def answer(self) -> Matrix:
         """The best point with exact zeros, unless that costs more than the accuracy asked for."""
-        allowed = self.accuracy * max(self.fun, self.objective.negligible)
-        exact_zeros = self.sparse_fun <= self.fun + allowed
+        exact_zeros = self.sparse_fun <= self.fun + self.accuracy * self._scale
         return self.sparse_point if exact_zeros else self.point
 
     @property
@@ -130,18 +129,26 @@ class WorkingProblem:
         """The gap of the best point among those that live on the working set."""
         return self.fun - self.bound
 
+    def reached(self, accuracy: float) -> bool:
+        """Whether the gap is within this accuracy, relatively."""
+        return self.gap <= accuracy * self._scale
+
+    @property
+    def _scale(self) -> float:
+        return max(self.fun, self.objective.negligible)
+
     def _look(self) -> None:
         """Keep the best point and the best dual point."""
-        admm = self.admm
-        fun = admm.objective.value(admm.C)
+        admm, C = self.admm, self.admm.C
+        fun = admm.objective.value(C)
         if fun < self.fun:
-            self.fun, self.point = fun, admm.C
+            self.fun, self.point = fun, C
         sparse = _lifted(admm.B)
         fun = admm.objective.value(sparse)
         if fun < self.sparse_fun:
             self.sparse_fun, self.sparse_point = fun, sparse
         multiplier = admm.multiplier()
-        found = admm.objective.dual_bound(PSDCone(len(admm.C)), admm.C, multiplier, self.fun)
+        found = admm.objective.dual_bound(PSDCone(len(C)), C, multiplier, self.fun)
         assert found is not None  # it has one over this cone
         if found[0] > self.bound:
             self.bound, self.multiplier = found[0], multiplier

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from lopro._arrays import Array, Companion
+from lopro._diagonals import without_diagonal
 from lopro._validation import check_count, check_number
 from lopro.functions import Ball, Constant, Source
 from lopro.objectives.l1 import L1Norm, clip_modulus
@@ -67,12 +68,12 @@ class OffDiagonalL1(L1Norm):
     def value(self, x: Array) -> float:
         if not isinstance(x, np.ndarray):
             return super().value(x)
-        return self.weight * float(_without_diagonal(np.abs(x)).sum())
+        return self.weight * float(without_diagonal(np.abs(x)).sum())
 
     def subgradient(self, x: Array) -> Array:
         if not isinstance(x, np.ndarray) or x.dtype.kind not in "fc":
             return super().subgradient(x)
-        signs = _without_diagonal(np.sign(x))
+        signs = without_diagonal(np.sign(x))
         signs *= self.weight
         return signs
 
@@ -90,19 +91,13 @@ class OffDiagonalL1(L1Norm):
     def prox(self, x: Array, step: float) -> Array:
         if not isinstance(x, np.ndarray):
             return super().prox(x, step)
-        return x - _without_diagonal(clip_modulus(x, float(step) * self.weight))
+        return x - without_diagonal(clip_modulus(x, float(step) * self.weight))
 
     def minorant(self, x: Array, target: Array) -> tuple[float, Array]:
         if not isinstance(target, np.ndarray):
             return super().minorant(x, target)
-        return 0.0, _without_diagonal(clip_modulus(target, self.weight))
+        return 0.0, without_diagonal(clip_modulus(target, self.weight))
 
     def lipschitz(self, ball: Ball | None = None) -> Constant:
         value = self.weight * math.sqrt(self.dim * (self.dim - 1))
         return Constant(value, Source.DERIVED, "weight times root of the number of its entries")
-
-
-def _without_diagonal(fresh: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return the array, on which nobody else relies, with zeros on its diagonal."""
-    np.fill_diagonal(fresh, 0.0)
-    return fresh

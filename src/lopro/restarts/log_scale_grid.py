@@ -9,7 +9,7 @@ from lopro._arrays import Array
 from lopro._validation import check_count, check_number, check_offers
 from lopro.baselines._setting import Needs, Setting, check_constants
 from lopro.epochs import Epoch, Plan, Workbench
-from lopro.restarts.solvers import Solver, SubgradientSolver, initial_gap
+from lopro.restarts.solvers import Solver, SubgradientSolver, beginning
 from lopro.theory import ProblemConstants
 
 __all__ = ["LogScaleGrid"]
@@ -123,12 +123,10 @@ class LogScaleGrid:
 
     def first(self, bench: Workbench, x: Array) -> Plan | None:
         needs = Needs(type(self).__name__, self.constants, self.radius)
-        needs.check(bench.problem)  # a scheme cannot do that for its schedule
-        s = needs.find(bench, x)
-        eps0 = initial_gap(bench.problem, s) if self.eps0 is None else self.eps0
-        # A weight of zero is a constant objective.
-        if s.solved or eps0 <= 0.0 or s.weight == 0.0:
+        found = beginning(bench, x, needs, self.eps0)
+        if found is None:
             return None
+        s, eps0 = found
         return self._plan(GridPlan(*self.solver.tuned(s, eps0), 1, s.start, setting=s, eps0=eps0))
 
     def following(self, bench: Workbench, plan: Plan, epoch: Epoch) -> Plan | None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from lopro._arrays import Array, norm
-from lopro.baselines._setting import Setting
+from lopro.baselines._setting import Needs, Setting
 from lopro.epochs import Workbench
 from lopro.errors import MissingCapabilityError
 from lopro.inner import (
@@ -24,7 +24,14 @@ from lopro.inner import (
 from lopro.penalties import Hinge, Penalty, Softplus
 from lopro.problem import Problem
 
-__all__ = ["AcceleratedSolver", "Solver", "SubgradientSolver", "gap_to_aim_at", "initial_gap"]
+__all__ = [
+    "AcceleratedSolver",
+    "Solver",
+    "SubgradientSolver",
+    "beginning",
+    "gap_to_aim_at",
+    "initial_gap",
+]
 
 
 class Solver(Protocol):
@@ -91,6 +98,17 @@ class AcceleratedSolver:
 def _smoothing(eps: float) -> float:
     """Return the gamma whose bias ``gamma log 2`` is half of the accuracy."""
     return eps / (2.0 * math.log(2.0))
+
+
+def beginning(
+    bench: Workbench, x: Array, needs: Needs, eps0: float | None
+) -> tuple[Setting, float] | None:
+    """Return the setting of a restart schedule and its first gap; None if there is nothing to do."""
+    needs.check(bench.problem)  # a scheme cannot do that for its schedule
+    s = needs.find(bench, x)
+    eps0 = initial_gap(bench.problem, s) if eps0 is None else eps0
+    # A weight of zero is a constant objective.
+    return None if s.solved or eps0 <= 0.0 or s.weight == 0.0 else (s, eps0)
 
 
 def gap_to_aim_at(bench: Workbench, x: Array, target: float | None) -> float:

@@ -68,8 +68,9 @@ class ConsensusADMM:
                 admm.step()
                 if not bench.tick():
                     break
-            F = bench.penalised(Hinge(0.0), admm.C)
-            yield Epoch(x=admm.C, x_hat=admm.C, F=F, normal=admm.multiplier())
+            x = admm.C
+            F = bench.penalised(Hinge(0.0), x)
+            yield Epoch(x=x, x_hat=x, F=F, normal=admm.multiplier())
 
 
 def _first(objective: SparseMetric, x0: Array) -> Any:

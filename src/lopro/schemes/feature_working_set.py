@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from lopro._arrays import Array, from_numpy, namespace, to_numpy
+from lopro._diagonals import diagonal_matrix, diagonal_of, without_diagonal
 from lopro._threads import each_in_one_pool
 from lopro._validation import check_count
 from lopro.about import About
@@ -16,7 +17,6 @@ from lopro.constraints import PSDCone
 from lopro.epochs import Epoch, Workbench
 from lopro.errors import MissingCapabilityError, StalledError
 from lopro.metric import PairMultiplier, SparseMetric
-from lopro.metric._matrices import diagonal_matrix, diagonal_of, without_diagonal
 from lopro.metric.completion import Completion
 from lopro.metric.starts import best_start
 from lopro.metric.working_set import Features, WorkingProblem
@@ -152,14 +152,10 @@ class _Search:
     def _solve(self, accuracy: float) -> bool:
         return self.work.solve(accuracy, self.bench.tick)
 
-    def _stuck(self, accuracy: float) -> bool:
-        """Whether the solver on the working set has given up far from this accuracy."""
-        return self.work.gap > accuracy * max(self.work.fun, self.objective.negligible)
-
     @property
     def _complete_already(self) -> bool:
         """Whether every feature that matters at all is in the working set."""
-        return len(self.work.features) >= len(self.alive)
+        return self.work.outside.size == 0
 
     def _finish(self) -> Iterator[Epoch]:
         """Go on until the gap is small enough, where every feature is in the working set."""
@@ -169,7 +165,7 @@ class _Search:
             yield self._epoch(self._quick_multiplier())
             if not going:
                 return
-            if self._stuck(accuracy):
+            if not self.work.reached(accuracy):
                 raise StalledError
             accuracy = (
                 max(0.1 * accuracy, 0.5 * self.wanted) if accuracy > self.wanted else 0.5 * accuracy
@@ -182,7 +178,7 @@ class _Search:
         share, least = max(FIRST_SHARE, 0.5 * self.wanted), 0.5 * self.wanted
         while not self._complete_already:
             going = self._solve(0.1 * share)
-            if going and self._stuck(share):
+            if going and not self.work.reached(share):
                 raise StalledError
             # The less is given up, the less may be left outside.
             newcomers = self.work.wanted(self._crowd, min(ROUGH, share))
@@ -218,7 +214,7 @@ class _Search:
 
     def _missed(self, completion: Completion) -> Features:
         """Return the features outside in which the completion is stuck."""
-        outside = np.intersect1d(self.work.outside, self.alive)
+        outside = self.work.outside
         excess = to_numpy(completion.excess)[outside]
         return np.sort(outside[np.argsort(-excess)[: self._crowd]])
 
