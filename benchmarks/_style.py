@@ -8,7 +8,7 @@ import matplotlib.pyplot as plt
 from _report import DOCS_IMAGES, RESULTS
 from matplotlib.figure import Figure
 
-from lopro.report.style import BLUE, GREEN, GREY, ORANGE, PURPLE, RC, VERMILION, label_ends
+from paper.report.style import BLUE, GREEN, GREY, ORANGE, PURPLE, RC, VERMILION, label_ends
 
 __all__ = ["BLUE", "GREEN", "GREY", "ORANGE", "PURPLE", "VERMILION", "label_ends", "save"]
 

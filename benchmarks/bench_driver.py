@@ -25,16 +25,16 @@ from typing import Any
 
 import numpy as np
 from _report import write_json
+from lopro.theorems import HalvingSmoothing, Theorem2
 from rich.console import Console
 from rich.table import Table
 from threadpoolctl import threadpool_limits
 
 import lopro
 from lopro.constraints import Polyhedron, ResidualBall
-from lopro.inner import AcceleratedGradient, FixedSmoothness
 from lopro.linear import LinearMap
+from lopro.methods.inner import AcceleratedGradient, FixedSmoothness
 from lopro.objectives import L1Norm, Linear
-from lopro.schedules import HalvingSmoothing, Theorem2
 
 SHARE_TARGET = 0.90
 MICROSECONDS_TARGET = 60.0

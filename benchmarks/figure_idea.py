@@ -20,7 +20,7 @@ from matplotlib.axes import Axes
 
 import lopro
 from lopro.constraints import ResidualBall
-from lopro.inner import AcceleratedGradient
+from lopro.methods.inner import AcceleratedGradient
 from lopro.objectives import Linear
 from lopro.penalties import Softplus
 

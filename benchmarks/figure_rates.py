@@ -20,8 +20,8 @@ from rich.console import Console
 from rich.table import Table
 from threadpoolctl import threadpool_limits
 
-from lopro.experiments.rates import Curve, measure_rates, slope
-from lopro.report.rate_figures import rate_figures
+from paper.experiments.rates import Curve, measure_rates, slope
+from paper.report.rate_figures import rate_figures
 
 matplotlib.use("Agg")
 

@@ -12,8 +12,8 @@ from driver_cases import watched
 
 from lopro import Problem
 from lopro.constraints import Polyhedron, ResidualBall
+from lopro.methods.theory import ProblemConstants
 from lopro.objectives import FunctionObjective, SquaredDistance
-from lopro.theory import ProblemConstants
 
 NAN, INF = math.nan, math.inf
 

@@ -18,7 +18,7 @@ from lopro.constraints import (
     ResidualBall,
 )
 from lopro.functions import Ball
-from lopro.theory import ProblemConstants, epochs_needed
+from lopro.methods.theory import ProblemConstants, epochs_needed
 
 CONSTRAINTS: list[Case] = [
     ("sigma-negative", lambda d: ResidualBall(d.eye, d.zero, -1.0), ValueError, "sigma .*-1"),
@@ -172,13 +172,13 @@ PARTS: list[Case] = [
     ("epochs-needed", lambda d: epochs_needed(1.0, 0.0), ValueError, "eps must be in"),
     (
         "cor-2a-D",
-        lambda d: lopro.OneProjection.corollary_2a(d.constants, 10, -1.0),
+        lambda d: lopro.theorems.corollary_2a(d.constants, 10, -1.0),
         ValueError,
         "D must be in",
     ),
     (
         "cor-2a-T",
-        lambda d: lopro.OneProjection.corollary_2a(d.constants, 0, 1),
+        lambda d: lopro.theorems.corollary_2a(d.constants, 0, 1),
         ValueError,
         "T must",
     ),

@@ -9,8 +9,8 @@ from scipy.optimize import Bounds, LinearConstraint, NonlinearConstraint
 import lopro
 from lopro import MissingCapabilityError, Problem, inner, penalties, schedules
 from lopro.constraints import FunctionConstraint, PSDCone, ResidualBall
+from lopro.methods.theory import ProblemConstants, constants_of
 from lopro.objectives import L1Norm, SquaredDistance
-from lopro.theory import ProblemConstants, constants_of
 
 SOLVE: list[Case] = [
     ("x0-nan", lambda d: lopro.solve(d.problem, [NAN, 0.0]), ValueError, "x0 must be finite"),
@@ -206,15 +206,15 @@ CAPABILITIES: list[Case] = [
         ("constants-of", lambda d: constants_of(d.problem), "Assumption 1 needs"),
         (
             "cor-1",
-            lambda d: lopro.OneProjection.corollary_1(d.constants, 10),
+            lambda d: lopro.theorems.corollary_1(d.constants, 10),
             "Cor 1 needs a strongly convex",
         ),
         (
             "cor-2a",
-            lambda d: lopro.OneProjection.corollary_2a(ProblemConstants(1, 1, 1), 10, 1.0),
+            lambda d: lopro.theorems.corollary_2a(ProblemConstants(1, 1, 1), 10, 1.0),
             "Cor 2a needs smoothness constants",
         ),
-        ("p4", lambda d: lopro.OneProjection.balanced(d.constants, 99), "P4 needs a strongly"),
+        ("p4", lambda d: lopro.theorems.balanced(d.constants, 99), "P4 needs a strongly"),
         (
             "operator-without-adjoint",
             lambda d: ResidualBall(

@@ -15,7 +15,7 @@ import numpy as np
 from catalogue_objectives import COMPLEX, DEFICIENT, NUMPY, TALL, WIDE, Convert, operator, sparse
 from projection_judges import farthest_feasible
 
-from lopro._arrays import namespace
+from lopro._util.arrays import namespace
 from lopro.constraints import (
     Constraint,
     Distance,

@@ -16,7 +16,8 @@ import numpy as np
 import scipy.sparse
 import scipy.sparse.linalg
 
-from lopro._arrays import inner, namespace, norm, to_numpy
+from lopro._util.arrays import inner, namespace, norm, to_numpy
+from lopro.metric.loss import PairLoss
 from lopro.objectives import (
     FunctionObjective,
     L1Norm,
@@ -25,7 +26,6 @@ from lopro.objectives import (
     Logistic,
     Objective,
     OffDiagonalL1,
-    PairLoss,
     Quadratic,
     Scaled,
     SquaredDistance,

@@ -6,8 +6,8 @@ import numpy as np
 
 import lopro
 from lopro import Problem, Status
-from lopro.baselines import NESTA
 from lopro.constraints import ResidualBall
+from lopro.methods.baselines import NESTA
 from lopro.objectives import L1Norm
 
 

@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 from crosscheck.generator import cases
 from crosscheck.test_against_clarabel import reference
-from theory.checks import Recorded
+from theory.checks import Recorded, Seen
 from theory.known import Known, Vector
 from theory.problems import t3, t4, t6_ellipsoid
 
 import lopro
-from lopro.epochs import Epoch
 
 #: Problems whose set is the inverse image of a ball or a half-line under a map of full row rank.
 KNOWN = [t3, t4, t6_ellipsoid]
@@ -42,7 +41,7 @@ def image_multiplier(known: Known) -> Vector:
     return np.linalg.solve(M @ M.T, -M @ slope)
 
 
-def staged(known: Known, method: Any) -> list[Epoch]:
+def staged(known: Known, method: Any) -> list[Seen]:
     """Run all stages and return their epochs."""
     recorded = Recorded(method)
     lopro.solve(known.problem, known.x0, recorded, tol=0.0)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lopro.experiments import demo
+from paper.experiments import demo
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def test_an_answer_without_certificate_gives_status_1(
 
 def _one_step() -> object:
     from lopro import OneProjection
-    from lopro.inner import ConstantStep, SubgradientDescent
+    from lopro.methods.inner import ConstantStep, SubgradientDescent
     from lopro.penalties import Hinge
 
     return OneProjection(SubgradientDescent(ConstantStep(0.1)), Hinge(1.0), iterations=1)

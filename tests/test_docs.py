@@ -58,13 +58,14 @@ def test_every_room_with_public_names_has_a_page(monkeypatch):
 def test_the_tables_of_methods_hold_every_declaration(monkeypatch):
     monkeypatch.syspath_prepend(str(DOCS / "_ext"))
     pages = __import__("generated_pages")
-    from lopro.about import About, methods
+    from lopro.methods.registry import methods
+    from lopro.protocol import Card
 
     rows = "".join(pages.methods_table(room) for room in ("lopro", "lopro.baselines")).splitlines()
     for name, method in methods().items():
         (row,) = (row for row in rows if f"<{name}>`" in row)
         plain = re.sub(r"\\(.)", r"\1", row)
-        assert all(getattr(method.about, field) in plain for field in About.__annotations__)
+        assert all(getattr(method.card, field) in plain for field in Card.__annotations__)
 
 
 @pytest.mark.parametrize(

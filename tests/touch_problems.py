@@ -14,9 +14,9 @@ import numpy as np
 import scipy.optimize
 
 from lopro.constraints import Polyhedron
+from lopro.methods.theory import ProblemConstants
 from lopro.objectives import Linear
 from lopro.problem import Problem
-from lopro.theory import ProblemConstants
 
 AXES = np.array([3.0, 0.5])
 

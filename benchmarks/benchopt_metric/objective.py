@@ -6,8 +6,8 @@ import numpy as np
 from benchopt import BaseObjective
 
 import lopro
-from lopro.applications.metric_learning import MAX_PAIRS, metric_problem
-from lopro.applications.pairs import pair_loss
+from lopro.metric.api import MAX_PAIRS, metric_problem
+from lopro.metric.pairs import pair_loss
 
 
 class Objective(BaseObjective):

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from lopro.theorems import HalvingSmoothing
 
 import lopro
 import lopro.linear
 from benchmarks.bpdn.adapter import Adapter, Answer
 from benchmarks.bpdn.problems import Instance
-from lopro.adaptive import AdaptiveSmoothing
-from lopro.baselines import NESTA
-from lopro.schedules import HalvingSmoothing
+from lopro.linear import LinearMap
+from lopro.methods.baselines import NESTA
+from lopro.methods.paper.adaptive import AdaptiveSmoothing
 
 __all__ = ["OURS"]
 
@@ -22,37 +22,14 @@ __all__ = ["OURS"]
 TOLERANCE = 1e-8
 
 
-@contextmanager
-def counted_products() -> Iterator[Callable[[], int]]:
-    """Yield a function that says how many products with A or its adjoint there were in the block.
-
-    The library's own counters are read at the end of a run only; a curve needs them on the way.
-    """
-    total = 0
-    original = lopro.linear.tally
-
-    def tally(counter: str, times: int = 1) -> None:
-        nonlocal total
-        if counter in ("matvecs", "rmatvecs"):
-            total += times
-        original(counter, times)
-
-    lopro.linear.tally = tally
-    try:
-        yield lambda: total
-    finally:
-        lopro.linear.tally = original
-
-
 def answer_of(run: Callable[..., lopro.Result], cap: float, tol: float) -> Answer:
     """Run one of our methods and write down its counts, those of its certificates included."""
     history: list[tuple[float, int, float]] = []
-    with counted_products() as products:
 
-        def look(iterate: lopro.Iterate) -> None:
-            history.append((iterate.seconds, products(), iterate.relative_gap))
+    def look(iterate: lopro.Iterate) -> None:
+        history.append((iterate.seconds, iterate.products, iterate.relative_gap))
 
-        result = run(tol=tol, time_limit=cap, callback=look)
+    result = run(tol=tol, time_limit=cap, callback=look)
     parts = (result.counts, result.certificate_counts)
     # Work on single columns is not a product with all of A; it is said so that nobody thinks it free.
     columns = sum(c.columns for c in parts)
@@ -81,7 +58,7 @@ class Bpdn(Adapter):
         return answer_of(run, cap, TOLERANCE)
 
 
-class Scheme(Adapter):
+class Method(Adapter):
     """One of the schemes on the same problem; ``make`` builds it for the instance."""
 
     def __init__(self, name: str, make: Callable[[Instance], Any], tol: float = TOLERANCE) -> None:
@@ -101,7 +78,7 @@ class Scheme(Adapter):
         return answer_of(run, cap, self.tol)
 
 
-class Tuned(Scheme):
+class Tuned(Method):
     """LoPNAG as in the paper's table: the weight is twice the multiplier of the solution.
 
     That multiplier comes from a solution computed beforehand and not timed, as "tuned" means.
@@ -121,16 +98,16 @@ class Tuned(Scheme):
     def prepare(self, instance: Instance, cap: float) -> None:
         """Find the multiplier ``1 / (2 |A^H r|_inf)`` of the constraint in squared form."""
         x = lopro.bpdn(instance.A, instance.y, instance.sigma, tol=1e-6, time_limit=cap).x
-        A = lopro.linear.LinearMap(instance.A)
+        A = LinearMap(instance.A)
         pulled = A.adjoint(instance.y - A.forward(x))
         self._known[self._key(instance)] = 0.5 / float(np.abs(pulled).max())
 
 
 OURS: list[Adapter] = [
     Bpdn(),
-    Scheme("MatrixFree", lambda _: lopro.MatrixFree()),
-    Scheme("MultiplierMethod", lambda _: lopro.MultiplierMethod()),
-    Scheme("LoPNAG adaptive", lambda _: lopro.LoPNAG(AdaptiveSmoothing()), tol=1e-6),
+    Method("MatrixFree", lambda _: lopro.MatrixFree()),
+    Method("MultiplierMethod", lambda _: lopro.MultiplierMethod()),
+    Method("LoPNAG adaptive", lambda _: lopro.LoPNAG(AdaptiveSmoothing()), tol=1e-6),
     Tuned(),
-    Scheme("NESTA", lambda _: NESTA(), tol=1e-6),
+    Method("NESTA", lambda _: NESTA(), tol=1e-6),
 ]

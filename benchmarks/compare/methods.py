@@ -1,4 +1,4 @@
-"""Every method of `lopro.about.methods`, and the one table of what some of them are told.
+"""Every method of `lopro.card.methods`, and the one table of what some of them are told.
 
 Methods are made without arguments. Those that need constants which the problem cannot find by itself get
 the instance's, and those whose default schedule would end before the time does get a longer one.
@@ -12,22 +12,22 @@ from typing import Any
 
 import lopro
 from benchmarks.compare.problems import Instance
-from lopro._arrays import norm
-from lopro.about import methods
-from lopro.certificates import solution_radius
-from lopro.epochs import Scheme
+from lopro import protocol
+from lopro._util.arrays import norm
 from lopro.errors import MissingCapabilityError
 from lopro.functions import Ball
-from lopro.inner import (
+from lopro.methods.inner import (
     LinearWeights,
     SqrtStep,
     StochasticSubgradient,
     SubgradientDescent,
     WeightedInverseTimeStep,
 )
+from lopro.methods.paper.restarts import ApproximateSharpness, LogScaleGrid
+from lopro.methods.registry import methods
+from lopro.methods.theory import ProblemConstants, constants_of
 from lopro.penalties import Hinge
-from lopro.restarts import ApproximateSharpness, LogScaleGrid
-from lopro.theory import ProblemConstants, constants_of
+from lopro.protocol.certificates import solution_radius
 
 __all__ = ["FAMILIES", "Method", "methods_for"]
 
@@ -80,7 +80,7 @@ class Method:
     """
 
     name: str
-    make: Callable[[int], Scheme]
+    make: Callable[[int], protocol.Method]
     stochastic: bool = False
     horizon: bool = False
 
@@ -170,11 +170,11 @@ def one_projection(instance: Instance, stochastic: bool, T: int) -> lopro.OnePro
         slope = norm(problem.objective.subgradient(center))
         ball = Ball(center, min(slope / constants.mu, norm(center) + _distance(problem)))
         if not stochastic:
-            return lopro.OneProjection.weighted_average(constants, T, ball)
+            return lopro.theorems.weighted_average(constants, T, ball)
         inner = StochasticSubgradient(WeightedInverseTimeStep(constants.mu), LinearWeights(), ball)
         return lopro.OneProjection(inner, Hinge(constants.weight), T)
     try:
-        return lopro.OneProjection.corollary_2a(constants, T, _distance(problem))
+        return lopro.theorems.corollary_2a(constants, T, _distance(problem))
     except MissingCapabilityError:
         # Subgradients and an average of the iterates: Theorem 1 with any algorithm.
         D, Gbar = _distance(problem), constants.subgradient_bound(constants.weight)
@@ -213,7 +213,7 @@ def methods_for(instance: Instance) -> list[Method]:
 
 
 def _method(name: str, make: Any, instance: Instance, *, stochastic: bool) -> Method:
-    def made(T: int) -> Scheme:
+    def made(T: int) -> Method:
         if name == "OneProjection":
             return one_projection(instance, stochastic, T)
         return make(**arguments(name, instance, stochastic, T))

@@ -11,11 +11,12 @@ import numpy as np
 from scipy.optimize import linprog
 
 import lopro
-from lopro.applications.metric_learning import metric_problem
 from lopro.constraints import Polyhedron, ResidualBall
 from lopro.functions import Ball
-from lopro.objectives import L1Norm, Logistic, PairLoss
-from lopro.theory import ProblemConstants, constants_of
+from lopro.methods.theory import ProblemConstants, constants_of
+from lopro.metric.api import metric_problem
+from lopro.metric.loss import PairLoss
+from lopro.objectives import L1Norm, Logistic
 
 __all__ = ["PROBLEMS", "Instance"]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from benchmarks.metric_learning.problems import Instance
-from lopro.oracles import Counts
+from lopro._util.counting import Counts
 
 __all__ = ["Adapter", "Answer", "Look", "Settings"]
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.metric_learning.problems import Instance
-from lopro.constraints.base import Normal
+from lopro.constraints.base import ValidInequality
 
 __all__ = ["Judge", "Verdict"]
 
@@ -60,7 +60,7 @@ class Judge:
     def lower_bound(self, point: np.ndarray, multiplier: Any, value: float) -> float:
         """Return the library's dual bound: weights of the pairs from the residuals at the point."""
         S = np.zeros_like(point) if multiplier is None else np.asarray(multiplier, dtype=np.float64)
-        normal = Normal(-0.5 * (S + S.T), 0.0)
+        normal = ValidInequality(-0.5 * (S + S.T), 0.0)
         bound = self.objective.dual_bound(self.cone, point, normal, value)
         assert bound is not None
         return bound[0]

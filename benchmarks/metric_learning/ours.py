@@ -7,9 +7,9 @@ import math
 import lopro
 from benchmarks.metric_learning.adapter import Adapter, Answer, Look, Settings
 from benchmarks.metric_learning.problems import Instance
+from lopro import protocol
 from lopro.constraints import PSDCone
-from lopro.epochs import Scheme
-from lopro.experiments.table2_methods import METHODS, Method
+from paper.experiments.table2_methods import METHODS, Method
 
 __all__ = ["OURS"]
 
@@ -20,7 +20,7 @@ WEIGHT, PERIOD, ITERATIONS = 10.0, 1000, 8000
 
 
 def answer_of(
-    problem: lopro.Problem, scheme: Scheme | None, tol: float, time_limit: float
+    problem: lopro.Problem, scheme: protocol.Method | None, tol: float, time_limit: float
 ) -> Answer:
     """Run one of our methods and write down its counts and looks."""
     looks: list[Look] = []
@@ -43,7 +43,7 @@ def answer_of(
 class Certified(Adapter):
     """A method that needs to be told nothing and stops when the gap is proved."""
 
-    def __init__(self, name: str, scheme: Scheme) -> None:
+    def __init__(self, name: str, scheme: protocol.Method) -> None:
         self.name, self.scheme = name, scheme
 
     def solve(self, instance: Instance, settings: Settings) -> Answer:

@@ -16,7 +16,7 @@ import scipy.sparse
 
 from benchmarks.metric_learning.adapter import Adapter, Answer, Settings
 from benchmarks.metric_learning.problems import Instance
-from lopro.objectives import PairLoss
+from lopro.metric.loss import PairLoss
 
 __all__ = ["PEERS", "Triangle", "moments"]
 

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from lopro import Problem
-from lopro.applications.metric_learning import MAX_PAIRS, metric_problem
-from lopro.applications.pairs import pair_loss
-from lopro.experiments.colon import Samples, load_colon
 from lopro.metric import SparseMetric
-from lopro.objectives import PairLoss
+from lopro.metric.api import MAX_PAIRS, metric_problem
+from lopro.metric.loss import PairLoss
+from lopro.metric.pairs import pair_loss
+from paper.experiments.colon import Samples, load_colon
 
 __all__ = ["PROBLEMS", "Instance", "samples_of", "standardised", "toy"]
 

@@ -16,8 +16,8 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 
 import lopro
-from lopro.about import methods
 from lopro.cli import main
+from lopro.methods.registry import methods
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def methods_table(room: str) -> str:
     for name, method in methods().items():
         home, _, short = name.rpartition(".")
         if home == room:
-            about = method.about
+            about = method.card
             facts = about.assumptions, about.oracles, about.rate, about.projections, about.reference
             # A bar would end the cell, and a star or an underscore may start an emphasis.
             cells = [re.sub(r"([|*_~<])", r"\\\1", fact) for fact in facts]

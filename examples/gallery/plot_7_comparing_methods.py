@@ -11,8 +11,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import lopro
-from lopro.baselines import NESTA, ProjectedSubgradient
-from lopro.experiments.instances import compressive_sensing
+from lopro.methods.baselines import NESTA, ProjectedSubgradient
+from paper.experiments.instances import compressive_sensing
 
 problem = compressive_sensing(m=100, d=400, nonzeros=10)
 methods = {

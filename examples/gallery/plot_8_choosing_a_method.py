@@ -19,7 +19,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import lopro
-from lopro.baselines import ProjectedGradient
+from lopro.methods.baselines import ProjectedGradient
 
 rng = np.random.default_rng(0)
 A = rng.standard_normal((300, 1000))

@@ -1,35 +1,29 @@
 """lopro: convex optimisation with few projections, and a certificate with every answer."""
 
-from lopro import (
-    adaptive,
-    baselines,
-    certificates,
-    constraints,
-    inner,
-    metric,
-    objectives,
-    penalties,
-    restarts,
-    schedules,
-    theory,
-)
-from lopro.applications import BPDNResult, MetricResult, bpdn, bpdn_path, learn_metric
-from lopro.driver import iterate, solve
+from lopro import _moved, constraints, metric, objectives, penalties
+from lopro.basis_pursuit import BPDNResult, MatrixFree, WorkingSet, bpdn, bpdn_path
+from lopro.basis_pursuit.application import BasisPursuit
+from lopro.driver.result import History, Iterate, Result, Status
 from lopro.errors import InfeasibleError, MissingCapabilityError, ProjectionError
-from lopro.minimize import minimize
-from lopro.problem import Problem
-from lopro.result import History, Iterate, Result, Status
-from lopro.schemes import (
+from lopro.methods import (
     Auto,
-    ConsensusADMM,
-    FeatureWorkingSet,
     LoPGD,
     LoPNAG,
-    MatrixFree,
     MultiplierMethod,
     OneProjection,
-    WorkingSet,
+    baselines,
+    inner,
+    theory,
 )
+from lopro.methods.paper import adaptive, restarts, theorems
+from lopro.methods.paper import theorems as schedules
+from lopro.methods.registry import register
+from lopro.metric import ConsensusADMM, FeatureWorkingSet, MetricResult, learn_metric
+from lopro.metric.application import MetricLearning
+from lopro.minimize import minimize
+from lopro.problem import Problem
+from lopro.protocol import certificates
+from lopro.solving import iterate, solve
 
 __version__ = "0.1.0"
 
@@ -69,8 +63,13 @@ __all__ = [
     "restarts",
     "schedules",
     "solve",
+    "theorems",
     "theory",
 ]
+
+_moved.install()
+for _application in (BasisPursuit(), MetricLearning()):
+    register(_application)
 
 
 def __getattr__(name: str) -> object:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from lopro._arrays import Array, inner, is_complex, norm
+from lopro._util.arrays import Array, inner, is_complex, norm
 
 __all__ = ["estimate_norm"]
 

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro._arrays import (
+from lopro._spectral import estimate_norm
+from lopro._util.arrays import (
     Array,
     asarray_like,
     eps,
@@ -20,11 +21,10 @@ from lopro._arrays import (
     namespace,
     to_numpy,
 )
-from lopro._spectral import estimate_norm
-from lopro._validation import check_array
+from lopro._util.counting import count
+from lopro._util.validation import check_array
 from lopro.errors import MissingCapabilityError
 from lopro.functions import Constant, Source
-from lopro.oracles import tally
 
 __all__ = ["LinearMap"]
 
@@ -143,7 +143,7 @@ class LinearMap:
             if self._column_advantage * support.size < x.size:
                 parts = np.array_split(support, 1 + support.size // 256)  # never a large copy
                 return sum(self.columns(part) @ x[part] for part in parts)
-        tally("matvecs")
+        count("matvecs")
         if self.dense is not None:
             return self.dense @ x
         if self._sparse is not None:
@@ -152,7 +152,7 @@ class LinearMap:
 
     def adjoint(self, y: Array) -> Array:
         """Return ``A^H y``; one rmatvec on the ledger."""
-        tally("rmatvecs")
+        count("rmatvecs")
         if self.dense is not None:
             return _adjoint_product(self.dense, y) if self._conjugates else self.dense.T @ y
         if self._sparse is not None:
@@ -189,7 +189,7 @@ class LinearMap:
     def columns(self, indices: np.ndarray[Any, Any]) -> Any:
         """Return a copy of some columns as a NumPy array; explicit NumPy and sparse maps only."""
         self._require_entries("single columns")
-        tally("columns", len(indices))
+        count("columns", len(indices))
         if self._sparse is not None:
             return self._sparse_by_columns[:, indices].toarray()
         matrix = to_numpy(self.dense)
@@ -233,7 +233,7 @@ class LinearMap:
     def gram(self) -> Array:
         """``A A^H``, formed once; only for explicit maps."""
         self._require_entries("the Gram matrix")
-        tally("factorizations")
+        count("factorizations")
         if self._sparse is not None:
             return (self._sparse @ self._adjoint_sparse).toarray()
         matrix: Array = self.dense
@@ -254,7 +254,7 @@ class LinearMap:
             values, vectors = xp.linalg.eigh(self.gram)
             if float(values[0]) > 1e3 * math.sqrt(eps(self.like)) * float(values[-1]):
                 return values, vectors
-        tally("factorizations")
+        count("factorizations")
         vectors, singular, _ = xp.linalg.svd(self.toarray(), full_matrices=False)
         cut = self._rounding * float(singular[0])
         rank = int(xp.sum(xp.astype(singular > cut, xp.int64)))

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro._arrays import Array, copy
-from lopro._validation import check_array, check_callable
+from lopro._util.arrays import Array, copy
+from lopro._util.validation import check_array, check_callable
 from lopro.constraints import Constraint, FunctionConstraint, Intersection, Polyhedron
-from lopro.driver import solve
+from lopro.driver.result import Result
 from lopro.objectives import FunctionObjective, Objective
 from lopro.problem import Problem
-from lopro.result import Result
+from lopro.solving import solve
 
 __all__ = ["as_constraint", "minimize"]
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lopro._arrays import Array, asarray_like, copy, is_complex, widest, zeros
-from lopro._validation import check_array, check_number, check_shape
+from lopro._util.arrays import Array, asarray_like, copy, is_complex, widest, zeros
+from lopro._util.validation import check_array, check_number, check_shape
 from lopro.constraints.base import Constraint
 from lopro.functions import Constant, Source
 from lopro.objectives.base import Objective

@@ -15,7 +15,7 @@ import scipy.sparse
 from scipy.sparse.linalg import aslinearoperator
 
 import lopro
-from lopro.adaptive import AdaptiveSmoothing
+from lopro.methods.paper.adaptive import AdaptiveSmoothing
 
 
 @dataclass

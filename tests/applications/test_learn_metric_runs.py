@@ -10,9 +10,9 @@ from metric.known import Known, all_pairs, check, classes, constructed, value
 
 import lopro
 from lopro import Status
-from lopro.applications.metric_learning import metric_problem
-from lopro.applications.pairs import _chosen_pairs
+from lopro.metric.api import metric_problem
 from lopro.metric.consensus import Consensus
+from lopro.metric.pairs import _chosen_pairs
 
 Matrix = Any
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import lopro
+from lopro.basis_pursuit.lockstep import Lockstep, RememberingMap
 from lopro.linear import LinearMap
-from lopro.schemes.lockstep import Lockstep, RememberingMap
 
 
 def instance(

@@ -8,11 +8,10 @@ from typing import Any
 
 import cvxpy as cp
 import numpy as np
-from theory.checks import Recorded, count_projections, size
+from theory.checks import Recorded, Seen, count_projections, size
 from theory.known import Known
 
 import lopro
-from lopro.epochs import Epoch
 
 
 @dataclass
@@ -20,7 +19,7 @@ class Ran:
     """A run to the end, with the projections that an independent counter saw."""
 
     result: lopro.Result
-    epochs: list[Epoch]
+    epochs: list[Seen]
     projections: int
 
     @property

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import lopro
-from lopro.baselines import (
+from lopro.constraints import Box, ResidualBall, ResidualNorm
+from lopro.methods.baselines import (
     OPGD,
     R2SG,
     RSG,
@@ -22,7 +23,6 @@ from lopro.baselines import (
     ProjectedGradient,
     ProjectedSubgradient,
 )
-from lopro.constraints import Box, ResidualBall, ResidualNorm
 from lopro.objectives import L1Norm, LeastSquares, SquaredDistance
 
 METHODS = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -15,9 +16,9 @@ from theory.problems import t1, t3, t4, t5
 import lopro
 from lopro import LoPGD, LoPNAG, Problem, Status
 from lopro.constraints import Polyhedron
+from lopro.methods.paper.restarts import AcceleratedSolver, ApproximateSharpness, SubgradientSolver
+from lopro.methods.paper.restarts.approximate_sharpness import SharpnessCell
 from lopro.objectives import Linear
-from lopro.restarts import AcceleratedSolver, ApproximateSharpness, SubgradientSolver
-from lopro.restarts.approximate_sharpness import SharpnessCell
 
 
 def smooth_half_space():
@@ -40,26 +41,47 @@ def right(known: Any, cell: SharpnessCell, scale: float) -> bool:
     return cell.alpha(scale) <= alpha and cell.beta / 2.0 < beta <= cell.beta
 
 
+@dataclass
+class Watched:
+    """A schedule that keeps what another one remembers, plan by plan."""
+
+    schedule: Any
+    searches: list[Any] = field(default_factory=list)
+
+    def init(self, bench: Any, x: Any) -> Any:
+        return self._kept(self.schedule.init(bench, x))
+
+    def next(self, bench: Any, state: Any, epoch: Any) -> Any:
+        return self._kept(self.schedule.next(bench, state, epoch))
+
+    def _kept(self, answer: Any) -> Any:
+        plan, state = answer
+        if plan is not None:
+            self.searches.append(state)
+        return answer
+
+
 def run(make: Any, kind: type[ApproximateSharpness], solver: Any, **arguments: Any) -> Any:
+    """Return the problem, the candidates, the searches that led to them, and the result."""
     known = make()
-    schedule = kind(solver, eps0=known.eps0, radius=1.1 * known.distance, **arguments)
+    schedule = Watched(kind(solver, eps0=known.eps0, radius=1.1 * known.distance, **arguments))
     scheme = LoPNAG(schedule) if isinstance(solver, AcceleratedSolver) else LoPGD(schedule)
     recorded = Recorded(scheme)
     result = lopro.solve(known.problem, known.x0, recorded, tol=0.0)
-    return known, recorded.seen, result
+    assert len(schedule.searches) == len(recorded.seen)
+    return known, recorded.seen, schedule.searches, result
 
 
 def worst_guess(make: Any, kind: type[ApproximateSharpness], solver: Any) -> tuple[float, int]:
     """Return the worst ``best gap / (eps0 / 2^U)`` of right guesses, and how many restarts these had."""
-    known, epochs, _ = run(make, kind, solver, restarts=400, budget=40_000)
+    known, epochs, searches, _ = run(make, kind, solver, restarts=400, budget=40_000)
     scale = known.eps0 / (1.1 * known.distance)
     best, worst, count = known.eps0, 0.0, 0
-    for epoch in epochs:
+    for epoch, search in zip(epochs, searches, strict=True):
         best = min(best, known.gap(epoch.x))
-        cell, ledger = epoch.plan.cell, epoch.plan.ledger
-        if right(known, cell, scale):
+        if right(known, search.cell, scale):
             count += 1
-            worst = max(worst, best * 2.0 ** ledger.restarts[cell] / known.eps0)
+            worst = max(worst, best * 2.0 ** search.restarts[search.cell] / known.eps0)
     return worst, count
 
 
@@ -98,13 +120,12 @@ def test_with_too_few_steps_it_does_not(make, solver):
 
 def test_turns_are_taken_by_weighted_cost():
     """The price of the guess whose turn it is never falls, and no guess gets more than its share."""
-    _, epochs, _ = run(t1, ApproximateSharpness, SubgradientSolver(), restarts=200)
-    prices = [e.plan.cell.weight * e.plan.ledger.cost[e.plan.cell] for e in epochs]
+    _, epochs, searches, _ = run(t1, ApproximateSharpness, SubgradientSolver(), restarts=200)
+    prices = [s.cell.weight * s.cost[s.cell] for s in searches]
     assert all(b >= a for a, b in pairwise(prices))
-    ledger = epochs[-1].plan.ledger
-    for cell, cost in ledger.cost.items():
+    for cell, cost in searches[-1].cost.items():
         assert cost * cell.weight <= prices[-1]
-    assert ledger.total == sum(e.plan.steps for e in epochs)
+    assert searches[-1].total == sum(e.plan.steps for e in epochs)
 
 
 def test_guesses():
@@ -117,13 +138,13 @@ def test_guesses():
 
 
 def test_points_never_get_worse_and_guesses_retire():
-    known, epochs, result = run(
+    known, epochs, searches, result = run(
         t1, ApproximateSharpness, SubgradientSolver(), restarts=10_000, budget=5000, target=0.1
     )
     starts = [known.gap(e.plan.start) for e in epochs]
     assert all(b <= a + 1e-15 for a, b in pairwise(starts))
     halvings = math.ceil(math.log2(known.eps0 / 0.1))
-    assert max(epochs[-1].plan.ledger.restarts.values()) == halvings
+    assert max(searches[-1].restarts.values()) == halvings
     assert result.iterations <= 5000
 
 

@@ -14,8 +14,8 @@ from theory.problems import t4, t6_ellipsoid, t8
 
 import lopro
 from lopro import Problem, Status
-from lopro.baselines import AugmentedLagrangian, ExteriorPenalty
 from lopro.constraints import FunctionConstraint
+from lopro.methods.baselines import AugmentedLagrangian, ExteriorPenalty
 from lopro.objectives import Linear
 from lopro.penalties import MemberPenalties
 

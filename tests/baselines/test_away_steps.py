@@ -12,11 +12,11 @@ from theory.checks import SLACK, count_projections
 
 import lopro
 from lopro import Problem, Status
-from lopro.baselines import AwayStepFrankWolfe, FrankWolfe, PairwiseFrankWolfe
-from lopro.baselines.frank_wolfe_steps import LineSearch, OpenLoop, ShortStep
-from lopro.baselines.frank_wolfe_walk import ActiveSet
 from lopro.constraints import Box, L1Ball, Simplex, Spectrahedron
 from lopro.errors import MissingCapabilityError
+from lopro.methods.baselines import AwayStepFrankWolfe, FrankWolfe, PairwiseFrankWolfe
+from lopro.methods.baselines.frank_wolfe_steps import LineSearch, OpenLoop, ShortStep
+from lopro.methods.baselines.frank_wolfe_walk import ActiveSet
 from lopro.objectives import LeastSquares, Quadratic, SquaredDistance
 
 METHODS = [AwayStepFrankWolfe, PairwiseFrankWolfe]
@@ -147,7 +147,7 @@ def test_one_linear_minimisation_per_iteration_and_one_to_start(method: Any, rng
 
 @pytest.mark.parametrize("pairwise", [False, True])
 def test_the_active_set_is_a_convex_combination(pairwise: bool, rng: Any) -> None:
-    from lopro.baselines.frank_wolfe_walk import look_around, take_step
+    from lopro.methods.baselines.frank_wolfe_walk import look_around, take_step
 
     f, c = LeastSquares(rng.standard_normal((15, 8)), rng.standard_normal(15)), Simplex(8)
     walker = ActiveSet(f, np.eye(8)[0], pairwise=pairwise)

@@ -14,13 +14,13 @@ from theory.problems import t1, t2, t3, t4, t5, t6_box, t6_ellipsoid, t9
 
 import lopro
 from lopro import Problem, Status
-from lopro.baselines import ConEx
-from lopro.baselines._extrapolation import ExtrapolatedDescent
 from lopro.constraints import Distance, Polyhedron, ResidualBall, ResidualNorm
 from lopro.functions import Ball
+from lopro.methods.baselines import ConEx
+from lopro.methods.baselines._extrapolation import ExtrapolatedDescent
+from lopro.methods.theory import ProblemConstants
 from lopro.objectives import Linear
 from lopro.penalties import Hinge
-from lopro.theory import ProblemConstants
 
 
 def smooth_half_space():
@@ -100,7 +100,7 @@ def bound_ratio(make: Any, T: int) -> float:
     result = lopro.solve(known.problem, known.x0, Kept(), tol=0.0)
     assert result.certificate.lower_bound <= known.optimum + 1e-12 * max(1.0, abs(known.optimum))
     assert not result.warnings
-    return known.gap(result.x) / recorded[0].plan.claim.gap
+    return known.gap(result.x) / recorded[0].claim.gap
 
 
 @pytest.mark.parametrize("T", [10, 300, 3000])

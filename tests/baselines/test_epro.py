@@ -15,13 +15,13 @@ from theory.checks import iterates, penalised, size
 from theory.problems import Known, t1, t6_box
 
 import lopro
-from lopro.baselines import EproORDA, EproSGD
-from lopro.baselines._orda import DualAveraging
 from lopro.constraints import Box, Polyhedron, ResidualBall
 from lopro.errors import MissingCapabilityError
+from lopro.methods.baselines import EproORDA, EproSGD
+from lopro.methods.baselines._orda import DualAveraging
 from lopro.objectives import FunctionObjective, L1Norm, Quadratic, SquaredDistance
-from lopro.penalised import Penalised
 from lopro.penalties import Hinge
+from lopro.penalties.penalised import Penalised
 
 
 def epochs_of(method: Any, known: Known) -> list[int]:
@@ -105,8 +105,8 @@ def test_a_first_epoch_that_does_not_fit_is_cut_and_claims_nothing() -> None:
     known = tilted()
     ran = run(known, prepared(EproSGD, known, 50))
     assert (ran.projections, ran.result.iterations) == (1, 50)
-    assert ran.epochs[0].plan.claim is None
-    assert run(known, prepared(EproSGD, known, 5000)).epochs[0].plan.claim is not None
+    assert ran.epochs[0].claim is None
+    assert run(known, prepared(EproSGD, known, 5000)).epochs[0].claim is not None
 
 
 @pytest.mark.parametrize("cls", [EproSGD, EproORDA])
@@ -197,7 +197,7 @@ def test_sampled_slopes_halve_the_gap_in_the_mean() -> None:
             gaps = [gap(sampled, ran.epochs[k].x) for ran in runs]
             assert len(set(gaps)) == 3
             assert np.mean(gaps) <= first_bound(known) / 2.0 ** (k + 1)
-        assert runs[0].epochs[0].plan.claim is None
+        assert runs[0].epochs[0].claim is None
 
 
 def test_missing_capabilities_are_named_before_any_work() -> None:

@@ -14,8 +14,8 @@ from theory.problems import t4
 
 import lopro
 from lopro import Problem, Status
-from lopro.baselines import ExteriorPenalty
 from lopro.constraints import FunctionConstraint
+from lopro.methods.baselines import ExteriorPenalty
 from lopro.objectives import Linear
 
 

@@ -14,11 +14,11 @@ from theory.checks import SLACK, count_projections
 
 import lopro
 from lopro import Problem, Status
-from lopro._arrays import to_numpy
-from lopro.baselines import FrankWolfe
-from lopro.baselines.frank_wolfe_steps import LineSearch, OpenLoop, ShortStep
+from lopro._util.arrays import to_numpy
 from lopro.constraints import L1Ball, Polyhedron, PSDCone, ResidualBall, Simplex
 from lopro.errors import MissingCapabilityError
+from lopro.methods.baselines import FrankWolfe
+from lopro.methods.baselines.frank_wolfe_steps import LineSearch, OpenLoop, ShortStep
 from lopro.objectives import FunctionObjective, L1Norm, LeastSquares, Logistic, SquaredDistance
 
 RULES = [OpenLoop(), ShortStep(), LineSearch()]

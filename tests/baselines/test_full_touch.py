@@ -15,11 +15,11 @@ from touch_problems import Polygon, rows
 
 import lopro
 from lopro import Problem, Status
-from lopro.baselines import FullTouch
 from lopro.constraints import MaxForm, NormForm, Polyhedron, ResidualBall, ResidualNorm
 from lopro.errors import MissingCapabilityError
+from lopro.methods.baselines import FullTouch
+from lopro.methods.theory import ProblemConstants
 from lopro.objectives import L1Norm, LeastSquares, Linear
-from lopro.theory import ProblemConstants
 
 POLYGON = Polygon(40)
 
@@ -31,7 +31,7 @@ def guarantee_ratio(T: int, rho: float) -> float:
     lopro.solve(POLYGON.problem, np.zeros(2), recorded, tol=0)
     (epoch,) = recorded.seen
     bound = (1.0 + constants.weight) * POLYGON.radius / math.sqrt(T)
-    return (max(epoch.penalised_value, epoch.fun) - POLYGON.best) / bound
+    return (max(epoch.verdict.penalised, epoch.verdict.fun) - POLYGON.best) / bound
 
 
 @pytest.mark.parametrize("T", [1, 10, 100, 1000, 5000])

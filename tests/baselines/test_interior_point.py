@@ -20,9 +20,9 @@ import lopro
 from lopro import Problem, Status
 from lopro import constraints as lc
 from lopro import objectives as lo
-from lopro.baselines import InteriorPoint
-from lopro.conic import ConicProgram, add_objective, set_rows
-from lopro.conic.cones import Nonnegative, PSDTriangle, SecondOrder
+from lopro.cones.cones import Nonnegative, PSDTriangle, SecondOrder
+from lopro.conic_forms import ConicProgram, add_objective, set_rows
+from lopro.methods.baselines import InteriorPoint
 
 KNOWN = [t3, t4, t6_ellipsoid, t8, t9]
 

@@ -15,11 +15,11 @@ from theory.checks import SLACK, count_projections
 
 import lopro
 from lopro import Problem, Status
-from lopro.baselines import LevelSetFrankWolfe, level_set
-from lopro.baselines.level_set import NewtonStep, newton_step
 from lopro.constraints import L1Ball, Polyhedron, ResidualBall, ResidualNorm
 from lopro.errors import MissingCapabilityError
 from lopro.linear import LinearMap
+from lopro.methods.baselines import LevelSetFrankWolfe, level_set
+from lopro.methods.baselines.level_set import NewtonStep, newton_step
 from lopro.objectives import L1Norm, Linear
 
 

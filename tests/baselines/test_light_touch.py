@@ -16,9 +16,6 @@ from touch_problems import Polygon, rows
 
 import lopro
 from lopro import Problem
-from lopro.baselines import LightTouch
-from lopro.baselines.light_touch import LightTouchSteps, TouchState, draw
-from lopro.baselines.touch_rows import Rows
 from lopro.constraints import (
     Intersection,
     NormForm,
@@ -29,8 +26,11 @@ from lopro.constraints import (
 )
 from lopro.errors import MissingCapabilityError
 from lopro.functions import Ball
+from lopro.methods.baselines import LightTouch
+from lopro.methods.baselines.light_touch import LightTouchSteps, TouchState, draw
+from lopro.methods.baselines.touch_rows import Rows
+from lopro.methods.theory import ProblemConstants
 from lopro.objectives import LeastSquares, Linear, SquaredDistance
-from lopro.theory import ProblemConstants
 
 M = 40
 POLYGON = Polygon(M)
@@ -45,7 +45,7 @@ def guarantee_ratio(T: int, k: int, *, seeds: int = 5, **changed: Any) -> float:
     for seed in range(seeds):
         recorded = Recorded(LightTouch(T, k, constants=POLYGON.constants, **changed))
         lopro.solve(POLYGON.problem, np.zeros(2), recorded, tol=0, seed=seed)
-        excess.append(recorded.seen[-1].penalised_value - POLYGON.best)
+        excess.append(recorded.seen[-1].verdict.penalised - POLYGON.best)
     return float(np.mean(excess)) / (bound / math.sqrt(T))
 
 

@@ -12,8 +12,8 @@ from baselines.tilted import first_bound, noisy, tilted
 from theory.problems import Known, t3, t6_ellipsoid, t9
 
 import lopro
-from lopro.baselines import LogTProjections
 from lopro.errors import MissingCapabilityError
+from lopro.methods.baselines import LogTProjections
 from lopro.objectives import LeastSquares
 
 EXACT = {"tilted": tilted, "T6": t6_ellipsoid, "T9": t9}

@@ -13,10 +13,10 @@ from theory.problems import t1, t3, t4, t5
 
 import lopro
 from lopro import LoPGD, LoPNAG, Problem, Status
-from lopro.baselines._setting import Needs
 from lopro.constraints import Polyhedron
+from lopro.methods.paper.restarts import AcceleratedSolver, LogScaleGrid, SubgradientSolver
+from lopro.methods.setting import Needs
 from lopro.objectives import Linear
-from lopro.restarts import AcceleratedSolver, LogScaleGrid, SubgradientSolver
 
 
 def smooth_half_space():
@@ -47,7 +47,7 @@ def right_cell(known: Any, grid: LogScaleGrid) -> tuple[int, float]:
         problem = known.problem
 
         def observe(self) -> Any:
-            return lopro.oracles.ledger(lopro.oracles.Counts())
+            return lopro._util.counting.counting(lopro._util.counting.Counts())
 
     s = Needs("test", radius=2.0 * known.distance).find(Bench(), known.x0)
     return grid.cell_for(s, known.eps0, known.sigma, known.theta)

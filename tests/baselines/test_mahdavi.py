@@ -14,9 +14,9 @@ from baselines.tilted import ball_radius, noisy, outside, tilted
 from theory.problems import Known, t1, t2, t3, t4, t5, t6_box, t9
 
 import lopro
-from lopro.baselines import OneProjectionSaddle, OneProjectionSmoothed, _saddle
 from lopro.constraints import Box, Polyhedron, ResidualBall, ResidualNorm
 from lopro.errors import MissingCapabilityError
+from lopro.methods.baselines import OneProjectionSaddle, OneProjectionSmoothed, _saddle
 from lopro.objectives import L1Norm, Linear, Quadratic, SquaredDistance
 
 CONVEX = {"T1": t1, "T2": t2, "T3": t3, "T4": lambda: t4(form=ResidualNorm()), "T5": t5}
@@ -102,7 +102,7 @@ def test_multiplier_of_the_saddle_certifies_more_the_longer_it_runs() -> None:
     errors, unproved = [], []
     for T in (1000, 10_000):
         ran = run(known, OneProjectionSaddle(T, known.constants, known.distance))
-        direction = ran.epochs[-1].normal.direction
+        direction = ran.epochs[-1].inequality.direction
         errors.append(np.linalg.norm(direction - slope) / np.linalg.norm(slope))
         unproved.append(known.optimum - ran.result.certificate.lower_bound)
     assert errors[1] <= 0.3 and errors[1] <= 0.6 * errors[0]

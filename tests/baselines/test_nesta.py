@@ -11,8 +11,8 @@ from nesta_runs import bpdn_problem, huber, iterates
 
 import lopro
 from lopro import Problem, Status
-from lopro.baselines import NESTA, nesta
 from lopro.constraints import Polyhedron, ResidualBall
+from lopro.methods.baselines import NESTA, nesta
 from lopro.objectives import L1Norm, Linear
 
 

@@ -10,8 +10,8 @@ import pytest
 from nesta_runs import bpdn_problem, huber, iterates, run_to_the_end
 
 from lopro import Problem
-from lopro.baselines import NESTA, nesta
 from lopro.constraints import ResidualBall
+from lopro.methods.baselines import NESTA, nesta
 
 
 def shared_folder() -> Path:

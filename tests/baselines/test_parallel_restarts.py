@@ -14,12 +14,12 @@ from theory.problems import t1, t3, t4, t5
 
 import lopro
 from lopro import Problem, Status
-from lopro.baselines import ParallelRestarts
-from lopro.baselines._setting import Needs
 from lopro.constraints import Polyhedron, ResidualBall
+from lopro.methods.baselines import ParallelRestarts
+from lopro.methods.paper.restarts import AcceleratedSolver, SubgradientSolver
+from lopro.methods.paper.restarts.solvers import initial_gap
+from lopro.methods.setting import Needs
 from lopro.objectives import Linear
-from lopro.restarts import AcceleratedSolver, SubgradientSolver
-from lopro.restarts.solvers import initial_gap
 
 
 class Alone(ParallelRestarts):
@@ -36,7 +36,7 @@ def time_bound(known: Any, method: ParallelRestarts, eps: float) -> int:
         problem = known.problem
 
         def observe(self) -> Any:
-            return lopro.oracles.ledger(lopro.oracles.Counts())
+            return lopro._util.counting.counting(lopro._util.counting.Counts())
 
     s = Needs("test", method.constants, method.radius).find(Bench(), known.x0)
     accuracies = method.accuracies(eps, initial_gap(known.problem, s))
@@ -61,7 +61,7 @@ def reached(known: Any, method: ParallelRestarts) -> float:
     recorded = Recorded(method)
     result = lopro.solve(known.problem, known.x0, recorded, tol=0.0)
     assert result.counts.projections == 1
-    return max(known.gap(result.x), recorded.seen[0].penalised_value - known.optimum)
+    return max(known.gap(result.x), recorded.seen[0].verdict.penalised - known.optimum)
 
 
 def smooth_half_space():

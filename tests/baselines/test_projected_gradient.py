@@ -10,9 +10,9 @@ from theory.checks import size
 from theory.known import Known
 
 import lopro
-from lopro.baselines import ProjectedGradient
 from lopro.constraints import Box, Polyhedron
 from lopro.errors import MissingCapabilityError
+from lopro.methods.baselines import ProjectedGradient
 from lopro.objectives import FunctionObjective, L1Norm, LeastSquares
 
 
@@ -72,7 +72,7 @@ def test_rates_reject_steps_that_are_too_long_or_too_short() -> None:
 def test_values_never_rise_and_the_gap_is_certified() -> None:
     known = nearest_in_box()
     ran = run(known, ProjectedGradient(iterations=500, report=1))
-    values = [epoch.fun for epoch in ran.epochs]
+    values = [epoch.verdict.fun for epoch in ran.epochs]
     assert np.all(np.diff(values) <= 1e-14 * abs(values[0]))
     assert ran.result.certificate.gap <= 1e-8
     assert ran.result.certificate.lower_bound <= known.optimum + 1e-7

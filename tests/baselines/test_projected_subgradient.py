@@ -15,10 +15,10 @@ from baselines.tilted import tilted
 from theory.problems import Known, t2, t3, t4, t5, t9
 
 import lopro
-from lopro.baselines import OPGD, BestIterate, ProjectedSubgradient
 from lopro.constraints import Polyhedron, PSDCone, ResidualNorm
 from lopro.errors import MissingCapabilityError
-from lopro.inner import ConstantStep, LastIterate, SqrtStep, SuffixAverage, UniformAverage
+from lopro.methods.baselines import OPGD, BestIterate, ProjectedSubgradient
+from lopro.methods.inner import ConstantStep, LastIterate, SqrtStep, SuffixAverage, UniformAverage
 from lopro.objectives import L1Norm, LeastSquares, SquaredDistance
 
 HORIZONS = [1, 4, 30, 300]

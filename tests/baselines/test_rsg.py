@@ -13,9 +13,9 @@ from theory.checks import run_schedule
 from theory.problems import Known, t1, t2, t3, t4, t5
 
 import lopro
-from lopro.baselines import R2SG, RSG, rsg
 from lopro.constraints import Polyhedron
 from lopro.errors import MissingCapabilityError
+from lopro.methods.baselines import R2SG, RSG, rsg
 from lopro.objectives import L1Norm, Linear, SquaredDistance
 
 PROBLEMS = {"T1": t1, "T2": t2, "T3": t3, "T4": t4, "T5": t5}

@@ -12,13 +12,13 @@ from baselines.tilted import tilted
 from theory.checks import noise
 from theory.problems import Known, t2, t4, t6_box, t6_ellipsoid, t9
 
-from lopro.baselines._setting import Needs, Setting
-from lopro.budget import Budget
+from lopro.driver.run import Run
 from lopro.errors import MissingCapabilityError
 from lopro.functions import Source
+from lopro.methods import Auto
+from lopro.methods.setting import Needs, Setting
 from lopro.objectives import FunctionObjective
-from lopro.run import Run
-from lopro.schemes import Auto
+from lopro.protocol.budget import Budget
 
 PROBLEMS = {
     "T2": t2,

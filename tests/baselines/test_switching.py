@@ -15,13 +15,13 @@ from theory.problems import t2, t3, t4, t5, t6_box, t9
 
 import lopro
 from lopro import Problem, Status
-from lopro.baselines import SwitchingSubgradient
-from lopro.baselines._switching import SwitchingSteps
-from lopro.baselines.switching import CHUNK
 from lopro.constraints import Distance, FunctionConstraint, Polyhedron, ResidualBall, ResidualNorm
+from lopro.methods.baselines import SwitchingSubgradient
+from lopro.methods.baselines._switching import SwitchingSteps
+from lopro.methods.baselines.switching import CHUNK
 from lopro.objectives import L1Norm, Linear
-from lopro.penalised import Penalised
 from lopro.penalties import Hinge
+from lopro.penalties.penalised import Penalised
 
 
 def norm_ball():

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import lopro
-from lopro.about import methods
+from lopro.methods.registry import methods
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.skipif(

@@ -15,7 +15,7 @@ import lopro
 from lopro.cli import bpdn as command
 from lopro.cli import main
 from lopro.cli.files import read_array
-from lopro.result import Status
+from lopro.driver.result import Status
 
 
 @pytest.fixture

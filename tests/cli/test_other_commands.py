@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 import lopro
-from lopro.about import methods
 from lopro.cli import main
+from lopro.methods.registry import methods
 
 
 def test_methods_lists_every_method(capsys):
     assert main(["methods", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert set(said) == set(methods())
-    assert said["lopro.LoPGD"]["projections"] == lopro.LoPGD.about.projections
+    assert said["lopro.LoPGD"]["projections"] == lopro.LoPGD.card.projections
     assert main(["methods"]) == 0
     shown = capsys.readouterr().out
     assert all(name in shown for name in methods())

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from catalogue_objectives import LIBRARIES, Library
 
-from lopro._arrays import (
+from lopro._util.arrays import (
     Companion,
     asarray_like,
     copy,

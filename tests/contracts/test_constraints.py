@@ -10,7 +10,7 @@ import pytest
 from catalogue import CONSTRAINTS, ConstraintCase
 from catalogue_objectives import LIBRARIES, NUMPY, Library
 
-from lopro._arrays import inner, is_single, namespace, norm, to_numpy
+from lopro._util.arrays import inner, is_single, namespace, norm, to_numpy
 from lopro.functions import Ball, Source
 
 every = pytest.mark.parametrize("case", CONSTRAINTS, ids=str)
@@ -173,7 +173,7 @@ def test_normal_is_valid_for_feasible_points(case: ConstraintCase, rng: Any) -> 
     c = case.numpy
     for x in samples(case, rng, each=2):
         weight = float(rng.exponential())
-        n = c.normal(x, weight)
+        n = c.valid_inequality(x, weight)
         for z in [case.feasible(rng) for _ in range(5)] + [case.boundary(rng)]:
             if z is not None:
                 scale = steepness(case, x) * size(z) * (1.0 + weight)
@@ -218,7 +218,12 @@ def test_library_and_dtype_are_kept(case: ConstraintCase, library: Library, rng:
     for scale in (0.1, 10.0):
         point = case.point(rng, scale)
         x = library.of(point)
-        for result in (c.subgradient(x), c.project(x), *c.image(x), c.normal(x, 2.0).direction):
+        for result in (
+            c.subgradient(x),
+            c.project(x),
+            *c.image(x),
+            c.valid_inequality(x, 2.0).direction,
+        ):
             assert namespace(result) is namespace(x)
             assert result.dtype == x.dtype
         assert isinstance(c.value(x), float)
@@ -247,7 +252,7 @@ def test_nothing_is_mutated_or_shared(case: ConstraintCase, rng: Any) -> None:
     c = case.build(of)
     for x in (case.feasible(rng), case.point(rng, 3.0)):
         before = x.copy()
-        results = [c.subgradient(x), c.project(x), c.normal(x, 1.0).direction]
+        results = [c.subgradient(x), c.project(x), c.valid_inequality(x, 1.0).direction]
         c.value(x), c.violation(x), c.regularity(), c.radius(), c.lipschitz(Ball(x, 1.0))
         if c.has_image_set:
             results += [c.pullback(c.image(x)), *c.project_image(c.image(x))]

@@ -11,12 +11,12 @@ import scipy.sparse.linalg
 from catalogue_objectives import LIBRARIES, Library
 
 import lopro.linear
-from lopro._arrays import inner, namespace, norm, to_numpy
 from lopro._spectral import estimate_norm
+from lopro._util.arrays import inner, namespace, norm, to_numpy
+from lopro._util.counting import Counts, counting
 from lopro.errors import MissingCapabilityError
 from lopro.functions import Source
 from lopro.linear import LinearMap
-from lopro.oracles import Counts, ledger
 
 REAL = np.random.default_rng(0).standard_normal((5, 3))
 COMPLEX = REAL + 1j * np.random.default_rng(1).standard_normal((5, 3))
@@ -145,20 +145,20 @@ def test_spectrum_in_every_library(library: Library, data):
 
 def test_products_are_counted():
     A = LinearMap(REAL)
-    with ledger(Counts()) as counts:
+    with counting(Counts()) as counts:
         A.forward(np.ones(3))
         A.forward(np.ones(3))
         A.adjoint(np.ones(5))
         A.pull_through_rows(np.array([0]), np.ones(3), lambda z: z)
     assert (counts.matvecs, counts.rmatvecs, counts.factorizations) == (2, 1, 0)
-    with ledger(counts):
+    with counting(counts):
         assert A.full_column_rank
         assert A.full_column_rank
     assert counts.factorizations == 1, "the spectrum is computed once"
 
 
 def test_an_operator_spends_one_product_a_column_on_its_matrix():
-    with ledger(Counts()) as counts:
+    with counting(Counts()) as counts:
         LinearMap(BareOperator(REAL)).toarray()
     assert counts.matvecs == 3
 
@@ -247,7 +247,7 @@ def test_norm_estimate_of_a_clustered_spectrum():
 def test_the_spectrum_of_a_very_large_matrix_is_not_computed(monkeypatch):
     monkeypatch.setattr(lopro.linear, "EXACT_WORK", 10.0)
     A = LinearMap(REAL)
-    with ledger(Counts()) as counts:
+    with counting(Counts()) as counts:
         assert A.largest_singular_value.source is Source.ESTIMATED
         assert A.smallest_singular_value is None
     assert counts.factorizations == 0
@@ -281,7 +281,7 @@ def test_an_operator_without_adjoint_is_told_so():
 def test_what_is_known_comes_along():
     A = LinearMap(REAL)
     assert math.isfinite(A.singular_range[0])
-    with ledger(Counts()) as counts:
+    with counting(Counts()) as counts:
         assert LinearMap(A, "B").singular_range == A.singular_range
     assert counts.factorizations == 0
     assert A.name == "A"

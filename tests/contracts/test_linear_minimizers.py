@@ -9,9 +9,10 @@ import pytest
 from catalogue import CONSTRAINTS, ConstraintCase
 from catalogue_objectives import LIBRARIES, Library
 
-from lopro._arrays import inner, is_single, namespace, norm, to_numpy
+from lopro._util.arrays import inner, is_single, namespace, norm, to_numpy
+from lopro._util.counting import Counts, counting
 from lopro.constraints import Box, L1Ball, Polyhedron, PSDCone, Simplex, Spectrahedron
-from lopro.oracles import CONSTRAINT_ORACLES, Counts, counted, ledger
+from lopro.driver.counted import CountedConstraint
 
 ROTATION = np.linalg.qr(np.random.default_rng(3).standard_normal((3, 3)))[0]
 
@@ -80,7 +81,7 @@ def test_minimisers_are_feasible_and_below_all_other_points(case: ConstraintCase
 def test_the_supporting_half_space_is_valid_and_touches(case: ConstraintCase, rng: Any) -> None:
     c = case.numpy
     for g in directions(case, rng):
-        normal = c.support_normal(g)
+        normal = c.support_inequality(g)
         scale = 1e-9 * norm(g) * (1.0 + norm(c.linear_minimizer(g)))
         assert norm(normal.direction + g) <= scale
         assert normal.support == pytest.approx(-inner(g, c.linear_minimizer(g)), abs=scale)
@@ -94,7 +95,7 @@ def test_library_and_dtype_are_kept(case: ConstraintCase, library: Library, rng:
     c, reference = case.build(library.of), case.numpy
     for g in directions(case, rng, 5):
         point, here = c.linear_minimizer(library.of(g)), library.of(g)
-        for result in (point, c.support_normal(here).direction):
+        for result in (point, c.support_inequality(here).direction):
             assert namespace(result) is namespace(here)
             assert result.dtype == here.dtype
         unit = 1e-5 if is_single(here) else 1e-9
@@ -104,10 +105,10 @@ def test_library_and_dtype_are_kept(case: ConstraintCase, library: Library, rng:
 
 
 def test_calls_are_counted():
-    c = counted(Simplex(3), CONSTRAINT_ORACLES)
-    with ledger(Counts()) as counts:
+    c = CountedConstraint(Simplex(3))
+    with counting(Counts()) as counts:
         c.linear_minimizer(np.ones(3))
-        c.support_normal(np.ones(3))
+        c.support_inequality(np.ones(3))
     assert counts.linear_minimizations == 2 and counts.projections == 0
 
 
@@ -115,7 +116,7 @@ def test_one_eigenpair_is_all_that_a_spectrahedron_needs():
     rng = np.random.default_rng(0)
     G = rng.standard_normal((250, 250))
     G = G + G.T
-    with ledger(Counts()) as counts:
+    with counting(Counts()) as counts:
         S = Spectrahedron(250, 2.0).linear_minimizer(G)
     assert (counts.eigenpairs, counts.eigendecompositions) == (1, 0)
     assert inner(G, S) == pytest.approx(2.0 * np.linalg.eigvalsh(G)[0], rel=1e-9)

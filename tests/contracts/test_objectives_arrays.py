@@ -6,17 +6,10 @@ import numpy as np
 import pytest
 from catalogue_objectives import ENTRIES, LIBRARIES, NUMPY, Entry, Library
 
-from lopro._arrays import namespace, to_numpy
+from lopro._util.arrays import namespace, to_numpy
 from lopro.functions import Ball
-from lopro.objectives import (
-    L1Norm,
-    LeastSquares,
-    Linear,
-    Logistic,
-    PairLoss,
-    Quadratic,
-    SquaredDistance,
-)
+from lopro.metric.loss import PairLoss
+from lopro.objectives import L1Norm, LeastSquares, Linear, Logistic, Quadratic, SquaredDistance
 
 
 @pytest.fixture(params=ENTRIES, ids=str)

@@ -24,11 +24,14 @@ from catalogue_objectives import (
     operator,
 )
 
-from lopro._arrays import inner, to_numpy
+from lopro._util.arrays import inner, to_numpy
 from lopro.constraints import PSDCone
-from lopro.driver import solve
 from lopro.errors import MissingCapabilityError
 from lopro.functions import Ball, Source
+from lopro.methods import LoPGD
+from lopro.methods.paper.theorems import HalvingSteps
+from lopro.metric.loss import PairLoss
+from lopro.metric.pair_maps import Differences, Graph, SparseGraph, pair_map
 from lopro.objectives import (
     FunctionObjective,
     L1Norm,
@@ -37,16 +40,13 @@ from lopro.objectives import (
     Logistic,
     Objective,
     OffDiagonalL1,
-    PairLoss,
     Quadratic,
     Scaled,
     SquaredDistance,
     Sum,
 )
-from lopro.objectives.pair_maps import Differences, Graph, SparseGraph, pair_map
 from lopro.problem import Problem
-from lopro.schedules import HalvingSteps
-from lopro.schemes import LoPGD
+from lopro.solving import solve
 
 FOUND = {entry.name: entry.build(NUMPY.of) for entry in ENTRIES}
 

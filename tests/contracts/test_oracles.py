@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 from catalogue_objectives import ENTRIES, NUMPY, TALL, Entry
 
+from lopro._util.counting import Counts, count, counting
+from lopro.constraints import FunctionConstraint, Intersection, Simplex
+from lopro.driver.counted import CountedConstraint, CountedObjective
 from lopro.objectives import L1Norm, LeastSquares, SquaredDistance
-from lopro.oracles import CONSTRAINT_ORACLES, OBJECTIVE_ORACLES, Counts, counted, ledger, tally
 
 X = np.array([0.5, -1.0, 2.0, 0.0])
 
@@ -25,8 +27,8 @@ def nonzero(counts: Counts) -> dict[str, int]:
 
 
 def test_every_oracle_is_counted_once():
-    f = counted(SquaredDistance(np.ones(4)), OBJECTIVE_ORACLES)
-    with ledger(Counts()) as counts:
+    f = CountedObjective(SquaredDistance(np.ones(4)))
+    with counting(Counts()) as counts:
         f.value(X)
         f.value(X)
         f.subgradient(X)
@@ -36,18 +38,18 @@ def test_every_oracle_is_counted_once():
 
 
 def test_stochastic_gradients_and_products_are_counted():
-    f = counted(LeastSquares(TALL, np.ones(9)), OBJECTIVE_ORACLES)
-    with ledger(Counts()) as counts:
+    f = CountedObjective(LeastSquares(TALL, np.ones(9)))
+    with counting(Counts()) as counts:
         f.stochastic_subgradient(X, np.random.default_rng(0))
     assert nonzero(counts) == {"gradients": 1}
-    with ledger(Counts()) as counts:
+    with counting(Counts()) as counts:
         f.subgradient(X)
     assert nonzero(counts) == {"gradients": 1, "matvecs": 1, "rmatvecs": 1}
 
 
 def test_a_linearization_counts_its_gradient_only_when_asked():
-    f = counted(LeastSquares(TALL, np.ones(9)), OBJECTIVE_ORACLES)
-    with ledger(Counts()) as counts:
+    f = CountedObjective(LeastSquares(TALL, np.ones(9)))
+    with counting(Counts()) as counts:
         _, gradient = f.linearize_at(f.image(X))
         assert nonzero(counts) == {"values": 1, "matvecs": 1}
         gradient()
@@ -55,22 +57,22 @@ def test_a_linearization_counts_its_gradient_only_when_asked():
 
 
 def test_a_sum_is_one_objective_and_its_split_parts_are_counted_too():
-    f = counted(lasso(), OBJECTIVE_ORACLES)
-    with ledger(Counts()) as counts:
+    f = CountedObjective(lasso())
+    with counting(Counts()) as counts:
         f.subgradient(X)
     assert counts.gradients == 1
     smooth, proximable = f.split()
-    with ledger(Counts()) as counts:
+    with counting(Counts()) as counts:
         smooth.value(X)
         proximable.prox(X, 1.0)
     assert nonzero(counts) == {"values": 1, "proxes": 1, "matvecs": 1}
-    assert counted(L1Norm(), OBJECTIVE_ORACLES).split()[0] is None
+    assert CountedObjective(L1Norm()).split()[0] is None
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=str)
-def test_proxies_forward_everything(entry: Entry):
+def test_wrappers_forward_everything(entry: Entry):
     f = entry.build(NUMPY.of)
-    proxy = counted(f, OBJECTIVE_ORACLES)
+    proxy = CountedObjective(f)
     x = entry.point(np.random.default_rng(1))
     for name in ("shape", "smooth", "proximable", "stochastic", "image_length"):
         assert getattr(proxy, name) == getattr(f, name)
@@ -88,59 +90,38 @@ def test_proxies_forward_everything(entry: Entry):
     assert repr(proxy) == repr(f)
 
 
-def test_attributes_that_do_not_exist_are_missed():
-    proxy = counted(L1Norm(), OBJECTIVE_ORACLES)
-    with pytest.raises(AttributeError, match="no_such_thing"):
-        _ = proxy.no_such_thing
-
-
-def test_attributes_are_not_frozen_at_first_sight():
-    f = LeastSquares(TALL, np.ones(9))
-    proxy = counted(f, OBJECTIVE_ORACLES)
-    assert proxy.batch_size == 1
-    f.batch_size = 5
-    assert proxy.batch_size == 5
-
-
-def test_proxies_can_be_copied():
-    proxy = counted(L1Norm(2.0), OBJECTIVE_ORACLES)
+def test_wrappers_can_be_copied():
+    proxy = CountedObjective(L1Norm(2.0))
     for other in (copy.copy(proxy), copy.deepcopy(proxy), pickle.loads(pickle.dumps(proxy))):
-        with ledger(Counts()) as counts:
+        with counting(Counts()) as counts:
             assert other.value(X) == 7.0
         assert counts.values == 1
 
 
-def test_members_and_projections_of_constraints_are_counted():
-    class Halfline:
-        """The set {x <= 0}, as far as the proxy is concerned."""
+def test_values_and_slopes_of_a_constraint_and_its_members_are_counted():
+    half = FunctionConstraint(lambda x: float(x[0]), lambda x: np.array([1.0, 0.0, 0.0, 0.0]))
+    counted = CountedConstraint(Intersection(Simplex(4), half))
+    with counting(Counts()) as counts:
+        counted.value(X)
+        counted.subgradient(X)
+        for member in counted.members():
+            member.value(X)
+    assert nonzero(counts) == {"constraint_values": 3, "constraint_gradients": 1}
+    assert counted.members() is counted.members()  # made once
 
-        def value(self, x):
-            return float(x[0])
 
-        def project(self, x):
-            return np.minimum(x, 0.0)
-
-        def members(self):
-            return (self,)
-
-        def regularity(self):
-            return 1.0
-
-    proxy = counted(Halfline(), CONSTRAINT_ORACLES)
-    with ledger(Counts()) as counts:
-        proxy.project(X)
-        proxy.value(X)
-        (member,) = proxy.members()
-        member.project(X)
-        assert proxy.regularity() == 1.0
-    assert nonzero(counts) == {"projections": 2, "constraint_values": 1}
+def test_a_counted_constraint_cannot_project():
+    counted = CountedConstraint(Intersection(Simplex(4), Simplex(4)))
+    for one in (counted, *counted.members()):
+        with pytest.raises(TypeError, match=r"bench\.project"):
+            one.project(X)
 
 
 def test_nested_ledgers_are_separate():
-    f = counted(L1Norm(), OBJECTIVE_ORACLES)
-    with ledger(Counts()) as outer:
+    f = CountedObjective(L1Norm())
+    with counting(Counts()) as outer:
         f.value(X)
-        with ledger(Counts()) as inside:
+        with counting(Counts()) as inside:
             f.value(X)
             f.value(X)
         f.prox(X, 1.0)
@@ -150,18 +131,18 @@ def test_nested_ledgers_are_separate():
 
 def test_a_ledger_is_closed_after_an_error_and_can_be_opened_again():
     counts = Counts()
-    with pytest.raises(ZeroDivisionError), ledger(counts):
-        tally("values")
+    with pytest.raises(ZeroDivisionError), counting(counts):
+        count("values")
         _ = 1 / 0
-    tally("values")
+    count("values")
     assert counts.values == 1
-    with ledger(counts):
-        tally("values", 3)
+    with counting(counts):
+        count("values", 3)
     assert counts.values == 4
 
 
 def test_without_a_ledger_nothing_is_counted_and_nothing_breaks():
-    f = counted(lasso(), OBJECTIVE_ORACLES)
+    f = CountedObjective(lasso())
     assert f.value(X) == lasso().value(X)
 
 
@@ -169,11 +150,11 @@ def test_threads_have_ledgers_of_their_own():
     inside = Counts()
 
     def work() -> None:
-        tally("values")
-        with ledger(inside):
-            tally("values")
+        count("values")
+        with counting(inside):
+            count("values")
 
-    with ledger(Counts()) as outer:
+    with counting(Counts()) as outer:
         thread = threading.Thread(target=work)
         thread.start()
         thread.join()
@@ -182,5 +163,5 @@ def test_threads_have_ledgers_of_their_own():
 
 
 def test_unknown_counters_are_mistakes():
-    with ledger(Counts()), pytest.raises(AttributeError):
-        tally("no_such_counter")
+    with counting(Counts()), pytest.raises(AttributeError):
+        count("no_such_counter")

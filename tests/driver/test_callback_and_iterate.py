@@ -11,7 +11,7 @@ from driver_cases import ellipsoid, nearest_in_box
 import lopro
 from lopro import Iterate, Problem, Status
 from lopro.constraints import Polyhedron
-from lopro.inner import ConstantStep, SqrtStep, StochasticSubgradient, SubgradientDescent
+from lopro.methods.inner import ConstantStep, SqrtStep, StochasticSubgradient, SubgradientDescent
 from lopro.objectives import LeastSquares
 from lopro.penalties import Hinge
 

@@ -10,9 +10,7 @@ from driver_cases import BUILDERS, ellipsoid, l1_halfspace
 
 import lopro
 from lopro import Problem
-from lopro.certificates import Certificate, lower_bound
-from lopro.epochs import Claim
-from lopro.inner import (
+from lopro.methods.inner import (
     AcceleratedGradient,
     ConstantStep,
     FixedSmoothness,
@@ -20,9 +18,11 @@ from lopro.inner import (
     SubgradientDescent,
     WeightedInverseTimeStep,
 )
+from lopro.methods.theory import constants_of
 from lopro.objectives import L1Norm, Linear
 from lopro.penalties import CentredHinge, CentredSoftplus, Hinge, MemberPenalties, Softplus
-from lopro.theory import constants_of
+from lopro.protocol import Claim
+from lopro.protocol.certificates import Certificate, lower_bound
 
 METHODS = {
     "auto": lopro.Auto(),
@@ -74,8 +74,8 @@ def test_weak_duality_for_random_points_and_multipliers(seed):
         CentredSoftplus(weight, 0.3, 0.4 * weight),
         CentredHinge(weight, 0.2),
     ]
-    normals = [penalty.normal(constraint, x) for penalty in members]
-    normals.append(constraint.normal(x, weight))
+    normals = [penalty.valid_inequality(constraint, x) for penalty in members]
+    normals.append(constraint.valid_inequality(x, weight))
     for normal in normals:
         # The multiplier is a valid inequality ...
         slack = normal.support - float(np.sum(normal.direction * feasible))
@@ -91,14 +91,16 @@ def test_weak_duality_for_random_points_and_multipliers(seed):
 def test_the_random_multipliers_are_not_all_vacuous():
     """The optimal multiplier closes the gap, so the test above is about real bounds."""
     known = l1_halfspace(np.random.default_rng(1))
-    normal = known.problem.constraint.normal(known.solution, 0.5)  # zeta* = 1 / max a = 1/2
+    normal = known.problem.constraint.valid_inequality(
+        known.solution, 0.5
+    )  # zeta* = 1 / max a = 1/2
     bound, _ = lower_bound(known.problem, known.solution, normal, known.optimum)
     assert bound == pytest.approx(known.optimum, rel=1e-12)
 
 
 def test_a_multiplier_of_the_wrong_sign_would_be_caught():
     known = l1_halfspace(np.random.default_rng(1))
-    normal = known.problem.constraint.normal(known.solution, -0.5)
+    normal = known.problem.constraint.valid_inequality(known.solution, -0.5)
     slack = normal.support - float(normal.direction @ (2.0 * known.solution))
     assert slack < -1e-3
 

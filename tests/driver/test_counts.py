@@ -11,12 +11,18 @@ import scipy.sparse.linalg
 from driver_cases import BUILDERS, ellipsoid, l1_halfspace, nearest_psd, watched
 
 import lopro
-from lopro import Problem, knowledge
+from lopro import Problem
 from lopro.constraints import ResidualBall
-from lopro.inner import AcceleratedGradient, ConstantStep, FixedSmoothness, SubgradientDescent
+from lopro.driver import incumbent
+from lopro.methods.inner import (
+    AcceleratedGradient,
+    ConstantStep,
+    FixedSmoothness,
+    SubgradientDescent,
+)
+from lopro.methods.theory import constants_of
 from lopro.objectives import L1Norm, LeastSquares
 from lopro.penalties import Hinge, Softplus
-from lopro.theory import constants_of
 
 METHODS = {
     "auto": lopro.Auto(),
@@ -149,7 +155,7 @@ def test_expensive_certificates_do_not_show_in_the_counts(monkeypatch, method):
         return lopro.solve(problem, method=method, max_iter=600, tol=0.0)
 
     cheap = run()
-    real = knowledge.lower_bound
+    real = incumbent.lower_bound
 
     def expensive(problem, x, normal, fun):
         for _ in range(10):
@@ -158,7 +164,7 @@ def test_expensive_certificates_do_not_show_in_the_counts(monkeypatch, method):
             problem.constraint.subgradient(x)
         return real(problem, x, normal, fun)
 
-    monkeypatch.setattr(knowledge, "lower_bound", expensive)
+    monkeypatch.setattr(incumbent, "lower_bound", expensive)
     dear = run()
     assert dear.counts == cheap.counts
     assert dear.certificate_counts.gradients >= cheap.certificate_counts.gradients + 10

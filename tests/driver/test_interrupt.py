@@ -10,7 +10,12 @@ from driver_cases import ellipsoid, l1_halfspace, nearest_in_box, watched
 
 import lopro
 from lopro import Status
-from lopro.inner import AcceleratedGradient, ConstantStep, FixedSmoothness, SubgradientDescent
+from lopro.methods.inner import (
+    AcceleratedGradient,
+    ConstantStep,
+    FixedSmoothness,
+    SubgradientDescent,
+)
 from lopro.penalties import Hinge, Softplus
 
 

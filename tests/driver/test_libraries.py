@@ -12,9 +12,9 @@ import pytest
 
 import lopro
 from lopro import Problem
-from lopro._arrays import to_numpy
+from lopro._util.arrays import to_numpy
 from lopro.constraints import Polyhedron, PSDCone, ResidualBall, ResidualNorm
-from lopro.inner import AcceleratedGradient, ConstantStep, SubgradientDescent
+from lopro.methods.inner import AcceleratedGradient, ConstantStep, SubgradientDescent
 from lopro.objectives import L1Norm, LeastSquares, Linear
 from lopro.penalties import Hinge, QuadraticHinge, Softplus
 

@@ -8,7 +8,7 @@ import pytest
 import lopro
 from lopro import Problem
 from lopro.constraints import Polyhedron, PSDCone, ResidualBall, ResidualNorm
-from lopro.inner import (
+from lopro.methods.inner import (
     LBFGSB,
     AcceleratedGradient,
     ConstantStep,

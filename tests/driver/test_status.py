@@ -13,7 +13,7 @@ import lopro
 from lopro import Problem, Status
 from lopro.constraints import FunctionConstraint, Polyhedron, ResidualBall
 from lopro.errors import ProjectionError, StalledError
-from lopro.inner import AcceleratedGradient, ConstantStep, SqrtStep, SubgradientDescent
+from lopro.methods.inner import AcceleratedGradient, ConstantStep, SqrtStep, SubgradientDescent
 from lopro.objectives import L1Norm, Linear, SquaredDistance
 from lopro.penalties import Hinge, Softplus
 
@@ -60,10 +60,10 @@ def test_stalled_where_a_scheme_gives_up(problem):
         def check(self, problem):
             pass
 
-        def epochs(self, bench, x0):
+        def run(self, bench, x0):
             yield from lopro.OneProjection(
                 AcceleratedGradient(), Softplus(1.0, 0.1), iterations=3
-            ).epochs(bench, x0)
+            ).run(bench, x0)
             raise StalledError
 
     result = lopro.solve(problem, method=GivesUp(), tol=0.0)

@@ -9,10 +9,9 @@ import pytest
 
 import lopro
 from lopro import Problem, Status
-from lopro.constraints import Polyhedron
-from lopro.epochs import Epoch
+from lopro.constraints import Polyhedron, ValidInequality
 from lopro.objectives import Linear
-from lopro.penalties import Hinge
+from lopro.protocol import Candidate, Multiplier
 
 
 @dataclass
@@ -25,14 +24,14 @@ class Stepper:
     def check(self, problem):
         pass
 
-    def epochs(self, bench, x0):
+    def run(self, bench, x0):
         x = x0
         for _ in range(self.steps):
-            x = bench.project(x - 0.1 * bench.problem.objective.subgradient(x))
+            x = bench.project(x - 0.1 * bench.objective.subgradient(x))
             self.ticks += 1
             if not bench.tick():
                 break
-        yield Epoch(x=x, x_hat=x, F=bench.penalised(Hinge(0.0), x))
+        yield Candidate(x, Multiplier(ValidInequality.trivial(x)))
 
 
 def solve(method: Stepper, **budget) -> lopro.Result:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lopro._arrays import inner
+from lopro._util.arrays import inner
 from lopro.constraints import Polyhedron, ResidualBall
-from lopro.inner import (
+from lopro.methods.inner import (
     AcceleratedGradient,
     Backtracking,
     ConstantMomentum,
@@ -16,8 +16,8 @@ from lopro.inner import (
     accelerated,
 )
 from lopro.objectives import L1Norm, LeastSquares, Linear, SquaredDistance
-from lopro.penalised import Penalised
 from lopro.penalties import QuadraticHinge, Softplus
+from lopro.penalties.penalised import Penalised
 
 T = 200
 

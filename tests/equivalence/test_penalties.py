@@ -110,7 +110,7 @@ def test_a_set_penalty_on_a_polyhedron_is_a_centred_hinge_for_each_row(rng):
         penalty = penalty.recentred(polyhedron, polyhedron.image(x))
         u = np.maximum(0.0, u + beta * (C @ x - b))
         np.testing.assert_allclose(penalty.multiplier[0], u, atol=1e-11)
-        normal = penalty.normal(polyhedron, x)
+        normal = penalty.valid_inequality(polyhedron, x)
         np.testing.assert_allclose(normal.direction, C.T @ np.maximum(0, u + beta * (C @ x - b)))
 
 
@@ -157,6 +157,6 @@ def test_a_member_alone_is_its_own_intersection(rng, penalty):
         a, b = (linearized(penalty, c, x) for c in (half, Intersection(half)))
         assert a[0] == b[0]
         np.testing.assert_array_equal(a[1], b[1])
-        n, m = penalty.normal(half, x), penalty.normal(Intersection(half), x)
+        n, m = penalty.valid_inequality(half, x), penalty.valid_inequality(Intersection(half), x)
         np.testing.assert_array_equal(n.direction, m.direction)
         assert n.support == m.support

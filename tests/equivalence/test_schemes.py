@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from lopro.theorems import HalvingSmoothing, Theorem2, Theorem3
 
 import lopro
 from lopro import Problem
 from lopro.constraints import Intersection, Polyhedron, ResidualBall
-from lopro.epochs import Plan
-from lopro.inner import (
+from lopro.methods.inner import (
     LBFGSB,
     AcceleratedGradient,
     ConstantStep,
@@ -18,11 +18,11 @@ from lopro.inner import (
     SqrtStep,
     SubgradientDescent,
 )
+from lopro.methods.paper.epochs import Plan
+from lopro.methods.theory import ProblemConstants, constants_of
 from lopro.objectives import L1Norm, LeastSquares, Linear, SquaredDistance
-from lopro.penalised import Penalised
 from lopro.penalties import Hinge, QuadraticHinge, Softplus
-from lopro.schedules import HalvingSmoothing, Theorem2, Theorem3
-from lopro.theory import ProblemConstants, constants_of
+from lopro.penalties.penalised import Penalised
 
 
 class Recorder:
@@ -50,14 +50,14 @@ class OneEpoch:
     def __init__(self, schedule, point):
         self.schedule, self.point = schedule, point
 
-    def first(self, bench, x):
-        plan = self.schedule.first(bench, x)
+    def init(self, bench, x):
+        plan, state = self.schedule.init(bench, x)
         self.inner = Recorder(plan.inner, self.point)
-        self.plan = Plan(plan.penalty, self.inner, plan.steps, plan.start, plan.index, plan.claim)
-        return self.plan
+        self.plan = Plan(plan.penalty, self.inner, plan.steps, plan.start, plan.claim)
+        return self.plan, state
 
-    def following(self, bench, plan, epoch):
-        return None
+    def next(self, bench, state, epoch):
+        return None, state
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lopro.experiments import colon
-from lopro.experiments.colon import load_colon, parse_libsvm, stand_in
+from paper.experiments import colon
+from paper.experiments.colon import load_colon, parse_libsvm, stand_in
 
 TEXT = b"-1 1:0.5 3:-2\n+1 2:1 # a remark\n\n-1 1:1 2:1 3:1e-3\n"
 SMALL = np.array([[0.5, 0.0, -2.0], [0.0, 1.0, 0.0], [1.0, 1.0, 1e-3]])

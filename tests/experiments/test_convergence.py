@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 import lopro
-from lopro.experiments.colon import stand_in
-from lopro.experiments.convergence import Race, metric_race, recovery_race
-from lopro.experiments.instances import sparse_recovery
-from lopro.experiments.table2 import paper_problem
-from lopro.experiments.table2_data import Settings
+from paper.experiments.colon import stand_in
+from paper.experiments.convergence import Race, metric_race, recovery_race
+from paper.experiments.instances import sparse_recovery
+from paper.experiments.table2 import paper_problem
+from paper.experiments.table2_data import Settings
 
 SETTINGS = Settings(features=8, samples=7, steps=40, checkpoints=(40,))
 
@@ -27,7 +27,7 @@ def metric() -> Race:
 def test_the_bound_is_one_and_the_gaps_follow_from_it(recovery, metric):
     optimum = lopro.solve(sparse_recovery(30, 100, 4).problem, tol=1e-10).fun
     problem, _ = paper_problem(stand_in(), SETTINGS, "cpu")
-    least = lopro.solve(problem, method=lopro.schemes.FeatureWorkingSet(), tol=1e-9).fun
+    least = lopro.solve(problem, method=lopro.FeatureWorkingSet(), tol=1e-9).fun
     for race, best in ((recovery, optimum), (metric, least)):
         assert race.lower_bound <= best * (1 + 1e-9)
         for trace in race.traces:

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import lopro
-from lopro.experiments import table1 as module
-from lopro.experiments.instances import sparse_recovery
-from lopro.experiments.table1 import FULL, PAPER, Settings, Table1, table1
-from lopro.experiments.table1_text import verdict
+from paper.experiments import table1 as module
+from paper.experiments.instances import sparse_recovery
+from paper.experiments.table1 import FULL, PAPER, Settings, Table1, table1
+from paper.experiments.table1_text import verdict
 
 TOY = Settings(30, 100, 4, 300, 2, 1, (100, 300), (100,), mu=1e-4, mu_finer=1e-6)
 

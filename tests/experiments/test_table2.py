@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 import lopro
-from lopro.experiments import table2 as module
-from lopro.experiments.colon import stand_in
-from lopro.experiments.table2 import paper_problem, table2
-from lopro.experiments.table2_data import DEFAULT, FULL, PAPER, Settings, Table2, Trial
-from lopro.experiments.table2_methods import METHODS
-from lopro.experiments.table2_text import shown, tuning_shown, verdict
+from paper.experiments import table2 as module
+from paper.experiments.colon import stand_in
+from paper.experiments.table2 import paper_problem, table2
+from paper.experiments.table2_data import DEFAULT, FULL, PAPER, Settings, Table2, Trial
+from paper.experiments.table2_methods import METHODS
+from paper.experiments.table2_text import shown, tuning_shown, verdict
 
 TOY = Settings(
     features=8,

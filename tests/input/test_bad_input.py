@@ -19,8 +19,8 @@ import lopro
 from lopro import Problem, Status, penalties
 from lopro.constraints import FunctionConstraint, Intersection, Polyhedron, ResidualBall
 from lopro.functions import Ball
+from lopro.methods.theory import ProblemConstants
 from lopro.objectives import SquaredDistance
-from lopro.theory import ProblemConstants
 
 CASES = RUNS + CONSTRAINTS + PARTS
 

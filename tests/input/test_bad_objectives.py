@@ -10,6 +10,7 @@ import scipy.sparse.linalg
 
 from lopro.errors import MissingCapabilityError
 from lopro.linear import LinearMap
+from lopro.metric.loss import PairLoss
 from lopro.objectives import (
     FunctionObjective,
     L1Norm,
@@ -17,7 +18,6 @@ from lopro.objectives import (
     Linear,
     Logistic,
     OffDiagonalL1,
-    PairLoss,
     Quadratic,
     Scaled,
     SquaredDistance,

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 import lopro
-from lopro.applications.metric_learning import metric_problem
 from lopro.metric import SparseMetric
-from lopro.objectives import PairLoss
+from lopro.metric.api import metric_problem
+from lopro.metric.loss import PairLoss
 
 Matrix = Any
 

@@ -10,10 +10,10 @@ import pytest
 from metric.known import by_clarabel, classes, value
 
 import lopro
-from lopro.applications.metric_learning import metric_problem
-from lopro.applications.pairs import pair_loss
-from lopro.experiments.colon import load_colon
 from lopro.metric import SparseMetric
+from lopro.metric.api import metric_problem
+from lopro.metric.pairs import pair_loss
+from paper.experiments.colon import load_colon
 
 Matrix = Any
 

@@ -12,7 +12,7 @@ from metric.known import Known, all_pairs, classes, constructed
 from lopro.constraints import PSDCone
 from lopro.metric import PairMultiplier, SparseMetric
 from lopro.metric.completion import Completion, lowered
-from lopro.objectives import PairLoss
+from lopro.metric.loss import PairLoss
 
 Matrix = Any
 
@@ -51,7 +51,7 @@ def test_optimal_weights_are_completed(seed: int, share: float) -> None:
     search.aim(known.w, known.optimum, share)
     advance(search)
     check(search, known.tau)
-    multiplier = PairMultiplier(-search.slack(), 0.0, search.weights)
+    multiplier = PairMultiplier(-search.slack(), 0.0, weights=search.weights)
     bound, source = objective.dual_bound(PSDCone(10), known.A, multiplier, known.optimum)
     assert (1.0 - 2.0 * share) * known.optimum <= bound <= known.optimum * (1.0 + 1e-12)
     assert "dual point" in source

@@ -51,7 +51,7 @@ def test_the_construction_is_right(rng: np.random.Generator) -> None:
     """The known multiplier certifies the known solution, and no nearby point is better."""
     known = constructed(rng, 8, 4, 2)
     objective, cone = known.problem.objective, PSDCone(8)
-    multiplier = PairMultiplier(-known.S, 0.0, known.w)
+    multiplier = PairMultiplier(-known.S, 0.0, weights=known.w)
     bound, _ = objective.dual_bound(cone, known.A, multiplier, known.optimum)
     assert bound == pytest.approx(known.optimum, rel=1e-10)
     assert value(objective, known.A) == pytest.approx(known.optimum, rel=1e-12)

@@ -9,13 +9,13 @@ import pytest
 from metric.known import all_pairs, by_clarabel, classes, constructed, value
 
 import lopro
-from lopro.applications.metric_learning import metric_problem
 from lopro.constraints import Box, PSDCone
-from lopro.constraints.base import Normal
+from lopro.constraints.base import ValidInequality
 from lopro.metric import PairMultiplier, SparseMetric
 from lopro.metric import dual as dual_module
+from lopro.metric.api import metric_problem
 from lopro.metric.dual import Spread, dual_bound, dual_value, shortfall
-from lopro.objectives import PairLoss
+from lopro.metric.loss import PairLoss
 
 Matrix = Any
 
@@ -76,17 +76,19 @@ CASES = [
 ]
 
 
-def multipliers(rng: np.random.Generator, objective: SparseMetric, A: Matrix) -> list[Normal]:
+def multipliers(
+    rng: np.random.Generator, objective: SparseMetric, A: Matrix
+) -> list[ValidInequality]:
     """Guesses of every kind: none, random psd, indefinite, huge, with weights of their own."""
     d, n = len(A), objective.loss.targets.shape[0]
     G = rng.standard_normal((d, d))
-    found = [Normal(-scale * psd(rng, d, d), 0.0) for scale in (0.0, 1e-3, 1.0, 1e3)]
-    found.append(Normal(G + G.T, 0.0))
+    found = [ValidInequality(-scale * psd(rng, d, d), 0.0) for scale in (0.0, 1e-3, 1.0, 1e3)]
+    found.append(ValidInequality(G + G.T, 0.0))
     for scale in (1e-3, 0.1, 1.0, 10.0):
         w = scale * rng.standard_normal(n) / n
-        found.append(PairMultiplier(-psd(rng, d, d), 0.0, w))
+        found.append(PairMultiplier(-psd(rng, d, d), 0.0, weights=w))
         # With mostly negative weights M(w) is negative: the good case.
-        found.append(PairMultiplier(0.0 * A, 0.0, -np.abs(w)))
+        found.append(PairMultiplier(0.0 * A, 0.0, weights=-np.abs(w)))
     return found
 
 
@@ -139,7 +141,9 @@ def test_a_bound_without_its_repair_is_no_bound(
     optimum, _ = by_clarabel(objective)
     monkeypatch.setattr(dual_module, "shortfall", lambda S: 0.0)
     A = 0.0 * np.eye(objective.shape[0])
-    bound, _ = objective.dual_bound(PSDCone(len(A)), A, Normal(0.0 * A, 0.0), value(objective, A))
+    bound, _ = objective.dual_bound(
+        PSDCone(len(A)), A, ValidInequality(0.0 * A, 0.0), value(objective, A)
+    )
     assert bound > 1.01 * optimum + 1e-6
 
 
@@ -191,7 +195,9 @@ def test_a_tiny_feature_that_tells_everything_is_not_overlooked() -> None:
         metric_problem(objective.loss, 0.0), method=lopro.ConsensusADMM(), tol=1e-6, max_iter=2000
     )
     assert admm.certificate.lower_bound <= 1e-9
-    bound, _ = objective.dual_bound(cone, start, Normal(start, 0.0), value(objective, start))
+    bound, _ = objective.dual_bound(
+        cone, start, ValidInequality(start, 0.0), value(objective, start)
+    )
     assert bound <= 1e-9
 
 
@@ -215,8 +221,10 @@ def test_the_bound_does_not_depend_on_the_units_of_a_feature(rng: np.random.Gene
     scaled = SparseMetric(all_pairs(X * units, labels), 0.0)
     B = A / np.outer(units, units)
     S = psd(rng, 3, 2)
-    one, _ = plain.dual_bound(PSDCone(3), A, Normal(-S, 0.0), 1.0)
-    two, _ = scaled.dual_bound(PSDCone(3), B, Normal(-S * np.outer(units, units), 0.0), 1.0)
+    one, _ = plain.dual_bound(PSDCone(3), A, ValidInequality(-S, 0.0), 1.0)
+    two, _ = scaled.dual_bound(
+        PSDCone(3), B, ValidInequality(-S * np.outer(units, units), 0.0), 1.0
+    )
     assert two == pytest.approx(one, rel=1e-6, abs=1e-12)
 
 
@@ -224,7 +232,7 @@ def test_over_other_sets_there_is_no_bound() -> None:
     objective = narrow()
     box = Box(-np.ones(16), np.ones(16))
     A = np.eye(4)
-    assert objective.dual_bound(box, A, Normal(0.0 * A, 0.0), 1.0) is None
+    assert objective.dual_bound(box, A, ValidInequality(0.0 * A, 0.0), 1.0) is None
 
 
 def test_single_precision_points_get_bounds_of_double_precision(rng: np.random.Generator) -> None:
@@ -232,7 +240,7 @@ def test_single_precision_points_get_bounds_of_double_precision(rng: np.random.G
     loss = PairLoss.from_differences(known.Z.astype(np.float32), known.targets.astype(np.float32))
     objective = SparseMetric(loss, known.tau)
     A = known.A.astype(np.float32)
-    multiplier = PairMultiplier(-known.S, 0.0, known.w)
+    multiplier = PairMultiplier(-known.S, 0.0, weights=known.w)
     bound, _ = objective.dual_bound(PSDCone(6), A, multiplier, known.optimum)
     assert bound == pytest.approx(known.optimum, rel=1e-5)
     assert objective.spread.diagonal.dtype == np.float64
@@ -277,4 +285,4 @@ def test_the_spread_of_the_pairs(rng: np.random.Generator) -> None:
     assert spread.largest == pytest.approx(np.abs(M1 - np.diag(np.diag(M1))).max())
     assert not spread.full_rank and spread.whitening.shape == (4, 3)
     np.testing.assert_allclose(spread.whitening.T @ M1 @ spread.whitening, np.eye(3), atol=1e-10)
-    assert dual_bound(loss, 0.0, spread, 0.0 * M1, Normal(0.0 * M1, 0.0), 1.0)[0] >= 0.0
+    assert dual_bound(loss, 0.0, spread, 0.0 * M1, ValidInequality(0.0 * M1, 0.0), 1.0)[0] >= 0.0

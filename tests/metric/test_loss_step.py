@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from metric.known import all_pairs, classes, packed
 
+from lopro.metric.loss import PairLoss
 from lopro.metric.loss_step import ByEntries, ByPairs, Iterative, _is_complete, loss_step
-from lopro.objectives import PairLoss
 
 Matrix = Any
 

@@ -10,8 +10,8 @@ import pytest
 from metric.known import all_pairs, by_clarabel, classes, constructed
 
 import lopro
-from lopro.applications.metric_learning import metric_problem
 from lopro.metric import SparseMetric
+from lopro.metric.api import metric_problem
 from lopro.metric.pricing import prices
 from lopro.metric.working_set import WorkingProblem
 

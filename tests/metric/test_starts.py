@@ -7,8 +7,8 @@ import pytest
 from metric.known import all_pairs, classes, value
 
 from lopro.metric import SparseMetric
+from lopro.metric.loss import PairLoss
 from lopro.metric.starts import best_start, rank_one_direction, scaled_identity
-from lopro.objectives import PairLoss
 
 
 @pytest.mark.parametrize("shape", [(12, 3), (5, 9)])

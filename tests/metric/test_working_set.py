@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from lopro.metric import SparseMetric
+from lopro.metric.loss import PairLoss
 from lopro.metric.working_set import WorkingProblem
-from lopro.objectives import PairLoss
 
 
 def working_problem(features: list[int]) -> WorkingProblem:

@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse.linalg
 from projection_judges import assert_agrees_with_outside, assert_optimal, assert_stands_still
 
-from lopro.oracles import Counts, ledger
+from lopro._util.counting import Counts, counting
 from lopro.projections import psd
 from lopro.projections.psd import project_psd, smallest_eigenpairs
 
@@ -106,7 +106,7 @@ def test_lanczos_agrees_with_the_dense_solver(k: int, is_complex: bool, rng: Any
     X = _gaussian(rng, 260, 260, is_complex)
     X = X + X.conj().T
     dense = np.linalg.eigvalsh(X)[:k]
-    with ledger(Counts()) as counts:
+    with counting(Counts()) as counts:
         values, vectors = smallest_eigenpairs(X, k)
     assert (counts.eigenpairs, counts.eigendecompositions) == (k, 0)
     assert np.abs(values - dense).max() <= 1e-10
@@ -142,7 +142,7 @@ def test_dense_fallback(broken: Any, monkeypatch: Any, rng: Any) -> None:
     X = rng.standard_normal((220, 220))
     X = X + X.T
     monkeypatch.setattr(psd.scipy.sparse.linalg, "eigsh", broken)
-    with ledger(Counts()) as counts:
+    with counting(Counts()) as counts:
         values, _ = smallest_eigenpairs(X, 1)
     assert counts.eigendecompositions == 1
     assert values[0] == pytest.approx(np.linalg.eigvalsh(X)[0], abs=1e-10)

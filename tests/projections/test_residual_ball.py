@@ -13,9 +13,9 @@ import scipy.sparse
 from projection_judges import assert_agrees_with_outside, assert_optimal, assert_stands_still, size
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
+from lopro._util.counting import Counts, counting
 from lopro.errors import InfeasibleError
 from lopro.linear import LinearMap
-from lopro.oracles import Counts, ledger
 from lopro.projections.residual_ball import project_residual_ball
 from lopro.projections.secular import damping
 
@@ -164,7 +164,7 @@ def test_a_wrong_multiplier_is_rejected() -> None:
 def test_tight_frame_is_one_formula_and_two_products_and_a_check(rng: Any) -> None:
     Q = np.linalg.qr(rng.standard_normal((20, 8)))[0].T * 2.0
     A, y, x = LinearMap(aslinearoperator(Q)), rng.standard_normal(8), rng.standard_normal(20)
-    with ledger(Counts()) as counts:
+    with counting(Counts()) as counts:
         p = project_residual_ball(x, A, y, 0.5, tight_frame=4.0)
     assert (counts.matvecs, counts.rmatvecs) == (2, 1)
     r = Q @ x - y
@@ -183,7 +183,7 @@ def test_wrong_tight_frame_is_mended_or_refused(rng: Any) -> None:
 def test_krylov_needs_few_products_on_a_well_conditioned_operator(rng: Any) -> None:
     A = rng.standard_normal((200, 2000)) / math.sqrt(2000)
     y, x = rng.standard_normal(200), rng.standard_normal(2000)
-    with ledger(Counts()) as counts:
+    with counting(Counts()) as counts:
         project_residual_ball(x, LinearMap(aslinearoperator(A)), y, 1.0)
     assert counts.matvecs <= 45
 

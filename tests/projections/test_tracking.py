@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import lopro
-from lopro._arrays import to_numpy
+from lopro._util.arrays import to_numpy
+from lopro._util.counting import Counts, counting
 from lopro.constraints import Distance, KyFan, MinEigenvalue, PSDCone
-from lopro.oracles import Counts, ledger
 from lopro.projections.tracking import EigenpairTracker
 
 
@@ -123,7 +123,7 @@ def test_a_cone_that_follows_gives_minorants_of_the_exact_one(form):
             Y = rng.standard_normal((100, 100))
             Y = X + rng.choice([0.01, 1.0]) * (Y + Y.T)
             assert exact.value(Y) >= c + np.sum(g * (Y - X)) - 1e-9
-        assert followed.normal(X, 2.0).support == 0.0
+        assert followed.valid_inequality(X, 2.0).support == 0.0
 
 
 def test_what_the_tracker_cannot_do_the_exact_way_does():
@@ -158,7 +158,7 @@ def test_a_run_of_lopgd_spends_followed_pairs_and_one_decomposition_per_epoch():
 
 
 def test_pairs_are_on_the_ledger():
-    with ledger(Counts()) as counts:
+    with counting(Counts()) as counts:
         EigenpairTracker(3, 0.1).smallest(np.eye(100))
     assert counts.eigenpairs == 3
 

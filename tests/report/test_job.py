@@ -15,12 +15,12 @@ from scipy.optimize import Bounds
 
 import lopro
 from lopro.cli import main
-from lopro.report import job
-from lopro.report.blocks import Table
-from lopro.report.draft import Draft
-from lopro.report.order import Order, Scale
-from lopro.report.parts import TITLES, part
-from lopro.report.store import Store
+from paper.report import job
+from paper.report.blocks import Table
+from paper.report.draft import Draft
+from paper.report.order import Order, Scale
+from paper.report.parts import TITLES, part
+from paper.report.store import Store
 
 pytest.importorskip("matplotlib", reason='needs matplotlib: pip install "lopro[plot]"')
 pytest.importorskip("pywt", reason='needs PyWavelets: pip install "lopro[examples]"')

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from lopro.experiments import demo
-from lopro.report.job import reproduce
-from lopro.report.order import Order, Scale
-from lopro.report.parts import TITLES
-from lopro.report.sections import convergence, metric
+from paper.experiments import demo
+from paper.report.job import reproduce
+from paper.report.order import Order, Scale
+from paper.report.parts import TITLES
+from paper.report.sections import convergence, metric
 
 pytest.importorskip("matplotlib", reason='needs matplotlib: pip install "lopro[plot]"')
 pytest.importorskip("pywt", reason='needs PyWavelets: pip install "lopro[examples]"')

@@ -8,15 +8,15 @@ import re
 import numpy as np
 import pytest
 
-from lopro.report.blocks import Paragraph, Picture, Pictures, Points, Section, Table
-from lopro.report.progress import Announcer
+from paper.report.blocks import Paragraph, Picture, Pictures, Points, Section, Table
+from paper.report.progress import Announcer
 
 pytest.importorskip("matplotlib", reason='needs matplotlib: pip install "lopro[plot]"')
 
-from lopro.report.curves import Named, curves_figure
-from lopro.report.draft import Draft, Drawing
-from lopro.report.style import BLUE, SERIES
-from lopro.report.svg import inline_svg
+from paper.report.curves import Named, curves_figure
+from paper.report.draft import Draft, Drawing
+from paper.report.style import BLUE, SERIES
+from paper.report.svg import inline_svg
 
 
 def test_a_section_comes_back_from_plain_data_as_it_was():

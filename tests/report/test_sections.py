@@ -6,16 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from lopro.experiments import table1 as experiment1
-from lopro.experiments import table2_data as experiment2
-from lopro.experiments.colon import stand_in
-from lopro.experiments.table2 import table2 as measure2
-from lopro.report.blocks import Section, Table
-from lopro.report.order import Order, Scale
+from paper.experiments import table1 as experiment1
+from paper.experiments import table2_data as experiment2
+from paper.experiments.colon import stand_in
+from paper.experiments.table2 import table2 as measure2
+from paper.report.blocks import Section, Table
+from paper.report.order import Order, Scale
 
 pytest.importorskip("matplotlib", reason='needs matplotlib: pip install "lopro[plot]"')
 
-from lopro.report.sections import metric, table1, table2
+from paper.report.sections import metric, table1, table2
 
 TOY1 = experiment1.Settings(30, 100, 4, 300, 2, 1, (100, 300), (100,), mu=1e-4, mu_finer=1e-6)
 TOY2 = experiment2.Settings(

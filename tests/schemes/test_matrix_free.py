@@ -13,10 +13,10 @@ from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 import lopro
 from lopro import MatrixFree, Status
+from lopro.basis_pursuit.mixing import Blend, Point
 from lopro.constraints import Intersection, Polyhedron, ResidualBall
-from lopro.inner.mixing import Blend, Point
+from lopro.methods import matrix_free
 from lopro.objectives import L1Norm, SquaredDistance
-from lopro.schemes import matrix_free
 
 
 class Products:

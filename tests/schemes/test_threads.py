@@ -10,9 +10,9 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import lopro
-from lopro._threads import one_pool
-from lopro.applications.metric_learning import metric_problem
-from lopro.objectives import PairLoss
+from lopro._util.threads import one_pool
+from lopro.metric.api import metric_problem
+from lopro.metric.loss import PairLoss
 
 
 def threads(owner: str) -> list[int]:

@@ -16,10 +16,18 @@ import numpy as np
 from theory.known import Known, Vector
 
 import lopro
-from lopro.epochs import Epoch
-from lopro.inner import AcceleratedGradient
+from lopro.methods.inner import AcceleratedGradient
 from lopro.objectives import Linear
-from lopro.penalised import Penalised
+from lopro.penalties.penalised import Penalised
+from lopro.protocol import (
+    Candidate,
+    Candidates,
+    Claim,
+    Multiplier,
+    PenalisedMinimum,
+    Verdict,
+    next_candidate,
+)
 
 #: What rounding may add to a ratio.
 SLACK = 1.0 + 1e-9
@@ -230,19 +238,96 @@ def accelerated_bound(L: float, x0: Vector) -> Callable[[int, Vector], float]:
 
 
 @dataclass
-class Recorded:
-    """A scheme that keeps the epochs it has passed on, for a look at points before projection."""
+class Minimised:
+    """One run of an inner algorithm: what it was asked for, and the state it has reached."""
 
-    scheme: Any
-    seen: list[Epoch] = field(default_factory=list)
+    inner: Any
+    F: Any
+    start: Vector
+    steps: int
+    state: Any
+
+
+@dataclass
+class Seen:
+    """A candidate that has passed, with the verdict on it and the inner run that led to it."""
+
+    candidate: Candidate
+    last: Minimised | None
+    verdict: Verdict | None = None
+
+    @property
+    def x(self) -> Vector:
+        return self.candidate.x
+
+    @property
+    def x_hat(self) -> Vector:
+        """The point at which the evidence was taken: before the projection, if there was one."""
+        return self.candidate.taken_at
+
+    @property
+    def claim(self) -> Claim | None:
+        return self.candidate.claim
+
+    @property
+    def plan(self) -> Minimised:
+        """What was asked of the inner algorithm."""
+        assert self.last is not None
+        return self.last
+
+    @property
+    def state(self) -> Any:
+        return self.plan.state
+
+    @property
+    def F(self) -> Any:
+        assert isinstance(self.candidate.evidence, PenalisedMinimum)
+        return self.candidate.evidence.F
+
+    @property
+    def inequality(self) -> Any:
+        assert isinstance(self.candidate.evidence, Multiplier)
+        return self.candidate.evidence.inequality
+
+
+class Spy:
+    """A workbench that keeps the last inner run."""
+
+    def __init__(self, bench: Any) -> None:
+        self._bench, self.last = bench, None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._bench, name)
+
+    def minimize(self, inner: Any, F: Any, x: Vector, steps: int) -> Any:
+        state = self._bench.minimize(inner, F, x, steps)
+        self.last = Minimised(inner, F, x, steps, state)
+        return state
+
+    def advance(self, inner: Any, F: Any, state: Any, steps: int) -> Any:
+        state = self._bench.advance(inner, F, state, steps)
+        if self.last is not None:
+            self.last.state = state
+        return state
+
+
+@dataclass
+class Recorded:
+    """A method that keeps the candidates it has passed on, for a look at points before projection."""
+
+    method: Any
+    seen: list[Seen] = field(default_factory=list)
 
     def check(self, problem: Any) -> None:
-        self.scheme.check(problem)
+        self.method.check(problem)
 
-    def epochs(self, bench: Any, x0: Vector) -> Iterator[Epoch]:
-        for epoch in self.scheme.epochs(bench, x0):
-            self.seen.append(epoch)
-            yield epoch
+    def run(self, bench: Any, x0: Vector) -> Candidates:
+        spy = Spy(bench)
+        candidates, verdict = self.method.run(spy, x0), None
+        while (candidate := next_candidate(candidates, verdict)) is not None:
+            self.seen.append(Seen(candidate, spy.last))
+            verdict = yield candidate
+            self.seen[-1].verdict = verdict
 
 
 def count_projections(constraint: Any) -> Callable[[], int]:
@@ -266,7 +351,7 @@ class Run:
     projections: int
     counted: int
     iterations: int
-    epochs: list[Epoch]
+    epochs: list[Seen]
 
     @property
     def worst(self) -> float:

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from lopro.constraints import Constraint
+from lopro.methods.theory import ProblemConstants
 from lopro.objectives import Objective
 from lopro.problem import Problem
-from lopro.theory import ProblemConstants
 
 Vector = Any
 

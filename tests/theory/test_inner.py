@@ -10,7 +10,7 @@ import pytest
 from theory.checks import PrintedAlgorithm2, accelerated_bound, inner_ratio, penalised, size
 from theory.problems import Known, t1, t2, t3, t4, t6_ellipsoid, t8
 
-from lopro.inner import (
+from lopro.methods.inner import (
     AcceleratedGradient,
     Backtracking,
     ConstantMomentum,

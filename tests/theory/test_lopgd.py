@@ -14,7 +14,7 @@ from theory.problems import Known, t1, t2, t3, t4, t5, t6_box
 import lopro
 from lopro import LoPGD
 from lopro.constraints import Polyhedron, ResidualNorm
-from lopro.schedules import Theorem2
+from lopro.methods.paper.theorems import Theorem2
 
 #: The problems, each with an accuracy that keeps the schedule short.
 RUNS = [
@@ -71,7 +71,7 @@ def test_theorem_2_halves_the_steps(make: Any, eps: float) -> None:
         assert epoch.plan.inner.step_rule.eta == pytest.approx(
             known.eps0 / (2.0 * slope**2) / 2.0**k
         )
-        assert epoch.exact  # R2 along the way
+        assert epoch.verdict.exact  # R2 along the way
         start = known.x0 if k == 0 else run.epochs[k - 1].x
         assert epoch.plan.start == pytest.approx(start, abs=0.0)
 

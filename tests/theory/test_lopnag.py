@@ -19,11 +19,11 @@ from theory.checks import (
 from theory.problems import Known, t1, t3, t4, t6_ellipsoid, t7
 
 import lopro
-from lopro import LoPNAG, OneProjection
+from lopro import LoPNAG
 from lopro.constraints import ResidualBall
-from lopro.inner import AcceleratedGradient, Backtracking, FixedSmoothness
+from lopro.methods.inner import AcceleratedGradient, Backtracking, FixedSmoothness
+from lopro.methods.paper.theorems import Theorem3
 from lopro.penalties import QuadraticHinge
-from lopro.schedules import Theorem3
 
 RUNS = [
     pytest.param(t4, 1e-1, id="T4-1e-1"),
@@ -101,7 +101,7 @@ def test_theorem_3_numbers() -> None:
         assert (
             pytest.approx(Lbar + (lam * slope) ** 2 / (4.0 * gamma)) == epoch.plan.inner.step_rule.L
         )
-        assert epoch.exact
+        assert epoch.verdict.exact
     total = scale * (
         first * plan.epochs + math.sqrt(24.0 * Lbar * known.eps0) / (math.sqrt(2.0) - 1.0)
     )
@@ -166,7 +166,7 @@ def test_theorem_3_proximal_on_the_residual_ball() -> None:
 def test_theorem_3_rejects_the_gradient_at_x(T: int) -> None:
     """R5, negative control: on T1 the printed Algorithm 2 breaks Prop 2 within one epoch; ours does not."""
     known = replace(t1(), G=1.5)  # any upper bound of the slope will do, and F has a minimiser
-    right = OneProjection.corollary_2a(known.constants, T, known.distance)
+    right = lopro.theorems.corollary_2a(known.constants, T, known.distance)
     printed = replace(right, inner=PrintedAlgorithm2(step_rule=right.inner.step_rule))
     ratios = [
         prop_2_ratio(known, run_schedule(known, m, known.eps0, 1.0)) for m in (right, printed)

@@ -14,7 +14,7 @@ from theory.problems import Known, t4
 
 import lopro
 from lopro import LoPNAG
-from lopro.adaptive import Recentring
+from lopro.methods.paper.adaptive import Recentring
 from lopro.penalties import CentredSoftplus, Softplus
 
 

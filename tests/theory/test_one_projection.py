@@ -13,7 +13,7 @@ from theory.problems import Known, t1, t3, t4, t6_box, t6_ellipsoid, t8
 import lopro
 from lopro import OneProjection
 from lopro.functions import Ball
-from lopro.inner import (
+from lopro.methods.inner import (
     AcceleratedGradient,
     ConstantStep,
     FixedSmoothness,
@@ -46,7 +46,7 @@ HORIZONS = [4, 10, 40, 200, 1000, 4000]
 
 def ball_of(known: Known) -> Ball:
     """Return the ball of C1' around the start."""
-    return OneProjection.solution_ball(known.problem, known.x0)
+    return lopro.theorems.solution_ball(known.problem, known.x0)
 
 
 def bar(known: Known) -> float:
@@ -59,11 +59,11 @@ def strongly_convex_ratio(T: int, average: str, s: float = 3.0, alpha: float = 0
     known = t6_box()
     ball, unit = ball_of(known), bar(known) ** 2 / (known.mu * T)
     if average == "weighted":
-        method = OneProjection.weighted_average(known.constants, T, ball)
+        method = lopro.theorems.weighted_average(known.constants, T, ball)
         bound = 2.0 * bar(known) ** 2 / (known.mu * (T + 1))
         assert method.claim.gap == pytest.approx(bound)
     elif average == "suffix":
-        method = OneProjection.corollary_1(known.constants, T, alpha, ball)
+        method = lopro.theorems.corollary_1(known.constants, T, alpha, ball)
         bound = (2.0 + 2.5 * math.log(1.0 / (1.0 - alpha))) / alpha * unit
         assert method.claim.gap == pytest.approx(bound)
     else:
@@ -144,7 +144,7 @@ def test_cor_2a(T: int, quadratic: bool) -> None:
     slope = math.sqrt(2.0 * known.Lc)
     first = (1.0 if quadratic else math.sqrt(2.0 * math.log(2.0))) * lam * slope * D / (T + 1)
     bound = first + 2.0 * Lbar * D**2 / (T + 1) ** 2
-    method = OneProjection.corollary_2a(c, T, D, quadratic=quadratic)
+    method = lopro.theorems.corollary_2a(c, T, D, quadratic=quadratic)
     assert method.claim.gap == pytest.approx(bound)
     assert solved_gap(known, method) <= bound
 
@@ -154,21 +154,23 @@ def test_cor_2a(T: int, quadratic: bool) -> None:
 def test_cor_2a_elsewhere(known: Known, quadratic: bool) -> None:
     """Cor 2a on the kink T1 and, proximal, on T3 and T8."""
     for T in (5, 50, 500):
-        method = OneProjection.corollary_2a(known.constants, T, known.distance, quadratic=quadratic)
+        method = lopro.theorems.corollary_2a(
+            known.constants, T, known.distance, quadratic=quadratic
+        )
         assert solved_gap(known, method) <= method.claim.gap
 
 
 def test_cor_2a_optimal_smoothing_is_better() -> None:
     """P3: the leading constant of the bound falls from 1.177 to 1."""
     c = t1().constants
-    soft, quadratic = (OneProjection.corollary_2a(c, 99, 1.0, quadratic=q) for q in (False, True))
+    soft, quadratic = (lopro.theorems.corollary_2a(c, 99, 1.0, quadratic=q) for q in (False, True))
     assert soft.claim.gap / quadratic.claim.gap == pytest.approx(math.sqrt(2.0 * math.log(2.0)))
 
 
 def sum_ratio(kind: Any, factor: float) -> float:
     """Return ``C gamma + F(x_T) - F(x*)`` over Cor 2a's bound on T4, with gamma off by a factor."""
     known, T, quadratic = t4(), 300, kind is QuadraticHinge
-    method = OneProjection.corollary_2a(known.constants, T, known.distance, quadratic=quadratic)
+    method = lopro.theorems.corollary_2a(known.constants, T, known.distance, quadratic=quadratic)
     h = kind(method.penalty.lam, factor * method.penalty.gamma)
     Lbar = (2.0 if quadratic else 1.3009) * h.lam * known.Lc
     inner = AcceleratedGradient(step_rule=FixedSmoothness(Lbar + h.curvature(2.0 * known.Lc)))
@@ -201,7 +203,7 @@ def error_of_2b(known: Known, method: OneProjection) -> float:
 def test_cor_2b(T: int, alpha: float) -> None:
     """Cor 2b on T6: with ``gamma = T^(-2 alpha)`` the gap is below ``gamma ln 2`` plus the linear rate."""
     known = t6_ellipsoid()
-    method = OneProjection.corollary_2b(known.constants, T, alpha)
+    method = lopro.theorems.corollary_2b(known.constants, T, alpha)
     assert method.penalty.gamma == pytest.approx(T ** (-2.0 * alpha))
     assert solved_gap(known, method) <= error_of_2b(known, method)
 
@@ -221,7 +223,7 @@ def threshold(known: Known, alpha: float) -> int:
 def slope_of_gap(known: Known, horizons: list[int], alpha: float) -> float:
     """Return the slope of log gap over log T."""
     gaps = [
-        solved_gap(known, OneProjection.corollary_2b(known.constants, T, alpha)) for T in horizons
+        solved_gap(known, lopro.theorems.corollary_2b(known.constants, T, alpha)) for T in horizons
     ]
     return float(np.polyfit(np.log(horizons), np.log(gaps), 1)[0])
 
@@ -248,7 +250,7 @@ def test_p4(T: int) -> None:
     known = t6_ellipsoid()
     c = known.constants
     try:
-        method = OneProjection.balanced(c, T)
+        method = lopro.theorems.balanced(c, T)
     except ValueError:
         assert c.mu * T**2 / (16.0 * math.log(T) ** 2) <= c.base_smoothness(c.weight)
         return
@@ -263,11 +265,11 @@ def test_p4(T: int) -> None:
 def test_p4_beats_cor_2b() -> None:
     """P4 on T6: smaller gap and bound than ``gamma = T^(-2 alpha)`` at the same T, of order ln^2 T / T^2."""
     known, T = t6_ellipsoid(), 8000
-    better = OneProjection.balanced(known.constants, T)
-    printed = OneProjection.corollary_2b(known.constants, T, 0.55)
+    better = lopro.theorems.balanced(known.constants, T)
+    printed = lopro.theorems.corollary_2b(known.constants, T, 0.55)
     assert solved_gap(known, better) < solved_gap(known, printed)
     assert error_of_2b(known, better) < error_of_2b(known, printed)
-    half = OneProjection.balanced(known.constants, T // 2)
+    half = lopro.theorems.balanced(known.constants, T // 2)
     expected = (math.log(T) / math.log(T // 2)) ** 2 / 4.0
     assert better.penalty.gamma / half.penalty.gamma == pytest.approx(expected, rel=0.05)
 
@@ -287,6 +289,6 @@ def strongly_convex_error(known: Known, method: OneProjection, gamma: float) -> 
 def test_p4_rejects_another_gamma() -> None:
     """P4, negative control: a gamma three times as large breaks the sum that the bound consists of."""
     known = t6_ellipsoid()
-    method = OneProjection.balanced(known.constants, 2000)
+    method = lopro.theorems.balanced(known.constants, 2000)
     assert strongly_convex_error(known, method, method.penalty.gamma) <= 1.0
     assert strongly_convex_error(known, method, 3.0 * method.penalty.gamma) > 1.0

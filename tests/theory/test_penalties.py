@@ -13,9 +13,9 @@ from scipy.optimize import linprog, minimize_scalar
 from theory.checks import SLACK, finite_difference_ratio, gradient_lipschitz_ratio, noise, size
 from theory.problems import Known, t1, t3, t4
 
+from lopro.methods.theory import SOFTPLUS_CURVATURE, ProblemConstants
 from lopro.penalties import CentredSoftplus, Hinge, QuadraticHinge, Softplus
 from lopro.penalties.scalar import expit
-from lopro.theory import SOFTPLUS_CURVATURE, ProblemConstants
 
 WEIGHTS = [(0.3, 1.0), (1.0, 1e-3), (7.0, 2.0), (40.0, 1e-4)]
 

@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from lopro.theorems import HalvingSmoothing, HalvingSteps, Theorem2, Theorem3
 from theory.checks import count_projections, penalised
 from theory.problems import Known, t2, t3, t4, t6_box, t6_ellipsoid
 
 import lopro
 from lopro import LoPGD, LoPNAG, OneProjection
 from lopro.constraints import ResidualNorm
-from lopro.inner import LBFGSB
+from lopro.methods.inner import LBFGSB
 from lopro.penalties import Hinge, Softplus
-from lopro.schedules import HalvingSmoothing, HalvingSteps, Theorem2, Theorem3
 
 
 def projections(known: Known, method: Any, x0: Any = None) -> int:
@@ -28,19 +28,19 @@ def projections(known: Known, method: Any, x0: Any = None) -> int:
 
 def ball(known: Known) -> Any:
     """Return the ball of C1'."""
-    return OneProjection.solution_ball(known.problem, known.x0)
+    return lopro.theorems.solution_ball(known.problem, known.x0)
 
 
 ONE = {
-    "Cor 1": (t6_box, lambda k: OneProjection.corollary_1(k.constants, 50, ball=ball(k))),
-    "C1'": (t6_box, lambda k: OneProjection.weighted_average(k.constants, 50, ball(k))),
-    "Cor 2a": (t4, lambda k: OneProjection.corollary_2a(k.constants, 50, k.distance)),
+    "Cor 1": (t6_box, lambda k: lopro.theorems.corollary_1(k.constants, 50, ball=ball(k))),
+    "C1'": (t6_box, lambda k: lopro.theorems.weighted_average(k.constants, 50, ball(k))),
+    "Cor 2a": (t4, lambda k: lopro.theorems.corollary_2a(k.constants, 50, k.distance)),
     "Cor 2a, P3": (
         t4,
-        lambda k: OneProjection.corollary_2a(k.constants, 50, k.distance, quadratic=True),
+        lambda k: lopro.theorems.corollary_2a(k.constants, 50, k.distance, quadratic=True),
     ),
-    "Cor 2b": (t6_ellipsoid, lambda k: OneProjection.corollary_2b(k.constants, 50)),
-    "P4": (t6_ellipsoid, lambda k: OneProjection.balanced(k.constants, 500)),
+    "Cor 2b": (t6_ellipsoid, lambda k: lopro.theorems.corollary_2b(k.constants, 50)),
+    "P4": (t6_ellipsoid, lambda k: lopro.theorems.balanced(k.constants, 500)),
     "outside solver": (
         t4,
         lambda k: OneProjection(LBFGSB(), Softplus(k.constants.weight, 1e-3), 1),
@@ -92,7 +92,7 @@ def test_projecting_a_point_of_the_set_counts() -> None:
     known = t6_box()
     inside = known.x0
     method = OneProjection(
-        OneProjection.corollary_1(known.constants, 2, ball=ball(known)).inner, Hinge(100.0), 2
+        lopro.theorems.corollary_1(known.constants, 2, ball=ball(known)).inner, Hinge(100.0), 2
     )
     seen = []
     project = known.constraint.project

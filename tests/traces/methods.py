@@ -34,7 +34,7 @@ def methods() -> Iterator[tuple[str, Any]]:
     yield from _stochastic()
     for name in baselines.__all__:
         method = getattr(baselines, name)
-        if isinstance(method, type) and hasattr(method, "about"):
+        if isinstance(method, type) and (hasattr(method, "card") or hasattr(method, "about")):
             yield f"baselines.{name}", _made(method)
     for solver in (restarts.SubgradientSolver(), restarts.AcceleratedSolver()):
         scheme = lopro.LoPGD if isinstance(solver, restarts.SubgradientSolver) else lopro.LoPNAG

@@ -4,7 +4,7 @@ import os
 
 from benchopt import BaseDataset
 
-from lopro.experiments.colon import ENVIRONMENT_VARIABLE, cache_folder, load_colon
+from paper.experiments.colon import ENVIRONMENT_VARIABLE, cache_folder, load_colon
 
 
 class Dataset(BaseDataset):

@@ -4,11 +4,11 @@ from benchopt import BaseSolver
 from benchopt.stopping_criterion import SufficientProgressCriterion
 
 import lopro
-from lopro.applications.metric_learning import metric_problem
-from lopro.baselines import ProjectedSubgradient
-from lopro.inner import LastIterate, SqrtStep
-from lopro.objectives import PairLoss
-from lopro.schedules import HalvingSteps
+from lopro.methods.baselines import ProjectedSubgradient
+from lopro.methods.inner import LastIterate, SqrtStep
+from lopro.methods.paper.theorems import HalvingSteps
+from lopro.metric.api import metric_problem
+from lopro.metric.loss import PairLoss
 
 
 def lopgd(step, iterations):

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from lopro._arrays import to_numpy
-from lopro.result import Result
+from lopro._util.arrays import to_numpy
+from lopro.driver.result import Result
 
 __all__ = ["as_data", "console", "print_json", "progress_wanted", "summary"]
 

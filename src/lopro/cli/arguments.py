@@ -6,8 +6,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from lopro.about import methods
 from lopro.cli.exit_codes import BadInput
+from lopro.methods.registry import methods
 
 __all__ = ["add_output", "add_solver", "budget_of", "method_named"]
 

@@ -10,18 +10,18 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
-from lopro.about import methods
-from lopro.applications.compressive_sensing import bpdn_problem
-from lopro.applications.metric_learning import metric_problem
-from lopro.applications.pairs import DIFFERENT, SAME
+from lopro.basis_pursuit.api import bpdn_problem
 from lopro.cli.answers import console, print_json, progress_wanted, summary
 from lopro.cli.arguments import method_named
 from lopro.cli.exit_codes import ExitCode
-from lopro.driver import solve
-from lopro.experiments.instances import sharp_polyhedron, sparse_recovery
-from lopro.objectives import PairLoss
+from lopro.cli.instances import sharp_polyhedron, sparse_recovery
+from lopro.driver.result import Result, Status
+from lopro.methods.registry import methods
+from lopro.metric.api import metric_problem
+from lopro.metric.loss import PairLoss
+from lopro.metric.pairs import DIFFERENT, SAME
 from lopro.problem import Problem
-from lopro.result import Result, Status
+from lopro.solving import solve
 
 __all__ = ["add", "run"]
 

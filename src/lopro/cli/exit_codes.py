@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import IntEnum
 
-from lopro.result import Result, Status
+from lopro.driver.result import Result, Status
 
 __all__ = ["EXPLANATION", "BadInput", "ExitCode", "code_of"]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from lopro.cli.answers import console, print_json
 from lopro.cli.exit_codes import ExitCode
-from lopro.report.machine import facts
+from paper.report.machine import facts
 
 __all__ = ["add", "run"]
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from rich.table import Table
 
-from lopro.about import methods
 from lopro.cli.answers import console, print_json
 from lopro.cli.exit_codes import ExitCode
+from lopro.methods.registry import methods
 
 __all__ = ["add", "run"]
 
@@ -26,7 +26,7 @@ def add(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the declarations of all methods."""
-    about = {name: asdict(method.about) for name, method in methods().items()}
+    about = {name: asdict(method.card) for name, method in methods().items()}
     if options.json:
         print_json(about)
         return ExitCode.CONVERGED

@@ -1,56 +1,52 @@
-"""``lopro reproduce``: the paper's tables and rates, measured again on this machine."""
+"""``lopro reproduce``: the paper's experiments, which live in the repository and not in the package."""
 
 from __future__ import annotations
 
 import argparse
-import os
+import importlib
+import sys
 from pathlib import Path
 from typing import Any
 
-from lopro.cli.exit_codes import BadInput, ExitCode
-from lopro.report.parts import TITLES
+import lopro
+from lopro.cli.exit_codes import BadInput
 
 __all__ = ["add", "run"]
 
+_DESCRIPTION = (
+    "Run the paper's experiments and write one page about them. Parts that are finished are kept: an "
+    "interrupted job goes on where it stopped."
+)
+
 
 def add(commands: Any) -> None:
-    """Add the command's parser."""
+    """Add the command's parser; its arguments are those of the checkout it finds."""
     parser: argparse.ArgumentParser = commands.add_parser(
-        "reproduce",
-        help="the paper's tables and rates, measured again",
-        description="Run the paper's experiments and write one page about them. Parts that are finished "
-        "are kept: an interrupted job goes on where it stopped.",
+        "reproduce", help="the paper's tables and rates, measured again", description=_DESCRIPTION
     )
-    parser.add_argument("part", nargs="?", choices=[*TITLES, "all"], default="all")
-    size = parser.add_mutually_exclusive_group()
-    size.add_argument("--short", action="store_true", help="small instances, about a minute")
-    size.add_argument("--full", action="store_true", help="the paper's full scale, hours")
-    parser.add_argument("--out", type=Path, default=Path("report"), metavar="FOLDER")
-    parser.add_argument(
-        "--colon", type=Path, metavar="FILE", help="the colon-cancer data in LIBSVM's format"
-    )
-    parser.add_argument("--fresh", action="store_true", help="run finished parts again")
-    parser.set_defaults(run=run)
+    root = _checkout()
+    if root is None:
+        parser.add_argument("anything", nargs="*", help=argparse.SUPPRESS)
+        parser.set_defaults(run=run)
+        return
+    if str(root) not in sys.path:
+        sys.path.insert(0, str(root))
+    command = importlib.import_module("paper.command")
+    command.add_arguments(parser)
+    parser.set_defaults(run=command.run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the parts and say where the page is; the status is 1 if something was not reached."""
-    from lopro.report.job import reproduce
-    from lopro.report.order import Order, Scale
+    """Say where the experiments are."""
+    raise BadInput(
+        "the experiments are a part of the repository, not of the installed package: clone it, and run "
+        "'make reproduce' there"
+    )
 
-    if options.colon is not None and not options.colon.is_file():
-        raise BadInput(f"there is no file {options.colon}")
-    if options.out.exists() and not options.out.is_dir():
-        raise BadInput(f"--out must be a folder, and {options.out} is a file")
-    scale = Scale.SHORT if options.short else Scale.FULL if options.full else Scale.USUAL
-    names = list(TITLES) if options.part == "all" else [options.part]
-    try:
-        done = reproduce(names, Order(scale, options.colon), options.out, fresh=options.fresh)
-    except KeyboardInterrupt:
-        print(f"{os.linesep}finished parts are kept in {options.out / 'parts'}: run it again")
-        raise
-    failures = [f"{n}: {failure}" for n in names for failure in done[n].section.failures]
-    for failure in failures:
-        print(f"NOT REACHED: {failure}")
-    print(f"the report: {options.out / 'index.html'}")
-    return ExitCode.NOT_CONVERGED if failures else ExitCode.CONVERGED
+
+def _checkout() -> Path | None:
+    """Return the root of the repository: around the package, or where the command was called."""
+    for root in (Path(lopro.__file__).resolve().parents[2], Path.cwd()):
+        if (root / "paper" / "command.py").is_file() and (root / "src" / "lopro").is_dir():
+            return root
+    return None

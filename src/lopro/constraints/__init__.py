@@ -1,6 +1,6 @@
 """Constraints ``c(x) <= 0``: each with its slope, its regularity constant and its projection."""
 
-from lopro.constraints.base import Constraint, Normal
+from lopro.constraints.base import Constraint, ValidInequality
 from lopro.constraints.box import Box
 from lopro.constraints.function import FunctionConstraint
 from lopro.constraints.intersection import Intersection
@@ -23,7 +23,6 @@ __all__ = [
     "MinEigenvalue",
     "NegativeSum",
     "NormForm",
-    "Normal",
     "PSDCone",
     "Polyhedron",
     "ResidualBall",
@@ -31,4 +30,5 @@ __all__ = [
     "Simplex",
     "Spectrahedron",
     "SquaredResidual",
+    "ValidInequality",
 ]

@@ -4,36 +4,56 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lopro._arrays import Array, inner, norm
+from lopro._util.arrays import Array, inner, norm
 from lopro.functions import Constant, Function, Image
 
-__all__ = ["Constraint", "Normal"]
+__all__ = ["Constraint", "ValidInequality"]
 
 
-@dataclass(frozen=True)
-class Normal:
+@dataclass(frozen=True, eq=False)
+class ValidInequality:
     """A valid inequality of the feasible set: ``<direction, z> <= support`` for every feasible z.
 
     These are the multipliers of lower bounds; like cone elements they can be added and scaled.
 
+    Parameters
+    ----------
+    direction : array
+        Of the shape of a point.
+    support : float
+        At least the largest ``<direction, z>`` over the set.
+    dual : tuple of arrays, optional
+        The multipliers it comes from, one array for each image of the constraint: ``direction`` is
+        their pullback. None where a method does not know them.
+
     Examples
     --------
     >>> import numpy as np
-    >>> from lopro.constraints import Normal
-    >>> double = Normal(np.array([1.0, 0.0]), 3.0).scaled(2.0)
+    >>> from lopro.constraints import ValidInequality
+    >>> double = ValidInequality(np.array([1.0, 0.0]), 3.0).scaled(2.0)
     >>> double.support
     6.0
     """
 
     direction: Array
     support: float
+    dual: Image | None = None
 
-    def __add__(self, other: Normal) -> Normal:
-        return Normal(self.direction + other.direction, self.support + other.support)
+    @staticmethod
+    def trivial(like: Array) -> ValidInequality:
+        """Return ``<0, z> <= 0``, which says nothing of the set: enough where f alone has its minimum."""
+        return ValidInequality(0.0 * like, 0.0)
 
-    def scaled(self, factor: float) -> Normal:
+    def __add__(self, other: ValidInequality) -> ValidInequality:
+        dual = None
+        if self.dual is not None and other.dual is not None:
+            dual = tuple(u + v for u, v in zip(self.dual, other.dual, strict=True))
+        return ValidInequality(self.direction + other.direction, self.support + other.support, dual)
+
+    def scaled(self, factor: float) -> ValidInequality:
         """Return the inequality multiplied by ``factor >= 0``."""
-        return Normal(factor * self.direction, factor * self.support)
+        dual = None if self.dual is None else tuple(factor * v for v in self.dual)
+        return ValidInequality(factor * self.direction, factor * self.support, dual)
 
 
 class Constraint(Function):
@@ -73,10 +93,10 @@ class Constraint(Function):
         """Return a point of the set with the least ``<direction, z>``; where has_linear_minimizer."""
         raise NotImplementedError
 
-    def support_normal(self, direction: Array) -> Normal:
+    def support_inequality(self, direction: Array) -> ValidInequality:
         """Return the inequality ``<-direction, z> <= -min <direction, .>``; where has_linear_minimizer."""
         reached = inner(direction, self.linear_minimizer(direction))
-        return Normal(-direction, -reached)
+        return ValidInequality(-direction, -reached)
 
     def violation(self, x: Array) -> float:
         """Return how far ``x`` is outside, relative to its size; 0 for a feasible point.
@@ -109,10 +129,10 @@ class Constraint(Function):
         """Return the sets whose intersection this is."""
         return (self,)
 
-    def normal(self, x: Array, weight: float) -> Normal:
+    def valid_inequality(self, x: Array, weight: float) -> ValidInequality:
         """Return ``weight`` times the linearised constraint at ``x``: valid by convexity of c."""
         g = self.subgradient(x)
-        return Normal(weight * g, weight * (inner(g, x) - self.value(x)))
+        return ValidInequality(weight * g, weight * (inner(g, x) - self.value(x)))
 
     # The set as {x : M x in Q}, where has_image_set.
 

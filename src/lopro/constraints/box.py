@@ -8,9 +8,17 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro._arrays import Array, Companion, asarray_like, is_array, is_complex, namespace, to_numpy
-from lopro._validation import check_array, check_shape
-from lopro.constraints.base import Constraint, Normal
+from lopro._util.arrays import (
+    Array,
+    Companion,
+    asarray_like,
+    is_array,
+    is_complex,
+    namespace,
+    to_numpy,
+)
+from lopro._util.validation import check_array, check_shape
+from lopro.constraints.base import Constraint, ValidInequality
 from lopro.constraints.polyhedron import MaxForm, Polyhedron, PolyhedronForm
 from lopro.functions import Constant, Source
 
@@ -93,8 +101,8 @@ class Box(Polyhedron):
         low, high = self._low.beside(direction), self._high.beside(direction)
         return xp.where(direction > 0.0, low, high)
 
-    def support_normal(self, direction: Array) -> Normal:
-        return Constraint.support_normal(self, direction)  # a corner is exact, no program is
+    def support_inequality(self, direction: Array) -> ValidInequality:
+        return Constraint.support_inequality(self, direction)  # a corner is exact, no program is
 
 
 def _bound(name: str, value: Any) -> np.ndarray[Any, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lopro._arrays import Array, inner
+from lopro._util.arrays import Array, inner
 from lopro.constraints.base import Constraint
 from lopro.functions import Image
 

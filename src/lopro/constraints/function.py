@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from lopro._arrays import Array, copy, eps, is_array, isfinite
-from lopro._validation import check_callable, check_shape, checked_shape
+from lopro._util.arrays import Array, copy, eps, is_array, isfinite
+from lopro._util.validation import check_callable, check_shape, checked_shape
 from lopro.constraints.base import Constraint
 from lopro.errors import ProjectionError
 from lopro.functions import Ball, Constant

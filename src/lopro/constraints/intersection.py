@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro._arrays import Array, copy, eps, is_complex, norm, to_numpy, widest
-from lopro.conic.cones import ConeRows
-from lopro.conic.sets import set_rows
-from lopro.constraints.base import Constraint, Normal
+from lopro._util.arrays import Array, copy, eps, is_complex, norm, to_numpy, widest
+from lopro._util.real_vectors import Vector, from_real_vector, to_real_vector
+from lopro.cones.cones import ConeRows
+from lopro.cones.rows import ball_rows, halfspace_rows
+from lopro.constraints.base import Constraint, ValidInequality
 from lopro.constraints.polyhedron import Polyhedron
 from lopro.constraints.residual_ball import ResidualBall
 from lopro.errors import InfeasibleError, ProjectionError
@@ -24,7 +25,6 @@ from lopro.projections.dykstra import dykstra
 from lopro.projections.halfspaces import HalfSpaces
 from lopro.projections.newton import Equation, polish
 from lopro.projections.polyhedron import RepeatedProjection, project_polyhedron, raise_if_empty
-from lopro.projections.real_vectors import Vector, from_real_vector, to_real_vector
 
 __all__ = ["Intersection"]
 
@@ -145,8 +145,8 @@ class Intersection(Constraint):
             return HalfSpaces(scipy.sparse.vstack([p.csc for p in parts]).tocsr(), bounds)
         return HalfSpaces(np.vstack([p.normals for p in parts]), bounds)
 
-    def normal(self, x: Array, weight: float) -> Normal:
-        return self._largest(x).normal(x, weight)
+    def valid_inequality(self, x: Array, weight: float) -> ValidInequality:
+        return self._largest(x).valid_inequality(x, weight)
 
     def project(self, x: Array) -> Array:
         if len(self._members) == 1:
@@ -240,13 +240,15 @@ _MAX_CYCLES = 1000
 
 def _cone_rows(member: Constraint) -> ConeRows | None:
     """Return the rows of a member whose boundary Newton's method knows an equation for."""
-    if isinstance(member, ResidualBall):
-        if is_complex(member.like) or member.sigma == 0.0 or not member.A.explicit:
-            return None
-    elif not isinstance(member, Polyhedron):
+    if isinstance(member, Polyhedron):
+        return halfspace_rows(member.halfspaces.normals, member.halfspaces.bounds)
+    if not isinstance(member, ResidualBall):
         return None
-    (rows,) = set_rows(member)
-    return rows
+    if is_complex(member.like) or member.sigma == 0.0 or not member.A.explicit:
+        return None
+    A = member.A.source if scipy.sparse.issparse(member.A.source) else to_numpy(member.A.toarray())
+    y = np.array(to_numpy(member.y), dtype=np.float64)
+    return ball_rows(A.astype(np.float64), y, member.sigma)
 
 
 def _plane(normal: Vector, bound: float) -> Equation:

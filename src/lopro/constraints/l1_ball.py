@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from lopro._arrays import Array, is_complex, namespace, norm, zeros
-from lopro._validation import check_count, check_number, check_shape
+from lopro._util.arrays import Array, is_complex, namespace, norm, zeros
+from lopro._util.validation import check_count, check_number, check_shape
 from lopro.constraints.easy import EasySet
 from lopro.functions import Ball, Constant, Source
 from lopro.projections.simplex import project_l1_ball

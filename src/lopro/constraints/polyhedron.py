@@ -8,15 +8,24 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from lopro._arrays import Array, Companion, asarray_like, copy, inner, is_complex, namespace, norm
-from lopro._arrays import to_numpy as to_host
-from lopro._validation import check_array, check_shape
-from lopro.constraints.base import Constraint, Normal
+from lopro._util.arrays import (
+    Array,
+    Companion,
+    asarray_like,
+    copy,
+    inner,
+    is_complex,
+    namespace,
+    norm,
+)
+from lopro._util.arrays import to_numpy as to_host
+from lopro._util.counting import count
+from lopro._util.validation import check_array, check_shape
+from lopro.constraints.base import Constraint, ValidInequality
 from lopro.constraints.hoffman import hoffman_max, hoffman_norm
 from lopro.errors import InfeasibleError
 from lopro.functions import Ball, Constant, Image, Linearization, MappedFunction, Source
 from lopro.linear import LinearMap, take
-from lopro.oracles import tally
 from lopro.projections.halfspaces import HalfSpaces
 from lopro.projections.linear_program import LinearMinimum, minimize_linear
 from lopro.projections.polyhedron import project_polyhedron
@@ -147,7 +156,7 @@ class Polyhedron(MappedFunction, Constraint):
 
     def row_values(self, rows: np.ndarray[Any, Any], x: Array) -> np.ndarray[Any, Any]:
         """Return ``c_i x - b_i`` of some rows, on the host; the other rows are not looked at."""
-        tally("rows", len(rows))
+        count("rows", len(rows))
         if isinstance(self.C.dense, np.ndarray) or self.C.dense is None:
             products = self._matrix[rows] @ to_host(x)
         else:
@@ -262,10 +271,10 @@ class Polyhedron(MappedFunction, Constraint):
     def linear_minimizer(self, direction: Array) -> Array:
         return asarray_like(self._linear_minimum(direction).vertex, direction)
 
-    def support_normal(self, direction: Array) -> Normal:
+    def support_inequality(self, direction: Array) -> ValidInequality:
         """Return what the multipliers of the linear program prove; it points along -direction, nearly."""
         u, rows = self._linear_minimum(direction).multipliers, self.halfspaces
-        return Normal(asarray_like(rows.csc.T @ u, direction), float(rows.bounds @ u))
+        return ValidInequality(asarray_like(rows.csc.T @ u, direction), float(rows.bounds @ u))
 
     def _linear_minimum(self, direction: Array) -> LinearMinimum:
         return minimize_linear(np.asarray(to_host(direction), dtype=np.float64), self.halfspaces)

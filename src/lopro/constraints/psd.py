@@ -8,9 +8,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from lopro._arrays import Array, asarray_like, eps, norm, to_numpy
-from lopro._validation import check_count, check_number, check_shape
-from lopro.constraints.base import Constraint, Normal
+from lopro._util.arrays import Array, asarray_like, eps, norm, to_numpy
+from lopro._util.validation import check_count, check_number, check_shape
+from lopro.constraints.base import Constraint, ValidInequality
 from lopro.functions import Ball, Constant, Image, Linearization, Source
 from lopro.projections.psd import (
     adjoint,
@@ -284,9 +284,9 @@ class PSDCone(Constraint):
         self._check_symmetric(x)
         return project_psd(x)
 
-    def normal(self, x: Array, weight: float) -> Normal:
+    def valid_inequality(self, x: Array, weight: float) -> ValidInequality:
         """Return minus a psd matrix: its product with every member of the cone is at most 0."""
-        return Normal(weight * self.subgradient(x), 0.0)
+        return ValidInequality(weight * self.subgradient(x), 0.0)
 
     # The set as itself: M is the identity, Q the cone.
 

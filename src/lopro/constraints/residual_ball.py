@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from lopro._arrays import (
+from lopro._util.arrays import (
     Array,
     Companion,
     asarray_like,
@@ -22,8 +22,8 @@ from lopro._arrays import (
     norm,
     to_numpy,
 )
-from lopro._validation import check_array, check_number, check_shape
-from lopro.constraints.base import Constraint, Normal
+from lopro._util.validation import check_array, check_number, check_shape
+from lopro.constraints.base import Constraint, ValidInequality
 from lopro.functions import Ball, Constant, Image, Linearization, MappedFunction, Source
 from lopro.linear import LinearMap
 from lopro.projections.residual_ball import adjoint_product, project_residual_ball
@@ -285,12 +285,12 @@ class ResidualBall(MappedFunction, Constraint):
         y = self._y.beside(x)
         return project_residual_ball(x, self.A, y, self.sigma, tight_frame=self.tight_frame)
 
-    def normal(self, x: Array, weight: float) -> Normal:
+    def valid_inequality(self, x: Array, weight: float) -> ValidInequality:
         """Return the supporting half-space with the slope of ``weight * c`` at ``x``."""
         image = self.A.forward(x)
         r = image - self._y.beside(image)
         dual = (weight * self.form.slope(norm(r))) * r
-        return Normal(self.A.adjoint(dual), self.support_image((dual,)))
+        return ValidInequality(self.A.adjoint(dual), self.support_image((dual,)))
 
     def project_image(self, image: Image) -> Image:
         (z,) = image

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from lopro._arrays import Array, asarray_like, norm, to_numpy
-from lopro._validation import check_count, check_number, check_shape
+from lopro._util.arrays import Array, asarray_like, norm, to_numpy
+from lopro._util.validation import check_count, check_number, check_shape
 from lopro.constraints.easy import EasySet
 from lopro.constraints.simplex import excess, excess_slopes
 from lopro.functions import Ball, Constant, Source

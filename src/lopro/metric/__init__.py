@@ -1,6 +1,20 @@
-"""Sparse metric learning: its objective, its dual, good starts, and the parts of its solver."""
+"""Sparse metric learning from top to bottom: the problem, its methods, its dual, and its result."""
 
+from lopro.metric import conic_form as conic_form  # registers the loss with interior point methods
+from lopro.metric.api import MetricResult, learn_metric, metric_problem
+from lopro.metric.consensus_admm import ConsensusADMM
 from lopro.metric.dual import PairMultiplier
+from lopro.metric.feature_working_set import FeatureWorkingSet
+from lopro.metric.loss import PairLoss
 from lopro.metric.objective import SparseMetric
 
-__all__ = ["PairMultiplier", "SparseMetric"]
+__all__ = [
+    "ConsensusADMM",
+    "FeatureWorkingSet",
+    "MetricResult",
+    "PairLoss",
+    "PairMultiplier",
+    "SparseMetric",
+    "learn_metric",
+    "metric_problem",
+]

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from lopro._arrays import Array, namespace, norm
-from lopro._diagonals import boxed, diagonal_of, raise_diagonal, scaled
+from lopro._util.arrays import Array, namespace, norm
+from lopro._util.diagonals import boxed, diagonal_of, raise_diagonal, scaled
 from lopro.metric.dual import is_psd
-from lopro.objectives import PairLoss
+from lopro.metric.loss import PairLoss
 from lopro.projections.psd import negative_part, symmetric_part
 
 __all__ = ["Completion"]
@@ -62,7 +62,7 @@ class Completion:
     --------
     >>> import numpy as np
     >>> from lopro.metric.completion import Completion
-    >>> from lopro.objectives import PairLoss
+    >>> from lopro.metric.loss import PairLoss
     >>> loss = PairLoss.from_differences(np.array([[1.0, 1.0], [1.0, -1.0]]), np.ones(2))
     >>> search = Completion(loss, 0.5, np.array([2.0, 2.0]))
     >>> search.aim(np.array([0.05, -1.0]), fun=1.0, share=0.1)

@@ -21,12 +21,12 @@ from typing import Any
 
 import numpy as np
 
-from lopro._arrays import Array, namespace, norm
-from lopro._diagonals import without_diagonal
+from lopro._util.arrays import Array, namespace, norm
+from lopro._util.diagonals import without_diagonal
 from lopro.metric.dual import PairMultiplier
+from lopro.metric.loss import PairLoss
 from lopro.metric.loss_step import LossStep, loss_step
 from lopro.metric.objective import SparseMetric
-from lopro.objectives import PairLoss
 from lopro.projections.psd import project_psd
 
 __all__ = ["Consensus"]
@@ -57,7 +57,7 @@ class Consensus:
     >>> import numpy as np
     >>> from lopro.metric import SparseMetric
     >>> from lopro.metric.consensus import Consensus
-    >>> from lopro.objectives import PairLoss
+    >>> from lopro.metric.loss import PairLoss
     >>> loss = PairLoss(
     ...     np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]]), ([0, 0], [1, 2]), [0.0, 2.0]
     ... )
@@ -159,7 +159,7 @@ class Consensus:
         """Return the dual point of the last iteration."""
         loss = self.objective.loss
         weights = (loss.targets - loss.distances(self.A)) / loss.targets.shape[0]
-        return PairMultiplier(self.beta * self._W * self._unit, 0.0, weights)
+        return PairMultiplier(self.beta * self._W * self._unit, 0.0, weights=weights)
 
 
 def _sizes(objective: SparseMetric) -> Array:

@@ -22,12 +22,13 @@ by all of ``M1``
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from lopro._arrays import Array, eps, from_numpy, inner, namespace, norm, to_numpy
-from lopro._diagonals import (
+from lopro._util.arrays import Array, eps, from_numpy, inner, namespace, norm, to_numpy
+from lopro._util.counting import count
+from lopro._util.diagonals import (
     boxed,
     diagonal_of,
     inverse_roots,
@@ -35,9 +36,8 @@ from lopro._diagonals import (
     scaled,
     without_diagonal,
 )
-from lopro.constraints.base import Normal
-from lopro.objectives import PairLoss
-from lopro.oracles import tally
+from lopro.constraints.base import ValidInequality
+from lopro.metric.loss import PairLoss
 from lopro.projections.psd import eigenvalues, full_spectrum, smallest_eigenpairs, symmetric_part
 
 __all__ = ["PairMultiplier", "Spread", "dual_bound"]
@@ -51,11 +51,11 @@ _RANK_TOLERANCE = 1e-13
 SOURCE = "dual point of the pairs"
 
 
-@dataclass(frozen=True)
-class PairMultiplier(Normal):
+@dataclass(frozen=True, eq=False)
+class PairMultiplier(ValidInequality):
     """A multiplier of the cone (``direction = -S``, ``support = 0``) with the dual weights of the pairs."""
 
-    weights: Array
+    weights: Array = field(kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ def dual_value(loss: PairLoss, w: Array, most: float = 1.0) -> float:
 
 
 def dual_bound(
-    loss: PairLoss, tau: float, spread: Spread, x: Array, normal: Normal, fun: float
+    loss: PairLoss, tau: float, spread: Spread, x: Array, normal: ValidInequality, fun: float
 ) -> tuple[float, str]:
     """Return the best lower bound that a multiplier of the cone gives at ``x``, and its source.
 
@@ -156,7 +156,7 @@ def dual_bound(
         The problem.
     x : array
         Where the residuals are taken, unless the multiplier brings weights of its own.
-    normal : Normal
+    normal : ValidInequality
         Minus its direction is an estimate of ``S``.
     fun : float
         The value of some feasible point.
@@ -175,7 +175,7 @@ def dual_bound(
     return max(bounds, default=(0.0, "a sum of squares"))
 
 
-def _weights(loss: PairLoss, x: Array, normal: Normal) -> Array:
+def _weights(loss: PairLoss, x: Array, normal: ValidInequality) -> Array:
     if isinstance(normal, PairMultiplier):
         return namespace(x).astype(normal.weights, x.dtype)
     return (_targets(loss, x) - loss.distances(x)) / loss.targets.shape[0]
@@ -238,7 +238,7 @@ def is_psd(S: Array, s: float) -> bool:
     """Whether ``S + s I`` is positive semidefinite: by a Cholesky factor where that is cheaper."""
     if _is_small(S):
         return float(eigenvalues(S)[0]) >= -s
-    tally("factorizations")
+    count("factorizations")
     diagonal = S.diagonal().copy()
     try:
         # On S itself: a copy would cost as much memory again.

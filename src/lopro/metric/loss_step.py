@@ -13,9 +13,9 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro._arrays import Array, Companion, inner, norm, to_numpy
-from lopro._diagonals import raise_diagonal
-from lopro.objectives import PairLoss
+from lopro._util.arrays import Array, Companion, inner, norm, to_numpy
+from lopro._util.diagonals import raise_diagonal
+from lopro.metric.loss import PairLoss
 
 __all__ = ["ByEntries", "ByPairs", "Iterative", "LossStep", "loss_step"]
 

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from lopro._arrays import Array, to_numpy
+from lopro._util.arrays import Array, to_numpy
 from lopro.constraints import PSDCone
-from lopro.constraints.base import Constraint, Normal
+from lopro.constraints.base import Constraint, ValidInequality
 from lopro.metric.dual import Spread, dual_bound
-from lopro.objectives import OffDiagonalL1, PairLoss, Sum
+from lopro.metric.loss import PairLoss
+from lopro.objectives import OffDiagonalL1, Sum
 
 __all__ = ["SparseMetric"]
 
@@ -37,7 +38,7 @@ class SparseMetric(Sum):
     --------
     >>> import numpy as np
     >>> from lopro.metric import SparseMetric
-    >>> from lopro.objectives import PairLoss
+    >>> from lopro.metric.loss import PairLoss
     >>> loss = PairLoss(
     ...     np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]]), ([0, 0], [1, 2]), [0.0, 2.0]
     ... )
@@ -53,7 +54,7 @@ class SparseMetric(Sum):
         self.l1 = penalty.weight
 
     def dual_bound(
-        self, constraint: Constraint, x: Array, normal: Normal, fun: float
+        self, constraint: Constraint, x: Array, normal: ValidInequality, fun: float
     ) -> tuple[float, str] | None:
         if not isinstance(constraint, PSDCone):
             return None

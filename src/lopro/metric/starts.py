@@ -8,9 +8,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro._arrays import Array, from_numpy, to_numpy
+from lopro._util.arrays import Array, from_numpy, to_numpy
+from lopro.metric.loss import PairLoss
 from lopro.metric.objective import SparseMetric
-from lopro.objectives import PairLoss
 
 __all__ = ["best_start", "rank_one_direction", "scaled_identity"]
 
@@ -26,7 +26,7 @@ def best_start(objective: SparseMetric, like: Array) -> Matrix:
     >>> import numpy as np
     >>> from lopro.metric import SparseMetric
     >>> from lopro.metric.starts import best_start
-    >>> from lopro.objectives import PairLoss
+    >>> from lopro.metric.loss import PairLoss
     >>> loss = PairLoss(np.array([[0.0, 1.0], [2.0, 0.0]]), ([0], [1]), [4.0])
     >>> best_start(SparseMetric(loss, 0.1), np.eye(1)).round(6)
     array([[0.8, 0. ],
@@ -47,7 +47,7 @@ def scaled_identity(loss: PairLoss) -> float:
     --------
     >>> import numpy as np
     >>> from lopro.metric.starts import scaled_identity
-    >>> from lopro.objectives import PairLoss
+    >>> from lopro.metric.loss import PairLoss
     >>> scaled_identity(PairLoss(np.array([[0.0], [2.0]]), ([0], [1]), [2.0]))
     0.5
     """
@@ -76,7 +76,7 @@ def rank_one_direction(loss: PairLoss) -> Vector | None:
     --------
     >>> import numpy as np
     >>> from lopro.metric.starts import rank_one_direction
-    >>> from lopro.objectives import PairLoss
+    >>> from lopro.metric.loss import PairLoss
     >>> X = np.array([[0.0, 1.0, 0.0], [2.0, 0.0, 0.0]])
     >>> rank_one_direction(PairLoss(X, ([0], [1]), [4.0])).round(6) + 0.0
     array([-1., 0., 0.])

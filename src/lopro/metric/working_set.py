@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from lopro._arrays import to_numpy
+from lopro._util.arrays import to_numpy
 from lopro.constraints import PSDCone
 from lopro.metric.consensus import Consensus
 from lopro.metric.objective import SparseMetric
@@ -44,7 +44,7 @@ class WorkingProblem:
     >>> import numpy as np
     >>> from lopro.metric import SparseMetric
     >>> from lopro.metric.working_set import WorkingProblem
-    >>> from lopro.objectives import PairLoss
+    >>> from lopro.metric.loss import PairLoss
     >>> loss = PairLoss(
     ...     np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]]), ([0, 0], [1, 2]), [0.0, 2.0]
     ... )

@@ -9,7 +9,6 @@ from lopro.objectives.least_squares import LeastSquares
 from lopro.objectives.linear import Linear
 from lopro.objectives.logistic import Logistic
 from lopro.objectives.off_diagonal import OffDiagonalL1
-from lopro.objectives.pair_loss import PairLoss
 from lopro.objectives.quadratic import Quadratic
 from lopro.objectives.squared_distance import SquaredDistance
 from lopro.objectives.sums import Scaled, Sum
@@ -22,7 +21,6 @@ __all__ = [
     "Logistic",
     "Objective",
     "OffDiagonalL1",
-    "PairLoss",
     "Quadratic",
     "Scaled",
     "SquaredDistance",

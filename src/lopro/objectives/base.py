@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lopro._arrays import Array, inner, norm, zeros
+from lopro._util.arrays import Array, inner, norm, zeros
 from lopro.functions import Constant, Function
 
 if TYPE_CHECKING:
-    from lopro.constraints.base import Constraint, Normal
+    from lopro.constraints.base import Constraint, ValidInequality
     from lopro.objectives.sums import Scaled, Sum
 
 __all__ = ["Objective"]
@@ -89,7 +89,7 @@ class Objective(Function):
         return None
 
     def dual_bound(
-        self, constraint: Constraint, x: Array, normal: Normal, fun: float
+        self, constraint: Constraint, x: Array, normal: ValidInequality, fun: float
     ) -> tuple[float, str] | None:
         """Return a lower bound of ``f`` over the set and its source, where ``f`` knows its own dual.
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from lopro._arrays import Array, asarray_like, copy, is_array, is_complex, isfinite
-from lopro._validation import check_array, check_callable, check_number, checked_shape
+from lopro._util.arrays import Array, asarray_like, copy, is_array, is_complex, isfinite
+from lopro._util.validation import check_array, check_callable, check_number, checked_shape
 from lopro.errors import MissingCapabilityError
 from lopro.functions import Ball, Constant
 from lopro.objectives.base import Objective

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from lopro._arrays import Array, Companion, copy, inner, is_complex, is_single, namespace, norm
-from lopro._validation import check_array, check_count, check_shape
+from lopro._util.arrays import Array, Companion, copy, inner, is_complex, is_single, namespace, norm
+from lopro._util.validation import check_array, check_count, check_shape
 from lopro.functions import Ball, Constant, Image, Linearization, MappedFunction, Source
 from lopro.linear import LinearMap, take
 from lopro.objectives.base import Objective

@@ -5,8 +5,18 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from lopro._arrays import Array, Companion, copy, eps, inner, is_complex, namespace, norm, zeros
-from lopro._validation import check_array, check_number, check_shape
+from lopro._util.arrays import (
+    Array,
+    Companion,
+    copy,
+    eps,
+    inner,
+    is_complex,
+    namespace,
+    norm,
+    zeros,
+)
+from lopro._util.validation import check_array, check_number, check_shape
 from lopro.functions import Ball, Constant, Image, Linearization, MappedFunction, Source
 from lopro.linear import LinearMap
 from lopro.objectives.base import Objective

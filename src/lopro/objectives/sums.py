@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from lopro._arrays import Array, copy, norm, widest
-from lopro._validation import check_number
+from lopro._util.arrays import Array, copy, norm, widest
+from lopro._util.validation import check_number
 from lopro.functions import Ball, Constant, Image, Linearization, MappedFunction, Source
 from lopro.objectives.base import Objective
 

@@ -2,6 +2,7 @@
 
 from lopro.penalties.base import Penalty, ScalarPenalty
 from lopro.penalties.centred import CentredHinge, CentredSoftplus, MemberPenalties, SetPenalty
+from lopro.penalties.penalised import Penalised
 from lopro.penalties.scalar import Hinge, QuadraticHinge, Softplus
 
 __all__ = [
@@ -9,6 +10,7 @@ __all__ = [
     "CentredSoftplus",
     "Hinge",
     "MemberPenalties",
+    "Penalised",
     "Penalty",
     "QuadraticHinge",
     "ScalarPenalty",

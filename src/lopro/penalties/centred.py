@@ -12,9 +12,9 @@ import operator
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from lopro._arrays import Array, inner
-from lopro._validation import check_number
-from lopro.constraints.base import Constraint, Normal
+from lopro._util.arrays import Array, inner
+from lopro._util.validation import check_number
+from lopro.constraints.base import Constraint, ValidInequality
 from lopro.functions import Image, Linearization
 from lopro.penalties.base import ScalarPenalty
 from lopro.penalties.scalar import expit, softplus
@@ -45,6 +45,11 @@ class CentredSoftplus(ScalarPenalty):
         check_number("gamma", self.gamma, minimum=0.0, exclusive=True)
         check_number("lam", self.lam, minimum=0.0, exclusive=True)
         check_number("multiplier", self.multiplier, minimum=0.0, maximum=self.lam, exclusive=True)
+
+    @property
+    def weight(self) -> float:
+        """``lam``, for the records."""
+        return self.lam
 
     @property
     def shift(self) -> float:
@@ -104,6 +109,11 @@ class CentredHinge(ScalarPenalty):
         check_number("beta", self.beta, minimum=0.0, exclusive=True)
         check_number("multiplier", self.multiplier, minimum=0.0)
 
+    @property
+    def weight(self) -> float:
+        """The stiffness, for the records."""
+        return self.beta
+
     def phi(self, c: float) -> float:
         return (self.slope(c) ** 2 - self.multiplier**2) / (2.0 * self.beta)
 
@@ -143,6 +153,16 @@ class SetPenalty:
     def __post_init__(self) -> None:
         check_number("beta", self.beta, minimum=0.0, exclusive=True)
 
+    @property
+    def above(self) -> float | None:
+        """The largest value on the feasible set is not used."""
+        return None
+
+    @property
+    def weight(self) -> float:
+        """The stiffness, for the records."""
+        return self.beta
+
     def image(self, constraint: Constraint, x: Array) -> Image:
         return constraint.image(x)
 
@@ -160,9 +180,9 @@ class SetPenalty:
             square -= sum(inner(v, v) for v in self.multiplier)
         return square / (2.0 * self.beta), lambda: constraint.pullback(dual)
 
-    def normal(self, constraint: Constraint, x: Array) -> Normal:
+    def valid_inequality(self, constraint: Constraint, x: Array) -> ValidInequality:
         dual = self.dual(constraint, constraint.image(x))
-        return Normal(constraint.pullback(dual), constraint.support_image(dual))
+        return ValidInequality(constraint.pullback(dual), constraint.support_image(dual), dual)
 
     def recentred(self, constraint: Constraint, image: Image) -> SetPenalty:
         """Return the penalty of the next step."""
@@ -178,6 +198,16 @@ class MemberPenalties:
     """One centred penalty for each member of an intersection, added up."""
 
     parts: tuple[CentredHinge | SetPenalty, ...]
+
+    @property
+    def above(self) -> float | None:
+        """The largest value on the feasible set is not used."""
+        return None
+
+    @property
+    def weight(self) -> float:
+        """There is one stiffness for each part."""
+        return math.nan
 
     @staticmethod
     def of(constraint: Constraint, beta: float) -> MemberPenalties:
@@ -213,9 +243,15 @@ class MemberPenalties:
 
         return sum(term[0] for term in terms), gradient
 
-    def normal(self, constraint: Constraint, x: Array) -> Normal:
+    def valid_inequality(self, constraint: Constraint, x: Array) -> ValidInequality:
         members = zip(self.parts, constraint.members(), strict=True)
-        return functools.reduce(operator.add, (p.normal(member, x) for p, member in members))
+        found = [part.valid_inequality(member, x) for part, member in members]
+        duals = [each.dual for each in found if each.dual is not None]
+        return ValidInequality(
+            functools.reduce(operator.add, (each.direction for each in found)),
+            sum(each.support for each in found),
+            tuple(v for dual in duals for v in dual) if len(duals) == len(found) else None,
+        )
 
     def recentred(self, constraint: Constraint, image: Image) -> MemberPenalties:
         """Return the penalties of the next step."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from lopro._validation import check_number
+from lopro._util.validation import check_number
 from lopro.penalties.base import ScalarPenalty
 
 __all__ = ["Hinge", "QuadraticHinge", "Softplus", "expit", "softplus"]
@@ -46,6 +46,11 @@ class Hinge(ScalarPenalty):
         check_number("lam", self.lam, minimum=0.0)
 
     @property
+    def weight(self) -> float:
+        """``lam``, for the records."""
+        return self.lam
+
+    @property
     def above(self) -> float:
         """Largest value on the feasible set."""
         return 0.0
@@ -76,6 +81,11 @@ class Softplus(ScalarPenalty):
     def __post_init__(self) -> None:
         check_number("lam", self.lam, minimum=0.0)
         check_number("gamma", self.gamma, minimum=0.0, exclusive=True)
+
+    @property
+    def weight(self) -> float:
+        """``lam``, for the records."""
+        return self.lam
 
     @property
     def above(self) -> float:
@@ -114,6 +124,11 @@ class QuadraticHinge(ScalarPenalty):
     def __post_init__(self) -> None:
         check_number("lam", self.lam, minimum=0.0, exclusive=True)
         check_number("gamma", self.gamma, minimum=0.0, exclusive=True)
+
+    @property
+    def weight(self) -> float:
+        """``lam``, for the records."""
+        return self.lam
 
     @property
     def above(self) -> float:

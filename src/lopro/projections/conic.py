@@ -11,10 +11,10 @@ from dataclasses import replace
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.conic.cones import ConeRows
-from lopro.conic.program import ConicAnswer, ConicProgram
+from lopro._util.real_vectors import Vector
+from lopro.cones.cones import ConeRows
+from lopro.cones.program import ConicAnswer, ConicProgram
 from lopro.errors import ProjectionError
-from lopro.projections.real_vectors import Vector
 
 __all__ = ["project_conic"]
 
@@ -27,7 +27,7 @@ def project_conic(x: Vector, members: list[ConeRows]) -> ConicAnswer:
     Examples
     --------
     >>> import numpy as np
-    >>> from lopro.conic.sets import ball_rows, halfspace_rows
+    >>> from lopro.cones.rows import ball_rows, halfspace_rows
     >>> from lopro.projections.conic import project_conic
     >>> half = halfspace_rows(np.array([[1.0, 0.0]]), np.zeros(1))
     >>> ball = ball_rows(np.eye(2), np.zeros(2), 1.0)

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lopro._util.real_vectors import Vector
 from lopro.errors import InfeasibleError, ProjectionError
 from lopro.projections.active_set import Contradiction, Face, shortest_vector
 from lopro.projections.halfspaces import HalfSpaces
-from lopro.projections.real_vectors import Vector
 
 __all__ = ["Cut", "project_by_cuts"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from lopro._arrays import Array, eps, norm, zeros
+from lopro._util.arrays import Array, eps, norm, zeros
 from lopro.errors import ProjectionError
 
 __all__ = ["dykstra"]

@@ -12,11 +12,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from lopro._arrays import Array, copy, eps
+from lopro._util.arrays import Array, copy, eps
+from lopro._util.real_vectors import Vector, from_real_vector, to_real_vector
 from lopro.errors import InfeasibleError, ProjectionError
 from lopro.projections.cuts import Cut, project_by_cuts
 from lopro.projections.newton import HUGE, Equation, hessian_solver, polish
-from lopro.projections.real_vectors import Vector, from_real_vector, to_real_vector
 
 __all__ = ["project_sublevel"]
 

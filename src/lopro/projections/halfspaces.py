@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro._arrays import to_numpy
+from lopro._util.arrays import to_numpy
 from lopro.errors import InfeasibleError, ProjectionError
 
 __all__ = ["HalfSpaces"]

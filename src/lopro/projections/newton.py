@@ -16,7 +16,7 @@ from functools import partial
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.projections.real_vectors import Vector
+from lopro._util.real_vectors import Vector
 
 __all__ = ["Equation", "hessian_solver", "polish"]
 

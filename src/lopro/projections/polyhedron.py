@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro._arrays import Array, asarray_like, copy, to_numpy
+from lopro._util.arrays import Array, asarray_like, copy, to_numpy
 from lopro.errors import InfeasibleError, ProjectionError
 from lopro.projections.active_set import Face, shortest_vector
 from lopro.projections.halfspaces import HalfSpaces, Matrix

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro._arrays import Array, eps, is_complex, is_single, namespace, norm
+from lopro._util.arrays import Array, eps, is_complex, is_single, namespace, norm
+from lopro._util.counting import count
 from lopro.errors import ProjectionError
-from lopro.oracles import tally
 
 __all__ = [
     "eigenvalues",
@@ -54,7 +54,7 @@ def full_spectrum(X: Array) -> tuple[Array, Array]:
     >>> full_spectrum(np.diag([2.0, -1.0]))[0]
     array([-1.,  2.])
     """
-    tally("eigendecompositions")
+    count("eigendecompositions")
     values, vectors = _decomposed("eigh", X)
     return values, vectors
 
@@ -69,7 +69,7 @@ def eigenvalues(X: Array) -> Array:
     >>> eigenvalues(np.diag([2.0, -1.0]))
     array([-1.,  2.])
     """
-    tally("eigendecompositions")
+    count("eigendecompositions")
     return _decomposed("eigvalsh", X)
 
 
@@ -131,7 +131,7 @@ def negative_part(X: Array) -> Array:
     """
     if isinstance(X, np.ndarray) and X.shape[0] >= _LANCZOS_FROM:
         # Reducing to tridiagonal form is half of the work, vectors nobody needs the other half.
-        tally("eigendecompositions")
+        count("eigendecompositions")
         values, vectors = scipy.linalg.eigh(
             X, subset_by_value=(-np.inf, 0.0), check_finite=False, driver="evr"
         )
@@ -182,7 +182,7 @@ def _lanczos(
     X: np.ndarray[Any, Any], k: int, start: Array | None
 ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]] | None:
     """Run ARPACK and check what it says; None when it cannot be trusted."""
-    tally("eigenpairs", k)
+    count("eigenpairs", k)
     unit = eps(X)
     try:
         values, vectors = scipy.sparse.linalg.eigsh(

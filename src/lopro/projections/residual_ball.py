@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lopro._arrays import Array, copy, eps, from_numpy, is_complex, namespace, norm, to_numpy
+from lopro._util.arrays import Array, copy, eps, from_numpy, is_complex, namespace, norm, to_numpy
 from lopro.errors import InfeasibleError, ProjectionError
 from lopro.linear import LinearMap
 from lopro.projections.krylov import GolubKahan

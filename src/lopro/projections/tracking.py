@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
-from lopro._arrays import Array, asarray_like, is_complex, isfinite, namespace, norm
-from lopro._validation import check_count, check_number
-from lopro.oracles import tally
+from lopro._util.arrays import Array, asarray_like, is_complex, isfinite, namespace, norm
+from lopro._util.counting import count
+from lopro._util.validation import check_count, check_number
 
 __all__ = ["EigenpairTracker"]
 
@@ -69,7 +69,7 @@ class EigenpairTracker:
         if basis is None or not _alike(basis, X):
             basis = _orthonormal(self._random(self._width, X))
         scale = norm(X) / math.sqrt(X.shape[0])
-        tally("eigenpairs", self.k)
+        count("eigenpairs", self.k)
         for _ in range(_TRIES):
             products = basis @ X
             inside = products @ _conjugate(basis).T

@@ -8,8 +8,8 @@ from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 
+from lopro.driver.result import Iterate, Result, Status
 from lopro.errors import InfeasibleError
-from lopro.result import Iterate, Result, Status
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks

@@ -9,8 +9,8 @@ import scipy  # parts of it load when first used
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from lopro._validation import check_number
-from lopro.applications import bpdn
+from lopro import bpdn
+from lopro._util.validation import check_number
 from lopro.sklearn._least_squares import Regression
 from lopro.sklearn._watching import (
     CallbackSupportMixin,
@@ -46,7 +46,7 @@ class BasisPursuitDenoising(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         Add a constant, which costs nothing.
     positive : bool, default=False
         Ask for nonnegative coefficients.
-    method : Scheme, optional
+    method : Method, optional
         As in `lopro.bpdn`.
     tol : float, default=1e-6
         Relative duality gap to certify. With float32 data, rounding ends progress near 1e-6.

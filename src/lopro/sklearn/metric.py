@@ -11,8 +11,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from lopro.applications import MetricResult, learn_metric
-from lopro.applications.pairs import DIFFERENT, SAME
+from lopro import MetricResult, learn_metric
+from lopro.metric.pairs import DIFFERENT, SAME
 from lopro.sklearn._watching import (
     CallbackSupportMixin,
     FitWatcher,
@@ -42,7 +42,7 @@ class SparseMetricLearner(
     ----------
     l1 : float, default=1e-3
         Weight of the sum of ``|A_ij|`` off the diagonal.
-    method : Scheme, optional
+    method : Method, optional
         As in `lopro.learn_metric`.
     tol : float, default=1e-3
         Relative duality gap to certify.

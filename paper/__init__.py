@@ -1,0 +1,1 @@
+"""The paper's experiments and the report about them: what `make reproduce` runs."""

@@ -1,0 +1,94 @@
+"""The machine and the versions, as a measurement should be published with."""
+
+from __future__ import annotations
+
+import os
+import platform
+from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import lopro
+
+__all__ = ["facts", "memory", "processor", "source_digest"]
+
+_NEEDED = ("numpy", "scipy", "array-api-compat", "clarabel", "rich", "threadpoolctl")
+_OPTIONAL = (
+    "scikit-learn",
+    "matplotlib",
+    "PyWavelets",
+    "torch",
+    "cupy",
+    "spgl1",
+    "celer",
+    "cvxpy",
+    "benchopt",
+)
+
+
+def facts() -> dict[str, Any]:
+    """Return what a measurement should be published with.
+
+    Examples
+    --------
+    >>> from paper.report.machine import facts
+    >>> sorted(facts())[:5]
+    ['cores', 'linear algebra', 'lopro', 'machine', 'memory']
+    """
+    import scipy.linalg  # noqa: F401  (its thread pool shows once it is loaded)
+    from threadpoolctl import threadpool_info
+
+    pools = [
+        f"{pool['internal_api']} {pool['version']}, {pool['num_threads']} threads"
+        for pool in threadpool_info()
+    ]
+    return {
+        "lopro": lopro.__version__,
+        "python": f"{platform.python_implementation()} {platform.python_version()}",
+        "machine": f"{platform.system()} {platform.machine()}",
+        "processor": processor(),
+        "cores": os.cpu_count(),
+        "memory": memory(),
+        "linear algebra": pools,
+        "packages": {name: _version(name) for name in _NEEDED},
+        "optional": {name: _version(name) for name in _OPTIONAL},
+    }
+
+
+def processor() -> str:
+    """Return the name of the processor, as far as the system tells it."""
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        for line in cpuinfo.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def memory() -> str:
+    """Return the size of the memory, or that it is not known."""
+    try:
+        size = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return "not known"
+    return f"{size / 2**30:.1f} GiB"
+
+
+@lru_cache(maxsize=1)
+def source_digest() -> str:
+    """Return a digest of the package's source: a version that sees every change."""
+    from hashlib import sha256
+
+    digest = sha256()
+    root = Path(lopro.__file__).parent
+    for path in sorted(root.rglob("*.py")):
+        digest.update(str(path.relative_to(root)).encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None

@@ -1,0 +1,55 @@
+"""What is asked of the parts of the report: how large, with which data, and whom to tell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any, Protocol
+
+from paper.report.draft import Draft
+
+__all__ = ["Order", "Part", "Scale"]
+
+
+class Scale(Enum):
+    """How large the parts are."""
+
+    SHORT = "short: small instances, about a minute in all"
+    USUAL = "usual: Table 1 at the paper's size, the rest cut to fit into ten minutes"
+    FULL = "full: the paper's full scale, every row of both tables; hours"
+
+
+def _silent(line: str) -> None:
+    return
+
+
+@dataclass(frozen=True)
+class Order:
+    """The scale, the path of the colon-cancer file if there is one, and who is told what runs next."""
+
+    scale: Scale = Scale.USUAL
+    colon: Path | None = None
+    say: Callable[[str], Any] = _silent
+
+    def of(self, short: Any, usual: Any, full: Any) -> Any:
+        """Return the value that belongs to the scale.
+
+        Examples
+        --------
+        >>> from paper.report.order import Order
+        >>> Order().of(1, 2, 3)
+        2
+        """
+        return {Scale.SHORT: short, Scale.USUAL: usual, Scale.FULL: full}[self.scale]
+
+
+class Part(Protocol):
+    """A module of `paper.report.sections`."""
+
+    def parameters(self, order: Order) -> dict[str, Any]:
+        """Return everything that the outcome depends on, apart from machine and versions."""
+
+    def run(self, order: Order) -> Draft:
+        """Run the part and describe the outcome."""

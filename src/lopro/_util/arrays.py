@@ -1,0 +1,244 @@
+"""Array-library-neutral helpers: the few reductions the algorithms need, as Python floats.
+
+Everything else in the core is written with operators (``+ - * @``), which NumPy, PyTorch, CuPy and
+any other array-API library share. The inner product is the real one, ``Re <x, y>``, so that complex
+arrays of length n are treated as the real space R^(2n) they are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any, TypeAlias
+
+import numpy as np
+from array_api_compat import array_namespace, is_array_api_obj
+from array_api_compat import device as _device
+
+Array: TypeAlias = Any
+
+__all__ = [
+    "Array",
+    "Companion",
+    "asarray_like",
+    "axpy",
+    "copy",
+    "eps",
+    "equal",
+    "from_numpy",
+    "inner",
+    "is_array",
+    "is_complex",
+    "is_single",
+    "isfinite",
+    "mix",
+    "namespace",
+    "norm",
+    "to_numpy",
+    "widest",
+    "zeros",
+]
+
+# A NumPy array answers these questions ten times faster without the namespace look-up, and the
+# loops of small problems consist of nothing else: hence the special case in the hot functions.
+
+
+def is_array(x: object) -> bool:
+    """Whether ``x`` is an array of some array-API library (scalars and lists are not)."""
+    if isinstance(x, np.generic):
+        return False
+    return isinstance(x, np.ndarray) or bool(is_array_api_obj(x))
+
+
+def namespace(*arrays: Array) -> Any:
+    """The array-API namespace of ``arrays``; they must all come from one library."""
+    return array_namespace(*arrays)
+
+
+def inner(x: Array, y: Array) -> float:
+    """Return the real inner product ``Re sum(conj(x) * y)`` over arrays of any shape."""
+    if isinstance(x, np.ndarray) and isinstance(y, np.ndarray):
+        return float(np.vdot(x, y).real)
+    xp = namespace(x, y)
+    product = (xp.conj(x) if is_complex(x) else x) * y
+    return float(xp.sum(xp.real(product) if is_complex(product) else product))
+
+
+def norm(x: Array) -> float:
+    """Return the Euclidean (Frobenius) norm, safe against overflow of the squares."""
+    square = inner(x, x) if isinstance(x, np.ndarray) else _square(x)
+    # Inside the first range nothing of weight is lost even where squares are 32-bit numbers.
+    if 1e-20 < square < 1e30 or (1e-280 < square < 1e280 and not is_single(x)):
+        return math.sqrt(square)
+    if 0 in x.shape:
+        return 0.0
+    xp = namespace(x)
+    scale = float(xp.max(xp.abs(x)))
+    if scale == 0.0 or not math.isfinite(scale):
+        return scale
+    scaled = x / scale
+    return scale * math.sqrt(inner(scaled, scaled))
+
+
+def _square(x: Array) -> float:
+    # NumPy's BLAS products overflow in silence; libraries built on its ufuncs would warn.
+    with np.errstate(over="ignore", under="ignore"):
+        return inner(x, x)
+
+
+def axpy(t: float, g: Array, x: Array, *, reuse: bool = False) -> Array:
+    """Return ``x + t g``, in the memory of ``g`` if that may be reused: with matrices it is felt."""
+    if not (isinstance(g, np.ndarray) and isinstance(x, np.ndarray) and g.dtype == x.dtype):
+        return x + t * g
+    reuse = reuse and g.dtype.kind in "fc"
+    step = g if reuse and t == 1.0 else np.multiply(g, t, out=g if reuse else None)
+    return np.add(x, step, out=step)
+
+
+def mix(x: Array, w: float, y: Array) -> Array:
+    """Return ``x + w (y - x)`` as a new array, without another one on the way."""
+    move = y - x
+    if isinstance(move, np.ndarray) and move.dtype == x.dtype and move.dtype.kind in "fc":
+        np.multiply(move, w, out=move)
+        return np.add(x, move, out=move)
+    return x + w * move
+
+
+def is_single(x: Array) -> bool:
+    """Whether ``x`` holds 32-bit reals or pairs of them, whose squares overflow early."""
+    if isinstance(x, np.ndarray):
+        return bool(x.dtype.char in "fF")
+    xp = namespace(x)
+    return bool(x.dtype in (xp.float32, xp.complex64))
+
+
+def isfinite(x: Array) -> bool:
+    """Whether no entry is NaN or infinite."""
+    if isinstance(x, np.ndarray):
+        # A finite sum has finite terms, and needs no array of answers beside a large matrix.
+        if x.size > 2**16:
+            with np.errstate(all="ignore"):
+                if np.isfinite(np.add.reduce(x, axis=None)):
+                    return True
+        return bool(np.isfinite(x).all())
+    xp = namespace(x)
+    return bool(xp.all(xp.isfinite(x)))
+
+
+def equal(x: Array, y: Array) -> bool:
+    """Whether two arrays of one shape agree in every entry."""
+    return bool(namespace(x, y).all(x == y))
+
+
+def is_complex(x: Array) -> bool:
+    """Whether the dtype of ``x`` is complex."""
+    if isinstance(x, np.ndarray):
+        return bool(x.dtype.kind == "c")
+    return bool(namespace(x).isdtype(x.dtype, "complex floating"))
+
+
+def eps(x: Array) -> float:
+    """Return the rounding unit of the dtype of ``x``."""
+    if isinstance(x, np.ndarray):
+        return float(np.finfo(x.dtype).eps)
+    return float(namespace(x).finfo(x.dtype).eps)
+
+
+def copy(x: Array) -> Array:
+    """Return an independent copy, cut off from any graph of automatic differentiation."""
+    if isinstance(x, np.ndarray):
+        return np.array(x)
+    if hasattr(x, "detach"):
+        x = x.detach()
+    return namespace(x).asarray(x, copy=True)
+
+
+def zeros(shape: tuple[int, ...], like: Array) -> Array:
+    """Return zeros of the library, dtype and device of ``like``."""
+    if isinstance(like, np.ndarray):
+        return np.zeros(shape, dtype=like.dtype)
+    return namespace(like).zeros(shape, dtype=like.dtype, device=_device(like))
+
+
+def to_numpy(x: Array) -> np.ndarray[Any, Any]:
+    """Return ``x`` as a NumPy array on the host, without a copy where possible."""
+    if isinstance(x, np.ndarray):
+        return x
+    if hasattr(x, "detach"):
+        # A conjugate that PyTorch has only noted, not computed, has no NumPy counterpart.
+        return np.asarray(x.detach().cpu().resolve_conj().resolve_neg().numpy())
+    if hasattr(x, "get"):
+        return np.asarray(x.get())
+    return np.asarray(np.from_dlpack(x))
+
+
+def asarray_like(values: Any, like: Array) -> Array:
+    """Return ``values`` in the library, dtype and device of ``like``; a copy only where needed."""
+    return _convert(values, like, like.dtype)
+
+
+def _convert(values: Any, like: Array, dtype: Any) -> Array:
+    if isinstance(like, np.ndarray):
+        return np.asarray(to_numpy(values) if is_array(values) else values, dtype=dtype)
+    if is_array(values) and not isinstance(values, type(like)):
+        values = to_numpy(values)
+    if isinstance(values, np.ndarray):
+        # PyTorch takes no negative strides and warns of read-only memory: hand it a plain copy.
+        values = np.array(values, order="C")
+    return namespace(like).asarray(values, dtype=dtype, device=_device(like))
+
+
+def from_numpy(values: np.ndarray[Any, Any], like: Array) -> Array:
+    """Return ``values`` in the library and on the device of ``like``, with the dtype they have."""
+    if isinstance(like, np.ndarray):
+        return values
+    return namespace(like).asarray(np.array(values, order="C"), device=_device(like))
+
+
+def widest(arrays: Iterable[Array]) -> Array | None:
+    """Return the array whose dtype holds all others: complex before real, double before single."""
+    return max(arrays, key=lambda a: 2 * is_complex(a) + (not is_single(a)), default=None)
+
+
+class Companion:
+    """A constant array that takes on the library, dtype and device of the points it meets.
+
+    Weights given as a list of Python numbers then serve float32 points without widening them, and
+    PyTorch points without mixing libraries. Complex data stay complex beside real points.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro._util.arrays import Companion
+    >>> weights = Companion(np.array([1.0, 2.0]))
+    >>> weights.beside(np.zeros(2, dtype=np.float32)).dtype
+    dtype('float32')
+    """
+
+    def __init__(self, array: Array, *, real: bool = False) -> None:
+        self.array = array
+        #: Stay real beside complex points (weights of a modulus, say).
+        self._real = real
+        self._latest = (self._kind(array), array)
+
+    @staticmethod
+    def _kind(x: Array) -> tuple[Any, ...]:
+        if isinstance(x, np.ndarray):
+            return np.ndarray, x.dtype
+        return type(x), x.dtype, _device(x)
+
+    def beside(self, x: Array) -> Array:
+        """Return the array in a form that can be combined with ``x``; do not write on it."""
+        kind = self._kind(x)
+        if kind != self._latest[0]:
+            self._latest = (kind, _convert(self.array, x, self._dtype_beside(x)))
+        return self._latest[1]
+
+    def _dtype_beside(self, x: Array) -> Any:
+        xp = namespace(x)
+        wanted = is_complex(self.array) or (is_complex(x) and not self._real)
+        if wanted == is_complex(x) and xp.isdtype(x.dtype, ("real floating", "complex floating")):
+            return x.dtype
+        if wanted:
+            return xp.complex64 if is_single(x) else xp.complex128
+        return xp.float32 if is_single(x) else xp.float64

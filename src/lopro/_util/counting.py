@@ -1,0 +1,74 @@
+"""Counting what an algorithm asks for.
+
+Algorithms never count. Linear maps and eigen-solvers count each product and eigenpair, the wrappers of
+`lopro.driver.counted` every call of an oracle, on whichever `Counts` are open at the time. Certificates and
+records have counts of their own, so looking at a run does not change its numbers.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+__all__ = ["Counts", "count", "counting"]
+
+
+@dataclass(slots=True)
+class Counts:
+    """How often each oracle was called.
+
+    ``matvecs`` and ``rmatvecs`` are products with all of a matrix or operator and with its adjoint;
+    ``columns`` counts single columns, ``rows`` single rows or members of a constraint that were looked
+    at instead. ``linear_minimizations`` are those that Frank-Wolfe methods make over the feasible set.
+    ``eigenpairs`` come from partial eigen-solvers, ``eigendecompositions`` are full ones.
+
+    Examples
+    --------
+    >>> from lopro._util.counting import Counts, count, counting
+    >>> with counting(Counts()) as counts:
+    ...     count("matvecs")
+    >>> counts.matvecs
+    1
+    """
+
+    projections: int = 0
+    linear_minimizations: int = 0
+    gradients: int = 0
+    values: int = 0
+    proxes: int = 0
+    constraint_gradients: int = 0
+    constraint_values: int = 0
+    matvecs: int = 0
+    rmatvecs: int = 0
+    columns: int = 0
+    rows: int = 0
+    eigenpairs: int = 0
+    eigendecompositions: int = 0
+    factorizations: int = 0
+
+    def to_dict(self) -> dict[str, int]:
+        """Return the counters as a plain dictionary."""
+        return dataclasses.asdict(self)
+
+
+_open: ContextVar[Counts | None] = ContextVar("lopro_counts", default=None)
+
+
+@contextmanager
+def counting(counts: Counts) -> Iterator[Counts]:
+    """Count everything that happens inside the block on ``counts``."""
+    token = _open.set(counts)
+    try:
+        yield counts
+    finally:
+        _open.reset(token)
+
+
+def count(counter: str, times: int = 1) -> None:
+    """Add to a counter of the open counts; without any, do nothing."""
+    counts = _open.get()
+    if counts is not None:
+        setattr(counts, counter, getattr(counts, counter) + times)

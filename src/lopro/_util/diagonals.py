@@ -1,0 +1,70 @@
+"""Small operations on the diagonals of square matrices that the array standard does without."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lopro._util.arrays import Array, from_numpy, namespace
+
+__all__ = [
+    "boxed",
+    "diagonal_matrix",
+    "diagonal_of",
+    "inverse_roots",
+    "raise_diagonal",
+    "scaled",
+    "without_diagonal",
+]
+
+
+def diagonal_of(A: Array) -> Array:
+    """Return the diagonal as a vector."""
+    return namespace(A).linalg.diagonal(A)
+
+
+def diagonal_matrix(values: Array) -> Array:
+    """Return the matrix with these values on its diagonal."""
+    if isinstance(values, np.ndarray):
+        return np.diag(values)
+    d = values.shape[0]
+    return values[:, None] * namespace(values).astype(from_numpy(np.eye(d), values), values.dtype)
+
+
+def raise_diagonal(fresh: Array, values: Any) -> Array:
+    """Return the matrix, which nobody else relies on, with ``values`` added to its diagonal."""
+    if isinstance(fresh, np.ndarray):
+        np.fill_diagonal(fresh, fresh.diagonal() + values)
+        return fresh
+    return fresh + diagonal_matrix(values + 0.0 * diagonal_of(fresh))
+
+
+def without_diagonal(fresh: Array) -> Array:
+    """Return the matrix, which nobody else relies on, with zeros on its diagonal."""
+    if isinstance(fresh, np.ndarray):
+        np.fill_diagonal(fresh, 0.0)
+        return fresh
+    return fresh - diagonal_matrix(diagonal_of(fresh))
+
+
+def boxed(Y: Array, tau: float) -> Array:
+    """Return the nearest matrix with entries within ``tau`` and zeros on the diagonal."""
+    return without_diagonal(namespace(Y).clip(Y, -tau, tau))
+
+
+def scaled(A: Array, sizes: Array) -> Array:
+    """Return ``D^(-1/2) A D^(-1/2)`` for nonnegative sizes D; what has no size becomes zero."""
+    root = inverse_roots(sizes)
+    out = root[:, None] * A
+    out *= root[None, :]
+    return out
+
+
+def inverse_roots(sizes: Array) -> Array:
+    """Return ``D^(-1/2)`` for nonnegative sizes D; what has no size becomes zero."""
+    xp = namespace(sizes)
+    present = sizes > 0.0
+    return xp.where(
+        present, 1.0 / xp.sqrt(xp.where(present, sizes, 1.0 + 0.0 * sizes)), 0.0 * sizes
+    )

@@ -1,0 +1,45 @@
+"""Arrays of any shape, library and field as real NumPy vectors, and back."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from lopro._util.arrays import Array, asarray_like, is_complex, to_numpy
+
+__all__ = ["from_real_vector", "to_real_vector"]
+
+Vector: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
+
+
+def to_real_vector(x: Array) -> Vector:
+    """Return the entries as float64; real parts first, then imaginary ones, where ``x`` is complex.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro._util.real_vectors import to_real_vector
+    >>> to_real_vector(np.array([1.0 + 2.0j]))
+    array([1., 2.])
+    """
+    flat = to_numpy(x).reshape(-1)
+    if is_complex(x):
+        flat = np.concatenate([flat.real, flat.imag])
+    return np.array(flat, dtype=np.float64)
+
+
+def from_real_vector(v: Vector, like: Array) -> Array:
+    """Return the array with the shape, library and dtype of ``like`` that ``v`` stands for.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro._util.real_vectors import from_real_vector
+    >>> from_real_vector(np.array([1.0, 2.0]), np.array([0.0j]))
+    array([1.+2.j])
+    """
+    if is_complex(like):
+        half = v.shape[0] // 2
+        v = v[:half] + 1j * v[half:]
+    return asarray_like(v.reshape(tuple(like.shape)), like)

@@ -1,0 +1,168 @@
+"""Checks on what users hand in: every message names the argument and the value."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from lopro._util.arrays import Array, is_array, is_complex, isfinite, namespace
+
+__all__ = [
+    "check_array",
+    "check_callable",
+    "check_constant",
+    "check_count",
+    "check_number",
+    "check_offers",
+    "check_seed",
+    "check_shape",
+    "checked_shape",
+]
+
+
+def check_array(
+    name: str,
+    value: Any,
+    *,
+    ndim: int | tuple[int, ...] | None = None,
+    allow_complex: bool = True,
+    allow_empty: bool = False,
+) -> Array:
+    """Return ``value`` as a floating array of its own library; lists become NumPy arrays."""
+    array = _plain(name, value)
+    xp = namespace(array)
+    if xp.isdtype(array.dtype, ("bool", "integral")):
+        array = xp.astype(array, xp.float64)
+    if array.dtype not in (xp.float32, xp.float64, xp.complex64, xp.complex128):
+        raise TypeError(
+            f"{name} must hold float32, float64, complex64 or complex128 numbers, "
+            f"got dtype {array.dtype}"
+        )
+    if not allow_complex and is_complex(array):
+        raise TypeError(f"{name} must be real, got dtype {array.dtype}")
+    allowed = (ndim,) if isinstance(ndim, int) else ndim
+    if allowed is not None and array.ndim not in allowed:
+        wanted = " or ".join(map(str, allowed))
+        raise ValueError(f"{name} must have {wanted} dimension(s), got shape {tuple(array.shape)}")
+    if not allow_empty and 0 in array.shape:
+        raise ValueError(f"{name} must not be empty, got shape {tuple(array.shape)}")
+    if not isfinite(array):
+        raise ValueError(f"{name} must be finite, but it contains NaN or inf")
+    return array
+
+
+def _plain(name: str, value: Any) -> Array:
+    """Return ``value`` as a plain array: no subclass, no mask, no graph of derivatives."""
+    if not is_array(value):
+        return _from_sequence(name, value)
+    if isinstance(value, np.ma.MaskedArray):
+        raise TypeError(f"{name} must not be a masked array: fill it or drop the masked entries")
+    if isinstance(value, np.ndarray):
+        # np.matrix changes the meaning of the operators.
+        return np.asarray(value)
+    return value.detach() if getattr(value, "requires_grad", False) else value
+
+
+def _from_sequence(name: str, value: Any) -> Array:
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise ValueError(f"{name} is not a regular array: {error}") from None
+    if array.dtype.kind not in "biufc":
+        raise TypeError(f"{name} must be an array of numbers, got {_described(value)}")
+    return array
+
+
+def _described(value: Any) -> str:
+    """Show short values, name the type of long ones."""
+    shown = repr(value)
+    return shown if len(shown) <= 60 else f"a value of type {type(value).__name__}"
+
+
+def check_shape(name: str, value: Array, shape: tuple[int, ...]) -> None:
+    """Raise unless ``value`` has exactly this shape."""
+    if tuple(value.shape) != tuple(shape):
+        raise ValueError(f"{name} must have shape {tuple(shape)}, got {tuple(value.shape)}")
+
+
+def checked_shape(shape: Any) -> tuple[int, ...]:
+    """Return ``shape`` as a tuple of positive integers."""
+    if isinstance(shape, (str, bytes)) or not hasattr(shape, "__iter__"):
+        raise TypeError(f"shape must be a tuple of integers, got {shape!r}")
+    return tuple(check_count("shape", size) for size in shape)
+
+
+def check_number(
+    name: str,
+    value: Any,
+    *,
+    minimum: float = -math.inf,
+    maximum: float = math.inf,
+    exclusive: bool = False,
+) -> float:
+    """Return ``value`` as a finite float in the range; ``exclusive`` shuts out the end points."""
+    number = _as_float(name, value)
+    if not math.isfinite(number):
+        raise ValueError(f"{name} must be finite, got {number}")
+    inside = minimum < number < maximum if exclusive else minimum <= number <= maximum
+    if not inside:
+        bracket = "()" if exclusive else "[]"
+        raise ValueError(
+            f"{name} must be in {bracket[0]}{minimum:g}, {maximum:g}{bracket[1]}, got {number:g}"
+        )
+    return number
+
+
+def _as_float(name: str, value: Any) -> float:
+    # float() would also take strings, truth values, arrays with one entry, and NumPy's complex
+    # numbers less their imaginary part.
+    wrong = isinstance(value, (str, bytes, bool, np.bool_, np.complexfloating))
+    if is_array(value):
+        wrong = value.ndim > 0 or is_complex(value)
+    if not wrong:
+        try:
+            return float(value.detach() if hasattr(value, "detach") else value)
+        except (TypeError, ValueError, OverflowError):
+            pass
+    raise TypeError(f"{name} must be a real number, got {_described(value)}")
+
+
+def check_constant(name: str, value: Any, *, minimum: float = 0.0) -> float:
+    """Return ``value`` as a float of at least ``minimum``; infinite means that it is not known."""
+    number = _as_float(name, value)
+    if not number >= minimum:
+        raise ValueError(f"{name} must be at least {minimum:g} and not NaN, got {number}")
+    return number
+
+
+def check_count(name: str, value: Any, *, minimum: int = 1) -> int:
+    """Return ``value`` as an integer of at least ``minimum``."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise TypeError(f"{name} must be an integer, got {_described(value)}")
+    if value < minimum:
+        raise ValueError(f"{name} must be at least {minimum}, got {value}")
+    return int(value)
+
+
+def check_callable(name: str, value: Any) -> None:
+    """Raise unless ``value`` can be called."""
+    if not callable(value):
+        raise TypeError(f"{name} must be callable, got {value!r}")
+
+
+def check_offers(name: str, value: Any, *methods: str) -> None:
+    """Raise unless ``value`` is an object with these methods: any object that has them will do."""
+    missing = [method for method in methods if not callable(getattr(value, method, None))]
+    if missing or isinstance(value, type):
+        wanted = ", ".join(f"{method}()" for method in methods)
+        raise TypeError(f"{name} must be an object with {wanted}, got {_described(value)}")
+
+
+def check_seed(name: str, value: Any) -> np.random.Generator:
+    """Return the random generator that ``value`` stands for: None, an integer or a Generator."""
+    try:
+        return np.random.default_rng(value)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{name} must be an integer or a Generator: {error}") from None

@@ -1,0 +1,197 @@
+"""Basis pursuit denoising for operators: two products a step, and a certificate that costs none.
+
+The residual and its correlations ``A^H r``, which every step computes, are also a dual point: scaled to
+feasibility they bound the optimum from below. So the gap is known at all times, and one projection (which
+finds nothing to do, as the path aims a hair inside the ball) ends a run.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from lopro._util.arrays import Array, asarray_like, eps, norm, to_numpy, widest
+from lopro._util.validation import check_count
+from lopro.basis_pursuit.mixing import Mixture, Point, Vector
+from lopro.basis_pursuit.problem import SparseProblem, residual_ball_of
+from lopro.basis_pursuit.shrinkage import MixedShrinkage, ShrinkageState
+from lopro.constraints.base import ValidInequality
+from lopro.errors import MissingCapabilityError, StalledError
+from lopro.methods.multipliers import MultiplierMethod
+from lopro.objectives import L1Norm
+from lopro.problem import Problem
+from lopro.protocol import Candidate, Candidates, Card, Multiplier, Workbench
+
+__all__ = ["MatrixFree"]
+
+
+@dataclass(frozen=True)
+class MatrixFree:
+    """Mixed shrinkage for ``min sum w_i |x_i|  s.t. |A x - y| <= sigma (and x >= 0)`` from products only.
+
+    Problem: `L1Norm` with positive weights over a `ResidualBall`, real or complex, optionally intersected
+    with ``x >= 0``. Oracles: one product with A and one with its adjoint per step. Where it makes no
+    progress, and for ``sigma = 0``, `MultiplierMethod` takes over from its point.
+
+    Parameters
+    ----------
+    memory : int
+        How many earlier points are kept (three vectors of the length of x and one of that of y each).
+    patience : int
+        Give up after so many steps in a row without a better gap.
+
+    Examples
+    --------
+    >>> import numpy as np, lopro
+    >>> from scipy.sparse.linalg import aslinearoperator
+    >>> rng = np.random.default_rng(0)
+    >>> A = rng.standard_normal((20, 60))
+    >>> y = A[:, 0] - 2 * A[:, 5]
+    >>> ball = lopro.constraints.ResidualBall(aslinearoperator(A), y, sigma=0.1)
+    >>> problem = lopro.Problem(lopro.objectives.L1Norm(), ball)
+    >>> result = lopro.solve(problem, method=lopro.MatrixFree(), tol=1e-8)
+    >>> result.success, np.flatnonzero(result.x), result.counts.projections
+    (True, array([0, 5]), 1)
+    """
+
+    card: ClassVar[Card] = Card(
+        assumptions="l1 norm over a residual ball, optionally x >= 0, any linear operator",
+        oracles="products with A and its adjoint",
+        rate="linear once the support has settled",
+        projections="one per certified candidate",
+        reference="this library: Anderson-mixed shrinkage with a root search for the multiplier",
+    )
+
+    memory: int = 20
+    patience: int = 150
+
+    def __post_init__(self) -> None:
+        check_count("memory", self.memory, minimum=2)
+        check_count("patience", self.patience)
+
+    def check(self, problem: Problem) -> None:
+        ball, _ = residual_ball_of(problem.constraint)
+        if ball is None or not isinstance(problem.objective, L1Norm):
+            raise MissingCapabilityError(
+                "MatrixFree needs L1Norm over a ResidualBall (and possibly x >= 0), got "
+                f"{problem.objective!r} over {problem.constraint!r}"
+            )
+
+    def run(self, bench: Workbench, x0: Array) -> Candidates:
+        sparse = SparseProblem.of(bench.problem, to_numpy(x0))
+        ball, w = sparse.ball, sparse.weights
+        if norm(ball.y) <= ball.sigma:
+            yield _at_zero(bench, sparse, x0)
+            return
+        if ball.sigma == 0.0 or float(w.min()) == 0.0:
+            yield from MultiplierMethod().run(bench, x0)
+            return
+        search = _Search(bench, sparse, self.memory)
+        state = search.start(x0)
+        while search.idle <= self.patience and search.moving(state):
+            state = bench.advance(search.algorithm, bench.objective, state, 1)
+            search.look(state)
+            if search.certified or bench.exhausted:
+                yield search.candidate()
+            if bench.exhausted:
+                raise StalledError
+        if bench.target.tol < 1e3 * eps(
+            w
+        ):  # rounding is in the way, and would be in that of others
+            yield search.candidate()
+            raise StalledError
+        yield from MultiplierMethod().run(bench, search.point())
+
+
+class _Search:
+    """One run: the best dual point so far, the point to propose, and what it is worth."""
+
+    def __init__(self, bench: Workbench, sparse: SparseProblem, memory: int) -> None:
+        self.bench, self.sparse, self.ball = bench, sparse, sparse.ball
+        self.algorithm = MixedShrinkage(
+            sparse.ball, sparse.gauge, sparse.nonneg, bench.target.tol, memory
+        )
+        self.bound, self.inequality = -math.inf, sparse.at_zero(sparse.weights)
+        self.idle, self._least, self._ask = 0, math.inf, 0.9
+
+    def start(self, x0: Array) -> ShrinkageState:
+        """Return the state that starts at ``x0``, or at zero where its sign is not allowed."""
+        self._like = x0
+        x = np.maximum(to_numpy(x0), 0.0) if self.sparse.nonneg else x0
+        state = self.algorithm.init(self.bench.objective, x, self.bench.rng)
+        self._best: Point | Mixture = state.last
+        return state
+
+    def moving(self, state: ShrinkageState) -> bool:
+        """Whether there is a direction to go: not where all correlations vanish."""
+        return self.sparse.gauge(state.last.g) > 0.0
+
+    def look(self, state: ShrinkageState) -> None:
+        """Draw lower bounds from the last point and from the mixture, and pick the better of them."""
+        pair = (state.last, state.mix)
+        for p in pair:
+            self._improve_bound(p)
+        inside = [p for p in pair if norm(p.r) <= self.ball.sigma and self._allowed(p.x)]
+        if inside:
+            self._best = min(inside, key=self._fun)
+        else:
+            self._best = state.last
+        fun = self._fun(self._best)
+        excess = max(0.0, norm(self._best.r) / self.ball.sigma - 1.0)
+        self._gap = fun - self.bound if inside else math.inf
+        error = excess + abs(fun - self.bound) / max(fun, 1e-300)
+        self.idle += 1
+        if error < 0.9 * self._least:
+            self._least, self.idle = error, 0
+
+    def _allowed(self, x: Vector) -> bool:
+        return not self.sparse.nonneg or float(x.min()) >= 0.0
+
+    def _fun(self, p: Point | Mixture) -> float:
+        return float(self.bench.objective.value(p.x))
+
+    def _improve_bound(self, p: Point | Mixture) -> None:
+        """Scale the residual to a feasible dual point; it bounds the optimum from below."""
+        gauge = self.sparse.gauge(p.g)
+        if gauge <= 0.0:
+            return
+        y = to_numpy(self.ball.y)
+        growth = p.growth if isinstance(p, Mixture) else 1.0
+        # Mixed correlations are those of the mixed residual only up to rounding.
+        blur = 8.0 * eps(p.g) * growth * norm(p.r) * norm(y)
+        value = (self.sparse.dual_value(p.r, y) - blur) / gauge
+        if value > self.bound:
+            found = self.sparse.valid_inequality(p.r, p.g, gauge, value)
+            self.bound = value
+            assert found.dual is not None
+            # Real measurements of a complex map have a complex dual.
+            like = widest((self.ball.y, self.ball.like))
+            self.inequality = ValidInequality(
+                asarray_like(found.direction, self._like),
+                found.support,
+                tuple(asarray_like(v, like) for v in found.dual),
+            )
+
+    @property
+    def certified(self) -> bool:
+        """Whether the point at hand should satisfy the driver."""
+        return self._gap <= self._ask * self.bench.target.gap(self._fun(self._best))
+
+    def point(self) -> Array:
+        """Return the point to propose."""
+        return asarray_like(self._best.x, self._like)
+
+    def candidate(self) -> Candidate:
+        """Project the point to propose; should the driver not be content, ask for more next time."""
+        self._ask *= 0.3
+        x = self.point()
+        return Candidate(self.bench.project(x), Multiplier(self.inequality), before=x)
+
+
+def _at_zero(bench: Workbench, sparse: SparseProblem, x0: Array) -> Candidate:
+    """Zero is feasible: nothing can be shorter."""
+    zero = 0.0 * x0
+    return Candidate(zero, Multiplier(sparse.at_zero(zero)))

@@ -1,0 +1,37 @@
+"""What basis pursuit denoising gives back: a result with the dual solution that proves its bound."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+from lopro._util.arrays import Array, namespace
+from lopro.basis_pursuit.problem import SparseProblem
+from lopro.driver.result import Result
+from lopro.problem import Problem
+
+__all__ = ["BPDNResult"]
+
+
+@dataclass(frozen=True)
+class BPDNResult(Result):
+    """A `Result` with the dual solution.
+
+    ``dual`` is the multiplier ``nu`` of ``A x = y - r`` scaled to ``|A^H nu|_i <= w_i``; its value
+    ``Re <y, nu> - sigma |nu|`` is a lower bound of the optimum, the certificate's own up to rounding. None
+    where the certificate rests on something else. ``relative_gap`` is ``gap / fun``.
+    """
+
+    dual: Array | None = None
+
+    @property
+    def support(self) -> Array:
+        """Indices of the nonzeros of ``x``."""
+        return namespace(self.x).nonzero(self.x)[0]
+
+    @staticmethod
+    def of(result: Result, problem: Problem) -> BPDNResult:
+        """Add the dual point that the multiplier of a result stands for."""
+        fields = {f.name: getattr(result, f.name) for f in dataclasses.fields(result)}
+        sparse = SparseProblem.of(problem, result.x)
+        return BPDNResult(**fields, dual=sparse.dual_point(result.multiplier))

@@ -1,0 +1,279 @@
+"""Shrinkage along the regularisation path with mixed iterates, for operators known by products only.
+
+Shrinkage is the proximal gradient step for ``alpha f(x) + |A x - y|^2 / 2``. Here ``alpha`` comes down
+from the value at which the solution is zero to the one at which the residual has the wanted length: the
+multiplier of basis pursuit denoising is its inverse. A step costs one product with ``A`` and one with its
+adjoint, whatever happens: line searches, the next ``alpha`` and the mixture of earlier iterates from which
+the next step starts use that residuals and gradients are affine in ``x``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from lopro._util.arrays import Array, asarray_like, eps, inner, norm, to_numpy
+from lopro._util.validation import check_count, check_number
+from lopro.basis_pursuit.mixing import Blend, Mixture, Point, Vector
+from lopro.constraints.residual_ball import ResidualBall
+from lopro.objectives import Objective
+
+__all__ = ["MixedShrinkage", "ShrinkageState"]
+
+#: Points that are kept whatever their zeros are, and the share of other zeros that the rest may have.
+_RECENT, _SAME = 5, 0.1
+#: How many points a new one is compared with before it is taken.
+_REFERENCES = 8
+#: Steps after which a mixture that has not become better is given up.
+_WINDOW = 10
+
+
+@dataclass(slots=True)
+class ShrinkageState:
+    """Where the path following stands."""
+
+    points: list[Point]
+    mix: Mixture  # where the next step starts
+    length: float  # of the next step
+    lengths: list[float] = field(default_factory=list)  # that recent pairs of points suggest
+    plain: bool = True  # whether the next step is one from the last point alone, with a line search
+    left: list[float] = field(default_factory=list)  # residuals that the recent mixtures had
+
+    @property
+    def last(self) -> Point:
+        """The latest iterate."""
+        return self.points[-1]
+
+
+@dataclass(frozen=True, eq=False)
+class MixedShrinkage:
+    """Anderson-mixed proximal gradient steps on ``alpha f + |A x - y|^2 / 2`` with moving ``alpha``.
+
+    Problem: f a weighted l1 norm (plus ``x >= 0``), a residual ball. Oracles: one product with A and one
+    with its adjoint per step, prox. No bound is proved for a number of steps; a mixture that does not lower
+    the objective is replaced by a line search along a descent direction.
+
+    Parameters
+    ----------
+    ball : ResidualBall
+        Where ``A``, ``y`` and ``sigma > 0`` are.
+    gauge : callable
+        The dual norm of f: the least ``alpha`` for which ``A^H r`` is a subgradient of ``alpha f``.
+    nonneg : bool
+        Whether ``x >= 0`` is asked for.
+    tol : float
+        Relative accuracy of f to work at; the residual aims so far inside the ball that a tenth of it is
+        spent on that.
+    memory : int
+        How many points may be mixed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import lopro
+    >>> from lopro.basis_pursuit.shrinkage import MixedShrinkage
+    >>> from lopro.penalties.penalised import Penalised
+    >>> from lopro.penalties import Hinge
+    >>> ball = lopro.constraints.ResidualBall(np.eye(3)[:2], np.array([3.0, 0.1]), sigma=1.0)
+    >>> algorithm = MixedShrinkage(ball, gauge=lambda g: float(abs(g).max()))
+    >>> x = np.zeros(3)
+    >>> f = lopro.objectives.L1Norm()
+    >>> state = algorithm.init(f, x, np.random.default_rng())
+    >>> for _ in range(8):
+    ...     state = algorithm.step(f, state)
+    >>> algorithm.output(state).round(4)
+    array([2.005, 0.   , 0.   ])
+    """
+
+    ball: ResidualBall
+    gauge: Callable[[Vector], float]
+    nonneg: bool = False
+    tol: float = 1e-6
+    memory: int = 20
+
+    def __post_init__(self) -> None:
+        check_number("tol", self.tol, minimum=0.0)
+        check_count("memory", self.memory, minimum=2)
+
+    def check(self, problem: Any) -> None:
+        """Accept any problem: the scheme that owns the ball has looked at it."""
+
+    def bound(self, state: ShrinkageState, distance: float) -> float | None:
+        return None
+
+    def output(self, state: ShrinkageState) -> Array:
+        return asarray_like(state.last.x, self.ball.like)
+
+    # Products.
+
+    def residual(self, x: Vector) -> Vector:
+        """Return ``y - A x``; nothing is multiplied for ``x = 0``."""
+        y = to_numpy(self.ball.y)
+        if not x.any():
+            r: Vector = y + x[:1].sum()  # the dtype of the two
+        else:
+            r = y - to_numpy(self.ball.image(asarray_like(x, self._like(x)))[0])
+        return r
+
+    def _gradient(self, r: Vector) -> Vector:
+        return to_numpy(self.ball.pullback((asarray_like(r, self._like(r)),)))
+
+    def _like(self, v: Vector) -> Array:
+        like = self.ball.like
+        return v if isinstance(like, np.ndarray) else like
+
+    # Steps.
+
+    def init(self, f: Objective, x: Array, rng: np.random.Generator) -> ShrinkageState:
+        start = to_numpy(x)
+        r = self.residual(start)
+        image = norm(to_numpy(self.ball.y) - r)
+        if image == 0.0 and start.any():  # A x = 0: the start says nothing about the data
+            start = 0.0 * start
+        g = self._gradient(r)
+        length = norm(start) ** 2 / image**2 if image > 0.0 else 1.0
+        alpha = self._first_alpha(f, start, g)
+        point = self._with_residual(f, start, r, g, alpha, length)
+        return ShrinkageState([point], Mixture.of(point), length)
+
+    def _first_alpha(self, f: Objective, x: Vector, g: Vector) -> float:
+        """Return the parameter that a start fits best; half the largest useful one for zero."""
+        largest = self.gauge(g)
+        s = to_numpy(f.subgradient(x))
+        square = inner(s, s)
+        fitted = inner(g, s) / square if square > 0.0 else 0.0
+        return min(max(fitted, 0.5 * largest), largest)
+
+    def step(self, f: Objective, state: ShrinkageState) -> ShrinkageState:
+        start, alpha, t = state.mix, state.mix.alpha, state.length
+        z = start.x + t * start.g
+        x = self._shrink(f, z, t * alpha)
+        r = self.residual(x)
+        base = state.last if state.plain else self._refusal(f, state, x, r)
+        if base is None:
+            g = self._gradient(r)
+            self._note_length(state, x, r)
+            point = Point(x, r, g, g - (z - x) / t, alpha, x != 0)
+        else:
+            # Between base and x the objective falls at first, and the least point costs no product.
+            # Further on than x there may be negative entries; from zero there are none.
+            beyond = state.plain and not (self.nonneg and base.active.any())
+            tau = _line_search(f, base, x - base.x, r - base.r, alpha, 1e9 if beyond else 1.0)
+            x, r = base.x + tau * (x - base.x), base.r + tau * (r - base.r)
+            state.points = [base]
+            self._note_length(state, x, r)
+            point = self._with_residual(f, x, r, self._gradient(r), alpha, state.length)
+            if not base.active.any():  # zero lies on a piece of its own
+                state.points = []
+        state.plain = base is not None and not state.plain
+        self._remember(state, point)
+        self._prepare(f, state)
+        return state
+
+    def _prepare(self, f: Objective, state: ShrinkageState) -> None:
+        """Choose where the next step starts.
+
+        Where more entries are nonzero than A has rank for, this piece has no fixed point: plain steps
+        drift along the null space until an entry vanishes, and mixing only slows them down. A mixture
+        that has stopped improving gives way to a plain step with a long line search.
+        """
+        if not state.plain:
+            state.mix, left = self._mixed(f, state)
+            steady = abs(state.mix.alpha - state.last.alpha) <= 0.01 * state.last.alpha
+            state.left = [*state.left, left][-_WINDOW:] if steady else []
+            state.plain = len(state.left) == _WINDOW and left > 0.9 * state.left[0]
+        if state.plain:
+            state.mix, state.left = Mixture.of(state.last), []
+
+    def _shrink(self, f: Objective, z: Vector, threshold: float) -> Vector:
+        x: Vector = f.prox(z, threshold)
+        return np.maximum(x, 0.0) if self.nonneg else x
+
+    def _with_residual(
+        self, f: Objective, x: Vector, r: Vector, g: Vector, alpha: float, t: float
+    ) -> Point:
+        """Return a point that is not the outcome of a step, with its own fixed-point residual."""
+        rho = (self._shrink(f, x + t * g, t * alpha) - x) / t
+        return Point(x, r, g, rho, alpha, x != 0)
+
+    def _refusal(self, f: Objective, state: ShrinkageState, x: Vector, r: Vector) -> Point | None:
+        """Return the best recent point if ``x`` is worse than all of them, else None."""
+        alpha, recent = state.mix.alpha, state.points[-_REFERENCES:]
+        values = [_value(f, p.x, p.r, alpha) for p in recent]
+        if _value(f, x, r, alpha) <= max(values) * (1.0 + 64.0 * eps(r)):
+            return None
+        return recent[int(np.argmin(values))]
+
+    def _note_length(self, state: ShrinkageState, x: Vector, r: Vector) -> None:
+        """Take the shortest of the last three steps that two neighbours suggest (Barzilai, Borwein).
+
+        A long one may come from a direction that A hardly sees; the others bound it.
+        """
+        move, q = x - state.last.x, r - state.last.r
+        square, moved = inner(q, q), inner(move, move)
+        if square > 0.0 and moved > (64.0 * eps(x)) ** 2 * inner(x, x):  # not rounding alone
+            state.lengths = [*state.lengths, moved / square][-20:]
+            state.length = min(4.0 * min(state.lengths), *state.lengths[-3:])
+
+    def _remember(self, state: ShrinkageState, point: Point) -> None:
+        """Keep what belongs to the same piece: points that have almost the same zeros."""
+        points = [*state.points, point][-self.memory :]
+        old, recent = points[:-_RECENT], points[-_RECENT:]
+        limit = _SAME * np.count_nonzero(point.active)
+        state.points = [p for p in old if p.differs(point) <= limit] + recent
+
+    # The parameter.
+
+    def _mixed(self, f: Objective, state: ShrinkageState) -> tuple[Mixture, float]:
+        """Choose the next parameter and mix the points for it.
+
+        It goes down as far as the residual asks, but not much below the largest correlation: a point
+        that is far from stationary would let in many entries that have to leave again.
+        """
+        last = state.last
+        blend = Blend(state.points)
+        count = max(1, int(np.count_nonzero(last.active)))
+        unrest = norm(last.rho[last.active]) / (last.alpha * count**0.5)
+        floor = min(1.0, 0.4 + 0.5 * unrest) * self.gauge(last.g)
+        target = self._target(f, last)
+        root = blend.root(target)
+        if root is None:
+            root = last.alpha * target / max(norm(last.r), 1e-3 * target)
+        alpha = max(root, min(floor, last.alpha), 0.2 * last.alpha)
+        return blend.at(min(alpha, 1.5 * last.alpha)), blend.left
+
+    def _target(self, f: Objective, point: Point) -> float:
+        """Return the residual to aim at: inside by what costs f a tenth of its tolerance."""
+        sigma = self.ball.sigma
+        spare = 0.1 * self.tol * max(1.0, float(f.value(point.x)))
+        return sigma * (1.0 - min(0.01, spare * point.alpha / sigma**2))
+
+
+def _value(f: Objective, x: Vector, r: Vector, alpha: float) -> float:
+    return alpha * float(f.value(x)) + 0.5 * inner(r, r)
+
+
+def _line_search(
+    f: Objective, base: Point, move: Vector, q: Vector, alpha: float, furthest: float
+) -> float:
+    """Return ``tau <= furthest`` for which the objective at ``base + tau move`` is least.
+
+    ``q`` is what the move does to the residual, so no product is needed.
+    """
+
+    def slope(tau: float) -> float:
+        s = to_numpy(f.subgradient(base.x + tau * move))
+        return alpha * inner(s, move) + inner(base.r + tau * q, q)
+
+    low, high = 0.0, 1.0
+    while high < furthest and slope(high) < 0.0:
+        low, high = high, 2.0 * high
+    while low == 0.0 and high > 1e-40 and slope(high / 16.0) > 0.0:  # the scale may be any
+        high /= 16.0
+    for _ in range(30):
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if slope(middle) > 0.0 else (middle, high)
+    return high

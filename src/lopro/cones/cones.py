@@ -1,0 +1,213 @@
+"""The cones of conic programs, and rows whose slack lies in one of them.
+
+Multipliers that a solver returns are in the dual cone up to its tolerance only. A lower bound needs
+them to be inside, so every cone that describes a set can move them there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from lopro._util.real_vectors import Vector
+
+__all__ = [
+    "Cone",
+    "ConeRows",
+    "Exponentials",
+    "Nonnegative",
+    "PSDTriangle",
+    "SecondOrder",
+    "SecondOrders",
+    "SetCone",
+    "Zero",
+    "triangle",
+]
+
+
+class Cone(Protocol):
+    """A cone, or a product of equal ones."""
+
+    def blocks(self) -> list[Any]:
+        """Return it in Clarabel's words."""
+        ...
+
+
+class SetCone(Cone, Protocol):
+    """A cone that describes a set, so that its multipliers bound the problem from below."""
+
+    def into_dual(self, z: Vector) -> Vector:
+        """Return a point of the dual cone near ``z``."""
+        ...
+
+
+@dataclass(frozen=True)
+class Zero:
+    """Only zero: equations.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.cones.cones import Zero
+    >>> Zero(1).into_dual(np.array([-3.0]))
+    array([-3.])
+    """
+
+    size: int
+
+    def blocks(self) -> list[Any]:
+        import clarabel
+
+        return [clarabel.ZeroConeT(self.size)]
+
+    def into_dual(self, z: Vector) -> Vector:
+        return z
+
+
+@dataclass(frozen=True)
+class Nonnegative:
+    """Vectors without a negative entry: inequalities.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.cones.cones import Nonnegative
+    >>> Nonnegative(2).into_dual(np.array([-1e-9, 2.0]))
+    array([0., 2.])
+    """
+
+    size: int
+
+    def blocks(self) -> list[Any]:
+        import clarabel
+
+        return [clarabel.NonnegativeConeT(self.size)]
+
+    def into_dual(self, z: Vector) -> Vector:
+        return np.maximum(z, 0.0)
+
+
+@dataclass(frozen=True)
+class SecondOrder:
+    """``|u| <= t`` for vectors ``(t, u)``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.cones.cones import SecondOrder
+    >>> SecondOrder(3).into_dual(np.array([1.0, 3.0, 4.0]))
+    array([5., 3., 4.])
+    """
+
+    size: int
+
+    def blocks(self) -> list[Any]:
+        import clarabel
+
+        return [clarabel.SecondOrderConeT(self.size)]
+
+    def into_dual(self, z: Vector) -> Vector:
+        return np.concatenate([[np.linalg.norm(z[1:])], z[1:]])
+
+
+@dataclass(frozen=True)
+class PSDTriangle:
+    """Positive semidefinite matrices by their upper triangles, as `triangle` lists them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.cones.cones import PSDTriangle
+    >>> PSDTriangle(2).into_dual(np.array([1.0, 0.0, -1e-9]))
+    array([1., 0., 0.])
+    """
+
+    order: int
+
+    def blocks(self) -> list[Any]:
+        import clarabel
+
+        return [clarabel.PSDTriangleConeT(self.order)]
+
+    def into_dual(self, z: Vector) -> Vector:
+        i, j = triangle(self.order)
+        scale = np.where(i == j, 1.0, np.sqrt(2.0))
+        X = np.zeros((self.order, self.order))
+        X[i, j] = X[j, i] = z / scale
+        values, vectors = np.linalg.eigh(X)
+        # Rounding may leave an eigenvalue just below zero again; it is far below what a bound resolves.
+        psd = (vectors * np.maximum(values, 0.0)) @ vectors.T
+        inside: Vector = psd[i, j] * scale
+        return inside
+
+
+@dataclass(frozen=True)
+class SecondOrders:
+    """Several second-order cones of one size, for moduli of complex numbers.
+
+    Examples
+    --------
+    >>> from lopro.cones.cones import SecondOrders
+    >>> len(SecondOrders(count=4, size=3).blocks())
+    4
+    """
+
+    count: int
+    size: int
+
+    def blocks(self) -> list[Any]:
+        import clarabel
+
+        return [clarabel.SecondOrderConeT(self.size)] * self.count
+
+
+@dataclass(frozen=True)
+class Exponentials:
+    """Several cones ``y exp(x / y) <= z`` of triples ``(x, y, z)``, for logistic losses.
+
+    Examples
+    --------
+    >>> from lopro.cones.cones import Exponentials
+    >>> len(Exponentials(count=4).blocks())
+    4
+    """
+
+    count: int
+
+    def blocks(self) -> list[Any]:
+        import clarabel
+
+        return [clarabel.ExponentialConeT()] * self.count
+
+
+@dataclass(frozen=True, eq=False)
+class ConeRows:
+    """A set of points as ``rows z + s = bounds`` with ``s`` in a cone.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.conic_forms import ConeRows
+    >>> from lopro.cones.cones import Nonnegative
+    >>> ConeRows(np.array([[1.0, 1.0]]), np.array([3.0]), Nonnegative(1)).cone
+    Nonnegative(size=1)
+    """
+
+    rows: Any
+    bounds: Vector
+    cone: SetCone
+
+
+def triangle(order: int) -> tuple[Any, Any]:
+    """Return row and column of the entries of an upper triangle, one column after the other.
+
+    Examples
+    --------
+    >>> from lopro.cones.cones import triangle
+    >>> [indices.tolist() for indices in triangle(2)]
+    [[0, 0, 1], [0, 1, 1]]
+    """
+    column, row = np.tril_indices(order)
+    return row, column

@@ -1,0 +1,18 @@
+"""Our objectives and sets as cone programs: the one room that knows both sides.
+
+Each type contributes its own rows, by one function that is registered for it: `set_rows` for
+constraints, `add_objective` for objectives. A new type registers one more.
+"""
+
+from lopro.cones import ConeRows, ConicAnswer, ConicProgram
+from lopro.conic_forms.objectives import add_half_square, add_objective
+from lopro.conic_forms.sets import set_rows
+
+__all__ = [
+    "ConeRows",
+    "ConicAnswer",
+    "ConicProgram",
+    "add_half_square",
+    "add_objective",
+    "set_rows",
+]

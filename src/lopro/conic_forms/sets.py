@@ -1,0 +1,176 @@
+"""Constraints as rows of a conic program: one function for each type of set."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+import scipy  # parts of it load when first used
+
+from lopro._util.arrays import is_complex, to_numpy
+from lopro._util.real_vectors import Vector
+from lopro.cones.cones import ConeRows, Nonnegative, PSDTriangle, Zero, triangle
+from lopro.cones.rows import ball_rows, halfspace_rows
+from lopro.constraints.base import Constraint
+from lopro.constraints.polyhedron import Polyhedron
+from lopro.constraints.psd import PSDCone
+from lopro.constraints.residual_ball import ResidualBall
+from lopro.constraints.simplex import Simplex
+from lopro.constraints.spectrahedron import Spectrahedron
+from lopro.errors import MissingCapabilityError
+from lopro.linear import LinearMap
+
+__all__ = ["real_matrix", "real_vector", "set_rows"]
+
+
+@singledispatch
+def set_rows(set_: Constraint, complex_points: bool = False) -> list[ConeRows]:
+    """Return a set as rows on the real vector that stands for a point.
+
+    Register a function for a type of your own with ``set_rows.register``. An intersection is its
+    ``members()``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.conic_forms import set_rows
+    >>> from lopro.constraints import Polyhedron
+    >>> [half] = set_rows(Polyhedron(np.array([[2.0, 0.0]]), np.array([4.0])))
+    >>> half.rows.toarray(), half.bounds, half.cone
+    (array([[1., 0.]]), array([2.]), Nonnegative(size=1))
+    """
+    raise MissingCapabilityError(
+        f"the constraint {set_!r} has no conic form; lopro.conic_forms.set_rows.register gives it one, and "
+        "lopro.Auto() needs none"
+    )
+
+
+@set_rows.register
+def _(set_: Polyhedron, complex_points: bool = False) -> list[ConeRows]:
+    return [halfspace_rows(set_.halfspaces.normals, set_.halfspaces.bounds)]
+
+
+@set_rows.register
+def _(set_: ResidualBall, complex_points: bool = False) -> list[ConeRows]:
+    A, y = real_matrix(set_.A, complex_points), real_vector(set_.y, complex_points)
+    if set_.sigma == 0.0:
+        return [ConeRows(scipy.sparse.csc_matrix(A), y, Zero(len(y)))]
+    return [ball_rows(A, y, set_.sigma)]
+
+
+@set_rows.register
+def _(set_: PSDCone, complex_points: bool = False) -> list[ConeRows]:
+    """Say that the matrix is symmetric (Hermitian), and that it is positive semidefinite.
+
+    A Hermitian matrix is as definite as the real matrix ``[[Re, -Im], [Im, Re]]``.
+    """
+    d = set_.dim
+    entries = _Entries(d, complex_points)
+    i, j = triangle(entries.order)
+    weight = np.where(i == j, -1.0, -np.sqrt(0.5))
+    rows = entries.pick(i, j, weight)
+    off = i != j
+    rows = rows + entries.pick(j[off], i[off], weight[off], at=np.flatnonzero(off), count=len(i))
+    above, below = np.triu_indices(entries.order, 1)
+    ones = np.ones(len(above))
+    skew = entries.pick(above, below, ones) - entries.pick(below, above, ones)
+    # In the complex case every equation occurs twice, or is trivial: keep the first of each.
+    keep = _distinct_rows(skew)
+    equations = ConeRows(skew[keep].tocsc(), np.zeros(len(keep)), Zero(len(keep)))
+    cone = ConeRows(rows.tocsc(), np.zeros(len(i)), PSDTriangle(entries.order))
+    return [equations, cone] if len(keep) else [cone]
+
+
+@set_rows.register
+def _(set_: Simplex, complex_points: bool = False) -> list[ConeRows]:
+    signs = halfspace_rows(-scipy.sparse.identity(set_.dim), np.zeros(set_.dim))
+    return [signs, _total(np.ones((1, set_.dim)), set_.total, set_.equality)]
+
+
+@set_rows.register
+def _(set_: Spectrahedron, complex_points: bool = False) -> list[ConeRows]:
+    diagonal = np.eye(set_.dim).reshape(1, -1)
+    row = np.hstack([diagonal, 0.0 * diagonal]) if complex_points else diagonal
+    return [*set_rows(PSDCone(set_.dim), complex_points), _total(row, set_.trace, set_.equality)]
+
+
+def _total(row: Any, total: float, equality: bool) -> ConeRows:
+    """Return ``row z <= total``, or the equation."""
+    cone = Zero(1) if equality else Nonnegative(1)
+    return ConeRows(scipy.sparse.csc_matrix(row), np.array([total]), cone)
+
+
+class _Entries:
+    """Where the entries of the real matrix that stands for a Hermitian one are in the real vector."""
+
+    def __init__(self, d: int, complex_points: bool) -> None:
+        self._d, self._double = d, complex_points
+        self.order = 2 * d if complex_points else d
+        self._size = (2 if complex_points else 1) * d * d
+
+    def pick(self, i: Any, j: Any, weight: Any, at: Any = None, count: int | None = None) -> Any:
+        """Return rows that read ``weight`` times entry ``(i, j)``, as rows ``at`` of ``count``."""
+        at = np.arange(len(i)) if at is None else at
+        d = self._d
+        column = (i % d) * d + j % d
+        if self._double:
+            imaginary = (i < d) != (j < d)
+            column = column + d * d * imaginary
+            weight = np.where(imaginary & (i < d), -weight, weight)
+        shape = (len(i) if count is None else count, self._size)
+        return scipy.sparse.csr_matrix((weight, (at, column)), shape)
+
+
+def _distinct_rows(rows: Any) -> Any:
+    """Return the indices of rows that are neither zero nor, up to the sign, met before."""
+    rows.eliminate_zeros()
+    rows.sort_indices()
+    seen: dict[tuple[int, ...], int] = {}
+    for k in range(rows.shape[0]):
+        where = slice(rows.indptr[k], rows.indptr[k + 1])
+        values = rows.data[where]
+        if len(values):
+            same_sign = int(len(values) > 1 and values[0] * values[-1] > 0.0)
+            seen.setdefault((same_sign, *rows.indices[where].tolist()), k)
+    return np.array(sorted(seen.values()), dtype=int)
+
+
+def real_matrix(A: LinearMap, complex_points: bool) -> Any:
+    """Return the matrix that acts on real vectors; real parts come first, then imaginary ones.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.conic_forms.sets import real_matrix
+    >>> from lopro.linear import LinearMap
+    >>> real_matrix(LinearMap(np.array([[1.0 + 2.0j]])), True)
+    array([[ 1., -2.],
+           [ 2.,  1.]])
+    """
+    if not A.explicit:
+        raise MissingCapabilityError(
+            f"{A!r} is an operator, and a conic form needs the entries of a matrix"
+        )
+    M = A.source if scipy.sparse.issparse(A.source) else to_numpy(A.toarray())
+    if not complex_points:
+        return M.astype(np.float64)
+    stack = scipy.sparse.block_array if scipy.sparse.issparse(M) else np.block
+    return stack([[M.real, -M.imag], [M.imag, M.real]]).astype(np.float64)
+
+
+def real_vector(y: Any, complex_points: bool) -> Vector:
+    """Return a vector of images as real numbers, in the order of `real_matrix`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.conic_forms.sets import real_vector
+    >>> real_vector(np.array([1.0 + 2.0j, 3.0]), True)
+    array([1., 3., 2., 0.])
+    """
+    host = to_numpy(y)
+    if not complex_points:
+        assert not is_complex(host)
+        return np.array(host, dtype=np.float64)
+    return np.concatenate([host.real, host.imag]).astype(np.float64)

@@ -1,0 +1,115 @@
+"""What a run knows: the best feasible point, the best lower bound, and the certificate they make."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from lopro._util.arrays import Array
+from lopro.constraints.base import ValidInequality
+from lopro.problem import Problem
+from lopro.protocol import Candidate, Certificate, Multiplier, PenalisedMinimum, Target
+from lopro.protocol.certificates import feasibility_tolerance, lower_bound, solution_radius
+
+__all__ = ["Incumbent", "Judged"]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A point with its value and what is left of its violation."""
+
+    x: Array
+    fun: float
+    violation: float
+
+    @property
+    def feasible(self) -> bool:
+        """Whether the violation is within rounding."""
+        return self.violation <= feasibility_tolerance(self.x)
+
+    @property
+    def rank(self) -> tuple[float, float]:
+        """Feasible first, then lower."""
+        return max(self.violation, feasibility_tolerance(self.x)), self.fun
+
+
+class Incumbent:
+    """Collects evidence candidate by candidate; nothing that was once proved is lost."""
+
+    def __init__(self, problem: Problem, target: Target) -> None:
+        self.problem = problem
+        self.target = target
+        self.best: Judged | None = None
+        self.lower = -math.inf
+        self.source = "no epoch was completed"
+        #: The multiplier behind the best lower bound, where it rests on one.
+        self.multiplier: ValidInequality | None = None
+        self.warnings: list[str] = []
+
+    def judge(self, x: Array) -> Judged:
+        """Look at a point, and keep it if it is the best so far (and its value is a number)."""
+        fun = float(self.problem.objective.value(x))
+        judged = Judged(x, fun, self.problem.constraint.violation(x))
+        if math.isfinite(fun) and (self.best is None or judged.rank < self.best.rank):
+            self.best = judged
+        return judged
+
+    def learn(self, candidate: Candidate, fun: float, penalised: float | None) -> None:
+        """Draw every lower bound from a candidate that its evidence supports."""
+        assert self.best is not None
+        evidence = candidate.evidence
+        if isinstance(evidence, Multiplier):
+            self._use(evidence.inequality, candidate.taken_at)
+        elif isinstance(evidence, PenalisedMinimum):
+            assert penalised is not None
+            self._use_penalty(evidence, candidate.taken_at, penalised)
+        if candidate.claim is not None:
+            self._consider(fun - candidate.claim.gap, candidate.claim.source)
+
+    def _use(self, inequality: ValidInequality, at: Array) -> None:
+        assert self.best is not None
+        bound, source = lower_bound(self.problem, at, inequality, self.best.fun)
+        self._consider(bound, source, inequality)
+
+    def _use_penalty(self, evidence: PenalisedMinimum, x_hat: Array, value: float) -> None:
+        """The slope of the penalty is a multiplier; and R2 bounds the optimum by the penalised value."""
+        assert self.best is not None
+        penalty = evidence.F.penalty
+        self._use(penalty.valid_inequality(self.problem.constraint, x_hat), x_hat)
+        if penalty.above is None or evidence.bound is None:
+            return
+        radius = solution_radius(self.problem, self.best.fun)
+        spent = None if radius is None else evidence.bound(radius.value)
+        if radius is not None and spent is not None:
+            source = f"R2: F(x_hat) - C gamma - B_T, |x*| <= {radius.value:.4g}"
+            self._consider(value - penalty.above - spent, source)
+
+    def _consider(
+        self, bound: float, source: str, multiplier: ValidInequality | None = None
+    ) -> None:
+        """Keep a lower bound, and the multiplier it rests on, if it is the best so far."""
+        assert self.best is not None
+        fun, slack = self.best.fun, math.sqrt(feasibility_tolerance(self.best.x))
+        if self.best.feasible and bound - fun > slack * max(1.0, abs(fun)):
+            # A point of the set is below it: whatever the bound rests on is false.
+            self.warnings.append(
+                f"a lower bound of {bound:.6g} was dropped, a feasible point has {fun:.6g}: "
+                f"check the constants given ({source})"
+            )
+        elif bound > self.lower or not math.isfinite(self.lower):
+            self.lower, self.source, self.multiplier = bound, source, multiplier
+
+    @property
+    def certificate(self) -> Certificate:
+        """The certificate of the best point."""
+        if self.best is None:
+            return Certificate.of(math.nan, self.lower, math.inf, self.source, self.target)
+        best = self.best
+        return Certificate.of(best.fun, self.lower, best.violation, self.source, self.target)
+
+    @property
+    def certified(self) -> bool:
+        """Whether the best point is feasible and its gap is within the tolerance."""
+        if self.best is None or not self.best.feasible:
+            return False
+        return self.certificate.relative_gap <= self.target.tol

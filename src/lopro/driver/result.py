@@ -1,0 +1,177 @@
+"""What a run gives back: the point, its status, its certificate, the counts and the history."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+from lopro._util.arrays import Array
+from lopro._util.counting import Counts
+from lopro.constraints.base import ValidInequality
+from lopro.protocol.certificates import Certificate
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["History", "Iterate", "Result", "Status"]
+
+
+class Status(Enum):
+    """Why a run ended; assigned by the driver alone."""
+
+    CONVERGED = "feasible, and the certified gap is below tol"
+    SCHEDULE_DONE = "the method's schedule is complete; the gap is not certified below tol"
+    STALLED = "no further progress in floating point; the gap is not certified below tol"
+    MAX_ITER = "the iteration limit was reached"
+    MAX_PROJECTIONS = "the projection budget is spent"
+    TIME_LIMIT = "the time limit was reached"
+    INFEASIBLE = "the constraint set is empty"
+    NONFINITE = "NaN or inf appeared"
+    PROJECTION_FAILED = "a projection could not be computed accurately enough"
+    INTERRUPTED = "interrupted by the user"
+    STOPPED = "stopped by the callback or the caller"
+
+
+@dataclass(frozen=True)
+class Iterate:
+    """A look at the run after an epoch: what callbacks and `lopro.iterate` receive.
+
+    ``x`` is the candidate; the other fields become a row of the history. ``products`` are those with a matrix
+    or operator and its adjoint so far, certificates included. ``exact`` says whether R2
+    holds, where a penalised objective was minimised, and ``regularity`` is the pointwise ratio
+    ``c(x_hat) / |x_hat - x|`` of a projection, an estimate of rho from above (NaN where nothing was
+    projected, or the projection had nothing to do).
+    """
+
+    x: Array
+    epoch: int
+    iterations: int
+    projections: int
+    products: int
+    fun: float
+    violation: float
+    lower_bound: float
+    gap: float
+    relative_gap: float
+    penalty_weight: float
+    exact: bool | None
+    regularity: float
+    seconds: float
+
+    def row(self) -> dict[str, Any]:
+        """Return everything but the point."""
+        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name != "x"}
+
+
+class History:
+    """One row per epoch, as columns: ``history["gap"]``, ``to_dict()``, ``to_pandas()``.
+
+    Examples
+    --------
+    >>> from lopro.driver.result import History
+    >>> History().columns[:3]
+    ('epoch', 'iterations', 'projections')
+    """
+
+    columns: tuple[str, ...] = tuple(f.name for f in dataclasses.fields(Iterate) if f.name != "x")
+
+    def __init__(self) -> None:
+        self._rows: list[dict[str, Any]] = []
+
+    def append(self, iterate: Iterate) -> None:
+        """Add a row."""
+        self._rows.append(iterate.row())
+
+    def snapshot(self) -> History:
+        """Return a copy that does not grow with the run."""
+        copy = History()
+        copy._rows = list(self._rows)
+        return copy
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self._rows)
+
+    def __getitem__(self, column: str) -> list[Any]:
+        if column not in self.columns:
+            raise KeyError(f"no column {column!r}; the columns are {', '.join(self.columns)}")
+        return [row[column] for row in self._rows]
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """Return the columns as lists."""
+        return {column: self[column] for column in self.columns}
+
+    def to_pandas(self) -> Any:
+        """Return a DataFrame; needs pandas."""
+        import pandas as pd
+
+        return pd.DataFrame(self.to_dict())
+
+
+@dataclass(frozen=True)
+class Result:
+    """The answer of `lopro.solve`.
+
+    ``success`` is True exactly when ``status`` is CONVERGED: a feasible point whose certified gap is
+    below the tolerance. Everything else is said in ``status``, ``message`` and ``warnings``.
+
+    Examples
+    --------
+    >>> import numpy as np, lopro
+    >>> f = lopro.objectives.SquaredDistance(np.array([3.0, 0.0]))
+    >>> box = lopro.constraints.Polyhedron.box(-np.ones(2), np.ones(2))
+    >>> result = lopro.solve(lopro.Problem(f, box))
+    >>> result.success, round(result.fun, 6)
+    (True, 2.0)
+    """
+
+    x: Array
+    fun: float
+    status: Status
+    message: str
+    certificate: Certificate
+    counts: Counts
+    certificate_counts: Counts
+    iterations: int
+    seconds: float
+    method: str
+    history: History = field(repr=False)
+    warnings: tuple[str, ...] = ()
+    #: The valid inequality of the set that the lower bound rests on; None where it rests on something else.
+    multiplier: ValidInequality | None = field(default=None, repr=False)
+
+    @property
+    def success(self) -> bool:
+        """Whether the point is feasible and certified to the tolerance asked for."""
+        return self.status is Status.CONVERGED
+
+    def __str__(self) -> str:
+        c = self.certificate
+        lines = [
+            f"{self.status.name}: {self.message}",
+            f"  fun          {self.fun:.10g}",
+            f"  lower bound  {_shown(c.lower_bound)}",
+            f"  gap          {_shown(c.gap)} (relative {_shown(c.relative_gap)}; {c.source})",
+            f"  violation    {c.violation:.2e} (relative)",
+            f"  method       {self.method}",
+            f"  work         {self.iterations} iterations, {self.counts.projections} projections, "
+            f"{self.counts.gradients} + {self.counts.constraint_gradients} gradients of f and c, "
+            f"{self.seconds:.3g} s",
+        ]
+        return "\n".join(lines + [f"  warning      {w}" for w in self.warnings])
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw objective, lower bound and gap against the iterations; needs matplotlib."""
+        from lopro._util.plotting import plot_history
+
+        return plot_history(self.history, ax)
+
+
+def _shown(number: float) -> str:
+    return f"{number:.6g}" if math.isfinite(number) else "unknown"

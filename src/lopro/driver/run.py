@@ -1,0 +1,240 @@
+"""The one loop: it takes candidates from a method, certifies and records them, and says how the run ended.
+
+The status is assigned here and nowhere else.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from lopro._util.arrays import Array, copy, equal, norm
+from lopro._util.counting import counting
+from lopro._util.progress import Progress
+from lopro._util.validation import check_seed
+from lopro.driver.incumbent import Incumbent, Judged
+from lopro.driver.result import History, Iterate, Result, Status
+from lopro.driver.workbench import NonFinite, Spent, Workbench
+from lopro.errors import InfeasibleError, ProjectionError, StalledError
+from lopro.problem import Problem
+from lopro.protocol import (
+    Candidate,
+    Candidates,
+    Certificate,
+    Method,
+    PenalisedMinimum,
+    Verdict,
+    next_candidate,
+)
+from lopro.protocol.budget import Budget
+
+__all__ = ["Run"]
+
+T = TypeVar("T")
+
+
+class Run:
+    """One run of a method, as an iterator of `Iterate`; when it is exhausted, `result` tells how it ended."""
+
+    def __init__(
+        self, problem: Problem, method: Method, x0: Array | None, budget: Budget, seed: Any
+    ) -> None:
+        if not isinstance(problem, Problem):
+            raise TypeError(f"problem must be a lopro.Problem, got {problem!r}")
+        if isinstance(method, type) or not (hasattr(method, "run") and hasattr(method, "check")):
+            raise TypeError(f"method must be a method such as lopro.Auto(), got {method!r}")
+        method.check(problem)
+        self.method = method
+        self.history = History()
+        self.status: Status | None = None  # None while running
+        self._x0 = problem.start(x0)
+        self.bench = Workbench(problem, budget, check_seed("seed", seed), self._x0)
+        self.incumbent = Incumbent(self.bench.counted, self.bench.target)
+        self.warnings = self.incumbent.warnings
+        self._loop = self._candidate_by_candidate()
+
+    @property
+    def progress(self) -> Progress | None:
+        """What shows the run on the terminal, if anything does."""
+        return self.bench.progress
+
+    @progress.setter
+    def progress(self, progress: Progress | None) -> None:
+        self.bench.progress = progress
+
+    def stop(self) -> None:
+        """End the run after the present candidate, as a callback asks for."""
+        self.status = self.status or Status.STOPPED
+
+    def __iter__(self) -> Iterator[Iterate]:
+        return self
+
+    def __next__(self) -> Iterate:
+        return next(self._loop)
+
+    def _candidate_by_candidate(self) -> Iterator[Iterate]:
+        with self.bench.observe():
+            reason = self.bench.constraint.infeasibility()
+        if reason is not None:
+            self.warnings.append(reason)
+            self.status = Status.INFEASIBLE
+            return
+        candidates = self.method.run(self.bench, self._x0)
+        verdict: Verdict | None = None
+        while self.status is None:
+            candidate = self._next_candidate(candidates, verdict)
+            if candidate is None:
+                break
+            seen = self._guarded(functools.partial(self._look_at, candidate))
+            if seen is None:
+                break
+            iterate, verdict = seen
+            self._decide()
+            yield iterate
+
+    def _next_candidate(self, candidates: Candidates, verdict: Verdict | None) -> Candidate | None:
+        with counting(self.bench.counts):
+            candidate = self._guarded(functools.partial(next_candidate, candidates, verdict))
+        if candidate is None and self.status is None:
+            done = Status.CONVERGED if self.incumbent.certified else Status.SCHEDULE_DONE
+            self.status = self.bench.ended or done
+        return candidate
+
+    def _guarded(self, part: Callable[[], T]) -> T | None:
+        """Run a part of the loop; what ends the run on purpose becomes a status, and None."""
+        try:
+            return part()
+        except NonFinite:
+            self.status = Status.NONFINITE
+        except OverflowError as error:
+            self.status = Status.NONFINITE
+            self.warnings.append(f"a number grew beyond all bounds: {error}")
+        except InfeasibleError as error:
+            self.status = Status.INFEASIBLE
+            self.warnings.append(str(error))
+        except ProjectionError as error:
+            self.status = Status.PROJECTION_FAILED
+            self.warnings.append(str(error))
+        except StalledError:
+            stalled = Status.CONVERGED if self.incumbent.certified else Status.STALLED
+            self.status = self.bench.ended or stalled
+        except Spent:
+            self.status = self.bench.ended or Status.MAX_PROJECTIONS
+        except KeyboardInterrupt:
+            self.status = Status.INTERRUPTED
+        return None
+
+    def _look_at(self, candidate: Candidate) -> tuple[Iterate, Verdict]:
+        """Certify the candidate, keep the best point, and write the row of the history."""
+        with self.bench.observe():
+            judged = self.incumbent.judge(candidate.x)
+            if not math.isfinite(judged.fun):
+                raise NonFinite
+            penalised_value = self._penalised_value(candidate, judged)
+            regularity = self._regularity(candidate)
+            self.incumbent.learn(candidate, judged.fun, penalised_value)
+        evidence = candidate.evidence
+        penalty = evidence.F.penalty if isinstance(evidence, PenalisedMinimum) else None
+        verdict = Verdict(judged.fun, penalised_value, lambda: self.incumbent.certificate)
+        certificate = verdict.certificate()
+        iterate = Iterate(
+            x=copy(candidate.x),  # a callback may write on it
+            epoch=len(self.history) + 1,
+            iterations=self.bench.iterations,
+            projections=self.bench.counts.projections,
+            products=self.bench.products,
+            fun=judged.fun,
+            violation=judged.violation,
+            lower_bound=certificate.lower_bound,
+            gap=certificate.gap,
+            relative_gap=certificate.relative_gap,
+            penalty_weight=math.nan if penalty is None else float(penalty.weight),
+            exact=verdict.exact,
+            regularity=regularity,
+            seconds=self.bench.seconds,
+        )
+        self.history.append(iterate)
+        if self.progress is not None:
+            self.progress.show(iterate)
+        return iterate, verdict
+
+    def _penalised_value(self, candidate: Candidate, judged: Judged) -> float | None:
+        """Return ``F(x_hat)`` where the evidence is a penalised minimum."""
+        evidence = candidate.evidence
+        if not isinstance(evidence, PenalisedMinimum):
+            return None
+        if equal(candidate.x, candidate.taken_at):
+            # The projection had nothing to do: F(x_hat) >= f(x_hat) = f(x) is all there is to know.
+            return judged.fun
+        return evidence.F.value(candidate.taken_at)
+
+    def _regularity(self, candidate: Candidate) -> float:
+        """Return ``c(x_hat) / |x_hat - x|``; NaN where a projection had nothing to do."""
+        before = candidate.before
+        if before is None or equal(candidate.x, before):
+            return math.nan
+        excess = self.bench.constraint.value(before)
+        return max(excess, 0.0) / norm(before - candidate.x)
+
+    def _decide(self) -> None:
+        """Set the status if the run is over."""
+        bench = self.bench
+        if bench.target.tol > 0.0 and self.incumbent.certified:
+            self.status = Status.CONVERGED  # with tol = 0 the schedule is run to its end
+        elif bench.ended is not None:
+            self.status = bench.ended
+        elif bench.spent:
+            self.status = Status.MAX_PROJECTIONS
+        elif bench.out_of_time:
+            self.status = Status.TIME_LIMIT
+
+    def result(self) -> Result:
+        """Return the best feasible point with its certificate, which was computed at that very point."""
+        known, bench = self.incumbent, self.bench
+        if known.best is None and self.status is not Status.INFEASIBLE:
+            self._settle()
+        status = self.status or bench.ended or Status.STOPPED
+        best, certificate = known.best, known.certificate
+        return Result(
+            x=copy(self._x0 if best is None else best.x),
+            fun=math.nan if best is None else best.fun,
+            status=status,
+            message=_message(status, certificate),
+            certificate=certificate,
+            # Copies: the run may go on after this look at it.
+            counts=replace(bench.counts),
+            certificate_counts=replace(bench.certificate_counts),
+            iterations=bench.iterations,
+            seconds=bench.seconds,
+            method=repr(self.method),
+            history=self.history.snapshot(),
+            warnings=tuple(self.warnings),
+            multiplier=known.multiplier,
+        )
+
+    def _settle(self) -> None:
+        """Make a feasible point of what a run without a candidate has reached."""
+        bench = self.bench
+        x = bench.reached
+        lost = self.status in (Status.NONFINITE, Status.PROJECTION_FAILED)
+        if lost or bench.spent:
+            x = bench.projected
+        elif x is not bench.projected:
+            try:
+                with counting(bench.counts):
+                    x = bench.project(x)
+            except (NonFinite, InfeasibleError, ProjectionError) as error:
+                self.warnings.append(f"the interrupted point could not be projected: {error}")
+                x = bench.projected
+        if x is not None:
+            with bench.observe():
+                self.incumbent.judge(x)
+
+
+def _message(status: Status, certificate: Certificate) -> str:
+    if not math.isfinite(certificate.lower_bound) and status is not Status.INFEASIBLE:
+        return f"{status.value} ({certificate.source})"
+    return status.value

@@ -1,0 +1,159 @@
+"""The workbench of a run: what a method may use, each use within the budget and counted."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any, TypeVar
+
+import numpy as np
+
+from lopro._util.arrays import Array, isfinite
+from lopro._util.counting import Counts, count, counting
+from lopro._util.progress import Progress
+from lopro.constraints import Constraint
+from lopro.driver.counted import counted_problem
+from lopro.driver.result import Status
+from lopro.objectives import Objective
+from lopro.penalties import Penalised, Penalty
+from lopro.problem import Problem
+from lopro.protocol import Stepper, Target
+from lopro.protocol.budget import Budget
+
+F = TypeVar("F")
+
+__all__ = ["NonFinite", "Spent", "Workbench"]
+
+
+class NonFinite(Exception):
+    """An inner algorithm left the finite numbers."""
+
+
+class Spent(Exception):
+    """A method asks for one projection more than the budget has."""
+
+
+class Workbench:
+    """Hands out oracles, inner iterations and projections, and says when a budget has run out."""
+
+    def __init__(
+        self, problem: Problem, budget: Budget, rng: np.random.Generator, start: Array
+    ) -> None:
+        self.problem = problem
+        self.counted = counted_problem(problem)
+        self.rng = rng
+        self.budget = budget
+        self.target = Target(budget.tol, problem.gap_scale)
+        self.counts, self.certificate_counts = Counts(), Counts()
+        self.iterations = 0
+        self.progress: Progress | None = None
+        #: Why no more work should be done; None while there is no reason.
+        self.ended: Status | None = None
+        #: The last projected point.
+        self.projected: Array | None = None
+        self.cut_short = False
+        self._reached: Callable[[], Array] = lambda: start
+        self._started = time.perf_counter()
+
+    @property
+    def objective(self) -> Objective:
+        return self.counted.objective
+
+    @property
+    def constraint(self) -> Constraint:
+        return self.counted.constraint
+
+    def penalised(self, penalty: Penalty, like: Array) -> Penalised:
+        return Penalised(self.objective, self.constraint, penalty, like)
+
+    def minimize(self, inner: Stepper[F], F: F, x: Array, steps: int) -> Any:
+        return self.advance(inner, F, inner.init(F, x, self.rng), steps)
+
+    def advance(self, inner: Stepper[F], F: F, state: Any, steps: int) -> Any:
+        allowed = min(steps, self._steps_left)
+        # A single step may be long, so a time limit is looked at after each one.
+        period = 16 if self.budget.time_limit is None else 1
+        done = 0
+        try:
+            while done < allowed:
+                state = inner.step(F, state)
+                done += 1
+                if done % period == 0 and self._interrupted_by_clock(done):
+                    break
+        except KeyboardInterrupt:
+            self.ended = Status.INTERRUPTED
+        self.iterations += done
+        self.cut_short = done < steps
+        self._reached = lambda: inner.output(state)
+        self._look_at_iterations()
+        return state
+
+    def tick(self) -> bool:
+        self.iterations += 1
+        self._look_at_iterations()
+        return not (self._interrupted_by_clock(0) or self.spent)
+
+    @property
+    def _steps_left(self) -> float:
+        if self.spent:
+            return 0  # no projection is left that could make use of them
+        limit = self.budget.max_iter
+        return math.inf if limit is None else limit - self.iterations
+
+    def _look_at_iterations(self) -> None:
+        limit = self.budget.max_iter
+        if limit is not None and self.iterations >= limit:
+            self.ended = self.ended or Status.MAX_ITER
+
+    def _interrupted_by_clock(self, done: int) -> bool:
+        if self.progress is not None:
+            self.progress.tick(self.iterations + done)
+        if self.out_of_time:
+            self.ended = self.ended or Status.TIME_LIMIT
+        return self.ended is not None
+
+    def project(self, x: Array) -> Array:
+        if not isfinite(x):
+            raise NonFinite
+        if self.spent:
+            raise Spent
+        count("projections")
+        projected = self.projected = self.problem.constraint.project(x)
+        self._reached = lambda: projected
+        return projected
+
+    @property
+    def reached(self) -> Array:
+        """Where the run stands: the output of the last inner run, or the last projected point."""
+        return self._reached()
+
+    @property
+    def spent(self) -> bool:
+        """Whether the budget of projections is used up."""
+        limit = self.budget.max_projections
+        return limit is not None and self.counts.projections >= limit
+
+    @property
+    def out_of_time(self) -> bool:
+        """Whether the time limit has passed."""
+        limit = self.budget.time_limit
+        return limit is not None and self.seconds >= limit
+
+    def observe(self) -> AbstractContextManager[Any]:
+        return counting(self.certificate_counts)
+
+    @property
+    def products(self) -> int:
+        """Products with matrices and operators and their adjoints so far, certificates included."""
+        return sum(c.matvecs + c.rmatvecs for c in (self.counts, self.certificate_counts))
+
+    @property
+    def exhausted(self) -> bool:
+        return self.ended is not None
+
+    @property
+    def seconds(self) -> float:
+        """Wall time since the start."""
+        return time.perf_counter() - self._started

@@ -1,0 +1,85 @@
+"""What an objective and a constraint have in common: values, slopes, constants, and images.
+
+A function is called in two ways. A reader of a formula asks for ``value(x)`` and
+``subgradient(x)``. An algorithm asks in two steps: ``image(x)`` does the expensive linear part
+(``A x``), then ``linearize_at(image)`` gives the value and, on demand, the subgradient. Because the
+image is linear in ``x``, an accelerated method gets the image of its extrapolated point from two
+images it already has, and a hinge that is inactive never pays for a gradient.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from lopro._util.arrays import Array
+from lopro.functions.constants import Ball, Constant
+
+__all__ = ["Function", "Image", "Linearization", "MappedFunction"]
+
+#: What the linear part of a function makes of a point: one array per linear map.
+Image: TypeAlias = tuple[Array, ...]
+
+#: A value, and a function that returns the subgradient there when it is needed.
+Linearization: TypeAlias = tuple[float, Callable[[], Array]]
+
+
+class Function:
+    """A convex function of an array: the base of objectives and constraints.
+
+    Subclasses define `value` and `subgradient`; constants that are not known stay ``None``.
+    """
+
+    #: Shape of the points, or None where any shape will do.
+    shape: tuple[int, ...] | None = None
+    #: An array whose library, dtype and device the points should have, if there is one.
+    like: Array | None = None
+    #: How many arrays `image` returns.
+    image_length: int = 1
+    #: Whether `subgradient` returns an array of its own making each time, on which the caller may write.
+    fresh_slopes: bool = False
+
+    def value(self, x: Array) -> float:
+        """Return the value at ``x``."""
+        raise NotImplementedError
+
+    def subgradient(self, x: Array) -> Array:
+        """Return one subgradient at ``x`` (the gradient where it exists)."""
+        raise NotImplementedError
+
+    def add_subgradient(self, x: Array, total: Array) -> Array:
+        """Return ``total`` plus a subgradient at ``x``; the caller gives ``total`` away."""
+        return total + self.subgradient(x)
+
+    def image(self, x: Array) -> Image:
+        """Return what the linear part of the function makes of ``x``."""
+        return (x,)
+
+    def linearize_at(self, image: Image) -> Linearization:
+        """Return the value at the point with this image, and its subgradient on demand."""
+        (x,) = image
+        return self.value(x), lambda: self.subgradient(x)
+
+    def lipschitz(self, ball: Ball | None = None) -> Constant | None:
+        """Return a Lipschitz constant, everywhere or on a ball, or None."""
+        return None
+
+    def smoothness(self) -> Constant | None:
+        """Return a Lipschitz constant of the gradient, or None."""
+        return None
+
+
+class MappedFunction(Function):
+    """A function of a linear image, ``phi(A x)``: define `image` and `linearize_at`."""
+
+    def value(self, x: Array) -> float:
+        return self.linearize_at(self.image(x))[0]
+
+    def subgradient(self, x: Array) -> Array:
+        return self.linearize_at(self.image(x))[1]()
+
+    def image(self, x: Array) -> Image:
+        raise NotImplementedError
+
+    def linearize_at(self, image: Image) -> Linearization:
+        raise NotImplementedError

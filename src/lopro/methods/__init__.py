@@ -1,0 +1,9 @@
+"""Methods for `lopro.solve`: only methods may project, and only through the workbench."""
+
+from lopro.methods.auto import Auto
+from lopro.methods.multipliers import MultiplierMethod
+from lopro.methods.paper.lopgd import LoPGD
+from lopro.methods.paper.lopnag import LoPNAG
+from lopro.methods.paper.one_projection import OneProjection
+
+__all__ = ["Auto", "LoPGD", "LoPNAG", "MultiplierMethod", "OneProjection"]

@@ -1,0 +1,104 @@
+"""The multipliers that projected steps leave behind, collected for the certificate.
+
+Where ``x+ = P(v)``, the vector ``v - x+`` is normal to the set at ``x+``: ``<v - x+, z> <= <v - x+, x+>`` for
+every feasible ``z``. Divided by the step size it estimates the multiplier of the constraint, and so do
+averages over many steps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lopro._util.arrays import Array, eps, inner, norm
+from lopro.constraints.base import ValidInequality
+from lopro.protocol import Candidate, Multiplier, Workbench
+from lopro.protocol.certificates import lower_bound, solution_radius
+
+__all__ = ["Multipliers", "feasible_candidate"]
+
+#: Projections stop a hair off the nearest point: about this many units of rounding.
+PROJECTION_ERROR = 2.0**16
+
+
+@dataclass(frozen=True)
+class _Sum:
+    """A sum of ``v - x+`` with its support, its step sizes, and what inexact projections may falsify."""
+
+    direction: Array
+    support: float
+    size: float
+    error: float  # of the direction
+    error_of_support: float
+
+    @staticmethod
+    def of(before: Array, after: Array, size: float) -> _Sum:
+        direction = before - after
+        length, at = norm(direction), norm(after)
+        # A point that was left where it is has the exact normal 0.
+        error = PROJECTION_ERROR * eps(after) * (1.0 + at) if length > 0.0 else 0.0
+        return _Sum(direction, inner(direction, after), size, error, error * (at + length))
+
+    def __add__(self, other: _Sum) -> _Sum:
+        return _Sum(
+            self.direction + other.direction,
+            self.support + other.support,
+            self.size + other.size,
+            self.error + other.error,
+            self.error_of_support + other.error_of_support,
+        )
+
+    def valid_inequality(self, reach: float) -> ValidInequality:
+        """Return the mean as an inequality that holds for every feasible point within ``reach``."""
+        support = self.support + self.error_of_support + self.error * reach
+        return ValidInequality(self.direction / self.size, support / self.size)
+
+
+class Multipliers:
+    """Collects the multipliers of projected steps, and picks the one that proves most.
+
+    Three are compared: that of the last step, the mean since the last look, and the mean of all. The
+    constraint linearised at the last point, with the weight that fits best, is a fourth: it owes nothing
+    to the accuracy of the projection.
+    """
+
+    def __init__(self) -> None:
+        self._last: _Sum | None = None
+        self._recent: _Sum | None = None
+        self._all: _Sum | None = None
+        self._at: Array = None
+
+    def add(self, before: Array, after: Array, size: float) -> None:
+        """Note a step of this size that was projected from ``before`` to ``after``."""
+        step = self._last = _Sum.of(before, after, size)
+        self._recent = step if self._recent is None else self._recent + step
+        self._all = step if self._all is None else self._all + step
+        self._at = after
+
+    def best(self, bench: Workbench, x: Array) -> ValidInequality | None:
+        """Return the multiplier whose lower bound at ``x`` is highest; None before the first step."""
+        if self._last is None or self._recent is None or self._all is None:
+            return None
+        with bench.observe():
+            problem = bench.counted
+            fun = float(problem.objective.value(x))
+            radius = solution_radius(problem, fun)
+            reach = norm(x) if radius is None else radius.value
+            sums = (self._last, self._recent, self._all)
+            found = [s.valid_inequality(reach) for s in sums]
+            found.append(self._linearised(bench, found[0].direction))
+            self._recent = None
+            return max(found, key=lambda each: lower_bound(problem, x, each, fun)[0])
+
+    def _linearised(self, bench: Workbench, direction: Array) -> ValidInequality:
+        c = bench.constraint
+        g = c.subgradient(self._at)
+        square = inner(g, g)
+        weight = max(inner(direction, g), 0.0) / square if square > 0.0 else 0.0
+        return c.valid_inequality(self._at, weight)
+
+
+def feasible_candidate(x: Array, inequality: ValidInequality | None = None) -> Candidate:
+    """Return a feasible point with its multiplier; without one, f alone has to prove that it is optimal."""
+    return Candidate(
+        x, Multiplier(ValidInequality.trivial(x) if inequality is None else inequality)
+    )

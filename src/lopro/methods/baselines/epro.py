@@ -1,0 +1,276 @@
+"""Epoch-projection methods (Chen et al. 2016): logarithmically many projections, strongly convex f."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from lopro._util.arrays import Array, norm
+from lopro._util.validation import check_count, check_number
+from lopro.errors import MissingCapabilityError
+from lopro.methods.baselines._multipliers import feasible_candidate
+from lopro.methods.baselines._orda import DualAveraging
+from lopro.methods.baselines.projected_subgradient import check_stochastic
+from lopro.methods.inner import (
+    ConstantStep,
+    InnerAlgorithm,
+    StochasticSubgradient,
+    SubgradientDescent,
+)
+from lopro.methods.paper.epochs import Epoch, Plan, run_epochs
+from lopro.methods.setting import Needs, Setting, check_constants
+from lopro.methods.theory import ProblemConstants
+from lopro.penalties import Hinge
+from lopro.problem import Problem
+from lopro.protocol import Candidates, Card, Claim, Workbench
+
+__all__ = ["EproORDA", "EproSGD"]
+
+
+@dataclass(frozen=True)
+class _EpochProjection:
+    """What the two methods share: epochs that halve the gap, each ended by a projection."""
+
+    iterations: int = 100_000
+    constants: ProblemConstants | None = None
+    radius: float | None = None
+    stochastic: bool = False
+
+    #: The constants have to hold on a ball this many times as large as the one of the solution.
+    reach: ClassVar[float] = 1.0
+
+    def __post_init__(self) -> None:
+        check_count("iterations", self.iterations)
+        check_constants(self.constants, self.radius)
+
+    def length(self, s: Setting, V: float) -> int:
+        """Return the steps that halve a gap of ``V``."""
+        raise NotImplementedError
+
+    def inner(self, s: Setting, V: float, steps: int) -> InnerAlgorithm:
+        """Return the algorithm that does it."""
+        raise NotImplementedError
+
+    def check(self, problem: Problem) -> None:
+        if self.stochastic:
+            check_stochastic(problem, f"{type(self).__name__}(stochastic=True)")
+        self._needs.check(problem)
+
+    @property
+    def _needs(self) -> Needs:
+        name = type(self).__name__
+        return Needs(name, self.constants, self.radius, strongly_convex=True, reach=self.reach)
+
+    def run(self, bench: Workbench, x0: Array) -> Candidates:
+        s = self._needs.find(bench, x0)
+        slope = norm(bench.objective.subgradient(s.start))
+        if s.solved or slope == 0.0:
+            yield feasible_candidate(s.start)
+            return
+        # Strong convexity: f(x_1) - f_* <= |g_1|^2 / (2 mu).
+        V = slope**2 / (2.0 * s.constants.mu)
+        yield from run_epochs(bench, s.start, _Halving(self, s, V))
+
+
+@dataclass(frozen=True)
+class _Halving:
+    """The schedule: epoch k brings a gap of ``V / 2^(k-1)`` down to ``V / 2^k``."""
+
+    method: _EpochProjection
+    setting: Setting
+    V: float
+
+    def init(self, bench: Workbench, x: Array) -> tuple[Plan | None, int]:
+        """Return the first plan and the number of its epoch."""
+        return self._plan(x, 1), 1
+
+    def next(self, bench: Workbench, state: int, epoch: Epoch) -> tuple[Plan | None, int]:
+        """Return the plan of the next epoch and its number."""
+        k = state + 1
+        total = sum(self.method.length(self.setting, self._gap(i)) for i in range(1, k + 1))
+        return (self._plan(epoch.x, k) if total <= self.method.iterations else None), k
+
+    def _gap(self, k: int) -> float:
+        """Return the bound on the gap at the start of epoch k."""
+        return self.V / 2.0 ** (k - 1)
+
+    def _plan(self, start: Array, k: int) -> Plan:
+        V, s, method = self._gap(k), self.setting, self.method
+        needed = method.length(s, V)
+        steps = min(needed, method.iterations)
+        claim = None
+        if steps == needed and s.certain and not method.stochastic:
+            claim = Claim(0.5 * V, f"{type(method).__name__}: the gap halves in every epoch")
+        return Plan(Hinge(s.weight), method.inner(s, V, steps), steps, start, claim)
+
+
+@dataclass(frozen=True)
+class EproSGD(_EpochProjection):
+    """Epoch-projection SGD, a baseline: subgradient epochs on the hinge, each twice as long as the last.
+
+    Problem: min f(x) s.t. c(x) <= 0, f mu-strongly convex, both Lipschitz on a ball that holds the
+    solution. Oracles: subgradients of f and c; one projection per epoch. Epoch k makes ``T_k`` steps
+    ``x+ = Pi_B(x - eta_k dF(x))`` on ``F = f + lam [c]_+`` and projects their mean; then ``eta`` is
+    halved and ``T`` doubled. Theorem, with ``V >= f(x_1) - f_*``, ``lam = G / rho``,
+    ``Gbar = G + lam G_c``, ``eta_1 = V / (2 Gbar^2)`` and ``T_1 = 8 Gbar^2 / (mu V)``: the gap after
+    epoch k is at most ``V / 2^k``, which is ``O(1 / (mu T))`` after T steps and ``O(log T)``
+    projections.
+
+    Parameters
+    ----------
+    iterations : int
+        T: epochs are made as long as they fit in. The first is made in any case, and cut if it must.
+    constants : ProblemConstants, optional
+        ``G, Gc, rho, mu``; by default what the problem knows on the ball. With sampled slopes G should
+        bound their root mean square.
+    radius : float, optional
+        The solution is at most that far from the (feasible) start; by default ``|g| / mu``.
+    stochastic : bool
+        Sample the subgradients of f. The theorem then holds in the mean, and nothing is claimed.
+
+    References
+    ----------
+    J. Chen, T. Yang, Q. Lin, L. Zhang, Y. Chang, "Optimal stochastic strongly convex optimization with a
+    logarithmic number of projections", UAI 2016 (Epro-SGD).
+
+    Departures
+    ----------
+    Constants are re-derived with ``lam = G / rho`` and factor 1; ``V = |g_1|^2 / (2 mu)`` is measured at the
+    start. The ball is centred at the start, and an infeasible start is projected first, which counts.
+
+    Examples
+    --------
+    >>> import numpy as np, lopro
+    >>> from lopro.methods.baselines import EproSGD
+    >>> f = lopro.objectives.SquaredDistance(np.array([2.0, 0.5]))
+    >>> box = lopro.constraints.Box(-np.ones(2), np.ones(2))
+    >>> result = lopro.solve(lopro.Problem(f, box), method=EproSGD(20_000), tol=0)
+    >>> round(result.fun, 2), result.counts.projections == len(result.history)
+    (0.5, True)
+    """
+
+    card: ClassVar[Card] = Card(
+        assumptions="f strongly convex, f and c Lipschitz on a ball",
+        oracles="(stochastic) subgradients of f, subgradients of c",
+        rate="O(1/T)",
+        projections="O(log T): one per epoch",
+        reference="Chen, Yang, Lin, Zhang, Chang (UAI 2016)",
+    )
+
+    def length(self, s: Setting, V: float) -> int:
+        return math.ceil(8.0 * s.slope**2 / (s.constants.mu * V))
+
+    def inner(self, s: Setting, V: float, steps: int) -> InnerAlgorithm:
+        descent = StochasticSubgradient if self.stochastic else SubgradientDescent
+        return descent(ConstantStep(V / (2.0 * s.slope**2)), ball=s.ball)
+
+
+@dataclass(frozen=True)
+class EproORDA(_EpochProjection):
+    """Epoch-projection dual averaging, a baseline: like `EproSGD`, with a simple part of f in its prox.
+
+    Problem: min phi(x) + R(x) s.t. c(x) <= 0, the sum mu-strongly convex, phi L-smooth, R with a prox
+    (either may be missing), c Lipschitz. Oracles: gradients of phi, prox of R, subgradients of c; one
+    projection per epoch. Epoch k makes ``T_k`` steps of accelerated dual averaging on
+    ``phi + lam [c]_+``, R in the prox, and projects the last point. Theorem, with
+    ``V >= f(x_1) - f_*``, ``lam = G / rho``, ``M = 2 lam G_c`` and
+    ``T_k = max(4 sqrt(L / mu), 43 M^2 2^(k-1) / (mu V))``: the gap after epoch k is at most
+    ``V / 2^k``. Neither the slopes of phi nor those of R enter the number of steps, except through lam.
+
+    Parameters
+    ----------
+    iterations : int
+        T: epochs are made as long as they fit in. The first is made in any case, and cut if it must.
+    constants : ProblemConstants, optional
+        ``G, Gc, rho, mu, Lf``; by default what the problem knows. G has to hold on twice the ball of the
+        solution, Gc everywhere.
+    radius : float, optional
+        The solution is at most that far from the (feasible) start; by default ``|g| / mu``.
+    stochastic : bool
+        Sample the gradients of phi. The theorem then holds in the mean, and nothing is claimed.
+    noise : float
+        Root mean square of the noise of sampled gradients: it adds to M.
+
+    References
+    ----------
+    J. Chen, T. Yang, Q. Lin, L. Zhang, Y. Chang, "Optimal stochastic strongly convex optimization with a
+    logarithmic number of projections", UAI 2016 (Epro-ORDA). X. Chen, Q. Lin, J. Pena, "Optimal regularized
+    dual averaging methods for stochastic optimization", NIPS 2012.
+
+    Departures
+    ----------
+    The inner algorithm is written down anew in the form of the original (an answer that comes out of a
+    prox and is no average), with constants derived for it. It stays in no ball: ``lam = G / rho`` is exact,
+    so that every epoch ends within ``sqrt(2 V / mu)`` of the solution anyway. An infeasible start is
+    projected first, which counts.
+
+    Examples
+    --------
+    >>> import numpy as np, lopro
+    >>> from lopro.methods.baselines import EproORDA
+    >>> L1, distance = lopro.objectives.L1Norm(), lopro.objectives.SquaredDistance
+    >>> f = distance(np.array([2.0, 0.5])) + 0.6 * L1
+    >>> box = lopro.constraints.Box(-np.ones(2), np.ones(2))
+    >>> result = lopro.solve(lopro.Problem(f, box), method=EproORDA(20_000), tol=0)
+    >>> result.x.round(2), result.counts.projections == len(result.history)
+    (array([1., 0.]), True)
+    """
+
+    card: ClassVar[Card] = Card(
+        assumptions="f strongly convex, smooth plus proximable, c Lipschitz",
+        oracles="(stochastic) gradients and prox of f, subgradients of c",
+        rate="O(1/T)",
+        projections="O(log T): one per epoch",
+        reference="Chen, Yang, Lin, Zhang, Chang (UAI 2016)",
+    )
+
+    reach: ClassVar[float] = 2.0
+
+    noise: float = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_number("noise", self.noise, minimum=0.0)
+
+    def check(self, problem: Problem) -> None:
+        super().check(problem)
+        f = problem.objective
+        smooth, proximable = f.split()
+        if smooth is None and proximable is None:
+            raise MissingCapabilityError(
+                f"EproORDA needs a smooth part plus a part with a prox, and {type(f).__name__} does not "
+                "split: use EproSGD"
+            )
+        if self.stochastic and (smooth is None or not smooth.stochastic):
+            raise MissingCapabilityError(
+                "EproORDA(stochastic=True) needs a smooth part with stochastic_subgradient(x, rng): "
+                "use stochastic=False"
+            )
+        given = self.constants is not None and math.isfinite(self.constants.Lf)
+        if smooth is not None and smooth.smoothness() is None and not given:
+            raise MissingCapabilityError(
+                "EproORDA needs a smoothness constant of the objective (Lf), and it is not known here: "
+                "give constants=, or use EproSGD"
+            )
+        if self.constants is None and problem.constraint.lipschitz() is None:
+            raise MissingCapabilityError(
+                "EproORDA needs a constraint that is Lipschitz everywhere (Gc): give constants=, or use "
+                "EproSGD"
+            )
+
+    def length(self, s: Setting, V: float) -> int:
+        mu, M = s.constants.mu, self._roughness(s)
+        return math.ceil(
+            max(4.0 * math.sqrt(s.constants.Lf / mu), 128.0 / 3.0 * M**2 / (mu * V), 1.0)
+        )
+
+    def inner(self, s: Setting, V: float, steps: int) -> InnerAlgorithm:
+        distance = math.sqrt(2.0 * V / s.constants.mu)
+        return DualAveraging.balanced(
+            s.constants.Lf, self._roughness(s), distance, steps, self.stochastic, s.certain
+        )
+
+    def _roughness(self, s: Setting) -> float:
+        """``M``: twice the slope of the hinge, and the noise."""
+        return 2.0 * s.weight * s.constants.Gc + self.noise

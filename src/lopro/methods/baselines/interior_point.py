@@ -1,0 +1,130 @@
+"""Interior point as referee: the problem in conic form, handed to Clarabel."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from lopro._util.arrays import Array, is_complex
+from lopro._util.counting import count
+from lopro._util.real_vectors import Vector, from_real_vector, to_real_vector
+from lopro._util.validation import check_number
+from lopro.conic_forms import ConeRows, ConicAnswer, ConicProgram, add_objective, set_rows
+from lopro.constraints.base import ValidInequality
+from lopro.errors import InfeasibleError, StalledError
+from lopro.problem import Problem
+from lopro.protocol import Candidate, Candidates, Card, Multiplier, Workbench
+
+__all__ = ["InteriorPoint"]
+
+
+@dataclass(frozen=True)
+class InteriorPoint:
+    """A second opinion on small problems of known structure, by Clarabel.
+
+    Problem: min f(x) s.t. c(x) <= 0, where f is a sum of `L1Norm`, `Linear`, `LeastSquares`, `Quadratic`,
+    `SquaredDistance`, `Logistic` and `PairLoss` with nonnegative factors, and the set is a `Polyhedron`,
+    a `Simplex`, a `ResidualBall`, a `PSDCone`, a `Spectrahedron` or an `Intersection` of those. Oracles:
+    none, it reads the data. Theorem (path-following for self-concordant barriers):
+    ``O(sqrt(nu) log 1/eps)`` iterations with a barrier of parameter ``nu``; each factors a matrix with as
+    many rows as there are data.
+
+    The point is made exactly feasible by one projection, and certified by lopro with the multiplier of
+    the solver, which is moved into the dual cone first: what is certified does not rest on the solver.
+
+    Parameters
+    ----------
+    accuracy : float
+        The solver's own tolerance for gap and residuals.
+
+    References
+    ----------
+    P. J. Goulart, Y. Chen, "Clarabel: an interior-point solver for conic programs with quadratic
+    objectives" (2024).
+
+    Departures
+    ----------
+    Clarabel is a primal-dual predictor-corrector method, for which the bound above is not proved; it is
+    what the theory offers for its simpler relatives. An iteration of the run is one of Clarabel's.
+
+    Examples
+    --------
+    >>> import numpy as np, lopro
+    >>> from lopro.methods.baselines import InteriorPoint
+    >>> f = lopro.objectives.L1Norm()
+    >>> ball = lopro.constraints.ResidualBall(np.array([[2.0, 1.0]]), np.array([2.0]), sigma=1.0)
+    >>> result = lopro.solve(lopro.Problem(f, ball), method=InteriorPoint())
+    >>> result.success, result.x.round(6) + 0.0, result.counts.projections
+    (True, array([0.5, 0. ]), 1)
+    """
+
+    card: ClassVar[Card] = Card(
+        assumptions="f and the set have a conic form (see lopro.conic)",
+        oracles="none: it reads the data",
+        rate="O(sqrt(nu) log 1/eps) factorisations",
+        projections="1",
+        reference="Goulart, Chen (Clarabel, 2024)",
+    )
+
+    accuracy: float = 1e-11
+
+    def __post_init__(self) -> None:
+        check_number("accuracy", self.accuracy, minimum=0.0, exclusive=True)
+
+    def check(self, problem: Problem) -> None:
+        # That the set is empty is for the run to tell, not for a check of what the parts can do.
+        with suppress(InfeasibleError):
+            _translated(problem, problem.start(None) if problem.shape is not None else np.zeros(1))
+
+    def run(self, bench: Workbench, x0: Array) -> Candidates:
+        with bench.observe():
+            program, sets = _translated(bench.problem, x0)
+        answer = program.solve(self.accuracy)
+        count("factorizations", answer.iterations)
+        for _ in range(answer.iterations):
+            if not bench.tick():
+                break
+        _raise_if_unsolvable(answer)
+        x_hat = from_real_vector(answer.point, x0)
+        evidence = Multiplier(_valid_inequality(sets, answer, x0))
+        yield Candidate(bench.project(x_hat), evidence, before=x_hat)
+
+
+def _translated(problem: Problem, x: Array) -> tuple[ConicProgram, list[ConeRows]]:
+    """Return the problem as a conic program, and the rows that describe the set."""
+    program = ConicProgram(to_real_vector(x).size)
+    sets = [rows for m in problem.constraint.members() for rows in set_rows(m, is_complex(x))]
+    for rows in sets:
+        program.add_set(rows)
+    add_objective(problem.objective, program, 1.0, 0.0 * x)
+    return program, sets
+
+
+def _valid_inequality(sets: list[ConeRows], answer: ConicAnswer, like: Array) -> ValidInequality:
+    """Return the multiplier: ``<rows'z, x> <= <bounds, z>`` on the set for ``z`` in the dual cone."""
+    pairs = zip(sets, answer.multipliers, strict=True)
+    return functools.reduce(operator.add, (_inequality_of(rows, z, like) for rows, z in pairs))
+
+
+def _inequality_of(rows: ConeRows, z: Vector, like: Array) -> ValidInequality:
+    z = rows.cone.into_dual(z)
+    return ValidInequality(from_real_vector(rows.rows.T @ z, like), float(rows.bounds @ z))
+
+
+def _raise_if_unsolvable(answer: ConicAnswer) -> None:
+    from clarabel import SolverStatus
+
+    if answer.status == SolverStatus.PrimalInfeasible:
+        raise InfeasibleError("the conic solver has a proof that the set is empty")
+    if answer.status == SolverStatus.DualInfeasible:
+        raise OverflowError(
+            "the objective has no lower bound on the set (a ray of the conic solver)"
+        )
+    finite = all(np.isfinite(v).all() for v in (answer.point, *answer.multipliers))
+    if not finite:
+        raise StalledError(f"the conic solver has no answer: {answer.status}")

@@ -1,0 +1,130 @@
+"""OPGD: subgradient descent on the hinge penalty with a single projection at the end."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from lopro._util.arrays import Array, norm
+from lopro._util.validation import check_count, check_number, check_offers
+from lopro.errors import MissingCapabilityError
+from lopro.functions import Ball
+from lopro.methods.baselines.projected_subgradient import check_stochastic
+from lopro.methods.inner import (
+    SqrtStep,
+    StochasticSubgradient,
+    SubgradientDescent,
+    UniformAverage,
+)
+from lopro.methods.inner.averaging import Average, StepRule
+from lopro.methods.paper.one_projection import OneProjection
+from lopro.methods.theory import constants_of
+from lopro.penalties import Hinge
+from lopro.problem import Problem
+from lopro.protocol import Candidates, Card, Workbench
+
+__all__ = ["OPGD"]
+
+
+@dataclass(frozen=True)
+class OPGD:
+    """One-projection subgradient descent, a baseline: descend on ``f + lam [c]_+``, project at the end.
+
+    Problem: min f(x) s.t. c(x) <= 0, both Lipschitz. Oracles: subgradients of f and c; exactly one
+    projection. Theorem (Thm 1 with Prop 3): with ``lam >= G / rho``, ``Gbar = G + lam G_c``,
+    ``D >= |x_1 - x_*|`` and the constant step ``D / (Gbar sqrt T)`` the projected mean has a gap of at most
+    ``Gbar D / sqrt T``; `OneProjection` has faster choices for smooth and strongly convex problems.
+
+    Parameters
+    ----------
+    lam : float, optional
+        Weight of the hinge; by default ``G / rho`` of `lopro.theory.constants_of`. Where f is Lipschitz on
+        bounded sets only, G is that of the ball in which the set, or ``solution_norm``, puts solutions.
+    step : StepRule, optional
+        From `lopro.inner`, usually ``SqrtStep(eta0)``; by default
+        ``eta0 = (1 + |x_1|) / (|df(x_1)| + lam |dc(x_1)|)``.
+    iterations : int
+        T.
+    average : Average
+        What is projected; the mean of all iterates by default.
+    stochastic : bool
+        Sample the subgradients of f.
+
+    References
+    ----------
+    T. Yang, Q. Lin, L. Zhang, "A richer theory of convex constrained optimization with reduced
+    projections and improved rates", ICML 2017 (OPGD of its Table 2).
+
+    Examples
+    --------
+    >>> import numpy as np, lopro
+    >>> from lopro.methods.baselines import OPGD
+    >>> f = lopro.objectives.L1Norm()
+    >>> half = lopro.constraints.Polyhedron(np.array([[-2.0, -1.0]]), np.array([-1.0]))
+    >>> result = lopro.solve(lopro.Problem(f, half), np.ones(2), OPGD(iterations=5000), tol=0)
+    >>> round(result.fun, 1), result.counts.projections
+    (0.5, 1)
+    """
+
+    card: ClassVar[Card] = Card(
+        assumptions="f and c convex and Lipschitz",
+        oracles="subgradients of f and c",
+        rate="O(1/sqrt T)",
+        projections="exactly 1",
+    )
+
+    lam: float | None = None
+    step: StepRule | None = None
+    iterations: int = 10_000
+    average: Average = UniformAverage()
+    stochastic: bool = False
+
+    def __post_init__(self) -> None:
+        if self.lam is not None:
+            check_number("lam", self.lam, minimum=0.0)
+        if self.step is not None:
+            check_offers("step", self.step, "size")
+        check_offers("average", self.average, "weight")
+        check_count("iterations", self.iterations)
+
+    def check(self, problem: Problem) -> None:
+        if self.stochastic:
+            check_stochastic(problem, "OPGD(stochastic=True)")
+        self._weight(problem)
+
+    def run(self, bench: Workbench, x0: Array) -> Candidates:
+        penalty = Hinge(self._weight(bench.counted))
+        step = _first_step(bench, penalty.lam, x0) if self.step is None else self.step
+        descent = StochasticSubgradient if self.stochastic else SubgradientDescent
+        inner = descent(step, self.average)
+        yield from OneProjection(inner, penalty, self.iterations).run(bench, x0)
+
+    def _weight(self, problem: Problem) -> float:
+        if self.lam is not None:
+            return self.lam
+        try:
+            return constants_of(problem, _solution_ball(problem)).weight
+        except MissingCapabilityError as error:
+            raise MissingCapabilityError(
+                f"OPGD takes lam, or finds it by itself: {error}"
+            ) from None
+
+
+def _first_step(bench: Workbench, lam: float, x: Array) -> SqrtStep:
+    """Scale the steps to the point and to the slope that F has just outside of the set."""
+    f, c = bench.objective, bench.constraint
+    slope = norm(f.subgradient(x)) + lam * norm(c.subgradient(x))
+    return SqrtStep((1.0 + norm(x)) / slope if slope > 0.0 else 1.0)
+
+
+def _solution_ball(problem: Problem) -> Ball | None:
+    """Return a ball around zero that holds a solution, where the problem alone tells of one.
+
+    At a solution the slope of f is at most G, so that the multiplier is at most ``G / rho``.
+    """
+    known = [r.value for r in (problem.radius, problem.constraint.radius()) if r is not None]
+    radius = min(known, default=math.inf)
+    if problem.shape is None or not math.isfinite(radius):
+        return None
+    return Ball(problem.start(None), radius)

@@ -1,0 +1,255 @@
+"""RSG and R2SG: restarted projected subgradient descent (Yang and Lin)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from lopro._util.arrays import Array, norm
+from lopro._util.validation import check_count, check_number
+from lopro.errors import MissingCapabilityError
+from lopro.functions import Ball
+from lopro.methods.baselines._multipliers import feasible_candidate
+from lopro.methods.baselines._steps import PlannedSizes
+from lopro.methods.baselines.projected_subgradient import Descent
+from lopro.methods.inner import ConstantStep, UniformAverage
+from lopro.methods.starts import feasible_start
+from lopro.methods.theory import epochs_needed
+from lopro.problem import Problem
+from lopro.protocol import Candidate, Candidates, Card, Verdict, Workbench
+from lopro.protocol.certificates import solution_radius
+
+__all__ = ["R2SG", "RSG"]
+
+
+@dataclass(frozen=True)
+class RSG:
+    """Restarted subgradient descent, a baseline: stages of projected steps, the step halved in each.
+
+    Problem: min f(x) over a set one can project on, f Lipschitz, with a local error bound
+    ``dist(x, Omega_*) <= sigma (f(x) - f_*)^theta``. Oracles: subgradients of f; one projection per
+    iteration. Each of K stages makes t steps of one size and hands its mean to the next. Theorem, with
+    ``eta_1 = eps0 / (2 G^2)`` and ``t >= 4 G^2 sigma^2 / eps^(2 (1 - theta))``: after stage k the gap
+    is at most ``eps0 / 2^k + eps``, so that ``K = log2(eps0 / eps)`` stages reach ``2 eps``
+    (`with_error_bound`).
+
+    Parameters
+    ----------
+    steps : int
+        t.
+    stages : int
+        K.
+    step : float, optional
+        ``eta_1``; by default ``eps0 / (2 G^2)`` with what the problem knows of G and of its least value.
+
+    References
+    ----------
+    T. Yang, Q. Lin, "RSG: beating subgradient method without smoothness and strong convexity", Journal of
+    Machine Learning Research 19 (2018).
+
+    Departures
+    ----------
+    Steps are halved, the choice ``alpha = 2`` of the paper. An infeasible start is projected first, which
+    counts.
+
+    Examples
+    --------
+    >>> import numpy as np, lopro
+    >>> from lopro.methods.baselines import RSG
+    >>> f = lopro.objectives.L1Norm()
+    >>> half = lopro.constraints.Polyhedron(np.array([[-2.0, -1.0]]), np.array([-1.0]))
+    >>> result = lopro.solve(lopro.Problem(f, half), np.ones(2), RSG(steps=50, stages=20), tol=1e-4)
+    >>> result.success, round(result.fun, 3), result.counts.projections == result.iterations
+    (True, 0.5, True)
+    """
+
+    card: ClassVar[Card] = Card(
+        assumptions="f convex and Lipschitz, local error bound with exponent theta",
+        oracles="subgradients of f",
+        rate="O~(eps^(-2 (1 - theta))) iterations",
+        projections="1 per iteration",
+        reference="Yang, Lin (JMLR 2018)",
+    )
+
+    steps: int = 1000
+    stages: int = 20
+    step: float | None = None
+
+    def __post_init__(self) -> None:
+        check_count("steps", self.steps)
+        check_count("stages", self.stages)
+        if self.step is not None:
+            check_number("step", self.step, minimum=0.0, exclusive=True)
+
+    @classmethod
+    def with_error_bound(cls, G: float, eps0: float, eps: float, sigma: float, theta: float) -> RSG:
+        """Return the schedule of the theorem.
+
+        Examples
+        --------
+        >>> from lopro.methods.baselines import RSG
+        >>> RSG.with_error_bound(G=1.0, eps0=1.0, eps=0.125, sigma=1.0, theta=1.0)
+        RSG(steps=4, stages=3, step=0.5)
+        """
+        return cls(
+            stage_length(G, eps, sigma, theta),
+            max(1, epochs_needed(eps0, eps)),
+            eps0 / (2.0 * G**2),
+        )
+
+    def check(self, problem: Problem) -> None:
+        if self.step is None:
+            _check_scale(problem, type(self).__name__)
+
+    def run(self, bench: Workbench, x0: Array) -> Candidates:
+        x = feasible_start(bench, x0)
+        step = first_step(bench.counted, x) if self.step is None else self.step
+        yield from stages(bench, x, step, self.steps, self.stages)
+
+
+@dataclass(frozen=True)
+class R2SG:
+    """RSG restarted with longer stages, a baseline: sigma need not be known.
+
+    Problem, oracles and projections are those of `RSG`. Round s runs K stages of ``t_s`` steps from
+    where the last round ended, with ``t_(s+1) = 2^(2 (1 - theta)) t_s``. Theorem: if ``t_1`` is what
+    `RSG` needs for some accuracy ``eps_1``, then round s ends with a gap of at most
+    ``eps0 / 2^K + eps_1 / 2^(s-1)``.
+
+    Parameters
+    ----------
+    steps : int
+        ``t_1``.
+    stages : int
+        K, of every round.
+    rounds : int
+        How many rounds.
+    theta : float
+        Exponent of the error bound; 0, the default, is right for every problem (and quadruples ``t``). With
+        1 the stages keep their length.
+    step : float, optional
+        ``eta_1``, as for `RSG`.
+
+    References
+    ----------
+    T. Yang, Q. Lin, "RSG: beating subgradient method without smoothness and strong convexity", Journal of
+    Machine Learning Research 19 (2018).
+
+    Departures
+    ----------
+    ``t_s`` is rounded up. An infeasible start is projected first, which counts.
+
+    Examples
+    --------
+    >>> import numpy as np, lopro
+    >>> from lopro.methods.baselines import R2SG
+    >>> f = lopro.objectives.L1Norm()
+    >>> half = lopro.constraints.Polyhedron(np.array([[-2.0, -1.0]]), np.array([-1.0]))
+    >>> result = lopro.solve(lopro.Problem(f, half), np.ones(2), R2SG(steps=9), tol=1e-4)
+    >>> result.success, round(result.fun, 3), result.counts.projections == result.iterations
+    (True, 0.5, True)
+    """
+
+    card: ClassVar[Card] = Card(
+        assumptions="f convex and Lipschitz, local error bound with exponent theta",
+        oracles="subgradients of f",
+        rate="O~(eps^(-2 (1 - theta))) iterations, sigma unknown",
+        projections="1 per iteration",
+        reference="Yang, Lin (JMLR 2018)",
+    )
+
+    steps: int = 100
+    stages: int = 15
+    rounds: int = 5
+    theta: float = 0.0
+    step: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("steps", "stages", "rounds"):
+            check_count(name, getattr(self, name))
+        check_number("theta", self.theta, minimum=0.0, maximum=1.0)
+        if self.step is not None:
+            check_number("step", self.step, minimum=0.0, exclusive=True)
+
+    def check(self, problem: Problem) -> None:
+        if self.step is None:
+            _check_scale(problem, type(self).__name__)
+
+    def length(self, s: int) -> int:
+        """Return ``t_s``.
+
+        Examples
+        --------
+        >>> from lopro.methods.baselines import R2SG
+        >>> [R2SG(steps=10, theta=0.5).length(s) for s in (1, 2, 3)]
+        [10, 20, 40]
+        """
+        return math.ceil(self.steps * math.pow(2.0, 2.0 * (1.0 - self.theta) * (s - 1)))
+
+    def run(self, bench: Workbench, x0: Array) -> Candidates:
+        x = feasible_start(bench, x0)
+        step = first_step(bench.counted, x) if self.step is None else self.step
+        for s in range(1, self.rounds + 1):
+            x = yield from stages(bench, x, step, self.length(s), self.stages)
+
+
+def stages(
+    bench: Workbench, x: Array, step: float, steps: int, count: int
+) -> Generator[Candidate, Verdict, Array]:
+    """Run the stages of one RSG from a feasible ``x``; each ends with a candidate."""
+    for k in range(count):
+        descent = Descent(bench, x, PlannedSizes(ConstantStep(step / 2.0**k)), UniformAverage())
+        go_on = True
+        for _ in range(steps):
+            descent.step()
+            go_on = bench.tick()
+            if not go_on:
+                break
+        x = descent.output
+        yield feasible_candidate(x, descent.multipliers.best(bench, x))
+        if not go_on:
+            break
+    return x
+
+
+def stage_length(G: float, eps: float, sigma: float, theta: float) -> int:
+    """Return ``t = ceil(4 G^2 sigma^2 / eps^(2 (1 - theta)))``."""
+    for name, value in {"G": G, "eps": eps, "sigma": sigma}.items():
+        check_number(name, value, minimum=0.0, exclusive=True)
+    check_number("theta", theta, minimum=0.0, maximum=1.0)
+    return math.ceil(4.0 * (G * sigma) ** 2 / math.pow(eps, 2.0 * (1.0 - theta)))
+
+
+def first_step(problem: Problem, x: Array) -> float:
+    """Return ``eps0 / (2 G^2)`` for a feasible ``x`` with what the problem knows."""
+    f, value = problem.objective, float(problem.objective.value(x))
+    radius = solution_radius(problem, value)
+    reach = None if radius is None else Ball(x, norm(x) + radius.value)
+    G, least = f.lipschitz(reach), f.infimum()
+    gaps = [value - least.value] if least is not None else []
+    if G is not None and reach is not None:
+        gaps.append(G.value * reach.radius)
+    if G is None or not gaps:
+        raise _no_scale("RSG")
+    # A gap of 0 means that x is optimal: any step will do.
+    return min(gaps) / (2.0 * G.value**2) if G.value > 0.0 and min(gaps) > 0.0 else 1.0
+
+
+def _check_scale(problem: Problem, method: str) -> None:
+    """Raise unless `first_step` will find its constants."""
+    f, bounded = problem.objective, solution_radius(problem, 1.0) is not None
+    known = f.lipschitz() is not None
+    if not known and bounded and problem.shape is not None:
+        known = f.lipschitz(Ball(problem.start(None), 1.0)) is not None
+    if not (known and (bounded or f.infimum() is not None)):
+        raise _no_scale(method)
+
+
+def _no_scale(method: str) -> MissingCapabilityError:
+    return MissingCapabilityError(
+        f"{method} finds its first step from a Lipschitz constant of the objective (G) and a bound on the "
+        "first gap (its infimum, or the norm of a solution), which are not known here; give step=, or "
+        "use ProjectedSubgradient"
+    )

@@ -1,0 +1,116 @@
+"""A constraint as many small ones, each of which can be looked at without the others."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from lopro._util.arrays import Array
+from lopro._util.counting import count
+from lopro.constraints import Constraint, NormForm, Polyhedron
+from lopro.functions import Ball
+
+__all__ = ["Rows"]
+
+Numbers: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
+
+
+class _PolyhedronRows:
+    """The rows of a polyhedron: looking at one costs O(d)."""
+
+    def __init__(self, polyhedron: Polyhedron) -> None:
+        self.polyhedron = polyhedron
+        self.count = int(polyhedron.C.shape[0])
+
+    def values(self, indices: Any, x: Array) -> Numbers:
+        return self.polyhedron.row_values(indices, x)
+
+    def subgradient(self, i: int, x: Array) -> Array:
+        return self.polyhedron.row(i, x)
+
+    def lipschitz(self, ball: Ball) -> Numbers | None:
+        return self.polyhedron.row_norms
+
+
+class _Member:
+    """A constraint that cannot be taken apart."""
+
+    count = 1
+
+    def __init__(self, constraint: Constraint) -> None:
+        self.constraint = constraint
+
+    def values(self, indices: Any, x: Array) -> Numbers:
+        count("rows", len(indices))
+        return np.full(len(indices), self.constraint.value(x)) if len(indices) else np.zeros(0)
+
+    def subgradient(self, i: int, x: Array) -> Array:
+        return self.constraint.subgradient(x)
+
+    def lipschitz(self, ball: Ball) -> Numbers | None:
+        constant = self.constraint.lipschitz(ball)
+        return None if constant is None else np.array([constant.value])
+
+
+class Rows:
+    """The functions ``c_i`` of a constraint: rows of polyhedra, members of intersections.
+
+    Parameters
+    ----------
+    constraint : Constraint
+        Polyhedra in an intersection are taken apart if their function is the largest row's, as the
+        regularity constant of the intersection speaks of the functions of its members.
+
+    Examples
+    --------
+    >>> import numpy as np, lopro
+    >>> from lopro.methods.baselines.touch_rows import Rows
+    >>> rows = Rows(lopro.constraints.Polyhedron(np.eye(3), np.zeros(3)))
+    >>> rows.count, rows.values(np.array([0, 2]), np.array([1.0, 2.0, 3.0]))
+    (3, array([1., 3.]))
+    """
+
+    def __init__(self, constraint: Constraint) -> None:
+        members = constraint.members()
+        alone = len(members) == 1
+        self._parts = [
+            _PolyhedronRows(m)
+            if isinstance(m, Polyhedron) and (alone or not isinstance(m.form, NormForm))
+            else _Member(m)
+            for m in members
+        ]
+        #: How much smaller the largest ``c_i`` may be than the function of the constraint.
+        self.shortfall = 1.0
+        one = members[0]
+        if alone and isinstance(one, Polyhedron) and isinstance(one.form, NormForm):
+            self.shortfall = math.sqrt(one.C.shape[0])
+        self._starts = np.cumsum([0] + [part.count for part in self._parts])
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return int(self._starts[-1])
+
+    def values(self, indices: Any, x: Array) -> Numbers:
+        """Return ``c_i(x)`` for some ``i``; each counts as one row on the ledger."""
+        if len(self._parts) == 1:
+            return self._parts[0].values(indices, x)
+        found = np.zeros(len(indices))
+        for part, start in zip(self._parts, self._starts, strict=False):
+            mine = (indices >= start) & (indices < start + part.count)
+            if mine.any():
+                found[mine] = part.values(indices[mine] - start, x)
+        return found
+
+    def subgradient(self, i: int, x: Array) -> Array:
+        """Return a subgradient of ``c_i``; the row was counted when its value was asked for."""
+        which = int(np.searchsorted(self._starts, i, side="right")) - 1
+        return self._parts[which].subgradient(i - int(self._starts[which]), x)
+
+    def lipschitz(self, ball: Ball) -> Numbers | None:
+        """Return a Lipschitz constant of each ``c_i`` on the ball, or None where one is not known."""
+        found = [part.lipschitz(ball) for part in self._parts]
+        known = [constants for constants in found if constants is not None]
+        return np.concatenate(known) if len(known) == len(found) else None

@@ -1,0 +1,46 @@
+"""Algorithms for the penalised objective: they never project and never decide to stop."""
+
+from lopro.methods.inner.accelerated import (
+    AcceleratedGradient,
+    Backtracking,
+    ConstantMomentum,
+    FixedSmoothness,
+    NesterovMomentum,
+    NoMomentum,
+)
+from lopro.methods.inner.averaging import (
+    ConstantStep,
+    InverseTimeStep,
+    LastIterate,
+    LinearWeights,
+    PolynomialDecay,
+    SqrtStep,
+    SuffixAverage,
+    UniformAverage,
+    WeightedInverseTimeStep,
+)
+from lopro.methods.inner.outside import LBFGSB
+from lopro.methods.inner.subgradient import StochasticSubgradient, SubgradientDescent
+from lopro.protocol.inner_algorithm import InnerAlgorithm
+
+__all__ = [
+    "LBFGSB",
+    "AcceleratedGradient",
+    "Backtracking",
+    "ConstantMomentum",
+    "ConstantStep",
+    "FixedSmoothness",
+    "InnerAlgorithm",
+    "InverseTimeStep",
+    "LastIterate",
+    "LinearWeights",
+    "NesterovMomentum",
+    "NoMomentum",
+    "PolynomialDecay",
+    "SqrtStep",
+    "StochasticSubgradient",
+    "SubgradientDescent",
+    "SuffixAverage",
+    "UniformAverage",
+    "WeightedInverseTimeStep",
+]

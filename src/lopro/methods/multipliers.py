@@ -1,0 +1,160 @@
+"""The method of multipliers with few projections: centred penalties, accelerated steps, late projections.
+
+LoPNAG keeps the multiplier at half the weight and pays with a smoothing that must vanish. Here every
+row, ball or cone of the constraint has its own multiplier and a penalty of fixed stiffness, so the
+inner problems stay well conditioned, and the multipliers prove a lower bound at any time. A projection
+is made only when the estimated gap has fallen to a tenth: ``O(log 1/eps)`` of them.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from lopro._util.arrays import Array, inner, norm
+from lopro._util.validation import check_count
+from lopro.constraints.base import ValidInequality
+from lopro.errors import MissingCapabilityError, StalledError
+from lopro.methods.inner import AcceleratedGradient
+from lopro.methods.inner.accelerated import AcceleratedState
+from lopro.methods.subproblems import first_stiffness, minimised, reach
+from lopro.penalties import MemberPenalties
+from lopro.penalties.penalised import Penalised
+from lopro.problem import Problem
+from lopro.protocol import Candidate, Candidates, Card, Multiplier, Workbench
+from lopro.protocol.certificates import Minorant, lower_bound
+
+__all__ = ["MultiplierMethod"]
+
+
+@dataclass(frozen=True)
+class _Look:
+    """What one multiplier step has reached, in units of the objective."""
+
+    fun: float  # f(x_hat), not feasible yet
+    slack: float  # how far multiplier and constraint are from complementing each other
+    residual: float  # slope of the Lagrangian times the size of a solution, where there is no bound
+    bound: float  # lower bound the multiplier proves; -inf where none can be proved
+    inequality: ValidInequality
+
+    @property
+    def certifiable(self) -> bool:
+        """Whether a lower bound can be proved for this problem."""
+        return math.isfinite(self.bound)
+
+    @property
+    def gap(self) -> float:
+        """An estimate of the gap after projection, from the KKT residuals if need be."""
+        return self.slack + (abs(self.fun - self.bound) if self.certifiable else self.residual)
+
+
+@dataclass(frozen=True)
+class MultiplierMethod:
+    """Method of multipliers on accelerated gradient, projecting ``O(log 1/eps)`` times.
+
+    Problem: min f(x) s.t. c(x) <= 0 where f is smooth, proximable or a sum, and each member of the
+    constraint is either smooth or of the form ``M x in Q`` with an easy ``Q``. Oracles: gradients, prox,
+    projections on ``Q`` (not on the feasible set). No constants are needed.
+
+    Parameters
+    ----------
+    steps : int
+        Inner steps between two looks at the progress.
+    patience : int
+        Give up after so many multiplier updates in a row without a better gap.
+
+    Examples
+    --------
+    >>> import numpy as np, lopro
+    >>> f = lopro.objectives.Linear(np.array([-1.0, -2.0]))
+    >>> simplex = lopro.constraints.Polyhedron(
+    ...     np.array([[-1.0, 0.0], [0.0, -1.0], [1.0, 1.0]]), np.array([0.0, 0.0, 1.0])
+    ... )
+    >>> result = lopro.solve(lopro.Problem(f, simplex), method=lopro.MultiplierMethod())
+    >>> result.success, result.x.round(5)
+    (True, array([0., 1.]))
+    """
+
+    card: ClassVar[Card] = Card(
+        assumptions="f smooth or proximable (or a sum), members of the constraint smooth or M x in Q",
+        oracles="gradients, prox, projections on the simple sets Q",
+        rate="no constants; linear where the dual is locally strongly concave",
+        projections="O(log 1/eps): one per tenfold fall of the gap",
+        reference="method of multipliers (Hestenes, Powell 1969) with late projections",
+    )
+
+    steps: int = 25
+    patience: int = 60
+
+    def __post_init__(self) -> None:
+        check_count("steps", self.steps)
+        check_count("patience", self.patience)
+
+    def check(self, problem: Problem) -> None:
+        AcceleratedGradient().check(problem)
+        for member in problem.constraint.members():
+            if not (member.smooth or member.has_image_set):
+                raise MissingCapabilityError(
+                    f"MultiplierMethod needs constraints that are smooth or of the form M x in Q; "
+                    f"{member!r} is neither. Use lopro.LoPGD()"
+                )
+
+    def run(self, bench: Workbench, x0: Array) -> Candidates:
+        constraint = bench.constraint
+        penalty = MemberPenalties.of(constraint, first_stiffness(bench, x0))
+        x, L, slack, target = x0, None, math.inf, math.inf
+        best, idle, since_projection = math.inf, 0, 0
+        while True:
+            F = bench.penalised(penalty, x)
+            state = self._inner_solve(bench, F, x, L, slack)
+            # The next stiffness may be lower or the next piece flatter: let L come down again.
+            x, L = state.x, 0.5 * state.L
+            look = self._look(bench, penalty, x)
+            since_projection, idle = since_projection + 1, idle + 1
+            if look.gap < 0.9 * best:
+                best, idle = look.gap, 0
+            settled = not look.certifiable and look.gap <= self._accuracy(bench, look.fun)
+            wrap_up = bench.exhausted or idle > self.patience or settled
+            if look.gap <= target or wrap_up or since_projection >= 30:
+                verdict = yield Candidate(bench.project(x), Multiplier(look.inequality), before=x)
+                target = 0.1 * min(look.gap, verdict.certificate().gap)
+                since_projection = 0
+            if settled:
+                return
+            if wrap_up:
+                raise StalledError
+            penalty = penalty.recentred(constraint, state.image_x[-constraint.image_length :])
+            if look.slack > 0.3 * slack:
+                penalty = penalty.stiffened(3.0)
+            slack = look.slack
+
+    def _accuracy(self, bench: Workbench, fun: float) -> float:
+        """Return the accuracy to work at: a tenth of what is asked for."""
+        return 0.1 * max(bench.target.gap(fun), 1e-13 * bench.target.unit(fun))
+
+    def _inner_solve(
+        self, bench: Workbench, F: Penalised, x: Array, L: float | None, slack: float
+    ) -> AcceleratedState:
+        """Minimise F until its slope weighs less than the slack that is left."""
+
+        def wanted(fun: float) -> float:
+            finest = self._accuracy(bench, fun)
+            return max(finest, min(0.1 * slack, 0.01 * abs(fun) + finest))
+
+        return minimised(bench, F, x, L, wanted, steps=self.steps)
+
+    def _look(self, bench: Workbench, penalty: MemberPenalties, x: Array) -> _Look:
+        problem = bench.counted
+        with bench.observe():
+            inequality = penalty.valid_inequality(problem.constraint, x)
+            fun = float(problem.objective.value(x))
+            bound, _ = lower_bound(problem, x, inequality, fun)
+            # Without a bound the slope that is left has to stand for it.
+            residual = 0.0
+            if not math.isfinite(bound):
+                slope = norm(Minorant.of(problem, x, inequality).slope)
+                residual = slope * reach(problem, x, fun)
+            # <v, z> - support is nonpositive inside and zero where v is active.
+            slack = abs(inner(inequality.direction, x) - inequality.support)
+        return _Look(fun, slack, residual, bound, inequality)

@@ -1,0 +1,208 @@
+"""Schedules that need no constants: the penalty weight, the smoothing and the epoch length adapt.
+
+Three rules carry them. R2: after a projection ``f(x) <= F(x_hat)`` must hold; where it fails, the weight
+is too small and doubles. Stalling: when the certified gap (or the value, where there is no certificate)
+stops falling, epochs get longer. Re-centring (P7): the slope of the penalty is an estimate of the
+multiplier, and a penalty centred at the multiplier has no bias.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from lopro._util.arrays import Array, norm
+from lopro._util.validation import check_count
+from lopro.methods.inner import AcceleratedGradient, Backtracking, ConstantStep, SubgradientDescent
+from lopro.methods.inner.accelerated import curvature_along_gradient
+from lopro.methods.paper.epochs import Epoch, Plan
+from lopro.methods.starts import feasible_start
+from lopro.penalties import CentredSoftplus, Hinge, Softplus
+from lopro.protocol import Workbench
+
+__all__ = ["AdaptiveSmoothing", "DoublingSubgradient", "Recentring"]
+
+
+def first_weight(bench: Workbench, x: Array) -> float:
+    """Return a first guess of the multiplier: the ratio of the slopes of f and c at ``x``."""
+    of_f = norm(bench.objective.subgradient(x))
+    of_c = norm(bench.constraint.subgradient(x))
+    return of_f / of_c if of_f > 0.0 and of_c > 0.0 else 1.0
+
+
+def too_light(bench: Workbench, epoch: Epoch, smoothing: float = 0.0) -> bool:
+    """Whether R2 failed by more than the smoothing costs anyway: the weight is too small.
+
+    The bound of R2 is ``C gamma + B_T + [f(x) - F(x_hat)]_+``. A last term below the first does no harm
+    now, and is looked at again when gamma is smaller; doubling the weight for it would only slow the
+    inner algorithm down.
+    """
+    verdict = epoch.verdict
+    assert verdict.penalised is not None  # an epoch minimises a penalised objective
+    with bench.observe():
+        outside = bench.constraint.value(epoch.x_hat) > 0.0
+    return outside and not verdict.exact and verdict.fun - verdict.penalised > smoothing
+
+
+@dataclass(frozen=True)
+class _Cycle:
+    """Where a cycle of ever smaller steps stands."""
+
+    step: float  # first step size of the cycle
+    longest_move: float
+    epoch: int = 0  # epochs since the step size was last reset
+
+    def inner(self) -> SubgradientDescent:
+        """Return subgradient descent with the step size of this epoch."""
+        step = ConstantStep(self.step / 2.0**self.epoch)
+        return SubgradientDescent(step, longest_move=self.longest_move)
+
+
+@dataclass(frozen=True)
+class DoublingSubgradient:
+    """LoPGD without constants: halve the step each epoch, and start over with twice the length.
+
+    A cycle of ``halvings`` epochs of ``steps`` steps; then the next cycle starts where it ended, with epochs
+    twice as long and the first step divided by sqrt(2) (the restart rule of R2SG, whose total work is a
+    constant times that of the first cycle that is long enough).
+
+    Examples
+    --------
+    >>> from lopro.methods.paper.adaptive import DoublingSubgradient
+    >>> DoublingSubgradient(steps=100).halvings
+    8
+    """
+
+    steps: int = 200
+    halvings: int = 8
+
+    def __post_init__(self) -> None:
+        check_count("steps", self.steps)
+        check_count("halvings", self.halvings)
+
+    def init(self, bench: Workbench, x: Array) -> tuple[Plan, _Cycle]:
+        """Return the first plan and the cycle it begins."""
+        x = feasible_start(bench, x)
+        penalty = Hinge(first_weight(bench, x))
+        slope = norm(bench.penalised(penalty, x).subgradient(x))
+        step = (1.0 + norm(x)) / (slope * math.sqrt(self.steps)) if slope > 0.0 else 1.0
+        cycle = _Cycle(step, longest_move=10.0 * (1.0 + norm(x)) / math.sqrt(self.steps))
+        return Plan(penalty, cycle.inner(), self.steps, x), cycle
+
+    def next(self, bench: Workbench, state: _Cycle, epoch: Epoch) -> tuple[Plan, _Cycle]:
+        """Return the next plan of the cycle, or the first of the next cycle."""
+        plan = epoch.plan
+        assert isinstance(plan.penalty, Hinge)
+        if too_light(bench, epoch):
+            return replace(plan, penalty=Hinge(2.0 * plan.penalty.lam)), state
+        if state.epoch + 1 < self.halvings:
+            cycle, steps = replace(state, epoch=state.epoch + 1), plan.steps
+        else:
+            cycle = replace(state, epoch=0, step=state.step / math.sqrt(2.0))
+            steps = 2 * plan.steps
+        return Plan(plan.penalty, cycle.inner(), steps, epoch.x), cycle
+
+
+@dataclass(frozen=True)
+class AdaptiveSmoothing:
+    """LoPNAG without constants: gamma halves when the gap has come down to it, epochs grow on stalling.
+
+    Examples
+    --------
+    >>> from lopro.methods.paper.adaptive import AdaptiveSmoothing
+    >>> AdaptiveSmoothing().steps
+    100
+    """
+
+    steps: int = 100
+
+    def __post_init__(self) -> None:
+        check_count("steps", self.steps)
+
+    def init(self, bench: Workbench, x: Array) -> tuple[Plan, float | None]:
+        """Return the first plan; there is no merit to remember yet."""
+        x = feasible_start(bench, x)
+        lam = first_weight(bench, x)
+        gamma = balanced_smoothing(bench, x, lam)
+        return Plan(Softplus(lam, gamma), _restarting(), self.steps, x), None
+
+    def next(
+        self, bench: Workbench, state: float | None, epoch: Epoch
+    ) -> tuple[Plan, float | None]:
+        """Return the next plan and the merit that the one after it has to improve on."""
+        plan = epoch.plan
+        penalty = plan.penalty
+        assert isinstance(penalty, Softplus)
+        if too_light(bench, epoch, penalty.above):
+            return replace(plan, penalty=replace(penalty, lam=2.0 * penalty.lam)), state
+        merit = epoch.verdict.merit()
+        stalled = state is not None and not merit <= state / 1.5
+        # The gap is C gamma + B_T: a smaller gamma helps only once the inner algorithm has caught up.
+        caught_up = not merit > 10.0 * penalty.above
+        following = Plan(
+            penalty=replace(penalty, gamma=0.5 * penalty.gamma) if caught_up else penalty,
+            inner=_restarting(epoch.state.L),
+            steps=2 * plan.steps if stalled else plan.steps,
+            start=epoch.x if caught_up else epoch.x_hat,
+        )
+        return following, merit
+
+
+@dataclass(frozen=True)
+class Recentring:
+    """The multiplier-centred LoPNAG (P7): gamma stays, the multiplier moves.
+
+    Each epoch is one inexact step of the entropic proximal point method on the dual. It starts where the
+    last one stopped, not at the projected point. Converges linearly where the dual is curved, with a
+    smoothing that never has to become small.
+
+    Examples
+    --------
+    >>> from lopro.methods.paper.adaptive import Recentring
+    >>> Recentring(steps=60).steps
+    60
+    """
+
+    steps: int = 60
+
+    def __post_init__(self) -> None:
+        check_count("steps", self.steps)
+
+    def init(self, bench: Workbench, x: Array) -> tuple[Plan, float | None]:
+        """Return the first plan; there is no merit to remember yet."""
+        x = feasible_start(bench, x)
+        zeta = first_weight(bench, x)
+        lam = 2.0 * zeta
+        penalty = CentredSoftplus(lam, balanced_smoothing(bench, x, lam), zeta)
+        return Plan(penalty, _restarting(), self.steps, x), None
+
+    def next(
+        self, bench: Workbench, state: float | None, epoch: Epoch
+    ) -> tuple[Plan, float | None]:
+        """Return the plan with the multiplier found, and the merit that it has to improve on."""
+        plan, constraint = epoch.plan, bench.constraint
+        assert isinstance(plan.penalty, CentredSoftplus)
+        with bench.observe():
+            penalty = plan.penalty.recentred(constraint, constraint.image(epoch.x_hat))
+        merit = epoch.verdict.merit()
+        stalled = state is not None and not merit <= state / 2.0
+        steps = 2 * plan.steps if stalled else plan.steps
+        return Plan(penalty, _restarting(epoch.state.L), steps, epoch.x_hat), merit
+
+
+def _restarting(L: float | None = None) -> AcceleratedGradient:
+    return AcceleratedGradient(step_rule=Backtracking(L), restart=True)
+
+
+def balanced_smoothing(bench: Workbench, x: Array, lam: float) -> float:
+    """Return the gamma at which both parts of the curvature of F are alike near ``x`` (P8).
+
+    ``gamma = lam^2 |grad c|^2 / (4 (L_f + lam L_c / 2))`` with the curvatures measured along a gradient: a
+    smaller gamma slows the inner algorithm, a larger one the multiplier.
+    """
+    slope = norm(bench.constraint.subgradient(x))
+    huge = 1e6 * (1.0 + lam * slope)  # so flat that the penalty is half of lam c
+    F = bench.penalised(Softplus(lam, huge), x)
+    base = curvature_along_gradient(F, x, F.image(x))
+    gamma = (lam * slope) ** 2 / (4.0 * base)
+    return gamma if gamma > 0.0 and math.isfinite(gamma) else 1.0

@@ -1,0 +1,19 @@
+"""Parameter-free restarts: for problems with a local error bound whose constants nobody knows.
+
+`LogScaleGrid` and `ApproximateSharpness` are schedules, for ``lopro.LoPGD(schedule)`` and, with
+`AcceleratedSolver`, for ``lopro.LoPNAG(schedule)``. `ParallelRestarts` interleaves several runs and is a
+method of its own.
+"""
+
+from lopro.methods.paper.restarts.approximate_sharpness import ApproximateSharpness
+from lopro.methods.paper.restarts.log_scale_grid import LogScaleGrid
+from lopro.methods.paper.restarts.parallel import ParallelRestarts
+from lopro.methods.paper.restarts.solvers import AcceleratedSolver, SubgradientSolver
+
+__all__ = [
+    "AcceleratedSolver",
+    "ApproximateSharpness",
+    "LogScaleGrid",
+    "ParallelRestarts",
+    "SubgradientSolver",
+]

@@ -1,0 +1,217 @@
+"""Restarts under approximate sharpness, by a search over its constants (Adcock, Colbrook, et al.)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+
+from lopro._util.arrays import Array
+from lopro._util.validation import check_count, check_number, check_offers
+from lopro.methods.paper.epochs import Epoch, Plan
+from lopro.methods.paper.restarts.solvers import Solver, SubgradientSolver, beginning, gap_to_aim_at
+from lopro.methods.setting import Needs, Setting, check_constants
+from lopro.methods.theory import ProblemConstants
+from lopro.protocol import Workbench
+
+__all__ = ["ApproximateSharpness", "SharpnessCell"]
+
+
+@dataclass(frozen=True, order=True)
+class SharpnessCell:
+    """A guess of the constants: ``alpha = alpha_0 4^i`` and ``beta = 2^j``.
+
+    Examples
+    --------
+    >>> from lopro.methods.paper.restarts.approximate_sharpness import SharpnessCell
+    >>> SharpnessCell(0, 1).distance(0.25, scale=1.0)
+    0.5
+    """
+
+    i: int
+    j: int
+
+    @property
+    def beta(self) -> float:
+        """The exponent."""
+        return 2.0**self.j
+
+    @property
+    def weight(self) -> float:
+        """How much less time than the central cell it gets; the sum of 1 / weight is finite."""
+        return float((abs(self.i) + 1) ** 2 * (self.j + 1) ** 2)
+
+    def alpha(self, scale: float) -> float:
+        """Return the factor."""
+        return scale * math.pow(4.0, self.i)
+
+    def distance(self, gap: float, scale: float) -> float:
+        """Return how far a point of this gap can be from a solution if the guess is right.
+
+        The exponent may be anything from ``beta / 2`` (but at least 1) to ``beta``.
+        """
+        ratio = gap / self.alpha(scale)
+        return math.pow(ratio, 1.0 / self.beta if ratio <= 1.0 else min(2.0 / self.beta, 1.0))
+
+
+@dataclass(frozen=True)
+class SharpnessSearch:
+    """The state of the search: the best point, and for each cell its restarts and what they have cost."""
+
+    setting: Setting
+    eps0: float
+    target: float
+    start: Array
+    best: float
+    #: The guess whose turn it is.
+    cell: SharpnessCell | None = None
+    restarts: dict[SharpnessCell, int] = field(default_factory=dict)
+    cost: dict[SharpnessCell, int] = field(default_factory=dict)
+
+    @property
+    def total(self) -> int:
+        """The cost of all restarts so far."""
+        return sum(self.cost.values())
+
+    def after(self, cell: SharpnessCell, cost: int) -> SharpnessSearch:
+        """Return the state after one more restart of this cell."""
+        restarts = {**self.restarts, cell: self.restarts.get(cell, 0) + 1}
+        costs = {**self.cost, cell: self.cost.get(cell, 0) + cost}
+        return replace(self, cell=cell, restarts=restarts, cost=costs)
+
+
+@dataclass(frozen=True)
+class ApproximateSharpness:
+    """Restart as if ``dist(x, Omega_*) <= ((f(x) - f_* + eta) / alpha)^(1/beta)``, for many alpha and beta.
+
+    Problem: as for the solver, with a sharpness of unknown ``alpha > 0``, ``beta >= 1`` and ``eta >= 0``
+    (``theta = 1 / beta`` and ``sigma = alpha^(-1/beta)`` where ``eta = 0``). Every guess counts its
+    restarts; its next one starts from the best point of all, takes its gap to be ``2^-U eps0`` after ``U``
+    restarts, and aims at half of that, at the cost ``n`` that the solver asks for. The guess for which
+    ``(|i| + 1)^2 (j + 1)^2 (spent + n)`` is least goes next, ``alpha_i = 4^i eps0 / D`` and ``beta_j = 2^j``.
+
+    Theorem: for a guess with ``alpha_i <= alpha`` and ``beta_j / 2 < beta <= beta_j``, the best point has
+    ``f - f_* <= max(eta, 2^-U eps0)`` after its U restarts, whatever the others do. All others together
+    take a constant factor of its time, so the rate is the one of known constants. One projection per restart.
+
+    Parameters
+    ----------
+    solver : Solver
+        `SubgradientSolver` for `lopro.LoPGD`, `AcceleratedSolver` for `lopro.LoPNAG`.
+    restarts : int
+        How many restarts there are in all; fewer where every guess has reached the target or costs more
+        than is left of the budget.
+    budget : int
+        Iterations that all restarts may take together.
+    reach : int
+        Guesses of alpha go from ``4^-reach`` to ``4^reach`` times ``eps0 / D``, those of beta up to
+        ``2^(reach / 2)``.
+    target : float, optional
+        A guess whose gap would be below this has nothing left to do; by default the gap that
+        `lopro.solve` is asked for, or 1e-6 relative if that is 0.
+    eps0, constants, radius
+        As in `LogScaleGrid`.
+
+    References
+    ----------
+    B. Adcock, M. J. Colbrook, M. Neyra-Nesterenko, "Restarts subject to approximate sharpness: a
+    parameter-free and optimal scheme for first-order methods", Foundations of Computational Mathematics
+    (2024).
+
+    Departures
+    ----------
+    The authors' measure of infeasibility is met by projecting: restarts begin at feasible points. Their
+    search over an infinite grid is cut at ``reach``, and guesses retire at the target: optimistic ones, whose
+    restarts cost one step each, would take projections for ever. Every restart halves the gap.
+
+    Examples
+    --------
+    >>> import numpy as np, lopro
+    >>> from lopro.methods.paper.restarts import ApproximateSharpness
+    >>> half = lopro.constraints.Polyhedron(np.array([[-2.0, -1.0]]), np.array([-1.0]))
+    >>> problem = lopro.Problem(lopro.objectives.L1Norm(), half)
+    >>> scheme = lopro.LoPGD(ApproximateSharpness(restarts=200))
+    >>> result = lopro.solve(problem, np.array([0.0, 1.0]), scheme, tol=0)
+    >>> round(result.fun, 2), result.counts.projections
+    (0.5, 200)
+    """
+
+    solver: Solver = SubgradientSolver()
+    restarts: int = 500
+    budget: int = 100_000
+    reach: int = 6
+    target: float | None = None
+    eps0: float | None = None
+    constants: ProblemConstants | None = None
+    radius: float | None = None
+
+    def __post_init__(self) -> None:
+        check_offers("solver", self.solver, "tuned", "steps")
+        check_count("restarts", self.restarts)
+        check_count("budget", self.budget)
+        check_count("reach", self.reach)
+        for name in ("target", "eps0"):
+            value = getattr(self, name)
+            if value is not None:
+                check_number(name, value, minimum=0.0, exclusive=True)
+        check_constants(self.constants, self.radius)
+
+    @property
+    def cells(self) -> tuple[SharpnessCell, ...]:
+        """All guesses."""
+        i, j = range(-self.reach, self.reach + 1), range(self.reach // 2 + 1)
+        return tuple(SharpnessCell(a, b) for a in i for b in j)
+
+    def init(self, bench: Workbench, x: Array) -> tuple[Plan | None, SharpnessSearch | None]:
+        """Return the first restart."""
+        needs = Needs(type(self).__name__, self.constants, self.radius)
+        found = beginning(bench, x, needs, self.eps0)
+        if found is None:
+            return None, None
+        s, eps0 = found
+        with bench.observe():
+            value = float(bench.objective.value(s.start))
+        target = gap_to_aim_at(bench, s.start, self.target)
+        return self._restart(SharpnessSearch(s, eps0, target, s.start, value))
+
+    def next(
+        self, bench: Workbench, state: SharpnessSearch | None, epoch: Epoch
+    ) -> tuple[Plan | None, SharpnessSearch | None]:
+        """Return the restart that is cheapest now, from the best point of all."""
+        assert state is not None
+        if sum(state.restarts.values()) == self.restarts:
+            return None, state
+        if epoch.verdict.fun < state.best:
+            state = replace(state, start=epoch.x, best=epoch.verdict.fun)
+        return self._restart(state)
+
+    def _restart(self, search: SharpnessSearch) -> tuple[Plan | None, SharpnessSearch]:
+        """Choose the guess that goes next; None where all have retired or cost too much."""
+        cells = [cell for cell in self.cells if self.gap(search, cell) > search.target]
+        if not cells:
+            return None, search
+
+        def price(cell: SharpnessCell) -> float:
+            return cell.weight * (search.cost.get(cell, 0) + self.cost(search, cell))
+
+        cell = min(cells, key=lambda cell: (price(cell), cell))
+        steps = self.cost(search, cell)
+        if search.total + steps > self.budget:
+            return None, search
+        penalty, inner = self.solver.tuned(search.setting, 0.5 * self.gap(search, cell))
+        return Plan(penalty, inner, steps, search.start), search.after(cell, steps)
+
+    def gap(self, search: SharpnessSearch, cell: SharpnessCell) -> float:
+        """Return the gap that a guess takes the best point to have."""
+        return search.eps0 / 2.0 ** search.restarts.get(cell, 0)
+
+    def cost(self, search: SharpnessSearch, cell: SharpnessCell) -> int:
+        """Return the steps of the next restart of a guess."""
+        s, gap = search.setting, self.gap(search, cell)
+        # The perturbation eta may add as much as the gap itself.
+        delta = cell.distance(2.0 * gap, self.scale(s, search.eps0))
+        # A solution is never farther than the ball says.
+        return self.solver.steps(s, min(delta, 2.0 * s.ball.radius), 0.5 * gap)
+
+    def scale(self, s: Setting, eps0: float) -> float:
+        """Return ``alpha_0``, the sharpness that the first gap and the first distance suggest."""
+        return eps0 / s.ball.radius

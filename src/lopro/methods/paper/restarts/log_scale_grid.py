@@ -1,0 +1,168 @@
+"""Scheduled restarts over a logarithmic grid (Roulet and d'Aspremont)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from lopro._util.arrays import Array
+from lopro._util.validation import check_count, check_number, check_offers
+from lopro.methods.paper.epochs import Epoch, Plan
+from lopro.methods.paper.restarts.solvers import Solver, SubgradientSolver, beginning
+from lopro.methods.setting import Needs, Setting, check_constants
+from lopro.methods.theory import ProblemConstants
+from lopro.protocol import Workbench
+
+__all__ = ["LogScaleGrid"]
+
+#: Halving an accuracy more often than this goes below rounding.
+HALVINGS = 50
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where the walk over the grid stands: an epoch of one cell."""
+
+    setting: Setting
+    eps0: float
+    cell: int = 0
+    epoch: int = 1
+
+
+@dataclass(frozen=True)
+class LogScaleGrid:
+    """Restart with epochs of ``C 2^(a (k-1))`` steps, for every ``C`` and ``a`` of a logarithmic grid.
+
+    Problem: as for the solver, with a local error bound ``dist(x, Omega_*) <= sigma (f(x) - f_*)^theta``
+    of unknown constants. The accuracy halves from epoch to epoch. Theorem: where
+    ``C >= 4 sigma^2 Gbar^2 / eps0^(2 (1-theta))`` and ``a >= 2 (1-theta)`` (for the accelerated solver
+    see `cell_for`), epoch k ends with ``f(x_k) - f_* <= eps0 / 2^k``. One cell of the grid comes within a
+    factor of two of the best such ``C``, and the grid has ``O(log^2)`` cells: that is the price of not
+    knowing. Projections: one per epoch, `projections` in all.
+
+    Parameters
+    ----------
+    solver : Solver
+        `SubgradientSolver` for `lopro.LoPGD`, `AcceleratedSolver` for `lopro.LoPNAG`.
+    budget : int
+        Iterations that each cell may spend.
+    eps0 : float, optional
+        A bound on the gap of the start; by default from the problem.
+    constants : ProblemConstants, optional
+        Of the penalised problem (not of the error bound); by default what the problem knows.
+    radius : float, optional
+        A solution is at most that far from the start. By default from the problem.
+
+    References
+    ----------
+    V. Roulet, A. d'Aspremont, "Sharpness, restart, and acceleration", SIAM Journal on Optimization 30
+    (2020).
+
+    Departures
+    ----------
+    The authors restart an accelerated method on one smooth function; here every epoch also halves the
+    smoothing or the step, as Theorems 2 and 3 of the paper do, so that it works for nonsmooth penalties.
+    So growth is measured against halved accuracies, and exponents ``a`` beyond 2 are of no use. Cells start
+    from the same point, one after the other, as in their analysis.
+
+    Examples
+    --------
+    >>> import numpy as np, lopro
+    >>> from lopro.methods.paper.restarts import LogScaleGrid
+    >>> half = lopro.constraints.Polyhedron(np.array([[-2.0, -1.0]]), np.array([-1.0]))
+    >>> problem = lopro.Problem(lopro.objectives.L1Norm(), half)
+    >>> grid = LogScaleGrid(budget=500)
+    >>> result = lopro.solve(problem, np.array([0.0, 1.0]), lopro.LoPGD(grid), tol=0)
+    >>> round(result.fun, 2), result.counts.projections == grid.projections
+    (0.5, True)
+    """
+
+    solver: Solver = SubgradientSolver()
+    budget: int = 4096
+    eps0: float | None = None
+    constants: ProblemConstants | None = None
+    radius: float | None = None
+
+    def __post_init__(self) -> None:
+        check_offers("solver", self.solver, "tuned", "steps")
+        check_count("budget", self.budget, minimum=2)
+        if self.eps0 is not None:
+            check_number("eps0", self.eps0, minimum=0.0, exclusive=True)
+        check_constants(self.constants, self.radius)
+
+    @property
+    def cells(self) -> tuple[tuple[int, float], ...]:
+        """All pairs ``(C, a)``: powers of two up to the budget, and ``0, 2, 1, 1/2, ...``."""
+        most = int(math.log2(self.budget))
+        # Below this exponent growth is not felt within as many epochs as there can be.
+        finest = math.ceil(math.log2(max(2, most)))
+        exponents = (0.0, *(2.0 ** (1 - j) for j in range(finest + 1)))
+        return tuple((2**i, a) for i in range(1, most + 1) for a in exponents)
+
+    def lengths(self, cell: tuple[int, float]) -> tuple[int, ...]:
+        """Return the steps of each epoch of a cell: what the budget has room for, at least one.
+
+        Examples
+        --------
+        >>> from lopro.methods.paper.restarts import LogScaleGrid
+        >>> LogScaleGrid(budget=30).lengths((2, 1.0))
+        (2, 4, 8, 16)
+        """
+        C, a = cell
+        found: list[int] = []
+        while len(found) < HALVINGS:
+            following = math.ceil(C * 2.0 ** (a * len(found)))
+            if found and sum(found) + following > self.budget:
+                break
+            found.append(following)
+        return tuple(found)
+
+    @property
+    def projections(self) -> int:
+        """How many epochs, hence projections, all cells have together."""
+        return sum(len(self.lengths(cell)) for cell in self.cells)
+
+    def init(self, bench: Workbench, x: Array) -> tuple[Plan | None, _Place | None]:
+        """Return the first epoch of the first cell."""
+        needs = Needs(type(self).__name__, self.constants, self.radius)
+        found = beginning(bench, x, needs, self.eps0)
+        if found is None:
+            return None, None
+        place = _Place(*found)
+        return self._plan(place, place.setting.start), place
+
+    def next(
+        self, bench: Workbench, state: _Place | None, epoch: Epoch
+    ) -> tuple[Plan | None, _Place | None]:
+        """Return the next epoch of the cell, or the first of the next cell."""
+        assert state is not None
+        if state.epoch < len(self.lengths(self.cells[state.cell])):
+            place = replace(state, epoch=state.epoch + 1)
+            return self._plan(place, epoch.x), place
+        if state.cell + 1 == len(self.cells):
+            return None, state
+        place = replace(state, cell=state.cell + 1, epoch=1)
+        return self._plan(place, place.setting.start), place
+
+    def _plan(self, place: _Place, start: Array) -> Plan:
+        """Return the plan of an epoch of its cell."""
+        k = place.epoch
+        penalty, inner = self.solver.tuned(place.setting, self.accuracy(place.eps0, k))
+        return Plan(penalty, inner, self.lengths(self.cells[place.cell])[k - 1], start)
+
+    def accuracy(self, eps0: float, k: int) -> float:
+        """Return what epoch ``k`` of a cell aims at."""
+        return eps0 / 2.0**k
+
+    def cell_for(self, s: Setting, eps0: float, sigma: float, theta: float) -> tuple[int, float]:
+        """Return the smallest cell that the theorem covers for a known error bound.
+
+        Its first epoch is long enough, and its epochs grow as fast as what is needed.
+        """
+        first = self.solver.steps(s, sigma * eps0**theta, 0.5 * eps0)
+        later = self.solver.steps(s, sigma * (0.25 * eps0) ** theta, 0.125 * eps0)
+        growth = max(0.0, 0.5 * math.log2(later / first) - 1e-9)
+        fits = [(C, a) for C, a in self.cells if first <= C and growth <= a]
+        if not fits:
+            raise ValueError(f"no cell of the grid has room for {first} steps: raise the budget")
+        return min(fits)

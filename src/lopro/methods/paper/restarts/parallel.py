@@ -1,0 +1,186 @@
+"""Parallel restarts (Renegar and Grimmer): one run for each accuracy, which pass their points down."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from lopro._util.arrays import Array
+from lopro._util.validation import check_count, check_number, check_offers
+from lopro.methods.baselines._multipliers import feasible_candidate
+from lopro.methods.inner import InnerAlgorithm
+from lopro.methods.paper.restarts.solvers import (
+    Solver,
+    SubgradientSolver,
+    gap_to_aim_at,
+    initial_gap,
+)
+from lopro.methods.setting import Needs, Setting, check_constants
+from lopro.methods.theory import ProblemConstants
+from lopro.penalties import Hinge
+from lopro.penalties.penalised import Penalised
+from lopro.problem import Problem
+from lopro.protocol import Candidate, Candidates, Card, PenalisedMinimum, Workbench
+
+__all__ = ["ParallelRestarts"]
+
+
+@dataclass
+class Copy:
+    """A run for one accuracy: where it was last started, and where it stands."""
+
+    eps: float
+    inner: InnerAlgorithm
+    F: Penalised  # what it minimises, smoothed as it likes
+    state: Any
+    value: float  # of the exact penalty where it was last started
+    inbox: tuple[Array, float] | None = None
+
+    def restart(self, bench: Workbench, x: Array, value: float) -> None:
+        """Start over at a better point."""
+        self.state, self.value = self.inner.init(self.F, x, bench.rng), value
+
+
+@dataclass(frozen=True)
+class ParallelRestarts:
+    """Runs for the accuracies ``eps/2, eps, 2 eps, 4 eps, ...``, side by side on one exact penalty.
+
+    Problem: as for the solver; a local error bound helps and need not be known. All runs make one step at
+    a time. One that has lowered ``F = f + lam [c]_+`` by its own accuracy since it was started starts over
+    there, and hands the point to the next finer run, which takes it if it is an improvement by its accuracy.
+
+    Theorem: let the solver need ``K_n`` steps for the accuracy ``eps_n`` from any point with
+    ``F - f_* <= 5 eps_n``. After ``sum_n (3 K_n + 1)`` steps of each run the best point has
+    ``F - f_* < eps``, and so has ``f`` at its projection; for ``theta = 1`` that is ``O(log 1/eps)``
+    steps for each of ``O(log 1/eps)`` runs. Projections: one for each report, after 128, 256, 512, ...
+    steps; none is needed in between.
+
+    Parameters
+    ----------
+    solver : Solver
+        `SubgradientSolver`, or `AcceleratedSolver` for smooth c.
+    reports : int
+        How many reports there are; the last one comes after ``first * 2^(reports - 1)`` steps of each run.
+    first : int
+        Steps before the first report.
+    target : float, optional
+        eps; by default the gap that `lopro.solve` is asked for, or 1e-6 relative if that is 0.
+    constants, radius
+        As in `LogScaleGrid`.
+
+    References
+    ----------
+    J. Renegar, B. Grimmer, "A simple nearly optimal restart scheme for speeding up first-order methods",
+    Foundations of Computational Mathematics 22 (2022).
+
+    Departures
+    ----------
+    The bound is re-derived for the synchronous scheme, with K_n counted at the accuracies used here. The
+    authors' methods project in every step; here all runs share an exact penalty, so that points can be
+    compared without a projection.
+
+    Examples
+    --------
+    >>> import numpy as np, lopro
+    >>> from lopro.methods.paper.restarts import ParallelRestarts
+    >>> half = lopro.constraints.Polyhedron(np.array([[-2.0, -1.0]]), np.array([-1.0]))
+    >>> problem = lopro.Problem(lopro.objectives.L1Norm(), half)
+    >>> result = lopro.solve(problem, np.array([0.0, 1.0]), ParallelRestarts(), tol=1e-3)
+    >>> result.success, round(result.fun, 2)
+    (True, 0.5)
+    """
+
+    card: ClassVar[Card] = Card(
+        assumptions="f and c convex and Lipschitz with known constants, error bound (unknown)",
+        oracles="those of the solver, and values of f and c",
+        rate="that of the solver with known error bound, times O(log 1/eps) for the runs",
+        projections="O(log T): one per report",
+        reference="Renegar, Grimmer (Found. Comput. Math. 2022)",
+    )
+
+    solver: Solver = SubgradientSolver()
+    reports: int = 8
+    first: int = 128
+    target: float | None = None
+    constants: ProblemConstants | None = None
+    radius: float | None = None
+
+    def __post_init__(self) -> None:
+        check_offers("solver", self.solver, "tuned", "steps")
+        check_count("reports", self.reports)
+        check_count("first", self.first)
+        if self.target is not None:
+            check_number("target", self.target, minimum=0.0, exclusive=True)
+        check_constants(self.constants, self.radius)
+
+    @property
+    def _needs(self) -> Needs:
+        return Needs("ParallelRestarts", self.constants, self.radius)
+
+    def check(self, problem: Problem) -> None:
+        self._needs.check(problem)
+
+    def run(self, bench: Workbench, x0: Array) -> Candidates:
+        s = self._needs.find(bench, x0)
+        eps0 = initial_gap(bench.counted, s)
+        if s.solved or eps0 <= 0.0 or s.weight == 0.0:
+            yield feasible_candidate(s.start)
+            return
+        exact = bench.penalised(Hinge(s.weight), s.start)
+        best = s.start, exact.value(s.start)
+        copies = self._copies(bench, s, eps0, best[1])
+        steps = self.first
+        for report in range(self.reports):
+            for _ in range(steps):
+                best = min(best, self._advance(bench, copies, exact), key=lambda found: found[1])
+                if bench.exhausted:
+                    break
+            yield Candidate(bench.project(best[0]), PenalisedMinimum(exact), before=best[0])
+            # The first report's steps once more, then twice as many each time: totals double.
+            steps = self.first * 2**report
+
+    def accuracies(self, eps: float, eps0: float) -> list[float]:
+        """Return the accuracies of the runs, finest first: the coarsest covers ``eps0``.
+
+        Examples
+        --------
+        >>> from lopro.methods.paper.restarts import ParallelRestarts
+        >>> ParallelRestarts().accuracies(1.0, 10.0)
+        [0.5, 1.0, 2.0]
+        """
+        count = 1 + max(0, math.ceil(math.log2(eps0 / (2.5 * eps))))
+        return [0.5 * eps * 2.0**n for n in range(count)]
+
+    def _copies(self, bench: Workbench, s: Setting, eps0: float, value: float) -> list[Copy]:
+        eps = gap_to_aim_at(bench, s.start, self.target)
+        copies = []
+        for accuracy in self.accuracies(eps, eps0):
+            penalty, inner = self.solver.tuned(s, accuracy)
+            F = bench.penalised(penalty, s.start)
+            copies.append(Copy(accuracy, inner, F, inner.init(F, s.start, bench.rng), value))
+        return copies
+
+    def _advance(
+        self, bench: Workbench, copies: list[Copy], exact: Penalised
+    ) -> tuple[Array, float]:
+        """Let every run make a step, then exchange points; return the best point seen."""
+        seen = []
+        for copy, finer in zip(copies, [None, *copies[:-1]], strict=True):
+            copy.state = bench.advance(copy.inner, copy.F, copy.state, 1)
+            x = copy.inner.output(copy.state)
+            value = exact.value(x)
+            seen.append((x, value))
+            if self.improved(copy, value):
+                copy.restart(bench, x, value)
+                if finer is not None:
+                    finer.inbox = x, value
+        for copy in copies:
+            if copy.inbox is not None and self.improved(copy, copy.inbox[1]):
+                copy.restart(bench, *copy.inbox)
+            copy.inbox = None
+        return min(seen, key=lambda found: found[1])
+
+    def improved(self, copy: Copy, value: float) -> bool:
+        """Whether a value is better than that of a run's start by the run's accuracy."""
+        return value <= copy.value - copy.eps

@@ -1,0 +1,175 @@
+"""Sparse metric learning: a positive semidefinite matrix that brings classes together, certified."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lopro._util.arrays import Array, from_numpy, namespace, to_numpy
+from lopro._util.validation import check_array, check_number, check_shape
+from lopro.constraints import PSDCone
+from lopro.driver.result import Result
+from lopro.metric.feature_working_set import FeatureWorkingSet
+from lopro.metric.loss import PairLoss
+from lopro.metric.objective import SparseMetric
+from lopro.metric.pairs import pair_loss
+from lopro.problem import Problem
+from lopro.projections.psd import symmetric_part
+from lopro.protocol import Method
+from lopro.solving import solve
+
+__all__ = ["MetricResult", "learn_metric", "metric_problem"]
+
+#: All pairs of up to 2000 samples; more are sampled.
+MAX_PAIRS = 1_999_000
+
+
+@dataclass(frozen=True)
+class MetricResult(Result):
+    """A `Result` whose ``x`` is the matrix ``A``, with its loss and a factor.
+
+    ``relative_gap`` is ``gap / fun``.
+    """
+
+    loss: float = float("nan")
+    #: ``L`` of shape (rank, d) with ``A = L'L``: ``X @ L.T`` are the samples in the new metric.
+    factor: Array | None = None
+
+    @property
+    def features(self) -> Array:
+        """Indices of the features that the metric uses."""
+        diagonal = namespace(self.x).linalg.diagonal(self.x)
+        return namespace(self.x).nonzero(diagonal)[0]
+
+
+def learn_metric(
+    X: Any = None,
+    labels: Any = None,
+    *,
+    l1: float = 1e-3,
+    pairs: Any = None,
+    targets: Any = None,
+    method: Method | None = None,
+    A0: Array | None = None,
+    tol: float = 1e-3,
+    max_pairs: int = MAX_PAIRS,
+    seed: Any = None,
+    **options: Any,
+) -> MetricResult:
+    """Learn ``A`` psd with ``min 1/(2n) sum_e (t_e - z_e'A z_e)^2 + l1 * sum over i != j of |A_ij|``.
+
+    The squared distances ``z_e'A z_e`` of pairs of samples should be 0 within a class and 2 between
+    classes, or whatever the targets say.
+
+    Parameters
+    ----------
+    X : array of shape (N, d), optional
+        Samples; NumPy, or any array library (on a GPU too).
+    labels : array of shape (N,), optional
+        Classes of the samples, numbers or strings.
+    l1 : float
+        Weight of the norm off the diagonal; 0 learns a metric that need not be sparse.
+    pairs : optional
+        Index pairs of samples: two index arrays or an array with two columns. Without ``X``: an array
+        whose rows are the differences ``z_e`` themselves.
+    targets : array, optional
+        The squared distance wanted for each pair; from the labels by default.
+    method : Method, optional
+        By default `lopro.FeatureWorkingSet`; or `lopro.ConsensusADMM`, `lopro.LoPGD`,
+        `lopro.baselines.ProjectedSubgradient`, ...
+    A0 : array of shape (d, d), optional
+        A symmetric start.
+    tol : float
+        Certified relative gap ``gap / fun`` to reach.
+    max_pairs : int
+        With labels, at most so many pairs are used, sampled by ``seed``; all pairs of 2000 samples by
+        default.
+    seed : int or Generator, optional
+        For sampled pairs, and for methods that draw at random.
+    **options
+        ``max_iter``, ``max_projections``, ``time_limit``, ``callback``, ``progress``: see `solve`.
+
+    Returns
+    -------
+    MetricResult
+        ``x`` is exactly positive semidefinite; with objective, loss, factor, gap and counts.
+
+    Examples
+    --------
+    >>> import numpy as np, lopro
+    >>> rng = np.random.default_rng(0)
+    >>> labels = np.repeat([0, 1], 10)
+    >>> X = rng.standard_normal((20, 5))
+    >>> X[:, 2] += 3 * labels
+    >>> result = lopro.learn_metric(X, labels, l1=0.01)
+    >>> result.success, result.fun < 0.2, result.certificate.relative_gap <= 1e-3
+    (True, True, True)
+    """
+    check_number("l1", l1, minimum=0.0)
+    loss = pair_loss(X, labels, pairs, targets, max_pairs, seed)
+    if A0 is not None:
+        A0 = _checked_start(A0, loss)
+    rotation = None
+    if l1 == 0.0 and loss.X.shape[0] < loss.X.shape[1]:
+        loss, rotation = _in_row_space(loss)
+        A0 = None if A0 is None else rotation.T @ A0 @ rotation
+    problem = metric_problem(loss, l1)
+    method = FeatureWorkingSet() if method is None else method
+    result = solve(problem, A0, method, tol=tol, seed=seed, **options)
+    return _with_factor(result, loss, rotation)
+
+
+def metric_problem(loss: PairLoss, l1: float) -> Problem:
+    """Return the problem that `learn_metric` solves, for use with `lopro.solve` and `lopro.iterate`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.metric.api import metric_problem
+    >>> from lopro.metric.loss import PairLoss
+    >>> metric_problem(PairLoss(np.eye(3), ([0, 1], [1, 2]), [0.0, 2.0]), 0.1).shape
+    (3, 3)
+    """
+    objective = SparseMetric(loss, l1)
+    return Problem(objective, PSDCone(loss.X.shape[1]), gap_scale=objective.negligible)
+
+
+def _checked_start(A0: Any, loss: PairLoss) -> Array:
+    A0 = check_array("A0", A0, ndim=2, allow_complex=False)
+    check_shape("A0", A0, (loss.X.shape[1],) * 2)
+    values = to_numpy(A0)
+    if np.abs(values - values.T).max() > 1e-8 * max(1.0, np.abs(values).max()):
+        raise ValueError("A0 must be symmetric")
+    return A0
+
+
+def _in_row_space(loss: PairLoss) -> tuple[PairLoss, Array]:
+    """Return the loss in an orthonormal basis of the samples, and the basis, of shape (d, r).
+
+    Without the l1 norm nothing outside of their span matters.
+    """
+    X = to_numpy(loss.X)
+    Q, _ = np.linalg.qr(X.T)
+    Q[~X.any(axis=0)] = 0.0  # rounding must not bring features to life in which nothing differs
+    basis = from_numpy(Q, loss.X)
+    return PairLoss(loss.X @ basis, loss.pairs, loss.targets), basis
+
+
+def _with_factor(result: Result, loss: PairLoss, rotation: Array | None) -> MetricResult:
+    """Add the loss and a factor, from the features that the metric uses."""
+    fields = {f.name: getattr(result, f.name) for f in dataclasses.fields(result)}
+    A = to_numpy(result.x)
+    used = np.flatnonzero(np.diagonal(A))
+    values, vectors = np.linalg.eigh(A[np.ix_(used, used)])
+    kept = values > 1e-12 * max(float(values[-1]), 0.0) if used.size else values > 0.0
+    L = np.zeros((int(kept.sum()), len(A)), dtype=A.dtype)
+    L[:, used] = (vectors[:, kept] * np.sqrt(values[kept])).T
+    factor = from_numpy(L, result.x)
+    value = float(loss.value(result.x))
+    if rotation is not None:
+        factor = factor @ rotation.T
+        fields["x"] = symmetric_part(rotation @ result.x @ rotation.T)
+    return MetricResult(**fields, loss=value, factor=factor)

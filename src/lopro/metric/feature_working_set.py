@@ -1,0 +1,261 @@
+"""Sparse metric learning on the few features that matter, with a proof for all of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from lopro._util.arrays import Array, from_numpy, namespace, to_numpy
+from lopro._util.diagonals import diagonal_matrix, diagonal_of, without_diagonal
+from lopro._util.threads import each_in_one_pool
+from lopro._util.validation import check_count
+from lopro.constraints import PSDCone
+from lopro.errors import MissingCapabilityError, StalledError
+from lopro.metric.completion import Completion
+from lopro.metric.dual import PairMultiplier
+from lopro.metric.objective import SparseMetric
+from lopro.metric.starts import best_start
+from lopro.metric.working_set import Features, WorkingProblem
+from lopro.problem import Problem
+from lopro.protocol import Candidate, Candidates, Card, Multiplier, Workbench
+
+__all__ = ["FeatureWorkingSet", "require_sparse_metric"]
+
+#: Accuracy at which features are priced.
+ROUGH = 1e-3
+#: Share of the bound that the first completion gives up, and how it falls from one to the next.
+FIRST_SHARE, FALL = 0.1, 0.3
+#: Steps of a completion between two looks at it, and after which it must have come closer.
+CHECK_EVERY, STALL_AFTER = 5, 60
+
+
+@dataclass(frozen=True)
+class FeatureWorkingSet:
+    r"""Metric learning on a working set of features, certified on all of them.
+
+    Problem: min over psd ``A`` of a `lopro.metric.SparseMetric`. ADMM with an exact loss step
+    (`lopro.metric.consensus`) solves the problem on a few features; features that would lower the
+    objective are priced (`lopro.metric.pricing`) and join; when none is left, the multiplier is completed
+    to all features (`lopro.metric.completion`), which proves the bound. Eigendecompositions are those of
+    small matrices until the completion, which takes one of full size per step, and goes on only until the
+    gap that was asked for is proved.
+
+    Parameters
+    ----------
+    all_below : int
+        With at most so many features, all of them are in the working set from the beginning.
+    join : int
+        How many features join at a time.
+
+    Examples
+    --------
+    >>> import numpy as np, lopro
+    >>> from lopro.metric import SparseMetric
+    >>> from lopro.metric.loss import PairLoss
+    >>> X = np.random.default_rng(0).standard_normal((6, 4))
+    >>> loss = PairLoss(X, np.triu_indices(6, 1), np.tile([0.0, 2.0, 2.0], 5))
+    >>> problem = lopro.Problem(
+    ...     SparseMetric(loss, 0.01), lopro.constraints.PSDCone(4), gap_scale=0.0
+    ... )
+    >>> lopro.solve(problem, method=lopro.FeatureWorkingSet(), tol=1e-4).success
+    True
+    """
+
+    card: ClassVar[Card] = Card(
+        assumptions="sparse metric learning: squared loss on pairs, l1 norm off the diagonal, A psd",
+        oracles="samples, pairs and targets",
+        rate="linear in practice: ADMM with an exact loss step on a small working set",
+        projections="none on the full cone; small eigendecompositions, full ones for the proof only",
+        reference="this library: working set, pricing by lasso, completion of the multiplier",
+    )
+
+    all_below: int = 64
+    join: int = 16
+
+    def __post_init__(self) -> None:
+        check_count("all_below", self.all_below, minimum=0)
+        check_count("join", self.join)
+
+    def check(self, problem: Problem) -> None:
+        require_sparse_metric(problem, "FeatureWorkingSet")
+
+    def run(self, bench: Workbench, x0: Array) -> Candidates:
+        return each_in_one_pool(_Search.of(self, bench, x0))
+
+
+def sparse_metric_of(problem: Problem) -> SparseMetric:
+    """Return the objective of a problem that `require_sparse_metric` has let through."""
+    assert isinstance(problem.objective, SparseMetric)
+    return problem.objective
+
+
+def require_sparse_metric(problem: Problem, method: str) -> None:
+    """Raise `MissingCapabilityError` unless the problem is one of sparse metric learning."""
+    f, c = problem.objective, problem.constraint
+    if not (isinstance(f, SparseMetric) and isinstance(c, PSDCone)):
+        raise MissingCapabilityError(
+            f"{method} minimises a lopro.metric.SparseMetric over a PSDCone, got {f!r} over {c!r}; "
+            "use lopro.Auto()"
+        )
+
+
+class _Search:
+    """One run: solve on the working set, let it grow, and prove that nothing else is needed."""
+
+    def __init__(self, method: FeatureWorkingSet, bench: Workbench, x0: Array) -> None:
+        self.method, self.bench, self.x0 = method, bench, x0
+        self.objective = sparse_metric_of(bench.problem)
+        self.wanted = max(bench.target.tol, 1e-12)
+        self.alive: Features = np.flatnonzero(to_numpy(self.objective.spread.diagonal) > 0.0)
+        self.work = WorkingProblem(self.objective, *self._start())
+
+    def _start(self) -> tuple[Features, np.ndarray[Any, Any]]:
+        """Return the first features and the matrix to start from on them."""
+        given = to_numpy(self.x0)
+        start = given if given.any() else best_start(self.objective, self.x0)
+        few = self.x0.shape[0] <= self.method.all_below
+        if few or self.objective.l1 == 0.0:
+            chosen = self.alive
+        elif np.count_nonzero(np.diag(start)) < len(start):
+            chosen = np.intersect1d(np.flatnonzero(start.any(axis=0)), self.alive)
+        else:
+            chosen = self._telling_features()
+        return chosen, np.array(start[np.ix_(chosen, chosen)], dtype=np.float64)
+
+    def _telling_features(self) -> Features:
+        """Return the features in which pairs that should be apart differ most, next to all pairs."""
+        loss = self.objective.loss
+        wished = to_numpy(diagonal_of(loss.adjoint(loss.targets)))[self.alive]
+        telling = wished / to_numpy(self.objective.spread.diagonal)[self.alive]
+        count = max(self.method.all_below, self.method.join)
+        return np.sort(self.alive[np.argsort(-telling)[:count]])
+
+    @staticmethod
+    def of(method: FeatureWorkingSet, bench: Workbench, x0: Array) -> Candidates:
+        """Search; the work begins when the first candidate is asked for."""
+        yield from _Search(method, bench, x0).candidates()
+
+    def candidates(self) -> Candidates:
+        while self._solve(max(ROUGH, 0.2 * self.wanted)):
+            yield self._candidate(self._quick_multiplier())
+            newcomers = self.work.wanted(self._crowd, ROUGH)
+            if newcomers.size == 0:
+                break
+            self.work.join(newcomers)
+        if self.bench.exhausted:
+            yield self._candidate(self._quick_multiplier())
+        else:
+            yield from self._finish() if self._complete_already else self._complete()
+
+    @property
+    def _crowd(self) -> int:
+        """How many features may join at a time: rounds are dear where there are many features."""
+        return max(self.method.join, len(self.work.features) // 2)
+
+    def _solve(self, accuracy: float) -> bool:
+        return self.work.solve(accuracy, self.bench.tick)
+
+    @property
+    def _complete_already(self) -> bool:
+        """Whether every feature that matters at all is in the working set."""
+        return self.work.outside.size == 0
+
+    def _finish(self) -> Candidates:
+        """Go on until the gap is small enough, where every feature is in the working set."""
+        accuracy = max(0.1 * ROUGH, 0.5 * self.wanted)
+        while True:
+            going = self._solve(accuracy)
+            yield self._candidate(self._quick_multiplier())
+            if not going:
+                return
+            if not self.work.reached(accuracy):
+                raise StalledError
+            accuracy = (
+                max(0.1 * accuracy, 0.5 * self.wanted) if accuracy > self.wanted else 0.5 * accuracy
+            )
+
+    def _complete(self) -> Candidates:
+        """Complete the multiplier to all features, giving up less and less of the bound."""
+        objective = self.objective
+        completion = Completion(objective.loss, objective.l1, objective.spread.diagonal)
+        share, least = max(FIRST_SHARE, 0.5 * self.wanted), 0.5 * self.wanted
+        while not self._complete_already:
+            going = self._solve(0.1 * share)
+            if going and not self.work.reached(share):
+                raise StalledError
+            # The less is given up, the less may be left outside.
+            newcomers = self.work.wanted(self._crowd, min(ROUGH, share))
+            if going and newcomers.size > 0:
+                self.work.join(newcomers)
+                continue
+            weights = self._on_device(self.work.multiplier.weights)
+            completion.aim(weights, self.work.fun, share)
+            if going and self._reach(completion):
+                yield self._candidate(
+                    PairMultiplier(-completion.slack(), 0.0, weights=completion.weights)
+                )
+                share = max(FALL * share, least) if share > least else 0.5 * share
+            elif self.bench.exhausted:
+                yield self._candidate(self._quick_multiplier())
+                return
+            else:
+                self.work.join(self._missed(completion))
+        yield from self._finish()
+
+    def _reach(self, completion: Completion) -> bool:
+        """Advance the completion until it is feasible; False if it has stalled or time is up."""
+        closer, steps = np.inf, 0
+        while not completion.feasible():
+            for _ in range(CHECK_EVERY):
+                completion.step()
+                steps += 1
+                if not self.bench.tick():
+                    return False
+            if steps % STALL_AFTER == 0:
+                if completion.apart > 0.99 * closer:
+                    return False
+                closer = completion.apart
+        return True
+
+    def _missed(self, completion: Completion) -> Features:
+        """Return the features outside in which the completion is stuck."""
+        outside = self.work.outside
+        excess = to_numpy(completion.excess)[outside]
+        return np.sort(outside[np.argsort(-excess)[: self._crowd]])
+
+    # Between the working set and all features.
+
+    def _candidate(self, multiplier: PairMultiplier) -> Candidate:
+        x = self._embedded(self.work.answer)
+        return Candidate(x, Multiplier(multiplier))
+
+    def _embedded(self, small: np.ndarray[Any, Any]) -> Array:
+        """Return a matrix on the working set as one on all features."""
+        full = np.zeros(self.x0.shape, dtype=to_numpy(self.x0[:1, :1]).dtype)
+        full[np.ix_(self.work.features, self.work.features)] = small
+        return from_numpy(full, self.x0)
+
+    def _on_device(self, values: np.ndarray[Any, Any]) -> Array:
+        return from_numpy(values, self.x0)
+
+    def _full_matrix(self) -> Array:
+        """Return ``M(w)`` on all features."""
+        return self.objective.loss.adjoint(self._on_device(self.work.multiplier.weights))
+
+    def _quick_multiplier(self) -> PairMultiplier:
+        """Return a dual point that needs no search.
+
+        With all features in the working set it is that of ADMM. Otherwise the weights are made so
+        small that the box holds all that is off the diagonal.
+        """
+        weights = self._on_device(self.work.multiplier.weights)
+        if self._complete_already:
+            direction = self._embedded(self.work.multiplier.direction)
+            return PairMultiplier(direction, 0.0, weights=weights)
+        M = self._full_matrix()
+        diagonal = diagonal_of(M) + 0.0
+        largest = float(namespace(M).max(abs(without_diagonal(M))))
+        theta = min(1.0, self.objective.l1 / largest) if largest > 0.0 else 1.0
+        return PairMultiplier(theta * diagonal_matrix(diagonal), 0.0, weights=theta * weights)

@@ -1,0 +1,211 @@
+"""The squared loss of a metric on pairs of samples: what distance metric learning minimises."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from lopro._util.arrays import (
+    Array,
+    Companion,
+    asarray_like,
+    copy,
+    eps,
+    inner,
+    namespace,
+    norm,
+    to_numpy,
+)
+from lopro._util.counting import count
+from lopro._util.validation import check_array, check_shape
+from lopro.functions import Ball, Constant, Image, Linearization, MappedFunction, Source
+from lopro.metric.pair_maps import Differences, Indices, PairMap, pair_map
+from lopro.objectives.base import Objective
+
+__all__ = ["PairLoss"]
+
+#: Power iterations for the smoothness constant, and the relative accuracy at which they stop.
+_POWER_STEPS = 500
+_POWER_ACCURACY = 1e-9
+
+
+class PairLoss(MappedFunction, Objective):
+    """``f(A) = 1/(2n) sum over n pairs e of (t_e - z_e'A z_e)^2``, with ``z_e = x_i - x_j``.
+
+    ``z_e'A z_e`` is the squared distance of the pair in the metric ``A``; ``t_e`` is what it should
+    be. All distances come from ``X A X'``, the gradient ``-1/n X' Lap(R) X`` from the Laplacian of the
+    residuals ``r_e`` as weights of a graph on the samples: ``O(N d^2)`` work for ``N`` samples however
+    many pairs there are, and never an object with ``d^2`` entries for each pair. With fewer pairs than
+    samples the differences ``z_e`` serve directly.
+
+    Parameters
+    ----------
+    X : array of shape (N, d)
+        Samples, real; not copied.
+    pairs : two integer arrays of length n
+        The indices ``i`` and ``j`` of each pair; a pair may occur more than once.
+    targets : array of shape (n,)
+        Copied.
+
+    Notes
+    -----
+    The smoothness constant is ``lmax(H) / n`` with ``H_ef = (z_e'z_f)^2``. ``H`` has no negative entry,
+    so every positive vector ``v`` proves ``lmax(H) <= max_e (Hv)_e / v_e`` (Collatz and Wielandt); a few
+    power steps make that sharp without forming ``H``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.metric.loss import PairLoss
+    >>> X = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]])
+    >>> f = PairLoss(X, ([0, 0, 1], [1, 2, 2]), [0.0, 2.0, 2.0])
+    >>> f.distances(np.eye(2))
+    array([1., 4., 5.])
+    >>> round(f.value(np.eye(2)), 4)
+    2.3333
+    """
+
+    smooth = True
+    fresh_slopes = True
+
+    def __init__(self, X: Any, pairs: Any, targets: Any) -> None:
+        X = check_array("X", X, ndim=2, allow_complex=False)
+        first, second = checked_pairs(pairs, X.shape[0])
+        self._set(X, (first, second), targets)
+        self._map: PairMap = pair_map(X, first, second)
+
+    def _set(self, X: Array, pairs: tuple[Indices, Indices], targets: Any) -> None:
+        #: Samples, one in each row.
+        self.X = X
+        #: Two index arrays: the pair ``e`` is ``X[pairs[0][e]] - X[pairs[1][e]]``.
+        self.pairs = pairs
+        targets = copy(check_array("targets", targets, ndim=1, allow_complex=False))
+        self._targets = Companion(asarray_like(targets, X))
+        check_shape("targets", self._targets.array, (len(pairs[0]),))
+        self.shape = (X.shape[1], X.shape[1])
+        self.like = X
+
+    @classmethod
+    def from_differences(cls, Z: Any, targets: Any) -> PairLoss:
+        """Return the loss of pairs that are known by their differences ``z_e``, the rows of ``Z``.
+
+        As samples they are the rows of ``Z`` and the origin, which ends every pair.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from lopro.metric.loss import PairLoss
+        >>> PairLoss.from_differences(np.array([[1.0, 0.0], [0.0, 2.0]]), [0, 2]).value(np.eye(2))
+        1.25
+        """
+        Z = check_array("Z", Z, ndim=2, allow_complex=False)
+        n = Z.shape[0]
+        X = namespace(Z).concat([Z, 0.0 * Z[:1, :]], axis=0)
+        loss = cls.__new__(cls)
+        loss._set(X, (np.arange(n), np.full(n, n)), targets)
+        loss._map = Differences(Z)
+        return loss
+
+    def __repr__(self) -> str:
+        return f"PairLoss({self.targets.shape[0]} pairs, d={self.X.shape[1]})"
+
+    @property
+    def targets(self) -> Array:
+        """What the squared distances should be, in the library of ``X``; do not write on it."""
+        return self._targets.array
+
+    def distances(self, A: Array) -> Array:
+        """Return ``z_e'A z_e`` for every pair."""
+        count("matvecs")
+        return self._map.distances(A)
+
+    def adjoint(self, w: Array) -> Array:
+        """Return the matrix ``sum_e w_e z_e z_e'``."""
+        count("rmatvecs")
+        return self._map.adjoint(w)
+
+    def image(self, x: Array) -> Image:
+        return (self.distances(x),)
+
+    def linearize_at(self, image: Image) -> Linearization:
+        (distances,) = image
+        r = distances - self._targets.beside(distances)
+        n = r.shape[0]
+        return inner(r, r) / (2 * n), lambda: self.adjoint(r / n)
+
+    def lipschitz(self, ball: Ball | None = None) -> Constant | None:
+        if ball is None or not math.isfinite(ball.radius):
+            return None
+        L = self.smoothness()
+        value = norm(self.subgradient(ball.center)) + L.value * ball.radius
+        return Constant(value, L.source, f"gradient at the center of the ball, {L.note}")
+
+    def smoothness(self) -> Constant:
+        n = self.targets.shape[0]
+        return Constant(self._largest_eigenvalue / n, Source.DERIVED, "largest eigenvalue of H / n")
+
+    @cached_property
+    def _largest_eigenvalue(self) -> float:
+        """An upper bound of ``lmax(H)``, sharp up to the accuracy of the power iteration."""
+        X = to_numpy(self.X).astype(np.float64, copy=False)
+        first, second = self.pairs
+        moving = np.linalg.norm(X[first] - X[second], axis=1) > 0.0
+        if not moving.any():
+            return 0.0
+        # On the host and in double precision, for every library: it is done once. What counts is the
+        # Gram matrix, so a tall X gives way to its triangular factor and a wide one to its own.
+        narrow = pair_map(_narrowed(X), first[moving], second[moving])
+        return _perron_bound(narrow, int(moving.sum()))
+
+    def infimum(self) -> Constant:
+        return Constant(0.0, Source.DERIVED, "a sum of squares")
+
+
+def checked_pairs(pairs: Any, samples: int) -> tuple[Indices, Indices]:
+    try:
+        first, second = pairs
+    except (TypeError, ValueError):
+        raise TypeError("pairs must be two arrays of indices (i, j)") from None
+    checked = tuple(
+        _checked_indices(f"pairs[{k}]", p, samples) for k, p in enumerate((first, second))
+    )
+    if len(checked[0]) != len(checked[1]):
+        raise ValueError(
+            f"pairs must be two arrays of one length, got {len(checked[0])} and {len(checked[1])}"
+        )
+    return checked[0], checked[1]
+
+
+def _checked_indices(name: str, values: Any, samples: int) -> Indices:
+    indices = np.asarray(to_numpy(values) if hasattr(values, "shape") else values)
+    if indices.ndim != 1 or indices.size == 0:
+        raise ValueError(f"{name} must be a vector of indices, got shape {indices.shape}")
+    if indices.dtype.kind not in "iu":
+        raise TypeError(f"{name} must hold integers, got dtype {indices.dtype}")
+    low, high = int(indices.min()), int(indices.max())
+    if low < 0 or high >= samples:
+        raise ValueError(f"{name} must lie in [0, {samples}), got {low if low < 0 else high}")
+    return np.array(indices, dtype=np.int64)
+
+
+def _narrowed(X: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return samples with the same Gram matrix and no more features than samples."""
+    if X.shape[0] >= X.shape[1]:
+        return X
+    return np.asarray(np.linalg.qr(X.T, mode="r")).T
+
+
+def _perron_bound(pairs: PairMap, n: int) -> float:
+    """Bound the largest eigenvalue of ``H`` by the Collatz-Wielandt quotient of power iterates."""
+    v, bound = np.ones(n), math.inf
+    for _ in range(_POWER_STEPS):
+        Hv = pairs.distances(pairs.adjoint(v))
+        bound = min(bound, float(np.max(Hv / v)))
+        if bound - inner(v, Hv) / inner(v, v) <= _POWER_ACCURACY * bound:
+            break
+        # The floor keeps v positive where parts of the graph decay; any positive v will do.
+        v = np.maximum(Hv / np.max(Hv), 1e-13)
+    return float(bound * (1.0 + 4.0 * n * eps(v)))

@@ -1,0 +1,155 @@
+"""From labels or pairs, as users have them, to the loss of metric learning."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy  # parts of it load when first used
+
+from lopro._util.arrays import Array, asarray_like, namespace, to_numpy
+from lopro._util.validation import check_array, check_count, check_seed
+from lopro.linear import take
+from lopro.metric.loss import PairLoss, checked_pairs
+
+__all__ = ["pair_loss"]
+
+#: Targets of squared distances: the paper's ``1 - y_e`` for pairs of one class and of two.
+SAME, DIFFERENT = 0.0, 2.0
+#: Among so few pairs chance could leave too few without repetitions.
+_FEW = 10_000
+
+
+def pair_loss(X: Any, labels: Any, pairs: Any, targets: Any, max_pairs: int, seed: Any) -> PairLoss:
+    """Return the loss that the arguments of `lopro.learn_metric` describe."""
+    check_count("max_pairs", max_pairs)
+    if X is None:
+        return _of_differences(labels, pairs, targets)
+    X = _as_floats(check_array("X", X, ndim=2, allow_complex=False))
+    N = X.shape[0]
+    classes = None if labels is None else _classes(labels, N)
+    if pairs is None:
+        if classes is None:
+            raise ValueError("labels or pairs are needed along with X")
+        if targets is not None:
+            raise ValueError("targets belong to pairs: give pairs too, or leave targets out")
+        first, second = _chosen_pairs(N, max_pairs, check_seed("seed", seed))
+    else:
+        first, second = checked_pairs(_index_pairs(pairs), N)
+    if targets is None:
+        if classes is None:
+            raise ValueError("targets are needed: without labels nothing tells them")
+        wished = np.where(classes[first] == classes[second], SAME, DIFFERENT)
+        if wished.max() == SAME:
+            raise ValueError(
+                f"none of the {len(first)} pairs is of two classes: the zero matrix is optimal"
+            )
+    else:
+        wished = _checked_targets(targets, len(first))
+    X = _centred(X) if pairs is None else _centred_by_component(X, first, second)
+    loss = PairLoss(X, (first, second), asarray_like(wished, X))
+    if not bool(namespace(X).any(loss.adjoint(0.0 * loss.targets + 1.0) != 0.0)):
+        raise ValueError("X has no feature in which the samples of any pair differ")
+    return loss
+
+
+def _as_floats(X: Array) -> Array:
+    xp = namespace(X)
+    return X if xp.isdtype(X.dtype, "real floating") else xp.astype(X, xp.float64)
+
+
+def _centred(X: Array) -> Array:
+    """Return the samples about their mean: differences stay, large offsets no longer drown them."""
+    # First about a sample: then features that never change are exactly zero.
+    X = X - X[:1, :]
+    return X - namespace(X).mean(X, axis=0, keepdims=True)
+
+
+def _centred_by_component(X: Array, first: Any, second: Any) -> Array:
+    """Return the samples about the mean of those that pairs connect them with.
+
+    Pairs do not see how far apart groups are between which there is no pair; rounding would.
+    """
+    N = X.shape[0]
+    graph = scipy.sparse.coo_array((np.ones(len(first)), (first, second)), shape=(N, N))
+    count, group = scipy.sparse.csgraph.connected_components(graph, directed=False)
+    if count == 1:
+        return _centred(X)
+    _, leader, sizes = np.unique(group, return_index=True, return_counts=True)
+    X = X - take(X, leader[group])
+    order = np.argsort(group, kind="stable")
+    values = to_numpy(X)[order].astype(np.float64)
+    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+    means = np.add.reduceat(values, starts, axis=0) / sizes[:, None]
+    return X - asarray_like(means[group], X)
+
+
+def _of_differences(labels: Any, pairs: Any, targets: Any) -> PairLoss:
+    if pairs is None or targets is None:
+        raise ValueError("without X give the differences of the pairs and their targets")
+    if labels is not None:
+        raise ValueError("labels belong to the samples X, which were not given")
+    Z = _as_floats(check_array("pairs", pairs, ndim=2, allow_complex=False))
+    wished = _checked_targets(targets, Z.shape[0])
+    if not bool(namespace(Z).any(Z != 0.0)):
+        raise ValueError("pairs are differences that all vanish: there is nothing to learn from")
+    return PairLoss.from_differences(Z, asarray_like(wished, Z))
+
+
+def _checked_targets(targets: Any, count: int) -> Any:
+    t = to_numpy(check_array("targets", targets, ndim=1, allow_complex=False))
+    if len(t) != count:
+        raise ValueError(f"targets must have one entry for each of {count} pairs, got {len(t)}")
+    if t.min() < 0.0:
+        raise ValueError(f"targets are squared distances, at least 0, got {t.min():g}")
+    if t.max() == 0.0:
+        raise ValueError("targets are all 0: the zero matrix meets them, there is nothing to learn")
+    return t.astype(np.float64)
+
+
+def _classes(labels: Any, samples: int) -> Any:
+    values = to_numpy(labels) if hasattr(labels, "shape") else np.asarray(labels)
+    if values.ndim != 1 or len(values) != samples:
+        raise ValueError(
+            f"labels must have one entry for each of {samples} samples, got {values.shape}"
+        )
+    if values.dtype.kind == "f" and not np.isfinite(values).all():
+        raise ValueError("labels must not contain NaN or infinity")
+    found, classes = np.unique(values, return_inverse=True)
+    if len(found) < 2:
+        raise ValueError(
+            f"labels must have at least two classes, got only {found[0]!r}: with one class the zero "
+            "matrix is optimal"
+        )
+    return classes
+
+
+def _chosen_pairs(N: int, max_pairs: int, rng: np.random.Generator) -> tuple[Any, Any]:
+    """Return all pairs of samples, or a sample of them without repetition if they are too many."""
+    count = N * (N - 1) // 2
+    if count <= max_pairs:
+        return np.triu_indices(N, 1)
+    if max_pairs > count // 3 or count <= _FEW:
+        numbers = rng.choice(count, max_pairs, replace=False)
+    else:
+        # Twice as many are drawn as are needed: enough are left without the repetitions, and no
+        # list of all pairs is made.
+        numbers = np.unique(rng.integers(0, count, 2 * max_pairs))
+        numbers = rng.permutation(numbers)[:max_pairs]
+    numbers = np.sort(numbers)
+    # Pair number p of the upper triangle, row by row: solve for the row, correct the rounding.
+    row = N - 2 - np.floor(np.sqrt(2.0 * (count - 1 - numbers) + 0.25) - 0.5).astype(np.int64)
+    start = row * (2 * N - row - 1) // 2
+    return row, numbers - start + row + 1
+
+
+def _index_pairs(pairs: Any) -> tuple[Any, Any]:
+    """Take two index arrays, or one array with two columns."""
+    if isinstance(pairs, tuple) and len(pairs) == 2:
+        return np.asarray(pairs[0]), np.asarray(pairs[1])
+    array = to_numpy(pairs) if hasattr(pairs, "shape") else np.asarray(pairs)
+    if array.ndim != 2 or array.shape[1] != 2:
+        raise ValueError(
+            f"pairs must be two index arrays or an array with two columns, got shape {array.shape}"
+        )
+    return array[:, 0], array[:, 1]

@@ -1,0 +1,33 @@
+"""What the driver and the methods both know: the messages between them, targets, certificates."""
+
+from lopro.protocol.candidate import (
+    Candidate,
+    Claim,
+    Evidence,
+    Multiplier,
+    PenalisedMinimum,
+    Verdict,
+)
+from lopro.protocol.card import Card
+from lopro.protocol.certificates import Certificate
+from lopro.protocol.inner_algorithm import InnerAlgorithm, Stepper
+from lopro.protocol.method import Candidates, Method, Workbench, next_candidate
+from lopro.protocol.target import Target
+
+__all__ = [
+    "Candidate",
+    "Candidates",
+    "Card",
+    "Certificate",
+    "Claim",
+    "Evidence",
+    "InnerAlgorithm",
+    "Method",
+    "Multiplier",
+    "PenalisedMinimum",
+    "Stepper",
+    "Target",
+    "Verdict",
+    "Workbench",
+    "next_candidate",
+]

@@ -1,0 +1,137 @@
+"""The messages between a method and the driver: a candidate goes out, a verdict comes back.
+
+A candidate is a point and the evidence for it. The evidence is either a multiplier, or a penalised
+objective whose approximate minimiser was projected, or nothing. What a theorem promises is a claim,
+whatever the evidence. The verdict tells what the driver made of it; nothing is written onto a message.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from lopro._util.arrays import Array
+from lopro.constraints.base import ValidInequality
+from lopro.functions import Image
+from lopro.penalties import Penalised
+from lopro.protocol.certificates import Certificate
+
+__all__ = ["Candidate", "Claim", "Evidence", "Multiplier", "PenalisedMinimum", "Verdict"]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A bound on ``f(x) - f_*`` that a theorem gives for the constants a user has supplied.
+
+    Examples
+    --------
+    >>> from lopro.protocol import Claim
+    >>> Claim(0.25, "Theorem 2").gap
+    0.25
+    """
+
+    gap: float
+    source: str
+
+
+@dataclass(frozen=True, eq=False)
+class Multiplier:
+    """Evidence: a valid inequality of the feasible set, which bounds the optimum from below.
+
+    Parameters
+    ----------
+    inequality : ValidInequality
+        ``<direction, z> <= support`` for every feasible ``z``.
+    """
+
+    inequality: ValidInequality
+
+
+@dataclass(frozen=True, eq=False)
+class PenalisedMinimum:
+    """Evidence: the point before projection minimises a penalised objective, more or less.
+
+    Parameters
+    ----------
+    F : Penalised
+        What was minimised.
+    bound : callable, optional
+        From ``R`` to ``B_T`` with ``F(x_hat) - F(z) <= B_T`` for every ``|z| <= R``; None where the inner
+        algorithm knows no such bound.
+    """
+
+    F: Penalised
+    bound: Callable[[float], float | None] | None = None
+
+
+#: What a candidate is known to be good for.
+Evidence: TypeAlias = Multiplier | PenalisedMinimum | None
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """What a method yields: a point that may be the answer.
+
+    Parameters
+    ----------
+    x : array
+        The point; feasible up to rounding, as far as the method knows.
+    evidence : Multiplier, PenalisedMinimum or None
+        What bounds the optimum from below.
+    before : array, optional
+        The point whose projection ``x`` is; evidence was taken there. None where nothing was projected.
+    claim : Claim, optional
+        What a theorem promises of ``x``.
+    image : tuple of arrays, optional
+        ``x`` under the linear maps of the constraint, where it is known already.
+    """
+
+    x: Array
+    evidence: Evidence = None
+    before: Array | None = None
+    claim: Claim | None = None
+    image: Image | None = None
+
+    @property
+    def taken_at(self) -> Array:
+        """The point at which the evidence was taken."""
+        return self.x if self.before is None else self.before
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a method receives for a candidate: its value, and on demand the certificate of the run.
+
+    Parameters
+    ----------
+    fun : float
+        ``f(x)``.
+    penalised : float, optional
+        ``F(x_hat)`` where the evidence is a penalised minimum.
+    """
+
+    fun: float
+    penalised: float | None = None
+    _certificate: Callable[[], Certificate] = field(default=Certificate.unknown, repr=False)
+
+    @property
+    def exact(self) -> bool | None:
+        """R2: the projected point is no worse than the penalised value, ``f(x) <= F(x_hat)``.
+
+        It always holds for ``lam >= G / rho``; where it fails, the penalty weight is too small. None
+        where the evidence is not a penalised minimum.
+        """
+        if self.penalised is None:
+            return None
+        return self.fun <= self.penalised + 1e-12 * (1.0 + abs(self.fun))
+
+    def certificate(self) -> Certificate:
+        """Return the certificate of the best point so far; computed when it is asked for."""
+        return self._certificate()
+
+    def merit(self) -> float:
+        """Return what should fall: the certified gap, or the value where there is no certificate."""
+        gap = self.certificate().gap
+        return gap if math.isfinite(gap) else self.fun

@@ -1,0 +1,126 @@
+"""The two ways to run a method: `solve`, and `iterate` for driving it by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+
+from lopro._util.arrays import Array
+from lopro._util.progress import Progress
+from lopro._util.validation import check_callable
+from lopro.driver.result import Iterate, Result
+from lopro.driver.run import Run
+from lopro.methods.auto import Auto
+from lopro.problem import Problem
+from lopro.protocol import Method
+from lopro.protocol.budget import Budget
+
+__all__ = ["iterate", "solve"]
+
+Callback = Callable[[Iterate], Any]
+
+
+def solve(
+    problem: Problem,
+    x0: Array | None = None,
+    method: Method | None = None,
+    *,
+    tol: float = 1e-6,
+    max_iter: int | None = None,
+    max_projections: int | None = None,
+    time_limit: float | None = None,
+    callback: Callback | None = None,
+    progress: bool = False,
+    seed: int | np.random.Generator | None = None,
+) -> Result:
+    """Minimise a convex function over a convex set with few projections.
+
+    Parameters
+    ----------
+    problem : Problem
+        Objective and constraint.
+    x0 : array, optional
+        Start; it need not be feasible. Zeros by default. Never modified.
+    method : Method, optional
+        `Auto` by default; or `LoPGD`, `LoPNAG`, `OneProjection`.
+    tol : float
+        Certified relative gap ``(f(x) - lower bound) / max(1, |f(x)|)`` to stop at; 0 runs the whole
+        schedule of the method.
+    max_iter, max_projections : int, optional
+        Budgets of inner iterations and of projections.
+    time_limit : float, optional
+        Seconds of wall time.
+    callback : callable, optional
+        Called with an `Iterate` after each projection; returning True stops the run.
+    progress : bool
+        Show progress on the terminal.
+    seed : int or Generator, optional
+        For stochastic inner algorithms.
+
+    Returns
+    -------
+    Result
+        A feasible point with a certificate. Ctrl-C returns the best point so far.
+
+    Examples
+    --------
+    >>> import numpy as np, lopro
+    >>> f = lopro.objectives.L1Norm()
+    >>> set_ = lopro.constraints.ResidualBall(np.array([[2.0, 1.0]]), np.array([2.0]), sigma=1.0)
+    >>> result = lopro.solve(lopro.Problem(f, set_))
+    >>> result.x.round(4), result.status.name
+    (array([0.5, 0. ]), 'CONVERGED')
+    """
+    run = _prepared(problem, x0, method, Budget(tol, max_iter, max_projections, time_limit), seed)
+    if callback is not None:
+        check_callable("callback", callback)
+    with Progress() if progress else nullcontext() as shown:
+        run.progress = shown
+        for iterate in run:
+            if callback is not None and _says_stop(callback(iterate)):
+                run.stop()
+    return run.result()
+
+
+def iterate(
+    problem: Problem,
+    x0: Array | None = None,
+    method: Method | None = None,
+    *,
+    tol: float = 1e-6,
+    max_iter: int | None = None,
+    max_projections: int | None = None,
+    time_limit: float | None = None,
+    seed: int | np.random.Generator | None = None,
+) -> Run:
+    """Return the run as an iterator, to drive by hand: the same code path as `solve`.
+
+    Stop whenever you like, then call ``result()``.
+
+    Examples
+    --------
+    >>> import numpy as np, lopro
+    >>> f = lopro.objectives.SquaredDistance(np.array([3.0, 0.0]))
+    >>> box = lopro.constraints.Polyhedron.box(-np.ones(2), np.ones(2))
+    >>> run = lopro.iterate(lopro.Problem(f, box))
+    >>> for state in run:
+    ...     if state.gap < 0.1:
+    ...         break
+    >>> bool(run.result().fun < 2.1)
+    True
+    """
+    return _prepared(problem, x0, method, Budget(tol, max_iter, max_projections, time_limit), seed)
+
+
+def _says_stop(answer: Any) -> bool:
+    # NumPy's True counts; other truthy returns are more likely an accident than a wish to stop.
+    return isinstance(answer, (bool, np.bool_)) and bool(answer)
+
+
+def _prepared(
+    problem: Problem, x0: Array | None, method: Method | None, budget: Budget, seed: Any
+) -> Run:
+    return Run(problem, Auto() if method is None else method, x0, budget, seed)
