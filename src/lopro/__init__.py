@@ -3,6 +3,7 @@
 from lopro import _moved, constraints, metric, objectives, penalties
 from lopro.basis_pursuit import BPDNResult, MatrixFree, WorkingSet, bpdn, bpdn_path
 from lopro.basis_pursuit.application import BasisPursuit
+from lopro.driver import stopping
 from lopro.driver.result import History, Iterate, Result, Status
 from lopro.errors import InfeasibleError, MissingCapabilityError, ProjectionError
 from lopro.methods import (
@@ -63,6 +64,7 @@ __all__ = [
     "restarts",
     "schedules",
     "solve",
+    "stopping",
     "theorems",
     "theory",
 ]

@@ -23,6 +23,7 @@ PLACES = {
     "lopro.inner": "lopro.methods.inner",
     "lopro.restarts": "lopro.methods.paper.restarts",
     "lopro.schedules": "lopro.methods.paper.theorems",
+    "lopro.stopping": "lopro.driver.stopping",
     "lopro.theorems": "lopro.methods.paper.theorems",
     "lopro.theory": "lopro.methods.theory",
 }

@@ -11,10 +11,13 @@ import scipy  # parts of it load when first used
 from lopro._util.arrays import Array, copy
 from lopro._util.validation import check_array, check_callable
 from lopro.constraints import Constraint, FunctionConstraint, Intersection, Polyhedron
-from lopro.driver.result import Result
+from lopro.driver.options import Callback, Options
+from lopro.driver.result import Iterate, Result
+from lopro.driver.stopping import Rule
 from lopro.objectives import FunctionObjective, Objective
 from lopro.problem import Problem
-from lopro.solving import solve
+from lopro.protocol import Method
+from lopro.solving import run_to_the_end
 
 __all__ = ["as_constraint", "minimize"]
 
@@ -26,7 +29,15 @@ def minimize(
     *,
     constraint: Any,
     smooth: bool = True,
-    **options: Any,
+    method: Method | None = None,
+    tol: float = 1e-6,
+    max_iter: int | None = None,
+    max_projections: int | None = None,
+    time_limit: float | None = None,
+    stop: Rule | Callable[[Iterate], bool] | None = None,
+    callback: Callback | None = None,
+    progress: bool = False,
+    seed: int | np.random.Generator | None = None,
 ) -> Result:
     """Minimise a convex function given as a callable over a convex set.
 
@@ -44,8 +55,8 @@ def minimize(
         `NonlinearConstraint` with upper bounds.
     smooth : bool
         Whether ``fun`` is differentiable.
-    **options
-        Passed on to `solve`: ``method``, ``tol``, ``max_iter``, ``callback``, ...
+    method, tol, max_iter, max_projections, time_limit, stop, callback, progress, seed
+        As in `lopro.solve`.
 
     Returns
     -------
@@ -67,7 +78,9 @@ def minimize(
     """
     x0 = check_array("x0", x0)
     objective = _objective(fun, jac, tuple(x0.shape), smooth)
-    return solve(Problem(objective, as_constraint(constraint, x0)), x0, **options)
+    options = Options(tol, max_iter, max_projections, time_limit, stop, callback, progress, seed)
+    problem = Problem(objective, as_constraint(constraint, x0))
+    return run_to_the_end(problem, x0, method, options)
 
 
 def _objective(fun: Any, jac: Any, shape: tuple[int, ...], smooth: bool) -> Objective:

@@ -9,18 +9,17 @@ from typing import Any
 import numpy as np
 
 from lopro._util.arrays import Array
+from lopro._util.deadline import Deadline
 from lopro._util.progress import Progress
-from lopro._util.validation import check_callable
+from lopro.driver.options import Callback, Options
 from lopro.driver.result import Iterate, Result
 from lopro.driver.run import Run
+from lopro.driver.stopping import Rule
 from lopro.methods.auto import Auto
 from lopro.problem import Problem
 from lopro.protocol import Method
-from lopro.protocol.budget import Budget
 
-__all__ = ["iterate", "solve"]
-
-Callback = Callable[[Iterate], Any]
+__all__ = ["iterate", "run_to_the_end", "solve"]
 
 
 def solve(
@@ -32,6 +31,7 @@ def solve(
     max_iter: int | None = None,
     max_projections: int | None = None,
     time_limit: float | None = None,
+    stop: Rule | Callable[[Iterate], bool] | None = None,
     callback: Callback | None = None,
     progress: bool = False,
     seed: int | np.random.Generator | None = None,
@@ -47,14 +47,16 @@ def solve(
     method : Method, optional
         `Auto` by default; or `LoPGD`, `LoPNAG`, `OneProjection`.
     tol : float
-        Certified relative gap ``(f(x) - lower bound) / max(1, |f(x)|)`` to stop at; 0 runs the whole
-        schedule of the method.
+        Certified relative gap ``(f(x) - lower bound) / max(gap_scale, |f(x)|)`` to stop at; 0 runs the
+        whole schedule of the method.
     max_iter, max_projections : int, optional
         Budgets of inner iterations and of projections.
     time_limit : float, optional
-        Seconds of wall time.
+        Seconds of wall time for the whole call.
+    stop : rule or callable, optional
+        A further reason to stop, from `lopro.stopping`, or a function of an `Iterate`.
     callback : callable, optional
-        Called with an `Iterate` after each projection; returning True stops the run.
+        Called with an `Iterate` after each candidate; returning True stops the run.
     progress : bool
         Show progress on the terminal.
     seed : int or Generator, optional
@@ -74,15 +76,22 @@ def solve(
     >>> result.x.round(4), result.status.name
     (array([0.5, 0. ]), 'CONVERGED')
     """
-    run = _prepared(problem, x0, method, Budget(tol, max_iter, max_projections, time_limit), seed)
-    if callback is not None:
-        check_callable("callback", callback)
-    with Progress() if progress else nullcontext() as shown:
-        run.progress = shown
-        for iterate in run:
-            if callback is not None and _says_stop(callback(iterate)):
-                run.stop()
-    return run.result()
+    options = Options(tol, max_iter, max_projections, time_limit, stop, callback, progress, seed)
+    return run_to_the_end(problem, x0, method, options)
+
+
+def run_to_the_end(
+    problem: Problem, x0: Array | None, method: Method | None, options: Options
+) -> Result:
+    """Solve with options that have been put together: what all entry points come down to."""
+    with Deadline(options.time_limit).active():
+        run = Run(problem, Auto() if method is None else method, x0, options)
+        with Progress() if options.progress else nullcontext() as shown:
+            run.progress = shown
+            for iterate in run:
+                if options.callback is not None and _says_stop(options.callback(iterate)):
+                    run.stop("the callback")
+        return run.result()
 
 
 def iterate(
@@ -94,6 +103,7 @@ def iterate(
     max_iter: int | None = None,
     max_projections: int | None = None,
     time_limit: float | None = None,
+    stop: Rule | Callable[[Iterate], bool] | None = None,
     seed: int | np.random.Generator | None = None,
 ) -> Run:
     """Return the run as an iterator, to drive by hand: the same code path as `solve`.
@@ -112,15 +122,10 @@ def iterate(
     >>> bool(run.result().fun < 2.1)
     True
     """
-    return _prepared(problem, x0, method, Budget(tol, max_iter, max_projections, time_limit), seed)
+    options = Options(tol, max_iter, max_projections, time_limit, stop, seed=seed)
+    return Run(problem, Auto() if method is None else method, x0, options)
 
 
 def _says_stop(answer: Any) -> bool:
     # NumPy's True counts; other truthy returns are more likely an accident than a wish to stop.
     return isinstance(answer, (bool, np.bool_)) and bool(answer)
-
-
-def _prepared(
-    problem: Problem, x0: Array | None, method: Method | None, budget: Budget, seed: Any
-) -> Run:
-    return Run(problem, Auto() if method is None else method, x0, budget, seed)

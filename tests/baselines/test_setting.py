@@ -12,13 +12,13 @@ from baselines.tilted import tilted
 from theory.checks import noise
 from theory.problems import Known, t2, t4, t6_box, t6_ellipsoid, t9
 
+from lopro.driver.options import Options
 from lopro.driver.run import Run
 from lopro.errors import MissingCapabilityError
 from lopro.functions import Source
 from lopro.methods import Auto
 from lopro.methods.setting import Needs, Setting
 from lopro.objectives import FunctionObjective
-from lopro.protocol.budget import Budget
 
 PROBLEMS = {
     "T2": t2,
@@ -31,7 +31,7 @@ PROBLEMS = {
 
 
 def found(known: Known, **needs: Any) -> Setting:
-    bench = Run(known.problem, Auto(), known.x0, Budget(), 0)
+    bench = Run(known.problem, Auto(), known.x0, Options(seed=0)).bench
     return Needs("a method", **needs).find(bench, known.x0)
 
 

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
-from lopro._util.arrays import Array, is_complex
+from lopro._util.arrays import Array
+from lopro._util.deadline import Deadline
 from lopro._util.validation import check_array, check_number
-from lopro.basis_pursuit.application import BasisPursuit
 from lopro.basis_pursuit.many import solve_columns
+from lopro.basis_pursuit.pose import Pose, solve_one
 from lopro.basis_pursuit.result import BPDNResult
-from lopro.constraints import Box, Intersection, ResidualBall
-from lopro.linear import LinearMap
-from lopro.objectives import L1Norm
-from lopro.problem import Problem
+from lopro.driver.options import Callback, Options
+from lopro.driver.result import Iterate
+from lopro.driver.stopping import Rule
 from lopro.protocol import Method
-from lopro.solving import solve
 
-__all__ = ["BPDNResult", "bpdn", "bpdn_path", "bpdn_problem"]
+__all__ = ["bpdn", "bpdn_path"]
 
 
 def bpdn(
@@ -32,7 +29,13 @@ def bpdn(
     weights: Any = None,
     nonneg: bool = False,
     tol: float = 1e-6,
-    **options: Any,
+    max_iter: int | None = None,
+    max_projections: int | None = None,
+    time_limit: float | None = None,
+    stop: Rule | Callable[[Iterate], bool] | None = None,
+    callback: Callback | None = None,
+    progress: bool = False,
+    seed: Any = None,
 ) -> Any:
     """Find the vector of least (weighted) l1 norm whose residual is at most ``sigma``.
 
@@ -56,8 +59,10 @@ def bpdn(
         Ask for ``x >= 0`` (real problems).
     tol : float
         Certified relative gap ``gap / fun`` to reach.
-    **options
-        ``max_iter``, ``max_projections``, ``time_limit``, ``callback``, ``progress``, ``seed``: see `solve`.
+    max_iter, max_projections, stop, callback, progress, seed
+        As in `lopro.solve`, for each right-hand side.
+    time_limit : float, optional
+        Seconds of wall time for the whole call; columns that are not done by then say so.
 
     Returns
     -------
@@ -74,49 +79,36 @@ def bpdn(
     >>> result.success, result.support
     (True, array([ 3, 70]))
     """
-    A = LinearMap(A, "A")
+    options = Options(tol, max_iter, max_projections, time_limit, stop, callback, progress, seed)
+    with Deadline(time_limit).active():
+        return _bpdn(Pose(A, weights, nonneg), y, sigma, x0, method, options.within_call())
+
+
+def _bpdn(pose: Pose, y: Any, sigma: Any, x0: Any, method: Method | None, options: Options) -> Any:
     y = check_array("y", y, ndim=(1, 2))
-
-    def pose(column: Array, radius: float) -> Problem:
-        return bpdn_problem(A, column, radius, weights=weights, nonneg=nonneg)
-
-    def solve_one(problem: Problem, start: Array | None) -> BPDNResult:
-        chosen = BasisPursuit().choose(problem) if method is None else method
-        return BPDNResult.of(solve(problem, start, chosen, tol=tol, **options), problem)
-
     if y.ndim == 1:
-        return solve_one(pose(y, sigma), x0)
-    return solve_columns(
-        A, y, sigma, pose, solve_one, shareable=method is None, starts=x0, tol=tol, **options
-    )
+        return solve_one(pose.problem(y, sigma), x0, method, options)
+    return solve_columns(pose, y, sigma, x0, method, options)
 
 
-def bpdn_problem(
-    A: Any, y: Any, sigma: float, *, weights: Any = None, nonneg: bool = False
-) -> Problem:
-    """Return the problem that `bpdn` solves, for use with `lopro.solve` and `lopro.iterate`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from lopro.basis_pursuit.api import bpdn_problem
-    >>> bpdn_problem(np.eye(2), np.ones(2), 0.5).shape
-    (2,)
-    """
-    ball = ResidualBall(A, y, sigma)
-    d = ball.A.shape[1]
-    objective = L1Norm(weights, shape=(d,))
-    if objective.least_weight <= 0.0:
-        raise ValueError("weights must be positive: a coefficient that costs nothing has no bound")
-    if not nonneg:
-        return Problem(objective, ball, gap_scale=0.0)
-    if is_complex(ball.like):
-        raise TypeError("nonneg asks for real data, got complex A or y")
-    orthant = Box(np.zeros(d, dtype=np.asarray(ball.y).dtype), np.full(d, np.inf))
-    return Problem(objective, Intersection(ball, orthant), gap_scale=0.0)
-
-
-def bpdn_path(A: Any, y: Any, sigmas: Sequence[float], **options: Any) -> list[BPDNResult]:
+def bpdn_path(
+    A: Any,
+    y: Any,
+    sigmas: Sequence[float],
+    *,
+    x0: Array | None = None,
+    method: Method | None = None,
+    weights: Any = None,
+    nonneg: bool = False,
+    tol: float = 1e-6,
+    max_iter: int | None = None,
+    max_projections: int | None = None,
+    time_limit: float | None = None,
+    stop: Rule | Callable[[Iterate], bool] | None = None,
+    callback: Callback | None = None,
+    progress: bool = False,
+    seed: Any = None,
+) -> list[BPDNResult]:
     """Solve for a list of radii, each from the solution before it; results in the order given.
 
     Parameters
@@ -125,8 +117,10 @@ def bpdn_path(A: Any, y: Any, sigmas: Sequence[float], **options: Any) -> list[B
         As in `bpdn`, one right-hand side.
     sigmas : sequence of float
         The radii; they are worked through from the largest down, which is the cheap direction.
-    **options
-        As in `bpdn`.
+    x0, method, weights, nonneg, tol, max_iter, max_projections, stop, callback, progress, seed
+        As in `bpdn`, for each radius.
+    time_limit : float, optional
+        Seconds of wall time for the whole path; radii that are not done by then say so.
 
     Examples
     --------
@@ -139,11 +133,14 @@ def bpdn_path(A: Any, y: Any, sigmas: Sequence[float], **options: Any) -> list[B
     radii = [check_number(f"sigmas[{i}]", s, minimum=0.0) for i, s in enumerate(sigmas)]
     if not radii:
         raise ValueError("sigmas must not be empty")
-    A = LinearMap(A, "A")
-    results: dict[int, BPDNResult] = {}
-    x0 = options.pop("x0", None)
-    for i in sorted(range(len(radii)), key=lambda i: -radii[i]):
-        results[i] = bpdn(A, y, radii[i], x0=x0, **options)
-        if results[i].success:
-            x0 = results[i].x
-    return [results[i] for i in range(len(radii))]
+    options = Options(
+        tol, max_iter, max_projections, time_limit, stop, callback, progress, seed
+    ).within_call()
+    with Deadline(time_limit).active():
+        pose, y = Pose(A, weights, nonneg), check_array("y", y, ndim=1)
+        results: dict[int, BPDNResult] = {}
+        for i in sorted(range(len(radii)), key=lambda i: -radii[i]):
+            results[i] = solve_one(pose.problem(y, radii[i]), x0, method, options)
+            if results[i].success:
+                x0 = results[i].x
+        return [results[i] for i in range(len(radii))]

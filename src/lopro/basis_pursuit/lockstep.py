@@ -61,7 +61,7 @@ class Lockstep:
     Examples
     --------
     >>> import numpy as np
-    >>> from lopro.basis_pursuit.api import bpdn_problem
+    >>> from lopro.basis_pursuit.pose import bpdn_problem
     >>> from lopro.linear import LinearMap
     >>> from lopro.basis_pursuit.lockstep import Lockstep
     >>> A = LinearMap(np.random.default_rng(0).standard_normal((60, 90)))

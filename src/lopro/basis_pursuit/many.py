@@ -4,65 +4,69 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from lopro._util.arrays import Array
+from lopro._util.deadline import OutOfTime
 from lopro.basis_pursuit.lockstep import Lockstep, Proposed
-from lopro.basis_pursuit.problem import residual_ball_of
+from lopro.basis_pursuit.pose import Pose, solve_one
 from lopro.basis_pursuit.result import BPDNResult
 from lopro.basis_pursuit.working_set import WorkingSet
+from lopro.driver.options import Options
 from lopro.linear import LinearMap
 from lopro.problem import Problem
-from lopro.protocol.budget import Budget
-from lopro.solving import solve
+from lopro.protocol import Method
 
 __all__ = ["solve_columns"]
 
-_BUDGETS = ("max_iter", "max_projections", "time_limit")
-
 
 def solve_columns(
-    A: LinearMap,
-    Y: Array,
-    sigma: Any,
-    pose: Callable[[Array, float], Problem],
-    solve_one: Callable[[Problem, Any], BPDNResult],
-    *,
-    shareable: bool,
-    starts: Any,
-    **options: Any,
+    pose: Pose, Y: Array, sigma: Any, starts: Any, method: Method | None, options: Options
 ) -> list[BPDNResult]:
     """Solve one problem per column of ``Y``.
 
-    ``pose`` makes a problem of a column and a radius, ``solve_one`` solves one from a start. Where
-    ``shareable`` (the default method, no starts) searches in lockstep come first; whatever they do not
-    finish is solved alone.
+    With the default method and no starts, searches in lockstep come first; whatever they do not finish
+    is solved alone.
     """
     k = Y.shape[1]
-    radii = np.broadcast_to(np.asarray(sigma, dtype=float), (k,))
-    problems = [pose(Y[:, j], float(radii[j])) for j in range(k)]
+    radii = _radii(sigma, k)
+    if starts is not None and tuple(starts.shape) != (pose.A.shape[1], k):
+        shape = (pose.A.shape[1], k)
+        raise ValueError(
+            f"x0 must have shape {shape}, a start for each column of y, got {starts.shape}"
+        )
+    problems = [pose.problem(Y[:, j], float(radii[j])) for j in range(k)]
     results: list[BPDNResult | None] = [None] * k
-    limited = any(options.get(name) is not None for name in _BUDGETS)
-    if shareable and starts is None and not limited and Lockstep.pays(A, k):
-        results = _in_lockstep(A, problems, **options)
-    for j, problem in enumerate(problems):
-        if results[j] is None:
-            _share(A, problem)
-            results[j] = solve_one(problem, None if starts is None else starts[:, j])
-            _keep(A, problem)
-    return [result for result in results if result is not None]
+    if method is None and starts is None and not options.limited and Lockstep.pays(pose.A, k):
+        results = _in_lockstep(pose.A, problems, options)
+    return [
+        solve_one(problem, None if starts is None else starts[:, j], method, options)
+        if found is None
+        else found
+        for j, (problem, found) in enumerate(zip(problems, results, strict=True))
+    ]
+
+
+def _radii(sigma: Any, k: int) -> Any:
+    radii = np.asarray(sigma, dtype=float)
+    if radii.ndim > 1 or radii.size not in (1, k):
+        raise ValueError(
+            f"sigma must be a number or {k} of them, one for each column of y, got {sigma!r}"
+        )
+    return np.broadcast_to(radii, (k,))
 
 
 def _in_lockstep(
-    A: LinearMap, problems: list[Problem], tol: float, **options: Any
+    A: LinearMap, problems: list[Problem], options: Options
 ) -> list[BPDNResult | None]:
     """Return certified results for what the searches finish, None for the rest."""
-    Budget(tol)  # a tolerance that makes no sense is refused before the work
     started = time.perf_counter()
-    proposals = Lockstep(A, tol).search(problems)
+    try:
+        proposals = Lockstep(A, options.tol).search(problems)
+    except OutOfTime:
+        return [None] * len(problems)
     share = (time.perf_counter() - started) / len(problems)
     results: list[BPDNResult | None] = []
     for problem, proposal in zip(problems, proposals, strict=True):
@@ -70,21 +74,6 @@ def _in_lockstep(
             results.append(None)
             continue
         method = Proposed(proposal, WorkingSet())
-        result = BPDNResult.of(solve(problem, proposal.x, method, tol=tol, **options), problem)
+        result = solve_one(problem, proposal.x, method, options)
         results.append(dataclasses.replace(result, seconds=result.seconds + share))
     return results
-
-
-def _share(A: LinearMap, problem: Problem) -> None:
-    """Tell the map of a problem what has been computed about the matrix since it was posed."""
-    ball, _ = residual_ball_of(problem.constraint)
-    assert ball is not None
-    ball.A = LinearMap(A, "A")
-
-
-def _keep(A: LinearMap, problem: Problem) -> None:
-    """Keep what a run has computed about the matrix (its spectrum) for the runs to come."""
-    ball, _ = residual_ball_of(problem.constraint)
-    assert ball is not None
-    for name, value in ball.A.__dict__.items():
-        A.__dict__.setdefault(name, value)

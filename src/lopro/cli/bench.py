@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
-from lopro.basis_pursuit.api import bpdn_problem
+from lopro.basis_pursuit import bpdn_problem
 from lopro.cli.answers import console, print_json, progress_wanted, summary
 from lopro.cli.arguments import method_named
 from lopro.cli.exit_codes import ExitCode

@@ -9,13 +9,14 @@ import functools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from lopro._util.arrays import Array, copy, equal, norm
+from lopro._util.arrays import Array, copy, equal, isfinite, norm
 from lopro._util.counting import counting
+from lopro._util.deadline import Deadline, OutOfTime
 from lopro._util.progress import Progress
-from lopro._util.validation import check_seed
 from lopro.driver.incumbent import Incumbent, Judged
+from lopro.driver.options import Options
 from lopro.driver.result import History, Iterate, Result, Status
 from lopro.driver.workbench import NonFinite, Spent, Workbench
 from lopro.errors import InfeasibleError, ProjectionError, StalledError
@@ -29,7 +30,6 @@ from lopro.protocol import (
     Verdict,
     next_candidate,
 )
-from lopro.protocol.budget import Budget
 
 __all__ = ["Run"]
 
@@ -40,8 +40,9 @@ class Run:
     """One run of a method, as an iterator of `Iterate`; when it is exhausted, `result` tells how it ended."""
 
     def __init__(
-        self, problem: Problem, method: Method, x0: Array | None, budget: Budget, seed: Any
+        self, problem: Problem, method: Method, x0: Array | None, options: Options
     ) -> None:
+        self.deadline = Deadline(options.time_limit)
         if not isinstance(problem, Problem):
             raise TypeError(f"problem must be a lopro.Problem, got {problem!r}")
         if isinstance(method, type) or not (hasattr(method, "run") and hasattr(method, "check")):
@@ -51,9 +52,11 @@ class Run:
         self.history = History()
         self.status: Status | None = None  # None while running
         self._x0 = problem.start(x0)
-        self.bench = Workbench(problem, budget, check_seed("seed", seed), self._x0)
+        self.bench = Workbench(problem, options, self.deadline, self._x0)
         self.incumbent = Incumbent(self.bench.counted, self.bench.target)
         self.warnings = self.incumbent.warnings
+        self._rule = options.rule
+        self._stopped_by = "the caller"
         self._loop = self._candidate_by_candidate()
 
     @property
@@ -65,15 +68,17 @@ class Run:
     def progress(self, progress: Progress | None) -> None:
         self.bench.progress = progress
 
-    def stop(self) -> None:
-        """End the run after the present candidate, as a callback asks for."""
-        self.status = self.status or Status.STOPPED
+    def stop(self, by: str) -> None:
+        """End the run after the present candidate."""
+        if self.status is None:
+            self.status, self._stopped_by = Status.STOPPED, by
 
     def __iter__(self) -> Iterator[Iterate]:
         return self
 
     def __next__(self) -> Iterate:
-        return next(self._loop)
+        with self.deadline.active():
+            return next(self._loop)
 
     def _candidate_by_candidate(self) -> Iterator[Iterate]:
         with self.bench.observe():
@@ -92,7 +97,7 @@ class Run:
             if seen is None:
                 break
             iterate, verdict = seen
-            self._decide()
+            self._decide(iterate)
             yield iterate
 
     def _next_candidate(self, candidates: Candidates, verdict: Verdict | None) -> Candidate | None:
@@ -123,13 +128,15 @@ class Run:
             self.status = self.bench.ended or stalled
         except Spent:
             self.status = self.bench.ended or Status.MAX_PROJECTIONS
+        except OutOfTime:
+            self.status = self.bench.ended or self.bench.why_late
         except KeyboardInterrupt:
             self.status = Status.INTERRUPTED
         return None
 
     def _look_at(self, candidate: Candidate) -> tuple[Iterate, Verdict]:
         """Certify the candidate, keep the best point, and write the row of the history."""
-        with self.bench.observe():
+        with self.bench.observe(), self.deadline.wrapping_up():
             judged = self.incumbent.judge(candidate.x)
             if not math.isfinite(judged.fun):
                 raise NonFinite
@@ -179,7 +186,7 @@ class Run:
         excess = self.bench.constraint.value(before)
         return max(excess, 0.0) / norm(before - candidate.x)
 
-    def _decide(self) -> None:
+    def _decide(self, iterate: Iterate) -> None:
         """Set the status if the run is over."""
         bench = self.bench
         if bench.target.tol > 0.0 and self.incumbent.certified:
@@ -188,8 +195,10 @@ class Run:
             self.status = bench.ended
         elif bench.spent:
             self.status = Status.MAX_PROJECTIONS
-        elif bench.out_of_time:
-            self.status = Status.TIME_LIMIT
+        elif self.deadline.passed:
+            self.status = bench.why_late
+        elif self._rule is not None and self._rule.met(iterate):
+            self.stop(f"the rule {self._rule!r}")
 
     def result(self) -> Result:
         """Return the best feasible point with its certificate, which was computed at that very point."""
@@ -202,7 +211,7 @@ class Run:
             x=copy(self._x0 if best is None else best.x),
             fun=math.nan if best is None else best.fun,
             status=status,
-            message=_message(status, certificate),
+            message=self._message(status, certificate),
             certificate=certificate,
             # Copies: the run may go on after this look at it.
             counts=replace(bench.counts),
@@ -216,25 +225,27 @@ class Run:
         )
 
     def _settle(self) -> None:
-        """Make a feasible point of what a run without a candidate has reached."""
+        """Make a feasible point of what a run without a candidate has reached, or the least violating one."""
         bench = self.bench
-        x = bench.reached
+        points = [bench.projected, bench.reached, self._x0]
         lost = self.status in (Status.NONFINITE, Status.PROJECTION_FAILED)
-        if lost or bench.spent:
-            x = bench.projected
-        elif x is not bench.projected:
+        if points[1] is not bench.projected and not (lost or bench.spent):
             try:
-                with counting(bench.counts):
-                    x = bench.project(x)
+                with self.deadline.active(), counting(bench.counts):
+                    points = [bench.project(points[1])]
+            except OutOfTime:
+                self.warnings.append("there was no time to project the point that was reached")
             except (NonFinite, InfeasibleError, ProjectionError) as error:
                 self.warnings.append(f"the interrupted point could not be projected: {error}")
-                x = bench.projected
-        if x is not None:
-            with bench.observe():
-                self.incumbent.judge(x)
+        with bench.observe():
+            for x in points:
+                if x is not None and isfinite(x):
+                    self.incumbent.judge(x)
 
-
-def _message(status: Status, certificate: Certificate) -> str:
-    if not math.isfinite(certificate.lower_bound) and status is not Status.INFEASIBLE:
-        return f"{status.value} ({certificate.source})"
-    return status.value
+    def _message(self, status: Status, certificate: Certificate) -> str:
+        said = status.value
+        if status is Status.STOPPED:
+            said = f"stopped by {self._stopped_by}"
+        if not math.isfinite(certificate.lower_bound) and status is not Status.INFEASIBLE:
+            said = f"{said} ({certificate.source})"
+        return said

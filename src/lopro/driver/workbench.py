@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, TypeVar
 
-import numpy as np
-
 from lopro._util.arrays import Array, isfinite
 from lopro._util.counting import Counts, count, counting
+from lopro._util.deadline import Deadline, OutOfTime
 from lopro._util.progress import Progress
+from lopro._util.validation import check_seed
 from lopro.constraints import Constraint
 from lopro.driver.counted import counted_problem
+from lopro.driver.options import Options
 from lopro.driver.result import Status
 from lopro.objectives import Objective
 from lopro.penalties import Penalised, Penalty
 from lopro.problem import Problem
 from lopro.protocol import Stepper, Target
-from lopro.protocol.budget import Budget
 
 F = TypeVar("F")
 
@@ -39,13 +38,14 @@ class Workbench:
     """Hands out oracles, inner iterations and projections, and says when a budget has run out."""
 
     def __init__(
-        self, problem: Problem, budget: Budget, rng: np.random.Generator, start: Array
+        self, problem: Problem, options: Options, deadline: Deadline, start: Array
     ) -> None:
         self.problem = problem
         self.counted = counted_problem(problem)
-        self.rng = rng
-        self.budget = budget
-        self.target = Target(budget.tol, problem.gap_scale)
+        self.rng = check_seed("seed", options.seed)
+        self.options = options
+        self.deadline = deadline
+        self.target = Target(options.tol, problem.gap_scale)
         self.counts, self.certificate_counts = Counts(), Counts()
         self.iterations = 0
         self.progress: Progress | None = None
@@ -55,7 +55,6 @@ class Workbench:
         self.projected: Array | None = None
         self.cut_short = False
         self._reached: Callable[[], Array] = lambda: start
-        self._started = time.perf_counter()
 
     @property
     def objective(self) -> Objective:
@@ -73,17 +72,15 @@ class Workbench:
 
     def advance(self, inner: Stepper[F], F: F, state: Any, steps: int) -> Any:
         allowed = min(steps, self._steps_left)
-        # A single step may be long, so a time limit is looked at after each one.
-        period = 16 if self.budget.time_limit is None else 1
         done = 0
         try:
-            while done < allowed:
+            while done < allowed and not self._interrupted(done):
                 state = inner.step(F, state)
                 done += 1
-                if done % period == 0 and self._interrupted_by_clock(done):
-                    break
         except KeyboardInterrupt:
             self.ended = Status.INTERRUPTED
+        except OutOfTime:
+            self._interrupted(done)
         self.iterations += done
         self.cut_short = done < steps
         self._reached = lambda: inner.output(state)
@@ -93,26 +90,32 @@ class Workbench:
     def tick(self) -> bool:
         self.iterations += 1
         self._look_at_iterations()
-        return not (self._interrupted_by_clock(0) or self.spent)
+        return not (self._interrupted(0) or self.spent)
 
     @property
     def _steps_left(self) -> float:
         if self.spent:
             return 0  # no projection is left that could make use of them
-        limit = self.budget.max_iter
+        limit = self.options.max_iter
         return math.inf if limit is None else limit - self.iterations
 
     def _look_at_iterations(self) -> None:
-        limit = self.budget.max_iter
+        limit = self.options.max_iter
         if limit is not None and self.iterations >= limit:
             self.ended = self.ended or Status.MAX_ITER
 
-    def _interrupted_by_clock(self, done: int) -> bool:
+    def _interrupted(self, done: int) -> bool:
+        """Whether the run should end, by the clock, the user or a budget that ran out before."""
         if self.progress is not None:
             self.progress.tick(self.iterations + done)
-        if self.out_of_time:
-            self.ended = self.ended or Status.TIME_LIMIT
+        if self.deadline.passed:
+            self.ended = self.ended or self.why_late
         return self.ended is not None
+
+    @property
+    def why_late(self) -> Status:
+        """What it means that the deadline has passed."""
+        return Status.INTERRUPTED if self.deadline.stopped_by_user else Status.TIME_LIMIT
 
     def project(self, x: Array) -> Array:
         if not isfinite(x):
@@ -120,7 +123,8 @@ class Workbench:
         if self.spent:
             raise Spent
         count("projections")
-        projected = self.projected = self.problem.constraint.project(x)
+        with self.deadline.wrapping_up():
+            projected = self.projected = self.problem.constraint.project(x)
         self._reached = lambda: projected
         return projected
 
@@ -132,14 +136,8 @@ class Workbench:
     @property
     def spent(self) -> bool:
         """Whether the budget of projections is used up."""
-        limit = self.budget.max_projections
+        limit = self.options.max_projections
         return limit is not None and self.counts.projections >= limit
-
-    @property
-    def out_of_time(self) -> bool:
-        """Whether the time limit has passed."""
-        limit = self.budget.time_limit
-        return limit is not None and self.seconds >= limit
 
     def observe(self) -> AbstractContextManager[Any]:
         return counting(self.certificate_counts)
@@ -155,5 +153,5 @@ class Workbench:
 
     @property
     def seconds(self) -> float:
-        """Wall time since the start."""
-        return time.perf_counter() - self._started
+        """Wall time since the start of the call."""
+        return self.deadline.elapsed

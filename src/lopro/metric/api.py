@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from lopro._util.arrays import Array, from_numpy, namespace, to_numpy
+from lopro._util.deadline import Deadline
 from lopro._util.validation import check_array, check_number, check_shape
 from lopro.constraints import PSDCone
-from lopro.driver.result import Result
+from lopro.driver.options import Callback, Options
+from lopro.driver.result import Iterate, Result
+from lopro.driver.stopping import Rule
 from lopro.metric.feature_working_set import FeatureWorkingSet
 from lopro.metric.loss import PairLoss
 from lopro.metric.objective import SparseMetric
@@ -19,7 +23,7 @@ from lopro.metric.pairs import pair_loss
 from lopro.problem import Problem
 from lopro.projections.psd import symmetric_part
 from lopro.protocol import Method
-from lopro.solving import solve
+from lopro.solving import run_to_the_end
 
 __all__ = ["MetricResult", "learn_metric", "metric_problem"]
 
@@ -56,8 +60,13 @@ def learn_metric(
     A0: Array | None = None,
     tol: float = 1e-3,
     max_pairs: int = MAX_PAIRS,
+    max_iter: int | None = None,
+    max_projections: int | None = None,
+    time_limit: float | None = None,
+    stop: Rule | Callable[[Iterate], bool] | None = None,
+    callback: Callback | None = None,
+    progress: bool = False,
     seed: Any = None,
-    **options: Any,
 ) -> MetricResult:
     """Learn ``A`` psd with ``min 1/(2n) sum_e (t_e - z_e'A z_e)^2 + l1 * sum over i != j of |A_ij|``.
 
@@ -89,8 +98,8 @@ def learn_metric(
         default.
     seed : int or Generator, optional
         For sampled pairs, and for methods that draw at random.
-    **options
-        ``max_iter``, ``max_projections``, ``time_limit``, ``callback``, ``progress``: see `solve`.
+    max_iter, max_projections, time_limit, stop, callback, progress
+        As in `lopro.solve`; the time limit is for the whole call.
 
     Returns
     -------
@@ -109,16 +118,23 @@ def learn_metric(
     (True, True, True)
     """
     check_number("l1", l1, minimum=0.0)
-    loss = pair_loss(X, labels, pairs, targets, max_pairs, seed)
+    options = Options(tol, max_iter, max_projections, time_limit, stop, callback, progress, seed)
+    with Deadline(time_limit).active():
+        loss = pair_loss(X, labels, pairs, targets, max_pairs, seed)
+        return _learn(loss, l1, A0, method, options.within_call())
+
+
+def _learn(
+    loss: PairLoss, l1: float, A0: Any, method: Method | None, options: Options
+) -> MetricResult:
     if A0 is not None:
         A0 = _checked_start(A0, loss)
     rotation = None
     if l1 == 0.0 and loss.X.shape[0] < loss.X.shape[1]:
         loss, rotation = _in_row_space(loss)
         A0 = None if A0 is None else rotation.T @ A0 @ rotation
-    problem = metric_problem(loss, l1)
     method = FeatureWorkingSet() if method is None else method
-    result = solve(problem, A0, method, tol=tol, seed=seed, **options)
+    result = run_to_the_end(metric_problem(loss, l1), A0, method, options)
     return _with_factor(result, loss, rotation)
 
 

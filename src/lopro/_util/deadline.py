@@ -1,0 +1,168 @@
+"""The time a call may take, and Ctrl-C: one object that everything which can take long looks at.
+
+`lopro.solve` and the other entry points open a deadline for the whole call; what runs inside asks the
+current one. A loop calls `Deadline.check`, which raises `OutOfTime` once the time is up or the user has
+pressed Ctrl-C, and the driver turns that into a result. Work that cannot be interrupted, one LAPACK call for
+instance, is asked for with `Deadline.affords` and not started if it would take too long.
+"""
+
+from __future__ import annotations
+
+import math
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from types import FrameType
+
+__all__ = ["Deadline", "OutOfTime", "current_deadline", "using_clock"]
+
+#: Floating-point operations that one core is sure to do in a second, for estimates on the safe side.
+OPERATIONS_PER_SECOND = 2e9
+#: What wrapping up may take: a share of the limit and some seconds; after Ctrl-C, these seconds.
+WRAP_UP_SHARE, WRAP_UP_SECONDS = 0.1, 0.25
+
+
+class OutOfTime(Exception):
+    """The deadline has passed, or the user has pressed Ctrl-C."""
+
+
+_clock: ContextVar[Callable[[], float]] = ContextVar("lopro_clock", default=time.perf_counter)
+
+
+@contextmanager
+def using_clock(clock: Callable[[], float]) -> Iterator[None]:
+    """Let deadlines that are made in the block read this clock: tests move it by hand."""
+    token = _clock.set(clock)
+    try:
+        yield
+    finally:
+        _clock.reset(token)
+
+
+class Deadline:
+    """When to stop: after some seconds, or when the user says so.
+
+    Parameters
+    ----------
+    seconds : float, optional
+        How long it may take; None for as long as it takes.
+
+    Examples
+    --------
+    >>> from lopro._util.deadline import Deadline, current_deadline
+    >>> with Deadline(5.0).active():
+    ...     current_deadline().left <= 5.0
+    True
+    >>> current_deadline().left
+    inf
+    """
+
+    def __init__(self, seconds: float | None = None) -> None:
+        self.seconds = math.inf if seconds is None else float(seconds)
+        self._interrupted_at = math.inf
+        self._wrapping = 0
+        self._clock = _clock.get()
+        self._start = self._clock()
+        #: The deadline of the call around this one; it ends this one as well.
+        self._outer = _current.get()
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the start."""
+        return self._clock() - self._start
+
+    @property
+    def left(self) -> float:
+        """Seconds that are left; not negative."""
+        return max(0.0, self._left(self._wrapping > 0))
+
+    def _left(self, wrapping: bool) -> float:
+        own, elapsed = math.inf, self.elapsed
+        if self.seconds < math.inf:
+            extra = WRAP_UP_SHARE * self.seconds + WRAP_UP_SECONDS if wrapping else 0.0
+            own = self.seconds + extra - elapsed
+        if self._interrupted_at < math.inf:
+            end = self._interrupted_at + (WRAP_UP_SECONDS if wrapping else 0.0)
+            own = min(own, end - elapsed)
+        return own if self._outer is None else min(own, self._outer._left(wrapping))
+
+    @property
+    def passed(self) -> bool:
+        """Whether it is time to stop."""
+        return self.left <= 0.0
+
+    @property
+    def stopped_by_user(self) -> bool:
+        """Whether the user has pressed Ctrl-C."""
+        outer = self._outer
+        return self._interrupted_at < math.inf or (outer is not None and outer.stopped_by_user)
+
+    @contextmanager
+    def wrapping_up(self) -> Iterator[None]:
+        """Let the block have a little more time: a run that is late may still finish its last point."""
+        self._wrapping += 1
+        try:
+            yield
+        finally:
+            self._wrapping -= 1
+
+    def check(self) -> None:
+        """Raise `OutOfTime` if it is time to stop."""
+        if self.passed:
+            raise OutOfTime
+
+    def affords(self, operations: float) -> bool:
+        """Whether there is time for so many floating-point operations that cannot be interrupted."""
+        left = self.left
+        return left == math.inf or operations <= OPERATIONS_PER_SECOND * left
+
+    def need(self, operations: float) -> None:
+        """Raise `OutOfTime` unless there is time for so many operations that cannot be interrupted."""
+        self.check()
+        if not self.affords(operations):
+            raise OutOfTime
+
+    @contextmanager
+    def active(self) -> Iterator[Deadline]:
+        """Make this the current deadline of the block, and listen to Ctrl-C there."""
+        token = _current.set(self)
+        try:
+            with self._listening():
+                yield self
+        finally:
+            _current.reset(token)
+
+    @contextmanager
+    def _listening(self) -> Iterator[None]:
+        """Note the first Ctrl-C instead of raising at some point in the middle; the second one raises.
+
+        Only the main thread may listen, and only if nobody else has taken the signal over.
+        """
+        main = threading.current_thread() is threading.main_thread()
+        if not main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+            yield
+            return
+        signal.signal(signal.SIGINT, self._note)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        if self._interrupted_at < math.inf:
+            raise KeyboardInterrupt
+        self._interrupted_at = self.elapsed
+
+
+_current: ContextVar[Deadline | None] = ContextVar("lopro_deadline", default=None)
+
+
+def current_deadline() -> Deadline:
+    """Return the deadline of the call that is running; one that never passes where there is none."""
+    return _current.get() or _NEVER
+
+
+_NEVER = Deadline()

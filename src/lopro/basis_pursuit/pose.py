@@ -1,0 +1,70 @@
+"""From a matrix and measurements to a `Problem`, and from a `Problem` to a result."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lopro._util.arrays import Array, is_complex
+from lopro.basis_pursuit.application import BasisPursuit
+from lopro.basis_pursuit.result import BPDNResult
+from lopro.constraints import Box, Intersection, ResidualBall
+from lopro.driver.options import Options
+from lopro.linear import LinearMap
+from lopro.objectives import L1Norm
+from lopro.problem import Problem
+from lopro.protocol import Method
+from lopro.solving import run_to_the_end
+
+__all__ = ["Pose", "bpdn_problem", "solve_one"]
+
+
+def bpdn_problem(
+    A: Any, y: Any, sigma: float, *, weights: Any = None, nonneg: bool = False
+) -> Problem:
+    """Return the problem that `bpdn` solves, for use with `lopro.solve` and `lopro.iterate`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.basis_pursuit.pose import bpdn_problem
+    >>> bpdn_problem(np.eye(2), np.ones(2), 0.5).shape
+    (2,)
+    """
+    ball = ResidualBall(A, y, sigma)
+    d = ball.A.shape[1]
+    objective = L1Norm(weights, shape=(d,))
+    if objective.least_weight <= 0.0:
+        raise ValueError("weights must be positive: a coefficient that costs nothing has no bound")
+    if not nonneg:
+        return Problem(objective, ball, gap_scale=0.0)
+    if is_complex(ball.like):
+        raise TypeError("nonneg asks for real data, got complex A or y")
+    orthant = Box(np.zeros(d, dtype=np.asarray(ball.y).dtype), np.full(d, np.inf))
+    return Problem(objective, Intersection(ball, orthant), gap_scale=0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Pose:
+    """What the problems of one call share: the matrix, the weights, the signs."""
+
+    A: Any
+    weights: Any = None
+    nonneg: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "A", LinearMap(self.A, "A"))
+
+    def problem(self, y: Array, sigma: float) -> Problem:
+        """Return the problem for one right-hand side."""
+        return bpdn_problem(self.A, y, sigma, weights=self.weights, nonneg=self.nonneg)
+
+
+def solve_one(
+    problem: Problem, x0: Array | None, method: Method | None, options: Options
+) -> BPDNResult:
+    """Solve one problem, by the method that suits it if none is given."""
+    chosen = BasisPursuit().choose(problem) if method is None else method
+    return BPDNResult.of(run_to_the_end(problem, x0, chosen, options), problem)
