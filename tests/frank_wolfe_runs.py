@@ -91,7 +91,7 @@ def values_along(problem: Problem, method: Any, T: int, start: Any = None) -> li
     """
     recorded = Recorded(method)
     lopro.solve(problem, start, recorded, tol=0, max_iter=T)
-    found = [epoch.fun for epoch in recorded.seen]
+    found = [float(problem.objective.value(seen.x)) for seen in recorded.seen]
     return (found + [found[-1]] * T)[:T]
 
 

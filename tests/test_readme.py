@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from lopro.methods import registry
+
 ROOT = Path(__file__).parent.parent
 BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\s*^```text\n(.*?)^```)?", re.MULTILINE | re.DOTALL)
 
@@ -33,12 +35,16 @@ def printed(snippet: Snippet) -> str:
     """Run the code by itself and return what it prints; line numbers fit the document."""
     line = int(snippet.place.rpartition(":")[2])
     code = compile("\n" * (line - 1) + snippet.code, snippet.place, "exec")
-    with contextlib.redirect_stdout(io.StringIO()) as output:
-        exec(code, {"__name__": "__main__"})
+    known = list(registry._applications)  # a snippet may add to it
+    try:
+        with contextlib.redirect_stdout(io.StringIO()) as output:
+            exec(code, {"__name__": "__main__"})
+    finally:
+        registry._applications[:] = known
     return output.getvalue()
 
 
-DOCUMENTS = ("README.md", "CONTRIBUTING.md", "docs/index.md")
+DOCUMENTS = ("README.md", "CONTRIBUTING.md", "docs/index.md", "docs/extend/application.md")
 ALL = [snippet for document in DOCUMENTS for snippet in snippets(document)]
 
 

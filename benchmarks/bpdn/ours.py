@@ -9,7 +9,6 @@ import numpy as np
 from lopro.theorems import HalvingSmoothing
 
 import lopro
-import lopro.linear
 from benchmarks.bpdn.adapter import Adapter, Answer
 from benchmarks.bpdn.problems import Instance
 from lopro.linear import LinearMap

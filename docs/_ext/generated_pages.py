@@ -36,7 +36,8 @@ KNOWN = [
     Room("lopro.penalties", "Penalties"),
     Room("lopro.metric", "Sparse metric learning"),
     Room("lopro.inner", "Inner algorithms"),
-    Room("lopro.schedules", "Schedules of the theorems"),
+    Room("lopro.theorems", "The choices of the theorems"),
+    Room("lopro.stopping", "Stopping rules"),
     Room("lopro.adaptive", "Schedules without constants"),
     Room("lopro.restarts", "Restarts in parallel"),
     Room("lopro.baselines", "Baselines"),
@@ -44,11 +45,9 @@ KNOWN = [
     Room("lopro.theory", "Constants of the theory"),
     Room("lopro.projections", "Projections"),
     Room("lopro.linear", "Linear maps"),
-    Room("lopro.oracles", "Counting"),
-    Room("lopro.epochs", "What a scheme is made of"),
+    Room("lopro.protocol", "What methods and the driver say to each other"),
     Room("lopro.functions", "What functions know of themselves"),
     Room("lopro.errors", "Errors"),
-    Room("lopro.about", "What methods say of themselves"),
     Room("lopro.sklearn", "Estimators for scikit-learn"),
 ]
 

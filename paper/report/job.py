@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import lopro
+from lopro._util.machine import facts, source_digest
 from paper.report.blocks import Table
 from paper.report.interrupt import interruptible
-from paper.report.machine import facts, source_digest
 from paper.report.order import Order, Scale
 from paper.report.page import Entry, page
 from paper.report.parts import TITLES, part

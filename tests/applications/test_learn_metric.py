@@ -181,7 +181,7 @@ LABELS = [0, 1, 0, 1]
         ({"A0": np.array([[1.0, 2, 0], [0, 1, 0], [0, 0, 1]])}, ValueError, "A0 must be symmetric"),
         ({"A0": np.eye(3) * np.nan}, ValueError, "A0 must be finite"),
         ({"tol": -1.0}, ValueError, "tol"),
-        ({"method": "admm"}, TypeError, "method must be a scheme"),
+        ({"method": "admm"}, TypeError, "method must be a method"),
     ],
 )
 def test_wrong_input_is_named(arguments: dict[str, Any], error: Any, message: str) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import lopro
-from lopro.basis_pursuit.lockstep import Lockstep, RememberingMap
+from lopro.basis_pursuit.lockstep import Lockstep
 from lopro.linear import LinearMap
 
 
@@ -140,14 +140,6 @@ def test_budgets_are_those_of_separate_calls() -> None:
         assert r.iterations == 1 and "Lockstep" not in r.method
     with pytest.raises(ValueError, match="tol"):
         lopro.bpdn(A, Y, radii, tol=-1.0)
-
-
-def test_only_the_point_that_is_known_is_remembered() -> None:
-    A = LinearMap(np.eye(3))
-    x = np.array([1.0, 2.0, 3.0])
-    knowing = RememberingMap(A, x, np.array([7.0, 7.0, 7.0]))
-    np.testing.assert_array_equal(knowing.forward(x.copy()), [7.0, 7.0, 7.0])
-    np.testing.assert_array_equal(knowing.forward(2.0 * x), 2.0 * x)
 
 
 @pytest.mark.parametrize("scale", [1e20, 1e39])

@@ -9,7 +9,7 @@ import array_api_strict
 import numpy as np
 import pytest
 from sequential_runs import agreement
-from theory.checks import count_projections, iterates, penalised
+from theory.checks import Recorded, count_projections, iterates, penalised
 from theory.problems import t1, t2, t3, t4, t5, t6_box, t6_ellipsoid, t9
 
 import lopro
@@ -86,21 +86,11 @@ def test_without_extrapolation_it_does_not(descent):
 def bound_ratio(make: Any, T: int) -> float:
     """Return the gap after T iterations and one projection over the claim the run has made of it."""
     known = make()
-    recorded = []
-    scheme = ConEx(T)
-
-    class Kept:
-        check = scheme.check
-
-        def epochs(self, bench: Any, x0: Any) -> Any:
-            for epoch in scheme.epochs(bench, x0):
-                recorded.append(epoch)
-                yield epoch
-
-    result = lopro.solve(known.problem, known.x0, Kept(), tol=0.0)
+    recorded = Recorded(ConEx(T))
+    result = lopro.solve(known.problem, known.x0, recorded, tol=0.0)
     assert result.certificate.lower_bound <= known.optimum + 1e-12 * max(1.0, abs(known.optimum))
     assert not result.warnings
-    return known.gap(result.x) / recorded[0].claim.gap
+    return known.gap(result.x) / recorded.seen[0].claim.gap
 
 
 @pytest.mark.parametrize("T", [10, 300, 3000])

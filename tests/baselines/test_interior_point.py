@@ -170,7 +170,7 @@ def test_simplices_spectrahedra_and_pair_losses(rng):
         result = lopro.solve(Problem(lo.Linear(S), set_), method=InteriorPoint(), tol=1e-8)
         assert result.success and result.fun == pytest.approx(best, rel=1e-7)
     Z, targets = rng.standard_normal((30, 5)), rng.uniform(0.0, 2.0, 30)
-    f = lo.PairLoss.from_differences(Z, targets) + lo.OffDiagonalL1(5, 0.05)
+    f = lopro.metric.PairLoss.from_differences(Z, targets) + lo.OffDiagonalL1(5, 0.05)
     problem = Problem(f, lc.PSDCone(5), solution_norm=10.0)
     result = lopro.solve(problem, method=InteriorPoint())
     assert result.success

@@ -45,7 +45,7 @@ def guarantee_ratio(T: int, k: int, *, seeds: int = 5, **changed: Any) -> float:
     for seed in range(seeds):
         recorded = Recorded(LightTouch(T, k, constants=POLYGON.constants, **changed))
         lopro.solve(POLYGON.problem, np.zeros(2), recorded, tol=0, seed=seed)
-        excess.append(recorded.seen[-1].verdict.penalised - POLYGON.best)
+        excess.append(recorded.seen[-1].penalised - POLYGON.best)
     return float(np.mean(excess)) / (bound / math.sqrt(T))
 
 

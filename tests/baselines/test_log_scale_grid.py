@@ -44,7 +44,8 @@ def right_cell(known: Any, grid: LogScaleGrid) -> tuple[int, float]:
     """Return the cell that the known error bound asks for."""
 
     class Bench:
-        problem = known.problem
+        problem = counted = known.problem
+        objective, constraint = known.problem.objective, known.problem.constraint
 
         def observe(self) -> Any:
             return lopro._util.counting.counting(lopro._util.counting.Counts())

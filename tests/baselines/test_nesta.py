@@ -89,7 +89,7 @@ def test_smoothing_bias(rng):
     f, mu = L1Norm(), 0.1
 
     class Bench:
-        problem = small(rng)
+        objective = small(rng).objective
 
     for scale in (1e-3, 0.1, 1.0):
         x = scale * rng.standard_normal(60)

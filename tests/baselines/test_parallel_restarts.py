@@ -33,7 +33,8 @@ def time_bound(known: Any, method: ParallelRestarts, eps: float) -> int:
     """Return ``sum_n (3 K_n + 1)``, the steps that each run may need."""
 
     class Bench:
-        problem = known.problem
+        problem = counted = known.problem
+        objective, constraint = known.problem.objective, known.problem.constraint
 
         def observe(self) -> Any:
             return lopro._util.counting.counting(lopro._util.counting.Counts())
@@ -61,7 +62,7 @@ def reached(known: Any, method: ParallelRestarts) -> float:
     recorded = Recorded(method)
     result = lopro.solve(known.problem, known.x0, recorded, tol=0.0)
     assert result.counts.projections == 1
-    return max(known.gap(result.x), recorded.seen[0].verdict.penalised - known.optimum)
+    return max(known.gap(result.x), recorded.seen[0].penalised - known.optimum)
 
 
 def smooth_half_space():

@@ -13,9 +13,9 @@ from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 import lopro
 from lopro import MatrixFree, Status
+from lopro.basis_pursuit import matrix_free
 from lopro.basis_pursuit.mixing import Blend, Point
 from lopro.constraints import Intersection, Polyhedron, ResidualBall
-from lopro.methods import matrix_free
 from lopro.objectives import L1Norm, SquaredDistance
 
 
@@ -104,9 +104,9 @@ def fallbacks(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     calls: list[Any] = []
 
     class Spy(lopro.MultiplierMethod):
-        def epochs(self, bench: Any, x0: Any) -> Any:
+        def run(self, bench: Any, x0: Any) -> Any:
             calls.append(x0)
-            return super().epochs(bench, x0)
+            return super().run(bench, x0)
 
     monkeypatch.setattr(matrix_free, "MultiplierMethod", Spy)
     return calls

@@ -280,6 +280,11 @@ class Seen:
         return self.plan.state
 
     @property
+    def penalised(self) -> float:
+        """``F(x_hat)``, computed here: the last candidate of a run gets no verdict."""
+        return float(self.F.value(self.x_hat))
+
+    @property
     def F(self) -> Any:
         assert isinstance(self.candidate.evidence, PenalisedMinimum)
         return self.candidate.evidence.F

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import cached_property
 from typing import Any
@@ -95,12 +96,15 @@ class Intersection(Constraint):
     def image(self, x: Array) -> Image:
         return tuple(part for m in self._members for part in m.image(x))
 
-    def linearize_at(self, image: Image) -> Linearization:
-        parts, at = [], 0
+    def shares(self, image: Image) -> Iterator[tuple[Constraint, Image]]:
+        """Walk over the members with their shares of an image."""
+        at = 0
         for m in self._members:
-            parts.append(m.linearize_at(image[at : at + m.image_length]))
+            yield m, image[at : at + m.image_length]
             at += m.image_length
-        return max(parts, key=lambda part: part[0])
+
+    def linearize_at(self, image: Image) -> Linearization:
+        return max((m.linearize_at(part) for m, part in self.shares(image)), key=lambda p: p[0])
 
     def lipschitz(self, ball: Ball | None = None) -> Constant | None:
         return _largest_constant([m.lipschitz(ball) for m in self._members], every=True)
@@ -119,6 +123,9 @@ class Intersection(Constraint):
 
     def violation(self, x: Array) -> float:
         return max(m.violation(x) for m in self._members)
+
+    def violation_at(self, x: Array, image: Image) -> float:
+        return max(m.violation_at(x, part) for m, part in self.shares(image))
 
     def infeasibility(self) -> str | None:
         for m in self._members:

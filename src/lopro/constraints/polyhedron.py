@@ -237,7 +237,10 @@ class Polyhedron(MappedFunction, Constraint):
         )
 
     def violation(self, x: Array) -> float:
-        (z,) = self.image(x)
+        return self.violation_at(x, self.image(x))
+
+    def violation_at(self, x: Array, image: Image) -> float:
+        (z,) = image
         excess = np.asarray(to_host(z - self._b.beside(z)), dtype=np.float64)
         if excess.max() <= 0.0:
             return 0.0

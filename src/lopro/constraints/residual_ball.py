@@ -275,8 +275,10 @@ class ResidualBall(MappedFunction, Constraint):
         )
 
     def violation(self, x: Array) -> float:
-        image = self.A.forward(x)
-        excess = norm(image - self._y.beside(image)) - self.sigma
+        return self.violation_at(x, self.image(x))
+
+    def violation_at(self, x: Array, image: Image) -> float:
+        excess = norm(image[0] - self._y.beside(image[0])) - self.sigma
         # An equation is met up to the rounding of y; a tiny radius cannot be finer than that either.
         scale = max(self.sigma, 1e-6 * self._size_of_y) if self.sigma > 0.0 else self._size_of_y
         return max(0.0, excess) / (scale if scale > 0.0 else 1.0 + norm(x))
@@ -290,7 +292,7 @@ class ResidualBall(MappedFunction, Constraint):
         image = self.A.forward(x)
         r = image - self._y.beside(image)
         dual = (weight * self.form.slope(norm(r))) * r
-        return ValidInequality(self.A.adjoint(dual), self.support_image((dual,)))
+        return ValidInequality(self.A.adjoint(dual), self.support_image((dual,)), (dual,))
 
     def project_image(self, image: Image) -> Image:
         (z,) = image

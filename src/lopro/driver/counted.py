@@ -208,6 +208,9 @@ class CountedConstraint(Constraint):
     def violation(self, x: Array) -> float:
         return self.target.violation(x)
 
+    def violation_at(self, x: Array, image: Image) -> float:
+        return self.target.violation_at(x, image)
+
     def infeasibility(self) -> str | None:
         return self.target.infeasibility()
 

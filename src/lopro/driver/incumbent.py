@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from lopro._util.arrays import Array
 from lopro.constraints.base import ValidInequality
+from lopro.functions import Image
 from lopro.problem import Problem
 from lopro.protocol import Candidate, Certificate, Multiplier, PenalisedMinimum, Target
 from lopro.protocol.certificates import feasibility_tolerance, lower_bound, solution_radius
@@ -46,10 +47,10 @@ class Incumbent:
         self.multiplier: ValidInequality | None = None
         self.warnings: list[str] = []
 
-    def judge(self, x: Array) -> Judged:
+    def judge(self, x: Array, image: Image | None = None) -> Judged:
         """Look at a point, and keep it if it is the best so far (and its value is a number)."""
-        fun = float(self.problem.objective.value(x))
-        judged = Judged(x, fun, self.problem.constraint.violation(x))
+        fun, c = float(self.problem.objective.value(x)), self.problem.constraint
+        judged = Judged(x, fun, c.violation(x) if image is None else c.violation_at(x, image))
         if math.isfinite(fun) and (self.best is None or judged.rank < self.best.rank):
             self.best = judged
         return judged

@@ -26,7 +26,7 @@ class Constant:
 
     Examples
     --------
-    >>> from lopro.functions.base import Constant, Source
+    >>> from lopro.functions import Constant, Source
     >>> Constant(2.0, Source.DERIVED, "norm of a").value
     2.0
     """
@@ -48,7 +48,7 @@ class Ball:
     Examples
     --------
     >>> import numpy as np
-    >>> from lopro.functions.base import Ball
+    >>> from lopro.functions import Ball
     >>> Ball(np.zeros(3), 2.0).radius
     2.0
     """

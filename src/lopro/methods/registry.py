@@ -57,15 +57,17 @@ def methods() -> dict[str, Any]:
     >>> "lopro.LoPGD" in methods()
     True
     """
-    from lopro import baselines, schemes
+    from lopro import methods as own
+    from lopro.methods import baselines
 
-    rooms = ("lopro", schemes), ("lopro.baselines", baselines)
-    return {
-        f"{prefix}.{name}": method
-        for prefix, room in rooms
-        for name in room.__all__
-        if hasattr(method := getattr(room, name), "about")
-    }
+    found = {name: getattr(own, name) for name in own.__all__}
+    for application in _applications:
+        found.update(application.methods)
+    every = {f"lopro.{name}": found[name] for name in sorted(found)}
+    every.update(
+        {f"lopro.baselines.{name}": getattr(baselines, name) for name in baselines.__all__}
+    )
+    return {name: method for name, method in every.items() if hasattr(method, "card")}
 
 
 def methods_table() -> str:
