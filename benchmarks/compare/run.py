@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from types import SimpleNamespace
 from typing import Any
 
 import lopro
 from benchmarks.compare.methods import Method, methods_for
 from benchmarks.compare.problems import Instance
+from lopro._util.deadline import using_clock
 from lopro.errors import MissingCapabilityError
 
 __all__ = ["FEASIBLE", "Curve", "Limits", "Point", "Reference", "measure", "refer", "run_all"]
@@ -117,22 +115,10 @@ class Reference:
 
 def refer(instance: Instance, seconds: float) -> Reference:
     """Solve the problem by the default method, with more time and a smaller tolerance than the runs have."""
-    with processor_clock():
+    with using_clock(time.process_time):  # other work on the machine costs nothing
         found = lopro.solve(instance.problem, tol=1e-12, time_limit=seconds)
     lower = found.certificate.lower_bound
     return Reference(found.fun, lower, "Auto", "Auto")
-
-
-@contextmanager
-def processor_clock() -> Iterator[None]:
-    """Let the driver's clock count the seconds of this process: other work on the machine costs nothing."""
-    driver = importlib.import_module("lopro.run")
-    wall = vars(driver)["time"]
-    vars(driver)["time"] = SimpleNamespace(perf_counter=time.process_time)
-    try:
-        yield
-    finally:
-        vars(driver)["time"] = wall
 
 
 def run_all(
@@ -155,7 +141,7 @@ def measure(instance: Instance, method: Method, limits: Limits) -> Curve:
     blank = Curve(method.name, method.family, method.horizon)
     try:
         runs = _with_growing_horizons if method.horizon else _once
-        with processor_clock():
+        with using_clock(time.process_time):  # other work on the machine costs nothing
             return runs(instance, method, limits, blank)
     except MissingCapabilityError as error:
         return dataclasses.replace(blank, refused=str(error))

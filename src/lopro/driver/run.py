@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from lopro._util.arrays import Array, copy, equal, isfinite, norm
-from lopro._util.counting import counting
+from lopro._util.counting import Counts, counting
 from lopro._util.deadline import Deadline, OutOfTime
 from lopro._util.progress import Progress
 from lopro.driver.incumbent import Incumbent, Judged
@@ -58,6 +58,16 @@ class Run:
         self._rule = options.rule
         self._stopped_by = "the caller"
         self._loop = self._candidate_by_candidate()
+
+    @property
+    def counts(self) -> Counts:
+        """What the method has asked for so far."""
+        return self.bench.counts
+
+    @property
+    def certificate_counts(self) -> Counts:
+        """What certificates and records have asked for so far."""
+        return self.bench.certificate_counts
 
     @property
     def progress(self) -> Progress | None:
