@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lopro._util.arrays import Array, asarray_like, copy, is_complex, widest, zeros
+from lopro._util.arrays import Array, asarray_like, copy, is_complex, norm, widest, zeros
 from lopro._util.validation import check_array, check_number, check_shape
 from lopro.constraints.base import Constraint
 from lopro.functions import Constant, Source
@@ -28,8 +28,13 @@ class Problem:
     solution_norm : float, optional
         A number that the norm of a solution is known not to exceed. Only certificates use it, and
         only where neither the set nor the objective bounds the solutions by itself.
-    gap_scale : float
-        Relative gaps are ``gap / max(gap_scale, |f(x)|)``.
+    gap_scale : float, optional
+        Relative gaps are ``gap / max(gap_scale, |f(x)|)``. By default they are relative to the sum of the
+        absolute terms of ``f(x)`` (so that an optimum of 0 by cancellation can be reached), and at
+        least to 1e-8 of the value at the start.
+    x_scale : float, optional
+        A length that is typical of ``x``, where neither the set, the objective nor the start tells one:
+        the scale of first steps.
 
     Examples
     --------
@@ -43,7 +48,8 @@ class Problem:
     objective: Objective
     constraint: Constraint
     solution_norm: float | None = None
-    gap_scale: float = 1.0
+    gap_scale: float | None = None
+    x_scale: float | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.objective, Objective):
@@ -58,7 +64,10 @@ class Problem:
             )
         if self.solution_norm is not None:
             check_number("solution_norm", self.solution_norm, minimum=0.0)
-        check_number("gap_scale", self.gap_scale, minimum=0.0)
+        if self.gap_scale is not None:
+            check_number("gap_scale", self.gap_scale, minimum=0.0)
+        if self.x_scale is not None:
+            check_number("x_scale", self.x_scale, minimum=0.0, exclusive=True)
         f, c = self.objective.shape, self.constraint.shape
         if f is not None and c is not None and f != c:
             raise ValueError(f"objective has points of shape {f}, constraint of shape {c}")
@@ -76,6 +85,13 @@ class Problem:
         if self.solution_norm is None:
             return None
         return Constant(float(self.solution_norm), Source.GIVEN, "solution_norm")
+
+    def typical_size(self, x0: Array) -> float:
+        """Return the length that first steps are compared with, in the units of ``x``."""
+        if self.x_scale is not None:
+            return float(self.x_scale)
+        sizes = (part.typical_size() for part in (self.constraint, self.objective))
+        return next((size for size in sizes if size is not None), norm(x0) or 1.0)
 
     def start(self, x0: Array | None) -> Array:
         """Return a private copy of ``x0`` in the library and precision of the data; zeros for None."""

@@ -75,7 +75,8 @@ def test_products_are_counted_for_everyone() -> None:
     for r in results:
         assert r.counts.matvecs == r.iterations > 0
         assert r.counts.rmatvecs == r.iterations + 1
-        assert r.counts.projections == r.counts.factorizations == 1
+        # The proposal is feasible as it is: nothing was projected.
+        assert r.counts.projections == 0 and r.counts.factorizations == 1
         assert r.certificate_counts.matvecs == r.certificate_counts.rmatvecs == 0
         assert r.seconds > 0.0
     # The first look at x = 0 needs no product with A.

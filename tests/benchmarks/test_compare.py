@@ -128,7 +128,7 @@ class Broken:
     def check(self, problem: lopro.Problem) -> None:
         """Say nothing."""
 
-    def epochs(self, bench: Any, x0: Any) -> Any:
+    def run(self, bench: Any, x0: Any) -> Any:
         bench.project(x0)
         yield from ()
         raise self.error

@@ -23,6 +23,7 @@ __all__ = [
     "asarray_like",
     "axpy",
     "copy",
+    "diagonal_direction",
     "eps",
     "equal",
     "from_numpy",
@@ -158,6 +159,11 @@ def zeros(shape: tuple[int, ...], like: Array) -> Array:
     if isinstance(like, np.ndarray):
         return np.zeros(shape, dtype=like.dtype)
     return namespace(like).zeros(shape, dtype=like.dtype, device=_device(like))
+
+
+def diagonal_direction(like: Array) -> Array:
+    """Return the unit vector with equal entries: a direction in which nothing is special."""
+    return (0.0 * like + 1.0) / math.sqrt(max(1, math.prod(like.shape)))
 
 
 def to_numpy(x: Array) -> np.ndarray[Any, Any]:

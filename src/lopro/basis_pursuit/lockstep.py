@@ -21,7 +21,9 @@ from lopro._util.threads import one_pool
 from lopro.basis_pursuit.problem import SparseProblem
 from lopro.basis_pursuit.rough_newton import RoughNewton, Vector
 from lopro.basis_pursuit.working_set import WorkingSet
+from lopro.constraints import ResidualBall
 from lopro.constraints.base import ValidInequality
+from lopro.functions import Image
 from lopro.linear import LinearMap
 from lopro.problem import Problem
 from lopro.protocol import Candidate, Candidates, Card, Method, Multiplier, Workbench
@@ -179,6 +181,18 @@ class Proposed:
     def check(self, problem: Problem) -> None:
         self._after.check(problem)
 
+    def _image(self, problem: Problem) -> Image:
+        """Return the proposal under the maps of all members; that of the ball is known."""
+        return tuple(
+            part
+            for member in problem.constraint.members()
+            for part in (
+                (self._proposal.image,)
+                if isinstance(member, ResidualBall)
+                else member.image(self._proposal.x)
+            )
+        )
+
     def run(self, bench: Workbench, x0: Array) -> Candidates:
         found = self._proposal
         for _ in range(found.steps):
@@ -188,5 +202,5 @@ class Proposed:
         count("rmatvecs", found.steps + 1)
         count("factorizations")
         # The residual was computed with the proposal, which is made only where it is short enough.
-        yield Candidate(found.x, Multiplier(found.inequality), image=(found.image,))
+        yield Candidate(found.x, Multiplier(found.inequality), image=self._image(bench.problem))
         yield from self._after.run(bench, found.x)

@@ -137,7 +137,7 @@ class Blend:
         at, change = self._mixed("r", theta), self._mixed("r", slope)
         a = float(np.vdot(change, change).real)
         b = float(np.vdot(change, at).real)
-        c = float(np.vdot(at, at).real) - length**2
+        c = float(np.vdot(at, at).real) - length * length  # a power would round with the units
         if a <= 0.0 or b * b < a * c:
             return None
         # The residual grows with the parameter where it matters: the larger root.

@@ -134,7 +134,9 @@ class MixedShrinkage:
         if image == 0.0 and start.any():  # A x = 0: the start says nothing about the data
             start = 0.0 * start
         g = self._gradient(r)
-        length = norm(start) ** 2 / image**2 if image > 0.0 else 1.0
+        # From zero, the step that the residual itself suggests; it is at least 1 / |A|^2.
+        moved, seen = (norm(start), image) if image > 0.0 else (norm(r), norm(g))
+        length = moved**2 / seen**2 if seen > 0.0 else 1.0
         alpha = self._first_alpha(f, start, g)
         point = self._with_residual(f, start, r, g, alpha, length)
         return ShrinkageState([point], Mixture.of(point), length)
@@ -248,7 +250,7 @@ class MixedShrinkage:
     def _target(self, f: Objective, point: Point) -> float:
         """Return the residual to aim at: inside by what costs f a tenth of its tolerance."""
         sigma = self.ball.sigma
-        spare = 0.1 * self.tol * max(1.0, float(f.value(point.x)))
+        spare = 0.1 * self.tol * float(f.value(point.x))
         return sigma * (1.0 - min(0.01, spare * point.alpha / sigma**2))
 
 

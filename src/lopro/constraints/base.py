@@ -101,17 +101,26 @@ class Constraint(Function):
     def violation(self, x: Array) -> float:
         """Return how far ``x`` is outside, relative to its size; 0 for a feasible point.
 
-        The default is the first-order distance ``c / |g|`` over ``1 + |x|``.
+        The default is the first-order distance ``c / |g|`` over ``|x|``, or over `typical_size` where
+        that is larger. Whatever it is, it must not depend on the units of ``x`` and of ``c``.
         """
         c = self.value(x)
         if c <= 0.0:
             return 0.0
-        slope = norm(self.subgradient(x))
-        return float("inf") if slope == 0.0 else c / (slope * (1.0 + norm(x)))
+        slope, size = norm(self.subgradient(x)), max(norm(x), self.typical_size() or 0.0)
+        return c / (slope * size) if slope * size > 0.0 else float("inf")
 
     def violation_at(self, x: Array, image: Image) -> float:
         """Return `violation` where the image of ``x`` is known already; override both to save the product."""
         return self.violation(x)
+
+    def typical_size(self) -> float | None:
+        """Return a length that is typical of the points of the set, or None: a cone has none.
+
+        It only sets the scale of first steps and tolerances, so it need not be exact; but it must change
+        with the units of ``x``, and be cheap.
+        """
+        return None
 
     def infeasibility(self) -> str | None:
         """Say why the set is empty, where that can be told before any work; None otherwise."""

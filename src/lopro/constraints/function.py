@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from lopro._util.arrays import Array, copy, eps, is_array, isfinite
-from lopro._util.validation import check_callable, check_shape, checked_shape
+from lopro._util.validation import check_callable, check_number, check_shape, checked_shape
 from lopro.constraints.base import Constraint
 from lopro.errors import ProjectionError
 from lopro.functions import Ball, Constant
@@ -62,6 +62,7 @@ class FunctionConstraint(Constraint):
         lipschitz: float | None = None,
         smoothness: float | None = None,
         infimum: float | None = None,
+        x_scale: float | None = None,
     ) -> None:
         check_callable("value", value)
         check_callable("subgradient", subgradient)
@@ -76,6 +77,9 @@ class FunctionConstraint(Constraint):
         self._lipschitz = _given("lipschitz", lipschitz)
         self._smoothness = _given("smoothness", smoothness)
         self._infimum = _given("infimum", infimum, minimum=-math.inf)
+        if x_scale is not None:
+            check_number("x_scale", x_scale, minimum=0.0, exclusive=True)
+        self._x_scale = x_scale
 
     def __repr__(self) -> str:
         return f"FunctionConstraint(value={self._value!r}, smooth={self.smooth})"
@@ -124,6 +128,9 @@ class FunctionConstraint(Constraint):
 
     def regularity(self) -> Constant | None:
         return self._rho
+
+    def typical_size(self) -> float | None:
+        return self._x_scale
 
     def infimum(self) -> Constant | None:
         return self._infimum

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro._util.arrays import Array, copy, eps, is_complex, norm, to_numpy, widest
+from lopro._util.arrays import Array, copy, eps, is_complex, to_numpy, widest
 from lopro._util.real_vectors import Vector, from_real_vector, to_real_vector
 from lopro.cones.cones import ConeRows
 from lopro.cones.rows import ball_rows, halfspace_rows
@@ -127,6 +127,10 @@ class Intersection(Constraint):
     def violation_at(self, x: Array, image: Image) -> float:
         return max(m.violation_at(x, part) for m, part in self.shares(image))
 
+    def typical_size(self) -> float | None:
+        known = [size for m in self._members if (size := m.typical_size()) is not None]
+        return min(known, default=None)
+
     def infeasibility(self) -> str | None:
         for m in self._members:
             message = m.infeasibility()
@@ -236,9 +240,7 @@ class Intersection(Constraint):
             z = from_real_vector(v, x)
             return [cut for m in self._members for cut in _member_cuts(m, v, z)]
 
-        size = 1.0 + norm(x)
-        accuracy = max(1e-12, 4.0 * eps(x)) * size
-        v = project_by_cuts(to_real_vector(x), oracle, accuracy=accuracy)
+        v = project_by_cuts(to_real_vector(x), oracle, tol=max(1e-12, 4.0 * eps(x)))
         return from_real_vector(v, x)
 
 

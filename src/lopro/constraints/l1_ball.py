@@ -59,7 +59,10 @@ class L1Ball(EasySet):
         return phases(x)
 
     def violation(self, x: Array) -> float:
-        return max(0.0, self.value(x)) / (1.0 + norm(x))
+        return max(0.0, self.value(x)) / max(self.size, norm(x))
+
+    def typical_size(self) -> float | None:
+        return self.size
 
     def project(self, x: Array) -> Array:
         check_shape("x", x, (self.dim,))

@@ -244,10 +244,16 @@ class Polyhedron(MappedFunction, Constraint):
         excess = np.asarray(to_host(z - self._b.beside(z)), dtype=np.float64)
         if excess.max() <= 0.0:
             return 0.0
-        if excess[self._lengths == 0.0].max(initial=0.0) > 0.0:
-            return float("inf")
-        scaled = excess[self._lengths > 0.0] / self._lengths[self._lengths > 0.0]
-        return float(scaled.max()) / (1.0 + norm(x))
+        # Each row in its own units: what it compares, |c_i| |x| and |b_i|.
+        sizes = self._lengths * norm(x) + np.abs(self._host_b)
+        violated = excess > 0.0
+        with np.errstate(divide="ignore", over="ignore"):
+            return float((excess[violated] / sizes[violated]).max())
+
+    def typical_size(self) -> float | None:
+        proper = self._lengths > 0.0
+        sizes = np.abs(self._host_b[proper]) / self._lengths[proper]
+        return float(sizes.max(initial=0.0)) or None
 
     def project(self, x: Array) -> Array:
         return project_polyhedron(x, self.halfspaces)

@@ -278,7 +278,7 @@ class PSDCone(Constraint):
     def violation(self, x: Array) -> float:
         self._check_symmetric(x)
         lowest = float(eigenvalues(_without_zero_rows(symmetric_part(x)))[0])
-        return max(0.0, -lowest) / (1.0 + norm(x))
+        return max(0.0, -lowest) / norm(x) if lowest < 0.0 else 0.0
 
     def project(self, x: Array) -> Array:
         self._check_symmetric(x)

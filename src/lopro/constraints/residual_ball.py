@@ -281,7 +281,17 @@ class ResidualBall(MappedFunction, Constraint):
         excess = norm(image[0] - self._y.beside(image[0])) - self.sigma
         # An equation is met up to the rounding of y; a tiny radius cannot be finer than that either.
         scale = max(self.sigma, 1e-6 * self._size_of_y) if self.sigma > 0.0 else self._size_of_y
-        return max(0.0, excess) / (scale if scale > 0.0 else 1.0 + norm(x))
+        if excess <= 0.0:
+            return 0.0
+        return excess / (scale if scale > 0.0 else self._size_of_products(x, image[0]))
+
+    def _size_of_products(self, x: Array, image: Array) -> float:
+        """Return a size for ``A x = 0`` to be compared with: ``|x|`` times at most the norm of A."""
+        return norm(x) * norm(self.A.adjoint(image)) / norm(image)
+
+    def typical_size(self) -> float | None:
+        pulled = norm(self.A.adjoint(self.y)) if self._size_of_y > 0.0 else 0.0
+        return self._size_of_y**2 / pulled if pulled > 0.0 else None
 
     def project(self, x: Array) -> Array:
         y = self._y.beside(x)

@@ -69,7 +69,10 @@ class Simplex(EasySet):
         return excess_slopes(x, self.total, self.equality)
 
     def violation(self, x: Array) -> float:
-        return self.value(x) / (1.0 + norm(x))
+        return self.value(x) / max(self.total, norm(x))
+
+    def typical_size(self) -> float | None:
+        return self.total
 
     def project(self, x: Array) -> Array:
         self._check(x)

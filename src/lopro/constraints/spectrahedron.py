@@ -81,7 +81,10 @@ class Spectrahedron(EasySet):
         return symmetric_part((V * asarray_like(to_numpy(slopes), V)) @ adjoint(V))
 
     def violation(self, x: Array) -> float:
-        return self.value(x) / (1.0 + norm(x))
+        return self.value(x) / max(self.trace, norm(x))
+
+    def typical_size(self) -> float | None:
+        return self.trace
 
     def project(self, x: Array) -> Array:
         X = self._symmetric(x)

@@ -64,7 +64,7 @@ class CountedObjective(Objective):
         self.shape, self.like = target.shape, target.like
         self.image_length, self.fresh_slopes = target.image_length, target.fresh_slopes
         self.smooth, self.proximable = target.smooth, target.proximable
-        self.stochastic = target.stochastic
+        self.stochastic, self.cancels = target.stochastic, target.cancels
 
     def __repr__(self) -> str:
         return repr(self.target)
@@ -138,6 +138,12 @@ class CountedObjective(Objective):
     def sublevel_radius(self, level: float) -> Constant | None:
         return self.target.sublevel_radius(level)
 
+    def typical_size(self) -> float | None:
+        return self.target.typical_size()
+
+    def magnitude(self, x: Array, fun: float) -> float:
+        return self.target.magnitude(x, fun)
+
 
 class CountedConstraint(Constraint):
     """A constraint that counts its values and gradients, and leaves projecting to the workbench."""
@@ -210,6 +216,9 @@ class CountedConstraint(Constraint):
 
     def violation_at(self, x: Array, image: Image) -> float:
         return self.target.violation_at(x, image)
+
+    def typical_size(self) -> float | None:
+        return self.target.typical_size()
 
     def infeasibility(self) -> str | None:
         return self.target.infeasibility()

@@ -22,6 +22,8 @@ class Judged:
     x: Array
     fun: float
     violation: float
+    #: The sum of the absolute terms of the value; None where gaps are relative to something else.
+    magnitude: float | None = None
 
     @property
     def feasible(self) -> bool:
@@ -50,7 +52,10 @@ class Incumbent:
     def judge(self, x: Array, image: Image | None = None) -> Judged:
         """Look at a point, and keep it if it is the best so far (and its value is a number)."""
         fun, c = float(self.problem.objective.value(x)), self.problem.constraint
-        judged = Judged(x, fun, c.violation(x) if image is None else c.violation_at(x, image))
+        violation = c.violation(x) if image is None else c.violation_at(x, image)
+        own = self.problem.gap_scale is not None or not math.isfinite(fun)
+        magnitude = None if own else self.problem.objective.magnitude(x, fun)
+        judged = Judged(x, fun, violation, magnitude)
         if math.isfinite(fun) and (self.best is None or judged.rank < self.best.rank):
             self.best = judged
         return judged
@@ -91,7 +96,8 @@ class Incumbent:
         """Keep a lower bound, and the multiplier it rests on, if it is the best so far."""
         assert self.best is not None
         fun, slack = self.best.fun, math.sqrt(feasibility_tolerance(self.best.x))
-        if self.best.feasible and bound - fun > slack * max(1.0, abs(fun)):
+        unit = self.target.unit(fun, self.best.magnitude)
+        if self.best.feasible and bound - fun > slack * unit:
             # A point of the set is below it: whatever the bound rests on is false.
             self.warnings.append(
                 f"a lower bound of {bound:.6g} was dropped, a feasible point has {fun:.6g}: "
@@ -105,8 +111,9 @@ class Incumbent:
         """The certificate of the best point."""
         if self.best is None:
             return Certificate.of(math.nan, self.lower, math.inf, self.source, self.target)
-        best = self.best
-        return Certificate.of(best.fun, self.lower, best.violation, self.source, self.target)
+        best, target = self.best, self.target
+        unit = Target(target.tol, target.unit(best.fun, best.magnitude))
+        return Certificate.of(best.fun, self.lower, best.violation, self.source, unit)
 
     @property
     def certified(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from functools import cached_property
 from typing import Any, TypeVar
 
 from lopro._util.arrays import Array, isfinite
@@ -26,6 +27,10 @@ F = TypeVar("F")
 __all__ = ["NonFinite", "Spent", "Workbench"]
 
 
+#: Values below this share of the one at the start count as zero in relative gaps.
+NEGLIGIBLE = 1e-8
+
+
 class NonFinite(Exception):
     """An inner algorithm left the finite numbers."""
 
@@ -45,8 +50,9 @@ class Workbench:
         self.rng = check_seed("seed", options.seed)
         self.options = options
         self.deadline = deadline
-        self.target = Target(options.tol, problem.gap_scale)
+        self._start = start
         self.counts, self.certificate_counts = Counts(), Counts()
+        self.target = Target(options.tol, self._gap_scale(start))
         self.iterations = 0
         self.progress: Progress | None = None
         #: Why no more work should be done; None while there is no reason.
@@ -55,6 +61,20 @@ class Workbench:
         self.projected: Array | None = None
         self.cut_short = False
         self._reached: Callable[[], Array] = lambda: start
+
+    def _gap_scale(self, start: Array) -> float:
+        """Return what gaps are relative to at least: values below a share of the first one are zero."""
+        if self.problem.gap_scale is not None:
+            return self.problem.gap_scale
+        with self.observe():
+            first = abs(float(self.objective.value(start)))
+        return NEGLIGIBLE * first if math.isfinite(first) else 0.0
+
+    @cached_property
+    def unit(self) -> float:
+        """A length that is typical of ``x``, which first steps are compared with."""
+        with self.observe():
+            return self.problem.typical_size(self._start)
 
     @property
     def objective(self) -> Objective:
@@ -65,7 +85,7 @@ class Workbench:
         return self.counted.constraint
 
     def penalised(self, penalty: Penalty, like: Array) -> Penalised:
-        return Penalised(self.objective, self.constraint, penalty, like)
+        return Penalised(self.objective, self.constraint, penalty, like, self.unit)
 
     def minimize(self, inner: Stepper[F], F: F, x: Array, steps: int) -> Any:
         return self.advance(inner, F, inner.init(F, x, self.rng), steps)

@@ -154,7 +154,7 @@ class MultiplierMethod:
             residual = 0.0
             if not math.isfinite(bound):
                 slope = norm(Minorant.of(problem, x, inequality).slope)
-                residual = slope * reach(problem, x, fun)
+                residual = slope * reach(bench, x, fun)
             # <v, z> - support is nonpositive inside and zero where v is active.
             slack = abs(inner(inequality.direction, x) - inequality.support)
         return _Look(fun, slack, residual, bound, inequality)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from lopro._util.arrays import Array, norm
+from lopro._util.arrays import Array, diagonal_direction, norm
+from lopro.constraints import Constraint
 from lopro.methods.inner import AcceleratedGradient, Backtracking
 from lopro.methods.inner.accelerated import AcceleratedState
 from lopro.penalties.penalised import Penalised
-from lopro.problem import Problem
 from lopro.protocol import Workbench
 from lopro.protocol.certificates import solution_radius
 
@@ -40,7 +40,7 @@ def minimised(
     state: AcceleratedState = bench.minimize(algorithm, F, x, steps)
     with bench.observe():
         fun = float(bench.objective.value(state.x))
-        size = reach(bench.counted, state.x, fun)
+        size = reach(bench, state.x, fun)
     accuracy = wanted(fun)
     for _ in range(rounds):
         if state.slope * size <= accuracy or bench.exhausted:
@@ -49,17 +49,39 @@ def minimised(
     return state
 
 
-def reach(problem: Problem, x: Array, fun: float) -> float:
+def reach(bench: Workbench, x: Array, fun: float) -> float:
     """Return how far a solution can be, or a guess of it."""
-    radius = solution_radius(problem, fun)
-    return 1.0 + norm(x) if radius is None else radius.value
+    radius = solution_radius(bench.counted, fun)
+    return bench.unit + norm(x) if radius is None else radius.value
 
 
-def first_stiffness(bench: Workbench, x: Array) -> float:
-    """Return the stiffness at which a violation of the size of ``x`` balances the slope of f."""
-    g = bench.objective.subgradient(x)
-    length = norm(g)
-    if length == 0.0:
-        return 1.0
-    square = sum(norm(z) ** 2 for z in bench.constraint.image(g / length))
-    return length / (1.0 + norm(x)) / square if square > 0.0 else 1.0
+def first_stiffness(bench: Workbench, x: Array) -> tuple[float, ...]:
+    """Return, for each member, the stiffness at which a violation of the size of ``x`` balances f's slope."""
+    size = bench.unit + norm(x)
+    slope, direction = _slope_near(bench, x, size)
+    if slope == 0.0:
+        return (1.0,) * len(bench.constraint.members())
+    return tuple(
+        slope / size / gain if (gain := _squared_gain(member, x, direction, size)) > 0.0 else 1.0
+        for member in bench.constraint.members()
+    )
+
+
+def _slope_near(bench: Workbench, x: Array, size: float) -> tuple[float, Array]:
+    """Return the slope of f at ``x``, or near it where it vanishes there, and its direction."""
+    for point in (x, x + size * diagonal_direction(x)):
+        g = bench.objective.subgradient(point)
+        length = norm(g)
+        if length > 0.0:
+            return length, g / length
+    return 0.0, diagonal_direction(x)
+
+
+def _squared_gain(member: Constraint, x: Array, direction: Array, size: float) -> float:
+    """Return how much a unit step changes what the penalty of this member squares: ``M x``, or ``c(x)``."""
+    if member.has_image_set:
+        return sum(norm(z) ** 2 for z in member.image(direction))
+    slope = norm(member.subgradient(x))
+    if slope == 0.0:
+        slope = norm(member.subgradient(x + size * direction))
+    return slope**2

@@ -206,7 +206,7 @@ def probe_error_bound(
         for scale in np.geomspace(1e-3 * radius, radius, 8):
             z = problem.constraint.project(solution + float(scale) * direction)
             gap, distance = problem.objective.value(z) - best, norm(z - solution)
-            if gap > 1e-13 * (1.0 + abs(best)) and distance > 0.0:
+            if gap > 1e-13 * abs(best) and distance > 0.0:
                 rows.append((math.log(gap), math.log(distance)))
         if len(rows) >= 4:
             followed.append(np.array(rows).T)

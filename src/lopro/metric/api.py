@@ -157,7 +157,7 @@ def _checked_start(A0: Any, loss: PairLoss) -> Array:
     A0 = check_array("A0", A0, ndim=2, allow_complex=False)
     check_shape("A0", A0, (loss.X.shape[1],) * 2)
     values = to_numpy(A0)
-    if np.abs(values - values.T).max() > 1e-8 * max(1.0, np.abs(values).max()):
+    if np.abs(values - values.T).max() > 1e-8 * np.abs(values).max():
         raise ValueError("A0 must be symmetric")
     return A0
 

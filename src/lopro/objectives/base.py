@@ -37,6 +37,8 @@ class Objective(Function):
     smooth: bool = False
     proximable: bool = False
     stochastic: bool = False
+    #: Whether terms of both signs make up the value, so that `magnitude` is more than its modulus.
+    cancels: bool = False
 
     # NumPy scalars leave ``factor * f`` to `__rmul__` instead of looking for an array in f.
     __array_ufunc__ = None
@@ -123,6 +125,20 @@ class Objective(Function):
         # A negative root would mean that no point has this level: then any radius is right.
         root = math.sqrt(max(slope * slope + 2.0 * mu.value * (level - value), 0.0))
         return Constant((slope + root) / mu.value, mu.source, f"f(0), {mu.note}")
+
+    def typical_size(self) -> float | None:
+        """Return a length that is typical of good points, or None: it changes with the units of ``x``.
+
+        It only sets the scale of first steps, so it need not be exact; but it must be cheap.
+        """
+        return None
+
+    def magnitude(self, x: Array, fun: float) -> float:
+        """Return the sum of the absolute values of the terms of ``f(x) = fun``: what a gap is relative to.
+
+        Where terms `cancel`, the value itself says nothing about how accurate it can be.
+        """
+        return abs(fun)
 
     def _seen_from_zero(self) -> tuple[Constant, float, float] | None:
         """Return mu, ``f(0)`` and ``|g(0)|``, or None where mu or the shape is not known."""

@@ -79,6 +79,12 @@ class LeastSquares(MappedFunction, Objective):
             rows, x, lambda z: scale * (z - take(self._b.beside(z), rows))
         )
 
+    def typical_size(self) -> float | None:
+        # The length of the best step from zero along the gradient.
+        g = self.A.adjoint(self._b.array)
+        curvature = norm(self.A.forward(g)) ** 2
+        return norm(g) ** 3 / curvature if curvature > 0.0 else None
+
     def lipschitz(self, ball: Ball | None = None) -> Constant | None:
         if ball is None or not math.isfinite(ball.radius):
             return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lopro._util.arrays import Array, Companion, copy, inner, is_array, norm
+from lopro._util.arrays import Array, Companion, copy, inner, is_array, namespace, norm
 from lopro._util.validation import check_array
 from lopro.functions import Ball, Constant, Source
 from lopro.objectives.base import Objective
@@ -33,6 +33,7 @@ class Linear(Objective):
 
     smooth = True
     proximable = True
+    cancels = True
 
     def __init__(self, a: Any) -> None:
         self._a = Companion(copy(check_array("a", a)))
@@ -50,6 +51,10 @@ class Linear(Objective):
 
     def minorant(self, x: Array, target: Array) -> tuple[float, Array]:
         return 0.0, copy(self._a.beside(x))
+
+    def magnitude(self, x: Array, fun: float) -> float:
+        terms = self._a.beside(x) * x
+        return float(namespace(terms).sum(abs(terms)))
 
     def lipschitz(self, ball: Ball | None = None) -> Constant:
         return Constant(norm(self._a.array), Source.DERIVED, "norm of a")

@@ -117,6 +117,11 @@ class Logistic(MappedFunction, Objective):
         s = self.X.largest_singular_value
         return Constant(s.value / math.sqrt(n), s.source, s.note)
 
+    def typical_size(self) -> float | None:
+        # Margins are numbers of size one, whatever the units of the features are.
+        root = norm(self.X.row_norms) / math.sqrt(self.X.shape[0]) if self.X.explicit else 0.0
+        return 1.0 / root if root > 0.0 else None
+
     def smoothness(self) -> Constant:
         s = self.X.largest_singular_value
         return Constant(s.value * s.value / (4.0 * self.X.shape[0]) + self.l2, s.source, s.note)

@@ -52,6 +52,7 @@ class Quadratic(MappedFunction, Objective):
 
     smooth = True
     image_length = 2
+    cancels = True
 
     def __init__(self, P: Any, q: Any = None, constant: float = 0.0) -> None:
         self.P = _symmetric(LinearMap(P, "P"))
@@ -72,6 +73,17 @@ class Quadratic(MappedFunction, Objective):
         x, Px = image
         q = self._q.beside(Px)
         return 0.5 * inner(x, Px) + inner(q, x) + self.constant, lambda: Px + q
+
+    def magnitude(self, x: Array, fun: float) -> float:
+        x, Px = self.image(x)
+        terms = self._q.beside(Px) * x
+        linear = float(namespace(terms).sum(abs(terms)))
+        return abs(0.5 * inner(x, Px)) + linear + abs(self.constant)
+
+    def typical_size(self) -> float | None:
+        q = self._q.array
+        curvature = inner(q, self.P.forward(q))
+        return norm(q) ** 3 / curvature if curvature > 0.0 else None
 
     def lipschitz(self, ball: Ball | None = None) -> Constant | None:
         if ball is None or not math.isfinite(ball.radius):

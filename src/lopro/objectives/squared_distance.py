@@ -53,6 +53,9 @@ class SquaredDistance(Objective):
         # As a step from x, so that a tiny step moves x by a tiny amount and no rounding more.
         return x + (step / (1.0 + step)) * (self._z.beside(x) - x)
 
+    def typical_size(self) -> float | None:
+        return norm(self._z.array) or None
+
     def lipschitz(self, ball: Ball | None = None) -> Constant | None:
         if ball is None or not math.isfinite(ball.radius):
             return None

@@ -51,6 +51,7 @@ class Sum(MappedFunction, Objective):
         self.image_length = sum(part.image_length for part in flat)
         self.smooth = all(part.smooth for part in flat)
         self.stochastic = any(part.stochastic for part in flat)
+        self.cancels = any(part.cancels for part in flat)
         self.fresh_slopes = len(flat) > 1 or flat[0].fresh_slopes
 
     def shaped(self, shape: tuple[int, ...]) -> Sum:
@@ -116,6 +117,15 @@ class Sum(MappedFunction, Objective):
             target = target - g
         return alpha, _total(slopes)
 
+    def magnitude(self, x: Array, fun: float) -> float:
+        if not self.cancels:
+            return abs(fun)
+        return sum(part.magnitude(x, float(part.value(x))) for part in self.parts)
+
+    def typical_size(self) -> float | None:
+        known = [size for part in self.parts if (size := part.typical_size()) is not None]
+        return min(known, default=None)
+
     def lipschitz(self, ball: Ball | None = None) -> Constant | None:
         return _added([part.lipschitz(ball) for part in self.parts])
 
@@ -175,6 +185,7 @@ class Scaled(MappedFunction, Objective):
         self.shape, self.like = f.shape, f.like
         self.image_length = f.image_length
         self.smooth, self.proximable, self.stochastic = f.smooth, f.proximable, f.stochastic
+        self.cancels = f.cancels and self.factor > 0.0
 
     def shaped(self, shape: tuple[int, ...]) -> Scaled:
         return self if self.shape is not None else Scaled(self.factor, self.f.shaped(shape))
@@ -210,6 +221,12 @@ class Scaled(MappedFunction, Objective):
             return 0.0, 0.0 * target
         alpha, g = self.f.minorant(x, target / self.factor)
         return self.factor * alpha, self.factor * g
+
+    def magnitude(self, x: Array, fun: float) -> float:
+        return self.factor * self.f.magnitude(x, fun / self.factor) if self.cancels else abs(fun)
+
+    def typical_size(self) -> float | None:
+        return self.f.typical_size()
 
     def scale_into_domain(self, v: Array) -> float | None:
         if self.factor == 0.0:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from lopro._util.arrays import Array, inner
@@ -210,12 +210,17 @@ class MemberPenalties:
         return math.nan
 
     @staticmethod
-    def of(constraint: Constraint, beta: float) -> MemberPenalties:
-        """Return the penalties with zero multipliers: of the set where there is one, else of c."""
+    def of(constraint: Constraint, stiffness: float | Sequence[float]) -> MemberPenalties:
+        """Return the penalties with zero multipliers: of the set where there is one, else of c.
+
+        The stiffness is one for all, or one for each member.
+        """
+        members = constraint.members()
+        betas = (stiffness,) * len(members) if isinstance(stiffness, (int, float)) else stiffness
         return MemberPenalties(
             tuple(
                 SetPenalty(beta) if member.has_image_set else CentredHinge(beta)
-                for member in constraint.members()
+                for member, beta in zip(members, betas, strict=True)
             )
         )
 

@@ -26,12 +26,17 @@ class Penalised:
         How the constraint enters.
     like : array
         A point, for its shape, dtype and library.
+    unit : float
+        A length that is typical of ``x``, in its units.
     """
 
-    def __init__(self, objective: Any, constraint: Any, penalty: Penalty, like: Array) -> None:
+    def __init__(
+        self, objective: Any, constraint: Any, penalty: Penalty, like: Array, unit: float = 1.0
+    ) -> None:
         self.objective = objective
         self.constraint = constraint
         self.penalty = penalty
+        self.unit = unit
         #: Whether the caller may write on a subgradient.
         self.fresh_slopes: bool = objective.fresh_slopes
         self._zero = zeros(tuple(like.shape), like)

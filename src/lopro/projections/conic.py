@@ -6,6 +6,7 @@ brings the rest.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -20,13 +21,15 @@ __all__ = ["project_conic"]
 
 
 def project_conic(x: Vector, members: list[ConeRows]) -> ConicAnswer:
-    """Return the projection of ``x`` as Clarabel finds it.
+    """Return the projection of ``x`` as Clarabel finds it; slacks and multipliers are in comparable units.
 
     Raises `ProjectionError` when it finds none.
 
     Examples
     --------
-    >>> import numpy as np
+    >>> import math
+
+    import numpy as np
     >>> from lopro.cones.rows import ball_rows, halfspace_rows
     >>> from lopro.projections.conic import project_conic
     >>> half = halfspace_rows(np.array([[1.0, 0.0]]), np.zeros(1))
@@ -36,13 +39,21 @@ def project_conic(x: Vector, members: list[ConeRows]) -> ConicAnswer:
     """
     program = ConicProgram(x.size)
     program.add_quadratic(scipy.sparse.identity(x.size))
-    for member in members:
-        # Measured from x, so that the solver's tolerances are about the step and not about x.
-        program.add_set(replace(member, bounds=member.bounds - member.rows @ x))
+    # Measured from x, so that the solver's tolerances are about the step and not about x, and in units of
+    # the rows and of the step, so that they do not depend on the user's.
+    sizes = [_power_of_two(float(abs(m.rows).max())) for m in members]
+    slacks = [(m.bounds - m.rows @ x) / size for m, size in zip(members, sizes, strict=True)]
+    unit = _power_of_two(max(float(np.abs(slack).max()) for slack in slacks))
+    for member, size, slack in zip(members, sizes, slacks, strict=True):
+        program.add_set(replace(member, rows=member.rows / size, bounds=slack / unit))
     answer = program.solve(1e-12)
     if not (np.isfinite(answer.point).all() and all(map(_finite, answer.multipliers))):
         raise ProjectionError(f"the conic solver found no projection: {answer.status}")
-    return replace(answer, point=x + answer.point)
+    return replace(answer, point=x + unit * answer.point)
+
+
+def _power_of_two(size: float) -> float:
+    return 2.0 ** round(math.log2(size)) if size > 0.0 else 1.0
 
 
 def _finite(v: Vector) -> bool:

@@ -40,8 +40,8 @@ class Cut:
 Oracle = Callable[[Vector], Sequence[Cut]]
 
 
-def project_by_cuts(x: Vector, oracle: Oracle, *, accuracy: float, max_cuts: int = 2000) -> Vector:
-    """Return a point that no cut separates by more than ``accuracy`` and no set point beats.
+def project_by_cuts(x: Vector, oracle: Oracle, *, tol: float, max_cuts: int = 2000) -> Vector:
+    """Return a point that no cut separates noticeably and no set point beats.
 
     Parameters
     ----------
@@ -49,8 +49,8 @@ def project_by_cuts(x: Vector, oracle: Oracle, *, accuracy: float, max_cuts: int
         The real vector to project.
     oracle : callable
         ``oracle(z)`` gives cuts violated at ``z``, deep ones if possible.
-    accuracy : float
-        A distance; iterations end when no cut is deeper.
+    tol : float
+        Iterations end when no cut is deeper than ``tol`` times the size of ``x`` and of the step so far.
     max_cuts : int
         Rounds before giving up.
 
@@ -59,14 +59,16 @@ def project_by_cuts(x: Vector, oracle: Oracle, *, accuracy: float, max_cuts: int
     >>> import numpy as np
     >>> from lopro.projections.cuts import Cut, project_by_cuts
     >>> ball = lambda z: [Cut(z, np.linalg.norm(z))] if np.linalg.norm(z) > 1 else []
-    >>> project_by_cuts(np.array([3.0, 4.0]), ball, accuracy=1e-12).round(9)
+    >>> project_by_cuts(np.array([3.0, 4.0]), ball, tol=1e-12).round(9)
     array([0.6, 0.8])
     """
-    z, bundle = x, _Bundle(x, 0.05 * accuracy)
-    depth = math.inf
+    z, bundle, length = x, _Bundle(x), float(np.linalg.norm(x))
+    depth = accuracy = math.inf
     for _ in range(max_cuts):
         cuts = oracle(z)
         depth = max((cut.depth(z) for cut in cuts), default=0.0)
+        size = length + max(float(np.linalg.norm(z - x)), depth)
+        accuracy = tol * size
         if depth <= accuracy:
             return z
         if math.isinf(depth):
@@ -75,9 +77,9 @@ def project_by_cuts(x: Vector, oracle: Oracle, *, accuracy: float, max_cuts: int
             )
         bundle.add(cuts)
         try:
-            z = bundle.project()
+            z = bundle.project(0.05 * accuracy)
         except Contradiction as contradiction:
-            if contradiction.excess > 1e-6 * (1.0 + float(np.linalg.norm(x))):
+            if contradiction.excess > 1e-6 * size:
                 raise InfeasibleError(f"the set is empty: {contradiction}") from None
             raise
     raise ProjectionError(
@@ -89,8 +91,8 @@ def project_by_cuts(x: Vector, oracle: Oracle, *, accuracy: float, max_cuts: int
 class _Bundle:
     """The cuts seen so far, and the projection of ``x`` on them."""
 
-    def __init__(self, x: Vector, blur: float) -> None:
-        self._x, self._blur = x, blur
+    def __init__(self, x: Vector) -> None:
+        self._x = x
         self._normals = np.empty((0, x.shape[0]))
         self._slack = np.empty(0)
         self._face = Face.empty(x.shape[0])
@@ -103,11 +105,11 @@ class _Bundle:
                 self._normals = np.vstack([self._normals, normal])
                 self._slack = np.append(self._slack, cut.bound / length - float(normal @ self._x))
 
-    def project(self) -> Vector:
+    def project(self, blur: float) -> Vector:
         halfspaces = HalfSpaces(self._normals, self._slack)
-        face = shortest_vector(halfspaces, self._slack, self._face, self._blur)
+        face = shortest_vector(halfspaces, self._slack, self._face, blur)
         # A cut that is far from active is dropped: its work is summed up in the distance reached.
-        far = max(1e-2 * float(np.linalg.norm(face.w)), 1e-12)
+        far = 1e-2 * float(np.linalg.norm(face.w))
         keep = self._slack - self._normals @ face.w <= far
         keep[list(face.rows)] = True
         place = np.cumsum(keep) - 1

@@ -29,8 +29,8 @@ def dykstra(
     violation : callable, optional
         How far a point is outside, in the caller's measure; it must come down to ``10 tol`` too.
     tol : float
-        Every member's nearest point must agree with the result to ``tol * (1 + |x|)`` (or the
-        rounding of the dtype, if that is coarser).
+        Every member's nearest point must agree with the result to ``tol`` times the size of ``x`` and of
+        the step (or the rounding of the dtype, if that is coarser).
     max_cycles : int
         Rounds through all members before giving up.
 
@@ -55,8 +55,7 @@ def dykstra(
     >>> dykstra(np.array([2.0, 3.0]), [left, down])
     array([0., 1.])
     """
-    accuracy = max(tol, 4.0 * eps(x)) * (1.0 + norm(x))
-    z = x
+    relative, size, z = max(tol, 4.0 * eps(x)), norm(x), x
     corrections = [zeros(tuple(x.shape), x) for _ in projectors]
     spread = float("inf")
     for _ in range(max_cycles):
@@ -66,7 +65,7 @@ def dykstra(
             z = project(shifted)
             corrections[i] = shifted - z
             points.append(z)
-        spread = max(norm(y - z) for y in points)
+        spread, accuracy = max(norm(y - z) for y in points), relative * (size + norm(x - z))
         if spread <= accuracy and (violation is None or violation(z) <= 10.0 * tol):
             return z
     raise ProjectionError(

@@ -47,7 +47,8 @@ def project_sublevel(
     InfeasibleError
         If the linearisations contradict each other, so that the set is empty.
     ProjectionError
-        If the first-order distance to the set stays above ``1e-10 (1 + |x|)``.
+        If the first-order distance to the set stays above 1e-10 of the size of ``x`` and of its own
+        first-order distance.
 
     Examples
     --------
@@ -61,13 +62,14 @@ def project_sublevel(
         return copy(x)
     c = _Real(x, value, subgradient)
     start = to_real_vector(x)
-    size = 1.0 + float(np.linalg.norm(start))
-    fine = max(1e-13, 4.0 * eps(x)) * size
+    size = float(np.linalg.norm(start)) + c.distance(start)
+    relative = max(1e-13, 4.0 * eps(x))
+    fine = relative * size
     z = None
     if smooth:
         z = _newton(c, start, fine)
     if z is None:
-        z = _by_cuts(c, start, size, fine)
+        z = _by_cuts(c, start, relative)
     return from_real_vector(_restored(c, z, fine, size), x)
 
 
@@ -81,6 +83,15 @@ class _Real:
 
     def value(self, z: Vector) -> float:
         return self._value(from_real_vector(z, self._like))
+
+    def distance(self, z: Vector) -> float:
+        """Return the first-order distance to the set; raise where a point outside has slope zero."""
+        excess, slope = self.value(z), float(np.linalg.norm(self.slope(z)))
+        if excess > 0.0 and slope == 0.0:
+            raise InfeasibleError(
+                "c has slope zero at an infeasible point: it is positive everywhere"
+            )
+        return max(excess, 0.0) / slope if slope > 0.0 else 0.0
 
     def slope(self, z: Vector) -> Vector:
         return to_real_vector(self._subgradient(from_real_vector(z, self._like)))
@@ -97,20 +108,20 @@ class _Real:
         return [Cut(g, float(g @ z) - c)]
 
 
-def _by_cuts(c: _Real, x: Vector, size: float, fine: float) -> Vector:
+def _by_cuts(c: _Real, x: Vector, fine: float) -> Vector:
     """Cut as finely as rounding lets us: each failure lowers the claim, down to 1e-11.
 
     A function with kinks may be smooth where the projection lies. So a rough answer is handed to
     Newton's method first: if ``x - z`` is a multiple of a subgradient there and ``c(z) = 0``, the
     point is optimal, however it was found.
     """
-    z = project_by_cuts(x, c.cuts, accuracy=1e-6 * size)
+    z = project_by_cuts(x, c.cuts, tol=1e-6)
     polished = polish(x, z, [c.equation])
     if polished is not None:
         return polished
-    for accuracy in (10.0 * fine, 1e-12 * size, 1e-11 * size):
+    for tol in (10.0 * fine, 1e-12, 1e-11):
         try:
-            return project_by_cuts(x, c.cuts, accuracy=max(accuracy, fine), max_cuts=600)
+            return project_by_cuts(x, c.cuts, tol=max(tol, fine), max_cuts=600)
         except ProjectionError as error:
             failure = error
     raise failure
@@ -158,7 +169,8 @@ def _minimised(
     for _ in range(_NEWTON_STEPS):
         g = c.slope(z)
         residual = z - x + mu * g
-        solve = hessian_solver(lambda v: mu * c.slope(v), z)
+        size = float(np.linalg.norm(z) + np.linalg.norm(x - z)) + fine
+        solve = hessian_solver(lambda v: mu * c.slope(v), z, size)
         # Rough, but not so rough that the sign of c at the answer could be an accident.
         distance = abs(c.value(z)) / max(float(np.linalg.norm(g)), 1e-300)
         enough = max(fine, min(1e-3 * float(np.linalg.norm(z - x)), 0.05 * distance))
@@ -170,7 +182,7 @@ def _minimised(
             t *= 0.5
             if t < 1e-8:
                 # No descent to be had: at the minimum, as well as rounding lets us tell.
-                near = np.linalg.norm(step) <= 1e-6 * (1.0 + float(np.linalg.norm(z)))
+                near = np.linalg.norm(step) <= 1e-6 * size
                 return (z, g, solve) if near else None
         z = z - t * step
     return None

@@ -83,7 +83,7 @@ class HalfSpaces:
         A = scipy.sparse.hstack([self.csc, scipy.sparse.csc_matrix(ones)]).tocsc()
         cost = np.zeros(self.dimension + 1)
         cost[-1] = 1.0
-        scale = max(1.0, float(np.abs(self.bounds).max()))
+        scale = self._scale
         answer = _linear_program(cost, A, self.bounds / scale, -1.0)
         if answer is None:
             raise ProjectionError("the linear program that looks for a feasible point failed")
@@ -91,7 +91,13 @@ class HalfSpaces:
 
     def feasibility_tolerance(self) -> float:
         """Return what the linear program's own accuracy is worth on this system."""
-        return 1e-8 * max(1.0, float(np.abs(self.bounds).max(initial=0.0)))
+        return 1e-8 * self._scale
+
+    @property
+    def _scale(self) -> float:
+        """The power of two nearest to the largest bound: the unit in which programs are solved."""
+        largest = float(np.abs(self.bounds).max(initial=0.0))
+        return 2.0 ** round(math.log2(largest)) if largest > 0.0 else 1.0
 
     def radius(self) -> float | None:
         """Return a bound of ``|z|`` over the set from its bounding box; None if there is none."""
@@ -101,13 +107,13 @@ class HalfSpaces:
         for j in range(self.dimension):
             cost = np.zeros(self.dimension)
             cost[j] = 1.0
-            low = _linear_program(cost, self.csc, self.bounds, -math.inf)
-            high = _linear_program(-cost, self.csc, self.bounds, -math.inf)
+            low = _linear_program(cost, self.csc, self.bounds / self._scale, -math.inf)
+            high = _linear_program(-cost, self.csc, self.bounds / self._scale, -math.inf)
             if low is None or high is None:
                 return None
             corners.append(max(abs(low), abs(high)))
         # The program's answers are good to about 1e-9; a bound has to err to the safe side.
-        return float(np.linalg.norm(corners)) * (1.0 + 1e-7) + 1e-7
+        return self._scale * (float(np.linalg.norm(corners)) * (1.0 + 1e-7) + 1e-7)
 
     def _bounded(self) -> bool:
         """Whether the only direction with ``N v <= 0`` is zero: Stiemke's alternative, one LP."""

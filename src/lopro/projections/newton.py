@@ -20,7 +20,7 @@ from lopro._util.real_vectors import Vector
 
 __all__ = ["Equation", "hessian_solver", "polish"]
 
-#: A multiplier beyond this belongs to a set without interior, or to none.
+#: A multiplier so many times as large as the point belongs to a set without interior, or to none.
 HUGE = 1e100
 _STEPS = 50
 _DENSE_UP_TO = 60
@@ -32,6 +32,10 @@ class Equation:
 
     value: Callable[[Vector], float]
     slope: Callable[[Vector], Vector]
+
+    def scaled(self, factor: float) -> Equation:
+        """Return the same equation in other units."""
+        return Equation(lambda z: factor * self.value(z), lambda z: factor * self.slope(z))
 
 
 def polish(x: Vector, z: Vector, equations: Sequence[Equation]) -> Vector | None:
@@ -56,9 +60,10 @@ def polish(x: Vector, z: Vector, equations: Sequence[Equation]) -> Vector | None
         u, _ = scipy.optimize.nnls((slopes / lengths[:, None]).T, x - z)
     except RuntimeError:
         return None
-    used = u > 1e-9 * max(float(u.max()), 1e-300)
-    mu = (u / lengths)[used]
-    return _settled(x, z, mu, [e for e, keep in zip(equations, used, strict=True) if keep])
+    used = u > 1e-9 * float(u.max())
+    # With unit slopes at the start, equations in different units weigh the same in the steps.
+    scaled = [e.scaled(1.0 / length) for e, length in zip(equations, lengths, strict=True)]
+    return _settled(x, z, u[used], [e for e, keep in zip(scaled, used, strict=True) if keep])
 
 
 def _settled(x: Vector, z: Vector, mu: Vector, equations: list[Equation]) -> Vector | None:
@@ -69,11 +74,11 @@ def _settled(x: Vector, z: Vector, mu: Vector, equations: list[Equation]) -> Vec
             return None
         G = np.array([e.slope(z) for e in equations])
         excess = np.array([e.value(z) for e in equations])
-        solve = hessian_solver(partial(_combined, equations, mu), z)
+        solve = hessian_solver(partial(_combined, equations, mu), z, _size(x, z))
         a, B = solve(z - x + G.T @ mu), np.column_stack([solve(g) for g in G])
         change = np.linalg.lstsq(G @ B, excess - G @ a, rcond=None)[0]
         step = a + B @ change
-        length, size = float(np.linalg.norm(step)), 1.0 + float(np.linalg.norm(z))
+        length, size = float(np.linalg.norm(step)), _size(x, z)
         if not length <= 0.5 * last:
             # Steps that no longer shrink are rounding, or the sign of a wrong start.
             return z if last <= 1e-9 * size else None
@@ -83,21 +88,30 @@ def _settled(x: Vector, z: Vector, mu: Vector, equations: list[Equation]) -> Vec
     return None
 
 
+def _size(x: Vector, z: Vector) -> float:
+    """Return the size that steps are compared with: of the point and of the distance."""
+    return float(np.linalg.norm(z) + np.linalg.norm(x - z))
+
+
 def _combined(equations: list[Equation], mu: Vector, v: Vector) -> Vector:
     return np.asarray(sum(m * e.slope(v) for m, e in zip(mu, equations, strict=True)))
 
 
-def hessian_solver(gradient: Callable[[Vector], Vector], z: Vector) -> Callable[[Vector], Vector]:
+def hessian_solver(
+    gradient: Callable[[Vector], Vector], z: Vector, size: float
+) -> Callable[[Vector], Vector]:
     """Return ``v -> (I + D gradient(z))^-1 v`` with the derivative from central differences.
+
+    ``size`` is the length that the differences are small against.
 
     Examples
     --------
     >>> import numpy as np
     >>> from lopro.projections.newton import hessian_solver
-    >>> hessian_solver(lambda z: 3.0 * z, np.zeros(2))(np.array([4.0, 8.0])).round(6)
+    >>> hessian_solver(lambda z: 3.0 * z, np.zeros(2), 1.0)(np.array([4.0, 8.0])).round(6)
     array([1., 2.])
     """
-    step = 6e-6 * (1.0 + float(np.linalg.norm(z)))
+    step = 6e-6 * size
 
     def curvature(v: Vector) -> Vector:
         length = float(np.linalg.norm(v))

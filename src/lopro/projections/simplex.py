@@ -24,7 +24,8 @@ def simplex_threshold(values: np.ndarray[Any, Any], total: float) -> float:
     falling = np.sort(np.asarray(values, dtype=np.float64).ravel())[::-1]
     thresholds = (np.cumsum(falling) - total) / np.arange(1, len(falling) + 1)
     # The entries that stay positive are the largest ones that exceed their own threshold.
-    kept = int(np.flatnonzero(falling > thresholds)[-1]) + 1
+    # The largest is always kept; a total below its rounding does not show it.
+    kept = int(np.flatnonzero(falling > thresholds).max(initial=0)) + 1
     # Summing what is left of the entries again takes out the rounding of the running sum.
     t = float(thresholds[kept - 1])
     return t + float((falling[:kept] - t).sum() - total) / kept

@@ -125,7 +125,7 @@ class Verdict:
         """
         if self.penalised is None:
             return None
-        return self.fun <= self.penalised + 1e-12 * (1.0 + abs(self.fun))
+        return self.fun <= self.penalised + 1e-12 * (abs(self.fun) + abs(self.penalised))
 
     def certificate(self) -> Certificate:
         """Return the certificate of the best point so far; computed when it is asked for."""

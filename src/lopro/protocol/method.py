@@ -40,6 +40,11 @@ class Workbench(Protocol):
     target: Target
 
     @property
+    def unit(self) -> float:
+        """A length that is typical of ``x``, in its units: what first steps are compared with."""
+        ...
+
+    @property
     def objective(self) -> Objective:
         """The objective, its oracles counted."""
         ...

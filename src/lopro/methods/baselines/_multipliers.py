@@ -35,7 +35,7 @@ class _Sum:
         direction = before - after
         length, at = norm(direction), norm(after)
         # A point that was left where it is has the exact normal 0.
-        error = PROJECTION_ERROR * eps(after) * (1.0 + at) if length > 0.0 else 0.0
+        error = PROJECTION_ERROR * eps(after) * (length + at) if length > 0.0 else 0.0
         return _Sum(direction, inner(direction, after), size, error, error * (at + length))
 
     def __add__(self, other: _Sum) -> _Sum:

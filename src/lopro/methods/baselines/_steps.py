@@ -47,9 +47,9 @@ class DistanceOverGradients:
     0.001
     """
 
-    def __init__(self, start: Array) -> None:
+    def __init__(self, start: Array, unit: float) -> None:
         self._start = start
-        self._farthest = FIRST_MOVE * (1.0 + norm(start))
+        self._farthest = FIRST_MOVE * (unit + norm(start))
         self._squares = 0.0
 
     def size(self, t: int, x: Array, g: Array) -> float:

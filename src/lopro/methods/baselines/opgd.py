@@ -115,7 +115,7 @@ def _first_step(bench: Workbench, lam: float, x: Array) -> SqrtStep:
     """Scale the steps to the point and to the slope that F has just outside of the set."""
     f, c = bench.objective, bench.constraint
     slope = norm(f.subgradient(x)) + lam * norm(c.subgradient(x))
-    return SqrtStep((1.0 + norm(x)) / slope if slope > 0.0 else 1.0)
+    return SqrtStep((bench.unit + norm(x)) / slope if slope > 0.0 else 1.0)
 
 
 def _solution_ball(problem: Problem) -> Ball | None:

@@ -85,7 +85,7 @@ class ProjectedGradient:
 
     def run(self, bench: Workbench, x0: Array) -> Candidates:
         x, multipliers = feasible_start(bench, x0), Multipliers()
-        L, search = self._first(bench.objective, x)
+        L, search = self._first(bench.objective, x, bench.unit + norm(x))
         for t in range(1, self.iterations + 1):
             x, L = _step(bench, x, L, search, multipliers)
             last = not bench.tick() or t == self.iterations
@@ -94,29 +94,29 @@ class ProjectedGradient:
             if last:
                 return
 
-    def _first(self, f: Objective, x: Array) -> tuple[float, bool]:
+    def _first(self, f: Objective, x: Array, size: float) -> tuple[float, bool]:
         """Return the first L, and whether it has to prove itself in every step."""
         if self.L is not None:
             return self.L, False
         known = f.smoothness()
         if _certain(known):
             return known.value, False
-        return _curvature(f, x), True
+        return _curvature(f, x, size), True
 
 
 def _certain(L: Constant | None) -> TypeGuard[Constant]:
     return L is not None and L.source is not Source.ESTIMATED and L.value > 0.0
 
 
-def _curvature(f: Objective, x: Array) -> float:
+def _curvature(f: Objective, x: Array, size: float) -> float:
     """Return a first guess of L from a short move along the gradient."""
     g = f.subgradient(x)
     length = norm(g)
     if length == 0.0:
         return 1.0
-    move = (1e-3 * (1.0 + norm(x)) / length) * g
+    move = (1e-3 * size / length) * g
     curvature = norm(f.subgradient(x - move) - g) / norm(move)
-    return curvature if curvature > 0.0 else length / (1.0 + norm(x))
+    return curvature if curvature > 0.0 else length / size
 
 
 def _step(

@@ -116,7 +116,9 @@ class ProjectedSubgradient:
 
     def run(self, bench: Workbench, x0: Array) -> Candidates:
         x = feasible_start(bench, x0)
-        sizes = DistanceOverGradients(x) if self.step is None else PlannedSizes(self.step)
+        sizes = (
+            DistanceOverGradients(x, bench.unit) if self.step is None else PlannedSizes(self.step)
+        )
         descent = Descent(bench, x, sizes, self.average, self.stochastic)
         for t in range(1, self.iterations + 1):
             descent.step()

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from lopro._util.arrays import Array, eps, inner, norm
+from lopro._util.arrays import Array, diagonal_direction, eps, inner, norm
 from lopro._util.validation import check_number, check_offers
 from lopro.errors import MissingCapabilityError
 from lopro.functions import Image
@@ -275,9 +275,11 @@ def curvature_along_gradient(F: Penalised, x: Array, image: Image) -> float:
     _, gradient = F.linearize_at(image)
     g = gradient()
     length = norm(g)
-    if length == 0.0:
-        return 1.0
-    move = (1e-3 * (1.0 + norm(x)) / length) * g
+    size = F.unit + norm(x)
+    # At a minimum any direction will do.
+    move = (1e-3 * size / length) * g if length > 0.0 else (1e-3 * size) * diagonal_direction(x)
     _, gradient_there = F.linearize_at(F.image(x - move))
     curvature = norm(gradient_there() - g) / norm(move)
-    return curvature if curvature > 0.0 else length / (1.0 + norm(x))
+    if curvature > 0.0:
+        return curvature
+    return length / size if length > 0.0 else 1.0

@@ -85,8 +85,9 @@ class DoublingSubgradient:
         x = feasible_start(bench, x)
         penalty = Hinge(first_weight(bench, x))
         slope = norm(bench.penalised(penalty, x).subgradient(x))
-        step = (1.0 + norm(x)) / (slope * math.sqrt(self.steps)) if slope > 0.0 else 1.0
-        cycle = _Cycle(step, longest_move=10.0 * (1.0 + norm(x)) / math.sqrt(self.steps))
+        size = bench.unit + norm(x)
+        step = size / (slope * math.sqrt(self.steps)) if slope > 0.0 else 1.0
+        cycle = _Cycle(step, longest_move=10.0 * size / math.sqrt(self.steps))
         return Plan(penalty, cycle.inner(), self.steps, x), cycle
 
     def next(self, bench: Workbench, state: _Cycle, epoch: Epoch) -> tuple[Plan, _Cycle]:
@@ -201,7 +202,9 @@ def balanced_smoothing(bench: Workbench, x: Array, lam: float) -> float:
     smaller gamma slows the inner algorithm, a larger one the multiplier.
     """
     slope = norm(bench.constraint.subgradient(x))
-    huge = 1e6 * (1.0 + lam * slope)  # so flat that the penalty is half of lam c
+    huge = 1e6 * lam * slope * (bench.unit + norm(x))  # so flat that the penalty is half of lam c
+    if huge == 0.0:
+        return 1.0
     F = bench.penalised(Softplus(lam, huge), x)
     base = curvature_along_gradient(F, x, F.image(x))
     gamma = (lam * slope) ** 2 / (4.0 * base)

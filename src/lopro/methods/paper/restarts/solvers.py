@@ -117,7 +117,7 @@ def gap_to_aim_at(bench: Workbench, x: Array, target: float | None) -> float:
         return target
     with bench.observe():
         fun = float(bench.objective.value(x))
-    return bench.target.gap(fun) or 1e-6 * max(bench.problem.gap_scale, abs(fun), 1e-300)
+    return bench.target.gap(fun) or 1e-6 * max(bench.target.unit(fun), 1e-300)
 
 
 def initial_gap(problem: Problem, s: Setting) -> float:
