@@ -1,7 +1,7 @@
 """Units do not matter: data scaled by powers of two give the same steps and the scaled answer, bit by bit.
 
-``x`` becomes ``s x``, ``f`` becomes ``t f``, and each constraint is multiplied by ``r``. Multiplying by a power
-of two commutes with rounding, so any difference at all means that some constant has units.
+``x`` becomes ``s x``, ``f`` becomes ``t f``, and each constraint is multiplied by ``r``. Multiplying by a
+power of two commutes with rounding, so any difference at all means that some constant has units.
 """
 
 from __future__ import annotations
