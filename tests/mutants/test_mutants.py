@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from mutants.__main__ import ALL_WELL, BAD_LIST, SURVIVORS, main
 from mutants.listing import Mutant, flaws, load
 

@@ -57,7 +57,7 @@ def copy_checkout(root: Path, to: Path) -> Path:
 def run_tests(
     copy: Path, tests: tuple[str, ...], limit: float | None = None, workers: int = 0
 ) -> tuple[int | None, str]:
-    """Run tests in a copy until one fails; return pytest's exit status (None: no time left), and its output."""
+    """Run tests in a copy until one fails; return pytest's exit status (None: out of time) and its output."""
     paths = os.pathsep.join(str(copy / part) for part in ("src", "tests"))
     environment = os.environ | {"PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"}
     options = ["-x", "-q", "-rfE", "--tb=no", "-p", "no:cacheprovider", "-n", str(workers)]
