@@ -98,6 +98,14 @@ def test_rows_count_by_their_distance_and_not_by_their_length() -> None:
     assert empty.violation(x) == math.inf
 
 
+def test_a_sum_that_is_too_small_is_outside_where_it_has_to_be_met() -> None:
+    """A quarter and a quarter miss the sum 1 by a half, and meet a bound of 1."""
+    x, unit = np.array([0.25, 0.25]), 1.0 + math.sqrt(0.125)
+    for point, kind in ((x, Simplex), (np.diag(x), Spectrahedron)):
+        assert kind(2, equality=True).violation(point) == pytest.approx(0.5 / unit, rel=1e-14)
+        assert kind(2, equality=False).violation(point) == 0.0
+
+
 # Radii.
 
 

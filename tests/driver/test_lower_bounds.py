@@ -8,12 +8,15 @@ import numpy as np
 import pytest
 
 import lopro
-from lopro import Problem
+from lopro import Problem, Status
 from lopro.certificates import Certificate, lower_bound
-from lopro.constraints import Normal, Polyhedron, ResidualBall
+from lopro.constraints import FunctionConstraint, Normal, Polyhedron, ResidualBall
+from lopro.epochs import Claim
 from lopro.inner import ConstantStep, SubgradientDescent
 from lopro.objectives import L1Norm, Linear, SquaredDistance
 from lopro.penalties import Hinge, QuadraticHinge, Softplus
+from lopro.schedules import Theorem2
+from lopro.theory import ProblemConstants
 
 EPS = 2.0**-52
 HALF = Polyhedron(np.array([[1.0, 1.0]]), np.array([1.0]))  # unbounded: it has no radius
@@ -113,6 +116,34 @@ def test_subgradient_steps_prove_a_bound_of_their_own(penalty, above, distance):
     assert result.certificate.source.startswith("R2")
 
 
+def test_the_bound_of_steps_that_end_outside_is_taken_before_the_projection():
+    """The weight 5/4 turns the slopes into -1 and 1/4: -1/100, 9/100, 13/200, 1/25, 3/200 and around again.
+
+    Their mean 1/25 is outside, with F = 1/100 there, and f = 0 after the projection.
+    """
+    problem = Problem(Linear(-np.ones(1)), Polyhedron([[1.0]], [0.0]), solution_norm=0.5)
+    eta, T = 0.1, 5000
+    method = lopro.OneProjection(SubgradientDescent(ConstantStep(eta)), Hinge(1.25), T)
+    result = lopro.solve(problem, np.array([-0.01]), method, tol=0.0)
+    assert result.fun == 0.0
+    price = 0.5 * eta * (1.0 + 4.0 / 16.0) / 5.0 + 0.51**2 / (2.0 * eta * T)
+    assert result.certificate.lower_bound == pytest.approx(0.01 - price, rel=1e-9)
+
+
+def test_a_claim_is_about_the_point_of_its_own_epoch():
+    """Theorem 2 claims 1.5 after the first epoch and 1 after the second, which ends higher up."""
+    ends = iter([-0.1, -0.3])
+    half_line = FunctionConstraint(
+        lambda x: float(x[0]), np.ones_like, project=lambda x: np.array([next(ends)])
+    )
+    problem = Problem(Linear(-np.ones(1)), half_line)  # nothing bounds a solution
+    constants = ProblemConstants(G=1.0, Gc=1.0, rho=1.0)
+    schedule = Theorem2(constants, eps0=2.0, eps=0.5, sigma=0.1, theta=1.0, lam=2.0)
+    result = lopro.solve(problem, np.zeros(1), lopro.LoPGD(schedule), tol=0.0)
+    assert result.fun == 0.1
+    assert result.history["lower_bound"] == pytest.approx([0.1 - 1.5, 0.3 - 1.0])
+
+
 # The certificate made of a value and a bound.
 
 
@@ -134,3 +165,22 @@ def test_a_run_measures_its_gap_in_the_problems_own_scale():
         c = result.certificate
         assert c.relative_gap == pytest.approx(c.gap / max(scale, -result.fun), rel=1e-12)
         assert c.gap > 0.0
+
+
+@pytest.mark.parametrize(
+    ("size", "scale", "relative"),
+    [(1e3, 1.0, 0.5e-3), (1e-2, 1.0, 0.5), (1e-2, 1e-3, 50.0), (1e-2, 0.1, 5.0)],
+)
+def test_a_run_has_converged_when_the_relative_gap_is_within_the_tolerance(size, scale, relative):
+    """A claim of 0.5 on a value of this size, which nothing else bounds."""
+    half = Polyhedron(np.array([[1.0, 0.0]]), np.array([-1.0]))
+    problem = Problem(Linear(np.array([-size, 0.0])), half, gap_scale=scale)
+    inner = SubgradientDescent(ConstantStep(1e-9))
+    method = lopro.OneProjection(inner, Hinge(3.0 * size), 1, Claim(0.5, "by hand"))
+    for factor, status in ((1.01, Status.CONVERGED), (0.99, Status.SCHEDULE_DONE)):
+        tol = factor * relative
+        result = lopro.solve(problem, np.array([-1.0, 0.0]), method, tol=tol)
+        assert result.fun == size and result.status is status
+        assert result.certificate.relative_gap == pytest.approx(relative)
+        wanted = lopro.iterate(problem, tol=tol).gap_wanted(-size)
+        assert wanted == pytest.approx(tol * max(size, scale))

@@ -155,16 +155,17 @@ def accelerate(problem: Problem, x, penalty, steps: int, L: float | None, *, res
 
 
 def test_halving_smoothing():
-    problem, x, L = ellipsoid(), np.full(3, 0.05), None
-    method = lopro.LoPNAG(HalvingSmoothing(lam=2.0, gamma=0.4, steps=9, epochs=6))
+    problem, x, L, outside = ellipsoid(), np.full(3, 0.05), None, 0
+    method = lopro.LoPNAG(HalvingSmoothing(lam=0.7, gamma=0.4, steps=9, epochs=6))
     found = rows(problem, x, method, 9)
     assert lengths(found) == [9] * 6
     for k, iterate in enumerate(found):
-        penalty = Softplus(2.0, 0.4 / 2.0**k)
+        penalty = Softplus(0.7, 0.4 / 2.0**k)
         x_hat, _, last = accelerate(problem, x, penalty, 9, L, restart=False)
         np.testing.assert_array_equal(iterate.x, problem.constraint.project(x_hat))
-        assert iterate.penalty_weight == 2.0
-        x, L = iterate.x, 2.0 * last
+        assert iterate.penalty_weight == 0.7
+        x, L, outside = iterate.x, 2.0 * last, outside + (problem.constraint.value(x_hat) > 0.0)
+    assert outside == 6  # so that it matters that epochs start at projected points
 
 
 def test_adaptive_smoothing():

@@ -95,7 +95,7 @@ def try_mutant(mutant: Mutant, copy: Path, limit: float) -> Outcome:
         return Outcome(mutant, "too slow", f"more than {limit:g} s", seconds)
     if status == _PASSED:
         return Outcome(mutant, "survived", "", seconds)
-    failed = re.findall(r"^FAILED (\S+)", output, flags=re.MULTILINE)
+    failed = re.findall(r"^FAILED (.+?)(?: - .*)?$", output, flags=re.MULTILINE)
     if status == _FAILED and failed:
         return Outcome(mutant, "noticed", failed[0], seconds)
     # Nothing failed, and yet not all is well: the module may not even load.
