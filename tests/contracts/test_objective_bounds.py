@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.sparse.linalg import aslinearoperator
 
 from lopro.functions import Ball
 from lopro.objectives import (
@@ -92,6 +93,24 @@ def test_the_slope_of_a_ridge_on_a_ball() -> None:
     f = Logistic(np.array([[1.0, 0.0], [0.0, 3.0]]), [1, -1], l2=0.5)
     G = f.lipschitz(Ball(np.array([3.0, 4.0]), 1.0))
     assert G.value == pytest.approx(2.0 + 0.5 * 6.0, rel=1e-12)
+
+
+def test_the_slope_of_an_operator_is_estimated_by_its_norm() -> None:
+    """``|X| / sqrt(n)`` bounds the mean norm of the rows; with equal orthogonal rows it is that."""
+    f = Logistic(aslinearoperator(3.0 * np.eye(4)), [1, -1, 1, -1])
+    assert f.lipschitz().value == pytest.approx(3.0 / 2.0, rel=1e-5)
+
+
+def test_the_infimum_of_a_sum_is_the_better_of_two_bounds() -> None:
+    # Apart, the parts go down to -16 each; together they are 2 x^2, as strong convexity knows.
+    together = Quadratic(2.0 * np.eye(1), [8.0]) + Quadratic(2.0 * np.eye(1), [-8.0])
+    assert [part.infimum().value for part in together.parts] == pytest.approx([-16.0, -16.0])
+    assert together.infimum().value == pytest.approx(0.0)
+    # Squares are not negative, which is more than f(0) = 1 with slope 6 and mu = 2 can tell.
+    apart = LeastSquares(np.diag([1.0, 3.0]), [0.0, 1.0]) + LeastSquares(
+        np.diag([1.0, 3.0]), [0.0, 1.0]
+    )
+    assert apart.infimum().value == 0.0
 
 
 def test_multiples_scale_their_dual_ball() -> None:
