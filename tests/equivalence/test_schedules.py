@@ -15,7 +15,7 @@ import pytest
 import lopro
 from lopro import Problem
 from lopro.adaptive import AdaptiveSmoothing, DoublingSubgradient, Recentring
-from lopro.constraints import NormForm, Polyhedron, ResidualBall
+from lopro.constraints import Polyhedron, ResidualBall
 from lopro.inner import AcceleratedGradient, Backtracking
 from lopro.objectives import L1Norm, Linear, SquaredDistance
 from lopro.penalised import Penalised
@@ -130,12 +130,11 @@ def test_the_first_weight_is_one_where_a_slope_vanishes(method, start):
 
 
 def test_the_first_weight_is_the_ratio_of_the_slopes():
-    wedge = Polyhedron(np.array([[3.0, 0.0], [0.0, 4.0]]), np.array([-3.0, -4.0]), NormForm())
-    # From (0, 0), which projects to (-1, -1): there c is flat; from outside it has the longest row.
-    square = ResidualBall(np.diag([1.0, 2.0]), np.zeros(2), 1.0)
-    for set_, weight in ((wedge, 1.0), (square, 5.0 / (2.0 * 0.5))):
-        x0 = np.array([0.5, 0.0]) if set_ is square else np.zeros(2)
-        problem = Problem(Linear(np.array([3.0, 4.0])), set_, solution_norm=9.0)
+    """At (1/2, 0) f has the slope 5 and ``x^2 + 4 y^2 - 1`` has 1; a start outside is projected first."""
+    problem = Problem(
+        Linear(np.array([3.0, 4.0])), ResidualBall(np.diag([1.0, 2.0]), [0.0, 0.0], 1.0)
+    )
+    for x0, weight in ((np.array([0.5, 0.0]), 5.0), (np.array([7.0, 0.0]), 2.5)):
         (first,) = rows(problem, x0, lopro.LoPGD(), 1)
         assert first.penalty_weight == pytest.approx(weight)
 
