@@ -2,6 +2,8 @@
 #   make test        environment, lint, types, tests and doctests
 #   make reproduce   environment, then the paper's experiments: one page, report/index.html
 #                    (SHORT=1: a minute; FULL=1: the paper's full scale; COLON=path: the real data)
+#   make mutants     which deliberate errors in the mathematics the tests notice
+#                    (MUTANTS_ARGS='-j 2 --file projections')
 #   make bench       timings and operation counts (benchmarks/bench_*.py)
 #   make figures     convergence figures (benchmarks/figure_*.py)
 #   make docs        the documentation with its gallery, into docs/_build/html
@@ -18,6 +20,8 @@ SHORT ?=
 FULL ?=
 COLON ?=
 REPRODUCE_ARGS ?=
+# Of `make mutants`, see its --help.
+MUTANTS_ARGS ?=
 
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
@@ -30,7 +34,7 @@ export MKL_NUM_THREADS ?= 1
 export MPLBACKEND ?= Agg
 
 .DEFAULT_GOAL := help
-.PHONY: help venv lint types check test reproduce bench figures docs format clean
+.PHONY: help venv lint types check test mutants reproduce bench figures docs format clean
 .DELETE_ON_ERROR:
 
 help:
@@ -71,6 +75,11 @@ check: $(DEV)
 	$(BIN)/python -m pytest -n $(JOBS) $(PYTEST_ARGS)
 
 test: lint types check
+
+# In copies of the sources: the checkout stays as it is.
+mutants: $(DEV)
+	@echo "== mutants"
+	@PYTHONPATH=tests $(BIN)/python -m mutants $(MUTANTS_ARGS)
 
 # Parts that are finished are kept in report/parts: interrupted, it goes on where it stopped.
 reproduce: $(EXAMPLES)

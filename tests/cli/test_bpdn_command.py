@@ -148,11 +148,25 @@ def test_a_budget_that_is_too_small_is_not_converged(data, capsys):
     assert "MAX_ITER" in capsys.readouterr().out
 
 
-def test_no_lower_bound_is_null_and_not_inf(data, capsys):
-    asked = ["--method", "LoPGD", "--max-iter", "1", "--json", "--tol", "0"]
-    main(["bpdn", "A.npy", "y.npy", "--sigma", "0.1", *asked])
+def test_no_gap_is_null_and_not_inf(data, capsys):
+    # Nothing is within 0.5 of both measurements, so there is no value and no gap.
+    np.save("A.npy", np.array([[1.0], [1.0]]))
+    np.save("y.npy", np.array([1.0, -1.0]))
+    assert main(["bpdn", "A.npy", "y.npy", "--sigma", "0.5", "--json"]) == 1
     text = capsys.readouterr().out
-    json.loads(text, parse_constant=lambda word: pytest.fail(f"{word} is not JSON"))
+    said = json.loads(text, parse_constant=lambda word: pytest.fail(f"{word} is not JSON"))
+    assert said["status"] == "INFEASIBLE" and said["fun"] is None
+    for name in ("gap", "relative_gap", "violation"):
+        assert said["certificate"][name] is None
+
+
+def test_one_column_that_fails_is_not_success(data, capsys):
+    # The first column is zero, and so is its solution; the second needs more than an iteration.
+    _, y = data
+    np.save("Y.npy", np.column_stack([0.0 * y, y]))
+    asked = ["--sigma", "0.1", "--max-iter", "1", "--tol", "1e-12", "--method", "LoPGD", "--json"]
+    assert main(["bpdn", "A.npy", "Y.npy", *asked]) == 1
+    assert [r["success"] for r in answer(capsys)["results"]] == [True, False]
 
 
 def test_an_interrupted_run_still_writes_its_point(data, monkeypatch):

@@ -192,18 +192,6 @@ def test_radius(case: ConstraintCase, rng: Any) -> None:
 
 
 @every
-def test_violation_measures_distance(case: ConstraintCase, rng: Any) -> None:
-    c = case.numpy
-    for x in samples(case, rng, each=2):
-        p = c.project(x)
-        assert c.violation(p) <= case.allowed_violation(p)
-        if c.value(x) <= 0.0:
-            assert c.violation(x) == 0.0
-        elif norm(x - p) > 1e-7 * size(x):
-            assert c.violation(x) > 0.0
-
-
-@every
 def test_projection_keeps_feasible_points(case: ConstraintCase, rng: Any) -> None:
     c = case.numpy
     for z in [case.feasible(rng) for _ in range(5)] + [case.boundary(rng) for _ in range(5)]:

@@ -244,6 +244,19 @@ def test_norm_estimate_of_a_clustered_spectrum():
     assert found >= 1.0 - 1e-6
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_the_norm_estimate_errs_upwards(seed):
+    """The Ritz value is never above the norm; with its residual added, it is not below either."""
+    A = np.random.default_rng(seed).standard_normal((40, 60))
+    found = estimate_norm(lambda x: A @ x, lambda y: A.T @ y, np.ones(60))
+    assert 0.0 <= found / np.linalg.norm(A, 2) - 1.0 <= 1e-6
+    # A spectrum without a gap at the top does not settle in time, and the residual says so.
+    values = np.linspace(0.0, 1.0, 2000)
+    start = np.random.default_rng(seed).standard_normal(2000)
+    found = estimate_norm(lambda x: values * x, lambda y: values * y, start)
+    assert 1.0 <= found <= 1.01
+
+
 def test_the_spectrum_of_a_very_large_matrix_is_not_computed(monkeypatch):
     monkeypatch.setattr(lopro.linear, "EXACT_WORK", 10.0)
     A = LinearMap(REAL)

@@ -159,19 +159,16 @@ def test_a_theorem_cut_short_claims_its_complete_epochs_only():
         known.problem.objective.value, subgradient=np.sign, shape=(5,)
     )
     problem, method = Problem(f, known.problem.constraint), lopro.LoPGD(schedule)
-    for limit, epochs in ((T - 1, 0), (T, 1), (2 * T + T // 2, 2)):
-        seen = []
-        result = lopro.solve(
-            problem, x0, method, max_iter=limit, tol=0.0, callback=lambda it, s=seen: s.append(it)
-        )
-        claims = [it.fun - it.lower_bound for it in seen[:epochs]]
-        if epochs == 0:
-            assert result.certificate.lower_bound == -math.inf
-        else:
-            # The invariant of the proof: eps0 / 2^k + eps.
-            assert claims[-1] <= 2.0 / 2.0**epochs + 0.01 + 1e-12
-            assert result.certificate.source == "Theorem2 with the constants given"
-        assert result.certificate.lower_bound <= known.optimum + rounding(known)
+    for limit, epochs in ((T - 1, 0), (T, 1), (2 * T + T // 2, 2), (None, schedule.epochs)):
+        result = lopro.solve(problem, x0, method, max_iter=limit, tol=0.0)
+        h = result.history
+        assert len(h) == (schedule.epochs if limit is None else epochs + 1 - (limit == T))
+        # The invariant of the proof: epoch k claims eps0 / 2^k + eps, and the best claim counts.
+        claims = [h["fun"][k - 1] - 2.0 / 2.0**k - 0.01 for k in range(1, epochs + 1)]
+        best = [max(claims[:k], default=-math.inf) for k in range(1, len(h) + 1)]
+        assert h["lower_bound"] == pytest.approx(best if epochs else [-math.inf], rel=1e-14)
+        assert result.certificate.lower_bound == h["lower_bound"][-1] <= known.optimum
+        assert ("Theorem2 with the constants given" in result.certificate.source) == (epochs > 0)
 
 
 def test_a_bound_above_the_value_by_rounding_is_no_negative_gap():

@@ -104,9 +104,17 @@ def test_plot_on_axes_of_the_caller(result, pyplot):
 
 def test_plot_without_a_certificate(pyplot):
     half = lopro.constraints.Polyhedron([[1.0, 1.0]], [1.0])
-    f = lopro.objectives.Linear(np.array([-1.0, -1.0]))
+    f = lopro.objectives.Linear(np.array([-1.0, -1.1]))
     result = lopro.solve(lopro.Problem(f, half), method=lopro.LoPGD(), max_iter=300)
-    result.plot().figure.canvas.draw()
+    assert set(result.history["relative_gap"]) == {np.inf}
+    ax = result.plot()
+    # There is no gap to show; violations, which are rounding here, may be there.
+    assert "certified relative gap" not in [line.get_label() for line in ax.get_lines()]
+    assert (
+        ax.get_title()
+        == f"f = {result.history['fun'][-1]:.8g} after {len(result.history)} projections"
+    )
+    ax.figure.canvas.draw()
 
 
 def test_plot_of_nothing_is_an_error(pyplot):
@@ -130,3 +138,12 @@ def test_regularity_is_estimated_at_every_projection():
     met = np.array(result.history["regularity"])
     assert np.isfinite(met).any()
     assert (met[np.isfinite(met)] >= box.regularity().value * (1 - 1e-9)).all()
+
+
+def test_regularity_is_exactly_the_length_of_a_single_row():
+    """Outside of ``2 y <= 1`` the ratio is 2 at every point, so that every epoch measures it."""
+    half = lopro.constraints.Polyhedron([[0.0, 2.0]], [1.0])
+    problem = lopro.Problem(lopro.objectives.Linear(np.array([0.0, -1.0])), half)
+    method = lopro.LoPGD(lopro.schedules.HalvingSteps(lam=0.6, eta=0.5, steps=5, epochs=4))
+    met = lopro.solve(problem, np.zeros(2), method, tol=0.0).history["regularity"]
+    assert met == pytest.approx([2.0] * 4, rel=1e-12)

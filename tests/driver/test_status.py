@@ -7,7 +7,16 @@ import time
 
 import numpy as np
 import pytest
-from driver_cases import BUILDERS, ellipsoid, l1_halfspace, nearest_in_box, watched
+from driver_cases import (
+    BUILDERS,
+    WatchedConstraint,
+    WatchedObjective,
+    box,
+    ellipsoid,
+    l1_halfspace,
+    nearest_in_box,
+    watched,
+)
 
 import lopro
 from lopro import Problem, Status
@@ -111,18 +120,51 @@ def test_max_projections_is_never_exceeded(rng, method, limit):
     assert result.certificate.violation <= 1e-9 and math.isfinite(result.fun)
 
 
-@pytest.mark.parametrize("method", [lopro.Auto(), lopro.LoPGD()], ids=["auto", "lopgd"])
-def test_time_limit_is_kept_to_a_step_or_two(rng, method):
-    def slow(name: str) -> None:
-        if name in ("subgradient", "project_image"):
-            time.sleep(0.004)
+def timed(monkeypatch, known, *, slope=0.0, project=0.0, project_image=0.0) -> Problem:
+    """The problem on a clock that stands still but for slopes of f and projections, which take so long."""
+    now, f, c = [0.0], known.problem.objective, known.problem.constraint
+    monkeypatch.setattr(time, "perf_counter", lambda: now[0])
 
-    problem, _, _ = watched(l1_halfspace(rng).problem, slow)
-    started = time.perf_counter()
-    result = lopro.solve(problem, method=method, time_limit=0.1, tol=0.0)
-    elapsed = time.perf_counter() - started
+    def taking(**seconds: float):
+        def passes(name: str) -> None:
+            now[0] += seconds.get(name, 0.0)
+
+        return passes
+
+    return Problem(
+        WatchedObjective(f, taking(subgradient=slope)),
+        WatchedConstraint(c, taking(project=project, project_image=project_image)),
+    )
+
+
+TEN_STEPS = lopro.LoPGD(lopro.schedules.HalvingSteps(lam=2.0, eta=0.1, steps=10))
+
+
+def test_the_time_limit_is_looked_at_after_every_step(rng, monkeypatch):
+    # A step takes a subgradient of f, here of one second, and epochs have ten steps.
+    problem = timed(monkeypatch, box(rng), slope=1.0)
+    for limit in (1.0, 9.5, 25.0, 30.0):
+        result = lopro.solve(problem, method=TEN_STEPS, time_limit=limit, tol=0.0)
+        ended(result, Status.TIME_LIMIT)
+        assert result.seconds == result.iterations == math.ceil(limit)
+        assert result.counts.projections == math.ceil(limit / 10.0)
+        assert result.certificate.violation == 0.0
+
+
+@pytest.mark.parametrize("limit", [15.0, 20.0])
+def test_a_projection_that_takes_too_long_is_the_last(rng, monkeypatch, limit):
+    # Ten seconds of steps and ten of the projection: then there is no time for another step.
+    problem = timed(monkeypatch, box(rng), slope=1.0, project=10.0)
+    result = lopro.solve(problem, method=TEN_STEPS, time_limit=limit, tol=0.0)
     ended(result, Status.TIME_LIMIT)
-    assert 0.1 <= result.seconds <= elapsed < 0.3
+    assert (result.iterations, result.counts.projections, result.seconds) == (10, 1, 20.0)
+
+
+def test_the_default_method_overruns_the_time_limit_by_one_step(rng, monkeypatch):
+    problem = timed(monkeypatch, l1_halfspace(rng), project_image=1.0)
+    result = lopro.solve(problem, time_limit=40.0, tol=0.0)
+    ended(result, Status.TIME_LIMIT)
+    assert 40.0 <= result.seconds <= 42.0
     assert result.certificate.violation <= 1e-9
 
 

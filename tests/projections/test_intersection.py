@@ -16,7 +16,14 @@ from projection_judges import (
     size,
 )
 
-from lopro.constraints import FunctionConstraint, Intersection, Polyhedron, PSDCone, ResidualBall
+from lopro.constraints import (
+    FunctionConstraint,
+    Intersection,
+    L1Ball,
+    Polyhedron,
+    PSDCone,
+    ResidualBall,
+)
 from lopro.errors import InfeasibleError, ProjectionError
 from lopro.projections.dykstra import dykstra
 
@@ -156,13 +163,37 @@ def test_polyhedra_are_stacked(rng: Any) -> None:
     assert gap <= 1e-11 * size(x)
 
 
+def alternate(x: Any, projectors: list[Any]) -> Any:
+    """Project on each member in turn until nothing moves: a point of the intersection, but which?"""
+    for _ in range(100):
+        for project in projectors:
+            x = project(x)
+    return x
+
+
 def test_dykstra_stalls_and_moves_on() -> None:
-    """Alternating projections stop at a wrong corner here, and so would a rule of standstill."""
-    first = Polyhedron(np.array([[0.0, 1.0]]), np.array([0.0]))
-    second = Polyhedron(np.array([[0.05, -1.0]]), np.array([0.0]))
-    x = np.array([2.0, 3.0])
-    p = dykstra(x, [first.project, second.project], max_cycles=100_000)
-    assert np.linalg.norm(p - Intersection(first, second).project(x)) <= 1e-9
+    """A triangle as a box and a half-space, its corner (1, 1) nearest to the point.
+
+    Alternating projections end at (0.6, 0.8). Dykstra's method rests there too, for 26 cycles, and then
+    moves on: a rule of standstill would return the wrong point.
+    """
+    box = Polyhedron.box(np.zeros(2), np.ones(2))
+    half = Polyhedron(np.array([[1.0, -2.0]]), np.array([-1.0]))
+    members, x = [box.project, half.project], np.array([50.0, -20.0])
+    np.testing.assert_allclose(alternate(x, members), [0.6, 0.8], atol=1e-14)
+    np.testing.assert_allclose(dykstra(x, members), [1.0, 1.0], atol=1e-11)
+    with pytest.raises(ProjectionError, match="apart after 26 cycles"):
+        dykstra(x, members, max_cycles=26)
+    np.testing.assert_allclose(Intersection(box, half).project(x), [1.0, 1.0], atol=1e-12)
+
+
+def test_alternating_projections_would_end_at_a_wrong_point() -> None:
+    """The l1 ball and ``z_1 <= 1/4``: ``x - p = 5/4 (1, 1) + 3/2 (1, 0)`` proves that p is nearest."""
+    half, ball = Polyhedron(np.array([[1.0, 0.0]]), np.array([0.25])), L1Ball(2)
+    x, nearest = np.array([3.0, 2.0]), np.array([0.25, 0.75])
+    np.testing.assert_allclose(alternate(x, [half.project, ball.project]), [0.0, 1.0], atol=1e-15)
+    for both in (Intersection(half, ball), Intersection(ball, half)):
+        np.testing.assert_allclose(both.project(x), nearest, atol=1e-11)
 
 
 def test_members_that_do_not_meet() -> None:

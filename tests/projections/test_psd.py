@@ -12,7 +12,7 @@ from projection_judges import assert_agrees_with_outside, assert_optimal, assert
 
 from lopro._util.counting import Counts, counting
 from lopro.projections import psd
-from lopro.projections.psd import project_psd, smallest_eigenpairs
+from lopro.projections.psd import negative_part, project_psd, smallest_eigenpairs
 
 CASES = 1000
 
@@ -83,6 +83,26 @@ def test_outside_solver(seed: int) -> None:
 def test_interior_points_come_back_unchanged() -> None:
     X = np.array([[2.0, 1.0], [1.0, 2.0]])
     assert (project_psd(X) == X).all()
+
+
+@pytest.mark.parametrize("unit", [1e-12, 1e-9, 1.0, 1e9])
+@pytest.mark.parametrize("dim", [5, 220])
+def test_small_negative_eigenvalues_are_negative(dim: int, unit: float, rng: Any) -> None:
+    """No eigenvalue is too small to be clipped: the cone is the same in every unit."""
+    Q = np.linalg.qr(rng.standard_normal((dim, dim)))[0]
+    values = np.linspace(-1.0, 3.0, dim)
+    values[0] = -1e-10
+    X = (Q * (unit * values)) @ Q.T
+    X = 0.5 * (X + X.T)
+    expected = (Q * (unit * np.maximum(values, 0.0))) @ Q.T
+    np.testing.assert_allclose(project_psd(X), expected, rtol=0.0, atol=1e-14 * unit * dim)
+    np.testing.assert_allclose(negative_part(X), expected - X, rtol=0.0, atol=1e-14 * unit * dim)
+
+
+def test_an_almost_feasible_matrix_is_projected_too() -> None:
+    X = np.diag([1.0, -1e-9, 2.0])
+    np.testing.assert_array_equal(project_psd(X), np.diag([1.0, 0.0, 2.0]))
+    np.testing.assert_allclose(negative_part(X), np.diag([0.0, 1e-9, 0.0]), rtol=1e-15)
 
 
 def test_keeping_the_negative_side_is_rejected() -> None:

@@ -23,6 +23,7 @@ from lopro import LoPNAG
 from lopro.constraints import ResidualBall
 from lopro.methods.inner import AcceleratedGradient, Backtracking, FixedSmoothness
 from lopro.methods.paper.theorems import Theorem3
+from lopro.methods.theory import ProblemConstants
 from lopro.penalties import QuadraticHinge
 
 RUNS = [
@@ -106,6 +107,25 @@ def test_theorem_3_numbers() -> None:
         first * plan.epochs + math.sqrt(24.0 * Lbar * known.eps0) / (math.sqrt(2.0) - 1.0)
     )
     assert run.iterations <= plan.epochs + total
+
+
+def test_theorem_3_steps_where_the_smooth_part_dominates() -> None:
+    """Thm 3: ``t_k = ceil(sigma / eps^(1-theta) sqrt(12 p Lbar eps_(k-1)))`` where c is almost flat.
+
+    With ``lam = G / rho = 2``, ``Lbar = 3 + 2 * 5 = 13``; printed, ``lam = 4``, ``p = 2``, ``Lbar = 23``.
+    """
+    constants = ProblemConstants(G=2.0, Gc=0.01, rho=1.0, Lf=3.0, Lc=5.0)
+    ours = Theorem3(constants, eps0=4.0, eps=0.25, sigma=2.0, theta=0.5)
+    assert [ours.steps(k) for k in (1, 2, 3, 4)] == [
+        100,
+        71,
+        50,
+        36,
+    ]  # from 99.92, 70.7, 49.96, 35.3
+    printed = Theorem3.printed(constants, eps0=4.0, eps=0.25, sigma=2.0, theta=0.5)
+    assert [printed.steps(k) for k in (1, 2, 3, 4)] == [188, 133, 94, 67]
+    assert ours.smoothing(3) == pytest.approx(4.0 / (6.0 * math.log(2.0)) / 4.0)
+    assert printed.smoothing(3) == pytest.approx(4.0 / (12.0 * math.log(2.0)) / 4.0)
 
 
 @pytest.mark.parametrize("make", [t4, lambda: t3(smooth=True)])

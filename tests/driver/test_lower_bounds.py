@@ -1,0 +1,188 @@
+"""What a multiplier proves, as exact numbers: each way to a lower bound against its formula by hand."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import lopro
+from lopro import Problem, Status
+from lopro.constraints import FunctionConstraint, Polyhedron, ResidualBall, ValidInequality
+from lopro.methods.inner import ConstantStep, SubgradientDescent
+from lopro.methods.paper.theorems import Theorem2
+from lopro.methods.theory import ProblemConstants
+from lopro.objectives import L1Norm, Linear, SquaredDistance
+from lopro.penalties import Hinge, QuadraticHinge, Softplus
+from lopro.protocol import Claim
+from lopro.protocol.certificates import Certificate, lower_bound
+
+EPS = 2.0**-52
+HALF = Polyhedron(np.array([[1.0, 1.0]]), np.array([1.0]))  # unbounded: it has no radius
+
+
+def test_where_the_slope_vanishes_the_offset_is_the_bound_less_its_rounding():
+    """``f = <a, .>`` and ``<-a, z> <= 7``: the bound is -7, less 8 roundings of all that cancels."""
+    a, x = np.array([3.0, -4.0]), np.array([1.0, 2.0])
+    bound, source = lower_bound(Problem(Linear(a), HALF), x, ValidInequality(-a, 7.0), 0.0)
+    assert bound == -7.0 - 8.0 * EPS * (0.0 + 5.0 + 7.0)
+    assert source == "Lagrangian bound, its slope vanishes"
+
+
+def test_the_rounding_of_the_terms_is_allowed_for():
+    """Far out, the support of a half-space is a difference of large numbers: without a margin it lies."""
+    rng, beyond = np.random.default_rng(0), 0
+    for _ in range(200):
+        c, x, b = rng.standard_normal(3), 1e9 * rng.standard_normal(3), float(rng.standard_normal())
+        problem = Problem(Linear(-2.0 * c), Polyhedron(c[None, :], [b]))
+        normal = problem.constraint.valid_inequality(x, 2.0)
+        bound, _ = lower_bound(problem, x, normal, 0.0)
+        assert bound <= -2.0 * b  # the optimum, exactly
+        beyond += -normal.support > -2.0 * b
+    assert beyond > 50
+
+
+@pytest.mark.parametrize("given", [None, 2.0, 7.0])
+def test_a_slope_that_is_left_is_paid_for_with_the_smallest_radius(given):
+    box = Polyhedron.box([-3.0, -4.0], [3.0, 4.0])  # of radius 5
+    a, n, x = np.array([3.0, -4.0]), np.array([-3.0, 1.0]), np.array([0.5, 0.5])
+    bound, source = lower_bound(Problem(Linear(a), box, given), x, ValidInequality(n, 2.0), 0.0)
+    radius = 5.0 if given is None else min(given, 5.0)
+    assert bound == pytest.approx(-2.0 - 3.0 * radius, rel=1e-13)
+    assert f"|x*| <= {radius:g} " in source
+
+
+def test_a_slope_that_is_left_is_paid_for_with_strong_convexity():
+    """Half a squared distance plus a linear function is least at ``z - n``, wherever it was looked at."""
+    z, n = np.array([1.0, -2.0]), np.array([0.5, 3.0])
+    problem = Problem(SquaredDistance(z), HALF)
+    for x in (np.zeros(2), z - n, np.array([4.0, 1.0])):
+        bound, source = lower_bound(problem, x, ValidInequality(n, 1.5), 1e9)
+        assert bound == pytest.approx(float(n @ z) - 0.5 * float(n @ n) - 1.5, rel=1e-13)
+        assert "mu = 1" in source
+
+
+def test_the_radius_of_a_sublevel_set_counts_too():
+    """``|x|_1 / 2 <= 3`` bounds a solution by 6; the slope that is left is ``(0, 1/2)``."""
+    f = L1Norm(np.array([0.5, 0.5]))
+    bound, _ = lower_bound(
+        Problem(f, HALF), np.ones(2), ValidInequality(np.array([-0.25, -1.0]), -8.0), 3.0
+    )
+    assert bound == pytest.approx(8.0 - 0.5 * 6.0, rel=1e-13)
+
+
+def test_a_multiplier_is_scaled_into_the_domain_of_the_conjugate():
+    """``2 x + y >= 3`` scaled by 1/2 proves ``|x|_1 >= 3/2``, which is the optimum."""
+    normal = ValidInequality(np.array([-2.0, -1.0]), -3.0)
+    bound, source = lower_bound(Problem(L1Norm(), HALF), np.ones(2), normal, 3.0)
+    assert bound == 1.5 and "Fenchel" in source
+    # With the weights (3, 1/4) the second entry decides, and with (4, 2) nothing has to be scaled.
+    for weights, scale in (((3.0, 0.25), 0.25), ((4.0, 2.0), 1.0)):
+        f = L1Norm(np.array(weights))
+        bound, _ = lower_bound(Problem(f, HALF), np.ones(2), normal, 3.0)
+        assert bound == pytest.approx(3.0 * scale, rel=1e-13)
+
+
+def test_without_a_radius_or_curvature_there_is_no_bound():
+    normal = ValidInequality(np.array([1.0, 0.0]), 1.0)
+    bound, source = lower_bound(Problem(Linear(np.ones(2)), HALF), np.ones(2), normal, 0.0)
+    assert bound == -math.inf and source.startswith("no lower bound")
+
+
+# R2 in a run: F(x_hat) - C gamma - B_T.
+
+
+@pytest.mark.parametrize("distance", [0.5, 2.0])
+@pytest.mark.parametrize(
+    ("penalty", "above"),
+    [
+        (Hinge(4.0), 0.0),
+        (Softplus(4.0, 1e-3), 1e-3 * math.log(2.0)),
+        (QuadraticHinge(4.0, 1e-3), 0.25e-3),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_subgradient_steps_prove_a_bound_of_their_own(penalty, above, distance):
+    """``min -x`` over ``x <= 0``: the steps run through -1/4, -3/20, -1/20, 1/20 and around again.
+
+    Their slopes are -1, -1, -1 and 3, their mean is -1/10, where F is 1/10 and the multiplier proves nothing.
+    """
+    problem = Problem(Linear(-np.ones(1)), Polyhedron([[1.0]], [0.0]), solution_norm=distance)
+    eta, T = 0.1, 4000
+    method = lopro.OneProjection(SubgradientDescent(ConstantStep(eta)), penalty, T)
+    result = lopro.solve(problem, np.array([-0.25]), method, tol=0.0)
+    assert result.fun == pytest.approx(0.1)
+    price = 0.5 * eta * (1.0 + 1.0 + 1.0 + 9.0) / 4.0 + (0.25 + distance) ** 2 / (2.0 * eta * T)
+    assert result.certificate.lower_bound == pytest.approx(0.1 - above - price, rel=1e-10)
+    assert result.certificate.source.startswith("R2")
+
+
+def test_the_bound_of_steps_that_end_outside_is_taken_before_the_projection():
+    """The weight 5/4 turns the slopes into -1 and 1/4: -1/100, 9/100, 13/200, 1/25, 3/200 and around again.
+
+    Their mean 1/25 is outside, with F = 1/100 there, and f = 0 after the projection.
+    """
+    problem = Problem(Linear(-np.ones(1)), Polyhedron([[1.0]], [0.0]), solution_norm=0.5)
+    eta, T = 0.1, 5000
+    method = lopro.OneProjection(SubgradientDescent(ConstantStep(eta)), Hinge(1.25), T)
+    result = lopro.solve(problem, np.array([-0.01]), method, tol=0.0)
+    assert result.fun == 0.0
+    price = 0.5 * eta * (1.0 + 4.0 / 16.0) / 5.0 + 0.51**2 / (2.0 * eta * T)
+    assert result.certificate.lower_bound == pytest.approx(0.01 - price, rel=1e-9)
+
+
+def test_a_claim_is_about_the_point_of_its_own_epoch():
+    """Theorem 2 claims 1.5 after the first epoch and 1 after the second, which ends higher up."""
+    ends = iter([-0.1, -0.3])
+    half_line = FunctionConstraint(
+        lambda x: float(x[0]), np.ones_like, project=lambda x: np.array([next(ends)])
+    )
+    problem = Problem(Linear(-np.ones(1)), half_line)  # nothing bounds a solution
+    constants = ProblemConstants(G=1.0, Gc=1.0, rho=1.0)
+    schedule = Theorem2(constants, eps0=2.0, eps=0.5, sigma=0.1, theta=1.0, lam=2.0)
+    result = lopro.solve(problem, np.zeros(1), lopro.LoPGD(schedule), tol=0.0)
+    assert result.fun == 0.1
+    assert result.history["lower_bound"] == pytest.approx([0.1 - 1.5, 0.3 - 1.0])
+
+
+# The certificate made of a value and a bound.
+
+
+@pytest.mark.parametrize(
+    ("fun", "bound", "scale", "relative"),
+    [(-5.0, -6.0, 1.0, 0.2), (5.0, 4.0, 10.0, 0.1), (0.5, 0.25, 1.0, 0.25), (2e-9, 1e-9, 0.0, 0.5)],
+)
+def test_a_gap_is_relative_to_the_value_or_to_the_scale(fun, bound, scale, relative):
+    c = Certificate.of(fun, bound, 0.0, "by hand", scale)
+    assert (c.gap, c.relative_gap) == (pytest.approx(fun - bound), pytest.approx(relative))
+
+
+def test_a_run_measures_its_gap_in_the_problems_own_scale():
+    ball = ResidualBall(np.eye(2), np.zeros(2), 1.0)
+    f = Linear(np.array([3e-3, 4e-3]))
+    for scale in (1.0, 1e-4):  # above the size of f, and below it
+        problem = Problem(f, ball, gap_scale=scale)
+        result = lopro.solve(problem, method=lopro.LoPNAG(), max_projections=2, tol=0.0)
+        c = result.certificate
+        assert c.relative_gap == pytest.approx(c.gap / max(scale, -result.fun), rel=1e-12)
+        assert c.gap > 0.0
+
+
+@pytest.mark.parametrize(
+    ("size", "scale", "relative"),
+    [(1e3, 1.0, 0.5e-3), (1e-2, 1.0, 0.5), (1e-2, 1e-3, 50.0), (1e-2, 0.1, 5.0)],
+)
+def test_a_run_has_converged_when_the_relative_gap_is_within_the_tolerance(size, scale, relative):
+    """A claim of 0.5 on a value of this size, which nothing else bounds."""
+    half = Polyhedron(np.array([[1.0, 0.0]]), np.array([-1.0]))
+    problem = Problem(Linear(np.array([-size, 0.0])), half, gap_scale=scale)
+    inner = SubgradientDescent(ConstantStep(1e-9))
+    method = lopro.OneProjection(inner, Hinge(3.0 * size), 1, Claim(0.5, "by hand"))
+    for factor, status in ((1.01, Status.CONVERGED), (0.99, Status.SCHEDULE_DONE)):
+        tol = factor * relative
+        result = lopro.solve(problem, np.array([-1.0, 0.0]), method, tol=tol)
+        assert result.fun == size and result.status is status
+        assert result.certificate.relative_gap == pytest.approx(relative)
+        wanted = lopro.iterate(problem, tol=tol).gap_wanted(-size)
+        assert wanted == pytest.approx(tol * max(size, scale))

@@ -1,0 +1,5 @@
+"""Errors on purpose: a maintained list of single mistakes in the mathematics, and whether a test notices.
+
+Run it by ``make mutants``, or by ``python -m mutants --help`` with ``tests`` on the path. The list is in the
+``*.toml`` files here; `mutants.listing` says what an entry holds.
+"""
