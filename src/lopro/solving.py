@@ -10,8 +10,8 @@ import numpy as np
 
 from lopro._util.arrays import Array
 from lopro._util.deadline import Deadline
-from lopro._util.progress import Progress
 from lopro.driver.options import Callback, Options
+from lopro.driver.progress import Progress
 from lopro.driver.result import Iterate, Result
 from lopro.driver.run import Run
 from lopro.driver.stopping import Rule

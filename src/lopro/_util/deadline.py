@@ -8,6 +8,7 @@ instance, is asked for with `Deadline.affords` and not started if it would take 
 
 from __future__ import annotations
 
+import functools
 import math
 import signal
 import threading
@@ -17,10 +18,10 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from types import FrameType
 
-__all__ = ["Deadline", "OutOfTime", "current_deadline", "using_clock"]
+__all__ = ["EIGH", "Deadline", "OutOfTime", "current_deadline", "using_clock"]
 
-#: Floating-point operations that one core is sure to do in a second, for estimates on the safe side.
-OPERATIONS_PER_SECOND = 2e9
+#: An eigendecomposition takes about as long as a product of so many times as many operations as ``n^3``.
+EIGH = 20.0
 #: What wrapping up may take: a share of the limit and some seconds; after Ctrl-C, these seconds.
 WRAP_UP_SHARE, WRAP_UP_SECONDS = 0.1, 0.25
 
@@ -117,7 +118,7 @@ class Deadline:
     def affords(self, operations: float) -> bool:
         """Whether there is time for so many floating-point operations that cannot be interrupted."""
         left = self.left
-        return left == math.inf or operations <= OPERATIONS_PER_SECOND * left
+        return left == math.inf or operations <= _operations_per_second() * left
 
     def need(self, operations: float) -> None:
         """Raise `OutOfTime` unless there is time for so many operations that cannot be interrupted."""
@@ -155,6 +156,21 @@ class Deadline:
         if self._interrupted_at < math.inf:
             raise KeyboardInterrupt
         self._interrupted_at = self.elapsed
+
+
+@functools.cache
+def _operations_per_second() -> float:
+    """Return the speed of matrix products on this machine, measured once in a few milliseconds."""
+    import numpy as np
+
+    n = 256
+    A = np.ones((n, n))
+    seconds = []
+    for _ in range(3):
+        start = time.perf_counter()
+        A @ A
+        seconds.append(time.perf_counter() - start)
+    return 2.0 * n**3 / max(min(seconds), 1e-9)
 
 
 _current: ContextVar[Deadline | None] = ContextVar("lopro_deadline", default=None)

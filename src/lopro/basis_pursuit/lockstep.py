@@ -17,6 +17,7 @@ import numpy as np
 
 from lopro._util.arrays import Array
 from lopro._util.counting import count
+from lopro._util.deadline import current_deadline
 from lopro._util.threads import one_pool
 from lopro.basis_pursuit.problem import SparseProblem
 from lopro.basis_pursuit.rough_newton import RoughNewton, Vector
@@ -75,6 +76,8 @@ class Lockstep:
     def __init__(self, A: LinearMap, tol: float) -> None:
         self.tol = tol
         self._fine: Vector = np.asarray(A.dense)
+        rows, columns = A.shape
+        current_deadline().need(float(rows) * columns**2)
         with _too_large():
             self._rough: Vector = self._fine.astype(np.float32)
             self._gram: Vector = self._rough.T @ self._rough
@@ -95,6 +98,7 @@ class Lockstep:
         active: list[_Walk] = []
         with one_pool(), _too_large():
             while self._fill(active, waiting):
+                current_deadline().check()
                 for walk in self._multiply(active):
                     if walk.done or walk.newton.lost:
                         found[walk.number] = walk.proposal() if walk.done else None

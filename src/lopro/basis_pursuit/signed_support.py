@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import scipy  # parts of it load when first used
 
+from lopro._util.deadline import current_deadline
 from lopro.errors import StalledError
 
 __all__ = ["ColumnSet", "Restricted", "Solution", "largest", "room_for"]
@@ -180,6 +181,7 @@ class Restricted:
         if S.size == 0:
             empty = np.empty(0, dtype=c.y.dtype)
             return _Face(signs, S, empty, empty, lambda right: right)
+        current_deadline().need(S.size**3 / 3.0)
         G = c.gram[np.ix_(S, S)]
         potrf, potrs, pstrf = scipy.linalg.get_lapack_funcs(("potrf", "potrs", "pstrf"), (G,))
         smallest = 1e3 * np.finfo(G.dtype).eps * G.diagonal()

@@ -14,6 +14,7 @@ from typing import ClassVar
 import numpy as np
 
 from lopro._util.arrays import Array, is_complex
+from lopro._util.deadline import OutOfTime
 from lopro._util.validation import check_count
 from lopro.basis_pursuit.column_search import ColumnSearch
 from lopro.basis_pursuit.matrix_free import MatrixFree
@@ -89,6 +90,13 @@ class WorkingSet:
         if search.zero_is_feasible:
             yield search.candidate()
             return
+        try:
+            yield from self._search(bench, search)
+        except OutOfTime:
+            yield search.candidate()
+
+    def _search(self, bench: Workbench, search: ColumnSearch) -> Candidates:
+        """Newton's method on a growing set of columns; the matrix-free method where it does not end."""
         with suppress(StalledError):
             yield from self._newton(search, self.rounds)
         for descent in _PATIENT_DESCENTS:

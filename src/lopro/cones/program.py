@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
+from lopro._util.deadline import current_deadline
 from lopro._util.real_vectors import Vector
 from lopro.cones.cones import Cone, ConeRows
 
@@ -92,8 +93,11 @@ class ConicProgram:
         """Return what Clarabel finds, whatever its own opinion of it: the caller judges."""
         import clarabel
 
+        deadline = current_deadline()
+        deadline.check()
         settings = clarabel.DefaultSettings()
         settings.verbose = False
+        settings.time_limit = deadline.left
         settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = accuracy
         sets = [_Block(((m.rows, 0),), m.bounds, m.cone) for m in self._sets]
         blocks = sets + self._blocks
@@ -105,6 +109,7 @@ class ConicProgram:
             [cone for block in blocks for cone in block.cone.blocks()],
             settings,
         ).solve()
+        deadline.check()
         ends = np.cumsum([len(m.bounds) for m in self._sets])
         return ConicAnswer(
             point=np.asarray(answer.x)[: self.size],

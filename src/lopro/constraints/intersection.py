@@ -12,6 +12,7 @@ import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro._util.arrays import Array, copy, eps, is_complex, to_numpy, widest
+from lopro._util.deadline import current_deadline
 from lopro._util.real_vectors import Vector, from_real_vector, to_real_vector
 from lopro.cones.cones import ConeRows
 from lopro.cones.rows import ball_rows, halfspace_rows
@@ -213,6 +214,7 @@ class Intersection(Constraint):
         """
         tolerance = max(1e-10, 1e2 * eps(z))
         for _ in range(_MAX_CYCLES):
+            current_deadline().check()
             left = self.violation(z)
             if left <= tolerance:
                 return z

@@ -56,9 +56,14 @@ class Incumbent:
         own = self.problem.gap_scale is not None or not math.isfinite(fun)
         magnitude = None if own else self.problem.objective.magnitude(x, fun)
         judged = Judged(x, fun, violation, magnitude)
-        if math.isfinite(fun) and (self.best is None or judged.rank < self.best.rank):
-            self.best = judged
+        if math.isfinite(fun):
+            self.keep(judged)
         return judged
+
+    def keep(self, judged: Judged) -> None:
+        """Keep a point if it is the best so far."""
+        if self.best is None or judged.rank < self.best.rank:
+            self.best = judged
 
     def learn(self, candidate: Candidate, fun: float, penalised: float | None) -> None:
         """Draw every lower bound from a candidate that its evidence supports."""

@@ -168,7 +168,7 @@ class Result:
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw objective, lower bound and gap against the iterations; needs matplotlib."""
-        from lopro._util.plotting import plot_history
+        from lopro.driver.plotting import plot_history
 
         return plot_history(self.history, ax)
 

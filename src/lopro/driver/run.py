@@ -14,9 +14,9 @@ from typing import TypeVar
 from lopro._util.arrays import Array, copy, equal, isfinite, norm
 from lopro._util.counting import Counts, counting
 from lopro._util.deadline import Deadline, OutOfTime
-from lopro._util.progress import Progress
 from lopro.driver.incumbent import Incumbent, Judged
 from lopro.driver.options import Options
+from lopro.driver.progress import Progress
 from lopro.driver.result import History, Iterate, Result, Status
 from lopro.driver.workbench import NonFinite, Spent, Workbench
 from lopro.errors import InfeasibleError, ProjectionError, StalledError
@@ -247,10 +247,18 @@ class Run:
                 self.warnings.append("there was no time to project the point that was reached")
             except (NonFinite, InfeasibleError, ProjectionError) as error:
                 self.warnings.append(f"the interrupted point could not be projected: {error}")
-        with bench.observe():
-            for x in points:
-                if x is not None and isfinite(x):
-                    self.incumbent.judge(x)
+        for x in points:
+            if x is not None and isfinite(x):
+                self._judge_late(x)
+
+    def _judge_late(self, x: Array) -> None:
+        """Look at a point after the end of the run; there may be no time to tell whether it is feasible."""
+        try:
+            with self.bench.observe(), self.deadline.active(), self.deadline.wrapping_up():
+                self.incumbent.judge(x)
+        except OutOfTime:
+            self.warnings.append("there was no time to measure the violation of the point")
+            self.incumbent.keep(Judged(x, math.nan, math.inf))
 
     def _message(self, status: Status, certificate: Certificate) -> str:
         said = status.value

@@ -11,11 +11,11 @@ from typing import Any, TypeVar
 from lopro._util.arrays import Array, isfinite
 from lopro._util.counting import Counts, count, counting
 from lopro._util.deadline import Deadline, OutOfTime
-from lopro._util.progress import Progress
 from lopro._util.validation import check_seed
 from lopro.constraints import Constraint
 from lopro.driver.counted import counted_problem
 from lopro.driver.options import Options
+from lopro.driver.progress import Progress
 from lopro.driver.result import Status
 from lopro.objectives import Objective
 from lopro.penalties import Penalised, Penalty

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from lopro._util.arrays import Array, from_numpy, namespace, to_numpy
+from lopro._util.deadline import OutOfTime
 from lopro._util.diagonals import diagonal_matrix, diagonal_of, without_diagonal
 from lopro._util.threads import each_in_one_pool
 from lopro._util.validation import check_count
@@ -135,7 +136,11 @@ class _Search:
     @staticmethod
     def of(method: FeatureWorkingSet, bench: Workbench, x0: Array) -> Candidates:
         """Search; the work begins when the first candidate is asked for."""
-        yield from _Search(method, bench, x0).candidates()
+        search = _Search(method, bench, x0)
+        try:
+            yield from search.candidates()
+        except OutOfTime:
+            yield search._candidate(search._quick_multiplier())
 
     def candidates(self) -> Candidates:
         while self._solve(max(ROUGH, 0.2 * self.wanted)):

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
+from lopro._util.deadline import current_deadline
 from lopro.errors import ProjectionError
 from lopro.projections.halfspaces import HalfSpaces, Matrix
 
@@ -60,7 +61,9 @@ class Face:
     @staticmethod
     def among(halfspaces: HalfSpaces, slack: Matrix, rows: tuple[int, ...]) -> Face:
         """Return the face of independent ``rows`` less those with a multiplier of the wrong sign."""
+        deadline = current_deadline()
         while rows:
+            deadline.check()
             face = _solved(halfspaces, slack, rows)
             if face is None:
                 break
@@ -101,7 +104,9 @@ def shortest_vector(halfspaces: HalfSpaces, slack: Matrix, start: Face, blur: fl
     array([-1.,  0.])
     """
     face, forgiven = start, np.zeros(len(slack))
+    deadline = current_deadline()
     for _ in range(100 + 10 * len(slack)):
+        deadline.check()
         excess = halfspaces.normals @ face.w - slack - forgiven
         worst = int(np.argmax(excess))
         if excess[worst] <= blur:
@@ -121,7 +126,9 @@ def _taken_in(halfspaces: HalfSpaces, slack: Matrix, face: Face, new: int) -> Fa
     """Return the face after row ``new`` has been made to hold; None if it cannot."""
     normal = halfspaces.rows([new])[0]
     rows, u, w, own = list(face.rows), face.multipliers.copy(), face.w.copy(), 0.0
+    deadline = current_deadline()
     while True:
+        deadline.check()
         active = halfspaces.rows(rows)
         r = np.linalg.lstsq(active.T, normal, rcond=None)[0] if rows else np.empty(0)
         across = normal - active.T @ r if rows else normal

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lopro._util.deadline import current_deadline
 from lopro._util.real_vectors import Vector
 from lopro.errors import InfeasibleError, ProjectionError
 from lopro.projections.active_set import Contradiction, Face, shortest_vector
@@ -64,7 +65,9 @@ def project_by_cuts(x: Vector, oracle: Oracle, *, tol: float, max_cuts: int = 20
     """
     z, bundle, length = x, _Bundle(x), float(np.linalg.norm(x))
     depth = accuracy = math.inf
+    deadline = current_deadline()
     for _ in range(max_cuts):
+        deadline.check()
         cuts = oracle(z)
         depth = max((cut.depth(z) for cut in cuts), default=0.0)
         size = length + max(float(np.linalg.norm(z - x)), depth)

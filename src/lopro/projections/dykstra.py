@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from lopro._util.arrays import Array, eps, norm, zeros
+from lopro._util.deadline import current_deadline
 from lopro.errors import ProjectionError
 
 __all__ = ["dykstra"]
@@ -58,7 +59,9 @@ def dykstra(
     relative, size, z = max(tol, 4.0 * eps(x)), norm(x), x
     corrections = [zeros(tuple(x.shape), x) for _ in projectors]
     spread = float("inf")
+    deadline = current_deadline()
     for _ in range(max_cycles):
+        deadline.check()
         points = []
         for i, project in enumerate(projectors):
             shifted = z + corrections[i]

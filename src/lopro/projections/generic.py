@@ -13,6 +13,7 @@ from collections.abc import Callable
 import numpy as np
 
 from lopro._util.arrays import Array, copy, eps
+from lopro._util.deadline import current_deadline
 from lopro._util.real_vectors import Vector, from_real_vector, to_real_vector
 from lopro.errors import InfeasibleError, ProjectionError
 from lopro.projections.cuts import Cut, project_by_cuts
@@ -137,7 +138,9 @@ def _newton(c: _Real, x: Vector, fine: float) -> Vector | None:
     z, low, high = x, 0.0, math.inf
     g = c.slope(z)
     mu = c.value(x) / max(float(g @ g), 1e-300)
+    deadline = current_deadline()
     for _ in range(_ROOT_STEPS):
+        deadline.check()
         if not mu < HUGE:
             return None
         inner = _minimised(c, x, z, mu, fine)
@@ -166,7 +169,9 @@ def _minimised(
     def objective(v: Vector) -> float:
         return 0.5 * float((v - x) @ (v - x)) + mu * c.value(v)
 
+    deadline = current_deadline()
     for _ in range(_NEWTON_STEPS):
+        deadline.check()
         g = c.slope(z)
         residual = z - x + mu * g
         size = float(np.linalg.norm(z) + np.linalg.norm(x - z)) + fine

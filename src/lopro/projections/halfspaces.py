@@ -11,6 +11,7 @@ import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro._util.arrays import to_numpy
+from lopro._util.deadline import EIGH, current_deadline
 from lopro.errors import InfeasibleError, ProjectionError
 
 __all__ = ["HalfSpaces"]
@@ -119,6 +120,7 @@ class HalfSpaces:
         """Whether the only direction with ``N v <= 0`` is zero: Stiemke's alternative, one LP."""
         if len(self) <= self.dimension:
             return False
+        current_deadline().need(EIGH * self.dimension**2 * len(self))
         if np.linalg.matrix_rank(self.csc.toarray()) < self.dimension:
             return False
         answer = scipy.optimize.linprog(
@@ -127,7 +129,9 @@ class HalfSpaces:
             b_eq=np.zeros(self.dimension),
             bounds=(1.0, None),
             method="highs",
+            options={"time_limit": current_deadline().left},
         )
+        current_deadline().check()
         return bool(answer.status == 0)
 
 
@@ -140,6 +144,8 @@ def row_norms(rows: Any) -> Matrix:
 
 def _linear_program(cost: Matrix, A: Any, b: Matrix, floor: float) -> float | None:
     """Minimise ``cost . z`` over ``A z <= b``, the last variable at least ``floor``; by HiGHS."""
+    deadline = current_deadline()
+    deadline.check()
     bounds: list[tuple[float | None, float | None]] = [(None, None)] * len(cost)
     if math.isfinite(floor):
         bounds[-1] = (floor, None)
@@ -149,6 +155,11 @@ def _linear_program(cost: Matrix, A: Any, b: Matrix, floor: float) -> float | No
         b_ub=b,
         bounds=bounds,
         method="highs",
-        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+        options={
+            "primal_feasibility_tolerance": 1e-10,
+            "dual_feasibility_tolerance": 1e-10,
+            "time_limit": deadline.left,
+        },
     )
+    deadline.check()
     return float(answer.fun) if answer.status == 0 else None

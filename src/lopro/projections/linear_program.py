@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import scipy  # parts of it load when first used
 
+from lopro._util.deadline import current_deadline
 from lopro.errors import ProjectionError
 from lopro.projections.halfspaces import HalfSpaces
 
@@ -45,8 +46,13 @@ def minimize_linear(cost: Vector, rows: HalfSpaces) -> LinearMinimum:
         b_ub=rows.bounds,
         bounds=(None, None),
         method="highs-ds",
-        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+        options={
+            "primal_feasibility_tolerance": 1e-10,
+            "dual_feasibility_tolerance": 1e-10,
+            "time_limit": current_deadline().left,
+        },
     )
+    current_deadline().check()
     if answer.status != 0:
         raise ProjectionError(f"the linear program of a Frank-Wolfe step failed: {answer.message}")
     multipliers = size * np.maximum(-np.asarray(answer.ineqlin.marginals), 0.0)

@@ -16,6 +16,7 @@ from functools import partial
 import numpy as np
 import scipy  # parts of it load when first used
 
+from lopro._util.deadline import current_deadline
 from lopro._util.real_vectors import Vector
 
 __all__ = ["Equation", "hessian_solver", "polish"]
@@ -70,6 +71,7 @@ def _settled(x: Vector, z: Vector, mu: Vector, equations: list[Equation]) -> Vec
     """Take Newton steps while they shrink; None if they end far from zero."""
     last = math.inf
     for _ in range(_STEPS):
+        current_deadline().check()
         if len(mu) == 0 or not (mu > 0.0).all() or not mu.max() < HUGE:
             return None
         G = np.array([e.slope(z) for e in equations])

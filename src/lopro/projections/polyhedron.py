@@ -11,6 +11,7 @@ import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro._util.arrays import Array, asarray_like, copy, to_numpy
+from lopro._util.deadline import current_deadline
 from lopro.errors import InfeasibleError, ProjectionError
 from lopro.projections.active_set import Face, shortest_vector
 from lopro.projections.halfspaces import HalfSpaces, Matrix
@@ -123,8 +124,11 @@ def _interior_point(halfspaces: HalfSpaces, slack: Matrix) -> Face:
     """Solve ``min |w|^2 / 2, N w <= slack`` by Clarabel and return the face it ends on."""
     import clarabel
 
+    deadline = current_deadline()
+    deadline.check()
     settings = clarabel.DefaultSettings()
     settings.verbose = False
+    settings.time_limit = deadline.left
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-10
     d = halfspaces.dimension
     solver = clarabel.DefaultSolver(
@@ -136,6 +140,7 @@ def _interior_point(halfspaces: HalfSpaces, slack: Matrix) -> Face:
         settings,
     )
     answer = solver.solve()
+    deadline.check()
     if "PrimalInfeasible" in str(answer.status):
         raise_if_empty(halfspaces)
     w, multipliers = np.asarray(answer.x), np.asarray(answer.z)

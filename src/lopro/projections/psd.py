@@ -9,6 +9,7 @@ import scipy  # parts of it load when first used
 
 from lopro._util.arrays import Array, eps, is_complex, is_single, namespace, norm
 from lopro._util.counting import count
+from lopro._util.deadline import EIGH, current_deadline
 from lopro.errors import ProjectionError
 
 __all__ = [
@@ -78,6 +79,8 @@ def _decomposed(name: str, X: Array) -> Any:
 
     LAPACK's single precision can fail to converge on matrices with many equal eigenvalues.
     """
+    if isinstance(X, np.ndarray):
+        current_deadline().need(EIGH * float(X.shape[0]) ** 3)
     xp = namespace(X)
     solver = getattr(xp.linalg, name)
     try:
@@ -132,6 +135,7 @@ def negative_part(X: Array) -> Array:
     if isinstance(X, np.ndarray) and X.shape[0] >= _LANCZOS_FROM:
         # Reducing to tridiagonal form is half of the work, vectors nobody needs the other half.
         count("eigendecompositions")
+        current_deadline().need(EIGH * float(X.shape[0]) ** 3)
         values, vectors = scipy.linalg.eigh(
             X, subset_by_value=(-np.inf, 0.0), check_finite=False, driver="evr"
         )

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from lopro._util.arrays import Array, copy, eps, from_numpy, is_complex, namespace, norm, to_numpy
+from lopro._util.deadline import current_deadline
 from lopro.errors import InfeasibleError, ProjectionError
 from lopro.linear import LinearMap
 from lopro.projections.krylov import GolubKahan
@@ -74,6 +75,7 @@ def project_residual_ball(
     point = x
     goal = _Goal.at(sigma, norm(y), step.norm_of_map(A, r) * norm(x), eps(r))
     for _ in range(_MAX_REFINEMENTS):
+        current_deadline().check()
         point = point - step.towards(goal, A, r)
         r = A.forward(point) - y
         # A repeated step mends the rounding of the last one, until rounding is all there is.
@@ -165,8 +167,9 @@ class _Krylov:
 
     def towards(self, goal: _Goal, A: LinearMap, r: Array) -> Array:
         run = GolubKahan(A, r)
-        unit = eps(r)
+        unit, deadline = eps(r), current_deadline()
         while True:
+            deadline.check()
             run.extend()
             if not (run.exhausted or _due(run.steps)):
                 continue

@@ -8,6 +8,7 @@ import numpy as np
 
 from lopro._util.arrays import Array, asarray_like, is_complex, isfinite, namespace, norm
 from lopro._util.counting import count
+from lopro._util.deadline import current_deadline
 from lopro._util.validation import check_count, check_number
 
 __all__ = ["EigenpairTracker"]
@@ -71,6 +72,7 @@ class EigenpairTracker:
         scale = norm(X) / math.sqrt(X.shape[0])
         count("eigenpairs", self.k)
         for _ in range(_TRIES):
+            current_deadline().check()
             products = basis @ X
             inside = products @ _conjugate(basis).T
             if not isfinite(inside):
