@@ -45,8 +45,8 @@ def saddle_ratio(
 ) -> float:
     """Return the worst ``(f(x) + y c(x) - f_*) / ((eta D^2 + tau y^2) / 2T)`` over T and y in [0, B].
 
-    For problems where f (up to its prox) and c are smooth and Lipschitz, with the true distance D. The theorem
-    asks for ``eta tau >= 9 G_c^2``; for a linear c, as here, ``G_c^2`` is enough.
+    For problems where f (up to its prox) and c are smooth and Lipschitz, with the true distance D. The
+    theorem asks for ``eta tau >= 9 G_c^2``; for a linear c, as here, ``G_c^2`` is enough.
     """
     known = make()
     B, M, D = 3.0 * known.zeta, known.Gc, known.distance
@@ -143,7 +143,7 @@ def test_it_is_equal_to_a_naive_twin(make, T):
 @pytest.mark.parametrize("T", [50, 1000, 5000])
 @pytest.mark.parametrize("make", [norm_ball, t5])
 def test_its_multipliers_prove_what_the_linearised_constraints_add_up_to(make, T):
-    """For ``f = a x``: ``-sum y_t (<g_t, x_t> - c(x_t)) / T - |a + sum y_t g_t / T| R``, R that of the set."""
+    """For ``f = a x``: ``-mean y_t (<g_t, x_t> - c(x_t)) - |a + mean y_t g_t| R``, R that of the set."""
     known = make()
     twin = Twin(known, T)
     result = lopro.solve(known.problem, known.x0, ConEx(T, known.constants, known.distance), tol=0)
