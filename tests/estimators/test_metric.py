@@ -48,7 +48,11 @@ def test_it_is_learn_metric(data):
     np.testing.assert_allclose(model.get_mahalanobis_matrix(), expected.x, atol=1e-9)
     assert (model.objective_, model.loss_) == (expected.fun, expected.loss)
     assert model.n_iter_ == expected.iterations
-    assert 0.0 <= model.dual_gap_ <= 1e-5 * model.objective_
+    # An absolute gap: the objective less the bound, which is not near 1 here.
+    proved = expected.certificate.lower_bound
+    assert model.dual_gap_ == pytest.approx(model.objective_ - proved, rel=1e-9)
+    assert 0.0 < model.dual_gap_ <= 1e-5 * model.objective_ < 0.5 * 1e-5
+    assert model.n_projections_ == expected.counts.projections
 
 
 def test_pairs_and_labels_say_the_same(data):
