@@ -1,8 +1,8 @@
 """`MultiplierMethod` on a problem in one variable: every multiplier, gap and projection in closed form.
 
-For ``min (x - z)^2 / 2`` subject to ``a x <= a b``, ``b < z``, the minimiser of the augmented Lagrangian with
-multiplier u and stiffness beta has ``x - b = (z - b - a u) / (1 + beta a^2)``, and the next multiplier is
-``u + beta a (x - b)``. The distance of ``a u`` from its limit ``z - b`` shrinks by ``1 + beta a^2`` each time.
+For ``min (x - z)^2 / 2`` subject to ``a x <= a b``, ``b < z``, the minimiser of the augmented Lagrangian
+with multiplier u and stiffness beta has ``x - b = (z - b - a u) / (1 + beta a^2)``, and the next
+multiplier is ``u + beta a (x - b)``: the distance of ``a u`` from ``z - b`` shrinks by ``1 + beta a^2``.
 """
 
 from __future__ import annotations
