@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from baselines.runs import gap, referee, run
 from baselines.tilted import tilted
+from theory.checks import size
 from theory.problems import Known, t2, t3, t4, t5, t9
 
 import lopro
@@ -168,6 +169,16 @@ def opgd_ratio(known: Known, T: int, weight: float = 1.0) -> float:
     ran = run(known, OPGD(weight * lam, step, iterations=T))
     assert ran.projections == 1 and ran.result.iterations == T
     return gap(known, ran.x) / (bar * known.distance / math.sqrt(T))
+
+
+@pytest.mark.parametrize("problem", KNOWN)
+def test_opgd_scales_its_own_steps_to_the_slope_outside(problem: str) -> None:
+    """``(1 + |x|) / (|df| + lam |dc|) / sqrt t`` at the start."""
+    known, lam = KNOWN[problem](), 3.0
+    of_f, of_c = (size(p.subgradient(known.x0)) for p in (known.objective, known.constraint))
+    step = SqrtStep((1.0 + size(known.x0)) / (of_f + lam * of_c))
+    own, given = (run(known, OPGD(lam, rule, iterations=40)) for rule in (None, step))
+    assert own.x == pytest.approx(given.x, rel=1e-12)
 
 
 @pytest.mark.parametrize("T", [*HORIZONS, 3000])
