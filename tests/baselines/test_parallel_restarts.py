@@ -94,6 +94,53 @@ def test_accuracies_cover_the_start():
         assert len(accuracies) == 1 or 5.0 * accuracies[-2] < eps0
 
 
+def twin(known: Any, accuracies: list[float], D: float, steps: int) -> float:
+    """Subgradient runs on T1, written down anew: return the least ``F`` that any of them has seen.
+
+    ``F = -x + [x]_+`` has the slopes -1 and 0: runs go right with steps ``eps / 4`` and stay there.
+    """
+
+    def F(x: float) -> float:
+        return -x + max(x, 0.0)
+
+    x0 = float(known.x0[0])
+    # Per run: where it was started, the sum of its points, how many, and where it goes on.
+    started = [x0] * len(accuracies)
+    state = [(0.0, 0, x0)] * len(accuracies)
+    best = F(x0)
+    for _ in range(steps):
+        letters: list[float | None] = [None] * len(accuracies)
+        for n, eps in enumerate(accuracies):
+            total, t, x = state[n]
+            total, t = total + x, t + 1
+            g = -1.0 if x <= 0.0 else 0.0
+            x = min(x - eps / 4.0 * g, x0 + D)
+            state[n] = total, t, x
+            mean = total / t
+            best = min(best, F(mean))
+            if F(mean) <= F(started[n]) - eps:
+                started[n], state[n] = mean, (0.0, 0, mean)
+                if n > 0:
+                    letters[n - 1] = mean
+        for n, letter in enumerate(letters):
+            if letter is not None and F(letter) <= F(started[n]) - accuracies[n]:
+                started[n], state[n] = letter, (0.0, 0, letter)
+    return best
+
+
+@pytest.mark.parametrize("steps", [3, 10, 25, 60])
+def test_runs_restart_and_talk_like_those_of_a_naive_twin(steps):
+    """On T1, where ``f(x) = F(x^)`` up to the end: the best value of all runs is what is reported."""
+    known = t1(-3.0)
+    method = ParallelRestarts(
+        reports=1, first=steps, target=0.1, constants=known.constants, radius=4.0
+    )
+    result = lopro.solve(known.problem, known.x0, method, tol=0.0)
+    accuracies = method.accuracies(0.1, 4.0)  # |g| D bounds the first gap
+    assert result.iterations == steps * len(accuracies) == steps * 5
+    assert result.fun == pytest.approx(twin(known, accuracies, 4.0, steps), abs=1e-12)
+
+
 @pytest.mark.parametrize("reports", [1, 4])
 @pytest.mark.parametrize("feasible", [True, False])
 def test_one_projection_per_report_by_both_counts(reports, feasible):

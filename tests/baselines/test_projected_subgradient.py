@@ -114,6 +114,23 @@ def test_multipliers_of_the_projections_certify_the_answer() -> None:
         assert result.certificate.gap <= 0.02
 
 
+@pytest.mark.parametrize("eta", [0.3, 0.01])
+def test_what_inexact_projections_may_falsify_is_charged(eta: float) -> None:
+    """At a corner of T2 the last step proves the optimum, less what 2^16 units of rounding may have moved.
+
+    ``v - x+ = -eta a`` exactly: its length and its product with solutions of norm ``sqrt d`` are all that
+    errors of size ``2^16 eps (1 + |x|)`` in a projection can change.
+    """
+    known = t2()
+    method = ProjectedSubgradient(ConstantStep(eta), LastIterate(), iterations=2000)
+    result = lopro.solve(known.problem, known.x0, method, tol=0)
+    assert result.x == pytest.approx(known.solution, abs=1e-14)
+    far = math.sqrt(known.x0.size)
+    error = 2.0**16 * np.finfo(float).eps * (1.0 + far)
+    charged = error * (far + eta * known.G + far) / eta
+    assert result.certificate.gap == pytest.approx(charged, rel=1e-3)
+
+
 def test_psd_cone_one_eigendecomposition_per_iteration() -> None:
     known = t9()
     ran = run(known, ProjectedSubgradient(ConstantStep(0.5), LastIterate(), iterations=40))
