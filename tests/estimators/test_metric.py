@@ -22,12 +22,6 @@ import lopro
 from lopro.sklearn import SparseMetricLearner
 
 
-@parametrize_with_checks([SparseMetricLearner(), SparseMetricLearner(l1=0.1, warm_start=True)])
-@pytest.mark.filterwarnings("default")
-def test_scikit_learn_accepts_it(estimator, check):
-    check(estimator)
-
-
 @pytest.fixture
 def data(rng):
     y = rng.integers(0, 3, 60)
@@ -180,3 +174,9 @@ def test_pairs_of_another_size_are_refused(data):
     model = SparseMetricLearner(l1=0.02).fit(*data)
     with pytest.raises(ValueError, match="expecting 6 features"):
         model.pair_distance(np.zeros((3, 2, 5)))
+
+
+@parametrize_with_checks([SparseMetricLearner(), SparseMetricLearner(l1=0.1, warm_start=True)])
+@pytest.mark.filterwarnings("default")
+def test_scikit_learn_accepts_it(estimator, check):
+    check(estimator)
