@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import array_api_strict
@@ -97,8 +98,9 @@ def test_accuracies_cover_the_start():
 def twin(known: Any, accuracies: list[float], D: float, steps: int) -> float:
     """Subgradient runs on T1, written down anew: return the least ``F`` that any of them has seen.
 
-    ``F = -x + [x]_+`` has the slopes -1 and 0: runs go right with steps ``eps / 4`` and stay there.
+    ``F = -x + [x]_+`` has the slopes -1 and 0: runs go right with steps ``eps / Gbar^2`` and stay there.
     """
+    bar = known.G + known.G / known.rho * known.Gc
 
     def F(x: float) -> float:
         return -x + max(x, 0.0)
@@ -114,7 +116,7 @@ def twin(known: Any, accuracies: list[float], D: float, steps: int) -> float:
             total, t, x = state[n]
             total, t = total + x, t + 1
             g = -1.0 if x <= 0.0 else 0.0
-            x = min(x - eps / 4.0 * g, x0 + D)
+            x = min(x - eps / bar**2 * g, x0 + D)
             state[n] = total, t, x
             mean = total / t
             best = min(best, F(mean))
@@ -131,7 +133,8 @@ def twin(known: Any, accuracies: list[float], D: float, steps: int) -> float:
 @pytest.mark.parametrize("steps", [3, 10, 25, 60])
 def test_runs_restart_and_talk_like_those_of_a_naive_twin(steps):
     """On T1, where ``f(x) = F(x^)`` up to the end: the best value of all runs is what is reported."""
-    known = t1(-3.0)
+    # With the exact constant 1 the mean of nine points would be better by exactly eps, and rounding decide.
+    known = replace(t1(-3.0), Gc=1.3)
     method = ParallelRestarts(
         reports=1, first=steps, target=0.1, constants=known.constants, radius=4.0
     )
