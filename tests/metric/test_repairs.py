@@ -153,6 +153,27 @@ def test_rounding_of_pairs_that_cancel_is_charged(offset: float) -> None:
     assert by_sum == pytest.approx(hand.value(w - even), rel=1e-12)
 
 
+def test_rounding_of_features_that_are_nearly_one_is_charged() -> None:
+    """M1 has a smallest eigenvalue of 8e-13: what rounding does to ``V'M1 V = I`` is a percent of it.
+
+    The slack is positive definite. With ``error = 8 d eps / least`` even repairs have to lift by
+    ``error max|w|``, and that is worth only ``1 - error`` of itself.
+    """
+    X, labels = classes(12, 9, 4)
+    X[:, 3] = X[:, 2] + 1e-6 * X[:, 3]
+    objective = SparseMetric(all_pairs(X, labels), 0.05)
+    hand = ByHand(objective)
+    w = np.where(hand.t > 0.0, 1e-4, -2e-3)
+    least = float(np.linalg.eigvalsh(hand.root[:, None] * hand.M1 * hand.root)[0])
+    error = 8.0 * 4 * np.finfo(float).eps * max(1.0, hand.cancelling) / least
+    assert 5e-3 < error < 0.05
+    lift = error * float(np.abs(w).max()) / (1.0 - error)
+    S = hand.slack(w, 0.0 * hand.M1)
+    ((bound, _),) = dual_module._by_sum(objective.loss, 0.05, objective.spread, S, w)
+    assert bound == pytest.approx(hand.value(w - lift), rel=1e-3)
+    assert bound != pytest.approx(hand.value(w - (1.0 - error) * lift), rel=3e-3)
+
+
 def test_an_even_repair_needs_pairs_that_span() -> None:
     """With fewer samples than features ``S + s M1`` is not psd for any s: there is no such bound."""
     objective = wide()
