@@ -8,10 +8,33 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent / "src" / "lopro"
 
 #: From the bottom up: a room may import from those that stand before it, and from itself.
-LAYERS = """
-errors _moved _util functions _spectral linear maps cones projections constraints objectives conic_forms
-penalties problem protocol driver methods solving basis_pursuit metric minimize sklearn cli __init__ __main__
-""".split()
+LAYERS = [
+    "errors",
+    "_moved",
+    "_util",
+    "functions",
+    "_spectral",
+    "linear",
+    "maps",
+    "cones",
+    "projections",
+    "constraints",
+    "objectives",
+    "conic_forms",
+    "penalties",
+    "problem",
+    "protocol",
+    "driver",
+    "methods",
+    "solving",
+    "basis_pursuit",
+    "metric",
+    "minimize",
+    "sklearn",
+    "cli",
+    "__init__",
+    "__main__",
+]
 
 #: Imports that point upwards, and why.
 ARGUED = {

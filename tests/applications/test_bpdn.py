@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 from scipy.sparse.linalg import aslinearoperator
+from theory.checks import Recorded
 
 import lopro
 from lopro.methods.paper.adaptive import AdaptiveSmoothing
@@ -229,6 +230,25 @@ def test_the_dual_of_other_methods_is_a_bound(method: Any) -> None:
     assert result.success, str(result)
     optimum = float(np.abs(known.x).sum())
     assert (1.0 - 1e-2) * optimum <= dual_value(known, result) <= (1.0 + 1e-12) * optimum
+
+
+def residual_value(known: Constructed, x: Any) -> float:
+    """Return what the residual at a point proves, scaled to a dual point."""
+    r = known.y - known.A @ x
+    pairing = float(known.y @ r) - known.sigma * float(np.linalg.norm(r))
+    return pairing / float(np.abs(known.A.T @ r).max())
+
+
+@pytest.mark.parametrize("steps", [10, 40, 160])
+def test_the_dual_of_other_methods_is_the_better_of_two_residuals(steps: int) -> None:
+    """That of the answer, and that of the point before its projection: either may prove more."""
+    known = constructed(8, kind="dense")
+    inner = lopro.inner.AcceleratedGradient(restart=True)
+    method = Recorded(lopro.OneProjection(inner, lopro.penalties.Softplus(3.0, 0.01), steps))
+    result = lopro.bpdn(known.A, known.y, known.sigma, method=method, tol=1e-5)
+    values = [residual_value(known, x) for x in (result.x, method.seen[0].x_hat)]
+    assert abs(values[0] - values[1]) > 1e-6 * max(values)
+    assert dual_value(known, result) == pytest.approx(max(values), rel=1e-10)
 
 
 def test_several_right_hand_sides_and_paths() -> None:

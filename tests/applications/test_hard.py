@@ -23,8 +23,10 @@ def noisy(seed: int, m: int, d: int, nonzeros: int) -> tuple[Any, Any, float]:
 
 def ill_conditioned(
     seed: int, decades: float, noise: float, *, m: int = 200, d: int = 800
-) -> tuple[Any, Any, float]:
-    """Return a matrix whose singular values are spread over so many decades, and measurements."""
+) -> tuple[Any, Any, float, Any]:
+    """Return a matrix whose singular values are spread over so many decades, measurements of a sparse
+    vector, the norm of the noise, and that vector.
+    """
     rng = np.random.default_rng(seed)
     U, _ = np.linalg.qr(rng.standard_normal((m, m)))
     V, _ = np.linalg.qr(rng.standard_normal((d, m)))
@@ -34,7 +36,7 @@ def ill_conditioned(
     clean = A @ x
     e = rng.standard_normal(m)
     e *= noise * np.linalg.norm(clean) / np.linalg.norm(e)
-    return A, clean + e, float(np.linalg.norm(e))
+    return A, clean + e, float(np.linalg.norm(e)), x
 
 
 @pytest.mark.parametrize("part", [3.0, 10.0, 100.0])
@@ -63,7 +65,7 @@ def test_basis_pursuit_with_as_many_nonzeros_as_rows(seed: int) -> None:
 @pytest.mark.parametrize("noise", [1e-2, 1e-3, 1e-6])
 @pytest.mark.parametrize("seed", range(2))
 def test_singular_values_over_eight_decades(seed: int, noise: float) -> None:
-    A, y, sigma = ill_conditioned(seed, 8.0, noise)
+    A, y, sigma, _ = ill_conditioned(seed, 8.0, noise)
     result = lopro.bpdn(A, y, sigma, tol=1e-8)
     assert result.success, str(result)
     assert float(np.linalg.norm(A @ result.x - y)) <= sigma * (1.0 + 1e-9)
@@ -73,11 +75,21 @@ def test_singular_values_over_eight_decades(seed: int, noise: float) -> None:
     assert result.fun - proved <= 1e-7 * result.fun
 
 
-def test_what_is_too_ill_conditioned_is_not_called_solved() -> None:
-    """Twelve decades and a radius of 1e-9: a feasible point, an honest gap, and no claim of success."""
-    A, y, sigma = ill_conditioned(0, 12.0, 1e-9, m=60, d=200)
+@pytest.mark.parametrize("seed", range(3))
+def test_what_is_too_ill_conditioned_is_not_called_solved(seed: int) -> None:
+    """Twelve decades and a radius of 1e-9: a feasible point, an honest gap, and no claim of success.
+
+    The vector that was measured is feasible up to rounding, and much shorter than what is found: a claim
+    would be wrong, and so would be a lower bound above its length.
+    """
+    A, y, sigma, measured = ill_conditioned(seed, 12.0, 1e-9, m=60, d=200)
+    length = float(np.abs(measured).sum())
     result = lopro.bpdn(A, y, sigma, tol=1e-8, max_iter=2000)
-    if not result.success:
-        assert result.certificate.gap > 1e-8 * result.fun
+    assert result.fun > 1.1 * length
+    assert not result.success
+    assert float(np.linalg.norm(A @ result.x - y)) <= sigma * (1.0 + 1e-9)
     assert result.certificate.violation <= 1e-9
-    assert result.certificate.lower_bound <= result.fun
+    assert 0.0 < result.certificate.lower_bound <= length * (1.0 + 1e-6)
+    gap = float(np.abs(result.x).sum()) - result.certificate.lower_bound
+    assert result.certificate.gap == pytest.approx(gap, rel=1e-12)
+    assert result.certificate.relative_gap == pytest.approx(gap / result.fun, rel=1e-12)

@@ -9,6 +9,7 @@ import pytest
 
 import lopro
 from lopro.basis_pursuit.lockstep import Lockstep
+from lopro.basis_pursuit.rough_newton import RoughNewton
 from lopro.linear import LinearMap
 
 
@@ -38,6 +39,27 @@ def agree(together: list[lopro.BPDNResult], separate: list[lopro.BPDNResult]) ->
         assert a.fun == pytest.approx(b.fun, rel=1e-8)
         assert np.abs(a.x - b.x).max() <= 1e-8 * np.abs(b.x).max()
         assert a.certificate.violation <= 1e-9
+
+
+def test_rough_steps_solve_exactly_for_their_signs() -> None:
+    """On ``A = I`` by hand: three columns that are all taken in, of which one has to leave again.
+
+    For signs s the solution is ``y - alpha s`` with ``alpha = sigma / sqrt 3``, which is above the third
+    entry; without it ``alpha^2 = (sigma^2 - y_3^2) / 2``.
+    """
+    y, sigma = np.array([3.0, -2.0, 0.5]), 1.0
+    newton = RoughNewton(np.eye(3, dtype=np.float32), y, sigma, np.ones(3), False)
+    newton.look(y, y, np.abs(y))
+    newton.step()
+    alpha = sigma / np.sqrt(3.0)
+    assert newton.support.tolist() == [0, 1]
+    assert newton.x == pytest.approx([3.0 - alpha, -2.0 + alpha], rel=1e-6)
+    r = y - np.array([*newton.x, 0.0])
+    newton.look(r, r, np.abs(r))
+    newton.step()
+    alpha = np.sqrt((sigma**2 - 0.25) / 2.0)
+    assert newton.support.tolist() == [0, 1]
+    assert newton.x == pytest.approx([3.0 - alpha, -2.0 + alpha], rel=1e-6)
 
 
 @pytest.mark.parametrize("kind", ["plain", "Fortran", "weighted", "nonneg", "read-only"])

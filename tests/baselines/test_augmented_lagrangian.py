@@ -14,9 +14,9 @@ from theory.problems import t4, t6_ellipsoid, t8
 
 import lopro
 from lopro import Problem, Status
-from lopro.constraints import FunctionConstraint
+from lopro.constraints import FunctionConstraint, Polyhedron
 from lopro.methods.baselines import AugmentedLagrangian, ExteriorPenalty
-from lopro.objectives import Linear
+from lopro.objectives import Linear, SquaredDistance
 from lopro.penalties import MemberPenalties
 
 #: A small fixed stiffness, so that there are many stages to look at.
@@ -31,6 +31,33 @@ def multipliers(known: Any, method: AugmentedLagrangian) -> tuple[list[Any], lis
         (part,) = epoch.F.penalty.parts
         found.append(part.dual(known.constraint, known.constraint.image(epoch.x_hat))[0])
     return found, epochs
+
+
+def gaps_on_a_line(a: float, b: float, z: float, method: AugmentedLagrangian) -> list[float]:
+    """``min (x - z)^2 / 2`` for ``a x <= a b`` by hand: what the multipliers of the stages leave unproved.
+
+    The distance e of ``a u`` from its limit ``z - b`` shrinks by ``1 + beta a^2``, and the residual is
+    ``|u_new - u| / beta``; beta grows where that has not fallen to a part of the last one.
+    """
+    beta, e, last, found = method.stiffness, z - b, np.inf, []
+    for _ in range(method.stages):
+        before, e = e, e / (1.0 + beta * a**2)
+        residual = (before - e) / a / beta
+        beta *= method.growth if residual > method.enough * last else 1.0
+        last = residual
+        found.append(0.5 * e**2)
+    return found
+
+
+@pytest.mark.parametrize("stiffness", [1e-3, 0.05, 1.0])
+@pytest.mark.parametrize("a", [1.0, 0.4])
+def test_stages_on_a_line_are_those_by_hand(a: float, stiffness: float) -> None:
+    method = AugmentedLagrangian(9, growth=4.0, stiffness=stiffness, accuracy=1e-12)
+    half = Polyhedron(np.array([[a]]), np.array([a]))
+    problem = Problem(SquaredDistance(np.array([4.0])), half)
+    history = lopro.solve(problem, np.zeros(1), method, tol=0).history
+    expected = gaps_on_a_line(a, 1.0, 4.0, method)
+    assert history["gap"] == pytest.approx(expected, rel=1e-6, abs=1e-12)
 
 
 def fejer_ratio(make: Any, method: AugmentedLagrangian) -> float:

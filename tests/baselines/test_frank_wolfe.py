@@ -55,6 +55,22 @@ def test_rate(case: Case, rule: Any) -> None:
     assert rate_ratio(case, rule) <= SLACK
 
 
+@every_rule
+def test_steps_are_those_of_a_naive_twin(rule: Any) -> None:
+    """On the simplex: ``2 / (t + 2)``, ``<-g, d> / (L |d|^2)``, or the minimiser, which is the same here."""
+    z, x = np.array([0.9, -0.7, 0.5, 0.45]), np.full(4, 0.25)
+    values = []
+    for t in range(12):
+        g = x - z
+        d = np.eye(4)[int(np.argmin(g))] - x
+        best = min(1.0, -float(g @ d) / float(d @ d))
+        x = x + (2.0 / (t + 2) if isinstance(rule, OpenLoop) else best) * d
+        values.append(0.5 * float((x - z) @ (x - z)))
+    problem = Problem(SquaredDistance(z), Simplex(4))
+    seen = values_along(problem, FrankWolfe(rule, report=1), 12, np.full(4, 0.25))
+    assert seen == pytest.approx(values, rel=1e-9)
+
+
 @every_case
 def test_steps_that_are_too_short_miss_the_rate(case: Case) -> None:
     assert rate_ratio(case, TooShort()) > 1.0

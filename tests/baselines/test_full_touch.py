@@ -9,6 +9,7 @@ import array_api_strict
 import cvxpy as cp
 import numpy as np
 import pytest
+from claims import check_claims
 from theory.checks import SLACK, Recorded, count_projections
 from theory.problems import t2, t6_box
 from touch_problems import Polygon, rows
@@ -57,6 +58,30 @@ def test_its_own_claim_is_a_certificate(known: Any) -> None:
         gaps.append(result.certificate.gap)
         assert 0.0 <= known.gap(result.x) <= result.certificate.gap
     assert gaps[1] < gaps[0]
+
+
+@pytest.mark.parametrize("T", [1, 50])
+@pytest.mark.parametrize("known", [t2(), t6_box()], ids=lambda k: k.name)
+def test_it_claims_gbar_d_over_root_t(known: Any, T: int) -> None:
+    method = FullTouch(T, known.constants, known.distance)
+    Gbar = known.G + known.G / known.rho * known.Gc
+    check_claims(known, method, [Gbar * known.distance / math.sqrt(T)])
+
+
+def test_its_steps_are_those_of_a_naive_twin() -> None:
+    """``eta = D / (Gbar sqrt T)`` on ``f + lam [max c_i]_+``, in the ball around the start."""
+    known, T = t2(), 300
+    lam, D = known.G / known.rho, known.distance
+    eta = D / ((known.G + lam * known.Gc) * math.sqrt(T))
+    x, total = known.x0, np.zeros_like(known.x0)
+    for _ in range(T):
+        total += x
+        j = int(np.argmax(np.abs(x)))
+        push = lam * np.sign(x[j]) * np.eye(len(x))[j] if abs(x[j]) > 1.0 else 0.0
+        moved = x - eta * (known.objective.subgradient(x) + push) - known.x0
+        x = known.x0 + moved * min(1.0, D / float(np.linalg.norm(moved)))
+    result = lopro.solve(known.problem, known.x0, FullTouch(T, known.constants, D), tol=0)
+    assert result.x == pytest.approx(np.clip(total / T, -1.0, 1.0), abs=1e-12)
 
 
 def test_agrees_with_an_outside_solver(rng: Any) -> None:

@@ -59,6 +59,24 @@ def test_a_distribution_that_does_not_learn_breaks_it() -> None:
     assert guarantee_ratio(2000, M, seeds=2, dual_step=1e-12) > 1.0
 
 
+@pytest.mark.parametrize("k", [None, 12, M])
+def test_its_own_dual_step_is_that_of_the_theorem(k: int | None) -> None:
+    """``sqrt(2 log m / T) / B`` with ``B = lam (m / k) max sup [c_i]_+``; k is ``sqrt m``, rounded up."""
+    T, count = 300, 7 if k is None else k
+    _, b = rows(M)
+    B = POLYGON.weight * M / count * (POLYGON.radius - b.min())
+    step = math.sqrt(2.0 * math.log(M) / T) / B
+
+    def ran(sampled: int | None, dual_step: float | None) -> Any:
+        method = LightTouch(T, sampled, dual_step, POLYGON.constants)
+        return lopro.solve(POLYGON.problem, np.zeros(2), method, tol=0, seed=0)
+
+    own, given, longer = ran(k, None), ran(count, step), ran(count, 1.1 * step)
+    assert own.x == pytest.approx(given.x, rel=1e-12)
+    assert longer.x != pytest.approx(given.x, rel=1e-6)
+    assert (own.counts.rows, given.counts.rows) == (M + T * (count + 1), T * (count + 1))
+
+
 def test_errors_fall_with_the_iterations() -> None:
     few, many = (guarantee_ratio(T, 7, seeds=2, dual_step=0.1) / math.sqrt(T) for T in (100, 4000))
     assert few > 20.0 * many

@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 from baselines.runs import gap, referee, run
 from baselines.tilted import ball_radius, noisy, outside, tilted
+from claims import check_claims
+from theory.checks import size
 from theory.problems import Known, t1, t2, t3, t4, t5, t6_box, t9
 
 import lopro
@@ -109,6 +111,55 @@ def test_multiplier_of_the_saddle_certifies_more_the_longer_it_runs() -> None:
     assert 0.0 <= unproved[1] <= 0.25 and unproved[1] <= 0.6 * unproved[0]
 
 
+def saddle_constants(known: Known, T: int) -> tuple[float, float]:
+    """Return ``C >= |c|`` on the ball and eta, from the formulas of the docstring."""
+    D = known.distance
+    C = abs(known.constraint.value(known.x0)) + known.Gc * D
+    return C, min(D / math.sqrt(2.0 * T * (known.G**2 + C**2)), 1.0 / (4.0 * known.Gc))
+
+
+@pytest.mark.parametrize("T", [2, 30, 500])
+@pytest.mark.parametrize("problem", CONVEX)
+def test_saddle_is_equal_to_a_naive_twin(problem: str, T: int) -> None:
+    """``x+ = Pi_B(x - eta (df + m dc))``, ``m+ = [(1 - 4 eta^2 G_c^2) m + eta c(x)]_+``, means projected."""
+    known = CONVEX[problem]()
+    _, eta = saddle_constants(known, T)
+    x, m, total = known.x0, 0.0, np.zeros_like(known.x0)
+    for _ in range(T):
+        total += x
+        value = known.constraint.value(x)
+        g = known.objective.subgradient(x) + m * known.constraint.subgradient(x)
+        m = max(0.0, (1.0 - 4.0 * eta**2 * known.Gc**2) * m + eta * value)
+        moved = x - eta * g - known.x0
+        x = known.x0 + moved * min(1.0, known.distance / size(moved))
+    expected = known.constraint.project(total / T)
+    ran = run(known, OneProjectionSaddle(T, known.constants, known.distance))
+    assert ran.x == pytest.approx(expected, rel=1e-9, abs=1e-11)
+
+
+@pytest.mark.parametrize("T", [2, 500, 100_000])
+def test_saddle_claims_what_the_theorem_says(T: int) -> None:
+    """Both branches of eta occur: short runs are held back by ``1 / (4 G_c)``."""
+    known = t3()
+    C, eta = saddle_constants(known, T)
+    G, lam = known.G, known.G / known.rho
+    gap = known.distance**2 / (2.0 * eta * T) + eta * (G**2 + C**2)
+    gap += 0.5 * lam**2 * (4.0 * eta * known.Gc**2 + 1.0 / (eta * T))
+    method = OneProjectionSaddle(T, known.constants, known.distance)
+    assert method.bound(known.constants, known.distance, C) == pytest.approx(gap, rel=1e-13)
+    if T < 1000:
+        check_claims(known, method, [gap])
+
+
+@pytest.mark.parametrize("T", [2, 300])
+def test_smoothed_claims_what_the_theorem_says(T: int) -> None:
+    """``Gbar^2 (1 + log T) / (2 mu T) + log 2 log T / T``."""
+    known = tilted()
+    bar = known.G + known.G / known.rho * known.Gc
+    gap = bar**2 * (1.0 + math.log(T)) / (2.0 * known.mu * T) + math.log(2.0) * math.log(T) / T
+    check_claims(known, OneProjectionSmoothed(T, known.constants, ball_radius(known)), [gap])
+
+
 def ellipsoid_problem(rng: np.random.Generator) -> tuple[Any, Any, Any]:
     A = np.diag([1.0, 1.5, 2.0]) + 0.2 * rng.standard_normal((3, 3))
     return A, rng.standard_normal(3), rng.standard_normal(3)
@@ -149,6 +200,7 @@ def test_sampled_slopes_obey_the_bounds_in_the_mean() -> None:
         assert np.mean(gaps) <= bound
         again = gap(sampled, run(sampled, method, seed=0).x)
         assert again == gaps[0]
+        check_claims(sampled, method, [None])
 
 
 @pytest.mark.parametrize("method", [OneProjectionSaddle(20), OneProjectionSmoothed(20)], ids=repr)

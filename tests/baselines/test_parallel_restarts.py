@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import array_api_strict
@@ -93,6 +94,55 @@ def test_accuracies_cover_the_start():
         assert accuracies[0] == 5e-3
         assert 5.0 * accuracies[-1] >= eps0
         assert len(accuracies) == 1 or 5.0 * accuracies[-2] < eps0
+
+
+def twin(known: Any, accuracies: list[float], D: float, steps: int) -> float:
+    """Subgradient runs on T1, written down anew: return the least ``F`` that any of them has seen.
+
+    ``F = -x + [x]_+`` has the slopes -1 and 0: runs go right with steps ``eps / Gbar^2`` and stay there.
+    """
+    bar = known.G + known.G / known.rho * known.Gc
+
+    def F(x: float) -> float:
+        return -x + max(x, 0.0)
+
+    x0 = float(known.x0[0])
+    # Per run: where it was started, the sum of its points, how many, and where it goes on.
+    started = [x0] * len(accuracies)
+    state = [(0.0, 0, x0)] * len(accuracies)
+    best = F(x0)
+    for _ in range(steps):
+        letters: list[float | None] = [None] * len(accuracies)
+        for n, eps in enumerate(accuracies):
+            total, t, x = state[n]
+            total, t = total + x, t + 1
+            g = -1.0 if x <= 0.0 else 0.0
+            x = min(x - eps / bar**2 * g, x0 + D)
+            state[n] = total, t, x
+            mean = total / t
+            best = min(best, F(mean))
+            if F(mean) <= F(started[n]) - eps:
+                started[n], state[n] = mean, (0.0, 0, mean)
+                if n > 0:
+                    letters[n - 1] = mean
+        for n, letter in enumerate(letters):
+            if letter is not None and F(letter) <= F(started[n]) - accuracies[n]:
+                started[n], state[n] = letter, (0.0, 0, letter)
+    return best
+
+
+@pytest.mark.parametrize("steps", [3, 10, 25, 60])
+def test_runs_restart_and_talk_like_those_of_a_naive_twin(steps):
+    """On T1, where ``f(x) = F(x^)`` up to the end: the best value of all runs is what is reported."""
+    # With the exact constant 1 the mean of nine points would be better by exactly eps, and rounding decide.
+    known = replace(t1(-3.0), Gc=1.3)
+    method = ParallelRestarts(
+        reports=1, first=steps, target=0.1, constants=known.constants, radius=4.0
+    )
+    result = lopro.solve(known.problem, known.x0, method, tol=0.0)
+    accuracies = method.accuracies(0.1, 4.0)  # |g| D bounds the first gap
+    assert result.iterations == steps * len(accuracies) == steps * 5
+    assert result.fun == pytest.approx(twin(known, accuracies, 4.0, steps), abs=1e-12)
 
 
 @pytest.mark.parametrize("reports", [1, 4])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -96,6 +98,48 @@ def test_search_for_an_unknown_constant_counts_every_projection() -> None:
     assert result.success
     assert result.x == pytest.approx(np.ones(3), abs=1e-5)
     assert len(calls) == result.counts.projections > result.iterations
+
+
+def searched(x: float, first: float, T: int) -> tuple[float, int]:
+    """Steps of 1-D descent on ``sqrt(1 + (x - 2)^2)`` for ``x <= 1``, L doubled until the parabola holds.
+
+    Returns the point and the projections.
+    """
+
+    def f(x: float) -> float:
+        return math.sqrt(1.0 + (x - 2.0) ** 2)
+
+    L, projections = first, 0
+    for _ in range(T):
+        g = (x - 2.0) / f(x)
+        while True:
+            y = min(1.0, x - g / L)
+            projections += 1
+            if f(y) <= f(x) + g * (y - x) + 0.5 * L * (y - x) ** 2 + 1e-13:
+                break
+            L *= 2.0
+        x = y
+    return x, projections
+
+
+@pytest.mark.parametrize("start", [-9.0, -4.0, -1.5])
+@pytest.mark.parametrize("T", [1, 2, 3, 6])
+def test_the_search_doubles_until_the_parabola_holds_and_no_longer(start: float, T: int) -> None:
+    f = FunctionObjective(
+        lambda x: float(np.sqrt(1.0 + (x[0] - 2.0) ** 2)),
+        lambda x: (x - 2.0) / np.sqrt(1.0 + (x - 2.0) ** 2),
+        shape=(1,),
+    )
+    # The first L is the curvature along a short move uphill.
+    slope = lambda x: (x - 2.0) / math.sqrt(1.0 + (x - 2.0) ** 2)  # noqa: E731
+    move = -1e-3 * (1.0 + abs(start))
+    first = abs(slope(start - move) - slope(start)) / abs(move)
+    expected, projections = searched(start, first, T)
+    half_line = Polyhedron(np.ones((1, 1)), np.ones(1))
+    method = ProjectedGradient(iterations=T)
+    result = lopro.solve(lopro.Problem(f, half_line), np.array([start]), method, tol=0)
+    assert result.counts.projections == projections
+    assert result.x == pytest.approx([expected], rel=1e-9)
 
 
 def test_what_is_not_smooth_is_refused_with_a_hint() -> None:

@@ -53,6 +53,22 @@ def test_invariant_rejects_steps_that_are_not_halved(monkeypatch: Any) -> None:
     assert run_schedule(known, theorem(known, eps), known.eps0, eps).worst > 1.0
 
 
+@pytest.mark.parametrize("cls", [RSG, R2SG])
+@pytest.mark.parametrize("problem", ["T2", "T3"])
+def test_the_first_step_of_its_own_is_eps0_over_twice_the_squared_slope(
+    cls: Any, problem: str
+) -> None:
+    """T3 has the infimum 0; T2 has none, and its eps0 is ``G`` times the way to the farthest solution."""
+    known = PROBLEMS[problem]()
+    far = float(np.linalg.norm(known.x0)) + math.sqrt(known.x0.size)
+    eps0 = known.objective.value(known.x0) if problem == "T3" else known.G * far
+    own = run(known, cls(steps=20, stages=3))
+    given = run(known, cls(steps=20, stages=3, step=eps0 / (2.0 * known.G**2)))
+    assert own.result.history["fun"] == pytest.approx(given.result.history["fun"], rel=1e-12)
+    other = run(known, cls(steps=20, stages=3, step=1.1 * eps0 / (2.0 * known.G**2)))
+    assert own.result.history["fun"] != pytest.approx(other.result.history["fun"], rel=1e-6)
+
+
 def test_invariant_rejects_stages_that_are_too_short() -> None:
     known, eps = t2(), 1e-3
     method = theorem(known, eps)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any
 
 import array_api_strict
 import numpy as np
 import pytest
+from claims import silent
 from sequential_runs import agreement
 from theory.checks import Recorded, count_projections
 from theory.problems import t2, t3, t4, t5, t6_box, t9
@@ -118,6 +120,42 @@ def test_the_claim_is_what_proves_a_bound_for_a_rough_objective():
     result = lopro.solve(problem, np.array([0.3, -0.2]), SwitchingSubgradient(levels=7), tol=0.0)
     assert result.certificate.lower_bound <= 1.0 <= result.fun + 1e-12
     assert result.certificate.gap <= 0.1
+
+
+def twin(known: Any, delta: float, D: float, levels: int) -> list[tuple[int, float, float]]:
+    """The method written down anew: steps, ``f`` of the projected point and what each level proves."""
+    f, c, start, rows = known.objective, known.constraint, known.x0, []
+    for _ in range(levels):
+        x, spent, total, weights, steps = start, 0.0, np.zeros_like(start), 0.0, 0
+        while spent < D**2 or steps % CHUNK:  # it looks after every CHUNK steps
+            value = c.value(x)
+            g = f.subgradient(x) if value <= delta else c.subgradient(x)
+            square = float(np.sum(g * g))
+            if value <= delta:
+                total, weights = total + x / square, weights + 1.0 / square
+                spent, x = spent + delta**2 / square, x - delta / square * g
+            else:
+                spent, x = spent + value**2 / square, x - value / square * g
+            steps += 1
+        average = total / weights
+        start = c.project(average)
+        rows.append((steps, f.value(start), f.value(average) - delta))
+        delta /= 2.0
+    return rows
+
+
+@pytest.mark.parametrize("make", [t2, norm_ball, t5, t6_box])
+def test_each_level_is_that_of_a_naive_twin_and_proves_its_value_less_delta(make):
+    known = make()
+    D, delta, levels = 1.01 * known.distance, 0.3, 4
+    rows = twin(known, delta, D, levels)
+    method = SwitchingSubgradient(levels, delta, D)
+    history = lopro.solve(silent(known), known.x0, method, tol=0.0).history
+    assert history["iterations"] == list(np.cumsum([row[0] for row in rows]))
+    assert history["fun"] == pytest.approx([row[1] for row in rows], rel=1e-9)
+    proved = list(accumulate((row[2] for row in rows), max))
+    assert history["lower_bound"] == pytest.approx(proved, rel=1e-9)
+    assert proved[-1] <= known.optimum
 
 
 @pytest.mark.parametrize("levels", [1, 4])

@@ -81,6 +81,22 @@ def test_what_lowered_weights_cost(share: float, rng: np.random.Generator) -> No
     assert 0.0 < lost <= 2.0 * share * fun
 
 
+@pytest.mark.parametrize("share", [0.3, 1e-3])
+def test_lowered_weights_give_up_the_share_in_two_parts(
+    share: float, rng: np.random.Generator
+) -> None:
+    """M4: ``(1 - eta) w - delta 1``, where eta and what ``delta sum t`` costs of the value add up to it."""
+    loss = all_pairs(*classes(0, 20, 4))
+    n, fun = loss.targets.shape[0], 0.7
+    one, other = rng.standard_normal((2, n))
+    delta = -lowered(loss, 0.0 * one, fun, share)
+    assert np.ptp(delta) == 0.0 < delta[0]
+    kept = (lowered(loss, one, fun, share) - lowered(loss, other, fun, share)) / (one - other)
+    eta = 1.0 - kept
+    assert np.ptp(eta) <= 1e-12 and eta[0] > 0.0
+    assert eta[0] + delta[0] * float(loss.targets.sum()) / fun == pytest.approx(share, rel=1e-9)
+
+
 def without_completion() -> tuple[PairLoss, Matrix]:
     """``M = [[-1, 2], [2, -1]]``: no Y within 0.5 makes up for it."""
     Z = np.array([[1.0, 1.0], [1.0, -1.0]])

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from metric.cases import CASES, heavy_norm, narrow, only_dead_but_one, psd
 from metric.known import all_pairs, by_clarabel, classes, constructed, value
 
 import lopro
@@ -18,62 +19,6 @@ from lopro.metric.dual import Spread, dual_bound, dual_value, shortfall
 from lopro.metric.loss import PairLoss
 
 Matrix = Any
-
-
-def psd(rng: np.random.Generator, d: int, rank: int) -> Matrix:
-    L = rng.standard_normal((rank, d)) * (rng.random((rank, d)) < 0.5)
-    return L.T @ L
-
-
-def narrow() -> SparseMetric:
-    """More samples than features."""
-    return SparseMetric(all_pairs(*classes(0, 14, 4)), 0.05)
-
-
-def wide() -> SparseMetric:
-    """More features than samples: the pairs do not span."""
-    return SparseMetric(all_pairs(*classes(1, 5, 8)), 0.02)
-
-
-def not_sparse() -> SparseMetric:
-    return SparseMetric(all_pairs(*classes(2, 12, 4)), 0.0)
-
-
-def not_sparse_and_wide() -> SparseMetric:
-    return SparseMetric(all_pairs(*classes(3, 5, 7)), 0.0)
-
-
-def with_dead_features() -> SparseMetric:
-    X, labels = classes(4, 10, 5)
-    X[:, [2, 4]] = 7.0
-    return SparseMetric(all_pairs(X, labels), 0.03)
-
-
-def only_dead_but_one() -> SparseMetric:
-    X, labels = classes(5, 6, 3)
-    X[:, 1:] = 0.0
-    return SparseMetric(all_pairs(X, labels), 0.0)
-
-
-def badly_scaled() -> SparseMetric:
-    X, labels = classes(6, 12, 4)
-    return SparseMetric(all_pairs(X * [1.0, 20.0, 0.2, 3.0], labels), 0.01)
-
-
-def heavy_norm() -> SparseMetric:
-    return SparseMetric(all_pairs(*classes(7, 12, 4)), 1e3)
-
-
-CASES = [
-    narrow,
-    wide,
-    not_sparse,
-    not_sparse_and_wide,
-    with_dead_features,
-    only_dead_but_one,
-    badly_scaled,
-    heavy_norm,
-]
 
 
 def multipliers(
@@ -106,29 +51,6 @@ def test_weak_duality(case: Any, rng: np.random.Generator) -> None:
         for normal in multipliers(rng, objective, A):
             bound, _ = objective.dual_bound(cone, A, normal, fun)
             assert 0.0 <= bound <= optimum * (1.0 + 1e-7) + 1e-12
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_each_repair_alone_is_valid(case: Any, rng: np.random.Generator) -> None:
-    objective = case()
-    loss, tau, spread = objective.loss, objective.l1, objective.spread
-    d, n = objective.shape[0], loss.targets.shape[0]
-    optimum, _ = by_clarabel(objective)
-    sources = set()
-    for _ in range(100):
-        A = 0.3 * psd(rng, d, 2)
-        w = 10.0 ** rng.uniform(-4, 0) * rng.standard_normal(n) / n
-        M = loss.adjoint(w)
-        G = rng.standard_normal((d, d))
-        S = dual_module.boxed(M + 0.1 * (G + G.T), tau) - M
-        found = dual_module._by_diagonal(loss, tau, spread, S, w, value(objective, A))
-        by_sum = dual_module._by_sum(loss, tau, spread, S, w)
-        for bound, source in found + by_sum:
-            assert bound <= optimum * (1.0 + 1e-7) + 1e-12
-            sources.add(source)
-        assert (len(found) == 2) == (tau > 0.0)
-        assert (len(by_sum) == 1) == (tau == 0.0 or spread.full_rank)
-    assert sources
 
 
 #: The other two are hardly constrained: there is nothing to repair.

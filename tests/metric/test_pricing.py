@@ -34,6 +34,17 @@ def priced(objective: SparseMetric, work: WorkingProblem) -> dict[int, float]:
     return {int(i): float(q / abs(c)) for i, q, c in zip(outside, found, diagonal, strict=True)}
 
 
+@pytest.mark.parametrize("pull", [0.2, 0.9, 3.0, -3.0])
+def test_the_price_of_a_feature_beside_one_other_by_hand(pull: float) -> None:
+    """``q(x) = s x^2 - 2 m x + 2 tau |x| - M_ii`` over ``1 + x^2``, at the least of ``q + rho (1 + x^2)``."""
+    s, tau, own, threshold = 1.7, 0.8, -0.6, 1e-3
+    rho = threshold * abs(own)
+    x = np.sign(pull) * max(abs(pull) - tau, 0.0) / (s + rho)
+    q = s * x**2 - 2.0 * pull * x + 2.0 * tau * abs(x) - own
+    found = prices(np.array([[s]]), np.array([[pull]]), np.array([own]), tau, threshold)
+    assert found == pytest.approx([q / (1.0 + x**2)], rel=1e-9)
+
+
 def test_a_feature_is_wanted_if_and_only_if_it_helps() -> None:
     answers = []
     for seed in range(12):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from lopro.metric import SparseMetric
+from lopro.metric.api import metric_problem
 from lopro.metric.loss import PairLoss
 from lopro.metric.working_set import WorkingProblem
 
@@ -32,6 +34,32 @@ def test_idle_features_leave_without_a_change_of_the_optimum() -> None:
     assert work.fun <= before * (1.0 + 1e-6)
     assert 5 in work.outside
     assert not {5, 6} & set(work.wanted(most=5, threshold=1e-3).tolist())
+
+
+def test_values_count_as_zero_below_a_billionth_of_the_value_of_zero() -> None:
+    objective = working_problem([0]).objective
+    at_zero = objective.value(np.zeros(objective.shape))
+    assert metric_problem(objective.loss, 0.1).gap_scale == pytest.approx(1e-9 * at_zero)
+
+
+@pytest.mark.parametrize("iterations", [1, 3])
+def test_points_with_exact_zeros_are_semidefinite_from_the_beginning(iterations: int) -> None:
+    """Whenever it is stopped: what ADMM has thresholded is lifted on its diagonal until it is psd."""
+    work = working_problem([0, 1, 2, 3, 5])
+    left = iterations
+
+    def tick() -> bool:
+        nonlocal left
+        left -= 1
+        return left > 0
+
+    assert not work.solve(1e-8, tick)
+    B = work.admm.B
+    assert np.linalg.eigvalsh(B)[0] < -1e-6  # there is something to lift
+    lifted = work.sparse_point
+    assert np.linalg.eigvalsh(lifted)[0] >= -1e-15
+    off = ~np.eye(len(B), dtype=bool)
+    assert np.array_equal(lifted[off], B[off])
 
 
 def test_who_has_come_back_stays() -> None:

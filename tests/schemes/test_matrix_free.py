@@ -134,7 +134,7 @@ def test_agrees_with_clarabel(seed: int, fallbacks: list[Any]) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_nonnegative(seed: int) -> None:
+def test_nonnegative(seed: int, fallbacks: list[Any]) -> None:
     rng = np.random.default_rng(seed)
     A = rng.standard_normal((20, 50))
     x = np.abs(sparse_vector(50, 5, rng, np.float64))
@@ -144,6 +144,7 @@ def test_nonnegative(seed: int) -> None:
     result = lopro.solve(problem, method=MatrixFree())
     judge(result, A, y, sigma, reference(A, y, sigma, nonneg=True), 1e-6)
     assert result.x.min() >= -1e-12
+    assert not fallbacks
 
 
 @pytest.mark.parametrize(("dtype", "most"), [(np.float64, 96), (np.complex128, 78)])

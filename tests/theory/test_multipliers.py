@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.optimize
 from theory.checks import Recorded, penalised, size
-from theory.problems import Known, t4
+from theory.problems import Known, t1, t4
 
 import lopro
 from lopro import LoPNAG
@@ -143,6 +144,46 @@ def test_p7_finds_the_multiplier() -> None:
     assert errors[-1] <= 1e-5
     assert errors[-1] <= 1e-3 * errors[0]
     assert len({h.gamma for h in penalties}) == 1
+
+
+def logit(q: float) -> float:
+    return math.log(q / (1.0 - q))
+
+
+@pytest.mark.parametrize("share", [0.02, 0.3, 0.89, 0.91, 0.999])
+def test_p7_room_for_the_multiplier(share: float) -> None:
+    """P7 on T1: the slope found is the next multiplier; lam doubles where that is above nine tenths of it."""
+    lam, gamma, first = 4.0, 0.5, 0.4
+    h, line = CentredSoftplus(lam, gamma, first * lam), t1().constraint
+    x = np.array([gamma / lam * (logit(share) - logit(first))])  # where the slope is share * lam
+    following = h.recentred(line, line.image(x))
+    assert following.multiplier == pytest.approx(share * lam, rel=1e-12)
+    assert following.lam == (lam if share < 0.9 else 2.0 * lam)
+    assert following.gamma == gamma
+
+
+def test_p7_multipliers_stay_inside() -> None:
+    """P7: far inside the set the multiplier does not become 0, far outside it is lam, with lam doubled."""
+    h, line = CentredSoftplus(4.0, 0.5, 1.0), t1().constraint
+    inside, outside = (h.recentred(line, line.image(np.array([x]))) for x in (-1e3, 1e3))
+    assert (inside.multiplier, inside.lam) == (4e-12, 4.0)
+    assert (outside.multiplier, outside.lam) == (4.0, 8.0)
+
+
+def test_p7_a_run_makes_room_for_its_multiplier() -> None:
+    """P7: started where c is far steeper than at the solution, lam begins at a third of ``zeta*``.
+
+    ``min x_1 + x_2`` s.t. ``x_1^2 + 64 x_2^2 <= 1`` from ``(0, 1/8)``, with slopes ``sqrt 2`` and 16: the
+    first lam is ``sqrt(2) / 8 = 0.177``, and ``zeta* = sqrt(1 + 1/64) / 2 = 0.504`` needs it twice doubled.
+    """
+    ball = lopro.constraints.ResidualBall(np.diag([1.0, 8.0]), np.zeros(2), 1.0)
+    problem = lopro.Problem(lopro.objectives.Linear(np.array([1.0, 1.0])), ball)
+    result = lopro.solve(problem, np.array([0.0, 0.125]), LoPNAG(Recentring(steps=60)), tol=1e-9)
+    assert result.success and result.fun == pytest.approx(-math.sqrt(65.0) / 8.0, abs=1e-8)
+    weights = result.history["penalty_weight"]
+    assert weights[0] == pytest.approx(math.sqrt(2.0) / 8.0)
+    assert all(after in (before, 2.0 * before) for before, after in pairwise(weights))
+    assert weights[-1] == 4.0 * weights[0]
 
 
 def test_generic_lower_bound(rng: Any) -> None:

@@ -112,6 +112,21 @@ def test_prop_1_linear(kind: Any, known: Known, lam: float, gamma: float, rng: A
     assert gradient_lipschitz_ratio(gradient, 0.98 * L, pairs(known, gamma / lam, rng)) > 1.0
 
 
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+def test_p7_curvature(share: float, rng: Any) -> None:
+    """P7: moving softplus does not bend it: ``lam^2 G_c^2 / (4 gamma)`` is the best constant on T1 too."""
+    known, lam, gamma = t1(), 3.0, 0.2
+    h = CentredSoftplus(lam, gamma, share * lam)
+    L = lam**2 / (4.0 * gamma)
+    assert h.curvature(1.0) == pytest.approx(L)
+    gradient = gradient_of(known, h)
+    # The steepest bend is where the slope is lam / 2, and that has moved.
+    steepest = -h.shift / lam
+    near = [(np.array([steepest + s]), np.array([steepest + s + 1e-5])) for s in (-0.01, 0.0, 0.01)]
+    assert gradient_lipschitz_ratio(gradient, L, pairs(known, gamma / lam, rng)) <= 1.0 + 1e-6
+    assert gradient_lipschitz_ratio(gradient, 0.999 * L, iter(near)) > 1.0
+
+
 @pytest.mark.parametrize("kind", [Softplus, QuadraticHinge])
 @pytest.mark.parametrize(("lam", "gamma"), [(1.0, 1e-2), (2.0, 1.0), (1.0, 20.0)])
 def test_prop_1_on_a_ball(kind: Any, lam: float, gamma: float, rng: Any) -> None:

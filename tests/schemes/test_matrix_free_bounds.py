@@ -1,0 +1,59 @@
+"""The lower bounds of `MatrixFree`: the value of their dual point, less what rounding may have gained."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.sparse.linalg import LinearOperator
+
+import lopro
+
+
+def problem(seed: int, dtype: Any) -> tuple[Any, LinearOperator, Any, float]:
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((40, 120))
+    if np.dtype(dtype).kind == "c":
+        A = A + 1j * rng.standard_normal(A.shape)
+    A = A.astype(dtype)
+    x = np.zeros(120)
+    x[:5] = [1.0, -2.0, 3.0, 1.0, 1.0]
+    y = (A @ x + 0.1 * rng.standard_normal(40)).astype(dtype)
+    operator = LinearOperator(
+        A.shape, matvec=lambda v: A @ v, rmatvec=lambda u: A.conj().T @ u, dtype=dtype
+    )
+    return A, operator, y, 0.7
+
+
+def charged(seed: int, dtype: Any, steps: int) -> float:
+    """Return what the bound is below the value of its dual point, in units of ``8 eps |nu| |y|``.
+
+    The value is computed in extended precision; the dual point must be feasible up to its own rounding.
+    """
+    A, operator, y, sigma = problem(seed, dtype)
+    eps = float(np.finfo(dtype).eps)
+    result = lopro.bpdn(operator, y, sigma, tol=1e3 * eps, max_iter=steps)
+    wide = np.clongdouble if A.dtype.kind == "c" else np.longdouble
+    nu, data = np.asarray(result.dual).astype(wide), y.astype(wide)
+    assert np.abs(A.conj().T.astype(wide) @ nu).max() <= 1.0 + 10.0 * eps
+    length, size = (np.sqrt(np.sum(np.abs(v) ** 2)) for v in (nu, data))
+    value = np.sum(data.conj() * nu).real - sigma * length
+    return float((value - result.certificate.lower_bound) / (8.0 * eps * length * size))
+
+
+DTYPES = [np.float32, np.complex64, np.float64]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("seed", range(4))
+def test_the_bound_of_a_point_pays_for_rounding_once(seed: int, dtype: Any) -> None:
+    """After one step nothing has been mixed. The comparison itself is blurred by a unit in eight."""
+    assert charged(seed, dtype, 1) == pytest.approx(1.0, abs=0.25)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_the_bound_of_a_mixture_pays_for_what_its_weights_have_magnified(dtype: Any) -> None:
+    found = [charged(seed, dtype, steps) for seed in range(4) for steps in (2, 3, 5, 8, 12, 16)]
+    assert min(found) >= 0.75
+    assert max(found) >= 2.0

@@ -1,0 +1,106 @@
+"""`MultiplierMethod` on a problem in one variable: every multiplier, gap and projection in closed form.
+
+For ``min (x - z)^2 / 2`` subject to ``a x <= a b``, ``b < z``, the minimiser of the augmented Lagrangian
+with multiplier u and stiffness beta has ``x - b = (z - b - a u) / (1 + beta a^2)``, and the next
+multiplier is ``u + beta a (x - b)``: the distance of ``a u`` from ``z - b`` shrinks by ``1 + beta a^2``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+import lopro
+from lopro import MultiplierMethod, Status
+from lopro.constraints import Polyhedron
+from lopro.objectives import SquaredDistance
+
+
+@dataclass(frozen=True)
+class Line:
+    """The problem, and the run that the method's description asks for."""
+
+    z: float
+    a: float
+    b: float
+
+    @property
+    def problem(self) -> lopro.Problem:
+        half = Polyhedron(np.array([[self.a]]), np.array([self.a * self.b]))
+        return lopro.Problem(SquaredDistance(np.array([self.z])), half)
+
+    @property
+    def optimum(self) -> float:
+        return 0.5 * (self.z - self.b) ** 2
+
+    def looks(self, x0: float, count: int) -> list[tuple[float, float]]:
+        """Return estimated gap and lower bound after each of so many multiplier updates."""
+        # A violation of the size of the start balances the slope of the objective there.
+        beta = abs(x0 - self.z) / (1.0 + abs(x0)) / self.a**2
+        u, slack, found = 0.0, np.inf, []
+        for _ in range(count):
+            outside = (self.z - self.b - self.a * u) / (1.0 + beta * self.a**2)
+            u += beta * self.a * outside
+            fun = 0.5 * (self.b + outside - self.z) ** 2
+            bound = self.a * u * (self.z - self.b) - 0.5 * (self.a * u) ** 2
+            before, slack = slack, self.a * u * outside
+            found.append((slack + abs(fun - bound), bound))
+            if slack > 0.3 * before:
+                beta *= 3.0
+        return found
+
+    def projections(self, x0: float, tol: float) -> list[tuple[int, float]]:
+        """Return after how many updates it projects, and the certified gap there, until it has converged."""
+        target, rows = np.inf, []
+        for k, (gap, bound) in enumerate(self.looks(x0, 60), start=1):
+            if gap <= target:
+                certified = self.optimum - bound  # the projection ends at the solution
+                rows.append((k, certified))
+                target = 0.1 * min(gap, certified)
+                if certified <= tol * max(1.0, self.optimum):
+                    return rows
+        raise AssertionError("it should have converged")
+
+
+#: Two with a first stiffness that lets the gap fall fast enough, and two in which it has to grow.
+CASES = [
+    (Line(4.0, 1.0, 1.0), 0.0),
+    (Line(8.0, 2.0, 0.5), 1.0),
+    (Line(-2.0, 0.3, -13.0), 0.0),
+    (Line(3.0, 5.0, -1.0), -0.5),
+]
+
+
+@pytest.mark.parametrize("tol", [1e-4, 1e-8, 1e-12])
+@pytest.mark.parametrize(("line", "x0"), CASES)
+def test_it_projects_when_the_gap_has_fallen_to_a_tenth(line: Line, x0: float, tol: float) -> None:
+    result = lopro.solve(line.problem, np.array([x0]), MultiplierMethod(steps=40), tol=tol)
+    rows = line.projections(x0, tol)
+    assert result.success
+    assert result.x == pytest.approx([line.b], rel=1e-9)
+    # Forty accelerated steps solve the inner problem of one variable.
+    assert [n / 40 for n in result.history["iterations"]] == [k for k, _ in rows]
+    # Bounds are charged for rounding, which is all that is left in the end.
+    rounding = 1e-12 * max(1.0, line.optimum)
+    assert result.history["gap"] == pytest.approx([gap for _, gap in rows], rel=1e-4, abs=rounding)
+
+
+@pytest.mark.parametrize(("line", "x0"), CASES)
+def test_patience_is_for_updates_without_progress(line: Line, x0: float) -> None:
+    """Every update helps until rounding is reached: the least patience is enough for that."""
+    result = lopro.solve(line.problem, np.array([x0]), MultiplierMethod(patience=2), tol=1e-12)
+    assert result.success
+
+
+@pytest.mark.parametrize("patience", [3, 10])
+@pytest.mark.parametrize(("line", "x0"), CASES)
+def test_it_gives_up_when_nothing_gets_better(line: Line, x0: float, patience: int) -> None:
+    """With ``tol = 0`` it goes on to the limits of rounding, and ``patience`` updates beyond."""
+    method = MultiplierMethod(patience=patience)
+    result = lopro.solve(line.problem, np.array([x0]), method, tol=0, max_iter=20_000)
+    assert result.status is Status.STALLED
+    assert result.fun == pytest.approx(line.optimum, rel=1e-12)
+    useful = sum(gap > 1e-13 * line.optimum for gap, _ in line.looks(x0, 60))
+    assert useful + patience <= result.iterations / 25 <= useful + patience + 6
