@@ -120,7 +120,7 @@ def test_the_best_of_the_repairs_is_taken(case: Any, rng: np.random.Generator) -
         bounds = {"diagonal": hand.feasible(S, w), "price": hand.paid(S, w, f0)}
         if objective.spread.full_rank:
             bounds["even"] = hand.even(S, w)
-        found, _ = objective.dual_bound(cone, result.x, PairMultiplier(-guess, 0.0, w), f0)
+        found, _ = objective.dual_bound(cone, result.x, PairMultiplier(-guess, 0.0, weights=w), f0)
         best = max(bounds, key=lambda name: bounds[name])
         assert found == pytest.approx(bounds[best], rel=1e-9)
         winners.add(best)

@@ -9,6 +9,7 @@ from claims import check_claims
 from scipy.optimize import minimize_scalar
 from theory.problems import Known, t1, t3, t4, t6_box
 
+import lopro
 from lopro.penalties import QuadraticHinge, Softplus
 
 
