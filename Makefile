@@ -4,6 +4,7 @@
 #                    (SHORT=1: a minute; FULL=1: the paper's full scale; COLON=path: the real data)
 #   make mutants     which deliberate errors in the mathematics the tests notice
 #                    (MUTANTS_ARGS='-j 2 --file projections')
+#   make deadline    limits and interrupts with a real clock, one test at a time
 #   make bench       timings and operation counts (benchmarks/bench_*.py)
 #   make figures     convergence figures (benchmarks/figure_*.py)
 #   make docs        the documentation with its gallery, into docs/_build/html
@@ -34,7 +35,7 @@ export MKL_NUM_THREADS ?= 1
 export MPLBACKEND ?= Agg
 
 .DEFAULT_GOAL := help
-.PHONY: help venv lint types check test mutants reproduce bench figures docs format clean
+.PHONY: help venv lint types check deadline test mutants reproduce bench figures docs format clean
 .DELETE_ON_ERROR:
 
 help:
@@ -73,6 +74,10 @@ types: $(DEV)
 check: $(DEV)
 	@echo "== pytest"
 	$(BIN)/python -m pytest -n $(JOBS) $(PYTEST_ARGS)
+
+# These measure time, so they have the machine to themselves.
+deadline: $(DEV)
+	$(BIN)/python -m pytest -m serial tests/deadline $(PYTEST_ARGS)
 
 test: lint types check
 

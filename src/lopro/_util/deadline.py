@@ -65,6 +65,7 @@ class Deadline:
         self.seconds = math.inf if seconds is None else float(seconds)
         self._interrupted_at = math.inf
         self._wrapping = 0
+        self._given_up = False
         self._clock = _clock.get()
         self._start = self._clock()
         #: The deadline of the call around this one; it ends this one as well.
@@ -81,6 +82,8 @@ class Deadline:
         return max(0.0, self._left(self._wrapping > 0))
 
     def _left(self, wrapping: bool) -> float:
+        if self._given_up and not wrapping:
+            return 0.0
         own, elapsed = math.inf, self.elapsed
         if self.seconds < math.inf:
             extra = WRAP_UP_SHARE * self.seconds + WRAP_UP_SECONDS if wrapping else 0.0
@@ -124,6 +127,8 @@ class Deadline:
         """Raise `OutOfTime` unless there is time for so many operations that cannot be interrupted."""
         self.check()
         if not self.affords(operations):
+            # What is left is too short for what has to come next: it is over.
+            self._given_up = True
             raise OutOfTime
 
     @contextmanager

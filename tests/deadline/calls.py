@@ -1,0 +1,126 @@
+"""Calls of every public entry on inputs that take much longer than the limits they are given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.sparse.linalg import aslinearoperator
+
+import lopro
+from lopro import constraints as lc
+from lopro import objectives as lo
+
+__all__ = ["CALLS"]
+
+
+def _rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+def _sensing(m: int, d: int, k: int) -> tuple[Any, Any, float]:
+    rng = _rng()
+    A = rng.standard_normal((m, d))
+    x = np.zeros(d)
+    x[rng.choice(d, k, replace=False)] = rng.standard_normal(k)
+    noise = 0.01 * rng.standard_normal(m)
+    return A, A @ x + noise, float(np.linalg.norm(noise))
+
+
+def single(**options: Any) -> Any:
+    A, y, sigma = _sensing(1500, 6000, 500)
+    return lopro.bpdn(A, y, 0.01 * sigma, tol=1e-12, **options)
+
+
+def operator(**options: Any) -> Any:
+    A, y, sigma = _sensing(1000, 5000, 300)
+    return lopro.bpdn(aslinearoperator(A), y, 0.01 * sigma, tol=1e-12, **options)
+
+
+def nonneg(**options: Any) -> Any:
+    A, y, sigma = _sensing(300, 1000, 80)
+    method = lopro.MultiplierMethod()
+    return lopro.bpdn(A, y, 0.1 * sigma, nonneg=True, method=method, tol=1e-12, **options)
+
+
+def many(**options: Any) -> Any:
+    A, _, _ = _sensing(300, 1200, 40)
+    Y = A @ _rng().standard_normal((1200, 200))
+    return lopro.bpdn(A, Y, 0.5, tol=1e-10, **options)
+
+
+def path(**options: Any) -> Any:
+    A, y, _ = _sensing(500, 2000, 150)
+    return lopro.bpdn_path(A, y, list(np.linspace(10.0, 0.001, 100)), tol=1e-10, **options)
+
+
+def metric(**options: Any) -> Any:
+    rng = _rng()
+    X, labels = rng.standard_normal((1500, 300)), rng.integers(0, 3, 1500)
+    return lopro.learn_metric(X, labels, tol=1e-9, **options)
+
+
+def polyhedron(**options: Any) -> Any:
+    rng = _rng()
+    rows = lc.Polyhedron(rng.standard_normal((4000, 400)), np.ones(4000))
+    f = lo.LeastSquares(rng.standard_normal((800, 400)), rng.standard_normal(800))
+    return lopro.solve(lopro.Problem(f, rows), tol=1e-13, **options)
+
+
+def cone(**options: Any) -> Any:
+    rng = _rng()
+    M = rng.standard_normal((1200, 1200))
+    box = lc.Spectrahedron(1200)
+    f = lo.SquaredDistance(M + M.T) + lo.OffDiagonalL1(1200, 0.1)
+    return lopro.solve(lopro.Problem(f, box), tol=1e-13, **options)
+
+
+def intersection(**options: Any) -> Any:
+    rng = _rng()
+    both = lc.Intersection(
+        lc.ResidualBall(rng.standard_normal((100, 400)), rng.standard_normal(100), 0.1),
+        lc.Polyhedron(rng.standard_normal((1500, 400)), np.full(1500, 0.5)),
+    )
+    return lopro.solve(lopro.Problem(lo.L1Norm(), both), tol=1e-13, **options)
+
+
+def callables(**options: Any) -> Any:
+    rng = _rng()
+    A = rng.standard_normal((500, 200))
+
+    def value(x: Any) -> float:
+        return float(np.logaddexp.reduce(A @ x)) - 5.0
+
+    def slope(x: Any) -> Any:
+        p = np.exp(A @ x - np.logaddexp.reduce(A @ x))
+        return A.T @ p
+
+    set_ = lc.FunctionConstraint(value, slope, smooth=True, shape=(200,))
+    c = rng.standard_normal(200)
+    return lopro.minimize(
+        lambda x: float(c @ x) + 0.01 * float(x @ x),
+        np.zeros(200),
+        lambda x: c + 0.02 * x,
+        constraint=set_,
+        tol=1e-13,
+        **options,
+    )
+
+
+#: Every public entry, by name.
+CALLS: dict[str, Callable[..., Any]] = {
+    f.__name__: f
+    for f in (
+        single,
+        operator,
+        nonneg,
+        many,
+        path,
+        metric,
+        polyhedron,
+        cone,
+        intersection,
+        callables,
+    )
+}

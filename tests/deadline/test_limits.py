@@ -1,0 +1,65 @@
+"""A limit holds for the whole call, and Ctrl-C always gives a result."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from deadline.calls import CALLS
+
+ROOT = Path(__file__).parent.parent.parent
+pytestmark = pytest.mark.serial
+
+
+@pytest.mark.parametrize("limit", [0.2, 1.0])
+@pytest.mark.parametrize("name", CALLS)
+def test_a_call_returns_soon_after_its_limit(name: str, limit: float) -> None:
+    started = time.perf_counter()
+    found = CALLS[name](time_limit=limit)
+    elapsed = time.perf_counter() - started
+    results = found if isinstance(found, list) else [found]
+    for result in results:
+        assert np.isfinite(result.x).all()
+        assert result.status.name in ("TIME_LIMIT", "CONVERGED"), result
+        assert result.success == (result.status.name == "CONVERGED")
+    # Making the data of the call is inside the clock too: it is measured apart and taken off.
+    assert elapsed - _making(name) <= 1.2 * limit + 0.5
+
+
+def _making(name: str) -> float:
+    """Return how long a call takes that may do nothing at all."""
+    started = time.perf_counter()
+    CALLS[name](time_limit=1e-6)
+    return min(time.perf_counter() - started, 1.0)
+
+
+@pytest.mark.parametrize("repeat", range(10))
+@pytest.mark.parametrize("name", ["single", "many", "path", "metric", "polyhedron"])
+def test_an_interrupt_gives_a_result(name: str, repeat: int) -> None:
+    wait = random.Random(f"{name} {repeat}").uniform(0.05, 2.0)
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT / 'tests'}"}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "deadline.interrupted", name],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline().strip() == "begin"
+    time.sleep(wait)
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, errors
+    assert "Traceback" not in errors
+    statuses = json.loads(output)
+    assert set(statuses) <= {"INTERRUPTED", "CONVERGED", "STALLED", "SCHEDULE_DONE"}
