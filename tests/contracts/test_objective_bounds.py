@@ -12,6 +12,7 @@ import pytest
 from scipy.sparse.linalg import aslinearoperator
 
 from lopro.functions import Ball
+from lopro.metric import PairLoss
 from lopro.objectives import (
     FunctionObjective,
     L1Norm,
@@ -19,7 +20,6 @@ from lopro.objectives import (
     Linear,
     Logistic,
     Objective,
-    PairLoss,
     Quadratic,
     SquaredDistance,
 )

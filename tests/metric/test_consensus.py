@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from metric.known import constructed, packed
 
-from lopro.metric import SparseMetric
+from lopro.metric import PairLoss, SparseMetric
 from lopro.metric.consensus import Consensus
-from lopro.objectives import PairLoss
 
 Matrix = Any
 

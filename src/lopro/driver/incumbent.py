@@ -39,15 +39,15 @@ class Judged:
 class Incumbent:
     """Collects evidence candidate by candidate; nothing that was once proved is lost."""
 
-    def __init__(self, problem: Problem, target: Target) -> None:
+    def __init__(self, problem: Problem, target: Target, warnings: list[str]) -> None:
         self.problem = problem
         self.target = target
+        self.warnings = warnings
         self.best: Judged | None = None
         self.lower = -math.inf
         self.source = "no epoch was completed"
         #: The multiplier behind the best lower bound, where it rests on one.
         self.multiplier: ValidInequality | None = None
-        self.warnings: list[str] = []
 
     def judge(self, x: Array, image: Image | None = None) -> Judged:
         """Look at a point, and keep it if it is the best so far (and its value is a number)."""
@@ -115,7 +115,7 @@ class Incumbent:
     def certificate(self) -> Certificate:
         """The certificate of the best point."""
         if self.best is None:
-            return Certificate.of(math.nan, self.lower, math.inf, self.source, self.target)
+            return Certificate.of(math.nan, self.lower, math.inf, self.source)
         best, target = self.best, self.target
         unit = Target(target.tol, target.unit(best.fun, best.magnitude))
         return Certificate.of(best.fun, self.lower, best.violation, self.source, unit)

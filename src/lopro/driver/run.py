@@ -49,15 +49,19 @@ class Run:
             raise TypeError(f"method must be a method such as lopro.Auto(), got {method!r}")
         method.check(problem)
         self.method = method
+        self.warnings: list[str] = []
         self.history = History()
         self.status: Status | None = None  # None while running
         self._x0 = problem.start(x0)
         self.bench = Workbench(problem, options, self.deadline, self._x0)
-        self.incumbent = Incumbent(self.bench.counted, self.bench.target)
-        self.warnings = self.incumbent.warnings
         self._rule = options.rule
         self._stopped_by = "the caller"
         self._loop = self._candidate_by_candidate()
+
+    @functools.cached_property
+    def incumbent(self) -> Incumbent:
+        """What the run knows; made within the loop, because the target asks f for its first value."""
+        return Incumbent(self.bench.counted, self.bench.target, self.warnings)
 
     @property
     def counts(self) -> Counts:
@@ -91,11 +95,7 @@ class Run:
             return next(self._loop)
 
     def _candidate_by_candidate(self) -> Iterator[Iterate]:
-        with self.bench.observe():
-            reason = self.bench.constraint.infeasibility()
-        if reason is not None:
-            self.warnings.append(reason)
-            self.status = Status.INFEASIBLE
+        if self._guarded(self._prepared) is None:
             return
         candidates = self.method.run(self.bench, self._x0)
         verdict: Verdict | None = None
@@ -109,6 +109,14 @@ class Run:
             iterate, verdict = seen
             self._decide(iterate)
             yield iterate
+
+    def _prepared(self) -> Incumbent:
+        """Look at the set and at the start: the first calls of what a user has written, guarded as well."""
+        with self.bench.observe():
+            reason = self.bench.constraint.infeasibility()
+            if reason is not None:
+                raise InfeasibleError(reason)
+            return self.incumbent
 
     def _next_candidate(self, candidates: Candidates, verdict: Verdict | None) -> Candidate | None:
         with counting(self.bench.counts):

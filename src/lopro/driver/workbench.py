@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from functools import cached_property
 from typing import Any, TypeVar
 
-from lopro._util.arrays import Array, isfinite
+from lopro._util.arrays import Array, isfinite, norm
 from lopro._util.counting import Counts, count, counting
 from lopro._util.deadline import Deadline, OutOfTime
 from lopro._util.validation import check_seed
@@ -52,7 +52,6 @@ class Workbench:
         self.deadline = deadline
         self._start = start
         self.counts, self.certificate_counts = Counts(), Counts()
-        self.target = Target(options.tol, self._gap_scale(start))
         self.iterations = 0
         self.progress: Progress | None = None
         #: Why no more work should be done; None while there is no reason.
@@ -62,12 +61,20 @@ class Workbench:
         self.cut_short = False
         self._reached: Callable[[], Array] = lambda: start
 
-    def _gap_scale(self, start: Array) -> float:
+    @cached_property
+    def target(self) -> Target:
+        """The accuracy asked for; where f alone tells its scale, this calls the user's function."""
+        return Target(self.options.tol, self._gap_scale())
+
+    def _gap_scale(self) -> float:
         """Return what gaps are relative to at least: values below a share of the first one are zero."""
         if self.problem.gap_scale is not None:
             return self.problem.gap_scale
         with self.observe():
-            first = abs(float(self.objective.value(start)))
+            first = abs(float(self.objective.value(self._start)))
+            if first == 0.0:
+                # A start at 0 shows no value; the slope over a typical length has the same units.
+                first = norm(self.objective.subgradient(self._start)) * self.unit
         return NEGLIGIBLE * first if math.isfinite(first) else 0.0
 
     @cached_property
