@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import lopro
-import lopro.linear
+import lopro.maps.base
 from benchmarks.bpdn.adapter import Adapter, Answer
 from benchmarks.bpdn.problems import Instance
 from lopro.adaptive import AdaptiveSmoothing
@@ -29,19 +29,19 @@ def counted_products() -> Iterator[Callable[[], int]]:
     The library's own counters are read at the end of a run only; a curve needs them on the way.
     """
     total = 0
-    original = lopro.linear.tally
+    original = lopro.maps.base.tally_product
 
-    def tally(counter: str, times: int = 1) -> None:
+    def tally(counter: str, vectors: int, **amounts: int) -> None:
         nonlocal total
         if counter in ("matvecs", "rmatvecs"):
-            total += times
-        original(counter, times)
+            total += vectors
+        original(counter, vectors, **amounts)
 
-    lopro.linear.tally = tally
+    lopro.maps.base.tally_product = tally
     try:
         yield lambda: total
     finally:
-        lopro.linear.tally = original
+        lopro.maps.base.tally_product = original
 
 
 def answer_of(run: Callable[..., lopro.Result], cap: float, tol: float) -> Answer:
@@ -121,7 +121,7 @@ class Tuned(Scheme):
     def prepare(self, instance: Instance, cap: float) -> None:
         """Find the multiplier ``1 / (2 |A^H r|_inf)`` of the constraint in squared form."""
         x = lopro.bpdn(instance.A, instance.y, instance.sigma, tol=1e-6, time_limit=cap).x
-        A = lopro.linear.LinearMap(instance.A)
+        A = lopro.maps.linear_map(instance.A)
         pulled = A.adjoint(instance.y - A.forward(x))
         self._known[self._key(instance)] = 0.5 / float(np.abs(pulled).max())
 

@@ -43,7 +43,7 @@ KNOWN = [
     Room("lopro.certificates", "Certificates"),
     Room("lopro.theory", "Constants of the theory"),
     Room("lopro.projections", "Projections"),
-    Room("lopro.linear", "Linear maps"),
+    Room("lopro.maps", "Linear maps"),
     Room("lopro.oracles", "Counting"),
     Room("lopro.epochs", "What a scheme is made of"),
     Room("lopro.functions", "What functions know of themselves"),

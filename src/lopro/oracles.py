@@ -22,6 +22,7 @@ __all__ = [
     "counted",
     "ledger",
     "tally",
+    "tally_product",
     "watched",
 ]
 
@@ -32,7 +33,10 @@ class Counts:
 
     ``matvecs`` and ``rmatvecs`` are products with all of a matrix or operator and with its adjoint;
     ``columns`` counts single columns, ``rows`` single rows or members of a constraint that were looked
-    at instead. ``linear_minimizations`` are those that Frank-Wolfe methods make over the feasible set.
+    at instead. A product with k vectors at once counts k times; ``passes`` counts how often all entries of a
+    matrix were read for any reason (products with k vectors at once are one pass), and ``bytes_read`` the
+    bytes, those of single columns and rows included. Of an operator the bytes are not known and count as 0.
+    ``linear_minimizations`` are those that Frank-Wolfe methods make over the feasible set.
     ``eigenpairs`` come from partial eigen-solvers, ``eigendecompositions`` are full ones.
 
     Examples
@@ -55,6 +59,8 @@ class Counts:
     rmatvecs: int = 0
     columns: int = 0
     rows: int = 0
+    passes: int = 0
+    bytes_read: int = 0
     eigenpairs: int = 0
     eigendecompositions: int = 0
     factorizations: int = 0
@@ -82,6 +88,15 @@ def tally(counter: str, times: int = 1) -> None:
     counts = _open_ledger.get()
     if counts is not None:
         setattr(counts, counter, getattr(counts, counter) + times)
+
+
+def tally_product(counter: str, vectors: int, *, passes: int, bytes_read: int) -> None:
+    """Note a product with one or more vectors: one look at the ledger, since products may be small."""
+    counts = _open_ledger.get()
+    if counts is not None:
+        setattr(counts, counter, getattr(counts, counter) + vectors)
+        counts.passes += passes
+        counts.bytes_read += bytes_read
 
 
 OBJECTIVE_ORACLES = {

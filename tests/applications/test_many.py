@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import lopro
-from lopro.linear import LinearMap
-from lopro.schemes.lockstep import Lockstep, RememberingMap
+from lopro.maps import linear_map
+from lopro.schemes.lockstep import KnownProduct, Lockstep
 
 
 def instance(
@@ -123,7 +123,7 @@ def test_the_spectrum_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_when_sharing_pays() -> None:
     def pays(m: int, d: int, k: int, dtype: Any = np.float64) -> bool:
-        A = LinearMap(np.ones((1, 1), dtype=dtype))
+        A = linear_map(np.ones((1, 1), dtype=dtype))
         A.shape = (m, d)
         return Lockstep.pays(A, k)
 
@@ -143,9 +143,9 @@ def test_budgets_are_those_of_separate_calls() -> None:
 
 
 def test_only_the_point_that_is_known_is_remembered() -> None:
-    A = LinearMap(np.eye(3))
+    A = linear_map(np.eye(3))
     x = np.array([1.0, 2.0, 3.0])
-    knowing = RememberingMap(A, x, np.array([7.0, 7.0, 7.0]))
+    knowing = KnownProduct(A, x, np.array([7.0, 7.0, 7.0]))
     np.testing.assert_array_equal(knowing.forward(x.copy()), [7.0, 7.0, 7.0])
     np.testing.assert_array_equal(knowing.forward(2.0 * x), 2.0 * x)
 

@@ -24,6 +24,11 @@ def nonzero(counts: Counts) -> dict[str, int]:
     return {name: times for name, times in counts.to_dict().items() if times}
 
 
+def passes(count: int) -> dict[str, int]:
+    """What products with all of the matrix add besides."""
+    return {"passes": count, "bytes_read": count * TALL.nbytes}
+
+
 def test_every_oracle_is_counted_once():
     f = counted(SquaredDistance(np.ones(4)), OBJECTIVE_ORACLES)
     with ledger(Counts()) as counts:
@@ -39,19 +44,20 @@ def test_stochastic_gradients_and_products_are_counted():
     f = counted(LeastSquares(TALL, np.ones(9)), OBJECTIVE_ORACLES)
     with ledger(Counts()) as counts:
         f.stochastic_subgradient(X, np.random.default_rng(0))
-    assert nonzero(counts) == {"gradients": 1}
+    assert nonzero(counts) == {"gradients": 1, "bytes_read": TALL[0].nbytes}
     with ledger(Counts()) as counts:
         f.subgradient(X)
-    assert nonzero(counts) == {"gradients": 1, "matvecs": 1, "rmatvecs": 1}
+    assert nonzero(counts) == {"gradients": 1, "matvecs": 1, "rmatvecs": 1, **passes(2)}
 
 
 def test_a_linearization_counts_its_gradient_only_when_asked():
     f = counted(LeastSquares(TALL, np.ones(9)), OBJECTIVE_ORACLES)
     with ledger(Counts()) as counts:
         _, gradient = f.linearize_at(f.image(X))
-        assert nonzero(counts) == {"values": 1, "matvecs": 1}
+        assert nonzero(counts) == {"values": 1, "matvecs": 1, **passes(1)}
         gradient()
-        assert nonzero(counts) == {"values": 1, "gradients": 1, "matvecs": 1, "rmatvecs": 1}
+        both = {"matvecs": 1, "rmatvecs": 1, **passes(2)}
+        assert nonzero(counts) == {"values": 1, "gradients": 1, **both}
 
 
 def test_a_sum_is_one_objective_and_its_split_parts_are_counted_too():
@@ -63,7 +69,7 @@ def test_a_sum_is_one_objective_and_its_split_parts_are_counted_too():
     with ledger(Counts()) as counts:
         smooth.value(X)
         proximable.prox(X, 1.0)
-    assert nonzero(counts) == {"values": 1, "proxes": 1, "matvecs": 1}
+    assert nonzero(counts) == {"values": 1, "proxes": 1, "matvecs": 1, **passes(1)}
     assert counted(L1Norm(), OBJECTIVE_ORACLES).split()[0] is None
 
 

@@ -15,7 +15,7 @@ from lopro.applications.many import solve_columns
 from lopro.constraints import Box, Intersection, ResidualBall
 from lopro.epochs import Scheme
 from lopro.errors import MissingCapabilityError
-from lopro.linear import LinearMap
+from lopro.maps import linear_map
 from lopro.objectives import L1Norm
 from lopro.problem import Problem
 from lopro.schemes import MatrixFree, MultiplierMethod, WorkingSet
@@ -75,7 +75,7 @@ def bpdn(
     >>> result.success, result.support
     (True, array([ 3, 70]))
     """
-    A = LinearMap(A, "A")
+    A = linear_map(A, "A")
     y = check_array("y", y, ndim=(1, 2))
 
     def pose(column: Array, radius: float) -> Problem:
@@ -149,7 +149,7 @@ def bpdn_path(A: Any, y: Any, sigmas: Sequence[float], **options: Any) -> list[B
     radii = [check_number(f"sigmas[{i}]", s, minimum=0.0) for i, s in enumerate(sigmas)]
     if not radii:
         raise ValueError("sigmas must not be empty")
-    A = LinearMap(A, "A")
+    A = linear_map(A, "A")
     results: dict[int, BPDNResult] = {}
     x0 = options.pop("x0", None)
     for i in sorted(range(len(radii)), key=lambda i: -radii[i]):

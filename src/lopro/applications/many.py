@@ -12,11 +12,10 @@ import numpy as np
 from lopro._arrays import Array
 from lopro.applications.bpdn_result import BPDNResult, solve_with_dual
 from lopro.budget import Budget
-from lopro.linear import LinearMap
+from lopro.maps import LinearMap
 from lopro.problem import Problem
 from lopro.schemes import WorkingSet
-from lopro.schemes.lockstep import Lockstep, Proposed, RememberingMap
-from lopro.schemes.sparse_problem import residual_ball_of
+from lopro.schemes.lockstep import KnownProduct, Lockstep, Proposed
 
 __all__ = ["solve_columns"]
 
@@ -49,9 +48,7 @@ def solve_columns(
         results = _in_lockstep(A, problems, **options)
     for j, problem in enumerate(problems):
         if results[j] is None:
-            _share(A, problem)
             results[j] = solve_one(problem, None if starts is None else starts[:, j])
-            _keep(A, problem)
     return [result for result in results if result is not None]
 
 
@@ -68,23 +65,8 @@ def _in_lockstep(
         if proposal is None:
             results.append(None)
             continue
-        RememberingMap.teach(problem, proposal)
+        KnownProduct.teach(problem, proposal)
         method = Proposed(proposal, WorkingSet())
         result = solve_with_dual(problem, proposal.x, method, tol=tol, **options)
         results.append(dataclasses.replace(result, seconds=result.seconds + share))
     return results
-
-
-def _share(A: LinearMap, problem: Problem) -> None:
-    """Tell the map of a problem what has been computed about the matrix since it was posed."""
-    ball, _ = residual_ball_of(problem.constraint)
-    assert ball is not None
-    ball.A = LinearMap(A, "A")
-
-
-def _keep(A: LinearMap, problem: Problem) -> None:
-    """Keep what a run has computed about the matrix (its spectrum) for the runs to come."""
-    ball, _ = residual_ball_of(problem.constraint)
-    assert ball is not None
-    for name, value in ball.A.__dict__.items():
-        A.__dict__.setdefault(name, value)

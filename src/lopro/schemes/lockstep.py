@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -20,13 +20,13 @@ from lopro._threads import one_pool
 from lopro.constraints.base import Normal
 from lopro.epochs import Epoch, Scheme, Workbench
 from lopro.inner.rough_newton import RoughNewton, Vector
-from lopro.linear import LinearMap
+from lopro.maps import LinearMap, NumPyMap
 from lopro.oracles import tally
 from lopro.penalties import Hinge
 from lopro.problem import Problem
 from lopro.schemes.sparse_problem import SparseProblem, residual_ball_of
 
-__all__ = ["Lockstep", "Proposal", "Proposed", "RememberingMap"]
+__all__ = ["KnownProduct", "Lockstep", "Proposal", "Proposed"]
 
 _AT_A_TIME = 100  # searches: enough for fast matrix products, few enough to hold their factors
 _GRAM_LIMIT = 5.0  # how much larger than A its Gram matrix may be
@@ -62,9 +62,9 @@ class Lockstep:
     --------
     >>> import numpy as np
     >>> from lopro.applications.compressive_sensing import bpdn_problem
-    >>> from lopro.linear import LinearMap
+    >>> from lopro.maps import linear_map
     >>> from lopro.schemes.lockstep import Lockstep
-    >>> A = LinearMap(np.random.default_rng(0).standard_normal((60, 90)))
+    >>> A = linear_map(np.random.default_rng(0).standard_normal((60, 90)))
     >>> problems = [bpdn_problem(A, A.columns([j])[:, 0], 0.1) for j in (3, 70)]
     >>> [np.flatnonzero(p.x).tolist() for p in Lockstep(A, 1e-8).search(problems)]
     [[3], [70]]
@@ -72,7 +72,7 @@ class Lockstep:
 
     def __init__(self, A: LinearMap, tol: float) -> None:
         self.tol = tol
-        self._fine: Vector = np.asarray(A.dense)
+        self._fine: Vector = np.asarray(A.toarray())
         with _too_large():
             self._rough: Vector = self._fine.astype(np.float32)
             self._gram: Vector = self._rough.T @ self._rough
@@ -80,7 +80,7 @@ class Lockstep:
     @staticmethod
     def pays(A: LinearMap, count: int) -> bool:
         """Whether sharing is possible, cheaper than ``count`` calls, and affordable in memory."""
-        if not isinstance(A.dense, np.ndarray) or A.dense.dtype != np.float64:
+        if not isinstance(A, NumPyMap) or A.like.dtype != np.float64:
             return False
         rows, columns = A.shape
         size = 4.0 * columns**2 / (8.0 * rows * columns)
@@ -190,21 +190,27 @@ class Proposed:
         yield from self._after.epochs(bench, found.x)
 
 
-class RememberingMap(LinearMap):
-    """A linear map that knows one product already, and does not compute it again."""
+class KnownProduct:
+    """A linear map one of whose products is known and not computed again; the rest is the map's business."""
 
     def __init__(self, A: LinearMap, x: Vector, image: Vector) -> None:
-        super().__init__(A, A.name)
-        self._x, self._image = x, image
+        self._A, self._x, self._image = A, x, image
 
     @staticmethod
     def teach(problem: Problem, proposal: Proposal) -> None:
         """Let the residual ball of a problem know the image of a proposal."""
         ball, _ = residual_ball_of(problem.constraint)
         assert ball is not None
-        ball.A = RememberingMap(ball.A, proposal.x, proposal.image)
+        ball.A = cast(LinearMap, KnownProduct(ball.A, proposal.x, proposal.image))
 
     def forward(self, x: Array) -> Any:
+        """Return ``A x``."""
         if isinstance(x, np.ndarray) and np.array_equal(x, self._x):
             return self._image.copy()
-        return super().forward(x)
+        return self._A.forward(x)
+
+    def __getattr__(self, name: str) -> Any:
+        # Copying and pickling look for attributes before there is a map to ask.
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._A, name)
