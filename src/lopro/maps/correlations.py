@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from lopro._arrays import Array, from_numpy, is_complex, namespace, take, to_numpy
+from lopro._arrays import Array, from_numpy, is_array, is_complex, namespace, take, to_numpy
 from lopro._validation import check_array, check_count, check_shape
 from lopro.maps.indices import checked_indices, within
 
@@ -109,8 +109,12 @@ class Selection:
             raise TypeError("signed correlations are for real maps and real dual points")
         weights = self.weights
         if weights is not None:
-            weights = check_array("weights", weights, ndim=1, allow_complex=False)
+            # On a device a look at the entries would wait for everything before it.
+            here = isinstance(weights, np.ndarray) or not is_array(weights)
+            weights = check_array("weights", weights, ndim=1, allow_complex=False, finite=here)
             check_shape("weights", weights, (columns,))
+            if here and not (weights > 0.0).all():
+                raise ValueError("weights must be positive")
         return replace(
             self,
             at=checked_indices("at", self.at, columns),
@@ -128,7 +132,9 @@ class Selection:
         size = g if self.signed else abs(g)
         if self.weights is None:
             return 1.0 * size if size is g else size
-        weights = self.weights if isinstance(g, np.ndarray) else from_numpy(self.weights, g)
+        weights = self.weights
+        if isinstance(weights, np.ndarray):
+            weights = from_numpy(weights, g)
         return size / weights[:, None]
 
 
@@ -220,12 +226,12 @@ def select(g: Array, selection: Selection) -> Correlations:
     xp = namespace(g)
     sizes = selection.sizes(table)
     maximum = xp.max(sizes, axis=0)
-    others = np.delete(np.arange(table.shape[0]), selection.at)
-    where = from_numpy(others, g)
-    rest = xp.take(sizes, where, axis=0)
-    order = xp.argsort(-rest, axis=0, stable=True)[: selection.largest, :]
-    indices = xp.reshape(xp.take(where, xp.reshape(order, (-1,))), order.shape)
+    asked = np.zeros((table.shape[0], 1), dtype=bool)
+    asked[selection.at] = True
+    others = xp.where(from_numpy(asked, g), -math.inf, sizes)
+    count = min(selection.largest, len(asked) - np.count_nonzero(asked))
+    indices = xp.argsort(-others, axis=0, stable=True)[:count, :]
     values = xp.take_along_axis(table, indices, axis=0)
-    above = xp.sum(xp.astype(rest > selection.above, xp.int64), axis=0)
+    above = xp.sum(xp.astype(others > selection.above, xp.int64), axis=0)
     parts = (take(table, selection.at), indices, values, maximum, above)
     return Correlations(*(part[..., 0] if single else part for part in parts))

@@ -153,7 +153,9 @@ def _gram(request: Gram, visits: _Visits, dtype: Any) -> Node:
         parts, places = [node for node, _ in group], [(slice(None), at) for _, (_, at) in group]
         band = task(_placed, places, parts, (rows.stop - rows.start, len(S)), dtype)
         products.append(task(Gram.of, request, band))
-    return _tree(_add, products) if products else task(Gram.of, request, np.empty((0, 0), dtype))
+    return (
+        _tree(_add, products) if products else task(Gram.of, request, np.empty((0, len(S)), dtype))
+    )
 
 
 def _tree(combine: Callable[[list[Any]], Any], nodes: Sequence[Node]) -> Node:

@@ -244,7 +244,8 @@ class Gram(Request):
         return self.indices if self.other is None else np.concatenate([self.indices, self.other])
 
     def needs_columns(self, band: slice) -> bool:
-        return len(within(self.both, band)[0]) > 0
+        empty = len(self.indices) == 0 or (self.other is not None and len(self.other) == 0)
+        return not empty and len(within(self.both, band)[0]) > 0
 
     def of(self, columns: Any) -> Any:
         """Return the Gram matrix, from `both` lists of columns (or the same rows of each)."""

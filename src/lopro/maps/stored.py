@@ -88,6 +88,7 @@ class StoredMap(StreamedMap):
                 for i in who:
                     collectors[i].take(block, *place)
                 tally("bytes_read", block.nbytes)
+                del block  # before the next one is read
                 after_block()
             for i in who:
                 collectors[i].close(place[1])
