@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from lopro.maps.correlations import Correlations, Summary, merge, summarise
-from lopro.maps.double import adjoint_product, column_squares, product, row_squares, wide_dtype
+from lopro.maps.double import add_adjoint_product, column_squares, product, row_squares, wide_dtype
 from lopro.maps.indices import within
 from lopro.maps.requests import (
     Adjoint,
@@ -61,7 +61,7 @@ class _Adjoint(Collector):
         self._total = np.zeros((shape[1], *self._Y.shape[1:]), dtype=wide)
 
     def take(self, block: Matrix, rows: slice, columns: slice) -> None:
-        self._total[columns] += adjoint_product(block, self._Y[rows])
+        add_adjoint_product(self._total[columns], block, self._Y[rows])
 
     def answer(self) -> Matrix:
         return self._total
@@ -74,12 +74,14 @@ class _Correlate(Collector):
         self._single = request.duals.ndim == 1
         self._Y = request.duals[:, None] if self._single else request.duals
         self._selection = request.selection
+        self._dtype = np.result_type(dtype, wide_dtype(self._Y.dtype))
         self._total: Matrix | None = None
         self._summary: Summary | None = None
 
     def take(self, block: Matrix, rows: slice, columns: slice) -> None:
-        part = adjoint_product(block, self._Y[rows])
-        self._total = part if self._total is None else self._total + part
+        if self._total is None:
+            self._total = np.zeros((block.shape[1], self._Y.shape[1]), dtype=self._dtype)
+        add_adjoint_product(self._total, block, self._Y[rows])
 
     def close(self, columns: slice) -> None:
         assert self._total is not None

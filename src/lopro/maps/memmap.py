@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from lopro.maps.grid import BLOCK_BYTES
 from lopro.maps.stored import StoredMap
 
 __all__ = ["MemmapMap"]
+
+#: Bytes that are looked at at a time: blocks are views, so they may be large.
+BLOCK_BYTES = 2**27
 
 
 class MemmapMap(StoredMap):
