@@ -53,6 +53,11 @@ class Kind:
             import jax
 
             jax.config.update("jax_enable_x64", True)
+        if self.name == "torch-cuda":
+            import torch
+
+            if not torch.cuda.is_available():
+                pytest.skip("PyTorch finds no GPU")
         if "cupy" in self.needs:
             import cupy
 
@@ -143,6 +148,10 @@ def torch_of(matrix: Matrix) -> Any:
     return torch.asarray(np.array(matrix))
 
 
+def cuda_of(matrix: Matrix) -> Any:
+    return torch_of(matrix).to("cuda")
+
+
 def jax_of(matrix: Matrix) -> Any:
     import jax.numpy
 
@@ -196,6 +205,7 @@ KINDS = [
     Kind("csc", alone(scipy.sparse.csc_array)),
     Kind("strict", alone(array_api_strict.asarray), of=array_api_strict.asarray),
     Kind("torch", alone(torch_of), ("torch",), of=torch_of),
+    Kind("torch-cuda", alone(cuda_of), ("torch",), of=cuda_of),
     Kind("jax", alone(jax_of), ("jax",), of=jax_of),
     Kind("cupy", alone(cupy_of), ("cupy",), of=cupy_of),
     Kind(

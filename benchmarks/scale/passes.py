@@ -1,7 +1,8 @@
 """What a pass over a matrix costs beside reading it: for every kind of storage, interleaved in one process.
 
 python -m benchmarks.scale.passes [--gigabytes 1] [--dtype float32] [--rows 4096] [--duals 1 4]
-                                  [--kinds numpy memmap zarr hdf5 dask] [--rounds 5] [--cold] [--folder DIR]
+                                  [--kinds numpy memmap zarr hdf5 dask torch] [--rounds 5] [--cold]
+                                  [--folder DIR] [--threads 1]
 
 A pass computes the correlations of all columns with some dual points, in double precision. Its share of the
 bandwidth is the time that plain sequential reads of the same files take (for arrays in memory: a sum), over
@@ -61,22 +62,22 @@ def measure(stored: Any, options: argparse.Namespace) -> list[dict[str, Any]]:
     """Return plain reads against passes, medians of interleaved rounds."""
     import numpy as np
 
+    from lopro._arrays import from_numpy
     from lopro.maps import linear_map
     from lopro.oracles import Counts, ledger
 
     A = linear_map(stored.source)
-    duals = {k: np.random.default_rng(1).standard_normal((A.shape[0], k)) for k in options.duals}
+    rng = np.random.default_rng(1)
+    duals = {k: from_numpy(rng.standard_normal((A.shape[0], k)), A.like) for k in options.duals}
     with ledger(Counts()) as counts:
-        A.correlations(duals[options.duals[0]], largest=100)  # looks for NaN as well, this once
+        few(A, duals[options.duals[0]])  # looks for NaN as well, this once
     assert (counts.passes, counts.bytes_read) == (1, A.nbytes)
     reads: list[float] = []
     passes: dict[int, list[float]] = {k: [] for k in options.duals}
     for _ in range(options.rounds):
         reads.append(seconds(stored, stored.read_plainly, options.cold))
         for k, y in duals.items():
-            passes[k].append(
-                seconds(stored, lambda y=y: A.correlations(y, largest=100), options.cold)
-            )
+            passes[k].append(seconds(stored, lambda y=y: few(A, y), options.cold))
     records = []
     for k, times in passes.items():
         record = {
@@ -93,6 +94,11 @@ def measure(stored: Any, options: argparse.Namespace) -> list[dict[str, Any]]:
             flush=True,
         )
     return records
+
+
+def few(A: Any, duals: Any) -> None:
+    """Ask for the hundred largest correlations, and wait for them."""
+    A.correlations(duals, largest=100).on_host()
 
 
 def seconds(stored: Any, action: Callable[[], Any], cold: bool) -> float:

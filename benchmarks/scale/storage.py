@@ -25,7 +25,7 @@ class Stored:
     def read_plainly(self) -> None:
         """Read all bytes one after the other, and do nothing with them."""
         if not self.files:
-            np.add.reduce(self.source, axis=None)
+            float(self.source.sum())
             return
         buffer = memoryview(bytearray(PIECE))
         for path in self.files:
@@ -55,6 +55,13 @@ def in_memory(folder: Path, shape: tuple[int, int], dtype: Any) -> list[Stored]:
     matrix = np.empty(shape, dtype=dtype)
     _filled(matrix, shape, dtype)
     return [Stored("numpy", matrix, ())]
+
+
+def on_a_gpu(folder: Path, shape: tuple[int, int], dtype: Any) -> list[Stored]:
+    import torch
+
+    matrix = torch.randn(shape, dtype=getattr(torch, dtype), device="cuda")
+    return [Stored("torch, gpu", matrix, ())]
 
 
 def memmaps(folder: Path, shape: tuple[int, int], dtype: Any) -> list[Stored]:
@@ -92,7 +99,9 @@ def zarr_arrays(folder: Path, shape: tuple[int, int], dtype: Any) -> list[Stored
         ("zarr, columns", (shape[0], max(1, 2**22 // (shape[0] * itemsize)))),
     ):
         path = folder / f"{name}.zarr"
-        made = zarr.create_array(str(path), shape=shape, chunks=chunks, dtype=dtype, compressors=None)
+        made = zarr.create_array(
+            str(path), shape=shape, chunks=chunks, dtype=dtype, compressors=None
+        )
         _filled_by_chunks(made, shape, chunks, dtype)
         files = tuple(sorted(p for p in path.rglob("*") if p.is_file()))
         found.append(Stored(name, zarr.open_array(str(path), mode="r"), files))
@@ -129,4 +138,5 @@ KINDS: dict[str, Callable[[Path, tuple[int, int], Any], list[Stored]]] = {
     "zarr": zarr_arrays,
     "hdf5": hdf5_arrays,
     "dask": dask_arrays,
+    "torch": on_a_gpu,
 }

@@ -1,4 +1,4 @@
-"""Arrays of device libraries: nothing waits for the device or leaves it, and single precision is summed well."""
+"""Arrays of device libraries: nothing waits for the device or leaves it; single precision is summed well."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from lopro.oracles import Counts, ledger
 
 RNG = np.random.default_rng(0)
 M = RNG.standard_normal((50, 70))
-LIBRARIES = [kind for kind in KINDS if kind.name in ("strict", "torch", "jax", "cupy")]
+LIBRARIES = [
+    kind for kind in KINDS if kind.name in ("strict", "torch", "torch-cuda", "jax", "cupy")
+]
 
 
 @pytest.fixture(params=LIBRARIES, ids=str)

@@ -119,6 +119,36 @@ def test_only_what_is_needed_is_read() -> None:
     assert (counts.passes, counts.bytes_read) == (2, 2 * M.nbytes)
 
 
+def test_of_a_block_only_the_chunks_that_are_needed_are_read() -> None:
+    """Blocks are large where all is read; a few columns come in chunks, neighbours together."""
+    A = StoredMap(Watched(M), chunks=(11, 2))
+    assert np.array_equal(A.columns([3, 13, 5, 4]), M[:, [3, 13, 5, 4]])
+    assert A.source.seen == [(0, 11, 2, 6), (0, 11, 12, 14)]
+    with ledger(Counts()) as counts:
+        np.testing.assert_allclose(A.forward(np.eye(14)[7]), M[:, 7])
+    assert A.source.seen[2:] == [(0, 11, 6, 8)]
+    assert (counts.passes, counts.bytes_read) == (0, 11 * 2 * 8)
+    with ledger(Counts()) as counts:
+        A.columns(np.arange(0, 14, 2))
+    assert A.source.seen[3:] == [(0, 11, 0, 14)]
+    assert (counts.passes, counts.bytes_read) == (1, M.nbytes), "all of it is a pass"
+    B = StoredMap(Watched(M), chunks=(2, 14))
+    B.rows([10, 1, 2])
+    assert B.source.seen == [(0, 4, 0, 14), (10, 11, 0, 14)]
+    # Someone who needs everything makes blocks whole.
+    A.source.seen.clear()
+    A.read(Columns([3]), Adjoint(np.ones(11)))
+    assert A.source.seen == [(0, 11, 0, 14)]
+
+
+def test_single_columns_of_a_file_stored_by_columns(tmp_path: Path) -> None:
+    A = linear_map(memmap("F")(M, tmp_path))
+    with ledger(Counts()) as counts:
+        np.testing.assert_array_equal(A.columns([9, 2]), M[:, [9, 2]])
+        A.forward(np.eye(14)[5])
+    assert (counts.passes, counts.bytes_read) == (0, 3 * M[:, 0].nbytes)
+
+
 def test_nothing_is_multiplied_with_zero() -> None:
     A = StoredMap(Watched(M), chunks=(2, 2), block_bytes=1)
     np.testing.assert_array_equal(A.forward(np.zeros(14)), np.zeros(11))
@@ -209,7 +239,7 @@ def test_large_data_are_not_explicit(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_something_is_called_between_blocks_and_may_stop_a_pass() -> None:
-    A = StoredMap(Watched(M), chunks=(11, 2), block_bytes=1)
+    A = StoredMap(Watched(M), chunks=(11, 2), block_bytes=1, workers=1)
     seen: list[int] = []
 
     def late() -> None:
@@ -268,17 +298,17 @@ def test_chunks_are_found_out() -> None:
     assert chunks_of(wide, 1000) == (4, 5)
     # A row longer than a block is cut.
     assert chunks_of(Sliced(M), 5) == (1, 5)
-    assert len(Grid.along((11, 14), (1, 5), 8, 40).columns) == 3
+    assert len(Grid.along((11, 14), (1, 5), 8, 40).columns.all()) == 3
 
 
-#: Makes a file of 64 MB, goes over it, and prints by how much the process grew beside the file.
+#: Makes a file of 128 MB, goes over it, and prints by how much the process grew beside the file.
 MEMORY = """
 import sys
 import numpy as np
 from lopro.maps import Columns, Correlate, MemmapMap, Selection, StoredMap
 
 kind, dtype, path = sys.argv[1:]
-rows, columns = 1024, 64 * 2**20 // np.dtype(dtype).itemsize // 1024
+rows, columns = 1024, 128 * 2**20 // np.dtype(dtype).itemsize // 1024
 
 def filled(target):
     rng = np.random.default_rng(0)
@@ -331,7 +361,7 @@ print(grown / A.nbytes)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("kind", ["memmap-C", "memmap-F", "zarr", "h5py"])
 def test_there_is_never_a_second_copy(kind: str, dtype: str, tmp_path: Path) -> None:
-    """A pass holds a block (2 of 64 MB here), what it is converted in, and the answers: not the matrix."""
+    """A pass holds a block (2 of 128 MB here) or two, what they are converted in, and the answers."""
     package = kind.partition("-")[0]
     if package != "memmap":
         pytest.importorskip(package, reason=f"{package} is not installed")
@@ -341,4 +371,4 @@ def test_there_is_never_a_second_copy(kind: str, dtype: str, tmp_path: Path) -> 
     assert done.returncode == 0, done.stderr
     share = float(done.stdout)
     print(kind, dtype, share)
-    assert math.isfinite(share) and share < 0.2, f"{share:.0%} of the matrix beside it"
+    assert math.isfinite(share) and share < 0.35, f"{share:.0%} of the matrix beside it"

@@ -3,17 +3,40 @@
 from __future__ import annotations
 
 import math
+import operator
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import scipy  # parts of it load when first used
+from array_api_compat import is_jax_array
 
 from lopro._arrays import Array, is_complex, is_single, namespace
 
-__all__ = ["adjoint_product", "bytes_of", "gram_of", "norms_of", "widened"]
+__all__ = ["adjoint_product", "bytes_of", "gram_of", "norms_of", "times_for", "widened"]
 
 
-def adjoint_product(matrix: Any, y: Array) -> Array:
+def times_for(array: Array) -> Callable[[Array, Array], Array]:
+    """Return what multiplies arrays of a library without rounding their entries first.
+
+    On a GPU JAX would use fewer bits of single precision numbers than they have.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.maps.algebra import times_for
+    >>> times_for(np.eye(2))(np.eye(2), np.ones(2))
+    array([1., 1.])
+    """
+    if is_jax_array(array):
+        return partial(namespace(array).matmul, precision="highest")
+    return operator.matmul
+
+
+def adjoint_product(
+    matrix: Any, y: Array, times: Callable[[Array, Array], Array] = operator.matmul
+) -> Array:
     """Return ``matrix^H y`` as ``conj(matrix^T conj(y))``: conjugating the matrix would copy it.
 
     Examples
@@ -24,9 +47,9 @@ def adjoint_product(matrix: Any, y: Array) -> Array:
     array([1.-0.j, 0.-2.j])
     """
     if not is_complex(matrix):
-        return matrix.T @ y
+        return times(matrix.T, y)
     xp = namespace(y)
-    return xp.conj(matrix.T @ (xp.conj(y) if is_complex(y) else y))
+    return xp.conj(times(matrix.T, xp.conj(y) if is_complex(y) else y))
 
 
 def bytes_of(block: Any) -> int:

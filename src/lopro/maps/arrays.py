@@ -10,7 +10,7 @@ from array_api_compat import is_jax_array
 
 from lopro._arrays import Array, from_numpy, is_complex, is_single, isfinite, namespace, take
 from lopro._validation import check_array
-from lopro.maps.algebra import adjoint_product, bytes_of, widened
+from lopro.maps.algebra import adjoint_product, bytes_of, times_for, widened
 from lopro.maps.base import LinearMap
 from lopro.oracles import tally_product
 
@@ -42,8 +42,6 @@ class ArrayMap(LinearMap):
     Array([3.], dtype=array_api_strict.float64)
     """
 
-    explicit = True
-
     def __init__(self, A: Any, name: str = "A") -> None:
         if is_jax_array(A) and not sys.modules["jax"].config.jax_enable_x64:
             raise TypeError(
@@ -55,6 +53,7 @@ class ArrayMap(LinearMap):
             self._array, self._array.shape, self._array[0, :1], name, bytes_of(self._array)
         )
         self._conjugates = is_complex(self._array)
+        self._times = times_for(self._array)
         self._known_finite = False
 
     def _check_finite(self) -> None:
@@ -76,6 +75,10 @@ class ArrayMap(LinearMap):
             yield at, self._array[at, :]
 
     @property
+    def explicit(self) -> bool:
+        return True
+
+    @property
     def matrix(self) -> Array:
         self._check_finite()
         return self._array
@@ -84,10 +87,10 @@ class ArrayMap(LinearMap):
         return self.matrix
 
     def multiply(self, X: Array) -> Array:
-        return self._array @ X
+        return self._times(self._array, X)
 
     def multiply_adjoint(self, Y: Array) -> Array:
-        g = adjoint_product(self._array, Y) if self._conjugates else self._array.T @ Y
+        g = adjoint_product(self._array, Y, self._times)
         self._look_at(g)
         return g
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from lopro._arrays import Array, asarray_like, is_complex, namespace
 from lopro.errors import MissingCapabilityError
-from lopro.maps.algebra import adjoint_product, bytes_of, gram_of, norms_of
+from lopro.maps.algebra import adjoint_product, bytes_of, gram_of, norms_of, times_for
 from lopro.maps.correlations import Correlations, Selection, select
 from lopro.maps.indices import checked_indices
 from lopro.maps.requests import Request, vectors
@@ -59,11 +59,6 @@ class LinearMap(Spectral):
     (array([3., 2., 1.]), False)
     """
 
-    #: Whether all entries can be had in memory, for factorisations.
-    explicit: bool = False
-    #: What a map without entries is, in words.
-    kind: str = "an operator"
-
     def __init__(
         self, source: Any, shape: tuple[int, int], like: Array, name: str = "A", nbytes: int = 0
     ) -> None:
@@ -77,6 +72,16 @@ class LinearMap(Spectral):
 
     def __repr__(self) -> str:
         return f"LinearMap({type(self.source).__name__} of shape {self.shape})"
+
+    @property
+    def explicit(self) -> bool:
+        """Whether all entries can be had in memory, for factorisations."""
+        return False
+
+    @property
+    def kind(self) -> str:
+        """What a map is that has not all of its entries, in words."""
+        return "an operator"
 
     # What an implementation defines.
 
@@ -208,7 +213,8 @@ class LinearMap(Spectral):
         """
         R = self._reader("read_rows", "single rows")(checked_indices("rows", rows, self.shape[0]))
         tally("bytes_read", bytes_of(R))
-        return adjoint_product(R, weigh(R @ x))
+        times = times_for(x)
+        return adjoint_product(R, weigh(times(R, x)), times)
 
     @property
     def row_norms(self) -> Array:

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from lopro.maps.correlations import Correlations, Summary, merge, summarise
-from lopro.maps.double import add_adjoint_product, column_squares, product, row_squares, wide_dtype
+from lopro.maps.double import adjoint_product, column_squares, product, row_squares, wide_dtype
 from lopro.maps.indices import within
 from lopro.maps.requests import (
     Adjoint,
@@ -27,10 +27,17 @@ Matrix: TypeAlias = "np.ndarray[Any, Any]"
 
 
 class Collector:
-    """Takes blocks and answers a request; blocks come column by column, each from top to bottom."""
+    """Answers a request: what is found in each block is put together in the order of the blocks.
 
-    def take(self, block: Matrix, rows: slice, columns: slice) -> None:
-        """Take a block in; it is not kept."""
+    Blocks come column by column, each from top to bottom.
+    """
+
+    def part(self, block: Matrix, rows: slice, columns: slice) -> Any:
+        """Return what the answer needs of a block; several blocks may be looked at at the same time."""
+        raise NotImplementedError
+
+    def add(self, part: Any, rows: slice, columns: slice) -> None:
+        """Take in what was found in a block."""
         raise NotImplementedError
 
     def close(self, columns: slice) -> None:
@@ -47,8 +54,11 @@ class _Forward(Collector):
         wide = np.result_type(dtype, wide_dtype(self._X.dtype))
         self._total = np.zeros((shape[0], *self._X.shape[1:]), dtype=wide)
 
-    def take(self, block: Matrix, rows: slice, columns: slice) -> None:
-        self._total[rows] += product(block, self._X[columns])
+    def part(self, block: Matrix, rows: slice, columns: slice) -> Matrix:
+        return product(block, self._X[columns])
+
+    def add(self, part: Matrix, rows: slice, columns: slice) -> None:
+        self._total[rows] += part
 
     def answer(self) -> Matrix:
         return self._total
@@ -60,8 +70,11 @@ class _Adjoint(Collector):
         wide = np.result_type(dtype, wide_dtype(self._Y.dtype))
         self._total = np.zeros((shape[1], *self._Y.shape[1:]), dtype=wide)
 
-    def take(self, block: Matrix, rows: slice, columns: slice) -> None:
-        add_adjoint_product(self._total[columns], block, self._Y[rows])
+    def part(self, block: Matrix, rows: slice, columns: slice) -> Matrix:
+        return adjoint_product(block, self._Y[rows])
+
+    def add(self, part: Matrix, rows: slice, columns: slice) -> None:
+        self._total[columns] += part
 
     def answer(self) -> Matrix:
         return self._total
@@ -74,14 +87,17 @@ class _Correlate(Collector):
         self._single = request.duals.ndim == 1
         self._Y = request.duals[:, None] if self._single else request.duals
         self._selection = request.selection
-        self._dtype = np.result_type(dtype, wide_dtype(self._Y.dtype))
         self._total: Matrix | None = None
         self._summary: Summary | None = None
 
-    def take(self, block: Matrix, rows: slice, columns: slice) -> None:
+    def part(self, block: Matrix, rows: slice, columns: slice) -> Matrix:
+        return adjoint_product(block, self._Y[rows])
+
+    def add(self, part: Matrix, rows: slice, columns: slice) -> None:
         if self._total is None:
-            self._total = np.zeros((block.shape[1], self._Y.shape[1]), dtype=self._dtype)
-        add_adjoint_product(self._total, block, self._Y[rows])
+            self._total = part
+        else:
+            self._total += part
 
     def close(self, columns: slice) -> None:
         assert self._total is not None
@@ -100,9 +116,11 @@ class _Columns(Collector):
         self._indices = request.indices
         self._block = np.empty((shape[0], len(self._indices)), dtype=dtype, order="F")
 
-    def take(self, block: Matrix, rows: slice, columns: slice) -> None:
-        which, where = within(self._indices, columns)
-        self._block[rows, which] = block[:, where]
+    def part(self, block: Matrix, rows: slice, columns: slice) -> Matrix:
+        return np.asarray(block[:, within(self._indices, columns)[1]])
+
+    def add(self, part: Matrix, rows: slice, columns: slice) -> None:
+        self._block[rows, within(self._indices, columns)[0]] = part
 
     def answer(self) -> Matrix:
         return self._block
@@ -122,9 +140,11 @@ class _Rows(Collector):
         self._indices = request.indices
         self._block = np.empty((len(self._indices), shape[1]), dtype=dtype)
 
-    def take(self, block: Matrix, rows: slice, columns: slice) -> None:
-        which, where = within(self._indices, rows)
-        self._block[which, columns] = block[where]
+    def part(self, block: Matrix, rows: slice, columns: slice) -> Matrix:
+        return np.asarray(block[within(self._indices, rows)[1]])
+
+    def add(self, part: Matrix, rows: slice, columns: slice) -> None:
+        self._block[within(self._indices, rows)[0], columns] = part
 
     def answer(self) -> Matrix:
         return self._block
@@ -134,8 +154,11 @@ class _ColumnNorms(Collector):
     def __init__(self, request: Request, shape: tuple[int, int], dtype: np.dtype[Any]) -> None:
         self._squares = np.zeros(shape[1])
 
-    def take(self, block: Matrix, rows: slice, columns: slice) -> None:
-        self._squares[columns] += column_squares(block)
+    def part(self, block: Matrix, rows: slice, columns: slice) -> Matrix:
+        return column_squares(block)
+
+    def add(self, part: Matrix, rows: slice, columns: slice) -> None:
+        self._squares[columns] += part
 
     def answer(self) -> Matrix:
         return np.sqrt(self._squares)
@@ -145,8 +168,11 @@ class _RowNorms(Collector):
     def __init__(self, request: Request, shape: tuple[int, int], dtype: np.dtype[Any]) -> None:
         self._squares = np.zeros(shape[0])
 
-    def take(self, block: Matrix, rows: slice, columns: slice) -> None:
-        self._squares[rows] += row_squares(block)
+    def part(self, block: Matrix, rows: slice, columns: slice) -> Matrix:
+        return row_squares(block)
+
+    def add(self, part: Matrix, rows: slice, columns: slice) -> None:
+        self._squares[rows] += part
 
     def answer(self) -> Matrix:
         return np.sqrt(self._squares)

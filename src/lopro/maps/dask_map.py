@@ -15,7 +15,7 @@ import numpy as np
 
 from lopro._arrays import isfinite
 from lopro.maps.dask_graph import Node, answer, task
-from lopro.maps.grid import Grid, Place
+from lopro.maps.grid import Grid, Place, entries
 from lopro.maps.requests import Request
 from lopro.maps.streamed import StreamedMap, after_block
 from lopro.oracles import tally
@@ -64,8 +64,8 @@ class DaskMap(StreamedMap):
         found = nodes[np.ix_(*full)]
         return {
             (rows.start, columns.start): found[i, j]
-            for i, rows in enumerate(self.grid.rows)
-            for j, columns in enumerate(self.grid.columns)
+            for i, rows in enumerate(self.grid.rows.all())
+            for j, columns in enumerate(self.grid.columns.all())
         }
 
     def sweep(self, requests: Sequence[Request]) -> list[Any]:
@@ -74,7 +74,7 @@ class DaskMap(StreamedMap):
         needed = self.grid.needed(requests)
         answers = dask.compute(*self.graph(requests))
         itemsize = np.dtype(self.source.dtype).itemsize
-        tally("bytes_read", itemsize * sum(_entries(place) for place, _ in needed))
+        tally("bytes_read", itemsize * sum(entries(place) for place, _ in needed))
         after_block()
         self._finished(needed)
         return list(answers)
@@ -93,11 +93,6 @@ class DaskMap(StreamedMap):
         """Return a block; in the first pass one that is not finite raises."""
         block = self._blocks[place[0].start, place[1].start]
         return block if self._known_finite else task(_finite, block, self.name)
-
-
-def _entries(place: Place) -> int:
-    rows, columns = place
-    return int((rows.stop - rows.start) * (columns.stop - columns.start))
 
 
 def _finite(block: np.ndarray[Any, Any], name: str) -> np.ndarray[Any, Any]:

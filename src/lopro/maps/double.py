@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-__all__ = ["add_adjoint_product", "adjoint_product", "column_squares", "product", "row_squares", "wide_dtype"]
+__all__ = ["adjoint_product", "column_squares", "product", "row_squares", "wide_dtype"]
 
 Matrix: TypeAlias = "np.ndarray[Any, Any]"
 
@@ -53,17 +53,8 @@ def adjoint_product(block: Matrix, Y: Matrix) -> Matrix:
     return _transposed_product(block, Y)
 
 
-def add_adjoint_product(total: Matrix, block: Matrix, Y: Matrix) -> None:
-    """Add ``block^H Y`` to ``total``; with real numbers without an array in between."""
-    if total.dtype.kind == "c":
-        total += adjoint_product(block, Y)
-    else:
-        _transposed_product(block, Y, total)
-
-
-def _transposed_product(block: Matrix, Y: Matrix, total: Matrix | None = None) -> Matrix:
-    if total is None:
-        total = np.zeros((block.shape[1], *Y.shape[1:]), dtype=_sum_dtype(block, Y))
+def _transposed_product(block: Matrix, Y: Matrix) -> Matrix:
+    total = np.zeros((block.shape[1], *Y.shape[1:]), dtype=_sum_dtype(block, Y))
     for rows, columns, piece in _pieces(block):
         total[columns] += piece.T @ Y[rows]
     return total

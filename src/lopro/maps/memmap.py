@@ -27,6 +27,8 @@ class MemmapMap(StoredMap):
         What error messages call it.
     block_bytes : int
         About how much is looked at at a time.
+    workers : int
+        Threads, each with a block. Answers do not depend on it.
 
     Examples
     --------
@@ -41,9 +43,14 @@ class MemmapMap(StoredMap):
     """
 
     def __init__(
-        self, source: np.memmap[Any, Any], name: str = "A", *, block_bytes: int = BLOCK_BYTES
+        self,
+        source: np.memmap[Any, Any],
+        name: str = "A",
+        *,
+        block_bytes: int = BLOCK_BYTES,
+        workers: int = 2,
     ) -> None:
-        super().__init__(source, name, block_bytes=block_bytes)
+        super().__init__(source, name, block_bytes=block_bytes, workers=workers)
         # Slices of a memmap are memmaps, and slow to make; those of a plain view are not.
         self._view = source.view(np.ndarray)
 

@@ -14,7 +14,7 @@ import numpy as np
 from lopro._arrays import Array, is_complex, to_numpy
 from lopro.maps.algebra import gram_of
 from lopro.maps.correlations import Selection
-from lopro.maps.indices import checked_indices, within
+from lopro.maps.indices import checked_indices
 
 if TYPE_CHECKING:
     from lopro.maps.base import LinearMap
@@ -52,13 +52,13 @@ class Request:
         """How much is added to the counter: vectors, columns or rows."""
         return 0
 
-    def needs_rows(self, band: slice) -> bool:
-        """Whether the answer depends on blocks with these rows, if it does on their columns."""
-        return True
+    def wanted_rows(self) -> Any:
+        """Return which rows the answer depends on; None for all."""
+        return None
 
-    def needs_columns(self, band: slice) -> bool:
-        """Whether the answer depends on blocks with these columns, if it does on their rows."""
-        return True
+    def wanted_columns(self) -> Any:
+        """Return which columns the answer depends on; None for all."""
+        return None
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,9 +86,10 @@ class Forward(Request):
     def amount(self) -> int:
         return vectors(self.points)
 
-    def needs_columns(self, band: slice) -> bool:
+    def wanted_columns(self) -> Any:
         # Columns that nothing is multiplied with need not be read.
-        return bool(self.points[band].any())
+        used = self.points if self.points.ndim == 1 else self.points.any(axis=1)
+        return None if used.all() else np.flatnonzero(used)
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,8 +176,8 @@ class Columns(Request):
     def amount(self) -> int:
         return len(self.indices)
 
-    def needs_columns(self, band: slice) -> bool:
-        return len(within(self.indices, band)[0]) > 0
+    def wanted_columns(self) -> Any:
+        return self.indices
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,8 +205,8 @@ class Rows(Request):
     def amount(self) -> int:
         return len(self.indices)
 
-    def needs_rows(self, band: slice) -> bool:
-        return len(within(self.indices, band)[0]) > 0
+    def wanted_rows(self) -> Any:
+        return self.indices
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,9 +244,9 @@ class Gram(Request):
         """The columns of both lists, one after the other."""
         return self.indices if self.other is None else np.concatenate([self.indices, self.other])
 
-    def needs_columns(self, band: slice) -> bool:
+    def wanted_columns(self) -> Any:
         empty = len(self.indices) == 0 or (self.other is not None and len(self.other) == 0)
-        return not empty and len(within(self.both, band)[0]) > 0
+        return self.indices[:0] if empty else self.both
 
     def of(self, columns: Any) -> Any:
         """Return the Gram matrix, from `both` lists of columns (or the same rows of each)."""

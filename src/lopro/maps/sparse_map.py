@@ -38,12 +38,14 @@ class SparseMap(LinearMap):
     (array([3.]), 2)
     """
 
-    explicit = True
-
     def __init__(self, A: Any, name: str = "A") -> None:
         self._sparse = _checked(A, name)
         like = np.zeros(1, dtype=self._sparse.dtype)
         super().__init__(self._sparse, self._sparse.shape, like, name, bytes_of(self._sparse))
+
+    @property
+    def explicit(self) -> bool:
+        return True
 
     @property
     def matrix(self) -> Any:

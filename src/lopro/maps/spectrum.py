@@ -35,9 +35,13 @@ class Spectral:
     shape: tuple[int, int]
     like: Array
     name: str
-    explicit: bool
 
     # What the map itself provides.
+
+    @property
+    def explicit(self) -> bool:
+        """Whether there is a matrix."""
+        raise NotImplementedError
 
     @property
     def matrix(self) -> Any:

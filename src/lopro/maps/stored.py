@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from contextlib import closing
 from itertools import groupby
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from lopro._arrays import isfinite
+from lopro._validation import check_count
 from lopro.maps.collectors import collector_for
-from lopro.maps.grid import BLOCK_BYTES, Grid, Place
+from lopro.maps.grid import BLOCK_BYTES, Grid, Place, entries
+from lopro.maps.in_order import in_order
 from lopro.maps.requests import Request
 from lopro.maps.streamed import StreamedMap, after_block
 from lopro.oracles import tally
@@ -33,9 +36,9 @@ def is_stored(A: Any) -> bool:
 
 
 class StoredMap(StreamedMap):
-    """A matrix that is read in blocks of whole chunks, a block at a time, in the order of storage.
+    """A matrix that is read in blocks of whole chunks, in the order of storage.
 
-    Nothing is held but the block at hand and the answers. Sums are in double precision whatever the data
+    Nothing is held but the blocks at hand and the answers. Sums are in double precision whatever the data
     are. NaN and inf are looked for during the first pass.
 
     Parameters
@@ -49,6 +52,8 @@ class StoredMap(StreamedMap):
         without that it is taken to be stored row by row.
     block_bytes : int
         About how much is read at a time; at least a chunk.
+    workers : int
+        Threads, each with a block: one may read while another multiplies. Answers do not depend on it.
 
     Examples
     --------
@@ -67,11 +72,14 @@ class StoredMap(StreamedMap):
         *,
         chunks: tuple[int, int] | None = None,
         block_bytes: int = BLOCK_BYTES,
+        workers: int = 2,
     ) -> None:
         super().__init__(source, name)
-        itemsize = np.dtype(source.dtype).itemsize
-        chunks = chunks_of(source, block_bytes // itemsize) if chunks is None else chunks
-        self.grid = Grid.along(self.shape, chunks, itemsize, block_bytes)
+        self._itemsize = np.dtype(source.dtype).itemsize
+        if chunks is None:
+            chunks = chunks_of(source, block_bytes // self._itemsize)
+        self.grid = Grid.along(self.shape, chunks, self._itemsize, block_bytes)
+        self.workers = check_count("workers", workers)
 
     def fetch(self, place: Place) -> Matrix:
         """Return a block; it is not written on."""
@@ -80,24 +88,25 @@ class StoredMap(StreamedMap):
     def sweep(self, requests: Sequence[Request]) -> list[Any]:
         collectors = [collector_for(r, self.shape, self.like.dtype) for r in requests]
         needed = self.grid.needed(requests)
-        blocks = self._blocks([place for place, _ in needed])
-        for _, band in groupby(needed, key=lambda each: each[0][1].start):
-            for place, who in band:
-                block = next(blocks)
-                self._look_at(block, place)
+
+        def visit(each: tuple[Place, list[int]]) -> list[Any]:
+            place, who = each
+            block = self.fetch(place)
+            self._look_at(block, place)
+            return [collectors[i].part(block, *place) for i in who]
+
+        visits = in_order(visit, needed, self.workers)
+        with closing(visits):
+            for _, band in groupby(needed, key=lambda each: each[0][1].start):
+                for place, who in band:
+                    for i, part in zip(who, next(visits), strict=True):
+                        collectors[i].add(part, *place)
+                    tally("bytes_read", entries(place) * self._itemsize)
+                    after_block()
                 for i in who:
-                    collectors[i].take(block, *place)
-                tally("bytes_read", block.nbytes)
-                del block  # before the next one is read
-                after_block()
-            for i in who:
-                collectors[i].close(place[1])
+                    collectors[i].close(place[1])
         self._finished(needed)
         return [collector.answer() for collector in collectors]
-
-    def _blocks(self, places: Sequence[Place]) -> Iterator[Matrix]:
-        """Yield the blocks at these places."""
-        return map(self.fetch, places)
 
     def _look_at(self, block: Matrix, place: Place) -> None:
         """Raise if an entry is NaN or infinite, as long as not all of them have been looked at."""

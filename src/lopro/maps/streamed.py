@@ -14,7 +14,7 @@ from lopro.maps.algebra import adjoint_product
 from lopro.maps.base import LinearMap
 from lopro.maps.correlations import Correlations, Selection
 from lopro.maps.double import wide_dtype
-from lopro.maps.grid import Grid
+from lopro.maps.grid import Grid, Place, entries
 from lopro.maps.indices import checked_indices
 from lopro.maps.requests import (
     Adjoint,
@@ -90,18 +90,18 @@ class StreamedMap(LinearMap):
         """Answer checked requests from one pass over the blocks they need, and note what was read."""
         raise NotImplementedError
 
-    def _finished(self, blocks: Sequence[Any]) -> None:
-        """Note a pass, if so many blocks are all of them."""
-        if len(blocks) == len(self.grid):
+    def _finished(self, needed: Sequence[tuple[Place, Any]]) -> None:
+        """Note a pass, if these blocks are all of them."""
+        if sum(entries(place) for place, _ in needed) == self.shape[0] * self.shape[1]:
             tally("passes")
             self._known_finite = True
 
     @property
-    def explicit(self) -> bool:  # type: ignore[override]
+    def explicit(self) -> bool:
         return self.shape[0] * self.shape[1] <= EXACT_ENTRIES
 
     @property
-    def kind(self) -> str:  # type: ignore[override]
+    def kind(self) -> str:
         return "too large to be loaded"
 
     def read(self, *requests: Request) -> tuple[Any, ...]:
