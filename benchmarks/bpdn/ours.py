@@ -31,11 +31,11 @@ def counted_products() -> Iterator[Callable[[], int]]:
     total = 0
     original = lopro.maps.base.tally_product
 
-    def tally(counter: str, vectors: int, **amounts: int) -> None:
+    def tally(counter: str, vectors: int, *amounts: int) -> None:
         nonlocal total
         if counter in ("matvecs", "rmatvecs"):
             total += vectors
-        original(counter, vectors, **amounts)
+        original(counter, vectors, *amounts)
 
     lopro.maps.base.tally_product = tally
     try:

@@ -90,7 +90,7 @@ def tally(counter: str, times: int = 1) -> None:
         setattr(counts, counter, getattr(counts, counter) + times)
 
 
-def tally_product(counter: str, vectors: int, *, passes: int, bytes_read: int) -> None:
+def tally_product(counter: str, vectors: int, passes: int, bytes_read: int) -> None:
     """Note a product with one or more vectors: one look at the ledger, since products may be small."""
     counts = _open_ledger.get()
     if counts is not None:

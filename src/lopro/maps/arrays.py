@@ -125,12 +125,12 @@ class ArrayMap(LinearMap):
 
     @cached_property
     def row_norms(self) -> Array:
-        tally_product("rows", 0, passes=1, bytes_read=self.nbytes)
+        tally_product("rows", 0, 1, self.nbytes)
         xp = namespace(self._array)
         return xp.sqrt(xp.sum(xp.abs(self.matrix) ** 2, axis=1))
 
     @cached_property
     def column_norms(self) -> Array:
-        tally_product("columns", 0, passes=1, bytes_read=self.nbytes)
+        tally_product("columns", 0, 1, self.nbytes)
         xp = namespace(self._array)
         return xp.sqrt(sum(xp.sum(xp.abs(widened(slab)) ** 2, axis=0) for _, slab in self._slabs()))

@@ -116,13 +116,15 @@ class LinearMap(Spectral):
     def forward(self, x: Array) -> Array:
         """Return ``A x``, or ``A X`` for a block of vectors; a matvec on the ledger for each of them."""
         k = vectors(x)
-        tally_product("matvecs", k, passes=self.passes_for(k), bytes_read=self.nbytes)
+        passes = self.passes_for(k)
+        tally_product("matvecs", k, passes, passes * self.nbytes)
         return self.multiply(x)
 
     def adjoint(self, y: Array) -> Array:
         """Return ``A^H y``, or ``A^H Y`` for a block; an rmatvec on the ledger for each vector."""
         k = vectors(y)
-        tally_product("rmatvecs", k, passes=self.passes_for(k), bytes_read=self.nbytes)
+        passes = self.passes_for(k)
+        tally_product("rmatvecs", k, passes, passes * self.nbytes)
         return self.multiply_adjoint(y)
 
     def correlations(
@@ -171,8 +173,9 @@ class LinearMap(Spectral):
     def select(self, duals: Array, selection: Selection) -> Correlations:
         """Return the correlations that a selection asks for."""
         k = vectors(duals)
+        passes = self.passes_for(k)
         selection = selection.checked(self.shape[1], is_complex(self.like) or is_complex(duals))
-        tally_product("rmatvecs", k, passes=self.passes_for(k), bytes_read=self.nbytes)
+        tally_product("rmatvecs", k, passes, passes * self.nbytes)
         return select(self.multiply_adjoint_exactly(duals), selection)
 
     # Columns and rows.
@@ -182,7 +185,7 @@ class LinearMap(Spectral):
         block = self._reader("read_columns", "single columns")(
             checked_indices("columns", indices, self.shape[1])
         )
-        tally_product("columns", len(indices), passes=0, bytes_read=bytes_of(block))
+        tally_product("columns", len(indices), 0, bytes_of(block))
         return block
 
     def rows(self, indices: Any) -> Any:
@@ -190,7 +193,7 @@ class LinearMap(Spectral):
         block = self._reader("read_rows", "single rows")(
             checked_indices("rows", indices, self.shape[0])
         )
-        tally_product("rows", len(indices), passes=0, bytes_read=bytes_of(block))
+        tally_product("rows", len(indices), 0, bytes_of(block))
         return block
 
     def gram(self, indices: Any, other: Any = None) -> Any:

@@ -93,7 +93,7 @@ class SparseMap(LinearMap):
         return self._norms(axis=0)
 
     def _norms(self, axis: int) -> np.ndarray[Any, Any]:
-        tally_product("rows", 0, passes=1, bytes_read=self.nbytes)
+        tally_product("rows", 0, 1, self.nbytes)
         return np.asarray(np.sqrt(np.asarray(abs(self._sparse).power(2).sum(axis=axis)))).ravel()
 
 
