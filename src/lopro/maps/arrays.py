@@ -24,7 +24,7 @@ class ArrayMap(LinearMap):
     """A matrix that is an array; nothing of it leaves its device, and products return without waiting.
 
     NaN and inf are looked for in the outcome of the first product with the adjoint instead of in a pass
-    of its own, or before entries are read in any other way.
+    of its own, or when the matrix itself is asked for.
 
     Parameters
     ----------

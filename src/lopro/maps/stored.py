@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import closing
 from itertools import groupby
+from threading import Lock
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -53,7 +54,8 @@ class StoredMap(StreamedMap):
     block_bytes : int
         About how much is read at a time; at least a chunk.
     workers : int
-        Threads, each with a block: one may read while another multiplies. Answers do not depend on it.
+        Threads, each with a block: one may read while another multiplies, but no two read at the same time.
+        Answers do not depend on it.
 
     Examples
     --------
@@ -88,10 +90,12 @@ class StoredMap(StreamedMap):
     def sweep(self, requests: Sequence[Request]) -> list[Any]:
         collectors = [collector_for(r, self.shape, self.like.dtype) for r in requests]
         needed = self.grid.needed(requests)
+        one_at_a_time = Lock()  # a reader may have a position in its file
 
         def visit(each: tuple[Place, list[int]]) -> list[Any]:
             place, who = each
-            block = self.fetch(place)
+            with one_at_a_time:
+                block = self.fetch(place)
             self._look_at(block, place)
             return [collectors[i].part(block, *place) for i in who]
 

@@ -113,6 +113,7 @@ class StreamedMap(LinearMap):
         answers = dict(zip(map(id, unknown), self.sweep(unknown), strict=True))
         for request in unknown:
             if isinstance(request, (ColumnNorms, RowNorms)):
+                answers[id(request)].setflags(write=False)
                 self._norms[type(request)] = answers[id(request)]
         return tuple(answers.get(id(r), self._norms.get(type(r))) for r in checked)
 
