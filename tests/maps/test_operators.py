@@ -63,6 +63,24 @@ def test_blocks_are_one_pass_only_for_those_who_say_so() -> None:
         assert counts == Counts(matvecs=4, passes=passes)
 
 
+def test_an_operator_without_blocks_reads_its_data_for_every_vector() -> None:
+    class OneByOne:
+        shape, dtype, nbytes = M.shape, M.dtype, M.nbytes
+
+        def matvec(self, x: Any) -> Any:
+            return M @ x
+
+        def rmatvec(self, y: Any) -> Any:
+            return M.T @ y
+
+    A = linear_map(OneByOne())
+    with ledger(Counts()) as counts:
+        A.forward(np.ones((9, 4)))
+        A.adjoint(np.ones(6))
+        A.correlations(np.ones((6, 2)), largest=1)
+    assert counts == Counts(matvecs=4, rmatvecs=3, passes=7, bytes_read=7 * M.nbytes)
+
+
 def test_an_operator_with_columns() -> None:
     A = linear_map(Dictionary(M), "D")
     assert A.has_columns and A.has_rows and not A.explicit

@@ -96,8 +96,8 @@ class Grid:
         height, width = (min(c, s) for c, s in zip(chunks, shape, strict=True))
         tallest = -(-shape[0] // height)
         down = min(tallest, max(1, block_bytes // (itemsize * height * width)))
-        # Whole columns may come several at a time.
-        right = max(1, block_bytes // (itemsize * shape[0] * width)) if down == tallest else 1
+        # Where whole columns fit, several of them may come at a time.
+        right = max(1, block_bytes // (itemsize * shape[0] * width))
         return Grid(
             Bands.of_chunks(shape[0], height, down), Bands.of_chunks(shape[1], width, right)
         )
