@@ -32,7 +32,7 @@ from threadpoolctl import threadpool_limits
 
 import lopro
 from lopro.constraints import Polyhedron, ResidualBall
-from lopro.linear import LinearMap
+from lopro.maps import NumPyMap
 from lopro.methods.inner import AcceleratedGradient, FixedSmoothness
 from lopro.objectives import L1Norm, Linear
 
@@ -93,7 +93,7 @@ def measure_share(problem: lopro.Problem, steps: int) -> dict[str, Any]:
     # Twice the Lagrange multiplier of this instance (R4); the smoothing balances the curvatures.
     method = lopro.LoPNAG(HalvingSmoothing(lam=4.9, gamma=0.05, steps=steps, epochs=3))
     with (
-        timed(LinearMap, "forward", "adjoint") as products,
+        timed(NumPyMap, "forward", "adjoint") as products,
         timed(ResidualBall, "project") as projections,
     ):
         start = time.perf_counter()

@@ -6,7 +6,7 @@ import numpy as np
 from benchopt import BaseObjective
 
 import lopro
-from lopro.linear import LinearMap
+from lopro.maps import linear_map
 
 
 class Objective(BaseObjective):
@@ -23,7 +23,7 @@ class Objective(BaseObjective):
 
     def set_data(self, A, y, sigma):
         """Keep the data, and find a lower bound of the optimum with a proof."""
-        self.A, self.y, self.sigma = LinearMap(A, "A"), y, self.radius * sigma
+        self.A, self.y, self.sigma = linear_map(A, "A"), y, self.radius * sigma
         best = lopro.bpdn(A, y, self.sigma, tol=1e-9)
         # The bound comes from a dual point; it holds whatever one thinks of the solver that found it.
         self.lower_bound = best.certificate.lower_bound

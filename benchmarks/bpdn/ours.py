@@ -11,7 +11,7 @@ from lopro.theorems import HalvingSmoothing
 import lopro
 from benchmarks.bpdn.adapter import Adapter, Answer
 from benchmarks.bpdn.problems import Instance
-from lopro.linear import LinearMap
+from lopro.maps import linear_map
 from lopro.methods.baselines import NESTA
 from lopro.methods.paper.adaptive import AdaptiveSmoothing
 
@@ -97,7 +97,7 @@ class Tuned(Method):
     def prepare(self, instance: Instance, cap: float) -> None:
         """Find the multiplier ``1 / (2 |A^H r|_inf)`` of the constraint in squared form."""
         x = lopro.bpdn(instance.A, instance.y, instance.sigma, tol=1e-6, time_limit=cap).x
-        A = LinearMap(instance.A)
+        A = linear_map(instance.A)
         pulled = A.adjoint(instance.y - A.forward(x))
         self._known[self._key(instance)] = 0.5 / float(np.abs(pulled).max())
 

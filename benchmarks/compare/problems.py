@@ -193,7 +193,7 @@ def slater_regularity(set_: Polyhedron) -> float:
     With ``c(z) = -s`` and ``|p - z| <= R`` for all feasible p, convexity puts the point
     ``z + s / (s + c(x)) (x - z)`` in the set, so that ``dist(x) <= (c(x) / s) R``: rho is at least s / R.
     """
-    C, b = set_.C.dense, set_.b
+    C, b = set_.C.matrix, set_.b
     m, d = C.shape
     # The largest ball inside: its centre and radius.
     found = linprog(

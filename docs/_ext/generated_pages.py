@@ -44,7 +44,7 @@ KNOWN = [
     Room("lopro.certificates", "Certificates"),
     Room("lopro.theory", "Constants of the theory"),
     Room("lopro.projections", "Projections"),
-    Room("lopro.linear", "Linear maps"),
+    Room("lopro.maps", "Linear maps"),
     Room("lopro.protocol", "What methods and the driver say to each other"),
     Room("lopro.functions", "What functions know of themselves"),
     Room("lopro.errors", "Errors"),

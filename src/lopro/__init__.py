@@ -1,6 +1,6 @@
 """lopro: convex optimisation with few projections, and a certificate with every answer."""
 
-from lopro import _moved, constraints, metric, objectives, penalties
+from lopro import _moved, constraints, maps, metric, objectives, penalties
 from lopro.basis_pursuit import BPDNResult, MatrixFree, WorkingSet, bpdn, bpdn_path
 from lopro.basis_pursuit.application import BasisPursuit
 from lopro.driver import stopping
@@ -57,6 +57,7 @@ __all__ = [
     "inner",
     "iterate",
     "learn_metric",
+    "maps",
     "metric",
     "minimize",
     "objectives",

@@ -10,7 +10,7 @@ import pytest
 import lopro
 from lopro.basis_pursuit.lockstep import Lockstep
 from lopro.basis_pursuit.rough_newton import RoughNewton
-from lopro.linear import LinearMap
+from lopro.maps import linear_map
 
 
 def instance(
@@ -146,7 +146,7 @@ def test_the_spectrum_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_when_sharing_pays() -> None:
     def pays(m: int, d: int, k: int, dtype: Any = np.float64) -> bool:
-        A = LinearMap(np.ones((1, 1), dtype=dtype))
+        A = linear_map(np.ones((1, 1), dtype=dtype))
         A.shape = (m, d)
         return Lockstep.pays(A, k)
 

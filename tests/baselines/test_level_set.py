@@ -17,7 +17,7 @@ import lopro
 from lopro import Problem, Status
 from lopro.constraints import L1Ball, Polyhedron, ResidualBall, ResidualNorm
 from lopro.errors import MissingCapabilityError
-from lopro.linear import LinearMap
+from lopro.maps import linear_map
 from lopro.methods.baselines import LevelSetFrankWolfe, level_set
 from lopro.methods.baselines.level_set import NewtonStep, newton_step
 from lopro.objectives import L1Norm, Linear
@@ -98,7 +98,7 @@ def test_each_step_proves_a_bound_for_every_radius():
     rng = np.random.default_rng(2)
     x = 0.3 * rng.standard_normal(12)
     R = float(np.abs(x).sum())
-    step = newton_step(LinearMap(A), A @ x - y, y, R, sigma)
+    step = newton_step(linear_map(A), A @ x - y, y, R, sigma)
     v = cp.Variable(12)
     for other in (0.5 * R, R, 1.5 * R, 3.0 * R):
         phi = cp.Problem(cp.Minimize(cp.norm(A @ v - y)), [cp.norm1(v) <= other]).solve(cp.CLARABEL)

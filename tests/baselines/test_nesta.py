@@ -56,7 +56,7 @@ def naive(A, y, sigma, mu, count) -> np.ndarray:
 def test_iterates_are_those_of_a_naive_twin_and_broken_ones_are_not(rng, monkeypatch):
     problem = small(rng)
     c = problem.constraint
-    expected = naive(c.A.dense, c.y, c.sigma, 1e-2, 40)
+    expected = naive(c.A.matrix, c.y, c.sigma, 1e-2, 40)
     assert np.abs(iterates(problem, 1e-2, 40) - expected).max() <= 1e-9
     monkeypatch.setattr(nesta, "blend", lambda k: 2.0 / (k + 2))
     assert np.abs(iterates(problem, 1e-2, 40) - expected).max() > 1e-3
@@ -125,7 +125,7 @@ def test_a_start_is_used(rng):
 
 def test_operators_and_sparse_matrices_take_the_same_steps(rng):
     problem = small(rng)
-    A, y, sigma = problem.constraint.A.dense, problem.constraint.y, problem.constraint.sigma
+    A, y, sigma = problem.constraint.A.matrix, problem.constraint.y, problem.constraint.sigma
     expected = iterates(problem, 1e-3, 20)
     for other in (scipy.sparse.csr_array(A), scipy.sparse.linalg.aslinearoperator(A)):
         points = iterates(bpdn_problem(other, y, sigma), 1e-3, 20)
@@ -146,7 +146,7 @@ def test_an_operator_that_cannot_reach_y(rng):
 
 def test_library_and_precision_are_kept(rng):
     problem = small(rng)
-    A, y = problem.constraint.A.dense, problem.constraint.y
+    A, y = problem.constraint.A.matrix, problem.constraint.y
     sigma = problem.constraint.sigma
     method = NESTA(1e-3, variation=None, max_iter=20)
     expected = lopro.solve(problem, method=method, tol=0.0).x

@@ -59,7 +59,7 @@ def test_iterates_are_those_of_the_original(case, instance, original):
     points, records = (original[name] for name in TRACES[case])
     assert distance_to_trace(problem, mu, points) <= 1e-9
     ours = iterates(problem, mu, len(points) - 1)
-    A, y = problem.constraint.A.dense, problem.constraint.y
+    A, y = problem.constraint.A.matrix, problem.constraint.y
     residuals = [np.linalg.norm(A @ x - y) for x in ours]
     np.testing.assert_allclose(residuals, records[1:, 0], rtol=0, atol=1e-8)
     np.testing.assert_allclose([huber(x, mu) for x in ours], records[1:, 1], rtol=1e-9)

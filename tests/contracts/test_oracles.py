@@ -9,10 +9,10 @@ import threading
 import numpy as np
 import pytest
 from catalogue_objectives import ENTRIES, NUMPY, TALL, Entry
+from lopro.solving.counted import CountedConstraint, CountedObjective
 
 from lopro._util.counting import Counts, count, counting
 from lopro.constraints import FunctionConstraint, Intersection, Simplex
-from lopro.driver.counted import CountedConstraint, CountedObjective
 from lopro.objectives import L1Norm, LeastSquares, SquaredDistance
 
 X = np.array([0.5, -1.0, 2.0, 0.0])
@@ -24,6 +24,11 @@ def lasso():
 
 def nonzero(counts: Counts) -> dict[str, int]:
     return {name: times for name, times in counts.to_dict().items() if times}
+
+
+def passes(count: int) -> dict[str, int]:
+    """What products with all of the matrix add besides."""
+    return {"passes": count, "bytes_read": count * TALL.nbytes}
 
 
 def test_every_oracle_is_counted_once():
@@ -41,19 +46,20 @@ def test_stochastic_gradients_and_products_are_counted():
     f = CountedObjective(LeastSquares(TALL, np.ones(9)))
     with counting(Counts()) as counts:
         f.stochastic_subgradient(X, np.random.default_rng(0))
-    assert nonzero(counts) == {"gradients": 1}
+    assert nonzero(counts) == {"gradients": 1, "bytes_read": TALL[0].nbytes}
     with counting(Counts()) as counts:
         f.subgradient(X)
-    assert nonzero(counts) == {"gradients": 1, "matvecs": 1, "rmatvecs": 1}
+    assert nonzero(counts) == {"gradients": 1, "matvecs": 1, "rmatvecs": 1, **passes(2)}
 
 
 def test_a_linearization_counts_its_gradient_only_when_asked():
     f = CountedObjective(LeastSquares(TALL, np.ones(9)))
     with counting(Counts()) as counts:
         _, gradient = f.linearize_at(f.image(X))
-        assert nonzero(counts) == {"values": 1, "matvecs": 1}
+        assert nonzero(counts) == {"values": 1, "matvecs": 1, **passes(1)}
         gradient()
-        assert nonzero(counts) == {"values": 1, "gradients": 1, "matvecs": 1, "rmatvecs": 1}
+        both = {"matvecs": 1, "rmatvecs": 1, **passes(2)}
+        assert nonzero(counts) == {"values": 1, "gradients": 1, **both}
 
 
 def test_a_sum_is_one_objective_and_its_split_parts_are_counted_too():
@@ -65,7 +71,7 @@ def test_a_sum_is_one_objective_and_its_split_parts_are_counted_too():
     with counting(Counts()) as counts:
         smooth.value(X)
         proximable.prox(X, 1.0)
-    assert nonzero(counts) == {"values": 1, "proxes": 1, "matvecs": 1}
+    assert nonzero(counts) == {"values": 1, "proxes": 1, "matvecs": 1, **passes(1)}
     assert CountedObjective(L1Norm()).split()[0] is None
 
 

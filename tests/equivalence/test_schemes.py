@@ -136,7 +136,7 @@ def test_lopnag_by_hand(ellipsoid):
     """Algorithm 2 with the gradient where it belongs, at the extrapolated point."""
     constants = constants_of(ellipsoid)
     schedule = Theorem3(constants, eps0=2.0, eps=0.5, sigma=0.3, theta=1.0)
-    A, a = ellipsoid.constraint.A.dense, np.array([1.0, -0.5, 0.7])
+    A, a = ellipsoid.constraint.A.matrix, np.array([1.0, -0.5, 0.7])
     lam, x, found = constants.weight, np.zeros(3), []
     for k in range(1, schedule.epochs + 1):
         gamma = schedule.smoothing(k)

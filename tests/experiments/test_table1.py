@@ -43,7 +43,7 @@ def test_every_row_is_within_what_is_certified(table):
 
 def test_the_weights_are_the_multiplier_and_the_theorem_s(table):
     problem = sparse_recovery(30, 100, 4).problem
-    A, y, sigma = problem.constraint.A.dense, problem.constraint.y, problem.constraint.sigma
+    A, y, sigma = problem.constraint.A.matrix, problem.constraint.y, problem.constraint.sigma
     r = A @ lopro.solve(problem, tol=1e-10).x - y
     assert table.lam_tuned == pytest.approx(1.0 / np.abs(A.T @ r).max(), rel=1e-2)
     smallest = np.linalg.svd(A, compute_uv=False)[-1]

@@ -9,7 +9,7 @@ import scipy.sparse
 import scipy.sparse.linalg
 
 from lopro.errors import MissingCapabilityError
-from lopro.linear import LinearMap
+from lopro.maps import linear_map
 from lopro.metric.loss import PairLoss
 from lopro.objectives import (
     FunctionObjective,
@@ -62,29 +62,33 @@ def loss(X=A, pairs=((0, 1), (1, 2)), targets=(0.0, 2.0)):
 
 #: What is built, the error, and what its message has to say.
 CASES = {
-    "map-nan": (lambda: LinearMap([[1.0, NAN]]), ValueError, "A must be finite"),
-    "map-inf": (lambda: LinearMap([[1.0, INF]], "Phi"), ValueError, "Phi must be finite"),
-    "map-vector": (lambda: LinearMap([1.0, 2.0]), ValueError, r"A must have 2 dimension.*\(2,\)"),
-    "map-tensor": (lambda: LinearMap(np.ones((2, 2, 2))), ValueError, "A must have 2 dimension"),
-    "map-empty": (lambda: LinearMap(np.ones((0, 3))), ValueError, r"A must not be empty.*\(0, 3\)"),
+    "map-nan": (lambda: linear_map([[1.0, NAN]]), ValueError, "A must be finite"),
+    "map-inf": (lambda: linear_map([[1.0, INF]], "Phi"), ValueError, "Phi must be finite"),
+    "map-vector": (lambda: linear_map([1.0, 2.0]), ValueError, r"A must have 2 dimension.*\(2,\)"),
+    "map-tensor": (lambda: linear_map(np.ones((2, 2, 2))), ValueError, "A must have 2 dimension"),
+    "map-empty": (
+        lambda: linear_map(np.ones((0, 3))),
+        ValueError,
+        r"A must not be empty.*\(0, 3\)",
+    ),
     "map-empty-sparse": (
-        lambda: LinearMap(scipy.sparse.csr_array((3, 0))),
+        lambda: linear_map(scipy.sparse.csr_array((3, 0))),
         ValueError,
         "A must not be empty",
     ),
-    "map-ragged": (lambda: LinearMap([[1.0], [1.0, 2.0]]), ValueError, "A is not a regular array"),
-    "map-text": (lambda: LinearMap([["a", "b"]]), TypeError, "A must be an array of numbers"),
-    "map-none": (lambda: LinearMap(None), TypeError, "A must be an array of numbers, got None"),
-    "map-half": (lambda: LinearMap(EYE.astype(np.float16)), TypeError, "A must hold.*float16"),
-    "map-masked": (lambda: LinearMap(np.ma.ones((2, 2))), TypeError, "A must not be a masked"),
-    "map-sparse-nan": (lambda: LinearMap(broken()), ValueError, "A must be finite"),
+    "map-ragged": (lambda: linear_map([[1.0], [1.0, 2.0]]), ValueError, "A is not a regular array"),
+    "map-text": (lambda: linear_map([["a", "b"]]), TypeError, "A must be an array of numbers"),
+    "map-none": (lambda: linear_map(None), TypeError, "A must be an array of numbers, got None"),
+    "map-half": (lambda: linear_map(EYE.astype(np.float16)), TypeError, "A must hold.*float16"),
+    "map-masked": (lambda: linear_map(np.ma.ones((2, 2))), TypeError, "A must not be a masked"),
+    "map-sparse-nan": (lambda: linear_map(broken()), ValueError, "A must be finite"),
     "map-sparse-vector": (
-        lambda: LinearMap(scipy.sparse.coo_array(np.ones(3))),
+        lambda: linear_map(scipy.sparse.coo_array(np.ones(3))),
         ValueError,
         "A must have 2 dimensions",
     ),
-    "map-one-way": (lambda: LinearMap(OneWay(), "Phi"), MissingCapabilityError, "Phi.*rmatvec"),
-    "map-three-way": (lambda: LinearMap(ThreeWay(), "Phi"), ValueError, "Phi must have 2 dim"),
+    "map-one-way": (lambda: linear_map(OneWay(), "Phi"), MissingCapabilityError, "Phi.*rmatvec"),
+    "map-three-way": (lambda: linear_map(ThreeWay(), "Phi"), ValueError, "Phi must have 2 dim"),
     "l1-negative": (lambda: L1Norm(-1.0), ValueError, "weights must be in .*got -1"),
     "l1-negative-entry": (lambda: L1Norm([1.0, -2.0]), ValueError, "weights must be nonneg.*-2"),
     "l1-nan": (lambda: L1Norm([1.0, NAN]), ValueError, "weights must be finite"),

@@ -15,7 +15,7 @@ from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 from lopro._util.counting import Counts, counting
 from lopro.errors import InfeasibleError
-from lopro.linear import LinearMap
+from lopro.maps import linear_map
 from lopro.projections.residual_ball import project_residual_ball
 from lopro.projections.secular import damping
 
@@ -104,7 +104,7 @@ def twin(case: Case) -> Any:
 
 
 def project(case: Case, x: Any) -> Any:
-    return project_residual_ball(x, LinearMap(case.A), case.y, case.sigma)
+    return project_residual_ball(x, linear_map(case.A), case.y, case.sigma)
 
 
 @pytest.mark.parametrize("block", range(10))
@@ -134,7 +134,7 @@ def test_operator_agrees_with_matrix(block: int) -> None:
     """The Krylov way and the factorisation share nothing but the secular equation."""
     for seed in range(block, CASES, 10):
         case = make(seed)
-        p = project_residual_ball(case.x, LinearMap(aslinearoperator(case.A)), case.y, case.sigma)
+        p = project_residual_ball(case.x, linear_map(aslinearoperator(case.A)), case.y, case.sigma)
         gap = np.linalg.norm(project(case, case.x) - p)
         assert gap <= 1e-9 * size(case.x), (seed, gap)
         assert case.residual(p) <= case.sigma + rounding(case), seed
@@ -163,7 +163,7 @@ def test_a_wrong_multiplier_is_rejected() -> None:
 
 def test_tight_frame_is_one_formula_and_two_products_and_a_check(rng: Any) -> None:
     Q = np.linalg.qr(rng.standard_normal((20, 8)))[0].T * 2.0
-    A, y, x = LinearMap(aslinearoperator(Q)), rng.standard_normal(8), rng.standard_normal(20)
+    A, y, x = linear_map(aslinearoperator(Q)), rng.standard_normal(8), rng.standard_normal(20)
     with counting(Counts()) as counts:
         p = project_residual_ball(x, A, y, 0.5, tight_frame=4.0)
     assert (counts.matvecs, counts.rmatvecs) == (2, 1)
@@ -176,7 +176,7 @@ def test_wrong_tight_frame_is_mended_or_refused(rng: Any) -> None:
     """A declared factor is only a way to a step: the residual of the result decides."""
     Q = np.linalg.qr(rng.standard_normal((20, 8)))[0].T
     x, y = 10.0 * rng.standard_normal(20), rng.standard_normal(8)
-    p = project_residual_ball(x, LinearMap(Q), y, 0.5, tight_frame=1.0 + 1e-9)
+    p = project_residual_ball(x, linear_map(Q), y, 0.5, tight_frame=1.0 + 1e-9)
     assert np.linalg.norm(Q @ p - y) <= 0.5
 
 
@@ -184,17 +184,17 @@ def test_krylov_needs_few_products_on_a_well_conditioned_operator(rng: Any) -> N
     A = rng.standard_normal((200, 2000)) / math.sqrt(2000)
     y, x = rng.standard_normal(200), rng.standard_normal(2000)
     with counting(Counts()) as counts:
-        project_residual_ball(x, LinearMap(aslinearoperator(A)), y, 1.0)
+        project_residual_ball(x, linear_map(aslinearoperator(A)), y, 1.0)
     assert counts.matvecs <= 45
 
 
 def test_sparse_and_single_precision(rng: Any) -> None:
     A = scipy.sparse.random_array((10, 30), density=0.3, rng=rng)
     y, x = rng.standard_normal(10), 5.0 * rng.standard_normal(30)
-    p = project_residual_ball(x, LinearMap(A), y, 0.7)
-    assert np.linalg.norm(p - project_residual_ball(x, LinearMap(A.toarray()), y, 0.7)) <= 1e-12
+    p = project_residual_ball(x, linear_map(A), y, 0.7)
+    assert np.linalg.norm(p - project_residual_ball(x, linear_map(A.toarray()), y, 0.7)) <= 1e-12
     single = A.toarray().astype(np.float32), y.astype(np.float32), x.astype(np.float32)
-    q = project_residual_ball(single[2], LinearMap(single[0]), single[1], 0.7)
+    q = project_residual_ball(single[2], linear_map(single[0]), single[1], 0.7)
     assert q.dtype == np.float32
     assert np.linalg.norm(single[0] @ q - single[1]) <= 0.7
     # The aim is eight roundings inside the ball, and the condition number carries them to x.
@@ -202,14 +202,14 @@ def test_sparse_and_single_precision(rng: Any) -> None:
     assert np.linalg.norm(q - p) <= 16.0 * unit * condition * size(x)
 
 
-@pytest.mark.parametrize("wrap", [LinearMap, lambda A: LinearMap(aslinearoperator(A))])
+@pytest.mark.parametrize("wrap", [linear_map, lambda A: linear_map(aslinearoperator(A))])
 def test_empty_ball_is_an_error(wrap: Any) -> None:
     A = np.array([[1.0, 0.0], [0.0, 0.0]])
     with pytest.raises(InfeasibleError, match="least-squares residual is 2"):
         project_residual_ball(np.array([5.0, 5.0]), wrap(A), np.array([0.0, 2.0]), 1.0)
 
 
-@pytest.mark.parametrize("wrap", [LinearMap, lambda A: LinearMap(aslinearoperator(A))])
+@pytest.mark.parametrize("wrap", [linear_map, lambda A: linear_map(aslinearoperator(A))])
 def test_ball_that_is_one_affine_set(wrap: Any) -> None:
     """Sigma equals the least-squares residual: no interior, but a projection."""
     A = np.array([[2.0, 0.0], [0.0, 0.0]])
@@ -221,8 +221,8 @@ def test_ball_that_is_one_affine_set(wrap: Any) -> None:
 def test_zero_map() -> None:
     A = np.zeros((2, 3))
     x = np.array([1.0, 2.0, 3.0])
-    assert (project_residual_ball(x, LinearMap(A), np.array([0.5, 0.0]), 1.0) == x).all()
-    for wrap in (LinearMap, lambda A: LinearMap(aslinearoperator(A))):
+    assert (project_residual_ball(x, linear_map(A), np.array([0.5, 0.0]), 1.0) == x).all()
+    for wrap in (linear_map, lambda A: linear_map(aslinearoperator(A))):
         with pytest.raises(InfeasibleError):
             project_residual_ball(x, wrap(A), np.array([3.0, 0.0]), 1.0)
 
@@ -231,7 +231,7 @@ def test_operator_is_never_turned_into_a_matrix(rng: Any) -> None:
     """Only products reach the operator: one with a block would raise here."""
     A = rng.standard_normal((5, 9))
     only_products = LinearOperator(A.shape, matvec=lambda v: A @ v, rmatvec=lambda v: A.T @ v)
-    p = project_residual_ball(np.ones(9), LinearMap(only_products), np.zeros(5), 0.1)
+    p = project_residual_ball(np.ones(9), linear_map(only_products), np.zeros(5), 0.1)
     assert np.linalg.norm(A @ p) <= 0.1
 
 

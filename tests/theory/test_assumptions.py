@@ -34,7 +34,7 @@ def test_a1_slater(known: Known) -> None:
     """A1 (ii): some point has ``c < 0``."""
     inside = [known.x0, 0.5 * known.x0, 0.5 * (known.x0 + known.solution), 2.0 * known.x0]
     if known.name == "T8":
-        A, y = known.constraint.A.dense, known.constraint.y
+        A, y = known.constraint.A.matrix, known.constraint.y
         inside.append(np.linalg.lstsq(A, y)[0])
     assert min(known.constraint.value(x) for x in inside) < -1e-3
 

@@ -21,7 +21,7 @@ def test_solutions_are_optimal(known: Known) -> None:
 
     ``nu = 2 zeta (y - A x)`` is feasible for ``|A' nu|_inf <= 1``, with the value ``f_*``.
     """
-    A, y = known.constraint.A.dense, known.constraint.y
+    A, y = known.constraint.A.matrix, known.constraint.y
     nu = 2.0 * known.zeta * (y - A @ known.solution)
     assert np.abs(A.T @ nu).max() <= 1.0 + 1e-9
     dual = float(y @ nu) - known.constraint.sigma * size(nu)
@@ -46,7 +46,7 @@ def boundary_samples(known: Known, scale: float, rng: Any, count: int = 60) -> l
     Those keep the support and lie on the boundary: there, to first order, f does not grow.
     """
     support = known.solution != 0.0
-    A, y = known.constraint.A.dense[:, support], known.constraint.y
+    A, y = known.constraint.A.matrix[:, support], known.constraint.y
     points = []
     for i in range(count):
         step = rng.standard_normal(known.x0.shape)

@@ -71,7 +71,7 @@ def widest(known: Known, eps: float) -> float:
     """Return ``D_eps`` of T4 in the plane: the level line cuts the ellipse in two points."""
     a, Q = (
         known.objective.subgradient(known.x0),
-        known.constraint.A.dense.T @ known.constraint.A.dense,
+        known.constraint.A.matrix.T @ known.constraint.A.matrix,
     )
     middle, along = (known.optimum + eps) / float(a @ a) * a, np.array([-a[1], a[0]]) / size(a)
     # |middle + s along|_Q = 1 is a quadratic equation for s.

@@ -231,7 +231,7 @@ class Unprojected(ResidualBall):
 def test_theorem_3_rejects_missing_projections() -> None:
     """Thm 3, negative control: without projections the points are low, and outside."""
     known, eps = t4(), 1e-2
-    broken = replace(known, constraint=Unprojected(known.constraint.A.dense, np.zeros(5), 1.0))
+    broken = replace(known, constraint=Unprojected(known.constraint.A.matrix, np.zeros(5), 1.0))
     # A weight at which the penalty alone does not keep the points inside.
     plan = schedule(broken, eps, lam=1.2 * known.zeta)
     assert run_schedule(known, LoPNAG(plan), known.eps0, eps).worst <= 1.0

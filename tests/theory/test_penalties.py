@@ -148,7 +148,7 @@ def globally(kind: Any, lam: float, gamma: float, factor: float, rng: Any) -> fl
     slope = 2.0 * known.Lc * abs(known.c_min)
     L = factor * lam * known.Lc + h.curvature(slope)
     far = 4.0 * math.sqrt(1.0 + gamma / lam)
-    top = known.constraint.A.dense[-1] / size(known.constraint.A.dense[-1])
+    top = known.constraint.A.matrix[-1] / size(known.constraint.A.matrix[-1])
     found = gradient_lipschitz_ratio(gradient_of(known, h), L, pairs(known, gamma / lam, rng, far))
     # The worst case of the proof: along the top eigenvector, at every depth of the bend.
     x = [
@@ -197,7 +197,7 @@ def test_p2_and_prop_1_are_not_mixed(Gc: float, gamma: float, rng: Any) -> None:
     known = replace(t4(), Gc=Gc)
     L = known.constants.smoothness(1.0, gamma)
     if Gc >= 60.0:
-        top = known.constraint.A.dense[-1] / size(known.constraint.A.dense[-1])
+        top = known.constraint.A.matrix[-1] / size(known.constraint.A.matrix[-1])
         along = [(s * top, (1.0 - 1e-6) * s * top) for s in np.linspace(0.1, 7.5, 2000)]
         gradient = gradient_of(known, Softplus(1.0, gamma))
         assert gradient_lipschitz_ratio(gradient, L, iter(along)) <= 1.0

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 import numpy as np
-from array_api_compat import array_namespace, is_array_api_obj
+from array_api_compat import array_namespace, is_array_api_obj, is_jax_array
 from array_api_compat import device as _device
 
 Array: TypeAlias = Any
@@ -35,6 +35,7 @@ __all__ = [
     "mix",
     "namespace",
     "norm",
+    "take",
     "to_numpy",
     "widest",
     "zeros",
@@ -175,6 +176,9 @@ def to_numpy(x: Array) -> np.ndarray[Any, Any]:
         return np.asarray(x.detach().cpu().resolve_conj().resolve_neg().numpy())
     if hasattr(x, "get"):
         return np.asarray(x.get())
+    if is_jax_array(x):
+        # Its dlpack exchange refuses arrays on a GPU.
+        return np.asarray(x)
     return np.asarray(np.from_dlpack(x))
 
 
@@ -199,6 +203,13 @@ def from_numpy(values: np.ndarray[Any, Any], like: Array) -> Array:
     if isinstance(like, np.ndarray):
         return values
     return namespace(like).asarray(np.array(values, order="C"), device=_device(like))
+
+
+def take(array: Array, indices: np.ndarray[Any, Any]) -> Array:
+    """Return the entries (rows) of ``array`` with these indices."""
+    if isinstance(array, np.ndarray):
+        return array[indices]
+    return namespace(array).take(array, from_numpy(indices, array), axis=0)
 
 
 def widest(arrays: Iterable[Array]) -> Array | None:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
-__all__ = ["Counts", "count", "counting"]
+__all__ = ["Counts", "count", "count_product", "counting"]
 
 
 @dataclass(slots=True)
@@ -22,7 +22,10 @@ class Counts:
 
     ``matvecs`` and ``rmatvecs`` are products with all of a matrix or operator and with its adjoint;
     ``columns`` counts single columns, ``rows`` single rows or members of a constraint that were looked
-    at instead. ``linear_minimizations`` are those that Frank-Wolfe methods make over the feasible set.
+    at instead. A product with k vectors at once counts k times; ``passes`` counts how often all entries of a
+    matrix were read for any reason (products with k vectors at once are one pass), and ``bytes_read`` the
+    bytes, those of single columns and rows included. Of an operator the bytes are not known and count as 0.
+    ``linear_minimizations`` are those that Frank-Wolfe methods make over the feasible set.
     ``eigenpairs`` come from partial eigen-solvers, ``eigendecompositions`` are full ones.
 
     Examples
@@ -45,6 +48,8 @@ class Counts:
     rmatvecs: int = 0
     columns: int = 0
     rows: int = 0
+    passes: int = 0
+    bytes_read: int = 0
     eigenpairs: int = 0
     eigendecompositions: int = 0
     factorizations: int = 0
@@ -72,3 +77,12 @@ def count(counter: str, times: int = 1) -> None:
     counts = _open.get()
     if counts is not None:
         setattr(counts, counter, getattr(counts, counter) + times)
+
+
+def count_product(counter: str, vectors: int, passes: int, bytes_read: int) -> None:
+    """Count a product with one or more vectors: looked up once, since products may be small."""
+    counts = _open.get()
+    if counts is not None:
+        setattr(counts, counter, getattr(counts, counter) + vectors)
+        counts.passes += passes
+        counts.bytes_read += bytes_read

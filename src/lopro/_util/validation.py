@@ -29,8 +29,12 @@ def check_array(
     ndim: int | tuple[int, ...] | None = None,
     allow_complex: bool = True,
     allow_empty: bool = False,
+    finite: bool = True,
 ) -> Array:
-    """Return ``value`` as a floating array of its own library; lists become NumPy arrays."""
+    """Return ``value`` as a floating array of its own library; lists become NumPy arrays.
+
+    ``finite=False`` leaves the entries unread: whoever asks so has to look for NaN and inf later.
+    """
     array = _plain(name, value)
     xp = namespace(array)
     if xp.isdtype(array.dtype, ("bool", "integral")):
@@ -48,7 +52,7 @@ def check_array(
         raise ValueError(f"{name} must have {wanted} dimension(s), got shape {tuple(array.shape)}")
     if not allow_empty and 0 in array.shape:
         raise ValueError(f"{name} must not be empty, got shape {tuple(array.shape)}")
-    if not isfinite(array):
+    if finite and not isfinite(array):
         raise ValueError(f"{name} must be finite, but it contains NaN or inf")
     return array
 

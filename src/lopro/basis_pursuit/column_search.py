@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import scipy  # parts of it load when first used
 
 from lopro._util.arrays import Array
 from lopro._util.threads import one_pool
@@ -82,8 +83,13 @@ class ColumnSearch:
         return True
 
     def _extend(self, indices: Vector, signs: Vector) -> None:
-        self.columns.extend(indices, self.A.columns, self.correlations[indices])
+        self.columns.extend(indices, self._read, self.correlations[indices])
         self.signs = np.concatenate([self.signs, signs])
+
+    def _read(self, indices: Vector) -> Vector:
+        """Return columns as an array: here products of columns are dense."""
+        block = self.A.columns(indices)
+        return np.asarray(block.toarray() if scipy.sparse.issparse(block) else block)
 
     def round(self) -> None:
         """Solve on the present columns, then look at all of them."""

@@ -25,7 +25,7 @@ from lopro.basis_pursuit.working_set import WorkingSet
 from lopro.constraints import ResidualBall
 from lopro.constraints.base import ValidInequality
 from lopro.functions import Image
-from lopro.linear import LinearMap
+from lopro.maps import LinearMap, NumPyMap
 from lopro.problem import Problem
 from lopro.protocol import Candidate, Candidates, Card, Method, Multiplier, Workbench
 
@@ -65,9 +65,9 @@ class Lockstep:
     --------
     >>> import numpy as np
     >>> from lopro.basis_pursuit.pose import bpdn_problem
-    >>> from lopro.linear import LinearMap
+    >>> from lopro.maps import linear_map
     >>> from lopro.basis_pursuit.lockstep import Lockstep
-    >>> A = LinearMap(np.random.default_rng(0).standard_normal((60, 90)))
+    >>> A = linear_map(np.random.default_rng(0).standard_normal((60, 90)))
     >>> problems = [bpdn_problem(A, A.columns([j])[:, 0], 0.1) for j in (3, 70)]
     >>> [np.flatnonzero(p.x).tolist() for p in Lockstep(A, 1e-8).search(problems)]
     [[3], [70]]
@@ -75,7 +75,7 @@ class Lockstep:
 
     def __init__(self, A: LinearMap, tol: float) -> None:
         self.tol = tol
-        self._fine: Vector = np.asarray(A.dense)
+        self._fine: Vector = np.asarray(A.toarray())
         rows, columns = A.shape
         current_deadline().need(float(rows) * columns**2)
         with _too_large():
@@ -85,7 +85,7 @@ class Lockstep:
     @staticmethod
     def pays(A: LinearMap, count: int) -> bool:
         """Whether sharing is possible, cheaper than ``count`` calls, and affordable in memory."""
-        if not isinstance(A.dense, np.ndarray) or A.dense.dtype != np.float64:
+        if not isinstance(A, NumPyMap) or A.like.dtype != np.float64:
             return False
         rows, columns = A.shape
         size = 4.0 * columns**2 / (8.0 * rows * columns)

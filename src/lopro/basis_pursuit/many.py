@@ -15,7 +15,7 @@ from lopro.basis_pursuit.pose import Pose, solve_one
 from lopro.basis_pursuit.result import BPDNResult
 from lopro.basis_pursuit.working_set import WorkingSet
 from lopro.driver.options import Options
-from lopro.linear import LinearMap
+from lopro.maps import LinearMap
 from lopro.problem import Problem
 from lopro.protocol import Method
 

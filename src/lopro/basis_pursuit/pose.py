@@ -12,7 +12,7 @@ from lopro.basis_pursuit.application import BasisPursuit
 from lopro.basis_pursuit.result import BPDNResult
 from lopro.constraints import Box, Intersection, ResidualBall
 from lopro.driver.options import Options
-from lopro.linear import LinearMap
+from lopro.maps import linear_map
 from lopro.objectives import L1Norm
 from lopro.problem import Problem
 from lopro.protocol import Method
@@ -55,7 +55,7 @@ class Pose:
     nonneg: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "A", LinearMap(self.A, "A"))
+        object.__setattr__(self, "A", linear_map(self.A, "A"))
 
     def problem(self, y: Array, sigma: float) -> Problem:
         """Return the problem for one right-hand side."""

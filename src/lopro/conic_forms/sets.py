@@ -19,7 +19,7 @@ from lopro.constraints.residual_ball import ResidualBall
 from lopro.constraints.simplex import Simplex
 from lopro.constraints.spectrahedron import Spectrahedron
 from lopro.errors import MissingCapabilityError
-from lopro.linear import LinearMap
+from lopro.maps import LinearMap
 
 __all__ = ["real_matrix", "real_vector", "set_rows"]
 
@@ -143,8 +143,8 @@ def real_matrix(A: LinearMap, complex_points: bool) -> Any:
     --------
     >>> import numpy as np
     >>> from lopro.conic_forms.sets import real_matrix
-    >>> from lopro.linear import LinearMap
-    >>> real_matrix(LinearMap(np.array([[1.0 + 2.0j]])), True)
+    >>> from lopro.maps import linear_map
+    >>> real_matrix(linear_map(np.array([[1.0 + 2.0j]])), True)
     array([[ 1., -2.],
            [ 2.,  1.]])
     """
@@ -152,7 +152,7 @@ def real_matrix(A: LinearMap, complex_points: bool) -> Any:
         raise MissingCapabilityError(
             f"{A!r} is an operator, and a conic form needs the entries of a matrix"
         )
-    M = A.source if scipy.sparse.issparse(A.source) else to_numpy(A.toarray())
+    M = A.matrix if scipy.sparse.issparse(A.matrix) else to_numpy(A.matrix)
     if not complex_points:
         return M.astype(np.float64)
     stack = scipy.sparse.block_array if scipy.sparse.issparse(M) else np.block

@@ -257,7 +257,7 @@ def _cone_rows(member: Constraint) -> ConeRows | None:
         return None
     if is_complex(member.like) or member.sigma == 0.0 or not member.A.explicit:
         return None
-    A = member.A.source if scipy.sparse.issparse(member.A.source) else to_numpy(member.A.toarray())
+    A = member.A.matrix if scipy.sparse.issparse(member.A.matrix) else to_numpy(member.A.matrix)
     y = np.array(to_numpy(member.y), dtype=np.float64)
     return ball_rows(A.astype(np.float64), y, member.sigma)
 

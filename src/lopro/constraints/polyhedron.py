@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
+import scipy  # parts of it load when first used
 
 from lopro._util.arrays import (
     Array,
@@ -17,6 +18,7 @@ from lopro._util.arrays import (
     is_complex,
     namespace,
     norm,
+    take,
 )
 from lopro._util.arrays import to_numpy as to_host
 from lopro._util.counting import count
@@ -25,7 +27,7 @@ from lopro.constraints.base import Constraint, ValidInequality
 from lopro.constraints.hoffman import hoffman_max, hoffman_norm
 from lopro.errors import InfeasibleError
 from lopro.functions import Ball, Constant, Image, Linearization, MappedFunction, Source
-from lopro.linear import LinearMap, take
+from lopro.maps import linear_map
 from lopro.projections.halfspaces import HalfSpaces
 from lopro.projections.linear_program import LinearMinimum, minimize_linear
 from lopro.projections.polyhedron import project_polyhedron
@@ -97,7 +99,7 @@ class Polyhedron(MappedFunction, Constraint):
     real_only = True
 
     def __init__(self, C: Any, b: Any, form: PolyhedronForm | None = None) -> None:
-        self.C = LinearMap(C, "C")
+        self.C = linear_map(C, "C")
         if not self.C.explicit:
             raise TypeError("C must be an array or a sparse matrix: its rows have to be read")
         if is_complex(self.C.like):
@@ -150,17 +152,17 @@ class Polyhedron(MappedFunction, Constraint):
 
     def row(self, i: int, like: Array) -> Array:
         """Return a copy of row ``i`` of ``C`` in the library of ``like``."""
-        if self.C.dense is not None:
-            return copy(asarray_like(self.C.dense[i, :], like))
+        if not scipy.sparse.issparse(self._entries):
+            return copy(asarray_like(self._entries[i, :], like))
         return asarray_like(np.asarray(self._matrix[[i]].toarray()).ravel(), like)
 
     def row_values(self, rows: np.ndarray[Any, Any], x: Array) -> np.ndarray[Any, Any]:
         """Return ``c_i x - b_i`` of some rows, on the host; the other rows are not looked at."""
         count("rows", len(rows))
-        if isinstance(self.C.dense, np.ndarray) or self.C.dense is None:
+        if isinstance(self.C.like, np.ndarray):
             products = self._matrix[rows] @ to_host(x)
         else:
-            products = to_host(take(self.C.dense, rows) @ x)
+            products = to_host(take(self._entries, rows) @ x)
         values: np.ndarray[Any, Any] = np.asarray(products, dtype=np.float64) - self._host_b[rows]
         return values
 
@@ -186,11 +188,15 @@ class Polyhedron(MappedFunction, Constraint):
     # The geometry of the set.
 
     @cached_property
+    def _entries(self) -> Any:
+        """The rows as a scipy.sparse matrix or an array of their own library."""
+        return self.C.matrix
+
+    @cached_property
     def _matrix(self) -> Any:
         """The rows as a scipy.sparse matrix or a NumPy array."""
-        if self.C.dense is not None:
-            return to_host(self.C.dense)
-        return self.C.source.tocsr()
+        entries = self._entries
+        return entries.tocsr() if scipy.sparse.issparse(entries) else to_host(entries)
 
     @cached_property
     def halfspaces(self) -> HalfSpaces:
@@ -205,7 +211,7 @@ class Polyhedron(MappedFunction, Constraint):
 
     @cached_property
     def _hoffman(self) -> float | None:
-        rows = self._matrix if self.C.dense is not None else None
+        rows = None if scipy.sparse.issparse(self._matrix) else self._matrix
         if rows is None and self.C.shape[0] * self.C.shape[1] <= 1e5:
             rows = self._matrix.toarray()
         if rows is None:

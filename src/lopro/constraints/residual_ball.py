@@ -25,7 +25,7 @@ from lopro._util.arrays import (
 from lopro._util.validation import check_array, check_number, check_shape
 from lopro.constraints.base import Constraint, ValidInequality
 from lopro.functions import Ball, Constant, Image, Linearization, MappedFunction, Source
-from lopro.linear import LinearMap
+from lopro.maps import linear_map
 from lopro.projections.residual_ball import adjoint_product, project_residual_ball
 
 __all__ = ["ResidualBall", "ResidualForm", "ResidualNorm", "SquaredResidual"]
@@ -133,7 +133,7 @@ class ResidualBall(MappedFunction, Constraint):
         *,
         tight_frame: float | None = None,
     ) -> None:
-        self.A = LinearMap(A, "A")
+        self.A = linear_map(A, "A")
         self.y = copy(from_numpy(to_numpy(check_array("y", y, ndim=1)), self.A.like))
         check_shape("y", self.y, (self.A.shape[0],))
         self.sigma = check_number("sigma", sigma, minimum=0.0)
@@ -265,7 +265,7 @@ class ResidualBall(MappedFunction, Constraint):
     def infeasibility(self) -> str | None:
         # Above this size the factorisation costs more than many a solver does without; whoever projects
         # will find out.
-        if min(self.A.shape) > _QUICKLY_FACTORED and "left_spectrum" not in self.A.__dict__:
+        if min(self.A.shape) > _QUICKLY_FACTORED:
             return None
         if self._size_of_y <= self.sigma or self.misfit <= self.sigma + self._rounding:
             return None

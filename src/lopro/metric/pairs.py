@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro._util.arrays import Array, asarray_like, namespace, to_numpy
+from lopro._util.arrays import Array, asarray_like, namespace, take, to_numpy
 from lopro._util.validation import check_array, check_count, check_seed
-from lopro.linear import take
 from lopro.metric.loss import PairLoss, checked_pairs
 
 __all__ = ["pair_loss"]

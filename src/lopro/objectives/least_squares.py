@@ -7,10 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from lopro._util.arrays import Array, Companion, copy, inner, is_complex, is_single, namespace, norm
+from lopro._util.arrays import (
+    Array,
+    Companion,
+    copy,
+    inner,
+    is_complex,
+    is_single,
+    namespace,
+    norm,
+    take,
+)
 from lopro._util.validation import check_array, check_count, check_shape
 from lopro.functions import Ball, Constant, Image, Linearization, MappedFunction, Source
-from lopro.linear import LinearMap, take
+from lopro.maps import linear_map
 from lopro.objectives.base import Objective
 
 __all__ = ["LeastSquares"]
@@ -49,14 +59,14 @@ class LeastSquares(MappedFunction, Objective):
     smooth = True
 
     def __init__(self, A: Any, b: Any, batch_size: int = 1) -> None:
-        self.A = LinearMap(A)
+        self.A = linear_map(A)
         rows, columns = self.A.shape
         self._b = Companion(copy(check_array("b", b, ndim=1)))
         check_shape("b", self._b.array, (rows,))
         self.batch_size = check_count("batch_size", batch_size)
         self.shape = (columns,)
         self.like = _complex_like(self.A.like) if is_complex(self._b.array) else self.A.like
-        self.stochastic = self.A.explicit
+        self.stochastic = self.A.has_rows
 
     @property
     def b(self) -> Array:

@@ -15,11 +15,12 @@ from lopro._util.arrays import (
     is_complex,
     namespace,
     norm,
+    take,
     to_numpy,
 )
 from lopro._util.validation import check_array, check_count, check_number, check_shape
 from lopro.functions import Ball, Constant, Image, Linearization, MappedFunction, Source
-from lopro.linear import LinearMap, take
+from lopro.maps import linear_map
 from lopro.objectives.base import Objective
 
 __all__ = ["Logistic"]
@@ -57,7 +58,7 @@ class Logistic(MappedFunction, Objective):
     smooth = True
 
     def __init__(self, X: Any, labels: Any, l2: float = 0.0, batch_size: int = 1) -> None:
-        self.X = LinearMap(X, "X")
+        self.X = linear_map(X, "X")
         if is_complex(self.X.like):
             raise TypeError(f"X must be real, got dtype {self.X.like.dtype}")
         n, d = self.X.shape
@@ -66,7 +67,7 @@ class Logistic(MappedFunction, Objective):
         self.batch_size = check_count("batch_size", batch_size)
         self.shape = (d,)
         self.like = self.X.like
-        self.stochastic = self.X.explicit
+        self.stochastic = self.X.has_rows
         # The ridge is a function of w itself.
         self.image_length = 2 if self.l2 > 0.0 else 1
 
@@ -110,7 +111,7 @@ class Logistic(MappedFunction, Objective):
 
     def _lipschitz_of_loss(self) -> Constant:
         n = self.X.shape[0]
-        if self.X.explicit:
+        if self.X.has_rows:
             rows = self.X.row_norms
             value = float(namespace(rows).sum(rows)) / n
             return Constant(value, Source.DERIVED, "mean norm of the rows of X")

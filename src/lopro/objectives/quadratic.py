@@ -18,7 +18,7 @@ from lopro._util.arrays import (
 )
 from lopro._util.validation import check_array, check_number, check_shape
 from lopro.functions import Ball, Constant, Image, Linearization, MappedFunction, Source
-from lopro.linear import LinearMap
+from lopro.maps import LinearMap, linear_map
 from lopro.objectives.base import Objective
 
 __all__ = ["Quadratic"]
@@ -55,7 +55,7 @@ class Quadratic(MappedFunction, Objective):
     cancels = True
 
     def __init__(self, P: Any, q: Any = None, constant: float = 0.0) -> None:
-        self.P = _symmetric(LinearMap(P, "P"))
+        self.P = _symmetric(linear_map(P, "P"))
         d = self.P.shape[0]
         self.like = self.P.like
         self._q = Companion(zeros((d,), self.like))
@@ -113,7 +113,7 @@ def _symmetric(P: LinearMap) -> LinearMap:
         raise TypeError(f"P must be real, got dtype {P.like.dtype}")
     if P.shape[0] != P.shape[1]:
         raise ValueError(f"P must be square, got shape {P.shape}")
-    matrix = P.source
+    matrix = P.matrix
     difference, size = matrix - matrix.T, _largest_entry(matrix)
     asymmetry = _largest_entry(difference)
     if asymmetry > 100.0 * eps(P.like) * size:
@@ -121,7 +121,7 @@ def _symmetric(P: LinearMap) -> LinearMap:
             f"P must be symmetric, but P - P' has an entry of size {asymmetry:g} "
             "(the same function has (P + P')/2 as its matrix)"
         )
-    return P if asymmetry == 0.0 else LinearMap(matrix - 0.5 * difference, "P")
+    return P if asymmetry == 0.0 else linear_map(matrix - 0.5 * difference, "P")
 
 
 def _largest_entry(matrix: Any) -> float:

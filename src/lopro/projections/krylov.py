@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from lopro.linear import LinearMap
+from lopro.maps import LinearMap
 
 __all__ = ["GolubKahan"]
 
@@ -24,9 +24,9 @@ class GolubKahan:
     Examples
     --------
     >>> import numpy as np
-    >>> from lopro.linear import LinearMap
+    >>> from lopro.maps import linear_map
     >>> from lopro.projections.krylov import GolubKahan
-    >>> run = GolubKahan(LinearMap(np.diag([3.0, 4.0])), np.array([1.0, 0.0]))
+    >>> run = GolubKahan(linear_map(np.diag([3.0, 4.0])), np.array([1.0, 0.0]))
     >>> run.extend()
     >>> run.exhausted, run.bidiagonal().tolist()
     (True, [[3.0], [0.0]])

@@ -11,7 +11,7 @@ import numpy as np
 from lopro._util.arrays import Array, copy, eps, from_numpy, is_complex, namespace, norm, to_numpy
 from lopro._util.deadline import current_deadline
 from lopro.errors import InfeasibleError, ProjectionError
-from lopro.linear import LinearMap
+from lopro.maps import LinearMap
 from lopro.projections.krylov import GolubKahan
 from lopro.projections.secular import damping
 
@@ -57,14 +57,14 @@ def project_residual_ball(
     Examples
     --------
     >>> import numpy as np
-    >>> from lopro.linear import LinearMap
+    >>> from lopro.maps import linear_map
     >>> from lopro.projections.residual_ball import project_residual_ball
-    >>> A = LinearMap(np.array([[1.0, 0.0]]))
+    >>> A = linear_map(np.array([[1.0, 0.0]]))
     >>> project_residual_ball(np.array([3.0, 5.0]), A, np.array([0.0]), 1.0).round(9)
     array([1., 5.])
     """
-    if A.dense is None and not isinstance(x, np.ndarray):
-        # Sparse matrices and operators live on the host, so the work is done there.
+    if isinstance(A.like, np.ndarray) and not isinstance(x, np.ndarray):
+        # Sparse matrices, operators and files belong to the host, so the work is done there.
         host = project_residual_ball(to_numpy(x), A, to_numpy(y), sigma, tight_frame=tight_frame)
         return from_numpy(host, x)
     r = A.forward(x) - y

@@ -37,7 +37,11 @@ class Workbench(Protocol):
     #: The same problem, its oracles counted.
     counted: Problem
     rng: np.random.Generator
-    target: Target
+
+    @property
+    def target(self) -> Target:
+        """The accuracy asked for."""
+        ...
 
     @property
     def unit(self) -> float:

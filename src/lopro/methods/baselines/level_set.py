@@ -13,7 +13,7 @@ from lopro.constraints.base import Constraint, ValidInequality
 from lopro.driver.counted import CountedConstraint
 from lopro.errors import MissingCapabilityError
 from lopro.functions import Image, Linearization, MappedFunction
-from lopro.linear import LinearMap
+from lopro.maps import LinearMap
 from lopro.methods.baselines.frank_wolfe_steps import LineSearch
 from lopro.methods.baselines.frank_wolfe_walk import (
     ActiveSet,
@@ -199,9 +199,9 @@ def newton_step(A: LinearMap, r: Array, y: Array, radius: float, sigma: float) -
     --------
     >>> import numpy as np
     >>> from lopro.methods.baselines.level_set import newton_step
-    >>> from lopro.linear import LinearMap
+    >>> from lopro.maps import linear_map
     >>> y = np.array([2.0])
-    >>> newton_step(LinearMap(np.array([[2.0, 1.0]])), -y, y, 0.0, sigma=1.0).following
+    >>> newton_step(linear_map(np.array([[2.0, 1.0]])), -y, y, 0.0, sigma=1.0).following
     0.5
     """
     return _step(A.adjoint(r), r, y, radius, sigma)

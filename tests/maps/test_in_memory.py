@@ -10,13 +10,13 @@ import scipy.sparse
 import scipy.sparse.linalg
 from catalogue_objectives import LIBRARIES, Library
 
-import lopro.linear
-from lopro._spectral import estimate_norm
+import lopro.maps.spectrum
 from lopro._util.arrays import inner, namespace, norm, to_numpy
 from lopro._util.counting import Counts, counting
 from lopro.errors import MissingCapabilityError
 from lopro.functions import Source
-from lopro.linear import LinearMap
+from lopro.maps import LinearMap, linear_map
+from lopro.maps.spectrum import estimate_norm
 
 REAL = np.random.default_rng(0).standard_normal((5, 3))
 COMPLEX = REAL + 1j * np.random.default_rng(1).standard_normal((5, 3))
@@ -43,9 +43,9 @@ class UntypedOperator(BareOperator):
 
 
 def _nested(A: np.ndarray) -> LinearMap:
-    inside = LinearMap(A)
+    inside = linear_map(A)
     assert inside.full_column_rank
-    return LinearMap(inside, "B")
+    return linear_map(inside, "B")
 
 
 EXPLICIT = {
@@ -59,7 +59,7 @@ EXPLICIT = {
     "csc": scipy.sparse.csc_array,
     "coo": scipy.sparse.coo_array,
     "csr-matrix": scipy.sparse.csr_matrix,
-    "map": LinearMap,
+    "map": linear_map,
     "nested": _nested,
 }
 OPERATORS = {
@@ -88,7 +88,7 @@ def _vector(size: int, like: np.ndarray, seed: int) -> np.ndarray:
 def test_products(matrix, make):
     if make is _nested and matrix.shape[0] < matrix.shape[1]:
         matrix = matrix.T
-    A = LinearMap(make(matrix))
+    A = linear_map(make(matrix))
     m, n = matrix.shape
     x, y = _vector(n, matrix, 2), _vector(m, matrix, 3)
     assert A.shape == (m, n)
@@ -103,7 +103,7 @@ def test_products(matrix, make):
 @_kinds(EXPLICIT | OPERATORS)
 def test_points_are_of_the_dtype_of_the_map(make):
     for dtype in (np.float32, np.float64, np.complex64, np.complex128):
-        A = LinearMap(make(REAL.astype(dtype)))
+        A = linear_map(make(REAL.astype(dtype)))
         if make not in (EXPLICIT["list"], UntypedOperator):
             assert A.like.dtype == dtype
             assert A.forward(np.ones(3, dtype)).dtype == dtype
@@ -115,7 +115,7 @@ def test_points_are_of_the_dtype_of_the_map(make):
 @pytest.mark.parametrize("data", [REAL, COMPLEX], ids=["real", "complex"])
 def test_points_of_every_library(library: Library, wrap, data):
     # Sparse matrices and operators are NumPy's; points of another library come back as theirs.
-    A = LinearMap(library.of(data) if wrap is None else wrap(to_numpy(library.of(data))))
+    A = linear_map(library.of(data) if wrap is None else wrap(to_numpy(library.of(data))))
     x, y = (library.of(_vector(size, data, 4)) for size in (3, 5))
     for product, wanted, like in (
         (A.forward(x), data @ to_numpy(x), x),
@@ -129,7 +129,7 @@ def test_points_of_every_library(library: Library, wrap, data):
 @pytest.mark.parametrize("library", LIBRARIES, ids=str)
 @pytest.mark.parametrize("data", [REAL, REAL.T, COMPLEX.T], ids=["tall", "wide", "cwide"])
 def test_spectrum_in_every_library(library: Library, data):
-    A = LinearMap(library.of(data))
+    A = linear_map(library.of(data))
     singular = np.linalg.svd(data, compute_uv=False)
     values, vectors = A.left_spectrum
     tolerance = 1e-4 if library.single else 1e-12
@@ -144,7 +144,7 @@ def test_spectrum_in_every_library(library: Library, data):
 
 
 def test_products_are_counted():
-    A = LinearMap(REAL)
+    A = linear_map(REAL)
     with counting(Counts()) as counts:
         A.forward(np.ones(3))
         A.forward(np.ones(3))
@@ -159,13 +159,13 @@ def test_products_are_counted():
 
 def test_an_operator_spends_one_product_a_column_on_its_matrix():
     with counting(Counts()) as counts:
-        LinearMap(BareOperator(REAL)).toarray()
+        linear_map(BareOperator(REAL)).toarray()
     assert counts.matvecs == 3
 
 
 @_kinds(EXPLICIT)
 def test_rows(make):
-    A = LinearMap(make(COMPLEX))
+    A = linear_map(make(COMPLEX))
     rows, x = np.array([3, 0, 3]), _vector(3, COMPLEX, 5)
     R = COMPLEX[rows]
     pulled = A.pull_through_rows(rows, x, lambda z: 2.0 * z)
@@ -177,14 +177,14 @@ def test_entries_given_in_pieces_are_added_up_and_the_original_is_left_alone():
     pieces = scipy.sparse.csr_array(
         (np.array([1.0, 2.0, 5.0]), np.array([0, 0, 1]), np.array([0, 2, 3])), shape=(2, 2)
     )
-    A = LinearMap(pieces)
+    A = linear_map(pieces)
     np.testing.assert_array_equal(A.row_norms, [3.0, 5.0])
     assert pieces.nnz == 3
 
 
 def test_nothing_is_copied_or_written_on():
     for data in (REAL.copy(), scipy.sparse.csr_array(REAL)):
-        A = LinearMap(data)
+        A = linear_map(data)
         assert A.source is data
         A.forward(np.ones(3))
         A.adjoint(np.ones(5))
@@ -193,17 +193,17 @@ def test_nothing_is_copied_or_written_on():
 
 
 def test_ranks():
-    assert LinearMap(REAL).full_column_rank
-    assert not LinearMap(REAL).full_row_rank
-    assert LinearMap(REAL.T).full_row_rank
+    assert linear_map(REAL).full_column_rank
+    assert not linear_map(REAL).full_row_rank
+    assert linear_map(REAL.T).full_row_rank
     deficient = np.vstack([REAL.T, REAL.T[0] + REAL.T[1]])
-    A = LinearMap(deficient)
+    A = linear_map(deficient)
     assert not A.full_row_rank
     assert not A.full_column_rank
     assert A.left_spectrum[0].shape == (3,)
     singular = np.linalg.svd(deficient, compute_uv=False)
     assert A.singular_range == pytest.approx((singular[0], singular[2]))
-    zero = LinearMap(np.zeros((2, 3)))
+    zero = linear_map(np.zeros((2, 3)))
     assert zero.singular_range == (0.0, 0.0)
     assert zero.smallest_singular_value is None
 
@@ -212,27 +212,27 @@ def test_small_singular_values_keep_their_digits():
     # Through A A' nothing would be left of the smallest one: its square is below rounding.
     rng = np.random.default_rng(6)
     U, V = (np.linalg.qr(rng.standard_normal((n, 4)))[0] for n in (4, 7))
-    A = LinearMap(U @ np.diag([1.0, 1e-3, 1e-6, 1e-9]) @ V.T)
+    A = linear_map(U @ np.diag([1.0, 1e-3, 1e-6, 1e-9]) @ V.T)
     assert A.full_row_rank
     assert A.singular_range[1] == pytest.approx(1e-9, rel=1e-5)
 
 
 @pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
 def test_extreme_singular_values_bound_the_map(scale):
-    A = LinearMap(scale * REAL)
+    A = linear_map(scale * REAL)
     largest, smallest = A.largest_singular_value, A.smallest_singular_value
     assert largest.source is smallest.source is Source.DERIVED
-    _, _, V = np.linalg.svd(A.dense)
+    _, _, V = np.linalg.svd(A.matrix)
     for x in V:
         product = norm(A.forward(x))
         assert smallest.value * norm(x) <= product * (1 + 1e-15)
         assert product <= largest.value * norm(x) * (1 + 1e-15)
-    assert LinearMap(REAL.T).smallest_singular_value is None
+    assert linear_map(REAL.T).smallest_singular_value is None
 
 
 @pytest.mark.parametrize("data", [REAL, COMPLEX, np.zeros((2, 2)), np.ones((1, 1)), np.eye(6)])
 def test_norm_of_an_operator_is_an_estimate(data):
-    estimate = LinearMap(BareOperator(data)).largest_singular_value
+    estimate = linear_map(BareOperator(data)).largest_singular_value
     assert estimate.source is Source.ESTIMATED
     assert estimate.value == pytest.approx(np.linalg.norm(data, 2), rel=1e-5, abs=1e-12)
 
@@ -258,8 +258,8 @@ def test_the_norm_estimate_errs_upwards(seed):
 
 
 def test_the_spectrum_of_a_very_large_matrix_is_not_computed(monkeypatch):
-    monkeypatch.setattr(lopro.linear, "EXACT_WORK", 10.0)
-    A = LinearMap(REAL)
+    monkeypatch.setattr(lopro.maps.spectrum, "EXACT_WORK", 10.0)
+    A = linear_map(REAL)
     with counting(Counts()) as counts:
         assert A.largest_singular_value.source is Source.ESTIMATED
         assert A.smallest_singular_value is None
@@ -269,14 +269,14 @@ def test_the_spectrum_of_a_very_large_matrix_is_not_computed(monkeypatch):
 
 def test_gram():
     for make in (np.array, scipy.sparse.csr_array):
-        np.testing.assert_allclose(LinearMap(make(COMPLEX)).gram, COMPLEX @ COMPLEX.conj().T)
+        np.testing.assert_allclose(linear_map(make(COMPLEX)).left_gram, COMPLEX @ COMPLEX.conj().T)
 
 
 def test_an_operator_has_no_entries():
-    A = LinearMap(BareOperator(REAL), "Phi")
+    A = linear_map(BareOperator(REAL), "Phi")
     assert not A.explicit
     for ask in (
-        lambda: A.gram,
+        lambda: A.left_gram,
         lambda: A.left_spectrum,
         lambda: A.row_norms,
         lambda: A.pull_through_rows(np.array([0]), np.ones(3), lambda z: z),
@@ -288,13 +288,13 @@ def test_an_operator_has_no_entries():
 def test_an_operator_without_adjoint_is_told_so():
     one_way = scipy.sparse.linalg.LinearOperator((2, 2), matvec=lambda x: x, dtype=np.float64)
     with pytest.raises(MissingCapabilityError, match=r"Phi.*rmatvec"):
-        LinearMap(one_way, "Phi").adjoint(np.ones(2))
+        linear_map(one_way, "Phi").adjoint(np.ones(2))
 
 
 def test_what_is_known_comes_along():
-    A = LinearMap(REAL)
+    A = linear_map(REAL)
     assert math.isfinite(A.singular_range[0])
     with counting(Counts()) as counts:
-        assert LinearMap(A, "B").singular_range == A.singular_range
+        assert linear_map(A, "B").singular_range == A.singular_range
     assert counts.factorizations == 0
     assert A.name == "A"

@@ -1,0 +1,1 @@
+"""Benchmarks of data that are larger than memory, or far away."""

@@ -1,0 +1,274 @@
+"""What every linear map offers: counted products, and the columns, rows and entries that it can give."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from lopro._util.arrays import Array, asarray_like, is_complex, namespace
+from lopro._util.counting import count, count_product
+from lopro.errors import MissingCapabilityError
+from lopro.maps.algebra import adjoint_product, bytes_of, gram_of, norms_of, times_for
+from lopro.maps.correlations import Correlations, Selection, select
+from lopro.maps.indices import checked_indices
+from lopro.maps.requests import Request, vectors
+from lopro.maps.spectrum import Spectral
+
+__all__ = ["LinearMap"]
+
+#: Rows or columns that are read at a time.
+_AT_A_TIME = 256
+
+
+class LinearMap(Spectral):
+    """A matrix or operator ``A`` with counted products: the base of all linear maps.
+
+    A map of your own defines `multiply` and `multiply_adjoint`. Whatever else it can do it shows by
+    defining the method for it: `read_columns`, `read_rows`. What is not defined is not claimed.
+
+    Parameters
+    ----------
+    source : object
+        What the map was made from.
+    shape : (int, int)
+        Rows and columns.
+    like : array
+        An array of the library, dtype and device that points and images have.
+    name : str
+        What error messages call it.
+    nbytes : int
+        What reading all of it means; 0 where there is nothing to read.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.maps import LinearMap
+    >>> class Reversal(LinearMap):
+    ...     def __init__(self, size):
+    ...         super().__init__(None, (size, size), np.zeros(1))
+    ...
+    ...     def multiply(self, X):
+    ...         return X[::-1].copy()
+    ...
+    ...     multiply_adjoint = multiply
+    >>> A = Reversal(3)
+    >>> A.forward(np.array([1.0, 2.0, 3.0])), A.has_columns
+    (array([3., 2., 1.]), False)
+    """
+
+    def __init__(
+        self, source: Any, shape: tuple[int, int], like: Array, name: str = "A", nbytes: int = 0
+    ) -> None:
+        self.source = source
+        self.shape = (int(shape[0]), int(shape[1]))
+        if 0 in self.shape:
+            raise ValueError(f"{name} must not be empty, got shape {self.shape}")
+        self.like = like
+        self.name = name
+        self.nbytes = nbytes
+
+    def __repr__(self) -> str:
+        return f"LinearMap({type(self.source).__name__} of shape {self.shape})"
+
+    @property
+    def explicit(self) -> bool:
+        """Whether all entries can be had in memory, for factorisations."""
+        return False
+
+    @property
+    def kind(self) -> str:
+        """What a map is that has not all of its entries, in words."""
+        return "an operator"
+
+    # What an implementation defines.
+
+    def multiply(self, X: Array) -> Array:
+        """Return ``A X`` for a vector, or for the columns of a block, in one pass."""
+        raise NotImplementedError
+
+    def multiply_adjoint(self, Y: Array) -> Array:
+        """Return ``A^H Y`` for a vector, or for the columns of a block, in one pass."""
+        raise NotImplementedError
+
+    def multiply_adjoint_exactly(self, Y: Array) -> Array:
+        """Return ``A^H Y`` with sums in the precision of ``Y``, also where the entries have less."""
+        return self.multiply_adjoint(Y)
+
+    def passes_for(self, count: int) -> int:
+        """Return how many passes a product with so many vectors takes."""
+        return 1
+
+    @property
+    def has_columns(self) -> bool:
+        """Whether single columns can be read: `columns`, `gram`."""
+        return callable(getattr(self, "read_columns", None))
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether single rows can be read: `rows`, `pull_through_rows`."""
+        return callable(getattr(self, "read_rows", None))
+
+    # Products.
+
+    def forward(self, x: Array) -> Array:
+        """Return ``A x``, or ``A X`` for a block of vectors; a matvec on the ledger for each of them."""
+        k = vectors(x)
+        passes = self.passes_for(k)
+        count_product("matvecs", k, passes, passes * self.nbytes)
+        return self.multiply(x)
+
+    def adjoint(self, y: Array) -> Array:
+        """Return ``A^H y``, or ``A^H Y`` for a block; an rmatvec on the ledger for each vector."""
+        k = vectors(y)
+        passes = self.passes_for(k)
+        count_product("rmatvecs", k, passes, passes * self.nbytes)
+        return self.multiply_adjoint(y)
+
+    def correlations(
+        self,
+        duals: Array,
+        *,
+        at: Any = (),
+        largest: int = 0,
+        weights: Array | None = None,
+        signed: bool = False,
+        above: float = math.inf,
+    ) -> Correlations:
+        """Return a few of the correlations ``A^H y``, for one dual point or for several in one pass.
+
+        Parameters
+        ----------
+        duals : array of shape (m,) or (m, k)
+            Dual points. Sums are in their precision, also where the entries of the map have less.
+        at : array of int
+            Columns whose correlations are wanted as they are.
+        largest : int
+            How many of the other columns are wanted, those of largest size.
+        weights : array of length d, optional
+            Sizes are ``|g_i| / w_i``.
+        signed : bool
+            Sizes are ``g_i / w_i`` instead: negative correlations are small.
+        above : float
+            Count the other columns whose size is above this.
+
+        Returns
+        -------
+        Correlations
+            With a column for each dual point where there are several; on the device of the map.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from lopro.maps import linear_map
+        >>> A = linear_map(np.array([[3.0, -4.0, 1.0], [0.0, 0.0, 5.0]]))
+        >>> found = A.correlations(np.eye(2), largest=1)  # two dual points
+        >>> found.indices, found.maximum
+        (array([[1, 2]]), array([4., 5.]))
+        """
+        return self.select(duals, Selection(at, largest, weights, signed, above))
+
+    def select(self, duals: Array, selection: Selection) -> Correlations:
+        """Return the correlations that a selection asks for."""
+        k = vectors(duals)
+        passes = self.passes_for(k)
+        selection = selection.checked(self.shape[1], is_complex(self.like) or is_complex(duals))
+        count_product("rmatvecs", k, passes, passes * self.nbytes)
+        return select(self.multiply_adjoint_exactly(duals), selection)
+
+    # Columns and rows.
+
+    def columns(self, indices: Any) -> Any:
+        """Return a copy of some columns, in the library (or sparse format) of the map."""
+        block = self._reader("read_columns", "single columns")(
+            checked_indices("columns", indices, self.shape[1])
+        )
+        count_product("columns", len(indices), 0, bytes_of(block))
+        return block
+
+    def rows(self, indices: Any) -> Any:
+        """Return a copy of some rows, in the library (or sparse format) of the map."""
+        block = self._reader("read_rows", "single rows")(
+            checked_indices("rows", indices, self.shape[0])
+        )
+        count_product("rows", len(indices), 0, bytes_of(block))
+        return block
+
+    def gram(self, indices: Any, other: Any = None) -> Any:
+        """Return ``A_S^H A_T`` for columns ``S`` and ``T`` (``S`` by default), in double precision.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from lopro.maps import linear_map
+        >>> linear_map(np.array([[1.0, 2.0], [3.0, 4.0]])).gram([0], [0, 1])
+        array([[10., 14.]])
+        """
+        left = self.columns(indices)
+        return gram_of(left, left if other is None else self.columns(other))
+
+    def pull_through_rows(self, rows: Any, x: Array, weigh: Callable[[Array], Array]) -> Array:
+        """Return ``R^H weigh(R x)`` for the given rows ``R`` of the matrix.
+
+        This is work on a part of the matrix and not a product on the ledger.
+        """
+        R = self._reader("read_rows", "single rows")(checked_indices("rows", rows, self.shape[0]))
+        count("bytes_read", bytes_of(R))
+        times = times_for(x)
+        return adjoint_product(R, weigh(times(R, x)), times)
+
+    @property
+    def row_norms(self) -> Array:
+        """Euclidean norms of the rows."""
+        rows = np.array_split(np.arange(self.shape[0]), 1 + self.shape[0] // _AT_A_TIME)
+        return namespace(self.like).concat([norms_of(self.rows(some), axis=1) for some in rows])
+
+    @property
+    def column_norms(self) -> Array:
+        """Euclidean norms of the columns."""
+        columns = np.array_split(np.arange(self.shape[1]), 1 + self.shape[1] // _AT_A_TIME)
+        parts = [norms_of(self.columns(some), axis=0) for some in columns]
+        return namespace(self.like).concat(parts)
+
+    def read(self, *requests: Request) -> tuple[Any, ...]:
+        """Answer several requests, in the order given; in one pass where the data are far away.
+
+        Maps in memory answer one request after the other. Maps on disk or on a cluster go through their
+        data once for all of them, so columns that are wanted can come with the next correlations.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from lopro.maps import Columns, Forward, linear_map
+        >>> A = linear_map(np.array([[1.0, 2.0]]))
+        >>> A.read(Forward(np.ones(2)), Columns([1]))
+        (array([3.]), array([[2.]]))
+        """
+        return tuple(request.ask(self) for request in requests)
+
+    # All entries.
+
+    @property
+    def matrix(self) -> Any:
+        """The matrix itself, an array or a scipy.sparse matrix; explicit maps only. Do not write on it."""
+        raise self._missing("the matrix")
+
+    def toarray(self) -> Array:
+        """Return the matrix as an array; an operator is applied to the columns of the identity."""
+        identity = np.eye(self.shape[1], dtype=np.float64)
+        images = [self.forward(asarray_like(column, self.like)) for column in identity]
+        return namespace(self.like).stack(images, axis=1)
+
+    def _reader(self, method: str, what: str) -> Callable[[Any], Any]:
+        reader = getattr(self, method, None)
+        if reader is None:
+            raise self._missing(what)
+        found: Callable[[Any], Any] = reader
+        return found
+
+    def _missing(self, what: str) -> MissingCapabilityError:
+        return MissingCapabilityError(
+            f"{self.name} is {self.kind}: {what} can be had from a matrix only"
+        )

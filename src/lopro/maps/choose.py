@@ -1,0 +1,60 @@
+"""Which kind of linear map an object makes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy  # parts of it load when first used
+from array_api_compat import is_dask_array
+
+from lopro._util.arrays import is_array
+from lopro.maps.arrays import ArrayMap
+from lopro.maps.base import LinearMap
+from lopro.maps.dask_map import DaskMap
+from lopro.maps.memmap import MemmapMap
+from lopro.maps.numpy_map import NumPyMap
+from lopro.maps.operators import OperatorMap, is_operator
+from lopro.maps.sparse_map import SparseMap
+from lopro.maps.stored import StoredMap, is_stored
+
+__all__ = ["linear_map"]
+
+
+def linear_map(A: Any, name: str = "A") -> LinearMap:
+    """Return ``A`` as a linear map; a map is returned as it is, with all that is known of it.
+
+    Parameters
+    ----------
+    A : array, scipy.sparse matrix, LinearOperator, stored or distributed array, or LinearMap
+        NumPy arrays (lists become such), arrays of PyTorch, CuPy, JAX and other libraries, scipy.sparse
+        matrices, anything with ``shape``, ``matvec`` and ``rmatvec``, ``numpy.memmap``, zarr and HDF5 arrays
+        (anything with ``shape``, ``dtype`` and slicing), dask arrays. Never copied, never written on.
+    name : str
+        What error messages call it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.maps import linear_map
+    >>> A = linear_map(np.array([[1.0, 2.0]]))
+    >>> A.forward(np.ones(2)), A.shape, linear_map(A) is A
+    (array([3.]), (1, 2), True)
+    """
+    if isinstance(A, LinearMap):
+        return A
+    kind: type[Any] = NumPyMap
+    if scipy.sparse.issparse(A):
+        kind = SparseMap
+    elif MemmapMap.fits(A):
+        kind = MemmapMap
+    elif is_dask_array(A):
+        kind = DaskMap
+    elif is_array(A):
+        kind = NumPyMap if isinstance(A, np.ndarray) else ArrayMap
+    elif is_operator(A):
+        kind = OperatorMap
+    elif is_stored(A):
+        kind = StoredMap
+    found: LinearMap = kind(A, name)
+    return found

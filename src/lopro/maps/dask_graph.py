@@ -1,0 +1,199 @@
+"""The graph of a pass over a dask array: a task visits each block, and what tasks find is added up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from lopro.maps.correlations import Selection, Summary, merge, summarise
+from lopro.maps.double import adjoint_product, column_squares, product, row_squares, wide_dtype
+from lopro.maps.grid import Place
+from lopro.maps.indices import within
+from lopro.maps.requests import (
+    Adjoint,
+    ColumnNorms,
+    Columns,
+    Correlate,
+    Forward,
+    Gram,
+    Request,
+    RowNorms,
+    Rows,
+)
+
+__all__ = ["Node", "answer", "task"]
+
+Matrix: TypeAlias = "np.ndarray[Any, Any]"
+#: A value that dask will compute.
+Node: TypeAlias = Any
+
+#: How many partial results one task adds up.
+_FAN_IN = 8
+
+
+def task(function: Callable[..., Any], *values: Any) -> Node:
+    """Return the node that calls a function; values may be nodes, or lists of them."""
+    import dask
+
+    return dask.delayed(function, pure=False)(*values)
+
+
+class _PerBand:
+    """Parts of something for bands of rows or columns; each is one node, however many blocks use it."""
+
+    def __init__(self, cut: Callable[[slice], Any]) -> None:
+        self._cut = cut
+        self._nodes: dict[int, Node] = {}
+
+    def __call__(self, band: slice) -> Node:
+        import dask
+
+        if band.start not in self._nodes:
+            part = self._cut(band)
+            self._nodes[band.start] = dask.delayed(part, pure=False, traverse=False)
+        return self._nodes[band.start]
+
+
+class _Visits:
+    """The blocks that a request needs, in the order of columns, then rows."""
+
+    def __init__(self, blocks: Sequence[tuple[Place, Node]]) -> None:
+        self._blocks = blocks
+
+    def each(self, function: Callable[..., Any], *, axis: int, cut: Callable[[slice], Any]) -> Any:
+        """Return what a function makes of each block and the part that belongs to its rows or columns."""
+        part = _PerBand(cut)
+        return [task(function, block, part(place[axis])) for place, block in self._blocks]
+
+    def plain(self, function: Callable[..., Any]) -> list[Node]:
+        """Return what a function makes of each block."""
+        return [task(function, block) for _, block in self._blocks]
+
+    def by_band(self, nodes: Sequence[Node], axis: int) -> list[tuple[slice, list[Node]]]:
+        """Return the nodes of each band of rows (axis 0) or of columns (axis 1)."""
+        groups: dict[int, tuple[slice, list[Node]]] = {}
+        for (place, _), node in zip(self._blocks, nodes, strict=True):
+            groups.setdefault(place[axis].start, (place[axis], []))[1].append(node)
+        return [groups[start] for start in sorted(groups)]
+
+    def stacked(self, nodes: Sequence[Node], axis: int, shape: Any, dtype: Any) -> Node:
+        """Add up the nodes of each band, and put the sums one under the other."""
+        bands = self.by_band(nodes, axis)
+        sums = [_tree(_add, group) for _, group in bands]
+        return task(_stacked, [band for band, _ in bands], sums, shape, dtype)
+
+    def whereabouts(self, indices: Matrix, axis: int) -> list[tuple[Any, Any]]:
+        """Return where the rows (axis 0) or columns (axis 1) picked from each block belong."""
+        found: list[tuple[Any, Any]] = []
+        for (rows, columns), _ in self._blocks:
+            which = within(indices, rows if axis == 0 else columns)[0]
+            found.append((which, columns) if axis == 0 else (rows, which))
+        return found
+
+
+def answer(
+    request: Request, blocks: Sequence[tuple[Place, Node]], shape: tuple[int, int], dtype: Any
+) -> Node:
+    """Return the node that answers a request from the blocks it needs."""
+    visits = _Visits(blocks)
+    match request:
+        case Forward(X):
+            nodes = visits.each(product, axis=1, cut=lambda band: X[band])
+            wide = np.result_type(dtype, wide_dtype(X.dtype))
+            return visits.stacked(nodes, 0, (shape[0], *X.shape[1:]), wide)
+        case Adjoint(Y):
+            nodes = visits.each(adjoint_product, axis=0, cut=lambda band: Y[band])
+            wide = np.result_type(dtype, wide_dtype(Y.dtype))
+            return visits.stacked(nodes, 1, (shape[1], *Y.shape[1:]), wide)
+        case Correlate():
+            return _correlations(request, visits)
+        case ColumnNorms():
+            squares = visits.stacked(visits.plain(column_squares), 1, shape[1], np.float64)
+            return task(np.sqrt, squares)
+        case RowNorms():
+            squares = visits.stacked(visits.plain(row_squares), 0, shape[0], np.float64)
+            return task(np.sqrt, squares)
+        case Columns(S):
+            nodes = visits.each(_picked_columns, axis=1, cut=lambda band: within(S, band)[1])
+            return task(_placed, visits.whereabouts(S, 1), nodes, (shape[0], len(S)), dtype)
+        case Rows(S):
+            nodes = visits.each(_picked_rows, axis=0, cut=lambda band: within(S, band)[1])
+            return task(_placed, visits.whereabouts(S, 0), nodes, (len(S), shape[1]), dtype)
+        case Gram():
+            return _gram(request, visits, dtype)
+    raise TypeError(f"{request!r} is no request that a map knows")
+
+
+def _correlations(request: Correlate, visits: _Visits) -> Node:
+    """Complete the correlations of each band of columns, summarise them there, and merge the summaries."""
+    single = request.duals.ndim == 1
+    Y = request.duals[:, None] if single else request.duals
+    selection = request.selection
+    nodes = visits.each(adjoint_product, axis=0, cut=lambda band: Y[band])
+    summaries = [
+        task(_summary, group, band.start, selection.within(band))
+        if len(group) <= _FAN_IN
+        else task(_summary, [_tree(_add, group)], band.start, selection.within(band))
+        for band, group in visits.by_band(nodes, 1)
+    ]
+    merged = _tree(lambda group: merge(group, selection.largest), summaries)
+    return task(Summary.finished, merged, selection.at, single)
+
+
+def _gram(request: Gram, visits: _Visits, dtype: Any) -> Node:
+    """Multiply what each band of rows holds of the columns; the products add up."""
+    S = request.both
+    nodes = visits.each(_picked_columns, axis=1, cut=lambda band: within(S, band)[1])
+    which = visits.whereabouts(S, 1)
+    bands = visits.by_band(list(zip(nodes, which, strict=True)), 0)
+    products = []
+    for rows, group in bands:
+        parts, places = [node for node, _ in group], [(slice(None), at) for _, (_, at) in group]
+        band = task(_placed, places, parts, (rows.stop - rows.start, len(S)), dtype)
+        products.append(task(Gram.of, request, band))
+    return (
+        _tree(_add, products) if products else task(Gram.of, request, np.empty((0, len(S)), dtype))
+    )
+
+
+def _tree(combine: Callable[[list[Any]], Any], nodes: Sequence[Node]) -> Node:
+    """Combine nodes, a few at a time, in their order, until one is left."""
+    while len(nodes) > 1:
+        groups = [nodes[i : i + _FAN_IN] for i in range(0, len(nodes), _FAN_IN)]
+        nodes = [task(combine, list(group)) if len(group) > 1 else group[0] for group in groups]
+    return nodes[0]
+
+
+# What tasks do, on the workers.
+
+
+def _add(parts: Sequence[Any]) -> Any:
+    return sum(parts[1:], start=parts[0])
+
+
+def _summary(parts: Sequence[Matrix], first: int, local: Selection) -> Summary:
+    return summarise(_add(parts), first, local)
+
+
+def _stacked(bands: Sequence[slice], parts: Sequence[Matrix], shape: Any, dtype: Any) -> Matrix:
+    total = np.zeros(shape, dtype=dtype)
+    for band, part in zip(bands, parts, strict=True):
+        total[band] = part
+    return total
+
+
+def _placed(places: Sequence[Any], parts: Sequence[Matrix], shape: Any, dtype: Any) -> Matrix:
+    whole = np.empty(shape, dtype=dtype, order="F")
+    for place, part in zip(places, parts, strict=True):
+        whole[place] = part
+    return whole
+
+
+def _picked_columns(block: Matrix, indices: Matrix) -> Matrix:
+    return block[:, indices]
+
+
+def _picked_rows(block: Matrix, indices: Matrix) -> Matrix:
+    return block[indices]

@@ -1,0 +1,101 @@
+"""Matrices that are dask arrays: each pass is one graph, whose results are the numbers asked for.
+
+Blocks stay where they are, and nothing is rechunked or persisted: data that are not persisted are made anew
+in every pass.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from lopro._util.arrays import isfinite
+from lopro._util.counting import count
+from lopro.maps.dask_graph import Node, answer, task
+from lopro.maps.grid import Grid, Place, entries
+from lopro.maps.requests import Request
+from lopro.maps.streamed import StreamedMap, after_block
+
+__all__ = ["DaskMap"]
+
+
+class DaskMap(StreamedMap):
+    """A dask array of NumPy blocks, on whatever scheduler is in use: threads, or a cluster.
+
+    A worker that is lost costs time: dask makes its blocks again.
+
+    Parameters
+    ----------
+    source : dask.array.Array
+        With known chunks, of any shape. Persist it before, where it fits and is dear to make.
+    name : str
+        What error messages call it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import dask.array as da
+    >>> from lopro.maps import linear_map
+    >>> A = linear_map(da.from_array(np.arange(12.0).reshape(3, 4), chunks=(2, 2)))
+    >>> A.forward(np.ones(4)), A.correlations(np.ones(3), largest=1).indices
+    (array([ 6., 22., 38.]), array([3]))
+    """
+
+    def __init__(self, source: Any, name: str = "A") -> None:
+        if any(math.isnan(size) for sizes in source.chunks for size in sizes):
+            raise ValueError(f"{name} has chunks of unknown size: call compute_chunk_sizes() first")
+        if not isinstance(source._meta, np.ndarray):
+            raise TypeError(
+                f"{name} must be a dask array of NumPy arrays, not of {type(source._meta).__name__}: "
+                "map_blocks can convert them"
+            )
+        super().__init__(source, name)
+        self.grid = Grid.of_chunks(source.chunks)
+
+    @cached_property
+    def _blocks(self) -> dict[tuple[int, int], Node]:
+        """The blocks by the places where they start; empty ones are left out."""
+        nodes = self.source.to_delayed()
+        full = [[i for i, size in enumerate(sizes) if size] for sizes in self.source.chunks]
+        found = nodes[np.ix_(*full)]
+        return {
+            (rows.start, columns.start): found[i, j]
+            for i, rows in enumerate(self.grid.rows.all())
+            for j, columns in enumerate(self.grid.columns.all())
+        }
+
+    def sweep(self, requests: Sequence[Request]) -> list[Any]:
+        import dask
+
+        needed = self.grid.needed(requests)
+        answers = dask.compute(*self.graph(requests))
+        itemsize = np.dtype(self.source.dtype).itemsize
+        count("bytes_read", itemsize * sum(entries(place) for place, _ in needed))
+        after_block()
+        self._finished(needed)
+        return list(answers)
+
+    def graph(self, requests: Sequence[Request]) -> list[Node]:
+        """Return what a pass computes: a value for each (checked) request, all from the same blocks."""
+        needed = self.grid.needed(requests)
+        blocks = [self._block(place) for place, _ in needed]
+        nodes = []
+        for k, request in enumerate(requests):
+            own = [(p, b) for (p, who), b in zip(needed, blocks, strict=True) if k in who]
+            nodes.append(answer(request, own, self.shape, self.like.dtype))
+        return nodes
+
+    def _block(self, place: Place) -> Node:
+        """Return a block; in the first pass one that is not finite raises."""
+        block = self._blocks[place[0].start, place[1].start]
+        return block if self._known_finite else task(_finite, block, self.name)
+
+
+def _finite(block: np.ndarray[Any, Any], name: str) -> np.ndarray[Any, Any]:
+    if not isfinite(block):
+        raise ValueError(f"{name} must be finite, but it contains NaN or inf")
+    return block

@@ -1,0 +1,140 @@
+"""How a stored matrix is cut into blocks: along its chunks, in pieces that are read at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from lopro.maps.indices import within
+from lopro.maps.requests import Request
+
+__all__ = ["Bands", "Grid", "Place", "entries"]
+
+#: Bytes that are read at a time: large enough for a disk to be fast, small beside any matrix that is on one.
+BLOCK_BYTES = 2**25
+
+#: The rows and the columns of a block.
+Place: TypeAlias = tuple[slice, slice]
+Indices: TypeAlias = "np.ndarray[Any, Any]"
+
+
+@dataclass(frozen=True)
+class Bands:
+    """A range cut into bands; the edges of chunks lie where a part of a band may be read by itself.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.maps.grid import Bands
+    >>> bands = Bands.of_chunks(10, chunk=2, together=2)
+    >>> bands.all()
+    [slice(0, 4, None), slice(4, 8, None), slice(8, 10, None)]
+    >>> bands.around(np.array([2, 3, 9]))
+    [slice(2, 4, None), slice(8, 10, None)]
+    """
+
+    #: Where chunks begin, and where the last one ends.
+    edges: Indices
+    #: How many chunks make a band.
+    together: int
+
+    @staticmethod
+    def of_chunks(length: int, chunk: int, together: int) -> Bands:
+        """Return bands of chunks of equal length; the last chunk may be shorter."""
+        return Bands(np.append(np.arange(0, length, chunk), length), together)
+
+    def all(self) -> list[slice]:
+        """Return bands that cover the whole range."""
+        return self._of(np.arange(len(self.edges) - 1))
+
+    def around(self, indices: Indices | None) -> list[slice]:
+        """Return bands of the chunks that hold these indices; of all chunks for None."""
+        if indices is None:
+            return self.all()
+        return self._of(np.unique(np.searchsorted(self.edges, indices, side="right") - 1))
+
+    def _of(self, chunks: Indices) -> list[slice]:
+        """Join neighbouring chunks (in ascending order) to bands."""
+        found: list[slice] = []
+        for run in np.split(chunks, np.flatnonzero(np.diff(chunks) > 1) + 1):
+            for i in range(0, len(run), self.together):
+                part = run[i : i + self.together]
+                found.append(slice(int(self.edges[part[0]]), int(self.edges[part[-1] + 1])))
+        return found
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The places of the blocks: bands of columns, each cut into bands of rows.
+
+    Examples
+    --------
+    >>> from lopro.maps.grid import Grid
+    >>> grid = Grid.along((4, 6), chunks=(4, 2), itemsize=8, block_bytes=128)
+    >>> grid.columns.all()
+    [slice(0, 4, None), slice(4, 6, None)]
+    """
+
+    rows: Bands
+    columns: Bands
+
+    @staticmethod
+    def along(
+        shape: tuple[int, int],
+        chunks: tuple[int, int],
+        itemsize: int,
+        block_bytes: int = BLOCK_BYTES,
+    ) -> Grid:
+        """Return blocks of whole chunks, about ``block_bytes`` large: taller first, then wider.
+
+        A band of columns that is read from top to bottom leaves little behind: its correlations are
+        complete. Chunks that are rows make bands of rows, and so does a matrix stored row by row.
+        """
+        height, width = (min(c, s) for c, s in zip(chunks, shape, strict=True))
+        tallest = -(-shape[0] // height)
+        down = min(tallest, max(1, block_bytes // (itemsize * height * width)))
+        # Where whole columns fit, several of them may come at a time.
+        right = max(1, block_bytes // (itemsize * shape[0] * width))
+        return Grid(
+            Bands.of_chunks(shape[0], height, down), Bands.of_chunks(shape[1], width, right)
+        )
+
+    @staticmethod
+    def of_chunks(chunks: tuple[tuple[int, ...], tuple[int, ...]]) -> Grid:
+        """Return the grid whose blocks are chunks of these heights and widths; empty ones are left out."""
+        rows, columns = (np.append(0, np.cumsum([n for n in sizes if n])) for sizes in chunks)
+        return Grid(Bands(rows, 1), Bands(columns, 1))
+
+    def needed(self, requests: Sequence[Request]) -> list[tuple[Place, list[int]]]:
+        """Return the blocks that requests need, column by column, each with the numbers of those who do."""
+        wanted = [(r.wanted_rows(), r.wanted_columns()) for r in requests]
+        rows = self.rows.around(_union([each[0] for each in wanted]))
+        columns = self.columns.around(_union([each[1] for each in wanted]))
+        by_rows = [[_touches(each[0], band) for each in wanted] for band in rows]
+        by_columns = [[_touches(each[1], band) for each in wanted] for band in columns]
+        found = []
+        for j, right in enumerate(columns):
+            for i, down in enumerate(rows):
+                who = [k for k in range(len(requests)) if by_rows[i][k] and by_columns[j][k]]
+                if who:
+                    found.append(((down, right), who))
+        return found
+
+
+def entries(place: Place) -> int:
+    """Return how many entries a block has."""
+    rows, columns = place
+    return int((rows.stop - rows.start) * (columns.stop - columns.start))
+
+
+def _union(wanted: Sequence[Indices | None]) -> Indices | None:
+    """Return the indices that someone wants; None if someone wants all."""
+    some = [indices for indices in wanted if indices is not None]
+    return np.concatenate([np.empty(0, dtype=np.intp), *some]) if len(some) == len(wanted) else None
+
+
+def _touches(indices: Indices | None, band: slice) -> bool:
+    return indices is None or len(within(indices, band)[0]) > 0

@@ -1,0 +1,44 @@
+"""Doing work in a few threads, with results in the order of the work."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import islice
+from typing import TypeVar
+
+__all__ = ["in_order"]
+
+Item = TypeVar("Item")
+Outcome = TypeVar("Outcome")
+
+
+def in_order(
+    function: Callable[[Item], Outcome], items: Sequence[Item], workers: int
+) -> Generator[Outcome, None, None]:
+    """Yield what a function makes of each item, in order; threads work on the next items meanwhile.
+
+    No more items are begun than there are workers, so that no more of what they hold is in memory.
+
+    Examples
+    --------
+    >>> from lopro.maps.in_order import in_order
+    >>> list(in_order(lambda n: n * n, range(4), workers=2))
+    [0, 1, 4, 9]
+    """
+    if workers == 1 or len(items) <= 1:
+        yield from map(function, items)
+        return
+    waiting = iter(items)
+    with ThreadPoolExecutor(workers) as pool:
+        begun: deque[Future[Outcome]] = deque()
+        try:
+            begun.extend(pool.submit(function, item) for item in islice(waiting, workers))
+            while begun:
+                outcome = begun.popleft().result()
+                begun.extend(pool.submit(function, item) for item in islice(waiting, 1))
+                yield outcome
+        finally:
+            for future in begun:
+                future.cancel()

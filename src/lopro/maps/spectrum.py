@@ -1,0 +1,202 @@
+"""Singular values, left singular vectors and rank of a linear map: computed when they are first asked for.
+
+What has been computed stays with the map. Problems that share a map share it; nothing else passes it on.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy  # parts of it load when first used
+
+from lopro._util.arrays import Array, asarray_like, eps, inner, is_complex, namespace, norm
+from lopro._util.counting import count
+from lopro.errors import MissingCapabilityError
+from lopro.functions import Constant, Source
+
+__all__ = ["Spectral", "estimate_norm"]
+
+#: Up to this many multiplications, and entries, a spectrum is computed rather than estimated.
+EXACT_WORK = 1e10
+EXACT_ENTRIES = 5e7
+#: Lanczos steps; the extreme Ritz value has settled long before, or a clustered top hides it.
+MAX_STEPS = 60
+#: Relative residual of the Ritz pair at which to stop early.
+TOLERANCE = 1e-6
+
+
+class Spectral:
+    """The spectrum of a linear map: what a map inherits to answer questions about its singular values."""
+
+    shape: tuple[int, int]
+    like: Array
+    name: str
+
+    # What the map itself provides.
+
+    @property
+    def explicit(self) -> bool:
+        """Whether there is a matrix."""
+        raise NotImplementedError
+
+    @property
+    def matrix(self) -> Any:
+        """The matrix itself."""
+        raise NotImplementedError
+
+    def toarray(self) -> Array:
+        """Return the matrix as an array."""
+        raise NotImplementedError
+
+    def forward(self, x: Array) -> Array:
+        """Return ``A x``."""
+        raise NotImplementedError
+
+    def adjoint(self, y: Array) -> Array:
+        """Return ``A^H y``."""
+        raise NotImplementedError
+
+    def _missing(self, what: str) -> MissingCapabilityError:
+        raise NotImplementedError
+
+    def _require_entries(self, what: str) -> None:
+        if not self.explicit:
+            raise self._missing(what)
+
+    # What follows from it.
+
+    @cached_property
+    def left_gram(self) -> Array:
+        """``A A^H`` as an array, formed once; only for explicit maps."""
+        self._require_entries("the Gram matrix")
+        count("factorizations")
+        matrix = self.matrix
+        if scipy.sparse.issparse(matrix):
+            return (matrix @ matrix.conj(copy=False).T).toarray()
+        adjoint = namespace(matrix).conj(matrix).T if is_complex(matrix) else matrix.T
+        return matrix @ adjoint
+
+    @cached_property
+    def left_spectrum(self) -> tuple[Array, Array]:
+        """Nonzero eigenvalues of ``A A^H`` (ascending) and their eigenvectors; explicit maps only.
+
+        Forming ``A A^H`` squares the condition number, so where the spectrum reaches far down
+        (or the rank falls short) the singular value decomposition of ``A`` itself is taken.
+        """
+        self._require_entries("a singular value decomposition")
+        xp = namespace(self.like)
+        rows, columns = self.shape
+        if rows <= columns:
+            values, vectors = xp.linalg.eigh(self.left_gram)
+            if float(values[0]) > 1e3 * math.sqrt(eps(self.like)) * float(values[-1]):
+                return values, vectors
+        count("factorizations")
+        vectors, singular, _ = xp.linalg.svd(self.toarray(), full_matrices=False)
+        cut = self._rounding * float(singular[0])
+        rank = int(xp.sum(xp.astype(singular > cut, xp.int64)))
+        return xp.flip(singular[:rank] ** 2), xp.flip(vectors[:, :rank], axis=1)
+
+    @property
+    def _rounding(self) -> float:
+        """How far, relative to the largest, a computed singular value may be off."""
+        return max(self.shape) * eps(self.like)
+
+    @cached_property
+    def singular_range(self) -> tuple[float, float]:
+        """The largest and the smallest nonzero singular value; explicit maps only."""
+        values, _ = self.left_spectrum
+        if values.shape[0] == 0:
+            return 0.0, 0.0
+        return math.sqrt(float(values[-1])), math.sqrt(float(values[0]))
+
+    @property
+    def full_row_rank(self) -> bool:
+        """Whether the rows are linearly independent; explicit maps only."""
+        return bool(self.left_spectrum[0].shape[0] == self.shape[0])
+
+    @property
+    def full_column_rank(self) -> bool:
+        """Whether the columns are linearly independent; explicit maps only."""
+        return bool(self.left_spectrum[0].shape[0] == self.shape[1])
+
+    @property
+    def _spectrum_is_affordable(self) -> bool:
+        rows, columns = self.shape
+        small = rows * columns * min(rows, columns) <= EXACT_WORK
+        return self.explicit and small and rows * columns <= EXACT_ENTRIES
+
+    @cached_property
+    def largest_singular_value(self) -> Constant:
+        """``|A|_2``, rounded up; for operators and very large matrices a Lanczos estimate."""
+        if self._spectrum_is_affordable:
+            value = self.singular_range[0] * (1.0 + self._rounding)
+            return Constant(value, Source.DERIVED, f"largest singular value of {self.name}")
+        start = asarray_like(np.random.default_rng(0).standard_normal(self.shape[1]), self.like)
+        value = estimate_norm(self.forward, self.adjoint, start)
+        return Constant(value, Source.ESTIMATED, f"Lanczos estimate of the norm of {self.name}")
+
+    @cached_property
+    def smallest_singular_value(self) -> Constant | None:
+        """``s > 0`` with ``|A x| >= s |x|``, rounded down; None without full column rank."""
+        # The shape decides first: it costs nothing.
+        tall = self.shape[0] >= self.shape[1]
+        if not (tall and self._spectrum_is_affordable and self.full_column_rank):
+            return None
+        largest, smallest = self.singular_range
+        value = smallest - self._rounding * largest
+        if value <= 0.0:
+            return None
+        return Constant(value, Source.DERIVED, f"smallest singular value of {self.name}")
+
+
+def estimate_norm(
+    forward: Callable[[Array], Array], adjoint: Callable[[Array], Array], start: Array
+) -> float:
+    """Estimate ``|A|_2`` by Lanczos steps on ``A^H A`` from ``start``.
+
+    The value returned is the square root of the Ritz value plus its residual: an upper bound of
+    the nearest eigenvalue, which is the largest one unless ``start`` is orthogonal to it. That
+    cannot be checked with products alone, hence an estimate and not a bound.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.maps.spectrum import estimate_norm
+    >>> A = np.diag([3.0, 1.0])
+    >>> round(estimate_norm(lambda x: A @ x, lambda y: A.T @ y, np.ones(2)), 9)
+    3.0
+    """
+    basis: list[Array] = [start / norm(start)]
+    diagonal: list[float] = []
+    beside: list[float] = []
+    largest = residual = 0.0
+    while len(diagonal) < MAX_STEPS:
+        w = adjoint(forward(basis[-1]))
+        diagonal.append(inner(basis[-1], w))
+        # Twice against all of the basis: without it copies of the top pair would come up again.
+        for v in basis + basis:
+            w = w - _coefficient(v, w) * v
+        length = norm(w)
+        largest, last = _top_ritz_pair(diagonal, beside)
+        residual = length * abs(last)
+        if residual <= TOLERANCE * largest:
+            break
+        beside.append(length)
+        basis.append(w / length)
+    return math.sqrt(max(largest, 0.0) + residual)
+
+
+def _coefficient(v: Array, w: Array) -> float | complex:
+    """Return ``<v, w>``, complex where the vectors are."""
+    real, imaginary = inner(v, w), inner(1j * v, w) if is_complex(v) else 0.0
+    return complex(real, imaginary) if imaginary else real
+
+
+def _top_ritz_pair(diagonal: list[float], beside: list[float]) -> tuple[float, float]:
+    """Return the largest eigenvalue of the tridiagonal matrix and its vector's last entry."""
+    values, vectors = np.linalg.eigh(np.diag(diagonal) + np.diag(beside, 1) + np.diag(beside, -1))
+    return float(values[-1]), float(vectors[-1, -1])

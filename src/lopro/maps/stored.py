@@ -1,0 +1,144 @@
+"""Matrices in storage: zarr and HDF5 arrays, and whatever else has a shape, a dtype and slicing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from itertools import groupby
+from threading import Lock
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from lopro._util.arrays import isfinite
+from lopro._util.counting import count
+from lopro._util.validation import check_count
+from lopro.maps.collectors import collector_for
+from lopro.maps.grid import BLOCK_BYTES, Grid, Place, entries
+from lopro.maps.in_order import in_order
+from lopro.maps.requests import Request
+from lopro.maps.streamed import StreamedMap, after_block
+
+__all__ = ["StoredMap", "is_stored"]
+
+Matrix: TypeAlias = "np.ndarray[Any, Any]"
+
+
+def is_stored(A: Any) -> bool:
+    """Whether an object can be read in slices: it has a shape, a dtype, and answers to ``A[rows, columns]``.
+
+    Examples
+    --------
+    >>> from lopro.maps.stored import is_stored
+    >>> is_stored([[1.0, 2.0]])
+    False
+    """
+    return all(hasattr(A, part) for part in ("shape", "dtype", "__getitem__"))
+
+
+class StoredMap(StreamedMap):
+    """A matrix that is read in blocks of whole chunks, in the order of storage.
+
+    Nothing is held but the blocks at hand and the answers. Sums are in double precision whatever the data
+    are. NaN and inf are looked for during the first pass.
+
+    Parameters
+    ----------
+    source : object with shape, dtype and slicing
+        A zarr array, an h5py Dataset, or a class of your own.
+    name : str
+        What error messages call it.
+    chunks : (int, int), optional
+        Rows and columns of the pieces in which it is stored. By default what ``source.chunks`` says;
+        without that it is taken to be stored row by row.
+    block_bytes : int
+        About how much is read at a time; at least a chunk.
+    workers : int
+        Threads, each with a block: one may read while another multiplies, but no two read at the same time.
+        Answers do not depend on it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.maps import StoredMap
+    >>> A = StoredMap(np.array([[1, 2, 3], [4, 5, 6]], dtype=np.int16))
+    >>> A.adjoint(np.array([1.0, 10.0])), A.columns([2])
+    (array([41., 52., 63.]), array([[3.],
+           [6.]]))
+    """
+
+    def __init__(
+        self,
+        source: Any,
+        name: str = "A",
+        *,
+        chunks: tuple[int, int] | None = None,
+        block_bytes: int = BLOCK_BYTES,
+        workers: int = 2,
+    ) -> None:
+        super().__init__(source, name)
+        self._itemsize = np.dtype(source.dtype).itemsize
+        if chunks is None:
+            chunks = chunks_of(source, block_bytes // self._itemsize)
+        self.grid = Grid.along(self.shape, chunks, self._itemsize, block_bytes)
+        self.workers = check_count("workers", workers)
+
+    def fetch(self, place: Place) -> Matrix:
+        """Return a block; it is not written on."""
+        return np.asarray(self.source[place])
+
+    def sweep(self, requests: Sequence[Request]) -> list[Any]:
+        collectors = [collector_for(r, self.shape, self.like.dtype) for r in requests]
+        needed = self.grid.needed(requests)
+        one_at_a_time = Lock()  # a reader may have a position in its file
+
+        def visit(each: tuple[Place, list[int]]) -> list[Any]:
+            place, who = each
+            with one_at_a_time:
+                block = self.fetch(place)
+            self._look_at(block, place)
+            return [collectors[i].part(block, *place) for i in who]
+
+        visits = in_order(visit, needed, self.workers)
+        with closing(visits):
+            for _, band in groupby(needed, key=lambda each: each[0][1].start):
+                for place, who in band:
+                    for i, part in zip(who, next(visits), strict=True):
+                        collectors[i].add(part, *place)
+                    count("bytes_read", entries(place) * self._itemsize)
+                    after_block()
+                for i in who:
+                    collectors[i].close(place[1])
+        self._finished(needed)
+        return [collector.answer() for collector in collectors]
+
+    def _look_at(self, block: Matrix, place: Place) -> None:
+        """Raise if an entry is NaN or infinite, as long as not all of them have been looked at."""
+        if not self._known_finite and not isfinite(block):
+            rows, columns = place
+            raise ValueError(
+                f"{self.name} must be finite, but it contains NaN or inf, in rows "
+                f"{rows.start} to {rows.stop - 1}, columns {columns.start} to {columns.stop - 1}"
+            )
+
+
+def chunks_of(source: Any, entries: int) -> tuple[int, int]:
+    """Return rows and columns of the pieces in which an object is stored.
+
+    Without chunks of its own it is stored row by row, or column by column if its strides say so; then a
+    piece is a row or a column, or ``entries`` of it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.maps.stored import chunks_of
+    >>> chunks_of(np.zeros((30, 40)), 1000), chunks_of(np.zeros((30, 40), order="F"), 10)
+    ((1, 40), (10, 1))
+    """
+    chunks = getattr(source, "chunks", None)
+    if isinstance(chunks, tuple) and all(isinstance(c, int) for c in chunks):
+        return chunks[0], chunks[1]
+    strides = getattr(source, "strides", None)
+    if isinstance(strides, tuple) and abs(strides[0]) < abs(strides[1]):
+        return min(source.shape[0], max(1, entries)), 1
+    return 1, min(source.shape[1], max(1, entries))

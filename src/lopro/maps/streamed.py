@@ -1,0 +1,176 @@
+"""Matrices that are gone through block by block: what those on disk and those on a cluster share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import numpy as np
+
+from lopro._util.arrays import Array, from_numpy, to_numpy
+from lopro._util.counting import count
+from lopro.maps.algebra import adjoint_product
+from lopro.maps.base import LinearMap
+from lopro.maps.correlations import Correlations, Selection
+from lopro.maps.double import wide_dtype
+from lopro.maps.grid import Grid, Place, entries
+from lopro.maps.indices import checked_indices
+from lopro.maps.requests import (
+    Adjoint,
+    ColumnNorms,
+    Columns,
+    Correlate,
+    Forward,
+    Gram,
+    Request,
+    RowNorms,
+    Rows,
+)
+from lopro.maps.spectrum import EXACT_ENTRIES
+
+__all__ = ["StreamedMap", "called_between_blocks"]
+
+_between_blocks: ContextVar[Callable[[], None] | None] = ContextVar("lopro_blocks", default=None)
+
+
+@contextmanager
+def called_between_blocks(function: Callable[[], None]) -> Iterator[None]:
+    """Call a function after each block that is read: to show progress, or to raise at a deadline.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.maps import StoredMap, called_between_blocks
+    >>> seen = []
+    >>> with called_between_blocks(lambda: seen.append("a block")):
+    ...     image = StoredMap(np.eye(3)).forward(np.ones(3))
+    >>> seen
+    ['a block']
+    """
+    token = _between_blocks.set(function)
+    try:
+        yield
+    finally:
+        _between_blocks.reset(token)
+
+
+def after_block() -> None:
+    """Call whatever wants to be called after a block."""
+    function = _between_blocks.get()
+    if function is not None:
+        function()
+
+
+class StreamedMap(LinearMap):
+    """A matrix whose blocks come by one after the other; requests that are put together share a pass.
+
+    Points and images are NumPy's, in double precision; points of other libraries are converted. A matrix
+    small enough for its spectrum to be computed is explicit: it is loaded where all of it is needed.
+    """
+
+    #: Where the blocks are.
+    grid: Grid
+
+    def __init__(self, source: Any, name: str) -> None:
+        rows, columns = _checked_shape(source, name)
+        dtype = np.dtype(source.dtype)
+        if dtype.kind not in "biufc" or dtype.char in "gG":
+            raise TypeError(
+                f"{name} must hold real or complex numbers of up to double precision, got {dtype}"
+            )
+        like = np.zeros(1, dtype=wide_dtype(dtype))
+        super().__init__(source, (rows, columns), like, name, rows * columns * dtype.itemsize)
+        #: Whether every entry has been seen to be finite.
+        self._known_finite = False
+        self._norms: dict[type[Request], Array] = {}
+
+    def sweep(self, requests: Sequence[Request]) -> list[Any]:
+        """Answer checked requests from one pass over the blocks they need, and note what was read."""
+        raise NotImplementedError
+
+    def _finished(self, needed: Sequence[tuple[Place, Any]]) -> None:
+        """Note a pass, if these blocks are all of them."""
+        if sum(entries(place) for place, _ in needed) == self.shape[0] * self.shape[1]:
+            count("passes")
+            self._known_finite = True
+
+    @property
+    def explicit(self) -> bool:
+        return self.shape[0] * self.shape[1] <= EXACT_ENTRIES
+
+    @property
+    def kind(self) -> str:
+        return "too large to be loaded"
+
+    def read(self, *requests: Request) -> tuple[Any, ...]:
+        checked = [request.checked(self) for request in requests]
+        for request in checked:
+            if request.counter is not None:
+                count(request.counter, request.amount)
+        unknown = [request for request in checked if type(request) not in self._norms]
+        answers = dict(zip(map(id, unknown), self.sweep(unknown), strict=True))
+        for request in unknown:
+            if isinstance(request, (ColumnNorms, RowNorms)):
+                answers[id(request)].setflags(write=False)
+                self._norms[type(request)] = answers[id(request)]
+        return tuple(answers.get(id(r), self._norms.get(type(r))) for r in checked)
+
+    def forward(self, x: Array) -> Array:
+        return from_numpy(self.read(Forward(x))[0], x)
+
+    def adjoint(self, y: Array) -> Array:
+        return from_numpy(self.read(Adjoint(y))[0], y)
+
+    def select(self, duals: Array, selection: Selection) -> Correlations:
+        found: Correlations = self.read(Correlate(duals, selection))[0]
+        return found
+
+    def columns(self, indices: Any) -> np.ndarray[Any, Any]:
+        return np.asarray(self.read(Columns(indices))[0])
+
+    def rows(self, indices: Any) -> np.ndarray[Any, Any]:
+        return np.asarray(self.read(Rows(indices))[0])
+
+    def gram(self, indices: Any, other: Any = None) -> np.ndarray[Any, Any]:
+        return np.asarray(self.read(Gram(indices, other))[0])
+
+    def pull_through_rows(self, rows: Any, x: Array, weigh: Callable[[Array], Array]) -> Array:
+        R = self._some_rows(checked_indices("rows", rows, self.shape[0]))
+        weighed = weigh(from_numpy(R @ to_numpy(x), x))
+        return from_numpy(adjoint_product(R, to_numpy(weighed)), x)
+
+    def _some_rows(self, indices: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        return np.asarray(self.sweep([Rows(indices)])[0])
+
+    @property
+    def has_columns(self) -> bool:
+        return True
+
+    @property
+    def has_rows(self) -> bool:
+        return True
+
+    @property
+    def row_norms(self) -> np.ndarray[Any, Any]:
+        return np.asarray(self.read(RowNorms())[0])
+
+    @property
+    def column_norms(self) -> np.ndarray[Any, Any]:
+        return np.asarray(self.read(ColumnNorms())[0])
+
+    @property
+    def matrix(self) -> np.ndarray[Any, Any]:
+        """The matrix in memory, in double precision; loaded anew each time, and only if it is explicit."""
+        self._require_entries("the matrix")
+        return self._some_rows(np.arange(self.shape[0]))
+
+    def toarray(self) -> np.ndarray[Any, Any]:
+        return self.matrix
+
+
+def _checked_shape(source: Any, name: str) -> tuple[int, int]:
+    if len(source.shape) != 2:
+        raise ValueError(f"{name} must have 2 dimensions, got shape {tuple(source.shape)}")
+    return source.shape[0], source.shape[1]

@@ -1,0 +1,205 @@
+"""dask arrays: each pass is one graph of known size with small results; a lost worker costs no answer."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import lopro
+from lopro._util.counting import Counts, counting
+from lopro.maps import (
+    Adjoint,
+    ColumnNorms,
+    Columns,
+    Correlate,
+    DaskMap,
+    Forward,
+    Gram,
+    Rows,
+    Selection,
+    linear_map,
+)
+
+dask = pytest.importorskip("dask", reason="dask is not installed")
+da = pytest.importorskip("dask.array", reason="dask is not installed")
+
+RNG = np.random.default_rng(0)
+M = RNG.standard_normal((40, 60))
+Y = RNG.standard_normal((40, 2))
+
+
+def dask_map(chunks: Any) -> DaskMap:
+    A = linear_map(da.from_array(M, chunks=chunks))
+    assert isinstance(A, DaskMap)
+    return A
+
+
+class Computed:
+    """Watches what dask is asked to compute: how often, how many tasks, and how large the results are."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.tasks: list[int] = []
+        self.bytes: list[int] = []
+        original = dask.compute
+
+        def compute(*nodes: Any, **named: Any) -> Any:
+            graph: dict[Any, Any] = {}
+            for node in nodes:
+                graph.update(node.dask)
+            self.tasks.append(len(graph))
+            results = original(*nodes, **named)
+            self.bytes.append(sum(_bytes(result) for result in results))
+            return results
+
+        monkeypatch.setattr(dask, "compute", compute)
+
+
+def _bytes(result: Any) -> int:
+    if isinstance(result, np.ndarray):
+        return result.nbytes
+    return sum(np.asarray(part).nbytes for part in vars(result).values())
+
+
+@pytest.fixture
+def computed(monkeypatch: pytest.MonkeyPatch) -> Computed:
+    return Computed(monkeypatch)
+
+
+@pytest.mark.parametrize(
+    ("chunks", "bands"), [((10, 60), (4, 1)), ((40, 12), (1, 5)), ((10, 12), (4, 5))], ids=str
+)
+def test_a_pass_is_one_small_graph(chunks: Any, bands: Any, computed: Computed) -> None:
+    A = dask_map(chunks)
+    blocks = bands[0] * bands[1]
+    own = len(A.source.to_delayed()[0, 0].dask)  # what makes the blocks, in one graph
+    A.forward(np.ones(60))
+    # A check, a visit for each block; a vector for each band of columns; sums; and the answer.
+    sums = bands[0] if bands[1] > 1 else 0
+    assert computed.tasks == [own + 2 * blocks + bands[1] + sums + 1]
+    computed.tasks.clear()
+    A.correlations(Y, at=[1, 2], largest=3)
+    # No check any more; dual points for each band of rows; a summary for each band of columns.
+    merged = 1 if bands[1] > 1 else 0
+    assert computed.tasks == [own + blocks + bands[0] + bands[1] + merged + 1]
+
+
+def test_results_are_the_numbers_asked_for(computed: Computed) -> None:
+    A = dask_map((10, 12))
+    A.read(Correlate(Y, Selection([1, 2, 3], 4)), Gram([0, 5, 59]), Columns([7]), Rows([39]))
+    # Per dual point: three values, four with indices, a maximum and a count.
+    few = 2 * 8 * (3 + 4 + 4 + 1 + 1)
+    assert computed.bytes == [few + 8 * (9 + 40 + 60)]
+
+
+def test_no_result_grows_with_the_matrix(computed: Computed) -> None:
+    for columns in (200, 2000):
+        big = da.random.default_rng(0).standard_normal((8, columns), chunks=(4, 50))
+        linear_map(big).correlations(np.ones(8), at=[3], largest=5)
+    assert computed.bytes[0] == computed.bytes[1] == 8 * (1 + 5 + 5 + 1 + 1)
+
+
+def test_nothing_is_rechunked_or_persisted(monkeypatch: pytest.MonkeyPatch) -> None:
+    def forbidden(*args: Any, **named: Any) -> Any:
+        raise AssertionError("must not be called")
+
+    made = []
+
+    def block(place: Any) -> Any:
+        made.append(place)
+        return np.ones((10, 12))
+
+    source = da.map_blocks(
+        lambda block_info=None: block(block_info[None]["chunk-location"]),
+        chunks=((10,) * 4, (12,) * 5),
+        dtype=np.float64,
+        meta=np.empty((0, 0)),
+    )
+    for name in ("rechunk", "persist", "compute"):
+        monkeypatch.setattr(da.Array, name, forbidden)
+    A = linear_map(source)
+    assert made == [], "nothing is made before a pass"
+    requests = (Correlate(Y), Forward(np.ones(60)), Columns([5]), Adjoint(Y), ColumnNorms())
+    with counting(Counts()) as counts:
+        A.read(*requests)
+    assert sorted(made) == [(i, j) for i in range(4) for j in range(5)], "each block is made once"
+    assert (counts.passes, counts.bytes_read) == (1, 40 * 60 * 8)
+    A.adjoint(Y)
+    assert len(made) == 40
+    A.columns([0, 59])
+    assert len(made) == 48, "only the blocks that hold them"
+
+
+def test_many_bands_are_added_up_a_few_at_a_time() -> None:
+    A = dask_map((1, 1))
+    np.testing.assert_allclose(A.adjoint(Y), M.T @ Y, rtol=1e-12)
+    np.testing.assert_allclose(A.forward(np.ones(60)), M.sum(axis=1), rtol=1e-12)
+    found, same = (A_.correlations(Y, at=[59, 0], largest=7) for A_ in (A, linear_map(M)))
+    np.testing.assert_array_equal(found.indices, same.indices)
+    np.testing.assert_allclose(found.at, same.at, rtol=1e-12)
+
+
+def test_what_dask_arrays_must_be() -> None:
+    with pytest.raises(ValueError, match="Phi has chunks of unknown size: call compute_chunk"):
+        unknown = da.from_array(M, chunks=(10, 60))
+        linear_map(unknown[unknown[:, 0] > 0.0], "Phi")
+    import scipy.sparse
+
+    blocks = da.from_array(M, chunks=10).map_blocks(scipy.sparse.csr_array)
+    with pytest.raises(TypeError, match="dask array of NumPy arrays, not of csr_array"):
+        linear_map(blocks)
+    with pytest.raises(ValueError, match=r"A must have 2 dimensions, got shape \(3,\)"):
+        linear_map(da.ones(3))
+
+
+@pytest.mark.parametrize("scheduler", ["threads", "synchronous"])
+def test_bpdn_on_a_dask_array(scheduler: str) -> None:
+    y = M[:, 3] - 2.0 * M[:, 50]
+    wanted = lopro.bpdn(M, y, 0.1, tol=1e-10)
+    with dask.config.set(scheduler=scheduler):
+        found = lopro.bpdn(da.from_array(M, chunks=(40, 10)), y, 0.1, tol=1e-10)
+    assert found.success and type(found.x) is np.ndarray
+    assert found.fun == pytest.approx(wanted.fun, rel=1e-9)
+
+
+def fragile_block(marker: str, block_info: Any = None) -> Any:
+    """Make a block; the first time that one of them is made, its worker dies."""
+    place = block_info[None]["chunk-location"]
+    path = Path(marker)
+    if place == (0, 7) and not path.exists():
+        path.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return np.random.default_rng(place[1]).standard_normal((64, 40))
+
+
+@pytest.mark.slow
+def test_a_worker_that_dies_in_a_pass_costs_no_answer(tmp_path: Path) -> None:
+    distributed = pytest.importorskip("distributed", reason="distributed is not installed")
+    marker = tmp_path / "died"
+    source = da.map_blocks(
+        fragile_block,
+        str(marker),
+        chunks=((64,), (40,) * 16),
+        dtype=np.float64,
+        meta=np.empty((0, 0)),
+    )
+    whole = np.hstack([np.random.default_rng(j).standard_normal((64, 40)) for j in range(16)])
+    duals = np.random.default_rng(1).standard_normal((64, 3))
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster),
+        counting(Counts()) as counts,
+    ):
+        found = linear_map(source).correlations(duals, at=[5], largest=4)
+    assert marker.exists()
+    assert (counts.passes, counts.bytes_read) == (1, whole.nbytes)
+    wanted = linear_map(whole).correlations(duals, at=[5], largest=4)
+    np.testing.assert_array_equal(found.indices, wanted.indices)
+    np.testing.assert_allclose(found.values, wanted.values, rtol=1e-12)
+    np.testing.assert_allclose(found.maximum, wanted.maximum, rtol=1e-12)
