@@ -55,7 +55,8 @@ class ResidualBall(Set):
     A: Array
     y: Array
     sigma: float
-    #: "" for the squared form, "norm" for the plain one, "callable" for a FunctionConstraint.
+    #: "" for the squared form, "norm" for the plain one; "sparse", "operator": how the matrix is given;
+    #: "callable" for a smooth FunctionConstraint, "kinked" for one that is not smooth.
     form: str = ""
 
     def violation(self, x: Any, unit: float) -> float:
@@ -95,6 +96,11 @@ class ResidualBall(Set):
 
     def text(self, script: Script) -> str:
         A, y = script.array(self.A), script.array(self.y)
+        if self.form == "kinked":
+            value = f"lambda x: float(np.linalg.norm({A} @ x - {y})) / {self.sigma!r} - 1.0"
+            r = f"({A} @ x - {y})"
+            slope = f"lambda x: {A}.T @ {r} / (np.linalg.norm({r}) + 1e-300) / {self.sigma!r}"
+            return f"lc.FunctionConstraint({value}, {slope}, shape=({self.A.shape[1]},))"
         if self.form == "callable":
             # The distance from the centre over the radius keeps values near 1 in any units.
             r = f"(({A} @ x - {y}) / {self.sigma!r})"
@@ -104,6 +110,10 @@ class ResidualBall(Set):
                 f"lc.FunctionConstraint({value}, {slope}, smooth=True, shape=({self.A.shape[1]},))"
             )
         form = ", lc.ResidualNorm()" if self.form == "norm" else ""
+        if self.form == "sparse":
+            A = f"scipy.sparse.csr_array({A})"
+        elif self.form == "operator":
+            A = f"scipy.sparse.linalg.aslinearoperator({A})"
         return f"lc.ResidualBall({A}, {y}, {self.sigma!r}{form})"
 
     def simpler(self) -> Iterator[ResidualBall]:

@@ -52,7 +52,7 @@ class SolveCase:
         }
 
     def script(self) -> Script:
-        script = Script()
+        script = Script(dtype=self.dtype)
         members = [m.text(script) for m in self.model.members]
         text = members[0] if len(members) == 1 else f"lc.Intersection({', '.join(members)})"
         script.setup = [

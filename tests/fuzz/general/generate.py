@@ -14,6 +14,7 @@ from fuzz.general.matrix_sets import PSDCone, Spectrahedron
 from fuzz.general.model import Model
 from fuzz.general.more_objectives import Exponentials, Farthest, OffDiagonal, Sum
 from fuzz.general.objectives import L1, Linear, Objective, SquaredDistance
+from fuzz.general.precision import in_single
 from fuzz.general.projection import ProjectCase
 from fuzz.general.sets import Array, Box, Polyhedron, Set
 
@@ -43,11 +44,16 @@ def solve_case(seed: int) -> SolveCase:
     rng = np.random.default_rng([4, seed])
     model = _matrices(rng) if rng.random() < 0.15 else _vectors(rng, ro.any_objective)
     model = _in_units(rng, model)
+    x0 = _start(rng, model) if rng.random() < 0.4 else None
+    single = rng.random() < 0.08
+    if single:
+        model, x0 = in_single(model), None if x0 is None else _single(x0)
     return SolveCase(
         model,
-        x0=_start(rng, model) if rng.random() < 0.4 else None,
+        x0=x0,
+        dtype="float32" if single else "float64",
         method=_pick(rng, _METHODS) or None,
-        tol=_tol(rng),
+        tol=float(rng.choice([1e-2, 1e-3])) if single else _tol(rng),
         options={"time_limit": float(rng.choice([2.0, 0.5, 0.1], p=[0.9, 0.07, 0.03]))},
     )
 
@@ -78,7 +84,14 @@ def project_case(seed: int) -> ProjectCase:
     else:
         model = _vectors(rng, lambda rng, n: Linear(np.zeros(n)), project=True)
     model = _in_units(rng, model)
-    return ProjectCase(model, _start(rng, model), kind="project")
+    x = _start(rng, model)
+    if rng.random() < 0.08:
+        return ProjectCase(in_single(model), _single(x), dtype="float32")
+    return ProjectCase(model, x)
+
+
+def _single(x: Array) -> Array:
+    return x.astype(np.float32).astype(np.float64)
 
 
 def _first(objective: Objective) -> Objective:

@@ -32,6 +32,7 @@ class ProjectCase:
 
     model: Model
     x: Array
+    dtype: str = "float64"
     kind: str = "project"
 
     @property
@@ -43,7 +44,7 @@ class ProjectCase:
         return {"sets": "+".join(sorted({type(m).__name__ for m in self.model.members}))}
 
     def script(self) -> Script:
-        script = Script()
+        script = Script(dtype=self.dtype)
         members = [m.text(script) for m in self.model.members]
         text = members[0] if len(members) == 1 else f"lc.Intersection({', '.join(members)})"
         script.setup = [f"constraint = {text}"]
@@ -68,7 +69,7 @@ class ProjectCase:
             return Verdict(Class.WRONG, found.label, found.detail)
 
     def _checked(self, z: Any) -> Verdict:
-        if not isinstance(z, np.ndarray) or z.shape != self.x.shape or z.dtype != self.x.dtype:
+        if not isinstance(z, np.ndarray) or z.shape != self.x.shape or z.dtype != self.dtype:
             raise Finding("dtype changed", f"a point came back as {type(z).__name__}")
         if not np.isfinite(z).all():
             raise Finding("infeasible projection", "the point is not finite")

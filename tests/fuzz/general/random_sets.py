@@ -68,8 +68,9 @@ def ball(rng: Rng, p: Array, bounded: bool) -> ResidualBall:
         A *= 10.0 ** rng.uniform(-3.0, 3.0, (1, n))
     noise = rng.standard_normal(m) * rng.uniform(0.01, 1.0)
     sigma = float(np.linalg.norm(noise)) * rng.uniform(1.1, 3.0)
-    # Nothing is known of callables, so sets that have to be bounded are none.
-    form = str(rng.choice(["", "norm"] if bounded else ["", "norm", "callable"]))
+    # Nothing is known of callables and operators, so sets that have to be bounded are none.
+    forms = ["", "norm", "sparse"] if bounded else ["", "norm", "operator", "callable", "kinked"]
+    form = str(rng.choice(forms))
     return ResidualBall(A, A @ p + noise, sigma, form=form)
 
 

@@ -29,11 +29,14 @@ class Script:
     data: list[str] = field(default_factory=list)
     setup: list[str] = field(default_factory=list)
     call: str = ""
+    #: What floating arrays are handed over in; their numbers must fit.
+    dtype: str = "float64"
 
     def array(self, values: Any, name: str | None = None) -> str:
         """Keep an array and return the name it goes by."""
         name = f"a{len(self.arrays)}" if name is None else name
-        self.arrays[name] = np.asarray(values)
+        array = np.asarray(values)
+        self.arrays[name] = array.astype(self.dtype) if array.dtype == np.float64 else array
         return name
 
     def text(self, folder: Path | None = None, stem: str = "case") -> str:

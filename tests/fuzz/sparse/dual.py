@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import mpmath
@@ -45,12 +46,17 @@ def proved(column: Column, nu: Any) -> float:
     value, factor = _raw(column, nu), gauge(column, nu)
     if value <= 0:
         return 0.0
-    return float("inf") if factor == 0 else float(value / _exact(factor))
+    return math.inf if factor == 0 else _down(value / _exact(factor))
 
 
 def proved_as_given(column: Column, nu: Any) -> float:
     """Return the lower bound that ``nu`` itself proves, scaled down only where it has to be."""
     if not np.isfinite(nu).all():
-        return -float("inf")
+        return -math.inf
     value, factor = _raw(column, nu), gauge(column, nu)
-    return float(value / _exact(max(factor, np.longdouble(1))))
+    return _down(value / _exact(max(factor, np.longdouble(1))))
+
+
+def _down(number: Any) -> float:
+    """Return the next float below: a lower bound stays one."""
+    return math.nextafter(float(number), -math.inf)

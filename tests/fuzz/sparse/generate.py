@@ -117,6 +117,8 @@ def _data(rng: Rng, dtype: str, k: int | None) -> tuple[Array, Array, Array, str
     elif way < 0.62:
         Y = 0.0 * Y
     Y = Y.astype(dtype)
+    if dtype.startswith("complex") and rng.random() < 0.15:
+        A = np.ascontiguousarray(A.real)  # complex measurements of a real matrix
     if k is None:
         return A, planted[:, 0], Y[:, 0], units
     return A, planted, Y, units
@@ -125,13 +127,13 @@ def _data(rng: Rng, dtype: str, k: int | None) -> tuple[Array, Array, Array, str
 def _radius(rng: Rng) -> float:
     """Return sigma over |y|; above 1 and below 0 are codes, see `_absolute`."""
     way = rng.random()
-    if way < 0.54:
+    if way < 0.56:
         return float(10.0 ** rng.uniform(-3.0, np.log10(0.9)))
-    if way < 0.65:
+    if way < 0.67:
         return 0.0
-    if way < 0.75:
+    if way < 0.77:
         return float(10.0 ** rng.uniform(-9.0, -3.0))
-    if way < 0.80:
+    if way < 0.82:
         return float(rng.uniform(0.9, 0.999))
     if way < 0.86:
         return float(1.0 - 10.0 ** rng.uniform(-14.0, -3.0))
@@ -159,10 +161,10 @@ def _finished(
 ) -> SparseCase:
     """Add everything that is not data."""
     single = A.dtype.name in ("float32", "complex64")
-    real = A.dtype.kind == "f"
+    real = A.dtype.kind == "f" and y.dtype.kind == "f"
     form = _pick(rng, _FORMS)
     form = "dense" if form == "list" and A.dtype != np.float64 else form
-    tol = rng.choice([1e-2, 1e-3, 1e-4]) if single and rng.random() < 0.7 else None
+    tol = rng.choice([1e-2, 1e-3, 1e-4]) if single and rng.random() < 0.85 else None
     if not single and rng.random() < 0.5:
         tol = rng.choice([1e-2, 1e-3, 1e-4, 1e-8, 1e-8, 1e-10])
     options = {"time_limit": float(rng.choice([2.0, 0.5, 0.1], p=[0.88, 0.08, 0.04]))}
@@ -185,7 +187,8 @@ def _finished(
         planted=planted,
     )
     case = case.with_changes(x0=start(rng, case))
-    plain = form in _EXPLICIT and A.dtype == np.float64 and units == "sane" and method is None
+    plain = form in _EXPLICIT and A.dtype == y.dtype == np.float64
+    plain = plain and units == "sane" and method is None
     patient = options in ({"time_limit": 2.0}, {}) and (tol is None or tol >= 1e-8)
     return case.with_changes(sane=bool(plain and patient and inside))
 

@@ -14,7 +14,7 @@ from fuzz.judge.contract import check_fields, check_violation, rounding
 from fuzz.judge.verdict import Class, Finding, Verdict
 from fuzz.judge.wide import norm, wide
 from fuzz.sparse.column import Column
-from fuzz.sparse.dual import proved, proved_as_given
+from fuzz.sparse.dual import gauge, proved, proved_as_given
 from fuzz.sparse.primal import Upper, least_residual, upper_bound
 from fuzz.sparse.reference import Answer, answer
 
@@ -77,15 +77,28 @@ class _Judge:
         if bound <= 0.0:
             return bound == 0.0  # a norm proves it
         shown = -math.inf if claims.dual is None else proved_as_given(column, claims.dual)
+        self._check_dual()
         if shown >= bound * (1.0 - 1e-14):
             return True
         self._contradict_bound(self.near)
-        if shown < bound - self._slack_of_dual() and self.asked.names_dual:
-            raise Finding("dual proves less", f"{shown!r} is proved, {bound!r} is claimed")
         if shown >= bound - self._slack_of_dual():
             return True
+        if claims.dual is not None and self.asked.names_dual:
+            raise Finding("dual proves less", f"{shown!r} is proved, {bound!r} is claimed")
         self._contradict_bound(self.best)
         return self.lower >= bound * (1.0 - 1e-12)
+
+    def _check_dual(self) -> None:
+        """Raise a finding where the dual point is none: too long, or not finite."""
+        dual, column = self.claims.dual, self.column
+        if dual is None or not self.asked.names_dual:
+            return
+        if not np.isfinite(dual).all():
+            raise Finding("dual not feasible", "it is not finite")
+        sizes = (np.abs(wide(column.A)).T @ np.abs(wide(dual))) / wide(column.weights)
+        too_long = float(gauge(column, dual)) - 1.0
+        if too_long > rounding(column.eps, sizes.max()):
+            raise Finding("dual not feasible", f"too long by {too_long:.3g}, relative")
 
     def _contradict_bound(self, upper: Upper | None) -> None:
         bound = self.claims.lower_bound
@@ -163,9 +176,15 @@ class _Judge:
                     "false INFEASIBLE", f"a point has residual {r!r}, sigma is {column.sigma!r}"
                 )
         least = min(residuals, default=math.inf)
-        if least > column.sigma * (1.0 + 1e-9) + 1e-9 * column.size:
+        if least > column.sigma * (1.0 + 1e-9) + 1e-9 * column.size and self._rank_is_clear():
             return Verdict(Class.CERTIFIED, "empty")
         return Verdict(Class.UNKNOWN, "nearly empty", f"least residual {least!r}", self._facts())
+
+    def _rank_is_clear(self) -> bool:
+        """Whether small singular values are rounding: else huge points may do what others cannot."""
+        s = self.column.spectrum[1]
+        zero = 4.0 * self.column.eps * max(self.column.A.shape)
+        return not ((s > zero * s[0]) & (s < 1e-9 * s[0])).any()
 
     def _facts(self) -> dict[str, Any]:
         c = self.claims

@@ -31,7 +31,7 @@ def answer(column: Column) -> Answer:
     heavy = power_of_two(float(np.abs(column.weights).max()))
     A, y = column.A / unit, column.y / size
     weights, sigma = column.weights / heavy, column.sigma / size
-    d, is_complex = A.shape[1], A.dtype.kind == "c" or y.dtype.kind == "c"
+    d, is_complex = A.shape[1], "c" in (A.dtype.kind, y.dtype.kind)
     M, target = (_real(A), np.concatenate([y.real, y.imag])) if is_complex else (A, y)
     M, target = M.astype(np.float64), target.astype(np.float64)
     program = Program(sp.eye_array(M.shape[1], format="csr"))

@@ -32,4 +32,4 @@ def start(rng: np.random.Generator, case: SparseCase) -> Any:
         x0[rng.integers(0, len(x0))] = size
     else:
         x0 = planted * (1.0 + 1e-6 * rng.standard_normal(planted.shape))
-    return np.asarray(x0).astype(case.A.dtype)
+    return np.asarray(x0).astype(case.dtype)
