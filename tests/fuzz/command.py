@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             count = 1000 if options.minutes is None else 10**6
         cases = plan(count, seed, options.kind)
         print(f"seed {seed}, {options.jobs} jobs", flush=True)
-    with Pool(min(options.jobs, max(1, len(cases)))) as pool:
+    with Pool(min(options.jobs, max(1, len(cases))), options.cpu_clock) as pool:
         summary = _run(pool, cases, options)
         if not options.no_shrink:
             _shrink(pool, summary.failures, options.failures)
@@ -68,6 +68,9 @@ def _parser() -> argparse.ArgumentParser:
         help="folder for programs that show failures (default fuzz-failures)",
     )
     parser.add_argument("--json", type=Path, help="write every record and the summary to this file")
+    parser.add_argument(
+        "--cpu-clock", action="store_true", help="limits in processor time: for a busy machine"
+    )
     parser.add_argument("--no-shrink", action="store_true", help="store no programs")
     return parser
 

@@ -12,7 +12,7 @@ from fuzz.machine.record import Record
 __all__ = ["misbehave"]
 
 
-def misbehave(pipe: Connection) -> None:
+def misbehave(pipe: Connection, cpu_clock: bool) -> None:
     """Hang, die, or judge for ever, as the seed says."""
     while (task := pipe.recv()) is not None:
         kind, seed = task[:2]

@@ -21,15 +21,18 @@ GRACE = 15.0
 PATIENCE = 60.0
 #: Seconds for a judge, and for making a case.
 JUDGING = 120.0
+#: How much longer all this may take where only processor time counts.
+BUSY = 8.0
 
 
 class _Worker:
     """A process, the task it is at, and when it has to be done with its phase."""
 
-    def __init__(self, context: Any) -> None:
+    def __init__(self, context: Any, cpu_clock: bool) -> None:
+        self._patience = BUSY if cpu_clock else 1.0
         self.pipe: Connection
         self.pipe, other = context.Pipe()
-        self.process = context.Process(target=serve, args=(other,), daemon=True)
+        self.process = context.Process(target=serve, args=(other, cpu_clock), daemon=True)
         self.process.start()
         other.close()
         self.task: Task | None = None
@@ -50,7 +53,8 @@ class _Worker:
         return None
 
     def _enter(self, phase: str, allowed: float) -> None:
-        self.phase, self.since, self.allowed = phase, time.monotonic(), allowed
+        self.phase, self.since = phase, time.monotonic()
+        self.allowed = self._patience * allowed
 
     @property
     def late(self) -> bool:
@@ -68,12 +72,16 @@ class _Worker:
 
 
 class Pool:
-    """Runs tasks on several processes."""
+    """Runs tasks on several processes.
 
-    def __init__(self, jobs: int) -> None:
+    With ``cpu_clock`` time limits count the processor time of a call, not what other programs took.
+    """
+
+    def __init__(self, jobs: int, cpu_clock: bool = False) -> None:
+        self._cpu_clock = cpu_clock
         # Fresh interpreters: what one call leaves behind must not reach the parent.
         self._context = multiprocessing.get_context("spawn")
-        self._workers = [_Worker(self._context) for _ in range(jobs)]
+        self._workers = [_Worker(self._context, cpu_clock) for _ in range(jobs)]
 
     def __enter__(self) -> Pool:
         return self
@@ -120,7 +128,7 @@ class Pool:
         task = worker.task
         assert task is not None
         worker.stop()
-        self._workers[self._workers.index(worker)] = _Worker(self._context)
+        self._workers[self._workers.index(worker)] = _Worker(self._context, self._cpu_clock)
         if len(task) > 2:
             return f"# {verdict}\n"
         kind, seed = task
