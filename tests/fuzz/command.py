@@ -37,13 +37,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         cases = plan(count, seed, options.kind)
         print(f"seed {seed}, {options.jobs} jobs", flush=True)
     with Pool(min(options.jobs, max(1, len(cases))), options.cpu_clock) as pool:
-        summary = _run(pool, cases, options)
+        summary = _run(pool, cases, seed, options)
         if not options.no_shrink:
             _shrink(pool, summary.failures, options.failures)
     print("\n" + summary.text())
-    if options.json is not None:
-        written = {"seed": seed, **summary.as_dict()}
-        options.json.write_text(json.dumps(written, indent=1, default=str), encoding="utf-8")
     return 1 if summary.failures else 0
 
 
@@ -82,7 +79,7 @@ def _case(text: str) -> tuple[str, int]:
     return kind, int(seed)
 
 
-def _run(pool: Pool, cases: list[tuple[str, int]], options: Any) -> Summary:
+def _run(pool: Pool, cases: list[tuple[str, int]], seed: int, options: Any) -> Summary:
     stop = None if options.minutes is None else time.monotonic() + 60.0 * options.minutes
     summary, said = Summary(), time.monotonic()
     for _, record in pool.run(cases, lambda: stop is None or time.monotonic() < stop):
@@ -92,7 +89,15 @@ def _run(pool: Pool, cases: list[tuple[str, int]], options: Any) -> Summary:
         if time.monotonic() - said > 30.0:
             said = time.monotonic()
             print(f"  {len(summary.records)} calls, {len(summary.failures)} failures", flush=True)
+            _write(summary, seed, options.json)  # an interrupted run leaves something behind
+    _write(summary, seed, options.json)
     return summary
+
+
+def _write(summary: Summary, seed: int, path: Path | None) -> None:
+    if path is not None:
+        found = {"seed": seed, **summary.as_dict()}
+        path.write_text(json.dumps(found, indent=1, default=str), encoding="utf-8")
 
 
 def _line(record: Record) -> str:

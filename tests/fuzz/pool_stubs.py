@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import time
 from multiprocessing.connection import Connection
+from typing import Any
 
 from fuzz.judge.verdict import Class, Verdict
+from fuzz.kinds import make
+from fuzz.machine import worker
 from fuzz.machine.record import Record
 
-__all__ = ["misbehave"]
+__all__ = ["burn", "misbehave"]
 
 
 def misbehave(pipe: Connection, cpu_clock: bool) -> None:
@@ -25,3 +28,16 @@ def misbehave(pipe: Connection, cpu_clock: bool) -> None:
         if seed == 3:
             time.sleep(600.0)
         pipe.send(("done", Record.of(kind, seed, Verdict(Class.CERTIFIED))))
+
+
+def burn(pipe: Connection, cpu_clock: bool) -> None:
+    """Use processor time without end, where the real worker's calls do."""
+    worker.patience = lambda limit: 0.3
+    worker.run_case = _burn  # type: ignore[assignment]
+    worker.serve(pipe, cpu_clock)
+
+
+def _burn(kind: str, seed: int, announce: Any, judging: Any) -> Record:
+    announce(make("bpdn", 0))
+    while True:
+        sum(range(1000))

@@ -20,13 +20,13 @@ from fuzz.machine.record import Record
 from fuzz.machine.script import Script
 from fuzz.machine.shrink import shrunk
 from fuzz.machine.summary import Summary
-from fuzz.pool_stubs import misbehave
+from fuzz.pool_stubs import burn, misbehave
 from fuzz.sparse.case import SparseCase
 
 
 def test_hanging_calls_are_killed_and_lost_processes_replaced(monkeypatch):
     monkeypatch.setattr(pool, "serve", misbehave)
-    monkeypatch.setattr(pool, "GRACE", 0.5)
+    monkeypatch.setattr(pool, "patience", lambda limit: 1.0)
     monkeypatch.setattr(pool, "JUDGING", 20.0)
     with pool.Pool(2) as workers:
         tasks = [("bpdn", seed) for seed in (0, 1, 2, 4, 5, 6)]
@@ -35,6 +35,13 @@ def test_hanging_calls_are_killed_and_lost_processes_replaced(monkeypatch):
     assert (answers[1].verdict, answers[1].label) == ("overrun", "hang")
     assert (answers[2].verdict, answers[2].label) == ("crash", "process died")
     assert "exit code 7" in answers[2].detail
+
+
+def test_processor_time_is_watched_as_well(monkeypatch):
+    monkeypatch.setattr(pool, "serve", burn)
+    with pool.Pool(1, cpu_clock=True) as workers:
+        ((_, record),) = workers.run([("bpdn", 0)])
+    assert (record.verdict, record.label) == ("overrun", "hang")
 
 
 def test_a_judge_that_does_not_end_is_no_defect_of_the_library(monkeypatch):

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import multiprocessing
+import signal
 import time
 from collections.abc import Callable, Iterable, Iterator
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
-from fuzz.judge.contract import deadline
 from fuzz.judge.verdict import Class, Verdict
 from fuzz.machine.record import Record
-from fuzz.machine.worker import Task, serve
+from fuzz.machine.worker import Task, patience, serve
 
 __all__ = ["Pool"]
 
-#: Seconds beyond the deadline after which a call counts as hanging.
-GRACE = 15.0
-#: Seconds for a call without a limit: the problems are small.
-PATIENCE = 60.0
 #: Seconds for a judge, and for making a case.
 JUDGING = 120.0
 #: How much longer all this may take where only processor time counts.
@@ -48,8 +44,7 @@ class _Worker:
         word, value = self.pipe.recv()
         if word == "done":
             return value
-        limit = PATIENCE if value is None else deadline(value) + GRACE
-        self._enter(word, limit if word == "calling" else JUDGING)
+        self._enter(word, patience(value) if word == "calling" else JUDGING)
         return None
 
     def _enter(self, phase: str, allowed: float) -> None:
@@ -138,6 +133,8 @@ class Pool:
 
 def _died(worker: _Worker) -> Verdict:
     worker.process.join(5.0)
+    if worker.process.exitcode == -getattr(signal, "SIGPROF", 0) and worker.phase == "calling":
+        return Verdict(Class.OVERRUN, "hang", "killed after too much processor time")
     words = f"exit code {worker.process.exitcode} while {worker.phase}"
     return Verdict(Class.CRASH, "process died", words)
 

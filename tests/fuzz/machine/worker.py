@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from fuzz.judge.contract import deadline
 from fuzz.judge.verdict import Class, Verdict
 from fuzz.kinds import make
 from fuzz.machine.attempt import attempt
@@ -14,7 +16,12 @@ from fuzz.machine.case import Case, decide
 from fuzz.machine.record import Record
 from fuzz.machine.shrink import shrunk
 
-__all__ = ["Task", "run_case", "serve"]
+__all__ = ["Task", "patience", "run_case", "serve"]
+
+#: Seconds beyond the deadline after which a call counts as hanging.
+GRACE = 15.0
+#: Seconds for a call without a limit: the problems are small.
+PATIENCE = 40.0
 
 #: ``(kind, seed)`` to judge it, ``(kind, seed, folder)`` to shrink it and store the outcome.
 Task = tuple[Any, ...]
@@ -28,20 +35,34 @@ def serve(pipe: Connection, cpu_clock: bool = False) -> None:
     if cpu_clock:
         # The library and `attempt` look at the clock by these names: a busy machine is left out.
         time.perf_counter = time.monotonic = time.process_time
+
+    def announce(case: Case) -> None:
+        pipe.send(("calling", case.limit))
+        if cpu_clock and hasattr(signal, "setitimer"):
+            # The signal ends the process; the parent knows what it means.
+            signal.setitimer(signal.ITIMER_PROF, patience(case.limit))
+
+    def judging() -> None:
+        if cpu_clock and hasattr(signal, "setitimer"):
+            signal.setitimer(signal.ITIMER_PROF, 0.0)
+        pipe.send(("judging", None))
+
     while True:
         task = pipe.recv()
         if task is None:
             return
 
-        def announce(case: Case) -> None:
-            pipe.send(("calling", case.limit))
-
         kind, seed, *folder = task
         if folder:
             pipe.send(("done", store(kind, seed, Path(folder[0]), announce)))
         else:
-            record = run_case(kind, seed, announce, lambda: pipe.send(("judging", None)))
+            record = run_case(kind, seed, announce, judging)
             pipe.send(("done", record))
+
+
+def patience(limit: float | None) -> float:
+    """Return the seconds after which a call with this limit counts as hanging."""
+    return PATIENCE if limit is None else deadline(limit) + GRACE
 
 
 def run_case(kind: str, seed: int, announce: Any = None, judging: Any = None) -> Record:
