@@ -2,6 +2,8 @@
 #   make test        environment, lint, types, tests and doctests
 #   make reproduce   environment, then the paper's experiments: one page, report/index.html
 #                    (SHORT=1: a minute; FULL=1: the paper's full scale; COLON=path: the real data)
+#   make fuzz        random calls, judged independently (N=10000 calls, SEED=, MINUTES=; exit status 1
+#                    on a wrong claim, a crash or a missed deadline; reproducers in fuzz-failures/)
 #   make bench       timings and operation counts (benchmarks/bench_*.py)
 #   make figures     convergence figures (benchmarks/figure_*.py)
 #   make docs        the documentation with its gallery, into docs/_build/html
@@ -19,6 +21,12 @@ FULL ?=
 COLON ?=
 REPRODUCE_ARGS ?=
 
+# Of `make fuzz`: how many calls (1000), which ones (at random), for how many minutes at most.
+N ?=
+SEED ?=
+MINUTES ?=
+FUZZ_ARGS ?=
+
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
@@ -30,7 +38,7 @@ export MKL_NUM_THREADS ?= 1
 export MPLBACKEND ?= Agg
 
 .DEFAULT_GOAL := help
-.PHONY: help venv lint types check test reproduce bench figures docs format clean
+.PHONY: help venv lint types check test fuzz reproduce bench figures docs format clean
 .DELETE_ON_ERROR:
 
 help:
@@ -71,6 +79,11 @@ check: $(DEV)
 	$(BIN)/python -m pytest -n $(JOBS) $(PYTEST_ARGS)
 
 test: lint types check
+
+fuzz: $(DEV)
+	@echo "== fuzzer"
+	PYTHONPATH=src:tests $(BIN)/python -m fuzz $(if $(N),--count $(N)) $(if $(SEED),--seed $(SEED)) \
+		$(if $(MINUTES),--minutes $(MINUTES)) $(FUZZ_ARGS)
 
 # Parts that are finished are kept in report/parts: interrupted, it goes on where it stopped.
 reproduce: $(EXAMPLES)

@@ -20,6 +20,9 @@ from fuzz.sparse.reference import Answer, answer
 
 __all__ = ["Asked", "judge_column"]
 
+#: How far a dual point may be from what it is said to be, relative, besides rounding.
+_DUAL = 1e-10
+
 
 @dataclass(frozen=True)
 class Asked:
@@ -97,7 +100,7 @@ class _Judge:
             raise Finding("dual not feasible", "it is not finite")
         sizes = (np.abs(wide(column.A)).T @ np.abs(wide(dual))) / wide(column.weights)
         too_long = float(gauge(column, dual)) - 1.0
-        if too_long > rounding(column.eps, sizes.max()):
+        if too_long > rounding(column.eps, sizes.max()) + _DUAL:
             raise Finding("dual not feasible", f"too long by {too_long:.3g}, relative")
 
     def _contradict_bound(self, upper: Upper | None) -> None:
@@ -113,7 +116,7 @@ class _Judge:
         if dual is None:
             return 0.0
         terms = (self.column.size + self.column.sigma) * float(norm(dual))
-        return rounding(self.column.eps, terms) + 1e-10 * abs(self.claims.lower_bound)
+        return rounding(self.column.eps, terms) + _DUAL * abs(self.claims.lower_bound)
 
     def _success(self, proof: bool) -> Verdict:
         claims = self.claims
@@ -170,8 +173,7 @@ class _Judge:
                 continue
             r = float(norm(wide(column.A) @ wide(x) - wide(column.y)))
             residuals.append(r)
-            met = column.sigma == 0.0 and r <= 64.0 * column.eps * column.size
-            if met or column.holds(x):
+            if self._meets(x, r) or column.holds(x):
                 raise Finding(
                     "false INFEASIBLE", f"a point has residual {r!r}, sigma is {column.sigma!r}"
                 )
@@ -179,6 +181,15 @@ class _Judge:
         if least > column.sigma * (1.0 + 1e-9) + 1e-9 * column.size and self._rank_is_clear():
             return Verdict(Class.CERTIFIED, "empty")
         return Verdict(Class.UNKNOWN, "nearly empty", f"least residual {least!r}", self._facts())
+
+    def _meets(self, x: Any, residual: float) -> bool:
+        """Whether equations are met as well as the rounding of ``y`` lets them be."""
+        if self.column.sigma > 0.0:
+            return False
+        size = self.column.size
+        if x is self.asked.planted:  # y is a product that was rounded
+            size += float(norm(np.abs(wide(self.column.A)) @ np.abs(wide(x))))
+        return residual <= 8.0 * self.column.eps * size
 
     def _rank_is_clear(self) -> bool:
         """Whether small singular values are rounding: else huge points may do what others cannot."""
