@@ -21,7 +21,7 @@ from fuzz.sparse.case import SparseCase
 
 __all__ = ["KNOWN", "SUCCEED", "UNMENDED"]
 
-_LIMIT = {"time_limit": 3.0}
+_LIMIT = {"time_limit": 2.0}
 
 
 @dataclass(frozen=True)

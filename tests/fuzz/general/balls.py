@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from fuzz.general.sets import EXACT, Array, Equations, Set
 from fuzz.judge.conic import Program
+from fuzz.judge.contract import eps_of
 from fuzz.judge.wide import EPS, norm, power_of_two, residual_length, wide
 from fuzz.machine.script import Script
 from fuzz.sparse.shrink import chunks
@@ -66,7 +67,7 @@ class ResidualBall(Set):
         if scale == 0:
             scale = norm(np.abs(wide(self.A)) @ np.abs(wide(x)))
         terms = norm(np.abs(wide(self.A)) @ np.abs(wide(x))) + size
-        excess -= 8.0 * np.finfo(np.float64).eps * terms
+        excess -= 8.0 * eps_of(np.asarray(x).dtype) * terms  # what the digits of x can do
         return float(max(excess, np.longdouble(0)) / scale) if excess > 0 else 0.0
 
     def holds(self, x: Any) -> bool:
