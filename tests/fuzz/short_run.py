@@ -14,13 +14,13 @@ __all__ = ["CASES", "KNOWN_FAILURES", "complaints", "known_failures", "records"]
 
 #: How many seeds of each kind, from 0: about a minute on two cores.
 CASES = {
-    "bpdn": 60,
+    "bpdn": 80,
     "many": 4,
     "path": 12,
-    "solve": 45,
-    "minimize": 10,
-    "metric": 25,
-    "project": 60,
+    "solve": 60,
+    "minimize": 12,
+    "metric": 30,
+    "project": 29,
     "invalid": 89,
 }
 
