@@ -82,12 +82,14 @@ class ProjectCase:
         x = wide(self.x)
         scale = max(norm(x), norm(z), np.longdouble(self.model.unit))
         away = norm(wide(z) - x)
-        if self.model.holds(x) and away > 1e-9 * scale:
+        eps = eps_of(self.dtype)
+        if self.model.holds(x) and away > feasible_up_to(eps) * scale:
             raise Finding("moved a feasible point", f"by {float(away / scale):.3g}, relative")
         found, point, _ = self._reference()
         near = [norm(p - x) for p in self.model.feasible_points([point, z])]
         best = min(near, default=None)
-        if best is not None and away > best * (1 + _NEAREST) + 1e-9 * scale:
+        allowed = max(_NEAREST, 64.0 * eps)
+        if best is not None and away > best * (1 + allowed) + feasible_up_to(eps) * scale:
             raise Finding(
                 "not the nearest point", f"{float(away)!r} away, {float(best)!r} is possible"
             )
