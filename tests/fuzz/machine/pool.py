@@ -10,6 +10,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from fuzz.judge.verdict import Class, Verdict
+from fuzz.kinds import make
 from fuzz.machine.record import Record
 from fuzz.machine.worker import Task, patience, serve
 
@@ -128,7 +129,7 @@ class Pool:
             return f"# {verdict}\n"
         kind, seed = task
         seconds = time.monotonic() - worker.since
-        return Record.of(kind, seed, verdict, seconds=seconds)
+        return Record.of(kind, seed, verdict, seconds=seconds, tags=make(kind, seed).tags)
 
 
 def _died(worker: _Worker) -> Verdict:

@@ -168,11 +168,12 @@ def _finished(
     if not single and rng.random() < 0.5:
         tol = rng.choice([1e-2, 1e-3, 1e-4, 1e-8, 1e-8, 1e-10])
     options = {"time_limit": float(rng.choice([2.0, 0.5, 0.1], p=[0.88, 0.08, 0.04]))}
-    if kind == "many" and rng.random() < 0.5:
-        options = {}  # without limits the right-hand sides may be solved together
+    together = kind == "many" and rng.random() < 0.5
     if rng.random() < 0.03:
         options["max_iter"] = int(rng.choice([1, 10, 1000]))
     method = _pick(rng, _METHODS) or None
+    if together and method is None:
+        options.pop("time_limit")  # without limits the right-hand sides may be solved together
     case = SparseCase(
         kind,
         A,
