@@ -5,6 +5,8 @@
 #   make mutants     which deliberate errors in the mathematics the tests notice
 #                    (MUTANTS_ARGS='-j 2 --file projections')
 #   make deadline    limits and interrupts with a real clock, one test at a time
+#   make fuzz        random calls, judged independently (N=10000 calls, SEED=, MINUTES=; exit status 1
+#                    on a wrong claim, a crash or a missed deadline; reproducers in fuzz-failures/)
 #   make bench       timings and operation counts (benchmarks/bench_*.py)
 #   make figures     convergence figures (benchmarks/figure_*.py)
 #   make docs        the documentation with its gallery, into docs/_build/html
@@ -24,6 +26,12 @@ REPRODUCE_ARGS ?=
 # Of `make mutants`, see its --help.
 MUTANTS_ARGS ?=
 
+# Of `make fuzz`: how many calls (1000), which ones (at random), for how many minutes at most.
+N ?=
+SEED ?=
+MINUTES ?=
+FUZZ_ARGS ?=
+
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
@@ -35,7 +43,7 @@ export MKL_NUM_THREADS ?= 1
 export MPLBACKEND ?= Agg
 
 .DEFAULT_GOAL := help
-.PHONY: help venv lint types check deadline test mutants reproduce bench figures docs format clean
+.PHONY: help venv lint types check deadline test mutants fuzz reproduce bench figures docs format clean
 .DELETE_ON_ERROR:
 
 help:
@@ -85,6 +93,11 @@ test: lint types check
 mutants: $(DEV)
 	@echo "== mutants"
 	@PYTHONPATH=tests $(BIN)/python -m mutants $(MUTANTS_ARGS)
+
+fuzz: $(DEV)
+	@echo "== fuzzer"
+	PYTHONPATH=src:tests $(BIN)/python -m fuzz $(if $(N),--count $(N)) $(if $(SEED),--seed $(SEED)) \
+		$(if $(MINUTES),--minutes $(MINUTES)) $(FUZZ_ARGS)
 
 # Parts that are finished are kept in report/parts: interrupted, it goes on where it stopped.
 reproduce: $(EXAMPLES)

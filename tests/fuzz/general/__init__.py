@@ -1,0 +1,1 @@
+"""Objectives over sets: `solve`, `minimize`, and projections on each set."""

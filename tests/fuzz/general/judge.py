@@ -1,0 +1,147 @@
+"""The judge of `solve` and `minimize`: condemns by feasible points, confirms by a checked reference."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from fuzz.general.model import Model
+from fuzz.judge.claims import Claims
+from fuzz.judge.conic import Reference
+from fuzz.judge.contract import check_fields, check_violation, gap_unit, rounding
+from fuzz.judge.verdict import Class, Finding, Verdict
+
+__all__ = ["Asked", "judge_model"]
+
+#: A reference confirms a value up to this share of the numbers that make it up.
+_REFERENCE = 1e-7
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a call asked for, beyond the problem."""
+
+    tol: float
+    dtype: Any
+    eps: float
+    gap_scale: float = 1.0
+    #: Accuracy of the slopes that the library was given, relative: finite differences have little.
+    slopes: float = 0.0
+
+
+def judge_model(model: Model, asked: Asked, claims: Claims) -> Verdict:
+    """Return what is to be said of one result."""
+    return _Judge(model, asked, claims).verdict()
+
+
+@dataclass(frozen=True)
+class _Judge:
+    model: Model
+    asked: Asked
+    claims: Claims
+
+    def verdict(self) -> Verdict:
+        try:
+            return self._checked()
+        except Finding as found:
+            return Verdict(Class.WRONG, found.label, found.detail, self._facts())
+
+    def _checked(self) -> Verdict:
+        claims, asked = self.claims, self.asked
+        check_fields(claims, asked.tol, asked.gap_scale, asked.dtype, self.model.shape)
+        if claims.status == "INFEASIBLE":
+            return self._empty()
+        if claims.status == "UNBOUNDED":
+            return self._unbounded()
+        if not math.isfinite(claims.fun):
+            return Verdict(Class.HONEST, claims.status)
+        check_violation(claims, self.model.violation(claims.x))
+        self._check_value()
+        self._contradict(claims.lower_bound, "bound above optimum", "is claimed as a lower bound")
+        return self._success() if claims.success else Verdict(Class.HONEST, claims.status)
+
+    def _check_value(self) -> None:
+        x = self.claims.x
+        true = float(self.model.objective.value(x))
+        if abs(self.claims.fun - true) > self._slack(x):
+            raise Finding("value misstated", f"fun = {self.claims.fun!r}, the point has {true!r}")
+
+    def _slack(self, x: Any) -> float:
+        size = self.model.objective.size(x)
+        share = 1.0 + math.prod(self.model.shape) / 64.0
+        return rounding(self.asked.eps, size) * share + self.asked.slopes * size
+
+    def _contradict(self, number: float, label: str, words: str) -> None:
+        """Raise a finding where a feasible point has a value below ``number``."""
+        if number == -math.inf or self.best is None:
+            return
+        value, point = self.best
+        if number > value + self._slack(point) + self._slack(self.claims.x):
+            raise Finding(label, f"{number!r} {words}, a feasible point has {float(value)!r}")
+
+    def _success(self) -> Verdict:
+        claims = self.claims
+        allowed = self.asked.tol * gap_unit(self.asked.gap_scale, claims.fun)
+        self._contradict(claims.fun - allowed, "not within tol", "is what success promises")
+        if self.lower == -math.inf:
+            return Verdict(Class.UNKNOWN, "no reference", "", self._facts())
+        slack = _REFERENCE * (self.model.objective.size(claims.x) + abs(claims.fun))
+        if self._reference is not None:
+            slack += 0.01 * _REFERENCE * self._reference[2]  # an optimum of 0 is known so well
+        if claims.fun - self.lower <= allowed + slack + self._slack(claims.x):
+            return Verdict(Class.CERTIFIED)
+        return Verdict(Class.UNKNOWN, "optimum not known well enough", "", self._facts())
+
+    # What the judge knows of the problem.
+
+    @cached_property
+    def _reference(self) -> tuple[Reference, Any, float] | None:
+        try:
+            return self.model.reference()
+        except (ValueError, ArithmeticError):
+            return None  # numbers beyond what the solver takes
+
+    @cached_property
+    def best(self) -> tuple[Any, Any] | None:
+        """The lowest value of a point that is feasible beyond doubt, and the point."""
+        starts = [self.claims.x]
+        if self._reference is not None:
+            starts.append(self._reference[1])
+        points = self.model.feasible_points(starts)
+        values = [(self.model.objective.value(z), z) for z in points]
+        return min(values, key=lambda pair: pair[0], default=None)
+
+    @cached_property
+    def lower(self) -> float:
+        """The reference's lower bound, where it has one that can be relied on."""
+        if self._reference is None or self.model.ray is not None:
+            return -math.inf
+        found, _, factor = self._reference
+        return found.lower * factor if found.solved else -math.inf
+
+    def _empty(self) -> Verdict:
+        model = self.model
+        if model.safe is not None:
+            raise Finding("false INFEASIBLE", "a point of the set is known")
+        if model.inside is not None and model.violation(model.inside) <= 1e-14:
+            raise Finding("false INFEASIBLE", "a point is in the set up to rounding")
+        if model.empty:
+            return Verdict(Class.CERTIFIED, "empty")
+        if self._reference is not None and "PrimalInfeasible" in self._reference[0].status:
+            return Verdict(Class.CERTIFIED, "empty")
+        if self.best is not None:
+            raise Finding("false INFEASIBLE", "the reference is a point of the set")
+        return Verdict(Class.UNKNOWN, "perhaps empty", "", self._facts())
+
+    def _unbounded(self) -> Verdict:
+        if self.model.ray is not None:
+            return Verdict(Class.CERTIFIED, "unbounded")
+        if self.lower > -math.inf:
+            raise Finding("false UNBOUNDED", f"the optimum is about {self.lower!r}")
+        return Verdict(Class.UNKNOWN, "perhaps unbounded", "", self._facts())
+
+    def _facts(self) -> dict[str, Any]:
+        c = self.claims
+        return {"status": c.status, "fun": c.fun, "bound": c.lower_bound, "violation": c.violation}

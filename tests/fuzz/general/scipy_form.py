@@ -1,0 +1,33 @@
+"""Sets as SciPy's constraint objects, where there is one."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fuzz.general.balls import ResidualBall
+from fuzz.general.sets import Box, Polyhedron, Set
+from fuzz.machine.script import Script
+
+__all__ = ["constraint_text"]
+
+
+def constraint_text(member: Set, script: Script, scipy: bool) -> str:
+    """Return an expression for a constraint: SciPy's if asked for and possible, else the library's."""
+    if not scipy:
+        return member.text(script)
+    if isinstance(member, Box):
+        bounds = f"{script.array(member.lower)}, {script.array(member.upper)}"
+        return f"scipy.optimize.Bounds({bounds})"
+    if isinstance(member, Polyhedron):
+        M = script.array(np.vstack([member.C, member.E]))
+        upper = script.array(np.concatenate([member.b, member.e]))
+        lower = script.array(np.concatenate([np.full(len(member.b), -np.inf), member.e]))
+        return f"scipy.optimize.LinearConstraint({M}, {lower}, {upper})"
+    if isinstance(member, ResidualBall) and member.sigma > 0.0:
+        A, y, s = script.array(member.A), script.array(member.y), repr(member.sigma)
+        r = f"(({A} @ x - {y}) / {s})"
+        slope = f"lambda x: (2.0 / {s}) * ({A}.T @ {r})[None, :]"
+        return (
+            f"scipy.optimize.NonlinearConstraint(lambda x: np.sum({r} ** 2), -np.inf, 1.0, {slope})"
+        )
+    return member.text(script)

@@ -1,0 +1,85 @@
+"""What a call claims, as plain numbers: judges see these and never an object of the library."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Claims", "Outcome", "Raised", "claims_of"]
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Claims:
+    """The fields of one result."""
+
+    status: str
+    success: bool
+    x: Array
+    fun: float
+    lower_bound: float
+    gap: float
+    relative_gap: float
+    violation: float
+    dual: Array | None = None
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Raised:
+    """An exception that a call ended with."""
+
+    kind: str
+    message: str
+    #: File and line inside the library where it came from.
+    place: str
+    #: Names of its classes, so that a judge can tell errors that are meant from accidents.
+    bases: tuple[str, ...] = ()
+
+    @property
+    def on_purpose(self) -> bool:
+        """Whether it is of a kind that speaks of the input."""
+        return bool({"ValueError", "TypeError"} & set(self.bases))
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a call: results or an exception, the seconds it took, and what it touched."""
+
+    claims: tuple[Claims, ...] = ()
+    #: What a call gave back that is not a result, e.g. a projected point.
+    value: Any = None
+    raised: Raised | None = None
+    seconds: float = 0.0
+    #: Names of inputs that are not what they were.
+    changed: tuple[str, ...] = ()
+    #: Names of inputs whose memory the results share.
+    shared: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def claims_of(result: Any) -> Claims:
+    """Read a result by the names of its public fields."""
+    certificate = result.certificate
+    dual = getattr(result, "dual", None)
+    extra = {name: getattr(result, name) for name in ("loss", "factor") if hasattr(result, name)}
+    return Claims(
+        status=result.status.name,
+        success=bool(result.success),
+        x=np.asarray(result.x),
+        fun=_number(result.fun),
+        lower_bound=_number(certificate.lower_bound),
+        gap=_number(certificate.gap),
+        relative_gap=_number(certificate.relative_gap),
+        violation=_number(certificate.violation),
+        dual=None if dual is None else np.asarray(dual),
+        extra=extra,
+    )
+
+
+def _number(value: Any) -> float:
+    return math.nan if value is None else float(value)

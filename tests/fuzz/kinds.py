@@ -1,0 +1,44 @@
+"""The kinds of cases, their shares, and how a case is made from a kind and a seed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from fuzz.general.generate import minimize_case, project_case, solve_case
+from fuzz.invalid.case import invalid_case
+from fuzz.machine.case import Case
+from fuzz.metric.generate import metric_case
+from fuzz.sparse.generate import bpdn_case, many_case, path_case
+
+__all__ = ["KINDS", "make", "plan"]
+
+#: How a case is made, and how many of a hundred calls are of this kind.
+KINDS: dict[str, tuple[Callable[[int], Case], int]] = {
+    "bpdn": (bpdn_case, 34),
+    "many": (many_case, 7),
+    "path": (path_case, 7),
+    "solve": (solve_case, 22),
+    "minimize": (minimize_case, 6),
+    "metric": (metric_case, 9),
+    "project": (project_case, 11),
+    "invalid": (invalid_case, 4),
+}
+
+
+def make(kind: str, seed: int) -> Case:
+    """Return the case of a kind and a seed; the same one every time."""
+    if kind not in KINDS:
+        raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
+    return KINDS[kind][0](seed)
+
+
+def plan(count: int, seed: int, kinds: list[str] | None = None) -> list[tuple[str, int]]:
+    """Return so many cases, kinds mixed by their shares; another seed gives other cases."""
+    chosen = list(KINDS) if kinds is None else kinds
+    shares = np.array([KINDS[kind][1] for kind in chosen], dtype=float)
+    drawn = np.random.default_rng([0, seed]).choice(
+        len(chosen), size=count, p=shares / shares.sum()
+    )
+    return [(chosen[k], seed * 1_000_000 + i) for i, k in enumerate(drawn)]

@@ -1,0 +1,1 @@
+"""Sparse metric learning: `learn_metric`."""

@@ -1,0 +1,43 @@
+"""Workers that misbehave, for the tests of the watchdog."""
+
+from __future__ import annotations
+
+import os
+import time
+from multiprocessing.connection import Connection
+from typing import Any
+
+from fuzz.judge.verdict import Class, Verdict
+from fuzz.kinds import make
+from fuzz.machine import worker
+from fuzz.machine.record import Record
+
+__all__ = ["burn", "misbehave"]
+
+
+def misbehave(pipe: Connection, cpu_clock: bool) -> None:
+    """Hang, die, or judge for ever, as the seed says."""
+    while (task := pipe.recv()) is not None:
+        kind, seed = task[:2]
+        pipe.send(("calling", 0.0))
+        if seed == 1:
+            time.sleep(600.0)
+        if seed == 2:
+            os._exit(7)
+        pipe.send(("judging", None))
+        if seed == 3:
+            time.sleep(600.0)
+        pipe.send(("done", Record.of(kind, seed, Verdict(Class.CERTIFIED))))
+
+
+def burn(pipe: Connection, cpu_clock: bool) -> None:
+    """Use processor time without end, where the real worker's calls do."""
+    worker.patience = lambda limit: 0.3
+    worker.run_case = _burn  # type: ignore[assignment]
+    worker.serve(pipe, cpu_clock)
+
+
+def _burn(kind: str, seed: int, announce: Any, judging: Any) -> Record:
+    announce(make("bpdn", 0))
+    while True:
+        sum(range(1000))

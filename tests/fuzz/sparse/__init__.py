@@ -1,0 +1,1 @@
+"""Basis pursuit denoising: one right-hand side, many, and paths."""

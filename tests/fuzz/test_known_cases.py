@@ -1,0 +1,36 @@
+"""Calls that were wrong once stay right; those that still are wrong are expected to fail, strictly."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from fuzz.judge.verdict import Class
+from fuzz.known_cases import KNOWN, SUCCEED, UNMENDED
+from fuzz.machine.attempt import attempt
+from fuzz.machine.case import decide
+
+pytestmark = pytest.mark.fuzz
+
+
+def parameter(name: str):
+    unmended = pytest.mark.xfail(strict=True, reason="not mended yet")
+    return pytest.param(name, marks=[unmended] if name in UNMENDED else [])
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", [parameter(name) for name in KNOWN])
+def test_a_known_case(name, monkeypatch):
+    # Limits in processor time: how busy the machine is must not matter.
+    monkeypatch.setattr(time, "perf_counter", time.process_time)
+    case = KNOWN[name]()
+    verdict = decide(case, attempt(case.script()))
+    # How long it took depends on the machine, and is for `make fuzz` to judge.
+    assert verdict.kind is Class.OVERRUN or not verdict.fails, verdict
+    if name in SUCCEED:
+        assert verdict.kind is Class.CERTIFIED, verdict
+
+
+def test_the_lists_name_known_cases():
+    assert set(KNOWN) >= SUCCEED and set(KNOWN) >= UNMENDED
