@@ -1,0 +1,96 @@
+"""Where certificates of emptiness and of unboundedness come from: the directions in which runs diverge.
+
+Without a feasible point the multipliers grow along Farkas multipliers; without a lower bound the points
+move along a ray of descent. What is found here is checked elsewhere (`lopro.newton.bounds.certificates`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from lopro.newton.arrays import Array, Image, norm
+from lopro.newton.bounds.certificates import Descent, Emptiness, check_descent, check_empty
+from lopro.newton.curvature import Diagonal, Gram, Piece
+from lopro.newton.maps import Dense, Identity, Sparse
+from lopro.newton.multipliers import Iterate
+from lopro.newton.parts import Interval
+from lopro.newton.problem import Composite
+from lopro.newton.smooth import Linear, Quadratic
+from lopro.newton.systems import SingularSystem, choose_system
+
+__all__ = ["descent_ray", "farkas_multipliers", "interval_rows"]
+
+#: Rounds of correcting the multipliers and moving them back into their cone.
+_ROUNDS = 4
+
+
+def interval_rows(problem: Composite) -> list[tuple[object, Array, Array]] | None:
+    """Return the rows ``lower <= A x <= upper`` of a problem whose terms are all of this kind, else None."""
+    rows: list[tuple[object, Array, Array]] = []
+    for term in problem.terms:
+        part = term.part
+        if not isinstance(part, Interval) or not isinstance(term.D, Identity | Dense | Sparse):
+            return None
+        A = None if isinstance(term.D, Identity) else term.D.M
+        rows.append((A, part.lower, part.upper))
+    return rows
+
+
+def farkas_multipliers(
+    problem: Composite, before: Sequence[Array], after: Sequence[Array]
+) -> tuple[Image, Emptiness] | None:
+    """Return multipliers along which a run diverges, and what they prove, if the problem has rows only.
+
+    Parameters
+    ----------
+    problem : Composite
+        A problem with rows ``lower <= A x <= upper``.
+    before, after : sequences of arrays
+        Multipliers of two outer steps, the later ones last.
+    """
+    rows = interval_rows(problem)
+    moved = [b - a for a, b in zip(before, after, strict=True)]
+    size = max((float(np.abs(y).max(initial=0.0)) for y in moved), default=0.0)
+    if rows is None or size == 0.0:
+        return None
+    y = _repaired(problem, [m / size for m in moved])
+    return tuple(y), check_empty(rows, y, problem.size)
+
+
+def _repaired(problem: Composite, y: list[Array]) -> list[Array]:
+    """Return multipliers near ``y`` with a smaller ``sum A'y``: least squares on their support."""
+    for _ in range(_ROUNDS):
+        y = [t.part.into_domain(v) for t, v in zip(problem.terms, y, strict=True)]
+        residual = np.zeros(problem.size)
+        pieces: list[Piece] = []
+        for term, v in zip(problem.terms, y, strict=True):
+            residual = residual + term.D.adjoint(v)
+            weights = (v != 0.0) / np.maximum(term.D.row_norms() ** 2, np.finfo(float).tiny)
+            matrix = term.D.M if isinstance(term.D, Dense | Sparse) else None
+            pieces.append(Diagonal(weights) if matrix is None else Gram(matrix, weights))
+        try:
+            step = choose_system(problem.size, pieces).solve(pieces, 1e-12, residual, 1e-12)
+        except SingularSystem:
+            return y
+        y = [
+            v - (v != 0.0) * term.D.forward(step) / np.maximum(term.D.row_norms() ** 2, 1e-300)
+            for term, v in zip(problem.terms, y, strict=True)
+        ]
+    return [t.part.into_domain(v) for t, v in zip(problem.terms, y, strict=True)]
+
+
+def descent_ray(
+    problem: Composite, before: Iterate, after: Iterate
+) -> tuple[Array, Descent] | None:
+    """Return the direction in which the points of a run move, and what it proves, for quadratic objectives."""
+    rows = interval_rows(problem)
+    f = problem.smooth
+    d = after.point.x - before.point.x
+    if rows is None or not isinstance(f, Linear | Quadratic) or norm(d) == 0.0:
+        return None
+    P = f.P if isinstance(f, Quadratic) else None
+    gradient = f.gradient(after.point.x, after.point.image)
+    d = d / norm(d)
+    return d, check_descent(P, gradient, rows, d)
