@@ -2,6 +2,16 @@
 
 from lopro.newton.multipliers import Iterate, Settings, iterate
 from lopro.newton.problem import Composite, Term
-from lopro.newton.solve import Outcome, Status, solve
+from lopro.newton.solve import Outcome, Status, prove, solve
 
-__all__ = ["Composite", "Iterate", "Outcome", "Settings", "Status", "Term", "iterate", "solve"]
+__all__ = [
+    "Composite",
+    "Iterate",
+    "Outcome",
+    "Settings",
+    "Status",
+    "Term",
+    "iterate",
+    "prove",
+    "solve",
+]

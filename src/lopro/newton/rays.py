@@ -84,7 +84,7 @@ def _repaired(problem: Composite, y: list[Array]) -> list[Array]:
 def descent_ray(
     problem: Composite, before: Iterate, after: Iterate
 ) -> tuple[Array, Descent] | None:
-    """Return the direction in which the points of a run move, and what it proves, for quadratic objectives."""
+    """Return the direction in which the points of a run move, and what it proves (quadratic objectives)."""
     rows = interval_rows(problem)
     f = problem.smooth
     d = after.point.x - before.point.x

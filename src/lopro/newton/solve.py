@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from lopro.newton.arrays import Array, Image, norm
@@ -15,19 +15,21 @@ from lopro.newton.bounds import (
     LowerBound,
     lower_bound,
     relative_violation,
+    strictly_feasible,
     strong_convexity,
     violation_charge,
 )
 from lopro.newton.multipliers import Iterate, Settings, iterate, never
 from lopro.newton.problem import Composite
 from lopro.newton.rays import descent_ray, farkas_multipliers
+from lopro.newton.systems import SingularSystem
 
-__all__ = ["Outcome", "Status", "solve"]
+__all__ = ["Outcome", "Status", "prove", "solve"]
 
 #: A bound that loses with the distance counts where it holds so many times farther than the point.
 FARTHER = 1e4
 #: Refining solves the last inner problem to rounding, with penalties too small to amplify it.
-_REFINING = Settings(stiffness=1.0, growth=1.0, inner=0.0)
+_REFINING = Settings(stiffness=1.0, growth=1.0, inner=0.0, max_steps=50)
 _REFINEMENTS = 4
 #: Outer steps after which certificates of emptiness and unboundedness are looked for: that is costly.
 _LOOKS = frozenset(2**k for k in range(1, 20))
@@ -84,27 +86,42 @@ class Outcome:
         """What is proved: the value is at most so far above the optimal one, violation included."""
         return self.fun + self.charge - self.bound.value
 
-    def holds(self, tol: float) -> bool:
-        """Whether gap and charge are at most ``tol |fun|``, as far out as `FARTHER` times the point."""
-        allowed = tol * abs(self.fun)
+    def holds(self, tol: float, scale: float = 0.0) -> bool:
+        """Whether gap and charge are small, as far out as `FARTHER` times the point.
+
+        Small means at most ``tol`` times the value or the scale, whichever is larger.
+        """
+        allowed = tol * max(abs(self.fun), scale)
         reach = self.bound.radius(max(0.0, allowed - self.gap))
         return max(self.gap, self.charge) <= allowed and reach >= FARTHER * norm(self.x)
 
+    def better(self, other: Outcome, feasibility: float) -> bool:
+        """Whether this comes closer to a proof: feasible first, then what is lacking."""
+        if (self.violation <= feasibility) != (other.violation <= feasibility):
+            return self.violation <= feasibility
+        return self.lacking < other.lacking
+
+    @property
+    def lacking(self) -> float:
+        """The gap that holds as far out as `FARTHER` times the point."""
+        return self.gap + self.bound.slope * FARTHER * norm(self.x)
+
 
 def _outcome(
-    problem: Composite, state: Iterate, convexity: float, status: Status, steps: int
+    problem: Composite, x: Array, v: Sequence[Array], convexity: float, status: Status, steps: int
 ) -> Outcome:
-    x, v = state.point.x, state.multipliers
     bound = lower_bound(problem, x, v, convexity)
     charge = violation_charge(problem, x, v)
     fun = problem.smooth.value(x)
-    return Outcome(status, x, v, fun, bound, charge, relative_violation(problem, x), steps)
+    violation = relative_violation(problem, x)
+    return Outcome(status, x, tuple(v), fun, bound, charge, violation, steps)
 
 
 def solve(
     problem: Composite,
     tol: float = 1e-6,
     feasibility: float = 1e-9,
+    scale: float = 0.0,
     x0: Array | None = None,
     multipliers0: Sequence[Array] | None = None,
     settings: Settings | None = None,
@@ -120,6 +137,8 @@ def solve(
         The gap to prove, relative to the value.
     feasibility : float
         The relative violation that the returned point may have.
+    scale : float
+        What the gap is relative to where the value is smaller: optimal values of zero need one.
     x0, multipliers0 : arrays, optional
         Where to begin.
     settings : Settings, optional
@@ -147,9 +166,10 @@ def solve(
     for rounds, state in enumerate(iterate(problem, x0, multipliers0, settings, stopped)):
         if state.violation <= feasibility and state.stationarity <= math.sqrt(feasibility):
             convexity = strong_convexity(problem.smooth) if convexity is None else convexity
-            outcome = _proved(problem, state, convexity, tol, feasibility, stopped)
-            if outcome is not None:
-                return outcome
+            x, v = state.point.x, state.multipliers
+            outcome = prove(problem, x, v, tol, feasibility, scale, convexity, stopped)
+            if outcome.status is Status.CONVERGED:
+                return dataclasses.replace(outcome, steps=state.steps + outcome.steps)
         elif before is not None and rounds in _LOOKS:
             found = _without_solution(problem, before, state)
             if found is not None:
@@ -157,29 +177,74 @@ def solve(
         before = state
     if state is None:
         raise TimeoutError("stopped before the first step")
-    return _outcome(problem, state, convexity or 0.0, Status.STOPPED, state.steps)
+    x, v = state.point.x, state.multipliers
+    return _outcome(problem, x, v, convexity or 0.0, Status.STOPPED, state.steps)
 
 
-def _proved(
+def prove(
     problem: Composite,
-    state: Iterate,
-    convexity: float,
-    tol: float,
-    feasibility: float,
-    stopped: Callable[[], bool],
-) -> Outcome | None:
-    """Return the outcome if its gap is proved, after some refinement where that is needed."""
-    outcome = _outcome(problem, state, convexity, Status.CONVERGED, state.steps)
-    refining = iterate(problem, state.point.x, state.multipliers, _REFINING, stopped)
-    for _ in range(_REFINEMENTS):
-        if outcome.violation <= feasibility and outcome.holds(tol):
-            return outcome
-        refined = next(refining, None)
-        if refined is None:
-            return None
-        steps = state.steps + refined.steps
-        outcome = _outcome(problem, refined, convexity, Status.CONVERGED, steps)
-    return outcome if outcome.violation <= feasibility and outcome.holds(tol) else None
+    x: Array,
+    multipliers: Sequence[Array],
+    tol: float = 1e-6,
+    feasibility: float = 1e-9,
+    scale: float = 0.0,
+    convexity: float | None = None,
+    stopped: Callable[[], bool] = never,
+) -> Outcome:
+    """Return what a point and multipliers prove, refined where that is needed.
+
+    Refining minimises the augmented Lagrangian once more, to rounding: it leaves a slope of the Lagrangian
+    that is rounding, too, wherever the tight rows and the curvature of ``f`` can carry it.
+
+    Parameters
+    ----------
+    problem : Composite
+        The problem.
+    x, multipliers : arrays
+        What some method or engine has found.
+    tol, feasibility, scale : float
+        Relative gap and violation to reach; what the gap is relative to where the value is smaller.
+    convexity : float, optional
+        A proved constant of strong convexity; found where it is None.
+    stopped : callable
+        Whether time is up.
+    """
+    mu = strong_convexity(problem.smooth) if convexity is None else convexity
+    best: Outcome | None = None
+    for point, v, steps in _candidates(problem, x, multipliers, stopped):
+        now = _outcome(problem, point, v, mu, Status.STOPPED, steps)
+        if mu == 0.0 and now.bound.slope > 0.0:
+            now = _strict(problem, now)
+        best = now if best is None or now.better(best, feasibility) else best
+        if best.violation <= feasibility and best.holds(tol, scale):
+            return dataclasses.replace(best, status=Status.CONVERGED)
+    assert best is not None
+    return best
+
+
+def _candidates(
+    problem: Composite, x: Array, multipliers: Sequence[Array], stopped: Callable[[], bool]
+) -> Iterator[tuple[Array, Sequence[Array], int]]:
+    """Yield what was given, then refinements of it."""
+    yield x, multipliers, 0
+    try:
+        refining = iterate(problem, x, multipliers, _REFINING, stopped)
+        for _, refined in zip(range(_REFINEMENTS), refining, strict=False):
+            yield refined.point.x, refined.multipliers, refined.steps
+    except SingularSystem:
+        return
+
+
+def _strict(problem: Composite, outcome: Outcome) -> Outcome:
+    """Return the outcome with multipliers that rounding cannot make infeasible, if that is better."""
+    found = strictly_feasible(problem, outcome.x, outcome.multipliers)
+    if found is None:
+        return outcome
+    point, v = found
+    bound = lower_bound(problem, point, v)
+    charge = violation_charge(problem, outcome.x, v)
+    now = dataclasses.replace(outcome, bound=bound, charge=charge, multipliers=v)
+    return now if now.lacking < outcome.lacking else outcome
 
 
 def _without_solution(problem: Composite, before: Iterate, after: Iterate) -> Outcome | None:
@@ -189,12 +254,14 @@ def _without_solution(problem: Composite, before: Iterate, after: Iterate) -> Ou
         found = farkas_multipliers(problem, before.multipliers, after.multipliers)
         if found is not None and found[1].radius > FARTHER * FARTHER * length:
             y, emptiness = found
-            outcome = _outcome(problem, after, 0.0, Status.EMPTY, after.steps)
+            x, v = after.point.x, after.multipliers
+            outcome = _outcome(problem, x, v, 0.0, Status.EMPTY, after.steps)
             return _with(outcome, emptiness, y)
     if after.stationarity > 0.5 * before.stationarity > 0.0:
         ray = descent_ray(problem, before, after)
         if ray is not None and ray[1].unbounded(FARTHER * FARTHER * length, _DRIFT):
-            outcome = _outcome(problem, after, 0.0, Status.UNBOUNDED, after.steps)
+            x, v = after.point.x, after.multipliers
+            outcome = _outcome(problem, x, v, 0.0, Status.UNBOUNDED, after.steps)
             return _with(outcome, ray[1], ray[0])
     return None
 

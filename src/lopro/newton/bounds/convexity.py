@@ -14,15 +14,19 @@ import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro.newton.arrays import EPS, Array, Matrix, norm
-from lopro.newton.bounds.rounding import gamma, length
+from lopro.newton.bounds.rounding import dot, gamma, length, product
 from lopro.newton.smooth import LeastSquares, Quadratic, SquaredDistance, Sum
 from lopro.newton.systems.base import SingularSystem
 from lopro.newton.systems.dense import cholesky, cholesky_solve
 
-__all__ = ["least_eigenvalue", "strong_convexity"]
+__all__ = ["least_eigenvalue", "negative_curvature", "strong_convexity"]
 
 #: Shares of the estimated least eigenvalue that are tried, in this order.
 _SHARES = (0.5, 0.05)
+#: A matrix is indefinite beyond this many times the rounding of its entries.
+_INDEFINITE = 8.0
+#: Up to this size all eigenvectors are computed, beyond by Lanczos.
+_DENSE = 1000
 
 
 @singledispatch
@@ -86,6 +90,52 @@ def least_eigenvalue(P: Matrix) -> float:
         # The shift was subtracted with one rounding for each entry of the diagonal.
         return max(0.0, share * estimate - EPS * float(np.abs(P.diagonal()).max()))
     return 0.0
+
+
+def negative_curvature(P: Matrix) -> Array | None:
+    """Return a unit vector d with ``d'Pd < 0``, proved, where more than rounding makes P indefinite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.newton.bounds.convexity import negative_curvature
+    >>> negative_curvature(np.diag([1.0, -1e-5])).round(3)
+    array([0., 1.])
+    >>> negative_curvature(np.diag([1.0, -1e-20])) is None
+    True
+    """
+    n = P.shape[0]
+    largest = float(abs(P).max()) if n else 0.0
+    if largest == 0.0:
+        return None
+    allowance = _INDEFINITE * n * EPS * largest
+    if scipy.sparse.issparse(P):
+        shifted = scipy.sparse.csc_array(P) + allowance * scipy.sparse.eye_array(n, format="csc")
+        factors = _factorised(shifted)
+        if factors is not None and factors.U.diagonal().min() > 0.0:
+            return None
+    else:
+        shifted = P + allowance * np.eye(n)
+        try:
+            cholesky(shifted)
+        except SingularSystem:
+            pass
+        else:
+            return None
+    d = _lowest(P)
+    Pd, error = product(P, d)
+    return d if dot(Pd, d, error).upper() < 0.0 else None
+
+
+def _lowest(P: Matrix) -> Array:
+    """Return about the eigenvector of the least eigenvalue."""
+    if P.shape[0] <= _DENSE:
+        dense = P.toarray() if scipy.sparse.issparse(P) else P
+        vectors = scipy.linalg.eigh(dense, subset_by_index=(0, 0))[1]
+        return np.asarray(vectors[:, 0])
+    start = np.random.default_rng(0).standard_normal(P.shape[0])
+    _, vectors = scipy.sparse.linalg.eigsh(P, k=1, which="SA", v0=start, tol=1e-3)
+    return np.asarray(vectors[:, 0])
 
 
 def _inverse_iteration(P: Array, factor: Array) -> float:
