@@ -15,7 +15,7 @@ from lopro.newton.bounds.certificates import Descent, Emptiness, check_descent, 
 from lopro.newton.curvature import Diagonal, Gram, Piece
 from lopro.newton.maps import Dense, Identity, Sparse
 from lopro.newton.multipliers import Iterate
-from lopro.newton.parts import Interval
+from lopro.newton.parts import Interval, Part
 from lopro.newton.problem import Composite
 from lopro.newton.smooth import Linear, Quadratic
 from lopro.newton.systems import SingularSystem, choose_system
@@ -24,6 +24,9 @@ __all__ = ["descent_ray", "farkas_multipliers", "interval_rows"]
 
 #: Rounds of correcting the multipliers and moving them back into their cone.
 _ROUNDS = 4
+#: What rounded numbers must promise before a certificate is checked exactly: a radius, flatness.
+_PROMISING = 1e3
+_FLAT = 1e-6
 
 
 def interval_rows(problem: Composite) -> list[tuple[object, Array, Array]] | None:
@@ -56,17 +59,28 @@ def farkas_multipliers(
     if rows is None or size == 0.0:
         return None
     y = _repaired(problem, [m / size for m in moved])
+    support = sum(t.part.conjugate(v) for t, v in zip(problem.terms, y, strict=True))
+    residual = _residual(problem, y)
+    # The exact check takes long; it is made only where rounded numbers promise something.
+    if not support < -_PROMISING * norm(residual):
+        return None
     return tuple(y), check_empty(rows, y, problem.size)
+
+
+def _residual(problem: Composite, y: Sequence[Array]) -> Array:
+    total = np.zeros(problem.size)
+    for term, v in zip(problem.terms, y, strict=True):
+        total = total + term.D.adjoint(v)
+    return total
 
 
 def _repaired(problem: Composite, y: list[Array]) -> list[Array]:
     """Return multipliers near ``y`` with a smaller ``sum A'y``: least squares on their support."""
     for _ in range(_ROUNDS):
         y = [t.part.into_domain(v) for t, v in zip(problem.terms, y, strict=True)]
-        residual = np.zeros(problem.size)
+        residual = _residual(problem, y)
         pieces: list[Piece] = []
         for term, v in zip(problem.terms, y, strict=True):
-            residual = residual + term.D.adjoint(v)
             weights = (v != 0.0) / np.maximum(term.D.row_norms() ** 2, np.finfo(float).tiny)
             matrix = term.D.M if isinstance(term.D, Dense | Sparse) else None
             pieces.append(Diagonal(weights) if matrix is None else Gram(matrix, weights))
@@ -93,4 +107,20 @@ def descent_ray(
     P = f.P if isinstance(f, Quadratic) else None
     gradient = f.gradient(after.point.x, after.point.image)
     d = d / norm(d)
+    flat = P is None or float(d @ (P @ d)) * norm(after.point.x) <= _FLAT * norm(gradient)
+    staying = all(
+        _leaves(term.part, term.D.forward(d)) <= _FLAT * term.D.row_norms().max(initial=0.0)
+        for term in problem.terms
+    )
+    # As above: exact only where rounded numbers promise something.
+    if not (flat and staying and gradient @ d < 0.0):
+        return None
     return d, check_descent(P, gradient, rows, d)
+
+
+def _leaves(part: Part, image: Array) -> float:
+    """Return how fast a direction with this image leaves an interval."""
+    assert isinstance(part, Interval)
+    up = np.where(np.isfinite(part.upper), image, 0.0).max(initial=0.0)
+    down = np.where(np.isfinite(part.lower), -image, 0.0).max(initial=0.0)
+    return float(max(up, down))

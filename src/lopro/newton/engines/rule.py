@@ -2,7 +2,7 @@
 
 Measured with ``python -m benchmarks.general.programs`` (one thread, residuals of 1e-9 or less, judged alike):
 
-- sparse quadratic programs: PIQP, by far the fastest on 65 problems of Maros and Meszaros, and the most robust;
+- sparse quadratic programs: PIQP, the fastest and most robust on 65 problems of Maros and Meszaros;
 - dense quadratic programs: our Newton method, then PIQP, then ProxQP;
 - linear programs: dense ones our Newton method, sparse and structured ones HiGHS;
 - Clarabel is the last to be asked: slower on these, but it fails on others than they do.
