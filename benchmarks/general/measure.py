@@ -1,0 +1,107 @@
+"""What every benchmark here shares: one clock, one judge, one table."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from lopro.newton import Composite
+from lopro.newton.bounds import lower_bound, relative_violation, strong_convexity, violation_charge
+
+__all__ = ["Judged", "Run", "interleaved", "judge", "print_table", "records"]
+
+#: A point counts as feasible up to this relative violation.
+FEASIBLE = 1e-9
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What a point and multipliers amount to, whoever found them."""
+
+    fun: float
+    violation: float
+    gap: float  # relative to the value, violation charged
+    reach: float  # how many times farther than the point the bound holds with a gap of 1e-6
+
+
+@dataclass(frozen=True)
+class Run:
+    """The least processor time of a peer on a problem, and its answer judged."""
+
+    problem: str
+    peer: str
+    seconds: float
+    judged: Judged | None
+    note: str = ""
+
+
+def judge(problem: Composite, x: Any, multipliers: Sequence[Any]) -> Judged:
+    """Judge a point by the problem's own rows and the bound of its multipliers."""
+    convexity = strong_convexity(problem.smooth)
+    bound = lower_bound(problem, x, multipliers, convexity)
+    fun = problem.smooth.value(x)
+    charge = violation_charge(problem, x, multipliers)
+    size = max(abs(fun), np.finfo(float).tiny)
+    length = max(float(np.linalg.norm(x)), np.finfo(float).tiny)
+    reach = bound.radius(1e-6 * size) / length
+    return Judged(fun, relative_violation(problem, x), (fun + charge - bound.value) / size, reach)
+
+
+def interleaved(
+    runs: Mapping[str, Callable[[], Any]], rounds: int = 3, limit: float = 60.0
+) -> dict[str, tuple[float, Any, str]]:
+    """Run all peers in turn, several times; return the least processor time and the last answer of each.
+
+    Processor time of this one-threaded process, since other processes may share the machine. A peer that has
+    used up its limit is not run again.
+    """
+    found: dict[str, tuple[float, Any, str]] = {}
+    for _ in range(rounds):
+        for name, run in runs.items():
+            if name in found and (found[name][0] > limit / rounds or found[name][2]):
+                continue
+            begin = time.process_time()
+            try:
+                answer, note = run(), ""
+            except (
+                Exception
+            ) as error:  # a peer that fails is a result, not the end of the benchmark
+                answer, note = None, f"{type(error).__name__}: {error}"[:60]
+            spent = time.process_time() - begin
+            least = min(spent, found[name][0]) if name in found else spent
+            found[name] = (least, answer, note)
+    return found
+
+
+def print_table(runs: Sequence[Run]) -> None:
+    """Print one line for each run, the fastest peer of each problem with a star."""
+    valid = [
+        r for r in runs if r.judged and r.judged.violation <= FEASIBLE and r.judged.gap <= 1e-6
+    ]
+    best = {r.problem: min(s.seconds for s in valid if s.problem == r.problem) for r in valid}
+    print(
+        f"{'problem':28s}{'peer':12s}{'seconds':>9s} {'value':>16s}{'violation':>11s}{'gap':>9s}{'reach':>9s}"
+    )
+    for run in runs:
+        star = "*" if run in valid and run.seconds == best[run.problem] else " "
+        j = run.judged
+        shown = (
+            f"{j.fun:16.9g}{j.violation:11.1e}{j.gap:9.1e}{j.reach:9.1e}" if j else f"{'-':>16s}"
+        )
+        print(f"{run.problem:28s}{run.peer:12s}{run.seconds:9.4f}{star}{shown}  {run.note}")
+
+
+def records(runs: Sequence[Run]) -> list[dict[str, Any]]:
+    """Return the runs as plain data, for JSON."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {k: plain(v) for k, v in value.items()}
+        return None if isinstance(value, float) and not math.isfinite(value) else value
+
+    return [plain(asdict(run)) for run in runs]

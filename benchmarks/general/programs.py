@@ -1,0 +1,155 @@
+"""Engines for quadratic programs: the collection of Maros and Meszaros, and projections on polyhedra.
+
+    python -m benchmarks.general.programs [maros] [projections]
+
+The collection is read from the folder that the environment variable LOPRO_DATA names, or ../shared/data.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.io
+import scipy.sparse
+
+from benchmarks._report import write_json
+from benchmarks.general.measure import FEASIBLE, Run, interleaved, judge, print_table, records
+from lopro.newton import Outcome, solve
+from lopro.newton.engines import (
+    NotConvex,
+    QuadraticProgram,
+    solve_by_clarabel,
+    solve_by_piqp,
+    solve_by_proxqp,
+    solve_program,
+)
+
+#: What the files of the collection write for no bound, up to rounding.
+NO_BOUND = 0.999e20
+#: Added to times before their geometric mean is taken.
+SHIFT = 0.01
+
+
+def data_folder() -> Path:
+    return Path(os.environ.get("LOPRO_DATA", Path(__file__).parents[3] / "shared" / "data"))
+
+
+def read_program(path: Path) -> QuadraticProgram:
+    """Read a file of the collection; rows of the identity at the end are bounds of the variables."""
+    content = scipy.io.loadmat(path)
+    low, high = (content[key].ravel().astype(float) for key in ("l", "u"))
+    low[low <= -NO_BOUND], high[high >= NO_BOUND] = -np.inf, np.inf
+    A, P = scipy.sparse.csr_array(content["A"], dtype=float), scipy.sparse.csc_array(content["P"])
+    n, rows = P.shape[0], A.shape[0]
+    box = (
+        rows - n
+        if rows >= n and abs(A[rows - n :] - scipy.sparse.eye_array(n)).sum() == 0
+        else rows
+    )
+    bounds = {"least": low[box:], "most": high[box:]} if box < rows else {}
+    return QuadraticProgram.of(
+        P.astype(float), content["q"].ravel().astype(float), A[:box], low[:box], high[:box],
+        constant=float(content["r"].ravel()[0]), **bounds,
+    )  # fmt: skip
+
+
+def shifted_mean(seconds: list[float]) -> float:
+    return float(np.exp(np.mean(np.log(np.array(seconds) + SHIFT))) - SHIFT)
+
+
+def maros() -> list[Run]:
+    """Engines alone, judged by the proved gap of their own multipliers; and engines with our proof."""
+    engines = {
+        "piqp": solve_by_piqp,
+        "proxqp": partial(solve_by_proxqp, max_iter=1000),
+        "clarabel": partial(solve_by_clarabel, seconds=60.0),
+    }
+    runs: list[Run] = []
+    for path in sorted((data_folder() / "maros_meszaros").glob("*.mat")):
+        program = read_program(path)
+        problem = program.composite()
+        for name, run in engines.items():
+            begin = time.process_time()
+            answer = run(program, 1e-9)
+            seconds = time.process_time() - begin
+            judged = judge(problem, answer.x, [answer.rows, answer.box]) if answer.finite else None
+            runs.append(Run(path.stem, name, seconds, judged, answer.status.name))
+        begin = time.process_time()
+        try:
+            outcome = solve_program(program, scale=1e-3 * abs(program.constant), seconds=60.0)
+        except NotConvex as refusal:
+            runs.append(Run(path.stem, "proved", time.process_time() - begin, None, str(refusal)))
+            continue
+        seconds = time.process_time() - begin
+        judged = judge(problem, outcome.x, outcome.multipliers)
+        runs.append(Run(path.stem, "proved", seconds, judged, outcome.status.name))
+        print_table(runs[-4:])
+    for peer in [*engines, "proved"]:
+        mine = [r for r in runs if r.peer == peer]
+        good = [
+            r for r in mine if r.judged and r.judged.violation <= FEASIBLE and r.judged.gap <= 1e-6
+        ]
+        note = f", {sum(r.note == 'CONVERGED' for r in mine)} proved" if peer == "proved" else ""
+        mean = shifted_mean([r.seconds for r in mine])
+        print(f"{peer:10s} gap of 1e-6: {len(good)} of {len(mine)}{note}; mean {1e3 * mean:.1f} ms")
+    return runs
+
+
+def projections() -> list[Run]:
+    """The nearest point of a polyhedron: dense rows, sparse rows, few and many of them tight."""
+    runs: list[Run] = []
+    for name, program in _polyhedra():
+        peers: dict[str, Callable[[], Any]] = {
+            "piqp": partial(solve_by_piqp, program),
+            "proxqp": partial(solve_by_proxqp, program),
+            "clarabel": partial(solve_by_clarabel, program),
+            "newton": partial(_newton, program),
+        }
+        problem = program.composite()
+        for peer, (seconds, answer, note) in interleaved(peers, rounds=2, limit=30.0).items():
+            judged = None
+            if isinstance(answer, Outcome):
+                judged = judge(problem, answer.x, answer.multipliers)
+            elif answer is not None and answer.finite:
+                judged = judge(problem, answer.x, [answer.rows, answer.box])
+            runs.append(Run(name, peer, seconds, judged, note))
+        print_table([run for run in runs if run.problem == name])
+    return runs
+
+
+def _newton(program: QuadraticProgram) -> Outcome:
+    return solve(program.composite(), tol=1e-6)
+
+
+def _polyhedra() -> Iterator[tuple[str, QuadraticProgram]]:
+    rng = np.random.default_rng(1)
+    for n, m in ((20, 60), (100, 300), (100, 1000), (200, 2000), (400, 400), (400, 2000)):
+        A, z = rng.standard_normal((m, n)), rng.standard_normal(n)
+        inside = z + 0.1 * rng.standard_normal(n)
+        far, near = np.zeros(m), A @ inside
+        for kind, side in (("far", far), ("near", near)):
+            upper = side + 0.3 * np.abs(rng.standard_normal(m))
+            yield f"dense {kind} {n}x{m}", QuadraticProgram.of(np.eye(n), -z, A, upper=upper)
+    for n, m in ((1000, 500), (1000, 3000), (20000, 10000)):
+        A = scipy.sparse.random_array((m, n), density=min(1.0, 5 / n), rng=rng, format="csr")
+        P = scipy.sparse.eye_array(n, format="csc")
+        z = rng.standard_normal(n)
+        yield f"sparse {n}x{m}", QuadraticProgram.of(P, -z, A, upper=0.1 * np.ones(m))
+
+
+def main(arguments: list[str]) -> None:
+    if not arguments or "projections" in arguments:
+        write_json("general_projections", {"runs": records(projections())})
+    if not arguments or "maros" in arguments:
+        write_json("general_maros", {"runs": records(maros())})
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

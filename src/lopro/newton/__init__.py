@@ -1,0 +1,17 @@
+"""Second-order kernels: semismooth Newton on augmented Lagrangians, and bounds that need no radius."""
+
+from lopro.newton.multipliers import Iterate, Settings, iterate
+from lopro.newton.problem import Composite, Term
+from lopro.newton.solve import Outcome, Status, prove, solve
+
+__all__ = [
+    "Composite",
+    "Iterate",
+    "Outcome",
+    "Settings",
+    "Status",
+    "Term",
+    "iterate",
+    "prove",
+    "solve",
+]

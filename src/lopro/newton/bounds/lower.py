@@ -1,0 +1,169 @@
+"""Lower bounds from multipliers: ``f_* >= min_x f(x) + sum <v_i, D_i x> - sum g_i^*(v_i)``.
+
+Near its minimiser the Lagrangian has a slope c that is rounding or little more, except at bounds of
+variables. There the best multiplier is known: over ``x_j >= l_j`` a slope ``c_j >= 0`` costs
+``c_j (x_j - l_j)`` and nothing more. What is left of the slope costs ``|c|^2 / (2 mu)`` where f is strongly
+convex; elsewhere the bound loses ``|c|`` for each unit of distance.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lopro.newton.arrays import EPS, Array
+from lopro.newton.bounds.enclose import Enclosure, enclose, enclose_conjugate
+from lopro.newton.bounds.rounding import Estimate, adjoint_product, dot, length, total
+from lopro.newton.maps import Dense, Identity, Sparse
+from lopro.newton.parts import Interval
+from lopro.newton.problem import Composite, Term
+
+__all__ = ["Box", "LowerBound", "Remainder", "bounds_variables", "lagrangian", "lower_bound"]
+
+
+@dataclass(frozen=True)
+class LowerBound:
+    """``objective(z) >= value - slope |z - center|`` for every ``z``; a slope of zero holds everywhere.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.newton.bounds import LowerBound
+    >>> bound = LowerBound(value=2.0, slope=1e-12, center=np.zeros(2))
+    >>> bound.within(1e6), bound.radius(1e-3)
+    (1.999999, 1000000000.0)
+    """
+
+    value: float
+    slope: float
+    center: Array
+
+    def within(self, radius: float) -> float:
+        """Return the bound over the ball of this radius around the centre."""
+        return self.value - (self.slope * radius if self.slope > 0.0 else 0.0)
+
+    def radius(self, allowance: float) -> float:
+        """Return how far from the centre the bound loses at most ``allowance``."""
+        return math.inf if self.slope == 0.0 else allowance / self.slope
+
+
+@dataclass(frozen=True)
+class Box:
+    """The bounds of single variables among the terms of a problem."""
+
+    lower: Array
+    upper: Array
+
+    @staticmethod
+    def of(problem: Composite) -> Box:
+        """Return the intersection of all bounds of variables."""
+        lower, upper = np.full(problem.size, -np.inf), np.full(problem.size, np.inf)
+        for term in problem.terms:
+            if bounds_variables(term):
+                assert isinstance(term.part, Interval)
+                lower = np.maximum(lower, term.part.lower)
+                upper = np.minimum(upper, term.part.upper)
+        return Box(lower, upper)
+
+
+def bounds_variables(term: Term) -> bool:
+    """Whether a term is a bound of single variables."""
+    return isinstance(term.D, Identity) and isinstance(term.part, Interval)
+
+
+def lagrangian(problem: Composite, x: Array, multipliers: Sequence[Array]) -> Enclosure:
+    """Return ``f(x) + sum <v_i, D_i x> - g_i^*(v_i)`` and its gradient in x, with their rounding errors.
+
+    The sum is over all terms but bounds of variables. The multipliers must be in the domains of the
+    conjugates; elsewhere the value is minus infinity.
+    """
+    result = enclose(problem.smooth, x)
+    for term, v in zip(problem.terms, multipliers, strict=True):
+        if bounds_variables(term):
+            continue
+        normal, error = _adjoint(term, v)
+        own = dot(normal, x, error) - enclose_conjugate(term.part, v)
+        result = result + Enclosure(own, normal, error)
+    return result
+
+
+def _adjoint(term: Term, v: Array) -> tuple[Array, Array]:
+    if isinstance(term.D, Identity):
+        return v, np.zeros(len(v))
+    if isinstance(term.D, Dense | Sparse):
+        return adjoint_product(term.D.M, v)
+    # An operator is taken at its word: its result is charged as if summed in the order of the rows.
+    normal = term.D.adjoint(v)
+    return normal, np.full(len(normal), EPS * float(term.D.row_norms() @ np.abs(v)))
+
+
+@dataclass(frozen=True)
+class Remainder:
+    """What a linear function loses over a box, below its value at x.
+
+    Over the box, ``<c, z - x> >= -cost - <rise, |z - x|>``, for every ``c`` within its error.
+    """
+
+    cost: Estimate
+    rise: Array
+
+    @staticmethod
+    def of(box: Box, x: Array, slope: Array, error: Array) -> Remainder:
+        """Split the slope into what the bounds of the variables carry and what is left."""
+        least, most = slope - error, slope + error
+        below, above = np.isfinite(box.lower), np.isfinite(box.upper)
+        # Going down from x costs the positive part of the slope, up to the lower bound; and the reverse.
+        down = np.where(below, np.maximum(most, 0.0) * (x - np.where(below, box.lower, x)), 0.0)
+        up = np.where(above, np.maximum(-least, 0.0) * (np.where(above, box.upper, x) - x), 0.0)
+        both = np.maximum(down, up)
+        rise = np.maximum(
+            np.where(below, 0.0, np.maximum(most, 0.0)),
+            np.where(above, 0.0, np.maximum(-least, 0.0)),
+        )
+        return Remainder(total(both, 2.0 * EPS * np.abs(both)), rise * (1.0 + EPS))
+
+
+def lower_bound(
+    problem: Composite, x: Array, multipliers: Sequence[Array], convexity: float = 0.0
+) -> LowerBound:
+    """Return the bound that multipliers prove, less the rounding of its own evaluation.
+
+    Parameters
+    ----------
+    problem : Composite
+        The problem.
+    x : array
+        Any point; near a minimiser of the Lagrangian the bound is best.
+    multipliers : sequence of arrays
+        One for each term; moved into the domains of the conjugates first. Those of bounds of variables are
+        not used: the best ones follow from the others.
+    convexity : float
+        A proved ``mu`` such that ``f - mu/2 |x|^2`` is convex, or 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.newton import Composite
+    >>> from lopro.newton.bounds import lower_bound
+    >>> from lopro.newton.parts import Interval
+    >>> from lopro.newton.smooth import SquaredDistance
+    >>> problem = Composite(
+    ...     SquaredDistance(np.array([3.0])), [(Interval(upper=np.ones(1)), [[1.0]])]
+    ... )
+    >>> bound = lower_bound(problem, np.array([1.0]), [np.array([2.0])], convexity=1.0)
+    >>> abs(bound.value - 2.0) < 1e-13, bound.slope
+    (True, 0.0)
+    """
+    inside = [t.part.into_domain(v) for t, v in zip(problem.terms, multipliers, strict=True)]
+    at_x = lagrangian(problem, x, inside)
+    if not (math.isfinite(at_x.slope()) and math.isfinite(at_x.value.value)):
+        return LowerBound(-math.inf, 0.0, x)
+    left = Remainder.of(Box.of(problem), x, at_x.gradient, at_x.error)
+    value = at_x.value - left.cost
+    slope = length(left.rise)
+    if convexity > 0.0:
+        return LowerBound((value - Estimate(slope) * slope / (2.0 * convexity)).lower(), 0.0, x)
+    return LowerBound(value.lower(), slope, x)

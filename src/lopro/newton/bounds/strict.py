@@ -1,0 +1,138 @@
+"""Multipliers that rounding cannot make infeasible: a little inside of what is allowed.
+
+At a variable with a lower bound only, the Lagrangian may rise but not fall. Where it should be flat, rounding
+makes it fall on every other variable, and the bound then holds within a radius only. Moving the
+multipliers so that it rises by a little more than the rounding costs that little times the variable, and
+no radius is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from lopro.newton.arrays import Array, Image, Pattern
+from lopro.newton.bounds.lower import Box, Remainder, bounds_variables, lagrangian
+from lopro.newton.curvature import Diagonal, Piece, diagonal
+from lopro.newton.parts import Interval, Mask
+from lopro.newton.problem import Composite
+from lopro.newton.systems import SingularSystem, choose_system
+
+__all__ = ["strictly_feasible"]
+
+#: How many times their error the slopes are moved inside, and how often that is tried.
+_MARGIN = 4.0
+_ROUNDS = 4
+#: Weights of variables that are to stay where they are, and of all, relative to the mean curvature.
+_HELD = 1e4
+_SHIFTS = (1e-13, 1e-11, 1e-9)
+
+
+def strictly_feasible(
+    problem: Composite, x: Array, multipliers: Sequence[Array]
+) -> tuple[Array, Image] | None:
+    """Return a point and multipliers near these at which no slope falls towards a missing bound.
+
+    Parameters
+    ----------
+    problem : Composite
+        A problem whose terms are all intervals.
+    x, multipliers : arrays
+        A solution, up to little.
+
+    Returns
+    -------
+    x, multipliers
+        None where nothing has to be moved.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.newton import Composite
+    >>> from lopro.newton.bounds import lower_bound, strictly_feasible
+    >>> from lopro.newton.parts import Interval
+    >>> from lopro.newton.smooth import Linear
+    >>> row = (Interval(lower=np.array([1.0])), [[1.0, 1.0]])
+    >>> problem = Composite(
+    ...     Linear(np.array([1.0, 2.0])), [row, (Interval(lower=np.zeros(2)), None)]
+    ... )
+    >>> x, v = np.array([1.0, 0.0]), [np.array([-1.0 - 1e-12]), np.zeros(2)]
+    >>> lower_bound(problem, x, v).slope > 0.0
+    True
+    >>> lower_bound(problem, *strictly_feasible(problem, x, v)).slope
+    0.0
+    """
+    if not all(isinstance(term.part, Interval) for term in problem.terms):
+        return None
+    v = [t.part.into_domain(u) for t, u in zip(problem.terms, multipliers, strict=True)]
+    box = Box.of(problem)
+    for k in range(_ROUNDS):
+        at_x = lagrangian(problem, x, v)
+        left = Remainder.of(box, x, at_x.gradient, at_x.error)
+        if not left.rise.any():
+            return (x, tuple(v)) if k else None
+        moving, wanted = _wanted(box, x, at_x.gradient, at_x.error)
+        step, weights = _step(problem, x, v, moving, wanted)
+        if step is None:
+            break
+        x = x + step
+        terms = zip(problem.terms, v, weights, strict=True)
+        v = [t.part.into_domain(u + w * t.D.forward(step)) for t, u, w in terms]
+    return x, tuple(v)
+
+
+def _step(
+    problem: Composite, x: Array, v: Sequence[Array], moving: Pattern, wanted: Array
+) -> tuple[Array | None, list[Array]]:
+    """Return a step of the point that changes the slopes as wanted, and weights: those of its multipliers."""
+    weights = _weights(problem, v)
+    pieces = _pieces(problem, x, weights)
+    mean = float(diagonal(pieces, problem.size).mean())
+    pieces = [*pieces, Diagonal(np.where(moving, 0.0, _HELD * mean))]
+    system = choose_system(problem.size, pieces)
+    for shift in _SHIFTS:
+        try:
+            return system.solve(pieces, shift * mean, wanted, 1e-12), weights
+        except SingularSystem:
+            continue
+    return None, weights
+
+
+def _wanted(box: Box, x: Array, slope: Array, error: Array) -> tuple[Pattern, Array]:
+    """Return which slopes should be flat, and by how much each has to change to be a little inside.
+
+    Up over lower bounds, down under upper ones; the variable tells which of the slopes should be flat.
+    """
+    below, above = np.isfinite(box.lower), np.isfinite(box.upper)
+    room = np.where(below, x - np.where(below, box.lower, 0.0), np.where(above, box.upper, 0.0) - x)
+    one_sided = below ^ above
+    free = ~below & ~above
+    largest = float(np.abs(slope).max(initial=0.0)), float(room[one_sided].max(initial=0.0))
+    flat = one_sided & (room * largest[0] > np.abs(slope) * largest[1])
+    falling = one_sided & (np.where(below, slope, -slope) < error)
+    inside = np.where(below, _MARGIN, -_MARGIN) * error
+    moving = flat | falling | free
+    return moving, np.where(moving, np.where(free, 0.0, inside) - slope, 0.0)
+
+
+def _weights(problem: Composite, v: Sequence[Array]) -> list[Array]:
+    """Return a weight for each row whose multiplier may move: in use, or that of an equality."""
+    found = []
+    for term, u in zip(problem.terms, v, strict=True):
+        assert isinstance(term.part, Interval)
+        norms = term.D.row_norms()
+        usable = (u != 0.0) | (term.part.lower == term.part.upper)
+        usable &= not bounds_variables(term)
+        found.append(usable / np.where(norms > 0.0, norms * norms, 1.0))
+    return found
+
+
+def _pieces(problem: Composite, x: Array, weights: Sequence[Array]) -> list[Piece]:
+    """Return the curvature of the objective and of the rows, in comparable units."""
+    own = problem.smooth.curvature(x, problem.smooth.image(x))
+    scale = float(diagonal(own, problem.size).mean()) or 1.0
+    for w in weights:
+        w *= scale
+    terms = zip(problem.terms, weights, strict=True)
+    return [*own, *(Mask(w).piece(t.D, 1.0) for t, w in terms if not bounds_variables(t))]

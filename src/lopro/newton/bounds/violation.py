@@ -1,0 +1,54 @@
+"""What the violation of a point can have gained: it is charged to the gap."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from lopro.newton.arrays import EPS, Array
+from lopro.newton.problem import Composite
+
+__all__ = ["relative_violation", "violation_charge"]
+
+
+def violation_charge(problem: Composite, x: Array, multipliers: Sequence[Array]) -> float:
+    """Return ``sum |v_i| viol_i``: by so much, at most, ``f(x)`` may be below the optimal value.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.newton import Composite
+    >>> from lopro.newton.bounds import violation_charge
+    >>> from lopro.newton.parts import Interval
+    >>> from lopro.newton.smooth import Linear
+    >>> problem = Composite(Linear(np.array([-2.0])), [(Interval(upper=np.ones(1)), None)])
+    >>> charge = violation_charge(problem, np.array([1.5]), [np.array([2.0])])
+    >>> abs(charge - 1.0) < 1e-14
+    True
+    """
+    charge = 0.0
+    for term, v in zip(problem.terms, multipliers, strict=True):
+        excess = term.part.violation(term.D.forward(x))
+        sizes = np.abs(v) if term.part.separable else np.sqrt(v @ v)
+        charge += float(np.sum(sizes * excess)) * (1.0 + (term.part.size + 4) * EPS)
+    return charge
+
+
+def relative_violation(problem: Composite, x: Array) -> float:
+    """Return the largest violation, each relative to its row's norm times ``|x|`` and its bounds."""
+    worst = 0.0
+    length = float(np.sqrt(x @ x))
+    for term in problem.terms:
+        image = term.D.forward(x)
+        excess = np.atleast_1d(term.part.violation(image))
+        norms = term.D.row_norms()
+        nearest = np.abs(image) + np.broadcast_to(excess, excess.shape)
+        sizes = norms * length
+        if term.part.separable:
+            sizes = np.maximum(sizes, nearest)
+            shares = excess / np.where(sizes > 0.0, sizes, 1.0)
+        else:
+            shares = excess / max(float(np.sqrt(sizes @ sizes)), np.finfo(float).tiny)
+        worst = max(worst, float(shares.max(initial=0.0)))
+    return worst

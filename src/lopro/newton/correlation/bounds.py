@@ -1,0 +1,67 @@
+"""What the dual of the nearest correlation matrix proves, with the rounding of its evaluation."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import scipy  # parts of it load when first used
+
+from lopro.newton.arrays import EPS, Array, norm
+from lopro.newton.bounds.rounding import Estimate, dot, gamma
+from lopro.newton.correlation.dual_newton import DualPoint
+from lopro.newton.correlation.problem import Target
+
+__all__ = ["excluded", "is_above", "lower_bound"]
+
+
+def lower_bound(target: Target, point: DualPoint) -> float:
+    """Return ``b'y - <U, T> - |U|^2 / 2``, ``U = A*y + S``, less its rounding.
+
+    It bounds ``1/2 |Z - T|^2`` over all feasible Z for every y and every positive semidefinite S. Here S is
+    ``F F'`` for the floating-point F of the negative eigenvalues: positive semidefinite by its form, however
+    accurate the eigenvectors are. What rounding does to the product is charged.
+    """
+    values, vectors = point.spectrum.negative
+    F = vectors * np.sqrt(np.maximum(values, 0.0))
+    S = F @ F.T
+    lost = gamma(F.shape[1] + 1) * float(np.einsum("ij,ij->", F, F)) * 1.01
+    U = target.rows.add_adjoint(point.y, S)
+    flat, T = U.ravel(), target.T.ravel()
+    lost += EPS * norm(flat)
+    value = dot(target.b, point.y) - dot(flat, T) - dot(flat, flat) * 0.5
+    size_T, size_U = norm(T) * (1.0 + 1e-10), norm(flat) * (1.0 + 1e-10)
+    charge = lost * (size_T + size_U + lost)
+    # T and b are themselves rounded products of weights and entries.
+    charge += 4.0 * EPS * (size_T * size_U + float(np.abs(target.b) @ np.abs(point.y)))
+    return (value - Estimate(charge * (1.0 + 1e-10))).lower()
+
+
+def is_above(X: Array, least: float) -> bool:
+    """Whether no eigenvalue of ``X`` is below ``least``, proved.
+
+    A Cholesky factorisation that ends in floating point proves positive definiteness up to
+    ``gamma_{n+2} trace`` (Rump 2006), which is subtracted beforehand.
+    """
+    shifted = X.copy()
+    trace = float(np.abs(X.diagonal()).sum())
+    shifted.flat[:: len(X) + 1] -= least + 1.01 * gamma(len(X) + 2) * trace
+    return bool(scipy.linalg.lapack.dpotrf(shifted.T, lower=1, overwrite_a=1)[1] == 0)
+
+
+def excluded(target: Target, y: Array) -> bool:
+    """Whether the direction of ``y`` proves that no matrix satisfies the rows.
+
+    For feasible Z, ``b'd = <A*d, Z> <= rho trace Z`` with rho the largest eigenvalue of ``A*d``, if that is
+    positive, and the trace is known: a larger ``b'd`` is a contradiction.
+    """
+    length = norm(y)
+    if not (math.isfinite(length) and length > 0.0):
+        return False
+    d = y / length
+    n = target.rows.size
+    M = target.rows.add_adjoint(d, np.zeros((n, n)))
+    largest = float(np.linalg.eigvalsh(M)[-1])
+    rho = max(largest, 0.0) + 8.0 * n * EPS * norm(M.ravel())
+    gain = dot(target.b, d).lower()
+    return gain > rho * float(target.b[:n].sum()) * (1.0 + 1e-10)

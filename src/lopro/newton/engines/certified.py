@@ -1,0 +1,129 @@
+"""Programs solved by an engine and proved by us."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+
+import numpy as np
+
+from lopro.newton.arrays import norm
+from lopro.newton.bounds import check_descent, check_empty, negative_curvature
+from lopro.newton.engines.answer import Answer, AnswerStatus
+from lopro.newton.engines.program import QuadraticProgram
+from lopro.newton.engines.rule import engines_for
+from lopro.newton.problem import Composite
+from lopro.newton.solve import FARTHER, Outcome, Status, prove
+
+__all__ = ["NotConvex", "solve_program"]
+
+#: Residuals that the engines are asked for.
+_RESIDUAL = 1e-10
+#: A ray may leave the rows by this share of its length.
+_DRIFT = 1e-9
+
+
+class NotConvex(ValueError):
+    """The quadratic part is indefinite, beyond rounding; ``direction`` proves it."""
+
+    def __init__(self, direction: object) -> None:
+        super().__init__("P: not positive semidefinite, the program is not convex")
+        self.direction = direction
+
+
+def solve_program(
+    program: QuadraticProgram,
+    tol: float = 1e-6,
+    feasibility: float = 1e-9,
+    scale: float = 0.0,
+    seconds: float | None = None,
+) -> Outcome:
+    """Solve a quadratic or linear program by the engine that fits, and prove its answer.
+
+    Where the proof fails the next engine is asked; the best outcome is returned in any case.
+
+    Parameters
+    ----------
+    program : QuadraticProgram
+        What to solve.
+    tol, feasibility, scale : float
+        As for `lopro.newton.prove`.
+    seconds : float, optional
+        Time limit.
+
+    Raises
+    ------
+    NotConvex
+        If the quadratic part is indefinite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.newton.engines import QuadraticProgram, solve_program
+    >>> program = QuadraticProgram.of(np.eye(2), [-3.0, 0.0], A=[[1.0, 1.0]], upper=[1.0])
+    >>> outcome = solve_program(program)
+    >>> outcome.status.name, outcome.x.round(6)
+    ('CONVERGED', array([ 2., -1.]))
+    """
+    end = None if seconds is None else time.perf_counter() + seconds
+    direction = None if program.P is None else negative_curvature(program.P)
+    if direction is not None:
+        raise NotConvex(direction)
+    problem = program.composite()
+    best: Outcome | None = None
+
+    def left() -> float | None:
+        return None if end is None else max(0.01, end - time.perf_counter())
+
+    def stopped() -> bool:
+        return end is not None and time.perf_counter() > end
+
+    for engine in engines_for(program):
+        answer = engine(program, _RESIDUAL, left())
+        found = _without_solution(program, problem, answer)
+        if found is not None:
+            return found
+        if answer.finite and answer.status not in (AnswerStatus.EMPTY, AnswerStatus.UNBOUNDED):
+            found = prove(
+                problem, answer.x, (answer.rows, answer.box), tol, feasibility, scale, None, stopped
+            )
+            best = found if best is None or found.better(best, feasibility) else best
+            if best.status is Status.CONVERGED:
+                return best
+        if stopped():
+            break
+    return best or _unproved(program, problem, Status.STOPPED)
+
+
+def _unproved(program: QuadraticProgram, problem: Composite, status: Status) -> Outcome:
+    """Return the outcome of a run that has no point to show."""
+    zero = np.zeros(len(program.q))
+    v = (np.zeros(len(program.lower)), zero)
+    outcome = prove(problem, zero, v, convexity=0.0, stopped=lambda: True)
+    return dataclasses.replace(outcome, status=status)
+
+
+def _without_solution(
+    program: QuadraticProgram, problem: Composite, answer: Answer
+) -> Outcome | None:
+    """Return the outcome of a program without points or least value, if the answer's vectors prove that."""
+    if not answer.finite or answer.status in (AnswerStatus.SOLVED, AnswerStatus.INACCURATE):
+        return None
+    rows = [(program.A, program.lower, program.upper), (None, program.least, program.most)]
+    size = max(float(np.abs(v).max(initial=0.0)) for v in (answer.rows, answer.box))
+    if size > 0.0:
+        y = (answer.rows / size, answer.box / size)
+        # The box takes over what the rows leave, wherever a bound allows it.
+        leftover = -(program.A.T @ y[0])
+        y = (y[0], problem.terms[1].part.into_domain(leftover))
+        emptiness = check_empty(rows, y, len(program.q))
+        if emptiness.radius > FARTHER * FARTHER * norm(answer.x):
+            outcome = _unproved(program, problem, Status.EMPTY)
+            return dataclasses.replace(outcome, certificate=emptiness, ray=y)
+    if answer.status is AnswerStatus.UNBOUNDED and norm(answer.x) > 0.0:
+        d = answer.x / norm(answer.x)
+        descent = check_descent(program.P, program.q, rows, d)
+        if descent.unbounded(FARTHER * FARTHER, _DRIFT):
+            outcome = _unproved(program, problem, Status.UNBOUNDED)
+            return dataclasses.replace(outcome, certificate=descent, ray=d)
+    return None

@@ -1,0 +1,129 @@
+"""Semismooth Newton: minimises an augmented Lagrangian, superlinearly near the solution."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from lopro.newton.arrays import EPS, Array, Image, norm
+from lopro.newton.lagrangian import AugmentedLagrangian, Point
+from lopro.newton.line_search import least_along
+from lopro.newton.parts import Complement
+from lopro.newton.systems.base import System
+
+__all__ = ["Local", "minimise"]
+
+#: The inner problem is solved when the gradient is so many roundings of its own terms.
+_ROUNDINGS = 4.0
+#: Steps without progress of a gradient that is within this factor of its rounding: the rest is rounding, too.
+_PATIENCE = 5
+_NEARLY = 1e3
+#: The line search is content with this share of the slope; exact searches took as many steps.
+_LINE = 0.5
+
+
+@dataclass(frozen=True)
+class Local:
+    """What is known at a point: targets, multipliers, gradient, and sizes to compare it with."""
+
+    point: Point
+    targets: Image
+    duals: Image
+    gradient: Array
+    size: float
+    noise: float
+
+    @staticmethod
+    def of(F: AugmentedLagrangian, point: Point) -> Local:
+        """Evaluate ``F`` and its gradient."""
+        targets = F.targets(point)
+        duals = F.duals(targets)
+        gradient = F.gradient(point, duals)
+        own = norm(F.problem.smooth.gradient(point.x, point.image))
+        return Local(point, targets, duals, gradient, own, _noise(F, point, targets, duals, own))
+
+    @property
+    def residual(self) -> float:
+        """The norm of the gradient."""
+        return norm(self.gradient)
+
+
+def _noise(F: AugmentedLagrangian, point: Point, targets: Image, duals: Image, own: float) -> float:
+    """Return about the size of the gradient's rounding: multipliers are differences times penalties."""
+    total = own * own
+    largest = float(np.abs(point.x).max(initial=0.0))
+    for term, w, v, beta in zip(F.problem.terms, targets, duals, F.penalties, strict=True):
+        rows = term.D.row_norms()
+        sizes = beta * rows * (rows * largest + np.abs(w))
+        used = sizes[v != 0.0] if term.part.separable else sizes
+        total += float(used @ used)
+    return _ROUNDINGS * EPS * math.sqrt(total)
+
+
+def minimise(
+    F: AugmentedLagrangian,
+    start: Point,
+    system: System,
+    wanted: Callable[[Local], float],
+    stopped: Callable[[], bool],
+    max_steps: int = 500,
+) -> tuple[Local, int, bool]:
+    """Minimise ``F`` until its gradient is at most ``wanted``, or nothing but rounding is left of it.
+
+    Parameters
+    ----------
+    F : AugmentedLagrangian
+        What to minimise.
+    start : Point
+        Where to begin.
+    system : System
+        Solves with the generalised Hessians.
+    wanted : callable
+        The size of the gradient to reach, as a function of what is known.
+    stopped : callable
+        Whether time is up; asked in every step.
+    max_steps : int
+        Newton steps at most.
+
+    Returns
+    -------
+    local, steps, solved
+        The last point with its multipliers, the Newton steps made, whether the aim was reached.
+
+    Raises
+    ------
+    SingularSystem
+        If a Hessian is not positive definite.
+    UnboundedBelow
+        If ``F`` falls without end.
+    """
+    local = Local.of(F, start)
+    best, since = math.inf, 0
+    for step in range(max_steps):
+        residual = local.residual
+        best, since = (residual, 0) if residual < 0.9 * best else (best, since + 1)
+        stuck = since > _PATIENCE and residual <= _NEARLY * local.noise
+        if residual <= max(local.noise, wanted(local)) or stuck:
+            return local, step, True
+        moved = None if stopped() else _step(F, local, system)
+        if moved is None:
+            return local, step, residual <= _NEARLY * local.noise
+        local = moved
+    return local, max_steps, False
+
+
+def _step(F: AugmentedLagrangian, local: Local, system: System) -> Local | None:
+    """Return the point after a Newton step, None where the slope is lost to rounding."""
+    complements: tuple[Complement, ...] = F.complements(local.targets)
+    pieces = F.pieces(local.point, complements)
+    relative = local.residual / local.size if local.size > 0.0 else 1.0
+    d = system.solve(pieces, F.shift, -local.gradient, min(0.1, relative))
+    slope = float(local.gradient @ d)
+    if not slope < 0.0:
+        return None
+    direction = Point.of(F.problem, d)
+    t = least_along(F.along(local.point, local.targets, direction), slope, _LINE)
+    return Local.of(F, local.point.moved(t, direction)) if t > 0.0 else None

@@ -1,0 +1,289 @@
+"""The method of multipliers with semismooth Newton steps inside.
+
+Every outer step minimises the augmented Lagrangian and takes over the multipliers found. Penalties grow for
+each term by itself, only after the inner problem was solved, and only where its residual has not fallen.
+All tolerances are ratios of quantities with the same units, so rescaled data give rescaled iterates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lopro.newton import curvature
+from lopro.newton.arrays import EPS, Array, Image, norm
+from lopro.newton.inner import Local, minimise
+from lopro.newton.lagrangian import AugmentedLagrangian, Point
+from lopro.newton.parts import Steps
+from lopro.newton.problem import Composite, Term
+from lopro.newton.systems import System, choose_system
+from lopro.newton.systems.base import SingularSystem
+
+__all__ = ["Iterate", "Settings", "iterate"]
+
+
+#: Relative violations below this are rounding; a larger penalty would only amplify it.
+_ROUNDED = 64.0 * EPS
+#: Penalties stop growing where their rounding would exceed this share of the gradient of f.
+_NOISY = 1e-7
+#: Beyond this share of the digits, a singular system is blamed on the penalties.
+_STIFF = 1e-4
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How the method of multipliers proceeds; the defaults are meant to be kept.
+
+    Attributes
+    ----------
+    stiffness : float
+        First penalties, relative to the mean curvature of the smooth part.
+    growth : float
+        By how much a penalty grows.
+    decrease : float
+        It grows where the residual of its term did not fall below this share of the last one.
+    inner : float
+        The inner problem is solved to this share of the present violation, both relative.
+    proximal : float
+        Weight of the proximal term relative to the mean curvature, where one is needed.
+    max_steps : int
+        Newton steps in all.
+    """
+
+    stiffness: float = 10.0
+    growth: float = 10.0
+    decrease: float = 0.1
+    inner: float = 0.1
+    proximal: float = 1e-3
+    max_steps: int = 5000
+
+
+@dataclass(frozen=True)
+class Iterate:
+    """The state after an outer step.
+
+    Attributes
+    ----------
+    point : Point
+        The point with its images.
+    multipliers : tuple of arrays
+        One for each term, in the subdifferential of its part near ``D x``.
+    stationarity : float
+        Norm of the gradient of the Lagrangian, relative to that of ``f``.
+    violation : float
+        Largest distance of an image to where its multiplier belongs, relative to the size of ``x``.
+    steps : int
+        Newton steps so far.
+    """
+
+    point: Point
+    multipliers: Image
+    stationarity: float
+    violation: float
+    steps: int
+
+
+def never() -> bool:
+    """Return False: no time limit."""
+    return False
+
+
+def iterate(
+    problem: Composite,
+    x0: Array | None = None,
+    multipliers0: Sequence[Array] | None = None,
+    settings: Settings | None = None,
+    stopped: Callable[[], bool] = never,
+    system: System | None = None,
+) -> Iterator[Iterate]:
+    """Yield the state after every outer step; it is for the consumer to stop.
+
+    Parameters
+    ----------
+    problem : Composite
+        What to minimise.
+    x0 : array, optional
+        Where to begin; zero by default.
+    multipliers0 : sequence of arrays, optional
+        First multipliers, one for each term; zero by default.
+    settings : Settings, optional
+        Constants of the method.
+    stopped : callable
+        Whether time is up.
+    system : System, optional
+        What solves the linear systems; chosen from the problem by default.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.newton import Composite, iterate
+    >>> from lopro.newton.parts import Interval
+    >>> from lopro.newton.smooth import SquaredDistance
+    >>> box = Interval(upper=1.0, size=2)
+    >>> problem = Composite(SquaredDistance(np.array([3.0, 0.5])), [(box, None)])
+    >>> state = next(s for s in iterate(problem) if s.violation < 1e-12)
+    >>> state.point.x.round(9), state.multipliers[0].round(9)
+    (array([1. , 0.5]), array([2., 0.]))
+    """
+    run = _Run(problem, x0, multipliers0, settings or Settings(), system)
+    while not stopped() and run.steps < run.settings.max_steps:
+        yield run.advance(stopped)
+
+
+class _Run:
+    """Point, multipliers and penalties of a run."""
+
+    def __init__(
+        self,
+        problem: Composite,
+        x0: Array | None,
+        multipliers0: Sequence[Array] | None,
+        settings: Settings,
+        system: System | None,
+    ) -> None:
+        self.problem = problem
+        self.settings = settings
+        x = np.zeros(problem.size) if x0 is None else np.array(x0, dtype=np.float64)
+        self.point = Point.of(problem, x)
+        zeros = [np.zeros(term.part.size) for term in problem.terms]
+        given = zeros if multipliers0 is None else [np.array(u, dtype=float) for u in multipliers0]
+        self.multipliers: Image = tuple(given)
+        self.scale = _mean_curvature(problem, self.point)
+        self.penalties: list[Steps] = [
+            settings.stiffness * self.scale / _squared_norms(term) for term in problem.terms
+        ]
+        self.system = system or self._fitting_system()
+        self.last = [np.inf] * len(problem.terms)
+        self.length = norm(x)
+        self.steps = 0
+        self.shift = 0.0
+        self.loosest = 0.0
+        self.last_stationarity = np.inf
+        self.capped = False
+        self.grown = 0
+
+    def _fitting_system(self) -> System:
+        zeros: list[Array] = [np.zeros(term.part.size) for term in self.problem.terms]
+        F = AugmentedLagrangian(self.problem, zeros, self.penalties)
+        complements = F.complements(F.targets(self.point))
+        return choose_system(self.problem.size, F.pieces(self.point, complements))
+
+    def advance(self, stopped: Callable[[], bool]) -> Iterate:
+        """Make one outer step; an inner problem that was left unsolved keeps its multipliers."""
+        local, solved = self._solved(stopped)
+        self.length = max(self.length, norm(local.point.x))
+        violations = self._violations(local)
+        stationarity = norm(self._lagrangian().stationarity(local.point, local.duals))
+        relative = stationarity / local.size if local.size > 0.0 else stationarity
+        worst = max(violations, default=0.0)
+        self.point = local.point
+        if solved:
+            self.multipliers = local.duals
+            self._grow(violations, local)
+            self._loosen(relative, worst)
+        return Iterate(self.point, local.duals, relative, worst, self.steps)
+
+    def _lagrangian(self) -> AugmentedLagrangian:
+        anchor = self.point.x if self.shift > 0.0 else None
+        return AugmentedLagrangian(
+            self.problem, self.multipliers, self.penalties, anchor, self.shift
+        )
+
+    def _solved(self, stopped: Callable[[], bool]) -> tuple[Local, bool]:
+        """Minimise the augmented Lagrangian; a singular one gets a proximal term."""
+        left = self.settings.max_steps - self.steps
+        while True:
+            F = self._lagrangian()
+            try:
+                local, steps, solved = minimise(
+                    F, self.point, self.system, self._wanted, stopped, max(1, left)
+                )
+            except SingularSystem:
+                self._regularise()
+                continue
+            self.steps += steps
+            return local, solved
+
+    def _regularise(self) -> None:
+        """Make the next system regular: take back penalties that grew too far, else add a proximal term."""
+        stiffest = self.settings.stiffness * self.settings.growth**self.grown
+        first = self.settings.proximal * self.scale
+        if self.grown and stiffest * self.problem.size * EPS > _STIFF:
+            self.grown -= 1
+            self.capped = True
+            self.penalties = [beta / self.settings.growth for beta in self.penalties]
+        elif self.shift < 1e6 * first:
+            self.shift = max(first, self.settings.growth**2 * self.shift)
+            self.loosest = self.shift
+        else:
+            raise SingularSystem("singular in spite of a proximal term")
+
+    def _loosen(self, stationarity: float, violation: float) -> None:
+        """Weaken the proximal term where it is what keeps the iterates from a solution."""
+        slow = stationarity > max(self.settings.decrease * self.last_stationarity, violation)
+        if slow and self.shift > self.loosest:
+            self.shift /= self.settings.growth
+        self.last_stationarity = stationarity
+
+    def _wanted(self, local: Local) -> float:
+        """Return the size of the gradient that is small beside the present violation."""
+        present = max(self._violations(local), default=0.0)
+        return self.settings.inner * min(1.0, present, *self.last) * local.size
+
+    def _violations(self, local: Local) -> list[float]:
+        """Return the residual ``|v - u| / beta`` of each term in units of x, relative to its size."""
+        length = max(self.length, norm(local.point.x))
+        found = []
+        for term, u, v, beta in zip(
+            self.problem.terms, self.multipliers, local.duals, self.penalties, strict=True
+        ):
+            moved = np.abs(v - u) / (beta * np.sqrt(_squared_norms(term)))
+            size = float(moved.max(initial=0.0)) if term.part.separable else norm(moved)
+            found.append(size / length if length > 0.0 else size)
+        return found
+
+    def _grow(self, violations: Sequence[float], local: Local) -> None:
+        """Stiffen the terms whose residual falls too slowly, unless rounding would grow with them."""
+        decrease = self.settings.decrease
+        pairs = zip(violations, self.last, strict=True)
+        slow = [now > max(decrease * last, _ROUNDED) for now, last in pairs]
+        self.last = list(violations)
+        noisy = self.settings.growth * local.noise > _NOISY * local.size
+        if self.capped or noisy or not any(slow):
+            return
+        self.grown += 1
+        self.penalties = [
+            self.settings.growth * beta if grows else beta
+            for beta, grows in zip(self.penalties, slow, strict=True)
+        ]
+
+
+def _squared_norms(term: Term) -> Steps:
+    """Return the squared norms of the rows, their mean where the part has one penalty for all."""
+    norms = term.D.row_norms()
+    squares = norms * norms
+    if term.part.separable:
+        return np.where(squares > 0.0, squares, 1.0)
+    mean = float(squares.mean()) if squares.size else 1.0
+    return mean if mean > 0.0 else 1.0
+
+
+def _mean_curvature(problem: Composite, point: Point) -> float:
+    """Return a scale in units of ``f`` over those of ``x`` squared: from the Hessian, else the gradient."""
+    pieces = problem.smooth.curvature(point.x, point.image)
+    mean = curvature.trace(pieces, problem.size) / problem.size
+    if mean > 0.0:
+        return mean
+    slope = norm(problem.smooth.gradient(point.x, point.image))
+    lengths = [norm(point.x), *(_length(term) for term in problem.terms)]
+    length = max(lengths)
+    return slope / length if slope > 0.0 and length > 0.0 else 1.0
+
+
+def _length(term: Term) -> float:
+    """Return the size of x that the data of a term suggest: how far its rows are from zero."""
+    zero = np.zeros(term.part.size)
+    offset = term.part.prox(zero, 1.0 / np.ones(term.part.size) if term.part.separable else 1.0)
+    return float((np.abs(offset) / np.sqrt(_squared_norms(term))).max(initial=0.0))

@@ -1,0 +1,270 @@
+"""From a problem to a point with a proof: iterate, prove, refine, and recognise what has no solution."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from lopro.newton.arrays import Array, Image, norm
+from lopro.newton.bounds import (
+    Descent,
+    Emptiness,
+    LowerBound,
+    lower_bound,
+    relative_violation,
+    strictly_feasible,
+    strong_convexity,
+    violation_charge,
+)
+from lopro.newton.multipliers import Iterate, Settings, iterate, never
+from lopro.newton.problem import Composite
+from lopro.newton.rays import descent_ray, farkas_multipliers
+from lopro.newton.systems import SingularSystem
+
+__all__ = ["Outcome", "Status", "prove", "solve"]
+
+#: A bound that loses with the distance counts where it holds so many times farther than the point.
+FARTHER = 1e4
+#: Refining solves the last inner problem to rounding, with penalties too small to amplify it.
+_REFINING = Settings(stiffness=1.0, growth=1.0, inner=0.0, max_steps=50)
+_REFINEMENTS = 4
+#: Outer steps after which certificates of emptiness and unboundedness are looked for: that is costly.
+_LOOKS = frozenset(2**k for k in range(1, 20))
+#: A ray may leave the rows by this share of its length.
+_DRIFT = 1e-12
+
+
+class Status(enum.Enum):
+    """How a run ended."""
+
+    CONVERGED = "the gap is proved"
+    EMPTY = "no point satisfies the constraints within the radius that the certificate states"
+    UNBOUNDED = "the objective falls without end along the ray"
+    STOPPED = "time or steps were used up"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A point, its multipliers and what they prove.
+
+    Attributes
+    ----------
+    status : Status
+        How the run ended.
+    x, multipliers : arrays
+        The point, and one multiplier for each term.
+    fun : float
+        The smooth part at the point, and the norms among the terms.
+    bound : LowerBound
+        What the multipliers prove.
+    charge : float
+        What the violation of the point can have gained.
+    violation : float
+        Largest relative violation.
+    certificate : Emptiness or Descent, optional
+        The checked certificate of a problem without solution, whose vector is ``ray``.
+    steps : int
+        Newton steps.
+    """
+
+    status: Status
+    x: Array
+    multipliers: Image
+    fun: float
+    bound: LowerBound
+    charge: float
+    violation: float
+    steps: int
+    certificate: Emptiness | Descent | None = None
+    ray: object = None
+
+    @property
+    def gap(self) -> float:
+        """What is proved: the value is at most so far above the optimal one, violation included."""
+        return self.fun + self.charge - self.bound.value
+
+    def holds(self, tol: float, scale: float = 0.0) -> bool:
+        """Whether gap and charge are small, as far out as `FARTHER` times the point.
+
+        Small means at most ``tol`` times the value or the scale, whichever is larger.
+        """
+        allowed = tol * max(abs(self.fun), scale)
+        reach = self.bound.radius(max(0.0, allowed - self.gap))
+        return max(self.gap, self.charge) <= allowed and reach >= FARTHER * norm(self.x)
+
+    def better(self, other: Outcome, feasibility: float) -> bool:
+        """Whether this comes closer to a proof: feasible first, then what is lacking."""
+        if (self.violation <= feasibility) != (other.violation <= feasibility):
+            return self.violation <= feasibility
+        return self.lacking < other.lacking
+
+    @property
+    def lacking(self) -> float:
+        """The gap that holds as far out as `FARTHER` times the point."""
+        return self.gap + self.bound.slope * FARTHER * norm(self.x)
+
+
+def _outcome(
+    problem: Composite, x: Array, v: Sequence[Array], convexity: float, status: Status, steps: int
+) -> Outcome:
+    bound = lower_bound(problem, x, v, convexity)
+    charge = violation_charge(problem, x, v)
+    fun = problem.smooth.value(x)
+    violation = relative_violation(problem, x)
+    return Outcome(status, x, tuple(v), fun, bound, charge, violation, steps)
+
+
+def solve(
+    problem: Composite,
+    tol: float = 1e-6,
+    feasibility: float = 1e-9,
+    scale: float = 0.0,
+    x0: Array | None = None,
+    multipliers0: Sequence[Array] | None = None,
+    settings: Settings | None = None,
+    stopped: Callable[[], bool] = never,
+) -> Outcome:
+    """Minimise until the gap is proved.
+
+    Parameters
+    ----------
+    problem : Composite
+        What to minimise; its terms are sets.
+    tol : float
+        The gap to prove, relative to the value.
+    feasibility : float
+        The relative violation that the returned point may have.
+    scale : float
+        What the gap is relative to where the value is smaller: optimal values of zero need one.
+    x0, multipliers0 : arrays, optional
+        Where to begin.
+    settings : Settings, optional
+        Constants of the method.
+    stopped : callable
+        Whether time is up.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.newton import Composite, solve
+    >>> from lopro.newton.parts import Interval
+    >>> from lopro.newton.smooth import Linear
+    >>> triangle = Interval(
+    ...     lower=np.array([0.0, 0.0, -np.inf]), upper=np.array([np.inf, np.inf, 1.0])
+    ... )
+    >>> A = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    >>> outcome = solve(Composite(Linear(np.array([-1.0, -2.0])), [(triangle, A)]))
+    >>> outcome.status.name, round(outcome.fun, 9), (outcome.x.round(9) + 0.0).tolist()
+    ('CONVERGED', -2.0, [0.0, 1.0])
+    """
+    convexity: float | None = None
+    before: Iterate | None = None
+    state: Iterate | None = None
+    for rounds, state in enumerate(iterate(problem, x0, multipliers0, settings, stopped)):
+        if state.violation <= feasibility and state.stationarity <= math.sqrt(feasibility):
+            convexity = strong_convexity(problem.smooth) if convexity is None else convexity
+            x, v = state.point.x, state.multipliers
+            outcome = prove(problem, x, v, tol, feasibility, scale, convexity, stopped)
+            if outcome.status is Status.CONVERGED:
+                return dataclasses.replace(outcome, steps=state.steps + outcome.steps)
+        elif before is not None and rounds in _LOOKS:
+            found = _without_solution(problem, before, state)
+            if found is not None:
+                return found
+        before = state
+    if state is None:
+        raise TimeoutError("stopped before the first step")
+    x, v = state.point.x, state.multipliers
+    return _outcome(problem, x, v, convexity or 0.0, Status.STOPPED, state.steps)
+
+
+def prove(
+    problem: Composite,
+    x: Array,
+    multipliers: Sequence[Array],
+    tol: float = 1e-6,
+    feasibility: float = 1e-9,
+    scale: float = 0.0,
+    convexity: float | None = None,
+    stopped: Callable[[], bool] = never,
+) -> Outcome:
+    """Return what a point and multipliers prove, refined where that is needed.
+
+    Refining minimises the augmented Lagrangian once more, to rounding: it leaves a slope of the Lagrangian
+    that is rounding, too, wherever the tight rows and the curvature of ``f`` can carry it.
+
+    Parameters
+    ----------
+    problem : Composite
+        The problem.
+    x, multipliers : arrays
+        What some method or engine has found.
+    tol, feasibility, scale : float
+        Relative gap and violation to reach; what the gap is relative to where the value is smaller.
+    convexity : float, optional
+        A proved constant of strong convexity; found where it is None.
+    stopped : callable
+        Whether time is up.
+    """
+    mu = strong_convexity(problem.smooth) if convexity is None else convexity
+    best: Outcome | None = None
+    for point, v, steps in _candidates(problem, x, multipliers, stopped):
+        now = _outcome(problem, point, v, mu, Status.STOPPED, steps)
+        if mu == 0.0 and now.bound.slope > 0.0:
+            now = _strict(problem, now)
+        best = now if best is None or now.better(best, feasibility) else best
+        if best.violation <= feasibility and best.holds(tol, scale):
+            return dataclasses.replace(best, status=Status.CONVERGED)
+    assert best is not None
+    return best
+
+
+def _candidates(
+    problem: Composite, x: Array, multipliers: Sequence[Array], stopped: Callable[[], bool]
+) -> Iterator[tuple[Array, Sequence[Array], int]]:
+    """Yield what was given, then refinements of it."""
+    yield x, multipliers, 0
+    try:
+        refining = iterate(problem, x, multipliers, _REFINING, stopped)
+        for _, refined in zip(range(_REFINEMENTS), refining, strict=False):
+            yield refined.point.x, refined.multipliers, refined.steps
+    except SingularSystem:
+        return
+
+
+def _strict(problem: Composite, outcome: Outcome) -> Outcome:
+    """Return the outcome with multipliers that rounding cannot make infeasible, if that is better."""
+    found = strictly_feasible(problem, outcome.x, outcome.multipliers)
+    if found is None:
+        return outcome
+    point, v = found
+    bound = lower_bound(problem, point, v)
+    charge = violation_charge(problem, outcome.x, v)
+    now = dataclasses.replace(outcome, bound=bound, charge=charge, multipliers=v)
+    return now if now.lacking < outcome.lacking else outcome
+
+
+def _without_solution(problem: Composite, before: Iterate, after: Iterate) -> Outcome | None:
+    """Return the outcome of a problem without feasible points or without a least value, if it is one."""
+    length = norm(after.point.x)
+    if after.violation > 0.5 * before.violation > 0.0:
+        found = farkas_multipliers(problem, before.multipliers, after.multipliers)
+        if found is not None and found[1].radius > FARTHER * FARTHER * length:
+            y, emptiness = found
+            x, v = after.point.x, after.multipliers
+            outcome = _outcome(problem, x, v, 0.0, Status.EMPTY, after.steps)
+            return _with(outcome, emptiness, y)
+    if after.stationarity > 0.5 * before.stationarity > 0.0:
+        ray = descent_ray(problem, before, after)
+        if ray is not None and ray[1].unbounded(FARTHER * FARTHER * length, _DRIFT):
+            x, v = after.point.x, after.multipliers
+            outcome = _outcome(problem, x, v, 0.0, Status.UNBOUNDED, after.steps)
+            return _with(outcome, ray[1], ray[0])
+    return None
+
+
+def _with(outcome: Outcome, certificate: Emptiness | Descent, ray: object) -> Outcome:
+    return dataclasses.replace(outcome, certificate=certificate, ray=ray)

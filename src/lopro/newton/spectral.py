@@ -1,0 +1,85 @@
+"""The positive part of a symmetric matrix and its generalised Jacobian."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from lopro.newton.arrays import Array
+
+__all__ = ["Spectrum"]
+
+
+class Spectrum:
+    """Eigenvalues and vectors of a symmetric matrix ``M``, split by sign.
+
+    With ``M = V diag(l) V'``, the Jacobian of the positive part is ``S -> V (Omega o V'SV) V'``, where
+    ``Omega`` is 1 between positive eigenvalues, 0 between the others, and ``l_i / (l_i - l_j)`` across.
+    Products with it, and with its complement, are made on the smaller side of the spectrum.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.newton.spectral import Spectrum
+    >>> spectrum = Spectrum(np.array([[0.0, 2.0], [2.0, 0.0]]))
+    >>> spectrum.positive_part()
+    array([[1., 1.],
+           [1., 1.]])
+    """
+
+    def __init__(self, M: Array) -> None:
+        self.M = M
+        self.values: Array
+        self.vectors: Array
+        self.values, self.vectors = np.linalg.eigh(M)
+        self.size = len(M)
+        #: How many eigenvalues are positive: the last ones.
+        self.rank = int(np.count_nonzero(self.values > 0.0))
+
+    @property
+    def positive(self) -> tuple[Array, Array]:
+        """Eigenvalues and vectors of the positive part."""
+        first = self.size - self.rank
+        return self.values[first:], self.vectors[:, first:]
+
+    @property
+    def negative(self) -> tuple[Array, Array]:
+        """Those of the rest, the values with their sign changed: not negative."""
+        first = self.size - self.rank
+        return -self.values[:first], self.vectors[:, :first]
+
+    def positive_part(self) -> Array:
+        """Return the nearest positive semidefinite matrix."""
+        if 2 * self.rank <= self.size:
+            values, vectors = self.positive
+            return np.asarray((vectors * values) @ vectors.T)
+        values, vectors = self.negative
+        return np.asarray(self.M + (vectors * values) @ vectors.T)
+
+    @cached_property
+    def quotients(self) -> Array:
+        """``Omega`` between the negative (rows) and the positive side (columns)."""
+        negative, positive = self.negative[0], self.positive[0]
+        return np.asarray(positive / (positive + negative[:, None]))
+
+    def half_product(self, scaled: Array) -> tuple[Array, Array, bool]:
+        """Return ``U, K, complement`` with ``J[S] = U K + (U K)'``, or ``S`` minus that.
+
+        ``scaled`` is ``S V``. The smaller side gives U, so K has as few rows as possible.
+        """
+        first = self.size - self.rank
+        V2, V1 = self.vectors[:, :first], self.vectors[:, first:]
+        if 2 * self.rank <= self.size:
+            B = V1.T @ scaled
+            K = 0.5 * (B[:, first:] @ V1.T) + (self.quotients.T * B[:, :first]) @ V2.T
+            return V1, K, False
+        B = V2.T @ scaled
+        K = 0.5 * (B[:, :first] @ V2.T) + ((1.0 - self.quotients) * B[:, first:]) @ V1.T
+        return V2, K, True
+
+    def jacobian(self, S: Array) -> Array:
+        """Return ``J[S]`` for a symmetric ``S``."""
+        U, K, complement = self.half_product(S @ self.vectors)
+        half = U @ K
+        return np.asarray(S - half - half.T if complement else half + half.T)

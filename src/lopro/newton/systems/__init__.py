@@ -1,0 +1,18 @@
+"""Linear systems with generalised Hessians, solved by what fits."""
+
+from lopro.newton.systems.base import SingularSystem, System
+from lopro.newton.systems.cg import ConjugateGradients
+from lopro.newton.systems.choose import choose_system
+from lopro.newton.systems.dense import DenseSystem
+from lopro.newton.systems.row_space import RowSpaceSystem
+from lopro.newton.systems.sparse import SparseSystem
+
+__all__ = [
+    "ConjugateGradients",
+    "DenseSystem",
+    "RowSpaceSystem",
+    "SingularSystem",
+    "SparseSystem",
+    "System",
+    "choose_system",
+]

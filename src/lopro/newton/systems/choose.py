@@ -1,0 +1,46 @@
+"""Which solver of linear systems fits a problem."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lopro.newton.curvature import Diagonal, Gram, Piece, Product
+from lopro.newton.systems.base import System
+from lopro.newton.systems.cg import ConjugateGradients
+from lopro.newton.systems.dense import DenseSystem
+from lopro.newton.systems.pattern import is_sparse, pair_count
+from lopro.newton.systems.row_space import RowSpaceSystem
+from lopro.newton.systems.sparse import SparseSystem
+
+__all__ = ["choose_system"]
+
+#: Entries that the map from weights to the entries of a sparse matrix may have.
+_PAIRS = 50_000_000
+#: Up to this size products alone are made into a matrix, and dense matrices are factorised.
+_SMALL, _LARGE = 100, 6000
+
+
+def choose_system(size: int, pieces: Sequence[Piece]) -> System:
+    """Return the solver of linear systems that fits the pieces of the Hessian.
+
+    Sparse where every piece is; in the space of rows where these are few; dense up to some thousand
+    variables; conjugate gradients for the rest, and for maps that are known by their products.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.newton.curvature import Diagonal, Gram
+    >>> from lopro.newton.systems import choose_system
+    >>> wide = Gram(np.ones((2, 500)), np.ones(2))
+    >>> type(choose_system(500, [Diagonal(np.ones(500)), wide])).__name__
+    'RowSpaceSystem'
+    """
+    if any(isinstance(p, Product) for p in pieces):
+        return DenseSystem(size) if size <= _SMALL else ConjugateGradients(size)
+    if size > _SMALL and is_sparse(pieces) and pair_count(pieces) <= min(_PAIRS, size * size):
+        return SparseSystem(size, pieces)
+    grams = [p for p in pieces if isinstance(p, Gram)]
+    diagonal = all(isinstance(p, Gram | Diagonal) for p in pieces)
+    if diagonal and 2 * sum(p.B.shape[0] for p in grams) <= size:
+        return RowSpaceSystem(size)
+    return DenseSystem(size) if size <= _LARGE else ConjugateGradients(size)

@@ -1,0 +1,60 @@
+"""Proved lower bounds of least eigenvalues: against matrices whose spectrum is known."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+from newton.examples import differences
+
+from lopro.newton.bounds.convexity import least_eigenvalue, strong_convexity
+from lopro.newton.smooth import LeastSquares, Linear, Logistic, Quadratic, SquaredDistance, Sum
+
+
+def with_spectrum(rng, values):
+    Q, _ = np.linalg.qr(rng.standard_normal((len(values), len(values))))
+    P = (Q * values) @ Q.T
+    return 0.5 * (P + P.T)
+
+
+@pytest.mark.parametrize("least", [1.0, 1e-4, 1e-9])
+def test_dense(rng, least):
+    P = with_spectrum(rng, np.geomspace(least, 1.0, 30))
+    assert 0.3 * least <= least_eigenvalue(P) <= least * (1 + 1e-5)
+
+
+@pytest.mark.parametrize("least", [0.0, -1e-15, -1e-12, -1.0])
+def test_what_is_not_positive_definite_proves_nothing(rng, least):
+    """Rounding may let a Cholesky factorisation of these pass; a proof may not."""
+    values = np.geomspace(1e-3, 1.0, 30)
+    values[0] = least
+    for _ in range(20):
+        assert least_eigenvalue(with_spectrum(rng, values)) == 0.0
+
+
+def test_sparse_by_discs_and_by_factors(rng):
+    n = 400
+    second = differences(n).T @ differences(n)
+    spectrum = 4.0 * np.sin(np.pi * np.arange(n) / (2 * n)) ** 2
+    for shift in (1e-2, 1e-6):
+        P = scipy.sparse.csc_array(second + shift * scipy.sparse.eye_array(n))
+        assert 0.3 * shift <= least_eigenvalue(P) <= (spectrum[0] + shift) * (1 + 1e-9)
+    fourth = second @ second + 1e-3 * scipy.sparse.eye_array(n)
+    assert 3e-4 <= least_eigenvalue(fourth) <= 1e-3 * (1 + 1e-9)
+    assert least_eigenvalue(fourth - 2e-3 * scipy.sparse.eye_array(n)) == 0.0
+    assert least_eigenvalue(second) <= 1e-12
+
+
+def test_by_kind(rng):
+    B = rng.standard_normal((30, 5))
+    least = np.linalg.svd(B)[1].min() ** 2
+    assert 0.4 * least <= strong_convexity(LeastSquares(B, np.zeros(30))) <= least
+    assert (
+        0.4 * least
+        <= strong_convexity(LeastSquares(scipy.sparse.csr_array(B), np.zeros(30)))
+        <= least
+    )
+    assert strong_convexity(LeastSquares(B[:3], np.zeros(3))) == 0.0
+    assert strong_convexity(SquaredDistance(np.zeros(2), np.array([3.0, 2.0]))) == 2.0
+    assert strong_convexity(Linear(np.ones(2))) == 0.0
+    assert strong_convexity(Logistic(B, np.ones(30))) == 0.0
+    both = Sum([SquaredDistance(np.zeros(5), 2.0), Quadratic(np.eye(5), np.zeros(5))])
+    assert 2.4 <= strong_convexity(both) <= 3.0

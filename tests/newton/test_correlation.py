@@ -1,0 +1,186 @@
+"""The nearest correlation matrix: known answers, certificates judged from outside, awkward demands."""
+
+import numpy as np
+import pytest
+
+from lopro.newton.correlation import NoCorrelationMatrix, nearest_correlation
+from lopro.newton.correlation.bounds import excluded, is_above, lower_bound
+from lopro.newton.correlation.dual_newton import DualPoint
+from lopro.newton.correlation.problem import Target
+
+
+def noisy(rng, n, rank=4):
+    """A correlation matrix of low rank with noise."""
+    B = rng.standard_normal((n, rank))
+    B /= np.linalg.norm(B, axis=1)[:, None]
+    E = rng.uniform(-1, 1, (n, n))
+    G = B @ B.T + 0.3 * (E + E.T)
+    np.fill_diagonal(G, 1.0)
+    return G
+
+
+def value(X, G, w):
+    root = np.sqrt(w)
+    return 0.5 * np.linalg.norm(root[:, None] * (X - G) * root) ** 2
+
+
+def test_published_example():
+    """Higham (2002): the nearest correlation matrix to this one, to four digits."""
+    G = np.array([[1.0, 1.0, 0.0], [1.0, 1.0, 1.0], [0.0, 1.0, 1.0]])
+    found = nearest_correlation(G)
+    expected = [[1.0, 0.7607, 0.1573], [0.7607, 1.0, 0.7607], [0.1573, 0.7607, 1.0]]
+    np.testing.assert_allclose(found.X, expected, atol=5e-5)
+
+
+def test_against_clarabel(rng):
+    cp = pytest.importorskip("cvxpy")
+    n = 8
+    G, w = noisy(rng, n), rng.uniform(0.2, 3.0, n)
+    fixed = np.zeros((n, n), dtype=bool)
+    fixed[0, 1] = fixed[1, 0] = fixed[2, 5] = fixed[5, 2] = True
+    for kept, least in ((fixed & False, 0.0), (fixed & False, 0.2), (fixed, 0.0), (fixed, 0.05)):
+        found = nearest_correlation(G, w, kept, least)
+        X = cp.Variable((n, n), symmetric=True)
+        root = np.diag(np.sqrt(w))
+        rows = [cp.diag(X) == 1, X - least * np.eye(n) >> 0]
+        rows += [X[i, j] == G[i, j] for i, j in zip(*np.nonzero(np.tril(kept)), strict=True)]
+        objective = 0.5 * cp.sum_squares(root @ (X - G) @ root)
+        cp.Problem(cp.Minimize(objective), rows).solve(solver="CLARABEL")
+        assert found.fun == pytest.approx(objective.value, rel=1e-6)
+        np.testing.assert_allclose(found.X, X.value, atol=2e-4)
+
+
+@pytest.mark.parametrize("n", [1, 2, 10, 80])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("least", [0.0, 0.1])
+def test_feasible_and_certified(rng, n, weighted, least):
+    G = noisy(rng, n) if n > 1 else np.ones((1, 1))
+    w = rng.uniform(0.1, 10.0, n) if weighted else np.ones(n)
+    found = nearest_correlation(G, w, min_eigenvalue=least)
+    assert np.array_equal(found.X, found.X.T)
+    assert np.array_equal(found.X.diagonal(), np.ones(n))
+    assert np.linalg.eigvalsh(found.X)[0] >= least - 1e-15
+    assert found.fun == pytest.approx(value(found.X, G, w), rel=1e-12, abs=1e-15)
+    assert 0.0 <= found.gap <= 1e-8 * found.fun + 1e-20
+    assert found.decompositions <= 12
+
+
+def test_fixed_entries_are_kept_exactly(rng):
+    G = noisy(rng, 40)
+    B = rng.standard_normal((40, 40))
+    C = B @ B.T
+    C /= np.sqrt(np.outer(C.diagonal(), C.diagonal()))
+    C = 0.5 * (C + C.T)
+    fixed = np.zeros((40, 40), dtype=bool)
+    fixed[:6, :6] = True
+    G[fixed] = C[fixed]
+    found = nearest_correlation(G, fixed=fixed, min_eigenvalue=0.001)
+    off = fixed & ~np.eye(40, dtype=bool)
+    assert np.array_equal(found.X[off], G[off])
+    assert np.linalg.eigvalsh(found.X)[0] >= 0.001 - 1e-15
+    assert found.gap <= 1e-8 * found.fun
+    free = nearest_correlation(G, min_eigenvalue=0.001)
+    assert free.fun < found.fun
+
+
+def test_entries_that_exclude_each_other(rng):
+    G, fixed = np.eye(6), np.zeros((6, 6), dtype=bool)
+    for i, j, entry in ((0, 1, 0.9), (1, 2, 0.9), (0, 2, -0.9)):
+        G[i, j] = G[j, i] = entry
+        fixed[i, j] = fixed[j, i] = True
+    with pytest.raises(NoCorrelationMatrix) as refusal:
+        nearest_correlation(G, fixed=fixed)
+    target = Target.of(G, np.ones(6), fixed, 0.0)
+    assert excluded(target, refusal.value.certificate)
+    # The same direction proves nothing once the entries are compatible.
+    G[0, 2] = G[2, 0] = 0.9
+    assert not excluded(Target.of(G, np.ones(6), fixed, 0.0), refusal.value.certificate)
+
+
+def test_bound_is_below_every_feasible_value_for_any_multipliers(rng):
+    """Not only at the solution: weak duality, with multipliers from anywhere."""
+    n = 12
+    G, w = noisy(rng, n), rng.uniform(0.5, 2.0, n)
+    best = nearest_correlation(G, w)
+    target = Target.of(G, w, np.zeros((n, n), dtype=bool), 0.0)
+    for scale in (0.0, 0.1, 1.0, 10.0):
+        y = best.multipliers + scale * rng.standard_normal(n)
+        bound = lower_bound(target, DualPoint.of(target, y))
+        assert bound <= best.fun
+    exact = lower_bound(target, DualPoint.of(target, best.multipliers))
+    assert exact >= best.fun * (1 - 1e-9)
+
+
+def test_proof_of_eigenvalues_is_not_fooled(rng):
+    Q, _ = np.linalg.qr(rng.standard_normal((30, 30)))
+    values = np.linspace(0.1, 1.0, 30)
+    X = (Q * values) @ Q.T
+    X = 0.5 * (X + X.T)
+    assert is_above(X, 0.0) and is_above(X, 0.0999)
+    assert not is_above(X, 0.1 + 1e-12) and not is_above(X, 0.11)
+
+
+def test_a_correlation_matrix_is_its_own_nearest(rng):
+    G = noisy(rng, 30)
+    X = nearest_correlation(G, min_eigenvalue=0.01).X
+    again = nearest_correlation(X)
+    np.testing.assert_allclose(again.X, X, atol=1e-10)
+    assert again.fun <= 1e-18
+    assert again.decompositions <= 3
+
+
+def test_units_of_the_weights(rng):
+    """Powers of four scale everything exactly but the answer."""
+    G, w = noisy(rng, 20), rng.uniform(0.5, 2.0, 20)
+    one, other = nearest_correlation(G, w), nearest_correlation(G, 2.0**20 * w)
+    assert np.array_equal(one.X, other.X)
+    assert other.fun == 2.0**40 * one.fun
+    assert np.array_equal(other.multipliers, 2.0**20 * one.multipliers)
+
+
+def test_counts(rng):
+    """Six or seven eigendecompositions, whatever the size."""
+    for n in (20, 60, 150):
+        found = nearest_correlation(noisy(rng, n))
+        assert found.decompositions <= 8
+        assert found.products <= 40
+
+
+def test_time_limit(rng):
+    calls = []
+
+    def after_two():
+        calls.append(None)
+        return len(calls) > 2
+
+    found = nearest_correlation(noisy(rng, 60), stopped=after_two)
+    assert not found.solved
+    assert found.decompositions <= 4
+    assert np.linalg.eigvalsh(found.X)[0] >= -1e-15
+    assert found.gap > 0.0
+
+
+def test_bad_input_is_refused_by_name(rng):
+    G = noisy(rng, 4)
+    for match, call in (
+        ("G: a square", lambda: nearest_correlation(G[:2])),
+        ("G: a square", lambda: nearest_correlation(np.full((2, 2), np.nan))),
+        ("G: a symmetric", lambda: nearest_correlation(np.triu(G))),
+        ("weights", lambda: nearest_correlation(G, weights=[1, 1, 1, 0])),
+        ("fixed: a symmetric", lambda: nearest_correlation(G, fixed=np.tri(4, dtype=bool))),
+        ("min_eigenvalue", lambda: nearest_correlation(G, min_eigenvalue=1.0)),
+        (
+            "fixed: a fixed entry",
+            lambda: nearest_correlation(2 * np.ones((2, 2)), fixed=np.ones((2, 2), bool)),
+        ),
+    ):
+        with pytest.raises(ValueError, match=match):
+            call()
+
+
+def test_input_is_not_changed(rng):
+    G, w = noisy(rng, 10), rng.uniform(1, 2, 10)
+    copies = G.copy(), w.copy()
+    found = nearest_correlation(G, w)
+    assert np.array_equal(G, copies[0]) and np.array_equal(w, copies[1])
+    assert not np.shares_memory(found.X, G)

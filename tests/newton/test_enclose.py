@@ -1,0 +1,117 @@
+"""Values, gradients and conjugates lie within their error bounds: judged in exact or long arithmetic."""
+
+from decimal import Decimal, getcontext
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy.sparse
+from newton.test_rounding import exact_dot, rational
+
+from lopro.newton.arrays import EPS
+from lopro.newton.bounds.enclose import enclose, enclose_conjugate
+from lopro.newton.parts import Interval
+from lopro.newton.smooth import LeastSquares, Linear, Logistic, Quadratic, SquaredDistance, Sum
+
+
+def exact_quadratic(P, q, x):
+    """Return ``(x'Px/2 + q'x, Px + q)`` of rational numbers."""
+    Px = [exact_dot(row, x) for row in P]
+    gradient = [a + b for a, b in zip(Px, rational(q), strict=True)]
+    value = sum(
+        (Fraction(1, 2) * a + b) * c for a, b, c in zip(Px, rational(q), rational(x), strict=True)
+    )
+    return value, gradient
+
+
+def assert_encloses(found, value, gradient, timid=1e3):
+    assert abs(Fraction(found.value.value) - value) <= Fraction(found.value.error)
+    for mine, error, exact in zip(found.gradient, found.error, gradient, strict=True):
+        assert abs(Fraction(mine) - exact) <= Fraction(error)
+    scale = float(np.abs(found.gradient).max()) + 1e-300
+    assert found.error.max() <= timid * EPS * scale
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_quadratic(rng, sparse):
+    M = rng.standard_normal((7, 7))
+    P, q, x = M @ M.T, rng.standard_normal(7), rng.standard_normal(7)
+    P = 0.5 * (P + P.T)
+    f = Quadratic(scipy.sparse.csr_array(P) if sparse else P, q, 0.1)
+    value, gradient = exact_quadratic(P, q, x)
+    assert_encloses(enclose(f, x), value + Fraction(0.1), gradient)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_least_squares(rng, sparse):
+    B, b, x = rng.standard_normal((9, 4)), rng.standard_normal(9), rng.standard_normal(4)
+    f = LeastSquares(scipy.sparse.csr_array(B) if sparse else B, b)
+    residual = [exact_dot(row, x) - Fraction(c) for row, c in zip(B, b.tolist(), strict=True)]
+    gradient = [sum(Fraction(B[i, j]) * residual[i] for i in range(9)) for j in range(4)]
+    assert_encloses(enclose(f, x), sum(r * r for r in residual) / 2, gradient)
+
+
+def test_least_squares_with_cancellation(rng):
+    """Where the residual is all rounding the error must say so."""
+    B, x = rng.standard_normal((9, 4)), rng.standard_normal(4)
+    f = LeastSquares(B, B @ x)
+    found = enclose(f, x)
+    assert found.value.error >= found.value.value * 0.5
+    residual = [exact_dot(row, x) - Fraction(c) for row, c in zip(B, (B @ x).tolist(), strict=True)]
+    assert abs(Fraction(found.value.value) - sum(r * r for r in residual) / 2) <= Fraction(
+        found.value.error
+    )
+
+
+def test_linear_and_distance(rng):
+    q, x = rng.standard_normal(6), rng.standard_normal(6)
+    assert_encloses(enclose(Linear(q), x), exact_dot(q, x), rational(q))
+    center, weights = x + 1e-9 * rng.standard_normal(6), rng.uniform(0.5, 2.0, 6)
+    moved = [a - b for a, b in zip(rational(x), rational(center), strict=True)]
+    gradient = [w * m for w, m in zip(rational(weights), moved, strict=True)]
+    value = sum(g * m for g, m in zip(gradient, moved, strict=True)) / 2
+    assert_encloses(enclose(SquaredDistance(center, weights), x), value, gradient)
+
+
+def test_logistic(rng):
+    getcontext().prec = 60
+    A, x = 3.0 * rng.standard_normal((15, 4)), rng.standard_normal(4)
+    labels = np.where(rng.uniform(size=15) < 0.5, -1.0, 1.0)
+    weights = rng.uniform(0.5, 1.0, 15)
+    scores = [exact_dot(row, x) for row in A]
+    margins = [
+        int(s) * Decimal(a.numerator) / Decimal(a.denominator)
+        for s, a in zip(labels, scores, strict=True)
+    ]
+    value, gradient = Decimal(0), [Decimal(0)] * 4
+    for i, margin in enumerate(margins):
+        weight = Decimal(float(weights[i]))
+        value += weight * (1 + (-margin).exp()).ln()
+        odds = 1 / (1 + margin.exp())
+        for j in range(4):
+            gradient[j] -= weight * int(labels[i]) * odds * Decimal(float(A[i, j]))
+    found = enclose(Logistic(A, labels, weights), x)
+    assert_encloses(found, Fraction(value), [Fraction(g) for g in gradient])
+
+
+def test_sum(rng):
+    q, x, center = rng.standard_normal(3), rng.standard_normal(3), rng.standard_normal(3)
+    found = enclose(Sum([Linear(q), SquaredDistance(center)]), x)
+    moved = [a - b for a, b in zip(rational(x), rational(center), strict=True)]
+    gradient = [a + b for a, b in zip(rational(q), moved, strict=True)]
+    assert_encloses(found, exact_dot(q, x) + sum(m * m for m in moved) / 2, gradient)
+
+
+def test_conjugate_of_intervals(rng):
+    v = rng.standard_normal(20)
+    lower, upper = -rng.uniform(0.5, 1.0, 20), rng.uniform(0.5, 1.0, 20)
+    found = enclose_conjugate(Interval(lower, upper), v)
+    exact = exact_dot(v, np.where(v > 0, upper, lower))
+    assert abs(Fraction(found.value) - exact) <= Fraction(found.error) <= Fraction(1e-13)
+    half_line = Interval(upper=np.ones(1))
+    assert enclose_conjugate(half_line, np.array([-1.0])).value == np.inf
+
+
+def test_a_function_without_analysis_is_refused():
+    with pytest.raises(TypeError, match="no rounding analysis"):
+        enclose(object(), np.zeros(1))

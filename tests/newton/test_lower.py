@@ -1,0 +1,123 @@
+"""Bounds that multipliers prove, judged by optimal values in exact arithmetic."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from newton.examples import half_spaces, linear_program
+from newton.test_rounding import exact_dot, rational
+
+from lopro.newton import Composite, solve
+from lopro.newton.bounds import LowerBound, lower_bound, relative_violation, violation_charge
+from lopro.newton.parts import Interval
+from lopro.newton.smooth import LeastSquares, Linear, Quadratic, SquaredDistance
+
+
+def exact_dual(center, A, upper, v):
+    """Return ``min_x |x - center|^2 / 2 + v'(Ax - upper)`` as a rational number."""
+    slope = [exact_dot(A[:, j], v) for j in range(A.shape[1])]
+    linear = sum(s * c for s, c in zip(slope, rational(center), strict=True))
+    return linear - sum(s * s for s in slope) / 2 - exact_dot(v, upper)
+
+
+def test_bound_is_below_the_exact_dual_value_and_near(rng):
+    A, upper, center = rng.standard_normal((20, 6)), rng.standard_normal(20), rng.standard_normal(6)
+    problem = Composite(SquaredDistance(center), [(Interval(upper=upper), A)])
+    for _ in range(30):
+        v = np.maximum(0.0, rng.standard_normal(20))
+        minimiser = center - A.T @ v
+        exact = exact_dual(center, A, upper, v)
+        found = lower_bound(problem, minimiser, [v], convexity=1.0)
+        assert found.slope == 0.0
+        assert Fraction(found.value) <= exact
+        assert float(exact) - found.value <= 1e-11 * (abs(float(exact)) + 1.0)
+        # Elsewhere the bound is lower, by half the squared slope: exactly so for this function.
+        off = lower_bound(problem, minimiser + 0.5, [v], convexity=1.0)
+        assert Fraction(off.value) <= exact
+        assert off.value == pytest.approx(float(exact), abs=1e-10)
+
+
+def test_a_convexity_that_is_too_large_claims_too_much(rng):
+    """Negative control: twice the true constant makes a false bound."""
+    A, upper, center = rng.standard_normal((5, 3)), rng.standard_normal(5), rng.standard_normal(3)
+    problem = Composite(SquaredDistance(center), [(Interval(upper=upper), A)])
+    v = np.ones(5)
+    bold = lower_bound(problem, center, [v], convexity=2.0)
+    assert Fraction(bold.value) > exact_dual(center, A, upper, v)
+
+
+def test_slope_and_radius_of_a_linear_objective(rng):
+    q, A, upper = linear_program(rng)
+    problem = Composite(Linear(q), [(Interval(upper=upper), A)])
+    v, x = rng.uniform(size=len(upper)), rng.standard_normal(len(q))
+    found = lower_bound(problem, x, [v])
+    slope = q + v @ A
+    assert found.slope == pytest.approx(np.linalg.norm(slope), rel=1e-12)
+    for z in x + rng.standard_normal((50, len(q))) * 10.0 ** rng.integers(-2, 6, (50, 1)):
+        lagrangian = q @ z + v @ (A @ z) - v @ upper
+        assert found.within(np.linalg.norm(z - x)) <= lagrangian + 1e-9 * (1 + np.abs(z).max())
+    # The direction of the slope is where it is reached.
+    z = x - 100.0 * slope / np.linalg.norm(slope)
+    assert found.within(100.0) == pytest.approx(q @ z + v @ (A @ z) - v @ upper, rel=1e-9)
+
+
+def test_radius_arithmetic():
+    bound = LowerBound(3.0, 0.25, np.zeros(1))
+    assert bound.within(4.0) == 2.0
+    assert bound.radius(2.0) == 8.0
+    assert LowerBound(3.0, 0.0, np.zeros(1)).within(np.inf) == 3.0
+
+
+def test_multipliers_of_the_wrong_sign_are_moved_into_their_cone(rng):
+    problem = Composite(SquaredDistance(np.zeros(2)), [(Interval(upper=np.ones(2)), None)])
+    assert lower_bound(problem, np.zeros(2), [np.array([-5.0, -1.0])], 1.0).value <= 0.0
+
+
+def test_gap_of_a_solution_in_any_units(rng):
+    """Bound, value and charge scale with the objective; the relative gap does not."""
+    B, b, A, upper = half_spaces(rng)
+    gaps = []
+    for unit_f, unit_x in ((1.0, 1.0), (1e9, 1e-9), (1e-9, 1e9)):
+        s = np.sqrt(unit_f)
+        problem = Composite(
+            LeastSquares(s * B / unit_x, s * b), [(Interval(upper=upper), A / unit_x)]
+        )
+        outcome = solve(problem, tol=1e-8)
+        assert outcome.status.name == "CONVERGED"
+        gaps.append(outcome.gap / outcome.fun)
+        assert outcome.fun == pytest.approx(gaps[0] * 0 + outcome.fun)
+    assert max(gaps) <= 1e-8
+    assert min(gaps) >= 0.0
+
+
+def test_charge_covers_what_a_violation_gains(rng):
+    """For the optimal multipliers: f(x) + charge >= f_* at every x, and equality along a descent."""
+    B, b, A, upper = half_spaces(rng)
+    problem = Composite(LeastSquares(B, b), [(Interval(upper=upper), A)])
+    best = solve(problem, tol=1e-12, feasibility=1e-12)
+    for x in best.x + rng.standard_normal((100, len(best.x))) * 10.0 ** rng.integers(
+        -6, 1, (100, 1)
+    ):
+        charge = violation_charge(problem, x, best.multipliers)
+        assert problem.smooth.value(x) + charge >= best.fun * (1 - 1e-10)
+    # Leaving all tight rows equally gains what is charged, to first order.
+    tight = best.multipliers[0] > 1e-9
+    d = np.linalg.lstsq(A[tight], np.ones(tight.sum()), rcond=None)[0]
+    x = best.x + 1e-6 * d
+    charge = violation_charge(problem, x, best.multipliers)
+    gained = best.fun - problem.smooth.value(x)
+    assert tight.sum() >= 3
+    assert 0.99 * charge <= gained <= charge
+
+
+def test_relative_violation_has_no_units(rng):
+    A, upper, x = rng.standard_normal((9, 3)), rng.standard_normal(9), rng.standard_normal(3)
+    found = []
+    for row_units in (np.ones(9), 2.0 ** rng.integers(-20, 20, 9)):
+        problem = Composite(
+            Linear(np.ones(3)), [(Interval(upper=row_units * upper), row_units[:, None] * A)]
+        )
+        found.append(relative_violation(problem, x))
+    assert found[0] == found[1] > 0.0
+    inside = Composite(Quadratic(np.eye(3), np.zeros(3)), [(Interval(upper=A @ x), A)])
+    assert relative_violation(inside, x) == 0.0

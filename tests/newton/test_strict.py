@@ -1,0 +1,111 @@
+"""Multipliers moved a little inside: bounds that need no radius, at a price that is known."""
+
+import numpy as np
+import pytest
+import scipy.optimize
+import scipy.sparse
+
+from lopro.newton import Composite
+from lopro.newton.bounds import lower_bound, negative_curvature, strictly_feasible
+from lopro.newton.bounds.lower import Box, Remainder
+from lopro.newton.parts import Interval
+from lopro.newton.smooth import Linear, Quadratic
+
+
+def standard_form(rng, n=30, m=12):
+    """``min q'x, A x = b, x >= 0`` with a known vertex."""
+    A = rng.standard_normal((m, n))
+    x = np.zeros(n)
+    x[:m] = rng.uniform(0.5, 2.0, m)
+    y = rng.standard_normal(m)
+    slack = np.zeros(n)
+    slack[m:] = rng.uniform(0.5, 1.0, n - m)
+    q = A.T @ y + slack
+    b = A @ x
+    return Composite(Linear(q), [(Interval(b, b), A), (Interval(lower=np.zeros(n)), None)]), x, -y
+
+
+@pytest.mark.parametrize("wrap", [np.asarray, scipy.sparse.csr_array])
+def test_no_radius_is_left_and_little_is_lost(rng, wrap):
+    for _ in range(5):
+        problem, x, y = standard_form(rng)
+        rows = problem.terms[0]
+        problem = Composite(
+            problem.smooth, [(rows.part, wrap(rows.D.M)), (problem.terms[1].part, None)]
+        )
+        plain = lower_bound(problem, x, [y, np.zeros(30)])
+        assert plain.slope > 0.0
+        strict = lower_bound(problem, *strictly_feasible(problem, x, [y, np.zeros(30)]))
+        value = problem.smooth.value(x)
+        assert strict.slope == 0.0
+        assert value - 1e-11 * (1 + abs(value)) <= strict.value <= value
+
+
+def test_noise_in_the_multipliers_is_repaired(rng):
+    problem, x, y = standard_form(rng)
+    noisy = y + 1e-7 * rng.standard_normal(len(y))
+    found = lower_bound(problem, *strictly_feasible(problem, x, [noisy, np.zeros(30)]))
+    assert found.slope == 0.0
+    assert found.value == pytest.approx(problem.smooth.value(x), rel=1e-9)
+
+
+def test_free_variables_keep_a_radius(rng):
+    problem, x, y = standard_form(rng)
+    lower = np.zeros(30)
+    lower[0] = -np.inf
+    free = Composite(
+        problem.smooth,
+        [(problem.terms[0].part, problem.terms[0].D), (Interval(lower=lower, upper=np.inf), None)],
+    )
+    point, v = strictly_feasible(free, x, [y, np.zeros(30)])
+    bound = lower_bound(free, point, v)
+    assert 0.0 < bound.slope < 1e-12
+
+
+def test_nothing_to_move(rng):
+    inside = Composite(Quadratic(np.eye(2), np.ones(2)), [(Interval(-1.0, 1.0, size=2), None)])
+    assert strictly_feasible(inside, np.zeros(2), [np.zeros(2)]) is None
+
+
+def test_remainder_is_the_least_of_a_linear_function_over_the_box(rng):
+    """Against linear programs over the box, at both ends of the uncertain slope."""
+    n = 6
+    box = Box(
+        np.array([0.0, -1.0, 0.0, -np.inf, -2.0, 1.0]), np.array([np.inf, 1.0, 3.0, 0.5, -1.0, 1.0])
+    )
+    x = np.array([0.5, 0.0, 3.0, 0.5, -1.5, 1.0])
+    slope, error = np.array([1.0, -2.0, 0.5, -1.0, 0.1, 7.0]), np.full(n, 0.2)
+    found = Remainder.of(box, x, slope, error)
+    assert not found.rise.any()
+    worst = 0.0
+    for j in range(n):
+        ends = [slope[j] - error[j], slope[j] + error[j]]
+        values = [
+            c * (z - x[j]) for c in ends for z in (box.lower[j], box.upper[j]) if np.isfinite(z)
+        ]
+        worst -= min(*values, 0.0)
+    assert found.cost.value == pytest.approx(worst)
+    falling = Remainder.of(box, x, -slope, error)
+    np.testing.assert_allclose(falling.rise, [1.2, 0, 0, 1.2, 0, 0])
+
+
+def test_negative_curvature(rng):
+    Q, _ = np.linalg.qr(rng.standard_normal((40, 40)))
+    values = np.geomspace(1e-8, 1.0, 40)
+    for least, expected in (
+        (1e-8, False),
+        (0.0, False),
+        (-1e-17, False),
+        (-1e-9, True),
+        (-1.0, True),
+    ):
+        values[0] = least
+        P = (Q * values) @ Q.T
+        P = 0.5 * (P + P.T)
+        for M in (P, scipy.sparse.csc_array(P)):
+            d = negative_curvature(M)
+            assert (d is not None) == expected, least
+            if expected:
+                assert d @ P @ d == pytest.approx(least, rel=1e-3)
+    big = scipy.sparse.diags_array(np.r_[np.ones(1999), -1e-3])
+    assert negative_curvature(scipy.sparse.csc_array(big)) is not None
