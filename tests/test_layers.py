@@ -9,9 +9,9 @@ ROOT = Path(__file__).parent.parent / "src" / "lopro"
 
 #: From the bottom up: a room may import from those that stand before it, and from itself.
 LAYERS = [
-    "errors", "_moved", "_util", "functions", "maps", "cones", "projections",
+    "errors", "_moved", "_util", "newton", "functions", "maps", "cones", "projections",
     "constraints", "objectives", "conic_forms", "penalties", "problem", "protocol", "driver", "methods",
-    "solving", "basis_pursuit", "metric", "minimize", "sklearn", "cli", "__init__", "__main__",
+    "solving", "explaining", "basis_pursuit", "metric", "minimize", "sklearn", "cli", "__init__", "__main__",
 ]  # fmt: skip
 
 #: Imports that point upwards, and why.

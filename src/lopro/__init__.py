@@ -6,12 +6,15 @@ from lopro.basis_pursuit.application import BasisPursuit
 from lopro.driver import stopping
 from lopro.driver.result import History, Iterate, Result, Status
 from lopro.errors import InfeasibleError, MissingCapabilityError, ProjectionError
+from lopro.explaining import explain
 from lopro.methods import (
     Auto,
     LoPGD,
     LoPNAG,
     MultiplierMethod,
+    NewtonMultipliers,
     OneProjection,
+    ProgramEngines,
     baselines,
     inner,
     theory,
@@ -42,8 +45,10 @@ __all__ = [
     "MetricResult",
     "MissingCapabilityError",
     "MultiplierMethod",
+    "NewtonMultipliers",
     "OneProjection",
     "Problem",
+    "ProgramEngines",
     "ProjectionError",
     "Result",
     "Status",
@@ -54,6 +59,7 @@ __all__ = [
     "bpdn_path",
     "certificates",
     "constraints",
+    "explain",
     "inner",
     "iterate",
     "learn_metric",

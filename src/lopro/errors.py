@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-__all__ = ["InfeasibleError", "MissingCapabilityError", "ProjectionError", "StalledError"]
+__all__ = [
+    "InfeasibleError",
+    "MissingCapabilityError",
+    "ProjectionError",
+    "StalledError",
+    "UnboundedError",
+]
 
 
 class MissingCapabilityError(TypeError):
@@ -10,7 +16,19 @@ class MissingCapabilityError(TypeError):
 
 
 class InfeasibleError(ValueError):
-    """The constraint set is empty."""
+    """The constraint set is empty; ``ray`` holds the multipliers that prove it, where they are known."""
+
+    def __init__(self, message: str, ray: object = None) -> None:
+        super().__init__(message)
+        self.ray = ray
+
+
+class UnboundedError(ValueError):
+    """The objective falls without end on the set: along ``ray``, from any feasible point."""
+
+    def __init__(self, message: str, ray: object) -> None:
+        super().__init__(message)
+        self.ray = ray
 
 
 class ProjectionError(RuntimeError):

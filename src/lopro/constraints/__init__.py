@@ -1,5 +1,6 @@
 """Constraints ``c(x) <= 0``: each with its slope, its regularity constant and its projection."""
 
+from lopro.constraints.affine import Affine
 from lopro.constraints.base import Constraint, ValidInequality
 from lopro.constraints.box import Box
 from lopro.constraints.function import FunctionConstraint
@@ -12,6 +13,7 @@ from lopro.constraints.simplex import Simplex
 from lopro.constraints.spectrahedron import Spectrahedron
 
 __all__ = [
+    "Affine",
     "Box",
     "Constraint",
     "Distance",

@@ -71,6 +71,16 @@ class Box(Polyhedron):
         self._bounded = len(np.union1d(above, below))
 
     @property
+    def lower(self) -> np.ndarray[Any, Any]:
+        """The lower bounds, on the host; do not write on them."""
+        return np.asarray(self._low.array)
+
+    @property
+    def upper(self) -> np.ndarray[Any, Any]:
+        """The upper bounds, on the host; do not write on them."""
+        return np.asarray(self._high.array)
+
+    @property
     def is_orthant(self) -> bool:
         """Whether the set is ``x >= 0``."""
         return bool((self._low.array == 0.0).all() and np.isposinf(self._high.array).all())

@@ -9,7 +9,7 @@ from lopro._util.arrays import Array
 from lopro.constraints.base import ValidInequality
 from lopro.functions import Image
 from lopro.problem import Problem
-from lopro.protocol import Candidate, Certificate, Multiplier, PenalisedMinimum, Target
+from lopro.protocol import Candidate, Certificate, Multiplier, PenalisedMinimum, ProvedBound, Target
 from lopro.protocol.certificates import feasibility_tolerance, lower_bound, solution_radius
 
 __all__ = ["Incumbent", "Judged"]
@@ -46,6 +46,8 @@ class Incumbent:
         self.best: Judged | None = None
         self.lower = -math.inf
         self.source = "no epoch was completed"
+        #: How far from the point the lower bound holds.
+        self.radius = math.inf
         #: The multiplier behind the best lower bound, where it rests on one.
         self.multiplier: ValidInequality | None = None
 
@@ -71,6 +73,8 @@ class Incumbent:
         evidence = candidate.evidence
         if isinstance(evidence, Multiplier):
             self._use(evidence.inequality, candidate.taken_at)
+        elif isinstance(evidence, ProvedBound):
+            self._consider(evidence.value, evidence.source, evidence.inequality, evidence.radius)
         elif isinstance(evidence, PenalisedMinimum):
             assert penalised is not None
             self._use_penalty(evidence, candidate.taken_at, penalised)
@@ -96,7 +100,11 @@ class Incumbent:
             self._consider(value - penalty.above - spent, source)
 
     def _consider(
-        self, bound: float, source: str, multiplier: ValidInequality | None = None
+        self,
+        bound: float,
+        source: str,
+        multiplier: ValidInequality | None = None,
+        radius: float = math.inf,
     ) -> None:
         """Keep a lower bound, and the multiplier it rests on, if it is the best so far."""
         assert self.best is not None
@@ -110,6 +118,7 @@ class Incumbent:
             )
         elif bound > self.lower or not math.isfinite(self.lower):
             self.lower, self.source, self.multiplier = bound, source, multiplier
+            self.radius = radius
 
     @property
     def certificate(self) -> Certificate:
@@ -118,7 +127,7 @@ class Incumbent:
             return Certificate.of(math.nan, self.lower, math.inf, self.source)
         best, target = self.best, self.target
         unit = Target(target.tol, target.unit(best.fun, best.magnitude))
-        return Certificate.of(best.fun, self.lower, best.violation, self.source, unit)
+        return Certificate.of(best.fun, self.lower, best.violation, self.source, unit, self.radius)
 
     @property
     def certified(self) -> bool:

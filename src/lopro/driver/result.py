@@ -30,6 +30,7 @@ class Status(Enum):
     MAX_PROJECTIONS = "the projection budget is spent"
     TIME_LIMIT = "the time limit was reached"
     INFEASIBLE = "the constraint set is empty"
+    UNBOUNDED = "the objective falls without end on the set"
     NONFINITE = "NaN or inf appeared"
     PROJECTION_FAILED = "a projection could not be computed accurately enough"
     INTERRUPTED = "interrupted by the user"
@@ -145,6 +146,9 @@ class Result:
     warnings: tuple[str, ...] = ()
     #: The valid inequality of the set that the lower bound rests on; None where it rests on something else.
     multiplier: ValidInequality | None = field(default=None, repr=False)
+    #: What proves that there is no solution: multipliers of rows that contradict each other (INFEASIBLE), or
+    #: a direction in which the objective falls for ever (UNBOUNDED).
+    ray: Any = field(default=None, repr=False)
 
     @property
     def success(self) -> bool:

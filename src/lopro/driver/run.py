@@ -19,7 +19,7 @@ from lopro.driver.options import Options
 from lopro.driver.progress import Progress
 from lopro.driver.result import History, Iterate, Result, Status
 from lopro.driver.workbench import NonFinite, Spent, Workbench
-from lopro.errors import InfeasibleError, ProjectionError, StalledError
+from lopro.errors import InfeasibleError, ProjectionError, StalledError, UnboundedError
 from lopro.problem import Problem
 from lopro.protocol import (
     Candidate,
@@ -34,6 +34,8 @@ from lopro.protocol import (
 __all__ = ["Run"]
 
 T = TypeVar("T")
+
+_NO_SOLUTION = (Status.INFEASIBLE, Status.UNBOUNDED)
 
 
 class Run:
@@ -56,6 +58,7 @@ class Run:
         self.bench = Workbench(problem, options, self.deadline, self._x0)
         self._rule = options.rule
         self._stopped_by = "the caller"
+        self._ray: object = None
         self._loop = self._candidate_by_candidate()
 
     @functools.cached_property
@@ -111,11 +114,8 @@ class Run:
             yield iterate
 
     def _prepared(self) -> Incumbent:
-        """Look at the set and at the start: the first calls of what a user has written, guarded as well."""
+        """Look at the start: the first call of what a user has written, guarded as well."""
         with self.bench.observe():
-            reason = self.bench.constraint.infeasibility()
-            if reason is not None:
-                raise InfeasibleError(reason)
             return self.incumbent
 
     def _next_candidate(self, candidates: Candidates, verdict: Verdict | None) -> Candidate | None:
@@ -135,9 +135,11 @@ class Run:
         except OverflowError as error:
             self.status = Status.NONFINITE
             self.warnings.append(f"a number grew beyond all bounds: {error}")
-        except InfeasibleError as error:
-            self.status = Status.INFEASIBLE
+        except (InfeasibleError, UnboundedError) as error:
+            empty = isinstance(error, InfeasibleError)
+            self.status = Status.INFEASIBLE if empty else Status.UNBOUNDED
             self.warnings.append(str(error))
+            self._ray = error.ray
         except ProjectionError as error:
             self.status = Status.PROJECTION_FAILED
             self.warnings.append(str(error))
@@ -221,7 +223,7 @@ class Run:
     def result(self) -> Result:
         """Return the best feasible point with its certificate, which was computed at that very point."""
         known, bench = self.incumbent, self.bench
-        if known.best is None and self.status is not Status.INFEASIBLE:
+        if known.best is None and self.status not in _NO_SOLUTION:
             self._settle()
         status = self.status or bench.ended or Status.STOPPED
         best, certificate = known.best, known.certificate
@@ -236,10 +238,11 @@ class Run:
             certificate_counts=replace(bench.certificate_counts),
             iterations=bench.iterations,
             seconds=bench.seconds,
-            method=repr(self.method),
+            method=" -> ".join([repr(self.method), *bench.methods]),
             history=self.history.snapshot(),
             warnings=tuple(self.warnings),
             multiplier=known.multiplier,
+            ray=self._ray,
         )
 
     def _settle(self) -> None:
@@ -272,6 +275,8 @@ class Run:
         said = status.value
         if status is Status.STOPPED:
             said = f"stopped by {self._stopped_by}"
-        if not math.isfinite(certificate.lower_bound) and status is not Status.INFEASIBLE:
+        if status is Status.CONVERGED and math.isfinite(certificate.radius):
+            said = f"{said}, among the points within a distance of {certificate.radius:.3g}"
+        if not math.isfinite(certificate.lower_bound) and status not in _NO_SOLUTION:
             said = f"{said} ({certificate.source})"
         return said

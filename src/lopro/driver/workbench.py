@@ -20,7 +20,7 @@ from lopro.driver.result import Status
 from lopro.objectives import Objective
 from lopro.penalties import Penalised, Penalty
 from lopro.problem import Problem
-from lopro.protocol import Stepper, Target
+from lopro.protocol import Method, Stepper, Target
 
 F = TypeVar("F")
 
@@ -53,6 +53,8 @@ class Workbench:
         self._start = start
         self.counts, self.certificate_counts = Counts(), Counts()
         self.iterations = 0
+        #: The methods that another one has handed the problem to, in their order.
+        self.methods: list[str] = []
         self.progress: Progress | None = None
         #: Why no more work should be done; None while there is no reason.
         self.ended: Status | None = None
@@ -165,6 +167,9 @@ class Workbench:
         """Whether the budget of projections is used up."""
         limit = self.options.max_projections
         return limit is not None and self.counts.projections >= limit
+
+    def hand_over(self, method: Method) -> None:
+        self.methods.append(repr(method))
 
     def observe(self) -> AbstractContextManager[Any]:
         return counting(self.certificate_counts)

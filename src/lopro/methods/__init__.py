@@ -5,5 +5,14 @@ from lopro.methods.multipliers import MultiplierMethod
 from lopro.methods.paper.lopgd import LoPGD
 from lopro.methods.paper.lopnag import LoPNAG
 from lopro.methods.paper.one_projection import OneProjection
+from lopro.methods.second_order import NewtonMultipliers, ProgramEngines
 
-__all__ = ["Auto", "LoPGD", "LoPNAG", "MultiplierMethod", "OneProjection"]
+__all__ = [
+    "Auto",
+    "LoPGD",
+    "LoPNAG",
+    "MultiplierMethod",
+    "NewtonMultipliers",
+    "OneProjection",
+    "ProgramEngines",
+]

@@ -2,23 +2,41 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
+import scipy  # parts of it load when first used
+
 from lopro._util.arrays import Array
-from lopro.errors import MissingCapabilityError
+from lopro.errors import MissingCapabilityError, StalledError
 from lopro.methods.multipliers import MultiplierMethod
 from lopro.methods.paper.lopgd import LoPGD
 from lopro.methods.registry import recognised
+from lopro.methods.second_order import NewtonMultipliers, ProgramEngines
+from lopro.methods.second_order.forms import quadratic_program
 from lopro.problem import Problem
 from lopro.protocol import Candidates, Card, Method, Workbench
 
-__all__ = ["Auto"]
+__all__ = ["Auto", "Choice"]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A method that fits a problem, and why."""
+
+    method: Method
+    reason: str
 
 
 @dataclass(frozen=True)
 class Auto:
-    """The default method: `MultiplierMethod` where the problem allows it, else adaptive `LoPGD`.
+    """The default: the method that fits the problem, and the next one where it does not get there.
+
+    In this order: the application whose form is recognised (basis pursuit, metric learning); engines for
+    sparse quadratic and linear programs; Newton's method where second derivatives and rows are at hand;
+    the method of multipliers where the set is an image of an easy one; adaptive LoPGD.
 
     Examples
     --------
@@ -37,20 +55,61 @@ class Auto:
         reference="this library",
     )
 
+    def choices(self, problem: Problem) -> list[Choice]:
+        """Return the methods that fit, in the order in which they are tried."""
+        return list(_choices(problem))
+
     def choose(self, problem: Problem) -> Method:
-        """Return the method that will be used."""
-        found = recognised(problem)
-        if found is not None:
-            return found[1]
-        method = MultiplierMethod()
-        try:
-            method.check(problem)
-        except MissingCapabilityError:
-            return LoPGD()
-        return method
+        """Return the method that is tried first."""
+        return next(_choices(problem)).method
 
     def check(self, problem: Problem) -> None:
         self.choose(problem).check(problem)
 
     def run(self, bench: Workbench, x0: Array) -> Candidates:
-        return self.choose(bench.problem).run(bench, x0)
+        *others, last = self.choices(bench.problem)
+        for choice in others:
+            bench.hand_over(choice.method)
+            with contextlib.suppress(StalledError):
+                yield from choice.method.run(bench, x0)
+            if bench.exhausted:
+                return
+        bench.hand_over(last.method)
+        yield from last.method.run(bench, x0)
+
+
+def _choices(problem: Problem) -> Iterator[Choice]:
+    found = recognised(problem)
+    if found is not None:
+        yield Choice(found[1], f"it has the form of {found[0]}")
+        return
+    yield from _second_order(problem)
+    method = MultiplierMethod()
+    if _fits(method, problem):
+        yield Choice(method, "the set is given by a linear map into an easy set")
+    else:
+        yield Choice(LoPGD(), "only values, slopes and projections are known")
+
+
+def _second_order(problem: Problem) -> Iterator[Choice]:
+    newton = NewtonMultipliers()
+    if not _fits(newton, problem):
+        return
+    step = Choice(newton, "f has second derivatives at hand and the set is given by rows")
+    try:
+        program = quadratic_program(problem)
+    except MissingCapabilityError:
+        yield step
+        return
+    kind = "linear" if program.P is None else "quadratic"
+    engines = Choice(ProgramEngines(), f"it is a {kind} program")
+    sparse = scipy.sparse.issparse(program.A) and program.sparse
+    yield from (engines, step) if sparse else (step, engines)
+
+
+def _fits(method: Method, problem: Problem) -> bool:
+    try:
+        method.check(problem)
+    except MissingCapabilityError:
+        return False
+    return True

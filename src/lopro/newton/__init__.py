@@ -2,7 +2,7 @@
 
 from lopro.newton.multipliers import Iterate, Settings, iterate
 from lopro.newton.problem import Composite, Term
-from lopro.newton.solve import Outcome, Status, prove, solve
+from lopro.newton.solve import Outcome, Status, outcomes, prove, solve
 
 __all__ = [
     "Composite",
@@ -12,6 +12,7 @@ __all__ = [
     "Status",
     "Term",
     "iterate",
+    "outcomes",
     "prove",
     "solve",
 ]

@@ -128,8 +128,16 @@ def iterate(
     (array([1. , 0.5]), array([2., 0.]))
     """
     run = _Run(problem, x0, multipliers0, settings or Settings(), system)
-    while not stopped() and run.steps < run.settings.max_steps:
-        yield run.advance(stopped)
+    ended = False
+
+    def asked() -> bool:
+        # Asked once for every Newton step, so that whoever is asked can count them.
+        nonlocal ended
+        ended = ended or stopped()
+        return ended
+
+    while not ended and run.steps < run.settings.max_steps:
+        yield run.advance(asked)
 
 
 class _Run:

@@ -24,7 +24,7 @@ from lopro.newton.problem import Composite
 from lopro.newton.rays import descent_ray, farkas_multipliers
 from lopro.newton.systems import SingularSystem
 
-__all__ = ["Outcome", "Status", "prove", "solve"]
+__all__ = ["FARTHER", "Outcome", "Status", "outcomes", "prove", "solve"]
 
 #: A bound that loses with the distance counts where it holds so many times farther than the point.
 FARTHER = 1e4
@@ -86,25 +86,25 @@ class Outcome:
         """What is proved: the value is at most so far above the optimal one, violation included."""
         return self.fun + self.charge - self.bound.value
 
-    def holds(self, tol: float, scale: float = 0.0) -> bool:
+    def holds(self, tol: float, scale: float = 0.0, length: float = 0.0) -> bool:
         """Whether gap and charge are small, as far out as `FARTHER` times the point.
 
         Small means at most ``tol`` times the value or the scale, whichever is larger.
         """
         allowed = tol * max(abs(self.fun), scale)
         reach = self.bound.radius(max(0.0, allowed - self.gap))
-        return max(self.gap, self.charge) <= allowed and reach >= FARTHER * norm(self.x)
+        far = FARTHER * max(length, norm(self.x))
+        return max(self.gap, self.charge) <= allowed and reach >= far
 
-    def better(self, other: Outcome, feasibility: float) -> bool:
+    def better(self, other: Outcome, feasibility: float, length: float = 0.0) -> bool:
         """Whether this comes closer to a proof: feasible first, then what is lacking."""
         if (self.violation <= feasibility) != (other.violation <= feasibility):
             return self.violation <= feasibility
-        return self.lacking < other.lacking
+        return self.lacking(length) < other.lacking(length)
 
-    @property
-    def lacking(self) -> float:
-        """The gap that holds as far out as `FARTHER` times the point."""
-        return self.gap + self.bound.slope * FARTHER * norm(self.x)
+    def lacking(self, length: float = 0.0) -> float:
+        """Return the gap that holds as far out as `FARTHER` times the point, or the length if longer."""
+        return self.gap + self.bound.slope * FARTHER * max(length, norm(self.x))
 
 
 def _outcome(
@@ -122,6 +122,7 @@ def solve(
     tol: float = 1e-6,
     feasibility: float = 1e-9,
     scale: float = 0.0,
+    length: float = 0.0,
     x0: Array | None = None,
     multipliers0: Sequence[Array] | None = None,
     settings: Settings | None = None,
@@ -139,6 +140,8 @@ def solve(
         The relative violation that the returned point may have.
     scale : float
         What the gap is relative to where the value is smaller: optimal values of zero need one.
+    length : float
+        A length that is typical of x: what `FARTHER` counts from where the point itself is smaller.
     x0, multipliers0 : arrays, optional
         Where to begin.
     settings : Settings, optional
@@ -160,25 +163,52 @@ def solve(
     >>> outcome.status.name, round(outcome.fun, 9), (outcome.x.round(9) + 0.0).tolist()
     ('CONVERGED', -2.0, [0.0, 1.0])
     """
+    last: Outcome | None = None
+    for last in outcomes(
+        problem, tol, feasibility, scale, length, x0, multipliers0, settings, stopped
+    ):
+        if last.status is not Status.STOPPED:
+            return last
+    if last is None:
+        raise TimeoutError("stopped before the first step")
+    return last
+
+
+def outcomes(
+    problem: Composite,
+    tol: float = 1e-6,
+    feasibility: float = 1e-9,
+    scale: float = 0.0,
+    length: float = 0.0,
+    x0: Array | None = None,
+    multipliers0: Sequence[Array] | None = None,
+    settings: Settings | None = None,
+    stopped: Callable[[], bool] = never,
+) -> Iterator[Outcome]:
+    """Yield what is proved whenever the iterates come near a solution, and at the end what there is.
+
+    The parameters are those of `solve`. It is for the consumer to stop when an outcome satisfies.
+    """
     convexity: float | None = None
     before: Iterate | None = None
     state: Iterate | None = None
+    told = False
     for rounds, state in enumerate(iterate(problem, x0, multipliers0, settings, stopped)):
+        told = False
         if state.violation <= feasibility and state.stationarity <= math.sqrt(feasibility):
             convexity = strong_convexity(problem.smooth) if convexity is None else convexity
             x, v = state.point.x, state.multipliers
-            outcome = prove(problem, x, v, tol, feasibility, scale, convexity, stopped)
-            if outcome.status is Status.CONVERGED:
-                return dataclasses.replace(outcome, steps=state.steps + outcome.steps)
+            outcome = prove(problem, x, v, tol, feasibility, scale, length, convexity, stopped)
+            yield dataclasses.replace(outcome, steps=state.steps + outcome.steps)
+            told = True
         elif before is not None and rounds in _LOOKS:
             found = _without_solution(problem, before, state)
             if found is not None:
-                return found
+                yield found
         before = state
-    if state is None:
-        raise TimeoutError("stopped before the first step")
-    x, v = state.point.x, state.multipliers
-    return _outcome(problem, x, v, convexity or 0.0, Status.STOPPED, state.steps)
+    if state is not None and not told:
+        x, v = state.point.x, state.multipliers
+        yield _outcome(problem, x, v, convexity or 0.0, Status.STOPPED, state.steps)
 
 
 def prove(
@@ -188,6 +218,7 @@ def prove(
     tol: float = 1e-6,
     feasibility: float = 1e-9,
     scale: float = 0.0,
+    length: float = 0.0,
     convexity: float | None = None,
     stopped: Callable[[], bool] = never,
 ) -> Outcome:
@@ -202,8 +233,9 @@ def prove(
         The problem.
     x, multipliers : arrays
         What some method or engine has found.
-    tol, feasibility, scale : float
-        Relative gap and violation to reach; what the gap is relative to where the value is smaller.
+    tol, feasibility, scale, length : float
+        Relative gap and violation to reach; what the gap is relative to where the value is smaller, and
+        what distances are relative to where the point is smaller.
     convexity : float, optional
         A proved constant of strong convexity; found where it is None.
     stopped : callable
@@ -214,9 +246,9 @@ def prove(
     for point, v, steps in _candidates(problem, x, multipliers, stopped):
         now = _outcome(problem, point, v, mu, Status.STOPPED, steps)
         if mu == 0.0 and now.bound.slope > 0.0:
-            now = _strict(problem, now)
-        best = now if best is None or now.better(best, feasibility) else best
-        if best.violation <= feasibility and best.holds(tol, scale):
+            now = _strict(problem, now, length)
+        best = now if best is None or now.better(best, feasibility, length) else best
+        if best.violation <= feasibility and best.holds(tol, scale, length):
             return dataclasses.replace(best, status=Status.CONVERGED)
     assert best is not None
     return best
@@ -235,7 +267,7 @@ def _candidates(
         return
 
 
-def _strict(problem: Composite, outcome: Outcome) -> Outcome:
+def _strict(problem: Composite, outcome: Outcome, length: float) -> Outcome:
     """Return the outcome with multipliers that rounding cannot make infeasible, if that is better."""
     found = strictly_feasible(problem, outcome.x, outcome.multipliers)
     if found is None:
@@ -244,7 +276,7 @@ def _strict(problem: Composite, outcome: Outcome) -> Outcome:
     bound = lower_bound(problem, point, v)
     charge = violation_charge(problem, outcome.x, v)
     now = dataclasses.replace(outcome, bound=bound, charge=charge, multipliers=v)
-    return now if now.lacking < outcome.lacking else outcome
+    return now if now.lacking(length) < outcome.lacking(length) else outcome
 
 
 def _without_solution(problem: Composite, before: Iterate, after: Iterate) -> Outcome | None:

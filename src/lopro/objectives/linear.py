@@ -40,6 +40,11 @@ class Linear(Objective):
         self.shape = tuple(self._a.array.shape)
         self.like = self._a.array if is_array(a) else None
 
+    @property
+    def a(self) -> Array:
+        """The slope; do not write on it."""
+        return self._a.array
+
     def value(self, x: Array) -> float:
         return inner(self._a.beside(x), x)
 

@@ -66,6 +66,11 @@ class Quadratic(MappedFunction, Objective):
         self.shape = (d,)
         self._mu, self._L = _eigenvalue_range(self.P)
 
+    @property
+    def q(self) -> Array:
+        """The linear part; do not write on it."""
+        return self._q.array
+
     def image(self, x: Array) -> Image:
         return x, self.P.forward(x)
 

@@ -42,6 +42,11 @@ class SquaredDistance(Objective):
         self.shape = tuple(self._z.array.shape)
         self.like = self._z.array if is_array(z) else None
 
+    @property
+    def z(self) -> Array:
+        """The point; do not write on it."""
+        return self._z.array
+
     def value(self, x: Array) -> float:
         away = x - self._z.beside(x)
         return 0.5 * inner(away, away)

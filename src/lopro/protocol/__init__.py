@@ -6,6 +6,7 @@ from lopro.protocol.candidate import (
     Evidence,
     Multiplier,
     PenalisedMinimum,
+    ProvedBound,
     Verdict,
 )
 from lopro.protocol.card import Card
@@ -25,6 +26,7 @@ __all__ = [
     "Method",
     "Multiplier",
     "PenalisedMinimum",
+    "ProvedBound",
     "Stepper",
     "Target",
     "Verdict",

@@ -18,7 +18,15 @@ from lopro.functions import Image
 from lopro.penalties import Penalised
 from lopro.protocol.certificates import Certificate
 
-__all__ = ["Candidate", "Claim", "Evidence", "Multiplier", "PenalisedMinimum", "Verdict"]
+__all__ = [
+    "Candidate",
+    "Claim",
+    "Evidence",
+    "Multiplier",
+    "PenalisedMinimum",
+    "ProvedBound",
+    "Verdict",
+]
 
 
 @dataclass(frozen=True)
@@ -66,8 +74,30 @@ class PenalisedMinimum:
     bound: Callable[[float], float | None] | None = None
 
 
+@dataclass(frozen=True, eq=False)
+class ProvedBound:
+    """Evidence: a lower bound that the method has proved by itself, the rounding of its arithmetic included.
+
+    Parameters
+    ----------
+    value : float
+        A lower bound of the optimal value, less what the violation of the point can have gained.
+    source : str
+        How it is known.
+    radius : float
+        It holds for points within this distance; infinite where it holds everywhere.
+    inequality : ValidInequality, optional
+        The multipliers that it rests on.
+    """
+
+    value: float
+    source: str
+    radius: float = math.inf
+    inequality: ValidInequality | None = None
+
+
 #: What a candidate is known to be good for.
-Evidence: TypeAlias = Multiplier | PenalisedMinimum | None
+Evidence: TypeAlias = Multiplier | PenalisedMinimum | ProvedBound | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +108,7 @@ class Candidate:
     ----------
     x : array
         The point; feasible up to rounding, as far as the method knows.
-    evidence : Multiplier, PenalisedMinimum or None
+    evidence : Multiplier, PenalisedMinimum, ProvedBound or None
         What bounds the optimum from below.
     before : array, optional
         The point whose projection ``x`` is; evidence was taken there. None where nothing was projected.

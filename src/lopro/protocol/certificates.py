@@ -40,17 +40,24 @@ class Certificate:
     lower_bound: float
     violation: float
     source: str
+    #: The bound holds for points within this distance of ``x``; infinite where it holds everywhere.
+    radius: float = math.inf
 
     @staticmethod
     def of(
-        fun: float, lower_bound: float, violation: float, source: str, target: Target | None = None
+        fun: float,
+        lower_bound: float,
+        violation: float,
+        source: str,
+        target: Target | None = None,
+        radius: float = math.inf,
     ) -> Certificate:
         """Build the certificate of a point with value ``fun``; the target says what gaps are relative to."""
         gap = fun - lower_bound if math.isfinite(lower_bound) else math.inf
         # A lower bound may pass the value by rounding; a negative gap would claim too much.
         gap = max(gap, 0.0)
         relative = (target or Target(0.0)).relative(gap, fun)
-        return Certificate(gap, relative, lower_bound, violation, source)
+        return Certificate(gap, relative, lower_bound, violation, source, radius)
 
     @staticmethod
     def unknown() -> Certificate:

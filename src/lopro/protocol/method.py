@@ -78,6 +78,10 @@ class Workbench(Protocol):
         """Count one iteration of a method that steps on its own; return whether it may go on."""
         ...
 
+    def hand_over(self, method: Method) -> None:
+        """Say that another method goes on from here; the result names it."""
+        ...
+
     def observe(self) -> Any:
         """Return a context in which calls go to the certificate's counters."""
         ...

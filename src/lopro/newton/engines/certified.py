@@ -36,6 +36,7 @@ def solve_program(
     tol: float = 1e-6,
     feasibility: float = 1e-9,
     scale: float = 0.0,
+    length: float = 0.0,
     seconds: float | None = None,
 ) -> Outcome:
     """Solve a quadratic or linear program by the engine that fits, and prove its answer.
@@ -46,7 +47,7 @@ def solve_program(
     ----------
     program : QuadraticProgram
         What to solve.
-    tol, feasibility, scale : float
+    tol, feasibility, scale, length : float
         As for `lopro.newton.prove`.
     seconds : float, optional
         Time limit.
@@ -85,9 +86,17 @@ def solve_program(
             return found
         if answer.finite and answer.status not in (AnswerStatus.EMPTY, AnswerStatus.UNBOUNDED):
             found = prove(
-                problem, answer.x, (answer.rows, answer.box), tol, feasibility, scale, None, stopped
+                problem,
+                answer.x,
+                (answer.rows, answer.box),
+                tol,
+                feasibility,
+                scale,
+                length,
+                None,
+                stopped,
             )
-            best = found if best is None or found.better(best, feasibility) else best
+            best = found if best is None or found.better(best, feasibility, length) else best
             if best.status is Status.CONVERGED:
                 return best
         if stopped():

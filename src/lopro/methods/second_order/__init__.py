@@ -1,0 +1,7 @@
+"""Methods with second derivatives, for problems whose data are at hand."""
+
+from lopro.methods.second_order.forms import composite, quadratic_program
+from lopro.methods.second_order.newton_multipliers import NewtonMultipliers
+from lopro.methods.second_order.program_engines import ProgramEngines
+
+__all__ = ["NewtonMultipliers", "ProgramEngines", "composite", "quadratic_program"]

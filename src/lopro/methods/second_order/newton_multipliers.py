@@ -1,0 +1,98 @@
+"""The method of multipliers with semismooth Newton steps."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from lopro._util.arrays import Array
+from lopro._util.deadline import OutOfTime
+from lopro.errors import StalledError
+from lopro.methods.second_order.forms import composite
+from lopro.methods.second_order.proofs import answer
+from lopro.newton.solve import outcomes
+from lopro.newton.systems import SingularSystem
+from lopro.problem import Problem
+from lopro.protocol import Candidates, Card, Workbench
+from lopro.protocol.certificates import feasibility_tolerance
+
+__all__ = ["NewtonMultipliers"]
+
+#: Proofs without progress after which a run has stalled.
+_PATIENCE = 3
+
+
+@dataclass(frozen=True)
+class NewtonMultipliers:
+    """Semismooth Newton steps on augmented Lagrangians: few steps, each with a factorisation.
+
+    Problem: min f(x) s.t. l <= Mx <= u, where f is a sum of `LeastSquares`, `Quadratic`, `Linear`,
+    `SquaredDistance` and `Logistic` with nonnegative factors, and the set is a `Polyhedron`, a box, an
+    `Affine` set, a `Simplex`, or an `Intersection` of those. Oracles: none, it reads the data. Every outer
+    step minimises ``f(x) + beta/2 dist(Mx + u/beta, [l, u])^2`` by Newton's method and takes over the
+    multipliers; the iterates converge superlinearly where the solution is not degenerate.
+
+    Its bound needs no radius: the multipliers are refined until the slope of the Lagrangian is rounding,
+    and what rounding is left costs ``|slope|^2 / (2 mu)`` where f is strongly convex; elsewhere the
+    certificate states the distance within which it holds.
+
+    References
+    ----------
+    X. Li, D. Sun, K.-C. Toh, "A highly efficient semismooth Newton augmented Lagrangian method for
+    solving Lasso problems", SIAM J. Optim. 28 (2018); B. Hermans, A. Themelis, P. Patrinos, "QPALM: a
+    proximal augmented Lagrangian method for nonconvex quadratic programs", Math. Program. Comput. 14 (2022).
+
+    Examples
+    --------
+    >>> import numpy as np, lopro
+    >>> f = lopro.objectives.LeastSquares(np.eye(2), np.array([3.0, 1.0]))
+    >>> half = lopro.constraints.Polyhedron([[1.0, 1.0]], [2.0])
+    >>> result = lopro.solve(lopro.Problem(f, half), method=lopro.NewtonMultipliers())
+    >>> result.success, result.x.round(9), result.counts.projections
+    (True, array([2., 0.]), 0)
+    """
+
+    card: ClassVar[Card] = Card(
+        assumptions="f has second derivatives at hand, the set is given by rows",
+        oracles="none: it reads the data",
+        rate="superlinear near a solution that is not degenerate",
+        projections="0 or 1",
+        reference="Li, Sun, Toh (2018); Hermans, Themelis, Patrinos (2022)",
+    )
+
+    def check(self, problem: Problem) -> None:
+        composite(problem)
+
+    def run(self, bench: Workbench, x0: Array) -> Candidates:
+        problem, progress = composite(bench.problem), _Progress()
+        with contextlib.suppress(OutOfTime, SingularSystem):
+            for outcome in outcomes(
+                problem,
+                bench.target.tol,
+                feasibility_tolerance(x0),
+                bench.target.scale,
+                bench.unit,
+                np.asarray(x0, dtype=np.float64),
+                stopped=lambda: not bench.tick(),
+            ):
+                yield answer(problem, outcome, bench, x0)
+                if not progress.made(outcome.lacking(bench.unit)):
+                    break
+        raise StalledError
+
+
+class _Progress:
+    """Whether what is lacking of a proof still falls."""
+
+    def __init__(self) -> None:
+        self._least, self._since = math.inf, 0
+
+    def made(self, lacking: float) -> bool:
+        """Take note of the next one; False after some that have not fallen by half."""
+        falls = lacking < 0.5 * self._least
+        self._least, self._since = min(lacking, self._least), 0 if falls else self._since + 1
+        return self._since < _PATIENCE

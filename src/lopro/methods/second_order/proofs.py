@@ -1,0 +1,70 @@
+"""From what a kernel has proved to what the driver is told."""
+
+from __future__ import annotations
+
+import math
+
+from lopro._util.arrays import Array, asarray_like, norm
+from lopro.constraints.base import ValidInequality
+from lopro.errors import InfeasibleError, UnboundedError
+from lopro.newton.problem import Composite
+from lopro.newton.solve import FARTHER, Outcome, Status
+from lopro.protocol import Candidate, ProvedBound, Workbench
+from lopro.protocol.certificates import feasibility_tolerance
+
+__all__ = ["answer"]
+
+
+def answer(problem: Composite, outcome: Outcome, bench: Workbench, like: Array) -> Candidate:
+    """Return the candidate of an outcome, projected if it violates the set by more than rounding.
+
+    Raises
+    ------
+    InfeasibleError, UnboundedError
+        Where the outcome proves that there is no solution.
+    """
+    if outcome.status is Status.EMPTY:
+        raise InfeasibleError(_emptiness(outcome), outcome.ray)
+    if outcome.status is Status.UNBOUNDED:
+        raise UnboundedError("the objective falls without end along the ray", outcome.ray)
+    x = asarray_like(outcome.x, like)
+    evidence = _bound(problem, outcome, bench)
+    with bench.observe():
+        violation = bench.problem.constraint.violation(x)
+    if violation <= feasibility_tolerance(x):
+        return Candidate(x, evidence)
+    return Candidate(bench.project(x), evidence, before=x)
+
+
+def _emptiness(outcome: Outcome) -> str:
+    radius = getattr(outcome.certificate, "radius", 0.0)
+    where = "" if math.isinf(radius) else f" within |x| <= {radius:.3g}"
+    return f"the constraint set is empty{where}: result.ray holds the multipliers that prove it"
+
+
+def _bound(problem: Composite, outcome: Outcome, bench: Workbench) -> ProvedBound:
+    """Return the bound, less what it loses as far out as solutions are looked for."""
+    bound, given = outcome.bound, bench.problem.radius
+    radius, source = math.inf, "Lagrangian bound of the multipliers, rounding included"
+    value = bound.value
+    if bound.slope > 0.0 and given is not None:
+        value = bound.within(given.value + norm(bound.center))
+        source = f"{source}, |x*| <= {given.value:.4g} ({given.source.value})"
+    elif bound.slope > 0.0:
+        radius = FARTHER * max(norm(outcome.x), bench.unit)
+        value = bound.within(radius)
+        source = f"{source}, within a distance of {radius:.3g} from x"
+    return ProvedBound(value - outcome.charge, source, radius, _inequality(problem, outcome))
+
+
+def _inequality(problem: Composite, outcome: Outcome) -> ValidInequality:
+    """Return the multipliers as a valid inequality of the set, with one array for each of its rows."""
+    inside = [
+        term.part.into_domain(v) for term, v in zip(problem.terms, outcome.multipliers, strict=True)
+    ]
+    direction = 0.0 * outcome.x
+    support = 0.0
+    for term, v in zip(problem.terms, inside, strict=True):
+        direction = direction + term.D.adjoint(v)
+        support += term.part.conjugate(v)
+    return ValidInequality(direction, support, tuple(inside))
