@@ -1,6 +1,6 @@
 """Engines for quadratic programs: the collection of Maros and Meszaros, and projections on polyhedra.
 
-    python -m benchmarks.general.programs [maros] [projections]
+    python -m benchmarks.general.programs [maros] [projections] [--without PEER ...]
 
 The collection is read from the folder that the environment variable LOPRO_DATA names, or ../shared/data.
 """
@@ -19,16 +19,23 @@ import numpy as np
 import scipy.io
 import scipy.sparse
 
+import lopro
 from benchmarks._report import write_json
-from benchmarks.general.measure import FEASIBLE, Run, interleaved, judge, print_table, records
+from benchmarks.general.measure import (
+    FEASIBLE,
+    Judged,
+    Run,
+    interleaved,
+    judge,
+    print_table,
+    records,
+)
 from lopro.newton import Outcome, solve
 from lopro.newton.engines import (
-    NotConvex,
     QuadraticProgram,
     solve_by_clarabel,
     solve_by_piqp,
     solve_by_proxqp,
-    solve_program,
 )
 
 #: What the files of the collection write for no bound, up to rounding.
@@ -64,13 +71,14 @@ def shifted_mean(seconds: list[float]) -> float:
     return float(np.exp(np.mean(np.log(np.array(seconds) + SHIFT))) - SHIFT)
 
 
-def maros() -> list[Run]:
-    """Engines alone, judged by the proved gap of their own multipliers; and engines with our proof."""
+def maros(without: set[str]) -> list[Run]:
+    """Engines alone, judged by the proved gap of their own multipliers; and `lopro.solve`."""
     engines = {
         "piqp": solve_by_piqp,
         "proxqp": partial(solve_by_proxqp, max_iter=1000),
         "clarabel": partial(solve_by_clarabel, seconds=60.0),
     }
+    engines = {name: run for name, run in engines.items() if name not in without}
     runs: list[Run] = []
     for path in sorted((data_folder() / "maros_meszaros").glob("*.mat")):
         program = read_program(path)
@@ -81,25 +89,45 @@ def maros() -> list[Run]:
             seconds = time.process_time() - begin
             judged = judge(problem, answer.x, [answer.rows, answer.box]) if answer.finite else None
             runs.append(Run(path.stem, name, seconds, judged, answer.status.name))
-        begin = time.process_time()
-        try:
-            outcome = solve_program(program, scale=1e-3 * abs(program.constant), seconds=60.0)
-        except NotConvex as refusal:
-            runs.append(Run(path.stem, "proved", time.process_time() - begin, None, str(refusal)))
-            continue
-        seconds = time.process_time() - begin
-        judged = judge(problem, outcome.x, outcome.multipliers)
-        runs.append(Run(path.stem, "proved", seconds, judged, outcome.status.name))
-        print_table(runs[-4:])
-    for peer in [*engines, "proved"]:
+        runs.append(_ours(path.stem, program))
+        print_table(runs[-1 - len(engines) :])
+    for peer in [*engines, "lopro"]:
         mine = [r for r in runs if r.peer == peer]
         good = [
             r for r in mine if r.judged and r.judged.violation <= FEASIBLE and r.judged.gap <= 1e-6
         ]
-        note = f", {sum(r.note == 'CONVERGED' for r in mine)} proved" if peer == "proved" else ""
+        note = (
+            f", {sum(r.note.startswith('CONVERGED') for r in mine)} proved"
+            if peer == "lopro"
+            else ""
+        )
         mean = shifted_mean([r.seconds for r in mine])
         print(f"{peer:10s} gap of 1e-6: {len(good)} of {len(mine)}{note}; mean {1e3 * mean:.1f} ms")
     return runs
+
+
+def as_problem(program: QuadraticProgram) -> lopro.Problem:
+    """Return a program as a user of lopro would write it."""
+    sets: list[lopro.constraints.Constraint] = []
+    if program.A.shape[0]:
+        sets.append(lopro.constraints.Affine(program.A, program.lower, program.upper))
+    if program.boxed:
+        sets.append(lopro.constraints.Box(program.least, program.most))
+    f = lopro.objectives.Quadratic(program.P, program.q, program.constant)
+    return lopro.Problem(f, sets[0] if len(sets) == 1 else lopro.constraints.Intersection(*sets))
+
+
+def _ours(name: str, program: QuadraticProgram) -> Run:
+    """`lopro.solve` as it comes; the time includes posing the problem."""
+    begin = time.process_time()
+    try:
+        result = lopro.solve(as_problem(program), tol=1e-6, time_limit=60.0)
+    except ValueError as refusal:
+        return Run(name, "lopro", time.process_time() - begin, None, str(refusal))
+    seconds, c = time.process_time() - begin, result.certificate
+    reach = c.radius / max(float(np.linalg.norm(result.x)), np.finfo(float).tiny)
+    judged = Judged(result.fun, c.violation, c.relative_gap, reach)
+    return Run(name, "lopro", seconds, judged, f"{result.status.name} {result.method}")
 
 
 def projections() -> list[Run]:
@@ -145,10 +173,14 @@ def _polyhedra() -> Iterator[tuple[str, QuadraticProgram]]:
 
 
 def main(arguments: list[str]) -> None:
+    without: set[str] = set()
+    if "--without" in arguments:
+        place = arguments.index("--without")
+        without, arguments = set(arguments[place + 1 :]), arguments[:place]
     if not arguments or "projections" in arguments:
         write_json("general_projections", {"runs": records(projections())})
     if not arguments or "maros" in arguments:
-        write_json("general_maros", {"runs": records(maros())})
+        write_json("general_maros", {"runs": records(maros(without))})
 
 
 if __name__ == "__main__":

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.sparse.linalg import aslinearoperator
@@ -13,6 +14,9 @@ from lopro import constraints as lc
 from lopro import objectives as lo
 
 __all__ = ["CALLS"]
+
+#: A call whose data are at hand; it takes the options of a run.
+Call: TypeAlias = Callable[..., Any]
 
 
 def _rng() -> np.random.Generator:
@@ -28,64 +32,64 @@ def _sensing(m: int, d: int, k: int) -> tuple[Any, Any, float]:
     return A, A @ x + noise, float(np.linalg.norm(noise))
 
 
-def single(**options: Any) -> Any:
+def single() -> Call:
     A, y, sigma = _sensing(1500, 6000, 500)
-    return lopro.bpdn(A, y, 0.01 * sigma, tol=1e-12, **options)
+    return partial(lopro.bpdn, A, y, 0.01 * sigma, tol=1e-12)
 
 
-def operator(**options: Any) -> Any:
+def operator() -> Call:
     A, y, sigma = _sensing(1000, 5000, 300)
-    return lopro.bpdn(aslinearoperator(A), y, 0.01 * sigma, tol=1e-12, **options)
+    return partial(lopro.bpdn, aslinearoperator(A), y, 0.01 * sigma, tol=1e-12)
 
 
-def nonneg(**options: Any) -> Any:
+def nonneg() -> Call:
     A, y, sigma = _sensing(300, 1000, 80)
     method = lopro.MultiplierMethod()
-    return lopro.bpdn(A, y, 0.1 * sigma, nonneg=True, method=method, tol=1e-12, **options)
+    return partial(lopro.bpdn, A, y, 0.1 * sigma, nonneg=True, method=method, tol=1e-12)
 
 
-def many(**options: Any) -> Any:
+def many() -> Call:
     A, _, _ = _sensing(300, 1200, 40)
     Y = A @ _rng().standard_normal((1200, 200))
-    return lopro.bpdn(A, Y, 0.5, tol=1e-10, **options)
+    return partial(lopro.bpdn, A, Y, 0.5, tol=1e-10)
 
 
-def path(**options: Any) -> Any:
+def path() -> Call:
     A, y, _ = _sensing(500, 2000, 150)
-    return lopro.bpdn_path(A, y, list(np.linspace(10.0, 0.001, 100)), tol=1e-10, **options)
+    return partial(lopro.bpdn_path, A, y, list(np.linspace(10.0, 0.001, 100)), tol=1e-10)
 
 
-def metric(**options: Any) -> Any:
+def metric() -> Call:
     rng = _rng()
     X, labels = rng.standard_normal((1500, 300)), rng.integers(0, 3, 1500)
-    return lopro.learn_metric(X, labels, tol=1e-9, **options)
+    return partial(lopro.learn_metric, X, labels, tol=1e-9)
 
 
-def polyhedron(**options: Any) -> Any:
+def polyhedron() -> Call:
     rng = _rng()
     rows = lc.Polyhedron(rng.standard_normal((4000, 400)), np.ones(4000))
     f = lo.LeastSquares(rng.standard_normal((800, 400)), rng.standard_normal(800))
-    return lopro.solve(lopro.Problem(f, rows), tol=1e-13, **options)
+    return partial(lopro.solve, lopro.Problem(f, rows), tol=1e-13)
 
 
-def cone(**options: Any) -> Any:
+def cone() -> Call:
     rng = _rng()
     M = rng.standard_normal((1200, 1200))
     box = lc.Spectrahedron(1200)
     f = lo.SquaredDistance(M + M.T) + lo.OffDiagonalL1(1200, 0.1)
-    return lopro.solve(lopro.Problem(f, box), tol=1e-13, **options)
+    return partial(lopro.solve, lopro.Problem(f, box), tol=1e-13)
 
 
-def intersection(**options: Any) -> Any:
+def intersection() -> Call:
     rng = _rng()
     both = lc.Intersection(
         lc.ResidualBall(rng.standard_normal((100, 400)), rng.standard_normal(100), 0.1),
         lc.Polyhedron(rng.standard_normal((1500, 400)), np.full(1500, 0.5)),
     )
-    return lopro.solve(lopro.Problem(lo.L1Norm(), both), tol=1e-13, **options)
+    return partial(lopro.solve, lopro.Problem(lo.L1Norm(), both), tol=1e-13)
 
 
-def callables(**options: Any) -> Any:
+def callables() -> Call:
     rng = _rng()
     A = rng.standard_normal((500, 200))
 
@@ -98,18 +102,18 @@ def callables(**options: Any) -> Any:
 
     set_ = lc.FunctionConstraint(value, slope, smooth=True, shape=(200,))
     c = rng.standard_normal(200)
-    return lopro.minimize(
+    return partial(
+        lopro.minimize,
         lambda x: float(c @ x) + 0.01 * float(x @ x),
         np.zeros(200),
         lambda x: c + 0.02 * x,
         constraint=set_,
         tol=1e-13,
-        **options,
     )
 
 
-#: Every public entry, by name.
-CALLS: dict[str, Callable[..., Any]] = {
+#: Every public entry, by name: what makes the data, and returns the call.
+CALLS: dict[str, Callable[[], Call]] = {
     f.__name__: f
     for f in (
         single,

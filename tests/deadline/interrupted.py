@@ -12,7 +12,7 @@ def main(name: str) -> None:
     """Say that the call begins, make it, and print the statuses of its results."""
     import lopro  # what is imported now does not delay the call
 
-    call = CALLS[name]
+    call = CALLS[name]()
     print("begin", flush=True)
     found = call()
     results = found if isinstance(found, list) else [found]

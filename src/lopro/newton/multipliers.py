@@ -137,7 +137,9 @@ def iterate(
         return ended
 
     while not ended and run.steps < run.settings.max_steps:
-        yield run.advance(asked)
+        state = run.advance(asked)
+        if not (ended and run.steps == 0):
+            yield state
 
 
 class _Run:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import Any
+
+import numpy as np
+import scipy  # parts of it load when first used
 
 from lopro._util.arrays import (
     Array,
@@ -16,19 +20,24 @@ from lopro._util.arrays import (
     norm,
     zeros,
 )
+from lopro._util.deadline import current_deadline
 from lopro._util.validation import check_array, check_number, check_shape
 from lopro.functions import Ball, Constant, Image, Linearization, MappedFunction, Source
 from lopro.maps import LinearMap, linear_map
+from lopro.newton.bounds.convexity import least_eigenvalue, negative_curvature
 from lopro.objectives.base import Objective
 
 __all__ = ["Quadratic"]
+
+#: Sparse matrices up to this size have their eigenvalues computed; of larger ones bounds are taken.
+_DENSE = 1000
 
 
 class Quadratic(MappedFunction, Objective):
     """``f(x) = 1/2 x'P x + q'x + constant`` with a symmetric positive semidefinite ``P``.
 
-    The extreme eigenvalues of ``P`` are computed once, to check that ``f`` is convex; they are its
-    constants ``L`` and ``mu``.
+    That ``f`` is convex is checked by a factorisation. Its constants ``L`` and ``mu`` are the extreme
+    eigenvalues of ``P``, computed when they are first asked for; of a large sparse ``P`` they are bounds.
 
     Parameters
     ----------
@@ -64,7 +73,20 @@ class Quadratic(MappedFunction, Objective):
             check_shape("q", self._q.array, (d,))
         self.constant = check_number("constant", constant)
         self.shape = (d,)
-        self._mu, self._L = _eigenvalue_range(self.P)
+        _check_convex(self.P)
+
+    @cached_property
+    def _eigenvalues(self) -> tuple[float, float]:
+        """Lower and upper bounds of the extreme eigenvalues."""
+        return _eigenvalue_range(self.P)
+
+    @property
+    def _mu(self) -> float:
+        return self._eigenvalues[0]
+
+    @property
+    def _L(self) -> float:
+        return self._eigenvalues[1]
 
     @property
     def q(self) -> Array:
@@ -136,9 +158,31 @@ def _largest_entry(matrix: Any) -> float:
     return float(xp.max(xp.abs(matrix)))
 
 
+def _check_convex(P: LinearMap) -> None:
+    """Refuse a matrix with a direction of negative curvature, beyond rounding."""
+    if not isinstance(P.like, np.ndarray):
+        _eigenvalue_range(P)
+        return
+    matrix = P.matrix.astype(np.float64) if P.like.dtype != np.float64 else P.matrix
+    # A matrix in single precision may be indefinite by the rounding of its own entries.
+    allowed = eps(P.like) / eps(np.zeros(1))
+    direction = negative_curvature(matrix, allowed)
+    if direction is not None:
+        value = float(direction @ (matrix @ direction))
+        raise ValueError(
+            f"P must be positive semidefinite, but d'Pd = {value:g} for some unit vector d: "
+            "the function is not convex"
+        )
+
+
 def _eigenvalue_range(P: LinearMap) -> tuple[float, float]:
     """Return the smallest eigenvalue rounded down and the largest rounded up."""
+    if scipy.sparse.issparse(P.matrix) and P.shape[0] > _DENSE:
+        sums = np.asarray(abs(P.matrix).sum(axis=1), dtype=np.float64)
+        upper = float(sums.max()) * (1.0 + P.shape[0] * eps(P.like))
+        return least_eigenvalue(P.matrix.astype(np.float64)), upper
     matrix = P.toarray()
+    current_deadline().need(4.0 * P.shape[0] ** 3)
     values = namespace(matrix).linalg.eigvalsh(matrix)
     smallest, largest = float(values[0]), float(values[-1])
     rounding = P.shape[0] * eps(P.like) * max(abs(smallest), abs(largest))

@@ -92,8 +92,10 @@ def least_eigenvalue(P: Matrix) -> float:
     return 0.0
 
 
-def negative_curvature(P: Matrix) -> Array | None:
+def negative_curvature(P: Matrix, coarser: float = 1.0) -> Array | None:
     """Return a unit vector d with ``d'Pd < 0``, proved, where more than rounding makes P indefinite.
+
+    ``coarser`` says how many times coarser than double precision the entries were rounded.
 
     Examples
     --------
@@ -108,7 +110,7 @@ def negative_curvature(P: Matrix) -> Array | None:
     largest = float(abs(P).max()) if n else 0.0
     if largest == 0.0:
         return None
-    allowance = _INDEFINITE * n * EPS * largest
+    allowance = _INDEFINITE * n * EPS * coarser * largest
     if scipy.sparse.issparse(P):
         shifted = scipy.sparse.csc_array(P) + allowance * scipy.sparse.eye_array(n, format="csc")
         factors = _factorised(shifted)
