@@ -2,7 +2,7 @@
 
 The problem is ``min -x`` over ``x <= 0``, whose optimum is 0; a projection that is wrong on purpose decides
 where each epoch ends. Points of the set are said to be about 1 in size, so that the relative violation of
-``0 < x < 1`` is ``x`` itself.
+``0 < x < 1`` is ``x`` itself; and gaps are relative to 1, because the optimum has no scale of its own.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def solve_ending_at(points, tol=1e-6, dtype=np.float64) -> lopro.Result:
         project=lambda x: np.array([next(given)], dtype),
         x_scale=1.0,
     )
-    problem = Problem(Linear(-np.ones(1, dtype)), half_line, solution_norm=1.0)
+    problem = Problem(Linear(-np.ones(1, dtype)), half_line, solution_norm=1.0, gap_scale=1.0)
     method = lopro.LoPGD(HalvingSteps(lam=1.0, eta=0.1, steps=4, epochs=len(points)))
     return lopro.solve(problem, np.zeros(1, dtype), method, tol=tol)
 

@@ -136,7 +136,10 @@ def iterate(
         ended = ended or stopped()
         return ended
 
-    while not ended and run.steps < run.settings.max_steps:
+    # Outer steps without a Newton step are bounded as well, and one that changes nothing is the last.
+    for _ in range(run.settings.max_steps):
+        if ended or run.stuck or run.steps >= run.settings.max_steps:
+            return
         state = run.advance(asked)
         if not (ended and run.steps == 0):
             yield state
@@ -173,6 +176,8 @@ class _Run:
         self.last_stationarity = np.inf
         self.capped = False
         self.grown = 0
+        #: Whether the last outer step has changed nothing: then none of the next would.
+        self.stuck = False
 
     def _fitting_system(self) -> System:
         zeros: list[Array] = [np.zeros(term.part.size) for term in self.problem.terms]
@@ -182,7 +187,9 @@ class _Run:
 
     def advance(self, stopped: Callable[[], bool]) -> Iterate:
         """Make one outer step; an inner problem that was left unsolved keeps its multipliers."""
+        before = self.steps
         local, solved = self._solved(stopped)
+        self.stuck = not solved and self.steps == before
         self.length = max(self.length, norm(local.point.x))
         violations = self._violations(local)
         stationarity = norm(self._lagrangian().stationarity(local.point, local.duals))
