@@ -102,7 +102,9 @@ def test_one_projection_by_both_counts(make):
     known = make()
     calls = count_projections(known.constraint)
     result = lopro.solve(known.problem, known.x0, InteriorPoint(), tol=0.0)
-    assert (calls(), result.counts.projections, len(result.history)) == (1, 1, 1)
+    assert (calls(), result.counts.projections) == (1, 1)
+    # One candidate, and a second one with the bound of all multipliers where there is one.
+    assert 1 <= len(result.history) <= 2
     assert result.counts.gradients == result.counts.values == 0
 
 

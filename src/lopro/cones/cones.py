@@ -27,6 +27,9 @@ __all__ = [
 ]
 
 
+_EPS = float(np.finfo(np.float64).eps)
+
+
 class Cone(Protocol):
     """A cone, or a product of equal ones."""
 
@@ -39,7 +42,11 @@ class SetCone(Cone, Protocol):
     """A cone that describes a set, so that its multipliers bound the problem from below."""
 
     def into_dual(self, z: Vector) -> Vector:
-        """Return a point of the dual cone near ``z``."""
+        """Return a point of the dual cone near ``z``, inside in spite of rounding."""
+        ...
+
+    def sizes(self, z: Vector) -> Vector:
+        """Return the size of each entry, or for each entry that of all entries that belong together."""
         ...
 
 
@@ -65,6 +72,9 @@ class Zero:
     def into_dual(self, z: Vector) -> Vector:
         return z
 
+    def sizes(self, z: Vector) -> Vector:
+        return np.abs(z)
+
 
 @dataclass(frozen=True)
 class Nonnegative:
@@ -88,6 +98,9 @@ class Nonnegative:
     def into_dual(self, z: Vector) -> Vector:
         return np.maximum(z, 0.0)
 
+    def sizes(self, z: Vector) -> Vector:
+        return np.abs(z)
+
 
 @dataclass(frozen=True)
 class SecondOrder:
@@ -109,7 +122,11 @@ class SecondOrder:
         return [clarabel.SecondOrderConeT(self.size)]
 
     def into_dual(self, z: Vector) -> Vector:
-        return np.concatenate([[np.linalg.norm(z[1:])], z[1:]])
+        longest = np.linalg.norm(z[1:]) * (1.0 + 2.0 * self.size * _EPS)
+        return np.concatenate([[max(longest, z[0])], z[1:]])
+
+    def sizes(self, z: Vector) -> Vector:
+        return np.full(len(z), np.linalg.norm(z))
 
 
 @dataclass(frozen=True)
@@ -120,7 +137,7 @@ class PSDTriangle:
     --------
     >>> import numpy as np
     >>> from lopro.cones.cones import PSDTriangle
-    >>> PSDTriangle(2).into_dual(np.array([1.0, 0.0, -1e-9]))
+    >>> PSDTriangle(2).into_dual(np.array([1.0, 0.0, -1e-9])).round(12)
     array([1., 0., 0.])
     """
 
@@ -137,10 +154,14 @@ class PSDTriangle:
         X = np.zeros((self.order, self.order))
         X[i, j] = X[j, i] = z / scale
         values, vectors = np.linalg.eigh(X)
-        # Rounding may leave an eigenvalue just below zero again; it is far below what a bound resolves.
-        psd = (vectors * np.maximum(values, 0.0)) @ vectors.T
+        # Rounding may leave an eigenvalue just below zero again, by less than this.
+        shift = 16.0 * self.order * _EPS * float(np.abs(values).max(initial=0.0))
+        psd = (vectors * (np.maximum(values, 0.0) + shift)) @ vectors.T
         inside: Vector = psd[i, j] * scale
         return inside
+
+    def sizes(self, z: Vector) -> Vector:
+        return np.full(len(z), np.linalg.norm(z))
 
 
 @dataclass(frozen=True)
@@ -161,6 +182,16 @@ class SecondOrders:
         import clarabel
 
         return [clarabel.SecondOrderConeT(self.size)] * self.count
+
+    def into_dual(self, z: Vector) -> Vector:
+        inside: Vector = np.array(z).reshape(self.count, self.size)
+        longest = np.linalg.norm(inside[:, 1:], axis=1) * (1.0 + 2.0 * self.size * _EPS)
+        inside[:, 0] = np.maximum(inside[:, 0], longest)
+        return inside.ravel()
+
+    def sizes(self, z: Vector) -> Vector:
+        lengths = np.linalg.norm(z.reshape(self.count, self.size), axis=1)
+        return np.repeat(lengths, self.size)
 
 
 @dataclass(frozen=True)

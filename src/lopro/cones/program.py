@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro._util.deadline import current_deadline
 from lopro._util.real_vectors import Vector
-from lopro.cones.cones import Cone, ConeRows
+from lopro.cones.bound import ConicData
+from lopro.cones.cones import Cone, ConeRows, SetCone
 
 __all__ = ["ConicAnswer", "ConicProgram"]
 
 
 @dataclass(frozen=True, eq=False)
 class ConicAnswer:
-    """The point, and for every set that was added its slacks and its multipliers."""
+    """The point, and for every set that was added its slacks and its multipliers.
+
+    ``variables``, ``all_slacks`` and ``all_multipliers`` are those of the whole program.
+    """
 
     point: Vector
     slacks: list[Vector]
     multipliers: list[Vector]
     status: Any
     iterations: int
+    variables: Vector
+    all_slacks: Vector
+    all_multipliers: Vector
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +66,8 @@ class ConicProgram:
     """
 
     size: int
+    #: What objectives add to the value whatever the point is.
+    constant: float = field(default=0.0, init=False)
     _sets: list[ConeRows] = field(default_factory=list, init=False)
     _blocks: list[_Block] = field(default_factory=list, init=False)
     _quadratic: list[tuple[Any, int]] = field(default_factory=list, init=False)
@@ -99,12 +108,12 @@ class ConicProgram:
         settings.verbose = False
         settings.time_limit = deadline.left
         settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = accuracy
-        sets = [_Block(((m.rows, 0),), m.bounds, m.cone) for m in self._sets]
-        blocks = sets + self._blocks
+        blocks = self._all_blocks()
         answer = clarabel.DefaultSolver(
-            _assembled(self._quadratic, self._variables, self._variables, diagonal=True),
+            # Of a symmetric matrix Clarabel wants the upper triangle.
+            scipy.sparse.triu(self._curvature(), format="csc"),
             self._slope(),
-            scipy.sparse.vstack([self._rows(block) for block in blocks]).tocsc(),
+            self._matrix(blocks),
             np.concatenate([block.bounds for block in blocks]),
             [cone for block in blocks for cone in block.cone.blocks()],
             settings,
@@ -117,7 +126,31 @@ class ConicProgram:
             multipliers=np.split(np.asarray(answer.z), ends)[:-1],
             status=answer.status,
             iterations=int(answer.iterations),
+            variables=np.asarray(answer.x),
+            all_slacks=np.asarray(answer.s),
+            all_multipliers=np.asarray(answer.z),
         )
+
+    def data(self) -> ConicData | None:
+        """Return the program as matrices; None with a cone whose multipliers cannot be moved inside."""
+        blocks = self._all_blocks()
+        cones = [(block.cone, len(block.bounds)) for block in blocks]
+        if not all(hasattr(cone, "into_dual") for cone, _ in cones):
+            return None
+        b = np.concatenate([block.bounds for block in blocks])
+        matrix = scipy.sparse.csr_array(self._matrix(blocks))
+        P = scipy.sparse.csr_array(self._curvature())
+        return ConicData(P, self._slope(), matrix, b, cast("list[tuple[SetCone, int]]", cones))
+
+    def _all_blocks(self) -> list[_Block]:
+        sets = [_Block(((m.rows, 0),), m.bounds, m.cone) for m in self._sets]
+        return sets + self._blocks
+
+    def _matrix(self, blocks: list[_Block]) -> Any:
+        return scipy.sparse.vstack([self._rows(block) for block in blocks]).tocsc()
+
+    def _curvature(self) -> Any:
+        return _assembled(self._quadratic, self._variables, self._variables, diagonal=True)
 
     def _slope(self) -> Vector:
         q = np.zeros(self._variables)
@@ -137,5 +170,4 @@ def _assembled(pieces: Any, rows: int, columns: int, *, diagonal: bool = False) 
         i, j = entries.coords
         place = (i + at if diagonal else i, j + at)
         total = total + scipy.sparse.csc_matrix((entries.data, place), (rows, columns))
-    # Of a symmetric matrix Clarabel wants the upper triangle.
-    return scipy.sparse.triu(total, format="csc") if diagonal else total
+    return total

@@ -15,6 +15,7 @@ from lopro.cones.program import ConicProgram
 from lopro.conic_forms.sets import real_matrix, real_vector
 from lopro.errors import MissingCapabilityError
 from lopro.objectives import (
+    GroupNorm,
     L1Norm,
     LeastSquares,
     Linear,
@@ -31,7 +32,7 @@ __all__ = ["add_half_square", "add_objective"]
 
 @singledispatch
 def add_objective(f: Objective, program: ConicProgram, factor: float, zero: Array) -> None:
-    """Add ``factor`` times an objective, up to a constant, to a conic program.
+    """Add ``factor`` times an objective to a conic program; what is constant goes to ``program.constant``.
 
     Register a function for a type of your own with ``add_objective.register``.
 
@@ -82,12 +83,14 @@ def _(f: Linear, program: ConicProgram, factor: float, zero: Array) -> None:
 def _(f: SquaredDistance, program: ConicProgram, factor: float, zero: Array) -> None:
     program.add_quadratic(factor * scipy.sparse.identity(program.size))
     program.add_linear(factor * to_real_vector(f.subgradient(zero)))
+    program.constant += factor * float(f.value(zero))
 
 
 @add_objective.register
 def _(f: Quadratic, program: ConicProgram, factor: float, zero: Array) -> None:
     program.add_quadratic(factor * real_matrix(f.P, is_complex(zero)))
     program.add_linear(factor * to_real_vector(f.subgradient(zero)))
+    program.constant += factor * f.constant
 
 
 @add_objective.register
@@ -120,6 +123,27 @@ def _(f: L1Norm, program: ConicProgram, factor: float, zero: Array) -> None:
         (_every_third(bound, 0), t),
         (_every_third(read, 1) + _every_third(imaginary, 2), 0),
     )
+
+
+@add_objective.register
+def _(f: GroupNorm, program: ConicProgram, factor: float, zero: Array) -> None:
+    """Add the sum of ``t_g`` with ``|(Dx)_g| <= t_g``."""
+    D = scipy.sparse.csr_array(real_matrix(f.D, False))
+    t = program.new_variables(f.groups)
+    program.add_linear(np.full(f.groups, factor), t)
+    bound = -scipy.sparse.identity(f.groups, format="csr")
+    if f.group_size == 1:
+        nothing = np.zeros(f.groups)
+        program.add_rows(nothing, Nonnegative(f.groups), (D, 0), (bound, t))
+        program.add_rows(nothing, Nonnegative(f.groups), (-D, 0), (bound, t))
+        return
+    # Each cone holds t_g and the rows of its group.
+    size = f.group_size + 1
+    rows = np.arange(f.groups * size).reshape(f.groups, size)
+    spread = _placed(D, rows[:, 1:].ravel(), f.groups * size)
+    tops = _placed(bound, rows[:, 0], f.groups * size)
+    nothing = np.zeros(f.groups * size)
+    program.add_rows(nothing, SecondOrders(f.groups, size), (tops, t), (-spread, 0))
 
 
 @add_objective.register
@@ -164,6 +188,7 @@ def add_half_square(program: ConicProgram, A: Any, b: Vector, factor: float) -> 
     if m > 4 * n:
         program.add_quadratic(factor * (A.T @ A))
         program.add_linear(-factor * (A.T @ b))
+        program.constant += 0.5 * factor * float(b @ b)
         return
     r = program.new_variables(m)
     identity = scipy.sparse.identity(m)
@@ -175,6 +200,13 @@ def _selection(indices: Any, size: int) -> Any:
     """Return the rows that read these entries."""
     count = len(indices)
     return scipy.sparse.csr_matrix((np.ones(count), (np.arange(count), indices)), (count, size))
+
+
+def _placed(rows: Any, places: Any, count: int) -> Any:
+    """Return ``count`` rows, these at their places and zeros elsewhere."""
+    entries = scipy.sparse.coo_array(rows)
+    i, j = entries.coords
+    return scipy.sparse.csr_matrix((entries.data, (places[i], j)), (count, rows.shape[1]))
 
 
 def _every_third(rows: Any, offset: int) -> Any:

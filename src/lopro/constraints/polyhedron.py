@@ -35,6 +35,10 @@ from lopro.projections.polyhedron import project_polyhedron
 __all__ = ["MaxForm", "NormForm", "Polyhedron", "PolyhedronForm"]
 
 
+#: Rows times squared columns up to which a bounding box is computed: that takes two linear programs a column.
+_BOXED = 2e7
+
+
 @dataclass(frozen=True)
 class MaxForm:
     """``c(x) = max_i (c_i x - b_i)``: one active row at a time, negative inside.
@@ -225,6 +229,9 @@ class Polyhedron(MappedFunction, Constraint):
 
     @cached_property
     def _radius(self) -> float | None:
+        rows, columns = self.C.shape
+        if rows * columns**2 > _BOXED:
+            return None
         return None if self.infeasibility() is not None else self.halfspaces.radius()
 
     def infeasibility(self) -> str | None:

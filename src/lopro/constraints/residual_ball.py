@@ -25,7 +25,7 @@ from lopro._util.arrays import (
 from lopro._util.validation import check_array, check_number, check_shape
 from lopro.constraints.base import Constraint, ValidInequality
 from lopro.functions import Ball, Constant, Image, Linearization, MappedFunction, Source
-from lopro.maps import linear_map
+from lopro.maps import SparseMap, linear_map
 from lopro.projections.residual_ball import adjoint_product, project_residual_ball
 
 __all__ = ["ResidualBall", "ResidualForm", "ResidualNorm", "SquaredResidual"]
@@ -255,6 +255,8 @@ class ResidualBall(MappedFunction, Constraint):
 
     def radius(self) -> Constant | None:
         tall = self.A.shape[0] >= self.A.shape[1]
+        if isinstance(self.A, SparseMap) and min(self.A.shape) > _QUICKLY_FACTORED:
+            return None  # its spectrum would be that of a dense matrix
         if not (tall and self.A.explicit and self.A.full_column_rank and self._smallest > 0.0):
             return None
         s, U = self.A.left_spectrum

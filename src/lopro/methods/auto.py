@@ -16,6 +16,7 @@ from lopro.methods.paper.lopgd import LoPGD
 from lopro.methods.registry import recognised
 from lopro.methods.second_order import NewtonMultipliers, ProgramEngines
 from lopro.methods.second_order.forms import quadratic_program
+from lopro.methods.second_order.interior_point import InteriorPoint
 from lopro.problem import Problem
 from lopro.protocol import Candidates, Card, Method, Workbench
 
@@ -36,7 +37,8 @@ class Auto:
 
     In this order: the application whose form is recognised (basis pursuit, metric learning); engines for
     sparse quadratic and linear programs; Newton's method where second derivatives and rows are at hand;
-    the method of multipliers where the set is an image of an easy one; adaptive LoPGD.
+    the method of multipliers where the set is an image of an easy one; an interior point method where there
+    is a conic form; adaptive LoPGD.
 
     Examples
     --------
@@ -84,11 +86,13 @@ def _choices(problem: Problem) -> Iterator[Choice]:
         yield Choice(found[1], f"it has the form of {found[0]}")
         return
     yield from _second_order(problem)
-    method = MultiplierMethod()
+    method, conic = MultiplierMethod(), InteriorPoint()
     if _fits(method, problem):
         yield Choice(method, "the set is given by a linear map into an easy set")
-    else:
-        yield Choice(LoPGD(), "only values, slopes and projections are known")
+        return
+    if _fits(conic, problem):
+        yield Choice(conic, "it has a conic form")
+    yield Choice(LoPGD(), "values, slopes and projections are known")
 
 
 def _second_order(problem: Problem) -> Iterator[Choice]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lopro.objectives.base import Objective
 from lopro.objectives.function import FunctionObjective
+from lopro.objectives.group_norm import GroupNorm, TotalVariation
 from lopro.objectives.l1 import L1Norm
 from lopro.objectives.least_squares import LeastSquares
 from lopro.objectives.linear import Linear
@@ -15,6 +16,7 @@ from lopro.objectives.sums import Scaled, Sum
 
 __all__ = [
     "FunctionObjective",
+    "GroupNorm",
     "L1Norm",
     "LeastSquares",
     "Linear",
@@ -25,6 +27,7 @@ __all__ = [
     "Scaled",
     "SquaredDistance",
     "Sum",
+    "TotalVariation",
 ]
 
 

@@ -11,13 +11,15 @@ import numpy as np
 from lopro._util.arrays import Array, copy, eps, from_numpy, is_complex, namespace, norm, to_numpy
 from lopro._util.deadline import current_deadline
 from lopro.errors import InfeasibleError, ProjectionError
-from lopro.maps import LinearMap
+from lopro.maps import LinearMap, SparseMap
 from lopro.projections.krylov import GolubKahan
 from lopro.projections.secular import damping
 
 __all__ = ["adjoint_product", "project_residual_ball"]
 
 _MAX_REFINEMENTS = 5
+#: A sparse matrix with more rows and columns than this is not made dense for its spectrum.
+_DENSE_SPECTRUM = 500
 
 
 def project_residual_ball(
@@ -239,10 +241,25 @@ def _step_for(A: LinearMap, tight_frame: float | None) -> _Tight | _Spectral | _
         return _Tight(tight_frame)
     if not A.explicit:
         return _Krylov()
+    if isinstance(A, SparseMap):
+        c = _equal_orthogonal_rows(A.matrix)
+        if c is not None:
+            return _Tight(c)
+        if min(A.shape) > _DENSE_SPECTRUM:
+            return _Krylov()
     s, _ = A.left_spectrum
     if A.full_row_rank and float(s[-1]) - float(s[0]) <= 8.0 * eps(A.like) * float(s[-1]):
         return _Tight(0.5 * (float(s[0]) + float(s[-1])))
     return _Spectral()
+
+
+def _equal_orthogonal_rows(matrix: Any) -> float | None:
+    """Return ``c`` where ``A A^H = c I`` holds exactly, as for selections; else None."""
+    by_columns = matrix.tocsc()
+    if matrix.nnz == 0 or np.diff(by_columns.indptr).max() > 1:
+        return None  # two rows share a column; they may be orthogonal still, but that is rare
+    squares = np.asarray(abs(matrix).power(2).sum(axis=1)).ravel()
+    return float(squares[0]) if squares.min() == squares.max() else None
 
 
 def adjoint_product(U: Array, r: Array) -> Array:

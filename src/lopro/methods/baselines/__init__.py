@@ -8,7 +8,6 @@ from lopro.methods.baselines.exterior_penalty import ExteriorPenalty
 from lopro.methods.baselines.frank_wolfe import AwayStepFrankWolfe, FrankWolfe, PairwiseFrankWolfe
 from lopro.methods.baselines.frank_wolfe_steps import LineSearch, OpenLoop, ShortStep
 from lopro.methods.baselines.full_touch import FullTouch
-from lopro.methods.baselines.interior_point import InteriorPoint
 from lopro.methods.baselines.level_set import LevelSetFrankWolfe
 from lopro.methods.baselines.light_touch import LightTouch
 from lopro.methods.baselines.log_projections import LogTProjections
@@ -20,6 +19,7 @@ from lopro.methods.baselines.projected_subgradient import ProjectedSubgradient
 from lopro.methods.baselines.rsg import R2SG, RSG
 from lopro.methods.baselines.switching import SwitchingSubgradient
 from lopro.methods.paper.restarts.parallel import ParallelRestarts
+from lopro.methods.second_order.interior_point import InteriorPoint
 
 __all__ = [
     "NESTA",

@@ -12,13 +12,16 @@ import numpy as np
 
 from lopro._util.arrays import Array, is_complex
 from lopro._util.counting import count
+from lopro._util.deadline import current_deadline
 from lopro._util.real_vectors import Vector, from_real_vector, to_real_vector
 from lopro._util.validation import check_number
+from lopro.cones.bound import conic_bound, repaired
 from lopro.conic_forms import ConeRows, ConicAnswer, ConicProgram, add_objective, set_rows
 from lopro.constraints.base import ValidInequality
 from lopro.errors import InfeasibleError, StalledError
+from lopro.newton.solve import FARTHER
 from lopro.problem import Problem
-from lopro.protocol import Candidate, Candidates, Card, Multiplier, Workbench
+from lopro.protocol import Candidate, Candidates, Card, Multiplier, ProvedBound, Workbench
 
 __all__ = ["InteriorPoint"]
 
@@ -92,7 +95,14 @@ class InteriorPoint:
         _raise_if_unsolvable(answer)
         x_hat = from_real_vector(answer.point, x0)
         evidence = Multiplier(_valid_inequality(sets, answer, x0))
-        yield Candidate(bench.project(x_hat), evidence, before=x_hat)
+        x = bench.project(x_hat)
+        verdict = yield Candidate(x, evidence, before=x_hat)
+        if verdict.certificate().relative_gap <= bench.target.tol:
+            return
+        # The rows of the objective have multipliers, too: with all of them no radius is needed.
+        proved = _proved_bound(program, answer, bench)
+        if proved is not None:
+            yield Candidate(x, proved, before=x_hat)
 
 
 def _translated(problem: Problem, x: Array) -> tuple[ConicProgram, list[ConeRows]]:
@@ -103,6 +113,21 @@ def _translated(problem: Problem, x: Array) -> tuple[ConicProgram, list[ConeRows
         program.add_set(rows)
     add_objective(problem.objective, program, 1.0, 0.0 * x)
     return program, sets
+
+
+def _proved_bound(
+    program: ConicProgram, answer: ConicAnswer, bench: Workbench
+) -> ProvedBound | None:
+    """Return the bound of the whole program's multipliers, as far out as solutions are looked for."""
+    data = program.data()
+    if data is None:
+        return None
+    current_deadline().check()
+    v, z = repaired(data, answer.variables, answer.all_multipliers, answer.all_slacks)
+    bound = conic_bound(data, v, z)
+    radius = FARTHER * max(float(np.linalg.norm(v)), bench.unit)
+    source = f"conic multipliers, within a distance of {radius:.3g}, auxiliary variables included"
+    return ProvedBound(bound.within(radius) + program.constant, source, radius)
 
 
 def _valid_inequality(sets: list[ConeRows], answer: ConicAnswer, like: Array) -> ValidInequality:

@@ -1,0 +1,138 @@
+"""Norms of linear images: l1, groups, total variation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy  # parts of it load when first used
+
+from lopro._util.arrays import Array, is_complex, namespace
+from lopro._util.validation import check_count
+from lopro.functions import Ball, Constant, Image, Linearization, MappedFunction, Source
+from lopro.maps import linear_map
+from lopro.objectives.base import Objective
+
+__all__ = ["GroupNorm", "TotalVariation"]
+
+
+class GroupNorm(MappedFunction, Objective):
+    """``f(x) = sum of |(D x)_g|_2`` over groups of consecutive rows of ``D``.
+
+    Groups of one row make the l1 norm of ``D x``. It has no prox; `lopro.solve` takes it through its
+    conic form, where the rest of the problem has one.
+
+    Parameters
+    ----------
+    D : array, scipy.sparse matrix or LinearMap of shape (groups * group_size, d)
+        Real. Not copied.
+    group_size : int
+        Rows in each group.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.objectives import GroupNorm
+    >>> f = GroupNorm(np.eye(4), group_size=2)
+    >>> f.value(np.array([3.0, 4.0, 0.0, -2.0]))
+    7.0
+    >>> f.subgradient(np.array([3.0, 4.0, 0.0, -2.0]))
+    array([ 0.6,  0.8,  0. , -1. ])
+    """
+
+    def __init__(self, D: Any, group_size: int = 1) -> None:
+        self.D = linear_map(D, "D")
+        if is_complex(self.D.like):
+            raise TypeError(f"D must be real, got dtype {self.D.like.dtype}")
+        self.group_size = check_count("group_size", group_size)
+        rows, columns = self.D.shape
+        if rows % self.group_size:
+            raise ValueError(
+                f"D must have a multiple of group_size={self.group_size} rows, got {rows}"
+            )
+        self.groups = rows // self.group_size
+        self.shape = (columns,)
+        self.like = self.D.like
+
+    def image(self, x: Array) -> Image:
+        if is_complex(x):
+            raise TypeError(f"x must be real, got dtype {x.dtype}")
+        return (self.D.forward(x),)
+
+    def linearize_at(self, image: Image) -> Linearization:
+        (z,) = image
+        xp = namespace(z)
+        blocks = xp.reshape(z, (self.groups, self.group_size))
+        lengths = xp.sqrt(xp.sum(blocks * blocks, axis=1))
+
+        def slope() -> Array:
+            proper = xp.where(lengths > 0.0, lengths, xp.ones_like(lengths))
+            return self.D.adjoint(xp.reshape(blocks / proper[:, None], (-1,)))
+
+        return float(xp.sum(lengths)), slope
+
+    def lipschitz(self, ball: Ball | None = None) -> Constant | None:
+        s = self.D.largest_singular_value
+        value = math.sqrt(self.groups) * s.value
+        return Constant(value, s.source, f"root of the number of groups times the {s.note}")
+
+    def infimum(self) -> Constant:
+        return Constant(0.0, Source.DERIVED, "a norm")
+
+
+class TotalVariation(GroupNorm):
+    """The total variation of a signal, an image or a volume.
+
+    Parameters
+    ----------
+    shape : int or tuple of int
+        Shape of the image. Points are vectors: the image row by row, as ``image.ravel()``.
+    isotropic : bool
+        Whether the differences along the axes are taken together, ``sum of |gradient|_2`` over the
+        pixels, or one by one, ``sum of |differences|``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.objectives import TotalVariation
+    >>> image = np.array([[0.0, 3.0], [4.0, 4.0]])
+    >>> (
+    ...     TotalVariation((2, 2)).value(image.ravel()),
+    ...     TotalVariation((2, 2), isotropic=False).value(image.ravel()),
+    ... )
+    (6.0, 8.0)
+    """
+
+    def __init__(self, shape: int | Sequence[int], *, isotropic: bool = True) -> None:
+        sizes = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
+        self.image_shape = tuple(check_count("shape", size) for size in sizes)
+        self.isotropic = bool(isotropic)
+        d = math.prod(self.image_shape)
+        if d < 2:
+            raise ValueError(f"shape must hold two pixels or more, got {self.image_shape}")
+        axes = [axis for axis, size in enumerate(self.image_shape) if size > 1]
+        differences = [_differences(self.image_shape, axis) for axis in axes]
+        stacked = scipy.sparse.vstack(differences, format="csr")
+        if not self.isotropic or len(axes) == 1:
+            # Rows of zeros stand at the far side of the image; one by one they are of no use.
+            super().__init__(stacked[np.diff(stacked.indptr) > 0], 1)
+            return
+        # The differences of a pixel side by side.
+        order = np.arange(len(axes) * d).reshape(len(axes), d).T.ravel()
+        super().__init__(stacked[order], len(axes))
+
+    def __repr__(self) -> str:
+        return f"TotalVariation({self.image_shape}, isotropic={self.isotropic})"
+
+
+def _differences(shape: tuple[int, ...], axis: int) -> Any:
+    """Return the matrix of differences to the next pixel along an axis, with zero rows at its end."""
+    index = np.arange(math.prod(shape)).reshape(shape)
+    here = np.take(index, np.arange(shape[axis] - 1), axis=axis).ravel()
+    there = np.take(index, np.arange(1, shape[axis]), axis=axis).ravel()
+    ones = np.ones(len(here))
+    entries = np.concatenate([-ones, ones])
+    places = np.concatenate([here, here]), np.concatenate([here, there])
+    return scipy.sparse.csr_array((entries, places), shape=(index.size, index.size))
