@@ -161,7 +161,10 @@ def test_a_given_projection_may_leave_a_ten_millionth(
 ) -> None:
     """Of the size of the points, which is known where the user tells it: zero has none of its own."""
     half_line = FunctionConstraint(
-        lambda x: float(x[0]), np.ones_like, project=lambda x: np.array([excess * size]), x_scale=size
+        lambda x: float(x[0]),
+        np.ones_like,
+        project=lambda x: np.array([excess * size]),
+        x_scale=size,
     )
     if not refused:
         assert half_line.project(np.array([3.0 * size]))[0] == excess * size

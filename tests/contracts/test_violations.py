@@ -125,9 +125,7 @@ def test_the_radius_of_a_residual_ball_is_reached() -> None:
 
 
 #: Its rows are at the distances 3, 1, 2 and 4 from zero, and the farthest corner is (3, -4).
-ROWS_OF_A_BOX = Polyhedron(
-    [[1.0, 0.0], [-2.0, 0.0], [0.0, 3.0], [0.0, -1.0]], [3.0, 2.0, 6.0, 4.0]
-)
+ROWS_OF_A_BOX = Polyhedron([[1.0, 0.0], [-2.0, 0.0], [0.0, 3.0], [0.0, -1.0]], [3.0, 2.0, 6.0, 4.0])
 
 
 @pytest.mark.parametrize(
