@@ -179,5 +179,5 @@ def test_without_a_size_a_point_is_compared_with_itself() -> None:
         lambda x: float(x[0]), np.ones_like, project=lambda x: np.array([1e-200])
     )
     assert half_line.violation(np.array([1e-200])) == pytest.approx(1.0, rel=1e-15)
-    with pytest.raises(ProjectionError, match="relative violation of 1$"):
+    with pytest.raises(ProjectionError, match=r"relative violation of 1$"):
         half_line.project(np.array([3.0]))

@@ -200,7 +200,7 @@ EMPTY = {
 @pytest.mark.parametrize("name", EMPTY)
 @pytest.mark.parametrize("method", METHODS, ids=lambda m: type(m).__name__)
 def test_infeasible_is_told_by_the_first_projection_at_the_latest(name, method):
-    problem, f, c = watched(Problem(SquaredDistance(np.zeros(2)), EMPTY[name]))
+    problem, _, c = watched(Problem(SquaredDistance(np.zeros(2)), EMPTY[name]))
     result = lopro.solve(problem, np.ones(2), method)
     ended(result, Status.INFEASIBLE)
     assert c.calls["project"] == result.counts.projections == 1

@@ -90,7 +90,7 @@ def test_it_projects_when_the_gap_has_fallen_to_a_tenth(line: Line, x0: float, t
 
 @pytest.mark.parametrize(("line", "x0"), CASES)
 def test_patience_is_for_updates_without_progress(line: Line, x0: float) -> None:
-    """A gap that falls by a tenth ends the waiting; where the stiffness has to grow first, that takes three."""
+    """A gap that falls by a tenth ends the waiting; stiffness that has to grow first takes three updates."""
     best, idle, waits = np.inf, 0, 0
     for gap, _ in line.looks(x0, 60):
         if gap <= 1e-12 * line.optimum:
