@@ -17,6 +17,7 @@ from projection_judges import farthest_feasible
 
 from lopro._util.arrays import namespace
 from lopro.constraints import (
+    Affine,
     Constraint,
     Distance,
     FunctionConstraint,
@@ -161,6 +162,20 @@ def _polyhedron(name: str, C: Any, b: Any, form: Any, wrap: Any = None) -> Const
     return ConstraintCase(name, build, _inside(C, b))
 
 
+def _affine(name: str, form: Any, wrap: Any = None) -> ConstraintCase:
+    """Rows with two sides, with an upper one only, and with a lower one only."""
+    upper = BOUNDS.copy()
+    lower = np.where(np.arange(5) < 3, -0.7 * BOUNDS, -np.inf)
+    lower[4], upper[4] = -BOUNDS[4], np.inf
+    sides = np.vstack([ROWS[:4], -ROWS[:3], -ROWS[4:]])
+    limits = np.concatenate([BOUNDS[:4], 0.7 * BOUNDS[:3], BOUNDS[4:]])
+
+    def build(of: Convert) -> Constraint:
+        return Affine(of(ROWS) if wrap is None else wrap(of, ROWS), lower, upper, form)
+
+    return ConstraintCase(name, build, _inside(sides, limits))
+
+
 def _box(form: Any) -> ConstraintCase:
     low, high = np.array([-1.0, 0.0, -np.inf]), np.array([1.0, 0.5, 2.0])
     return ConstraintCase(
@@ -298,6 +313,9 @@ CONSTRAINTS = [
     _polyhedron("polyhedron-odd-max", ODD_ROWS, ODD_BOUNDS, MaxForm()),
     _polyhedron("polyhedron-odd-norm", ODD_ROWS, ODD_BOUNDS, NormForm()),
     _polyhedron("polyhedron-sparse", ROWS, BOUNDS, MaxForm(), sparse),
+    _affine("affine-max", MaxForm()),
+    _affine("affine-norm", NormForm()),
+    _affine("affine-sparse", MaxForm(), sparse),
     _box(MaxForm()),
     _box(NormForm()),
     _psd(MinEigenvalue()),

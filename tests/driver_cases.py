@@ -168,12 +168,14 @@ def _forwarding(base: type, counted: str, silent: str) -> type:
 WatchedObjective = _forwarding(
     Objective,
     "value subgradient prox stochastic_subgradient",
-    "image minorant scale_into_domain lipschitz smoothness strong_convexity infimum sublevel_radius",
+    "image minorant scale_into_domain lipschitz smoothness strong_convexity infimum sublevel_radius "
+    "typical_size magnitude dual_bound",
 )
 WatchedConstraint = _forwarding(
     Constraint,
     "value subgradient project project_image pullback",
-    "image violation infeasibility regularity infimum radius normal support_image lipschitz smoothness",
+    "image violation violation_at typical_size infeasibility regularity infimum radius valid_inequality "
+    "support_image lipschitz smoothness",
 )
 
 

@@ -119,14 +119,14 @@ def test_what_inexact_projections_may_falsify_is_charged(eta: float) -> None:
     """At a corner of T2 the last step proves the optimum, less what 2^16 units of rounding may have moved.
 
     ``v - x+ = -eta a`` exactly: its length and its product with solutions of norm ``sqrt d`` are all that
-    errors of size ``2^16 eps (1 + |x|)`` in a projection can change.
+    errors of size ``2^16 eps (|v - x+| + |x+|)`` in a projection can change.
     """
     known = t2()
     method = ProjectedSubgradient(ConstantStep(eta), LastIterate(), iterations=2000)
     result = lopro.solve(known.problem, known.x0, method, tol=0)
     assert result.x == pytest.approx(known.solution, abs=1e-14)
     far = math.sqrt(known.x0.size)
-    error = 2.0**16 * np.finfo(float).eps * (1.0 + far)
+    error = 2.0**16 * np.finfo(float).eps * (eta * known.G + far)
     charged = error * (far + eta * known.G + far) / eta
     assert result.certificate.gap == pytest.approx(charged, rel=1e-3)
 
@@ -190,10 +190,11 @@ def opgd_ratio(known: Known, T: int, weight: float = 1.0) -> float:
 
 @pytest.mark.parametrize("problem", KNOWN)
 def test_opgd_scales_its_own_steps_to_the_slope_outside(problem: str) -> None:
-    """``(1 + |x|) / (|df| + lam |dc|) / sqrt t`` at the start."""
+    """``(unit + |x|) / (|df| + lam |dc|) / sqrt t`` at the start, in the unit of the problem's x."""
     known, lam = KNOWN[problem](), 3.0
     of_f, of_c = (size(p.subgradient(known.x0)) for p in (known.objective, known.constraint))
-    step = SqrtStep((1.0 + size(known.x0)) / (of_f + lam * of_c))
+    unit = known.problem.typical_size(known.x0)
+    step = SqrtStep((unit + size(known.x0)) / (of_f + lam * of_c))
     own, given = (run(known, OPGD(lam, rule, iterations=40)) for rule in (None, step))
     assert own.x == pytest.approx(given.x, rel=1e-12)
 

@@ -155,12 +155,29 @@ def test_rows_that_contradict_each_other_by_little_make_an_empty_set(unit: float
 
 
 @pytest.mark.parametrize(("excess", "refused"), [(0.9e-7, False), (1.1e-7, True)])
-def test_a_given_projection_may_leave_a_ten_millionth(excess: float, refused: bool) -> None:
+@pytest.mark.parametrize("size", [1.0, 1e-9, 1e9])
+def test_a_given_projection_may_leave_a_ten_millionth(
+    excess: float, refused: bool, size: float
+) -> None:
+    """Of the size of the points, which is known where the user tells it: zero has none of its own."""
     half_line = FunctionConstraint(
-        lambda x: float(x[0]), np.ones_like, project=lambda x: np.array([excess])
+        lambda x: float(x[0]),
+        np.ones_like,
+        project=lambda x: np.array([excess * size]),
+        x_scale=size,
     )
     if not refused:
-        assert half_line.project(np.array([3.0]))[0] == excess
+        assert half_line.project(np.array([3.0 * size]))[0] == excess * size
         return
     with pytest.raises(ProjectionError, match="must return a feasible point"):
+        half_line.project(np.array([3.0 * size]))
+
+
+def test_without_a_size_a_point_is_compared_with_itself() -> None:
+    """All of ``x > 0`` is outside of ``x <= 0`` by as much as it is large."""
+    half_line = FunctionConstraint(
+        lambda x: float(x[0]), np.ones_like, project=lambda x: np.array([1e-200])
+    )
+    assert half_line.violation(np.array([1e-200])) == pytest.approx(1.0, rel=1e-15)
+    with pytest.raises(ProjectionError, match=r"relative violation of 1$"):
         half_line.project(np.array([3.0]))

@@ -9,10 +9,10 @@ import threading
 import numpy as np
 import pytest
 from catalogue_objectives import ENTRIES, NUMPY, TALL, Entry
-from lopro.solving.counted import CountedConstraint, CountedObjective
 
 from lopro._util.counting import Counts, count, counting
 from lopro.constraints import FunctionConstraint, Intersection, Simplex
+from lopro.driver.counted import CountedConstraint, CountedObjective
 from lopro.objectives import L1Norm, LeastSquares, SquaredDistance
 
 X = np.array([0.5, -1.0, 2.0, 0.0])

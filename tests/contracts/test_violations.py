@@ -32,7 +32,7 @@ def l1_distance(values: Any, total: float, equality: bool) -> float:
 
 
 def by_hand(c: Constraint, x: Any) -> float:
-    """The relative violation of each kind of set."""
+    """The relative violation of each kind of set: none has units, neither those of x nor those of c."""
     if isinstance(c, Intersection):
         return max(by_hand(member, x) for member in c.members())
     if isinstance(c, ResidualBall):
@@ -40,19 +40,20 @@ def by_hand(c: Constraint, x: Any) -> float:
         return max(0.0, excess) / (c.sigma if c.sigma > 0.0 else length(c.y))
     if isinstance(c, Polyhedron):
         C = np.asarray(c.C.toarray())
-        C, b = C[np.any(C != 0.0, axis=1)], c.b[np.any(C != 0.0, axis=1)]
-        distance = float(np.max((C @ x - b) / np.sqrt((C * C).sum(axis=1))))
-    elif isinstance(c, PSDCone):
+        lengths = np.sqrt((C * C).sum(axis=1))
+        return max(0.0, float(np.max((C @ x - c.b) / (lengths * length(x) + np.abs(c.b)))))
+    size = 0.0  # of the points of the set; a cone has none, and a function tells none
+    if isinstance(c, PSDCone):
         distance = -float(np.linalg.eigvalsh(x)[0])
     elif isinstance(c, L1Ball):
-        distance = float(np.abs(x).sum()) - c.size
+        distance, size = float(np.abs(x).sum()) - c.size, c.size
     elif isinstance(c, Simplex):
-        distance = l1_distance(x, c.total, c.equality)
+        distance, size = l1_distance(x, c.total, c.equality), c.total
     elif isinstance(c, Spectrahedron):
-        distance = l1_distance(np.linalg.eigvalsh(x), c.trace, c.equality)
+        distance, size = l1_distance(np.linalg.eigvalsh(x), c.trace, c.equality), c.trace
     else:
         distance = c.value(x) / length(c.subgradient(x))
-    return max(0.0, distance) / (1.0 + length(x))
+    return max(0.0, distance) / max(size, length(x))
 
 
 @pytest.mark.parametrize("case", CONSTRAINTS, ids=str)
@@ -84,8 +85,10 @@ def test_a_residual_is_compared_with_the_radius(sigma: float, unit: float) -> No
 
 
 def test_a_residual_around_zero_is_compared_with_the_point() -> None:
+    """``A x = (6, 4)`` is compared with ``|x| = 5`` times the stretch of A', which takes it to (12, 4)."""
     ball = ResidualBall(np.diag([2.0, 1.0]), np.zeros(2), 0.0)
-    assert ball.violation(np.array([3.0, 4.0])) == pytest.approx(math.hypot(6.0, 4.0) / 6.0)
+    size = 5.0 * math.hypot(12.0, 4.0) / math.hypot(6.0, 4.0)
+    assert ball.violation(np.array([3.0, 4.0])) == pytest.approx(math.hypot(6.0, 4.0) / size)
 
 
 def test_rows_count_by_their_distance_and_not_by_their_length() -> None:
@@ -93,16 +96,18 @@ def test_rows_count_by_their_distance_and_not_by_their_length() -> None:
     C, b = np.array([[1.0, 0.0], [0.0, 10.0], [0.0, 0.0]]), np.array([1.0, 0.0, 0.0])
     x = np.array([4.0, 2.0])
     assert Polyhedron(C, b).violation(x) == pytest.approx(3.0 / (1.0 + math.sqrt(20.0)), rel=1e-15)
-    # A row of zeros is met everywhere or nowhere.
+    # Without the 1 of its bound it would be the second row: 20 of 10 |x|, and not 3 of |x|.
+    assert Polyhedron(C[1:], b[1:]).violation(x) == pytest.approx(2.0 / math.sqrt(20.0), rel=1e-15)
+    # A row of zeros is met everywhere or nowhere, however small its bound is.
     empty = Polyhedron(C, np.array([9.0, 99.0, -1e-300]))
-    assert empty.violation(x) == math.inf
+    assert empty.violation(x) == 1.0
 
 
 def test_a_sum_that_is_too_small_is_outside_where_it_has_to_be_met() -> None:
     """A quarter and a quarter miss the sum 1 by a half, and meet a bound of 1."""
-    x, unit = np.array([0.25, 0.25]), 1.0 + math.sqrt(0.125)
+    x = np.array([0.25, 0.25])
     for point, kind in ((x, Simplex), (np.diag(x), Spectrahedron)):
-        assert kind(2, equality=True).violation(point) == pytest.approx(0.5 / unit, rel=1e-14)
+        assert kind(2, equality=True).violation(point) == pytest.approx(0.5, rel=1e-14)
         assert kind(2, equality=False).violation(point) == 0.0
 
 
@@ -119,20 +124,24 @@ def test_the_radius_of_a_residual_ball_is_reached() -> None:
     assert ball.radius().value >= 3.4
 
 
+#: Its rows are at the distances 3, 1, 2 and 4 from zero, and the farthest corner is (3, -4).
+ROWS_OF_A_BOX = Polyhedron([[1.0, 0.0], [-2.0, 0.0], [0.0, 3.0], [0.0, -1.0]], [3.0, 2.0, 6.0, 4.0])
+
+
 @pytest.mark.parametrize(
-    ("set_", "radius"),
+    ("set_", "radius", "widened"),
     [
-        (Polyhedron.box([-1.0, -4.0], [3.0, 2.0]), 5.0),
-        (Polyhedron([[1.0, 0.0], [-2.0, 0.0], [0.0, 3.0], [0.0, -1.0]], [3.0, 2.0, 6.0, 4.0]), 5.0),
-        (L1Ball(3, 2.5), 2.5),
-        (Simplex(3, 2.5), 2.5),
-        (Spectrahedron(3, 2.5), 2.5),
-        (Intersection(L1Ball(2, 2.5), Polyhedron.box([-1.0, -4.0], [3.0, 2.0])), 2.5),
+        (Polyhedron.box([-1.0, -4.0], [3.0, 2.0]), 5.0, 0.0),
+        # A linear program's box is widened on purpose by 1e-7 of itself and of the farthest row.
+        (ROWS_OF_A_BOX, 5.0, 1e-7 * (5.0 + 4.0)),
+        (L1Ball(3, 2.5), 2.5, 0.0),
+        (Simplex(3, 2.5), 2.5, 0.0),
+        (Spectrahedron(3, 2.5), 2.5, 0.0),
+        (Intersection(L1Ball(2, 2.5), Polyhedron.box([-1.0, -4.0], [3.0, 2.0])), 2.5, 0.0),
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_radii_of_other_sets(set_: Constraint, radius: float) -> None:
+def test_radii_of_other_sets(set_: Constraint, radius: float, widened: float) -> None:
     found = set_.radius()
-    assert found is not None
-    # A linear program's box is widened by 1e-7 on purpose.
-    assert radius <= found.value <= radius * (1.0 + 1.3e-7)
+    assert found is not None and found.value >= radius
+    assert found.value == pytest.approx(radius + widened, rel=1e-14)

@@ -1,7 +1,8 @@
 """What counts as feasible, as exact numbers, and which of the points of a run is returned.
 
 The problem is ``min -x`` over ``x <= 0``, whose optimum is 0; a projection that is wrong on purpose decides
-where each epoch ends. The relative violation of ``x > 0`` is ``x / (1 + x)``.
+where each epoch ends. Points of the set are said to be about 1 in size, so that the relative violation of
+``0 < x < 1`` is ``x`` itself; and gaps are relative to 1, because the optimum has no scale of its own.
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ def solve_ending_at(points, tol=1e-6, dtype=np.float64) -> lopro.Result:
         lambda x: float(x[0]),
         lambda x: np.ones(1, dtype),
         project=lambda x: np.array([next(given)], dtype),
+        x_scale=1.0,
     )
-    problem = Problem(Linear(-np.ones(1, dtype)), half_line, solution_norm=1.0)
+    problem = Problem(Linear(-np.ones(1, dtype)), half_line, solution_norm=1.0, gap_scale=1.0)
     method = lopro.LoPGD(HalvingSteps(lam=1.0, eta=0.1, steps=4, epochs=len(points)))
     return lopro.solve(problem, np.zeros(1, dtype), method, tol=tol)
 

@@ -15,6 +15,7 @@ COLUMNS = [
     "epoch",
     "iterations",
     "projections",
+    "products",
     "fun",
     "violation",
     "lower_bound",
@@ -43,10 +44,12 @@ def test_columns(result):
 def test_columns_are_consistent(result):
     h = result.history
     assert h["epoch"] == list(range(1, len(h) + 1))
-    for column in ("iterations", "projections", "seconds", "lower_bound"):
+    for column in ("iterations", "projections", "products", "seconds", "lower_bound"):
         assert h[column] == sorted(h[column]), column
     assert h["iterations"][-1] == result.iterations
     assert h["projections"][-1] == result.counts.projections
+    both = result.counts, result.certificate_counts
+    assert h["products"][-1] == sum(c.matvecs + c.rmatvecs for c in both) > 0
     assert h["relative_gap"][-1] == result.certificate.relative_gap
     # The gap is that of the best point so far, not of the epoch's own.
     best = np.minimum.accumulate(h["fun"])
@@ -134,7 +137,7 @@ def test_regularity_is_estimated_at_every_projection():
     """The ratio c(x_hat) / |x_hat - x| is never below rho, and NaN where nothing was projected."""
     box = lopro.constraints.Polyhedron.box(-np.ones(4), np.ones(4))
     problem = lopro.Problem(lopro.objectives.SquaredDistance(np.array([3.0, -2.0, 5.0, 0.1])), box)
-    result = lopro.solve(problem, tol=1e-10)
+    result = lopro.solve(problem, method=lopro.MultiplierMethod(), tol=1e-10)
     met = np.array(result.history["regularity"])
     assert np.isfinite(met).any()
     assert (met[np.isfinite(met)] >= box.regularity().value * (1 - 1e-9)).all()

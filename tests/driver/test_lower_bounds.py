@@ -15,7 +15,7 @@ from lopro.methods.paper.theorems import Theorem2
 from lopro.methods.theory import ProblemConstants
 from lopro.objectives import L1Norm, Linear, SquaredDistance
 from lopro.penalties import Hinge, QuadraticHinge, Softplus
-from lopro.protocol import Claim
+from lopro.protocol import Claim, Target
 from lopro.protocol.certificates import Certificate, lower_bound
 
 EPS = 2.0**-52
@@ -154,7 +154,7 @@ def test_a_claim_is_about_the_point_of_its_own_epoch():
     [(-5.0, -6.0, 1.0, 0.2), (5.0, 4.0, 10.0, 0.1), (0.5, 0.25, 1.0, 0.25), (2e-9, 1e-9, 0.0, 0.5)],
 )
 def test_a_gap_is_relative_to_the_value_or_to_the_scale(fun, bound, scale, relative):
-    c = Certificate.of(fun, bound, 0.0, "by hand", scale)
+    c = Certificate.of(fun, bound, 0.0, "by hand", Target(0.0, scale))
     assert (c.gap, c.relative_gap) == (pytest.approx(fun - bound), pytest.approx(relative))
 
 
@@ -184,5 +184,5 @@ def test_a_run_has_converged_when_the_relative_gap_is_within_the_tolerance(size,
         result = lopro.solve(problem, np.array([-1.0, 0.0]), method, tol=tol)
         assert result.fun == size and result.status is status
         assert result.certificate.relative_gap == pytest.approx(relative)
-        wanted = lopro.iterate(problem, tol=tol).gap_wanted(-size)
+        wanted = lopro.iterate(problem, tol=tol).bench.target.gap(-size)
         assert wanted == pytest.approx(tol * max(size, scale))

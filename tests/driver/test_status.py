@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from driver_cases import (
 
 import lopro
 from lopro import Problem, Status
+from lopro._util.deadline import using_clock
 from lopro.constraints import FunctionConstraint, Polyhedron, ResidualBall
 from lopro.errors import ProjectionError, StalledError
 from lopro.methods.inner import AcceleratedGradient, ConstantStep, SqrtStep, SubgradientDescent
@@ -41,7 +43,8 @@ def problem(rng):
 def ended(result: lopro.Result, status: Status) -> None:
     """The status is as expected, is explained, and is a success only where that is due."""
     assert result.status is status
-    assert result.message.startswith(status.value)
+    said = "stopped by " if status is Status.STOPPED else status.value
+    assert result.message.startswith(said)
     assert result.success is (status is Status.CONVERGED)
     assert status.name in str(result)
 
@@ -89,8 +92,12 @@ def test_stalled_when_rounding_is_all_that_is_left():
     assert result.certificate.relative_gap < 1e-6
 
 
-@pytest.mark.parametrize("method", METHODS, ids=lambda m: type(m).__name__)
-@pytest.mark.parametrize("limit", [1, 7, 33])
+@pytest.mark.parametrize(
+    "method",
+    [lopro.NewtonMultipliers(), lopro.MultiplierMethod(), *METHODS[1:]],
+    ids=lambda m: type(m).__name__,
+)
+@pytest.mark.parametrize("limit", [1, 7, 12])
 def test_max_iter_is_never_exceeded_and_the_point_is_projected(problem, method, limit):
     result = lopro.solve(problem, method=method, max_iter=limit, tol=1e-15)
     ended(result, Status.MAX_ITER)
@@ -120,10 +127,10 @@ def test_max_projections_is_never_exceeded(rng, method, limit):
     assert result.certificate.violation <= 1e-9 and math.isfinite(result.fun)
 
 
-def timed(monkeypatch, known, *, slope=0.0, project=0.0, project_image=0.0) -> Problem:
+@contextmanager
+def timed(known, *, slope=0.0, project=0.0, project_image=0.0) -> Iterator[Problem]:
     """The problem on a clock that stands still but for slopes of f and projections, which take so long."""
     now, f, c = [0.0], known.problem.objective, known.problem.constraint
-    monkeypatch.setattr(time, "perf_counter", lambda: now[0])
 
     def taking(**seconds: float):
         def passes(name: str) -> None:
@@ -131,38 +138,50 @@ def timed(monkeypatch, known, *, slope=0.0, project=0.0, project_image=0.0) -> P
 
         return passes
 
-    return Problem(
+    problem = Problem(
         WatchedObjective(f, taking(subgradient=slope)),
         WatchedConstraint(c, taking(project=project, project_image=project_image)),
+        gap_scale=1.0,  # with a scale of its own, the problem is not asked for a slope at the start
     )
+    with using_clock(lambda: now[0]):
+        yield problem
 
 
 TEN_STEPS = lopro.LoPGD(lopro.schedules.HalvingSteps(lam=2.0, eta=0.1, steps=10))
 
 
-def test_the_time_limit_is_looked_at_after_every_step(rng, monkeypatch):
+@pytest.mark.parametrize("limit", [1.0, 9.5, 25.0, 30.0])
+def test_the_time_limit_is_looked_at_after_every_step(rng, limit):
     # A step takes a subgradient of f, here of one second, and epochs have ten steps.
-    problem = timed(monkeypatch, box(rng), slope=1.0)
-    for limit in (1.0, 9.5, 25.0, 30.0):
+    with timed(box(rng), slope=1.0) as problem:
         result = lopro.solve(problem, method=TEN_STEPS, time_limit=limit, tol=0.0)
-        ended(result, Status.TIME_LIMIT)
-        assert result.seconds == result.iterations == math.ceil(limit)
-        assert result.counts.projections == math.ceil(limit / 10.0)
-        assert result.certificate.violation == 0.0
+    ended(result, Status.TIME_LIMIT)
+    assert result.seconds == result.iterations == math.ceil(limit)
+    assert result.counts.projections == math.ceil(limit / 10.0)
+    assert result.certificate.violation == 0.0
 
 
 @pytest.mark.parametrize("limit", [15.0, 20.0])
-def test_a_projection_that_takes_too_long_is_the_last(rng, monkeypatch, limit):
+def test_a_projection_that_takes_too_long_is_the_last(rng, limit):
     # Ten seconds of steps and ten of the projection: then there is no time for another step.
-    problem = timed(monkeypatch, box(rng), slope=1.0, project=10.0)
-    result = lopro.solve(problem, method=TEN_STEPS, time_limit=limit, tol=0.0)
+    with timed(box(rng), slope=1.0, project=10.0) as problem:
+        result = lopro.solve(problem, method=TEN_STEPS, time_limit=limit, tol=0.0)
     ended(result, Status.TIME_LIMIT)
     assert (result.iterations, result.counts.projections, result.seconds) == (10, 1, 20.0)
 
 
-def test_the_default_method_overruns_the_time_limit_by_one_step(rng, monkeypatch):
-    problem = timed(monkeypatch, l1_halfspace(rng), project_image=1.0)
-    result = lopro.solve(problem, time_limit=40.0, tol=0.0)
+def test_the_slope_that_gives_gaps_their_scale_takes_its_time_too(rng):
+    """A linear function is 0 at the start: its slope is asked for once more, before the first step."""
+    with timed(box(rng), slope=1.0) as problem:
+        unscaled = Problem(problem.objective, problem.constraint)
+        result = lopro.solve(unscaled, method=TEN_STEPS, time_limit=9.5, tol=0.0)
+    assert (result.iterations, result.seconds) == (9, 10.0)
+    assert (result.counts.gradients, result.certificate_counts.gradients) == (9, 1)
+
+
+def test_the_default_method_overruns_the_time_limit_by_one_step(rng):
+    with timed(l1_halfspace(rng), project_image=1.0) as problem:
+        result = lopro.solve(problem, time_limit=40.0, tol=0.0)
     ended(result, Status.TIME_LIMIT)
     assert 40.0 <= result.seconds <= 42.0
     assert result.certificate.violation <= 1e-9
@@ -172,23 +191,37 @@ def test_a_loose_time_limit_does_not_bind(problem):
     ended(lopro.solve(problem, time_limit=60.0), Status.CONVERGED)
 
 
-@pytest.mark.parametrize(
-    "constraint",
-    [
-        Polyhedron([[1.0, 0.0], [-1.0, 0.0]], [-1.0, -1.0]),
-        ResidualBall(np.array([[1.0, 0.0], [1.0, 0.0]]), np.array([1.0, -1.0]), 0.5),
-    ],
-    ids=["polyhedron", "residual-ball"],
-)
+EMPTY = {
+    "polyhedron": Polyhedron([[1.0, 0.0], [-1.0, 0.0]], [-1.0, -1.0]),
+    "residual-ball": ResidualBall(np.array([[1.0, 0.0], [1.0, 0.0]]), np.array([1.0, -1.0]), 0.5),
+}
+
+
+@pytest.mark.parametrize("name", EMPTY)
 @pytest.mark.parametrize("method", METHODS, ids=lambda m: type(m).__name__)
-def test_infeasible_is_told_before_any_work(constraint, method):
-    problem, f, c = watched(Problem(SquaredDistance(np.zeros(2)), constraint))
+def test_infeasible_is_told_by_the_first_projection_at_the_latest(name, method):
+    problem, _, c = watched(Problem(SquaredDistance(np.zeros(2)), EMPTY[name]))
     result = lopro.solve(problem, np.ones(2), method)
     ended(result, Status.INFEASIBLE)
-    assert f.calls == c.calls == {}
+    assert c.calls["project"] == result.counts.projections == 1
+    assert "infeasibility" not in c.calls  # that would cost a linear program before every run
     assert result.warnings and len(result.history) == 0
     assert result.certificate.gap == math.inf and result.certificate.violation == math.inf
     np.testing.assert_array_equal(result.x, np.ones(2))
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-9, 1e9])
+def test_an_empty_polyhedron_is_told_with_multipliers_and_no_projection(unit):
+    """``x1 <= -1`` and ``x1 >= 1``: the sum of the rows says that 0 is at most -2."""
+    C, b = np.array([[1.0, 0.0], [-1.0, 0.0]]), unit * np.array([-1.0, -1.0])
+    problem = Problem(SquaredDistance(np.zeros(2)), Polyhedron(C, b))
+    result = lopro.solve(problem, unit * np.ones(2))
+    ended(result, Status.INFEASIBLE)
+    (y,) = result.ray
+    assert y.min() > 0.0 and y[0] == y[1]
+    assert b @ y == -2.0 * unit * y[0]
+    assert result.counts.projections == 0 and len(result.history) == 0
+    np.testing.assert_array_equal(result.x, unit * np.ones(2))
 
 
 @pytest.mark.parametrize(
@@ -263,6 +296,7 @@ def test_stopped_by_the_callback(problem):
     seen = []
     result = lopro.solve(problem, callback=lambda it: seen.append(it) or True, tol=0.0)
     ended(result, Status.STOPPED)
+    assert result.message == "stopped by the callback"
     assert len(seen) == len(result.history) == 1
 
 

@@ -87,7 +87,8 @@ def test_doubling_subgradient():
     problem, x = halfspace(), np.array([4.0, 0.0, 0.0, 0.0])
     found = rows(problem, x, lopro.LoPGD(DoublingSubgradient(steps=20, halvings=3)), 12)
     lam = 1.0 / float(np.linalg.norm([0.6, 1.0, 0.3, 2.0]))  # |grad f| / |grad c| at the start
-    step, longest = 5.0 / math.sqrt(20.0), 50.0 / math.sqrt(20.0)  # from 1 + |x| = 5 and slope 1
+    size = 1.5 * lam + 4.0  # the distance of the half-space from zero, and |x|; the slope is 1
+    step, longest = size / math.sqrt(20.0), 10.0 * size / math.sqrt(20.0)
     steps, cycle, doubled, expected = 20, 0, 0, []
     for iterate in found:
         expected.append((lam, steps))
@@ -142,9 +143,12 @@ def test_the_first_weight_is_the_ratio_of_the_slopes():
 # Accelerated gradients.
 
 
-def accelerate(problem: Problem, x, penalty, steps: int, L: float | None, *, restart: bool):
-    """Accelerated steps on ``f + h``; return the point, its value and the last smoothness constant."""
-    F = Penalised(problem.objective, problem.constraint, penalty, x)
+def accelerate(problem: Problem, x, penalty, steps: int, L: float | None, *, restart, unit=1.0):
+    """Accelerated steps on ``f + h``; return the point, its value and the last smoothness constant.
+
+    A first guess of that constant moves by a thousandth of ``unit + |x|``.
+    """
+    F = Penalised(problem.objective, problem.constraint, penalty, x, unit)
     inner = AcceleratedGradient(step_rule=Backtracking(L), restart=restart)
     state = inner.init(F, x, np.random.default_rng(0))
     for _ in range(steps):
@@ -155,12 +159,13 @@ def accelerate(problem: Problem, x, penalty, steps: int, L: float | None, *, res
 
 def test_halving_smoothing():
     problem, x, L, outside = ellipsoid(), np.full(3, 0.05), None, 0
+    unit = float(np.linalg.norm(x))  # an ellipsoid around zero tells no size: the start does
     method = lopro.LoPNAG(HalvingSmoothing(lam=0.7, gamma=0.4, steps=9, epochs=6))
     found = rows(problem, x, method, 9)
     assert lengths(found) == [9] * 6
     for k, iterate in enumerate(found):
         penalty = Softplus(0.7, 0.4 / 2.0**k)
-        x_hat, _, last = accelerate(problem, x, penalty, 9, L, restart=False)
+        x_hat, _, last = accelerate(problem, x, penalty, 9, L, restart=False, unit=unit)
         np.testing.assert_array_equal(iterate.x, problem.constraint.project(x_hat))
         assert iterate.penalty_weight == 0.7
         x, L, outside = iterate.x, 2.0 * last, outside + (problem.constraint.value(x_hat) > 0.0)
@@ -234,7 +239,7 @@ def test_the_first_smoothing_balances_the_curvatures(schedule):
 
     def reached(gamma: float):
         penalty = Softplus(lam, gamma) if lam == ratio else CentredSoftplus(lam, gamma, ratio)
-        x_hat, _, _ = accelerate(problem, x, penalty, 5, None, restart=True)
+        x_hat, _, _ = accelerate(problem, x, penalty, 5, None, restart=True, unit=float(length(x)))
         return problem.constraint.project(x_hat)
 
     np.testing.assert_allclose(first.x, reached(gamma), atol=1e-5)

@@ -83,8 +83,8 @@ def test_a_projection_that_does_not_project_is_a_status_with_a_reason():
 
 
 EMPTY = {
-    "polyhedron": (Polyhedron([[1.0, 0.0], [-1.0, 0.0]], [-1.0, -1.0]), "polyhedron is empty"),
-    "zero-row": (Polyhedron([[0.0, 0.0]], [-1.0]), "zero"),
+    "polyhedron": (Polyhedron([[1.0, 0.0], [-1.0, 0.0]], [-1.0, -1.0]), "set is empty: result.ray"),
+    "zero-row": (Polyhedron([[0.0, 0.0]], [-1.0]), "set is empty: result.ray"),
     "residual-ball": (
         ResidualBall(np.array([[1.0, 0.0], [1.0, 0.0]]), np.array([1.0, -1.0]), 0.5),
         "least-squares residual",

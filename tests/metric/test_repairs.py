@@ -111,7 +111,7 @@ def test_the_best_of_the_repairs_is_taken(case: Any, rng: np.random.Generator) -
     problem = metric_problem(objective.loss, objective.l1)
     recorded = Recorded(lopro.ConsensusADMM())
     result = lopro.solve(problem, method=recorded, tol=1e-7, max_iter=40_000)
-    multiplier = recorded.seen[-1].normal
+    multiplier = recorded.seen[-1].inequality
     winners = set()
     for size in np.geomspace(1e-8, 0.3, 40):
         w = multiplier.weights * (1.0 + size * rng.standard_normal(hand.n))

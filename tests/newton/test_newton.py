@@ -231,6 +231,25 @@ def test_problems_without_points(rng):
         assert outcome.certificate.radius > 1e12
 
 
+@pytest.mark.parametrize("unit", [1.0, 1e-9, 1e9])
+def test_multipliers_that_cancel_where_the_objective_is_flat(unit):
+    """Between ``x <= -1`` and ``x >= 1`` the minimiser is 0, and only rounding is left of the gradient."""
+    rows = (Interval(upper=np.full(2, -unit)), np.array([[1.0, 0.0], [-1.0, 0.0]]))
+    problem = Composite(SquaredDistance(np.zeros(2)), [rows])
+    outcome = solve(problem, x0=unit * np.ones(2))
+    assert outcome.status is Status.EMPTY and outcome.steps <= 5
+    (y,) = outcome.ray
+    assert y[0] == y[1] > 0.0
+    assert outcome.certificate.radius == np.inf
+
+
+def test_an_outer_step_that_changes_nothing_is_the_last():
+    """Without a gradient there is no step: the same state would come back for ever."""
+    problem = Composite(SquaredDistance(np.zeros(1)), [(Interval(upper=np.ones(1)), None)])
+    states = list(iterate(problem, stopped=lambda: False, settings=Settings(max_steps=40)))
+    assert 1 <= len(states) <= 40
+
+
 def test_problems_without_least_value(rng):
     A = np.abs(rng.standard_normal((5, 10)))
     problem = Composite(Linear(np.ones(10)), [(Interval(upper=np.ones(5)), A)])

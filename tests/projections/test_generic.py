@@ -204,4 +204,4 @@ def test_cuts_that_never_end_are_an_error() -> None:
         return [Cut(z, 0.5 * float(z @ z))]  # always halves the way: converges to the origin
 
     with pytest.raises(ProjectionError, match="rounds"):
-        project_by_cuts(np.array([1.0, 1.0]), oracle, accuracy=1e-12, max_cuts=20)
+        project_by_cuts(np.array([1.0, 1.0]), oracle, tol=1e-12, max_cuts=20)

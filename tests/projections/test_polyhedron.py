@@ -236,7 +236,11 @@ def test_empty_polyhedra(C: Any, b: Any) -> None:
 
 
 def test_contradiction_below_the_resolution_of_the_check_is_not_called_empty() -> None:
-    """A gap of 1e-10 between two walls: neither a projection nor a proof of emptiness."""
-    H = HalfSpaces.from_system(np.array([[1.0], [-1.0]]), np.array([0.0, -1e-10]))
+    """Walls 1e-10 of their distance from zero apart: neither a projection nor a proof of emptiness."""
+    H = HalfSpaces.from_system(np.array([[1.0], [-1.0]]), np.array([1.0, -1.0 - 1e-10]))
     with pytest.raises(ProjectionError):
-        project_polyhedron(np.array([1e-9]), H)
+        project_polyhedron(np.array([1.0 + 1e-9]), H)
+    # The same gap between walls around zero is as large as all that there is to compare it with.
+    around_zero = HalfSpaces.from_system(np.array([[1.0], [-1.0]]), np.array([0.0, -1e-10]))
+    with pytest.raises(InfeasibleError):
+        project_polyhedron(np.array([1e-9]), around_zero)

@@ -37,8 +37,9 @@ class Line:
 
     def looks(self, x0: float, count: int) -> list[tuple[float, float]]:
         """Return estimated gap and lower bound after each of so many multiplier updates."""
-        # A violation of the size of the start balances the slope of the objective there.
-        beta = abs(x0 - self.z) / (1.0 + abs(x0)) / self.a**2
+        # A violation of the size of the start and of the set, whose end is the typical length of x,
+        # balances the slope of the objective there.
+        beta = abs(x0 - self.z) / (abs(self.b) + abs(x0)) / self.a**2
         u, slack, found = 0.0, np.inf, []
         for _ in range(count):
             outside = (self.z - self.b - self.a * u) / (1.0 + beta * self.a**2)
@@ -59,7 +60,7 @@ class Line:
                 certified = self.optimum - bound  # the projection ends at the solution
                 rows.append((k, certified))
                 target = 0.1 * min(gap, certified)
-                if certified <= tol * max(1.0, self.optimum):
+                if certified <= tol * self.optimum:
                     return rows
         raise AssertionError("it should have converged")
 
@@ -89,9 +90,21 @@ def test_it_projects_when_the_gap_has_fallen_to_a_tenth(line: Line, x0: float, t
 
 @pytest.mark.parametrize(("line", "x0"), CASES)
 def test_patience_is_for_updates_without_progress(line: Line, x0: float) -> None:
-    """Every update helps until rounding is reached: the least patience is enough for that."""
-    result = lopro.solve(line.problem, np.array([x0]), MultiplierMethod(patience=2), tol=1e-12)
-    assert result.success
+    """A gap that falls by a tenth ends the waiting; stiffness that has to grow first takes three updates."""
+    best, idle, waits = np.inf, 0, 0
+    for gap, _ in line.looks(x0, 60):
+        if gap <= 1e-12 * line.optimum:
+            break
+        best, idle = (gap, 0) if gap < 0.9 * best else (best, idle + 1)
+        waits = max(waits, idle)
+    assert waits == (3 if line == CASES[2][0] else 0)
+    method = MultiplierMethod(patience=max(2, waits))
+    assert lopro.solve(line.problem, np.array([x0]), method, tol=1e-12).success
+    if waits:
+        short = MultiplierMethod(patience=waits - 1)
+        result = lopro.solve(line.problem, np.array([x0]), short, tol=1e-12)
+        assert result.status is Status.STALLED
+        assert result.iterations == 25 * (1 + waits)
 
 
 @pytest.mark.parametrize("patience", [3, 10])

@@ -76,7 +76,8 @@ class Workbench:
             first = abs(float(self.objective.value(self._start)))
             if first == 0.0:
                 # A start at 0 shows no value; the slope over a typical length has the same units.
-                first = norm(self.objective.subgradient(self._start)) * self.unit
+                slope = norm(self.objective.subgradient(self._start))
+                first = slope * self.unit if slope > 0.0 else 0.0  # the unit may cost a product
         return NEGLIGIBLE * first if math.isfinite(first) else 0.0
 
     @cached_property

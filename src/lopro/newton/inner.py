@@ -57,7 +57,8 @@ def _noise(F: AugmentedLagrangian, point: Point, targets: Image, duals: Image, o
     largest = float(np.abs(point.x).max(initial=0.0))
     for term, w, v, beta in zip(F.problem.terms, targets, duals, F.penalties, strict=True):
         rows = term.D.row_norms()
-        sizes = beta * rows * (rows * largest + np.abs(w))
+        # Multipliers of rows that contradict each other cancel, however near zero the point is.
+        sizes = rows * (beta * (rows * largest + np.abs(w)) + np.abs(v))
         used = sizes[v != 0.0] if term.part.separable else sizes
         total += float(used @ used)
     return _ROUNDINGS * EPS * math.sqrt(total)

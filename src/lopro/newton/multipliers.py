@@ -16,7 +16,7 @@ from lopro.newton import curvature
 from lopro.newton.arrays import EPS, Array, Image, norm
 from lopro.newton.inner import Local, minimise
 from lopro.newton.lagrangian import AugmentedLagrangian, Point
-from lopro.newton.parts import Steps
+from lopro.newton.parts import Interval, Steps
 from lopro.newton.problem import Composite, Term
 from lopro.newton.systems import System, choose_system
 from lopro.newton.systems.base import SingularSystem
@@ -136,7 +136,10 @@ def iterate(
         ended = ended or stopped()
         return ended
 
-    while not ended and run.steps < run.settings.max_steps:
+    # Outer steps without a Newton step are bounded as well, and one that changes nothing is the last.
+    for _ in range(run.settings.max_steps):
+        if ended or run.stuck or run.steps >= run.settings.max_steps:
+            return
         state = run.advance(asked)
         if not (ended and run.steps == 0):
             yield state
@@ -173,6 +176,8 @@ class _Run:
         self.last_stationarity = np.inf
         self.capped = False
         self.grown = 0
+        #: Whether the last outer step has changed nothing: then none of the next would.
+        self.stuck = False
 
     def _fitting_system(self) -> System:
         zeros: list[Array] = [np.zeros(term.part.size) for term in self.problem.terms]
@@ -182,7 +187,9 @@ class _Run:
 
     def advance(self, stopped: Callable[[], bool]) -> Iterate:
         """Make one outer step; an inner problem that was left unsolved keeps its multipliers."""
+        before = self.steps
         local, solved = self._solved(stopped)
+        self.stuck = not solved and self.steps == before
         self.length = max(self.length, norm(local.point.x))
         violations = self._violations(local)
         stationarity = norm(self._lagrangian().stationarity(local.point, local.duals))
@@ -287,8 +294,9 @@ def _mean_curvature(problem: Composite, point: Point) -> float:
     if mean > 0.0:
         return mean
     slope = norm(problem.smooth.gradient(point.x, point.image))
-    lengths = [norm(point.x), *(_length(term) for term in problem.terms)]
-    length = max(lengths)
+    length = max([norm(point.x), *(_length(term) for term in problem.terms)])
+    if length == 0.0:  # zero is feasible: the bounds still tell in which units x is
+        length = max((_farthest_bound(term) for term in problem.terms), default=0.0)
     return slope / length if slope > 0.0 and length > 0.0 else 1.0
 
 
@@ -297,3 +305,12 @@ def _length(term: Term) -> float:
     zero = np.zeros(term.part.size)
     offset = term.part.prox(zero, 1.0 / np.ones(term.part.size) if term.part.separable else 1.0)
     return float((np.abs(offset) / np.sqrt(_squared_norms(term))).max(initial=0.0))
+
+
+def _farthest_bound(term: Term) -> float:
+    """Return how far from zero the farthest row of an interval is; 0 for other parts."""
+    if not isinstance(term.part, Interval):
+        return 0.0
+    bounds = np.abs(np.stack([term.part.lower, term.part.upper]))
+    bounds = np.where(np.isfinite(bounds), bounds, 0.0)
+    return float((bounds / np.sqrt(_squared_norms(term))).max(initial=0.0))

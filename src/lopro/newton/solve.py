@@ -160,7 +160,7 @@ def solve(
     ... )
     >>> A = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
     >>> outcome = solve(Composite(Linear(np.array([-1.0, -2.0])), [(triangle, A)]))
-    >>> outcome.status.name, round(outcome.fun, 9), (outcome.x.round(9) + 0.0).tolist()
+    >>> outcome.status.name, round(outcome.fun, 6), (outcome.x.round(6) + 0.0).tolist()
     ('CONVERGED', -2.0, [0.0, 1.0])
     """
     last: Outcome | None = None

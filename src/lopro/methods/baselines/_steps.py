@@ -42,7 +42,7 @@ class DistanceOverGradients:
     --------
     >>> import numpy as np
     >>> from lopro.methods.baselines._steps import DistanceOverGradients
-    >>> sizes = DistanceOverGradients(np.zeros(2))
+    >>> sizes = DistanceOverGradients(np.zeros(2), unit=1.0)
     >>> sizes.size(1, np.zeros(2), np.array([0.0, 1.0]))
     0.001
     """

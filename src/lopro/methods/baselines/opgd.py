@@ -43,7 +43,8 @@ class OPGD:
         bounded sets only, G is that of the ball in which the set, or ``solution_norm``, puts solutions.
     step : StepRule, optional
         From `lopro.inner`, usually ``SqrtStep(eta0)``; by default
-        ``eta0 = (1 + |x_1|) / (|df(x_1)| + lam |dc(x_1)|)``.
+        ``eta0 = (u + |x_1|) / (|df(x_1)| + lam |dc(x_1)|)`` with the typical length u of x
+        (`Problem.typical_size`).
     iterations : int
         T.
     average : Average

@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeVar
 
 from lopro._util.arrays import Array, norm
 from lopro.penalties import Penalty
+from lopro.problem import Problem
 from lopro.protocol import (
     Candidate,
     Candidates,
@@ -22,7 +23,7 @@ from lopro.protocol import (
     Workbench,
 )
 
-__all__ = ["Epoch", "Plan", "Schedule", "minimised_and_projected", "run_epochs"]
+__all__ = ["Epoch", "Plan", "Schedule", "check_schedule", "minimised_and_projected", "run_epochs"]
 
 S = TypeVar("S")
 
@@ -59,6 +60,13 @@ class Schedule(Protocol[S]):
     def next(self, bench: Workbench, state: S, epoch: Epoch) -> tuple[Plan | None, S]:
         """Return the plan after ``epoch`` (None when the schedule is complete) and what to remember."""
         ...
+
+
+def check_schedule(schedule: Schedule[Any], problem: Problem) -> None:
+    """Let a schedule with needs of its own raise before any work; the others have no ``check``."""
+    check = getattr(schedule, "check", None)
+    if check is not None:
+        check(problem)
 
 
 def run_epochs(bench: Workbench, x0: Array, schedule: Schedule[Any]) -> Candidates:

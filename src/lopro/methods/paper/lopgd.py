@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from lopro._util.arrays import Array
 from lopro._util.validation import check_offers
 from lopro.methods.paper.adaptive import DoublingSubgradient
-from lopro.methods.paper.epochs import Schedule, run_epochs
+from lopro.methods.paper.epochs import Schedule, check_schedule, run_epochs
 from lopro.problem import Problem
 from lopro.protocol import Candidates, Card, Workbench
 
@@ -52,7 +52,8 @@ class LoPGD:
         check_offers("schedule", self.schedule, "init", "next")
 
     def check(self, problem: Problem) -> None:
-        """Subgradients are enough."""
+        """Subgradients are enough, unless the schedule needs more."""
+        check_schedule(self.schedule, problem)
 
     def run(self, bench: Workbench, x0: Array) -> Candidates:
         return run_epochs(bench, x0, self.schedule)

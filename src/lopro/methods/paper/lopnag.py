@@ -10,7 +10,7 @@ from lopro._util.validation import check_offers
 from lopro.errors import MissingCapabilityError
 from lopro.methods.inner import AcceleratedGradient
 from lopro.methods.paper.adaptive import AdaptiveSmoothing
-from lopro.methods.paper.epochs import Schedule, run_epochs
+from lopro.methods.paper.epochs import Schedule, check_schedule, run_epochs
 from lopro.problem import Problem
 from lopro.protocol import Candidates, Card, Workbench
 
@@ -60,6 +60,7 @@ class LoPNAG:
         check_offers("schedule", self.schedule, "init", "next")
 
     def check(self, problem: Problem) -> None:
+        check_schedule(self.schedule, problem)
         AcceleratedGradient().check(problem)
         if not problem.constraint.smooth:
             raise MissingCapabilityError(

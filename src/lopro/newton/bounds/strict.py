@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lopro.newton.arrays import Array, Image, Pattern
+from lopro.newton.arrays import Array, Image, Pattern, norm
 from lopro.newton.bounds.lower import Box, Remainder, bounds_variables, lagrangian
 from lopro.newton.curvature import Diagonal, Piece, diagonal
 from lopro.newton.parts import Interval, Mask
@@ -128,10 +128,16 @@ def _weights(problem: Composite, v: Sequence[Array]) -> list[Array]:
     return found
 
 
+def _slope_over_length(problem: Composite, x: Array) -> float:
+    """Return a curvature in the units of the problem, for objectives that have none."""
+    slope, length = norm(problem.smooth.gradient(x, problem.smooth.image(x))), norm(x)
+    return slope / length if slope > 0.0 and length > 0.0 else 1.0
+
+
 def _pieces(problem: Composite, x: Array, weights: Sequence[Array]) -> list[Piece]:
     """Return the curvature of the objective and of the rows, in comparable units."""
     own = problem.smooth.curvature(x, problem.smooth.image(x))
-    scale = float(diagonal(own, problem.size).mean()) or 1.0
+    scale = float(diagonal(own, problem.size).mean()) or _slope_over_length(problem, x)
     for w in weights:
         w *= scale
     terms = zip(problem.terms, weights, strict=True)

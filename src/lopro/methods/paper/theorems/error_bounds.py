@@ -22,6 +22,7 @@ from lopro.methods.paper.epochs import Epoch, Plan
 from lopro.methods.starts import feasible_start
 from lopro.methods.theory import ProblemConstants, epochs_needed
 from lopro.penalties import Hinge, Softplus
+from lopro.problem import Problem
 from lopro.protocol import Claim, Workbench
 
 __all__ = ["Theorem2", "Theorem3"]
@@ -86,6 +87,10 @@ class _ErrorBoundTheorem:
     def next(self, bench: Workbench, state: int, epoch: Epoch) -> tuple[Plan | None, int]:
         """Return the plan of the next epoch and its number."""
         return self._plan(epoch.x, state + 1), state + 1
+
+    def check(self, problem: Problem) -> None:
+        """Raise before any work if the theorem lacks a constant."""
+        self._check_constants()
 
     def _check_constants(self) -> None:
         """Raise if the theorem lacks a constant."""
