@@ -136,7 +136,7 @@ def _answer(program: ConicData, outcome: ConicOutcome, tol: float, seconds: floa
     target = Target(tol, max(size, np.finfo(np.float64).tiny))
     source = "multipliers of the conic form, rounding included"
     certificate = Certificate.of(
-        outcome.fun, outcome.lower_bound, outcome.violation, source, target, outcome.radius
+        outcome.fun, outcome.lower_bound, outcome.violation, source, target, radius=outcome.radius
     )
     word = _WORDS[outcome.status]
     return _Answer(word, x, outcome.z, outcome.fun, seconds, outcome.iterations, certificate)

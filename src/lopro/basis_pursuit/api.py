@@ -130,9 +130,7 @@ def bpdn_path(
     >>> [bool(r.success) for r in path]
     [True, True, True]
     """
-    radii = [check_number(f"sigmas[{i}]", s, minimum=0.0) for i, s in enumerate(sigmas)]
-    if not radii:
-        raise ValueError("sigmas must not be empty")
+    radii = _radii(sigmas)
     options = Options(
         tol, max_iter, max_projections, time_limit, stop, callback, progress, seed
     ).within_call()
@@ -144,3 +142,12 @@ def bpdn_path(
             if results[i].success:
                 x0 = results[i].x
         return [results[i] for i in range(len(radii))]
+
+
+def _radii(sigmas: Any) -> list[float]:
+    if not hasattr(sigmas, "__iter__") or isinstance(sigmas, (str, bytes)):
+        raise TypeError(f"sigmas must be a sequence of numbers, got {sigmas!r}")
+    radii = [check_number(f"sigmas[{i}]", s, minimum=0.0) for i, s in enumerate(sigmas)]
+    if not radii:
+        raise ValueError("sigmas must not be empty")
+    return radii

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro._util.arrays import Array
+from lopro._util.arrays import Array, norm
 from lopro._util.threads import one_pool
 from lopro.basis_pursuit.problem import SparseProblem
 from lopro.basis_pursuit.signed_support import (
@@ -36,6 +36,8 @@ class ColumnSearch:
         self.ball, self.A = self.sparse.ball, self.sparse.ball.A
         self.y = np.asarray(self.ball.y)
         self.correlations = self.A.adjoint(self.y)
+        self.sparse.check_units(self.correlations, self.y)
+        self._stretch = norm(self.correlations) / (norm(self.y) or 1.0)
         self.columns = ColumnSet(self.y, self.sparse.weights)
         self.restricted = Restricted(self.columns, self.ball.sigma, self.sparse.nonneg)
         self.signs = np.empty(0, dtype=self.y.dtype)
@@ -102,7 +104,7 @@ class ColumnSearch:
         everywhere = self.A.adjoint(solution.dual)
         excess = self.sparse.excess(everywhere)
         gauge = float(excess.max())
-        self._improve_bound(solution, everywhere, gauge)
+        self._improve_bound(solution, everywhere)
         self._check_feasible(solution, gauge)
         excess[self.columns.indices] = 0.0
         self.missing = np.flatnonzero(excess > 1.0 + 1e-9)
@@ -129,16 +131,11 @@ class ColumnSearch:
             self.floor = 0.0
         return solution
 
-    def _improve_bound(self, solution: Solution, everywhere: Vector, gauge: float) -> None:
+    def _improve_bound(self, solution: Solution, everywhere: Vector) -> None:
         """Scale the dual point to feasibility; it bounds the optimum from below."""
-        if gauge <= 0.0:
-            return
-        value = self.sparse.dual_value(solution.dual, self.y) / gauge
-        if value > self.bound:
-            self.bound, self.inequality = (
-                value,
-                self.sparse.valid_inequality(solution.dual, everywhere, gauge, value),
-            )
+        found = self.sparse.proved(solution.dual, everywhere, self._stretch)
+        if found is not None and -found.support > self.bound:
+            self.bound, self.inequality = -found.support, found
 
     def _check_feasible(self, solution: Solution, gauge: float) -> None:
         """Raise if the residual is orthogonal to every column and still too long.
@@ -151,7 +148,7 @@ class ColumnSearch:
             return
         cosine = solution.alpha * gauge / length
         largest_cosine = self.restricted.most / float(np.linalg.norm(self.y))
-        if cosine <= 1e-8 * largest_cosine and self.ball.misfit > self.ball.sigma:
+        if cosine <= 1e-8 * largest_cosine and self.ball.is_empty:
             raise InfeasibleError(
                 f"no x has |A x - y| <= sigma: the least-squares residual is {self.ball.misfit:.6g}, "
                 f"sigma is {self.ball.sigma:.6g}"

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import time
 from typing import Any
 
 import numpy as np
 
-from lopro._util.arrays import Array
+from lopro._util.arrays import Array, to_numpy
 from lopro._util.deadline import OutOfTime
+from lopro._util.validation import check_array
 from lopro.basis_pursuit.lockstep import Lockstep, Proposed
 from lopro.basis_pursuit.pose import Pose, solve_one
 from lopro.basis_pursuit.result import BPDNResult
@@ -32,11 +34,13 @@ def solve_columns(
     """
     k = Y.shape[1]
     radii = _radii(sigma, k)
-    if starts is not None and tuple(starts.shape) != (pose.A.shape[1], k):
-        shape = (pose.A.shape[1], k)
-        raise ValueError(
-            f"x0 must have shape {shape}, a start for each column of y, got {starts.shape}"
-        )
+    if starts is not None:
+        starts, shape = check_array("x0", starts), (pose.A.shape[1], k)
+        if tuple(starts.shape) != shape:
+            raise ValueError(
+                f"x0 must have shape {shape}, a start for each column of y, "
+                f"got {tuple(starts.shape)}"
+            )
     problems = [pose.problem(Y[:, j], float(radii[j])) for j in range(k)]
     results: list[BPDNResult | None] = [None] * k
     if method is None and starts is None and not options.limited and Lockstep.pays(pose.A, k):
@@ -50,12 +54,12 @@ def solve_columns(
 
 
 def _radii(sigma: Any, k: int) -> Any:
-    radii = np.asarray(sigma, dtype=float)
-    if radii.ndim > 1 or radii.size not in (1, k):
+    radii = check_array("sigma", sigma, allow_complex=False)
+    if radii.ndim > 1 or math.prod(radii.shape) not in (1, k):
         raise ValueError(
             f"sigma must be a number or {k} of them, one for each column of y, got {sigma!r}"
         )
-    return np.broadcast_to(radii, (k,))
+    return np.broadcast_to(to_numpy(radii).astype(np.float64), (k,))
 
 
 def _in_lockstep(

@@ -17,6 +17,7 @@ from lopro._util.arrays import Array, is_complex
 from lopro._util.deadline import OutOfTime
 from lopro._util.validation import check_count
 from lopro.basis_pursuit.column_search import ColumnSearch
+from lopro.basis_pursuit.first_piece import first_piece
 from lopro.basis_pursuit.matrix_free import MatrixFree
 from lopro.basis_pursuit.problem import residual_ball_of
 from lopro.errors import MissingCapabilityError, StalledError
@@ -90,6 +91,9 @@ class WorkingSet:
         if search.zero_is_feasible:
             yield search.candidate()
             return
+        found = first_piece(bench, search.sparse, x0)
+        if found is not None:
+            yield found
         try:
             yield from self._search(bench, search)
         except OutOfTime:

@@ -90,8 +90,7 @@ def solve_conic(data: ConicData, tol: float = 1e-6, seconds: float | None = None
     >>> import numpy as np, scipy.sparse
     >>> from lopro.cones.bound import ConicData
     >>> from lopro.cones.certified import solve_conic
-    >>> from lopro.cones.by_clarabel import run_clarabel
-    from lopro.cones.cones import SecondOrder
+    >>> from lopro.cones.cones import SecondOrder
     >>> A = scipy.sparse.csr_array(np.array([[0.0, 0.0], [-1.0, 0.0], [0.0, -1.0]]))
     >>> disc = ConicData(
     ...     scipy.sparse.csr_array((2, 2)),
