@@ -215,8 +215,6 @@ UNMENDED = {
     "vandermonde",
     "start on a zero column",
     "one column as an operator",
-    "rank two in large units",
-    "pandas labels",
     "equations in single precision",
     "equations in single precision, operator",
     "operator",
