@@ -11,6 +11,7 @@ import numpy as np
 
 from lopro._util.arrays import Array, from_numpy, to_numpy
 from lopro._util.counting import count
+from lopro._util.deadline import current_deadline
 from lopro.maps.algebra import adjoint_product
 from lopro.maps.base import LinearMap
 from lopro.maps.correlations import Correlations, Selection
@@ -37,7 +38,9 @@ _between_blocks: ContextVar[Callable[[], None] | None] = ContextVar("lopro_block
 
 @contextmanager
 def called_between_blocks(function: Callable[[], None]) -> Iterator[None]:
-    """Call a function after each block that is read: to show progress, or to raise at a deadline.
+    """Call a function after each block that is read: to show progress, or to raise where it is enough.
+
+    The time limit of a call is looked at between blocks as well.
 
     Examples
     --------
@@ -57,7 +60,8 @@ def called_between_blocks(function: Callable[[], None]) -> Iterator[None]:
 
 
 def after_block() -> None:
-    """Call whatever wants to be called after a block."""
+    """Call whatever wants to be called after a block, and stop there if time is up."""
+    current_deadline().check()
     function = _between_blocks.get()
     if function is not None:
         function()
