@@ -41,8 +41,8 @@ def bpdn(
 
     Parameters
     ----------
-    A : array, scipy.sparse matrix or LinearOperator of shape (m, d)
-        Real or complex; never copied.
+    A : array, scipy.sparse matrix, LinearOperator, stored or distributed array of shape (m, d)
+        Real or complex; never copied. See `lopro.maps.linear_map`.
     y : array of shape (m,) or (m, k)
         Measurements; k columns are k problems that share the work on ``A``. With many columns the Gram
         matrix is formed once, in single precision: at most five times the memory of ``A``.
@@ -51,7 +51,7 @@ def bpdn(
     x0 : array, optional
         A start; a good one saves most of the work.
     method : Method, optional
-        By default `WorkingSet` for explicit real matrices, and a matrix-free method otherwise; or
+        By default `WorkingSet` for real matrices with columns, and a matrix-free method otherwise; or
         `lopro.LoPNAG`, `lopro.OneProjection`, `lopro.MultiplierMethod`, `lopro.baselines.NESTA`, ...
     weights : array or float, optional
         Positive weights ``w``.

@@ -264,8 +264,8 @@ class ResidualBall(MappedFunction, Constraint):
 
     def infeasibility(self) -> str | None:
         # Above this size the factorisation costs more than many a solver does without; whoever projects
-        # will find out.
-        if min(self.A.shape) > _QUICKLY_FACTORED:
+        # will find out. Data that are far away are not read for it.
+        if min(self.A.shape) > _QUICKLY_FACTORED or not self.A.in_memory:
             return None
         if self._size_of_y <= self.sigma or self.misfit <= self.sigma + self._rounding:
             return None

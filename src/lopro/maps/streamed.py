@@ -105,6 +105,10 @@ class StreamedMap(LinearMap):
         return self.shape[0] * self.shape[1] <= EXACT_ENTRIES
 
     @property
+    def in_memory(self) -> bool:
+        return False
+
+    @property
     def kind(self) -> str:
         return "too large to be loaded"
 
@@ -126,6 +130,8 @@ class StreamedMap(LinearMap):
 
     def adjoint(self, y: Array) -> Array:
         return from_numpy(self.read(Adjoint(y))[0], y)
+
+    adjoint_exactly = adjoint
 
     def select(self, duals: Array, selection: Selection) -> Correlations:
         found: Correlations = self.read(Correlate(duals, selection))[0]
