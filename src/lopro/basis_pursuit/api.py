@@ -8,9 +8,10 @@ from typing import Any
 from lopro._util.arrays import Array
 from lopro._util.deadline import Deadline
 from lopro._util.validation import check_array, check_number
-from lopro.basis_pursuit.many import solve_columns
+from lopro.basis_pursuit.many import solve_columns, solve_sharing
 from lopro.basis_pursuit.pose import Pose, solve_one
 from lopro.basis_pursuit.result import BPDNResult
+from lopro.basis_pursuit.together import shares_passes
 from lopro.driver.options import Callback, Options
 from lopro.driver.result import Iterate
 from lopro.driver.stopping import Rule
@@ -111,6 +112,8 @@ def bpdn_path(
 ) -> list[BPDNResult]:
     """Solve for a list of radii, each from the solution before it; results in the order given.
 
+    Where ``A`` is on a device, in a file or on a cluster, all radii are searched together and share passes.
+
     Parameters
     ----------
     A, y
@@ -138,9 +141,13 @@ def bpdn_path(
     ).within_call()
     with Deadline(time_limit).active():
         pose, y = Pose(A, weights, nonneg), check_array("y", y, ndim=1)
+        problems = [pose.problem(y, radius) for radius in radii]
+        free = method is None and x0 is None and not options.limited
+        if free and shares_passes(pose.A, problems):
+            return solve_sharing(pose.A, problems, options)
         results: dict[int, BPDNResult] = {}
         for i in sorted(range(len(radii)), key=lambda i: -radii[i]):
-            results[i] = solve_one(pose.problem(y, radii[i]), x0, method, options)
+            results[i] = solve_one(problems[i], x0, method, options)
             if results[i].success:
                 x0 = results[i].x
         return [results[i] for i in range(len(radii))]

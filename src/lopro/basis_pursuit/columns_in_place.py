@@ -20,7 +20,8 @@ from lopro.maps.algebra import times_for, widened
 
 __all__ = ["ColumnsInPlace", "RestrictedInPlace", "column_set", "restricted_to"]
 
-_PIECE = 256  # columns that are held together, and widened at a time
+#: Columns that are held together, and widened at a time: few calls for a device, and no copy of all of them.
+_PIECE = 1024
 
 
 def column_set(like: Array, y: Vector, weights: Vector) -> ColumnSet:
@@ -82,6 +83,16 @@ class ColumnsInPlace(ColumnSet):
             corner = xp.concat([upper, xp.concat([beside, corner], axis=1)], axis=0)
         self._gram = corner
         self._pieces.append(new)
+        self._join_small_pieces()
+
+    def _join_small_pieces(self) -> None:
+        """Put neighbours together as long as they are small: each piece is a call of its own in products."""
+        joined: list[Array] = []
+        for piece in self._pieces:
+            if joined and joined[-1].shape[1] + piece.shape[1] <= _PIECE:
+                piece = namespace(piece).concat([joined.pop(), piece], axis=1)
+            joined.append(piece)
+        self._pieces = joined
 
     def keep(self, wanted: Vector) -> None:
         kept = np.flatnonzero(wanted)
@@ -90,6 +101,7 @@ class ColumnsInPlace(ColumnSet):
             if not wanted[at].all():
                 self._pieces[i] = self._taken(piece, np.flatnonzero(wanted[at]), 1)
         self._pieces = [piece for piece in self._pieces if piece.shape[1] > 0]
+        self._join_small_pieces()
         self.indices, self.weights = self.indices[kept], self.weights[kept]
         self.correlations = self.correlations[kept]
 

@@ -86,9 +86,7 @@ class Pool:
     def answer(self, questions: Sequence[Question]) -> list[Any]:
         """Answer several questions from one pass, where the matrix answers requests together."""
         duals = [q.dual for q in questions if q.dual is not None]
-        asked = [q.columns for q in questions if q.columns is not None]
-        wanted = np.unique(np.concatenate([np.empty(0, dtype=np.intp), *asked]))
-        wanted = wanted[self._place[wanted] < 0]
+        wanted = self.lacking(questions)
         requests: list[Any] = [Columns(wanted)] if wanted.size else []
         if duals:
             block = duals[0] if len(duals) == 1 else np.stack(duals, axis=1)
@@ -99,6 +97,12 @@ class Pool:
         pulled = to_numpy(answers[0]).reshape(self.A.shape[1], -1).T if duals else ()
         found = iter(pulled)
         return [None if q.dual is None else next(found) for q in questions]
+
+    def lacking(self, questions: Sequence[Question]) -> Vector:
+        """Return the columns that are asked for and not there."""
+        asked = [q.columns for q in questions if q.columns is not None]
+        wanted = np.unique(np.concatenate([np.empty(0, dtype=np.intp), *asked]))
+        return np.asarray(wanted[self._place[wanted] < 0])
 
     def _add(self, indices: Vector, block: Any) -> None:
         self._place[indices] = np.arange(len(self), len(self) + len(indices))

@@ -212,6 +212,19 @@ class LinearMap(Spectral):
         count_product("columns", len(indices), 0, bytes_of(block))
         return block
 
+    def bytes_for_columns(self, indices: Any) -> int:
+        """Return how much is read to get some columns: where they are stored row by row, all of the matrix.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from lopro.maps import StoredMap, linear_map
+        >>> A = np.zeros((10, 50))
+        >>> linear_map(A).bytes_for_columns([3, 4]), StoredMap(A).bytes_for_columns([3, 4])
+        (160, 4000)
+        """
+        return self.nbytes * len(indices) // self.shape[1]
+
     def rows(self, indices: Any) -> Any:
         """Return a copy of some rows, in the library (or sparse format) of the map."""
         block = self._reader("read_rows", "single rows")(

@@ -140,6 +140,11 @@ class StreamedMap(LinearMap):
     def columns(self, indices: Any) -> np.ndarray[Any, Any]:
         return np.asarray(self.read(Columns(indices))[0])
 
+    def bytes_for_columns(self, indices: Any) -> int:
+        needed = self.grid.needed([Columns(checked_indices("columns", indices, self.shape[1]))])
+        size = self.nbytes // (self.shape[0] * self.shape[1])
+        return size * sum(entries(place) for place, _ in needed)
+
     def rows(self, indices: Any) -> np.ndarray[Any, Any]:
         return np.asarray(self.read(Rows(indices))[0])
 
