@@ -15,13 +15,14 @@ from lopro._util.validation import check_array
 from lopro.basis_pursuit.lockstep import Lockstep, Proposed
 from lopro.basis_pursuit.pose import Pose, solve_one
 from lopro.basis_pursuit.result import BPDNResult
+from lopro.basis_pursuit.together import found_together, shares_passes
 from lopro.basis_pursuit.working_set import WorkingSet
 from lopro.driver.options import Options
 from lopro.maps import LinearMap
 from lopro.problem import Problem
 from lopro.protocol import Method
 
-__all__ = ["solve_columns"]
+__all__ = ["solve_columns", "solve_sharing"]
 
 
 def solve_columns(
@@ -45,11 +46,29 @@ def solve_columns(
     results: list[BPDNResult | None] = [None] * k
     if method is None and starts is None and not options.limited and Lockstep.pays(pose.A, k):
         results = _in_lockstep(pose.A, problems, options)
+    elif method is None and starts is None and not options.limited:
+        return solve_sharing(pose.A, problems, options)
     return [
         solve_one(problem, None if starts is None else starts[:, j], method, options)
         if found is None
         else found
         for j, (problem, found) in enumerate(zip(problems, results, strict=True))
+    ]
+
+
+def solve_sharing(A: LinearMap, problems: list[Problem], options: Options) -> list[BPDNResult]:
+    """Solve problems on one matrix; where it is dear to read, searches that share passes come first."""
+    found: list[Any] = [None] * len(problems)
+    if shares_passes(A, problems):
+        found = found_together(A, problems, options)
+    return [
+        solve_one(problem, None, None, options)
+        if each is None
+        else dataclasses.replace(
+            result := solve_one(problem, each.candidate.x, each, options),
+            seconds=result.seconds + each.seconds,
+        )
+        for problem, each in zip(problems, found, strict=True)
     ]
 
 

@@ -43,7 +43,7 @@ def bpdn_problem(
         return Problem(objective, ball, gap_scale=0.0)
     if is_complex(ball.like):
         raise TypeError("nonneg asks for real data, got complex A or y")
-    orthant = Box(np.zeros(d, dtype=np.asarray(ball.y).dtype), np.full(d, np.inf))
+    orthant = Box(np.zeros(d, dtype=to_numpy(ball.y[:1]).dtype), np.full(d, np.inf))
     return Problem(objective, Intersection(ball, orthant), gap_scale=0.0)
 
 

@@ -232,7 +232,10 @@ class Restricted:
         P[S], Q[S] = face.p, face.q
         P[S] += face.solve(c.adjoint(c.y - c.forward(P))[S])  # a step of iterative refinement
         rest, tail = c.y - c.forward(P), c.forward(Q)
-        alpha, reached = self._alpha(rest, tail, floor, bool((P[S] * face.signs[S] >= 0.0).all()))
+        # A coefficient that is zero but for rounding has no sign that could be wrong.
+        nothing = -1e-12 * np.abs(P).max(initial=0.0)
+        consistent = bool((P[S] * face.signs[S] >= nothing).all())
+        alpha, reached = self._alpha(rest, tail, floor, consistent)
         residual = rest + alpha * tail
         dual = residual / alpha if alpha > 0.0 else tail
         # Dividing a short residual magnifies its rounding: restore A'dual = w s on the support.

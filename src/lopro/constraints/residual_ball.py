@@ -291,9 +291,11 @@ class ResidualBall(MappedFunction, Constraint):
 
     def infeasibility(self) -> str | None:
         # Above this size the factorisation costs more than many a solver does without; whoever projects
-        # will find out.
+        # will find out. Data that are far away are not read for it.
         rows, columns = self.A.shape
-        if rows * columns * min(rows, columns) > _QUICKLY_FACTORED or not self.is_empty:
+        if rows * columns * min(rows, columns) > _QUICKLY_FACTORED or not self.A.in_memory:
+            return None
+        if not self.is_empty:
             return None
         return (
             f"no x has |A x - y| <= sigma: the least-squares residual is {self.misfit:.6g}, "
