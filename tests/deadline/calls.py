@@ -108,6 +108,11 @@ def callables(**options: Any) -> Any:
     )
 
 
+def correlation(**options: Any) -> Any:
+    G = _rng().uniform(-1.0, 1.0, (1500, 1500))
+    return lopro.nearest_correlation(0.5 * (G + G.T), tol=1e-12, **options)
+
+
 #: Every public entry, by name.
 CALLS: dict[str, Callable[..., Any]] = {
     f.__name__: f
@@ -122,5 +127,6 @@ CALLS: dict[str, Callable[..., Any]] = {
         cone,
         intersection,
         callables,
+        correlation,
     )
 }
