@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import scipy  # parts of it load when first used
+from array_api_compat import is_jax_array, is_torch_array
 
-from lopro._util.arrays import Array, copy
+from lopro._util.arrays import Array, asarray_like, copy, take
 from lopro._util.validation import check_array, check_callable
-from lopro.constraints import Constraint, FunctionConstraint, Intersection, Polyhedron
+from lopro.constraints import Affine, Constraint, FunctionConstraint, Intersection, Polyhedron
 from lopro.driver.options import Callback, Options
 from lopro.driver.result import Iterate, Result
 from lopro.driver.stopping import Rule
@@ -25,10 +26,15 @@ __all__ = ["as_constraint", "minimize"]
 def minimize(
     fun: Callable[..., Any],
     x0: Array,
-    jac: Callable[[Array], Array] | bool | None = None,
+    jac: Callable[[Array], Array] | bool | str | None = None,
     *,
     constraint: Any,
     smooth: bool = True,
+    hess: Callable[[Array], Any] | None = None,
+    hessp: Callable[[Array, Array], Any] | None = None,
+    strong_convexity: float | None = None,
+    solution_norm: float | None = None,
+    gap_scale: float | None = None,
     method: Method | None = None,
     tol: float = 1e-6,
     max_iter: int | None = None,
@@ -47,14 +53,23 @@ def minimize(
         ``fun(x) -> float``; or ``fun(x) -> (float, gradient)`` with ``jac=True``.
     x0 : array
         Start; it need not be feasible.
-    jac : callable, True or None
-        The gradient (a subgradient with ``smooth=False``). None: forward differences, which limit the
-        accuracy to about 1e-6; a certificate then inherits that error, so give a gradient if you can.
+    jac : callable, True, "autodiff" or None
+        The gradient (a subgradient with ``smooth=False``). "autodiff": ``fun`` is written for PyTorch or JAX,
+        ``x0`` is an array of that library, and its automatic differentiation does the rest. None: forward
+        differences, which limit the accuracy to about 1e-6; a certificate then inherits that error, so
+        give a gradient if you can.
     constraint : Constraint, or a SciPy constraint, or a sequence of them
         A set from `lopro.constraints`; `scipy.optimize.LinearConstraint`, `Bounds`, or a convex
         `NonlinearConstraint` with upper bounds.
     smooth : bool
         Whether ``fun`` is differentiable.
+    hess, hessp : callable, optional
+        Second derivatives, ``hess(x)`` or ``hessp(x, p)`` as in SciPy: with them, and constraints that are
+        bounds or linear, Newton's method is used.
+    strong_convexity : float, optional
+        ``mu`` such that ``fun - mu/2 |x|^2`` is convex; taken on trust.
+    solution_norm, gap_scale : float, optional
+        As in `lopro.Problem`: what certificates of callables may rest on, and what gaps are relative to.
     method, tol, max_iter, max_projections, time_limit, stop, callback, progress, seed
         As in `lopro.solve`.
 
@@ -77,15 +92,19 @@ def minimize(
     (array([1., 0.]), 4.0)
     """
     x0 = check_array("x0", x0)
-    objective = _objective(fun, jac, tuple(x0.shape), smooth)
+    more = {"hess": hess, "hessp": hessp, "strong_convexity": strong_convexity}
+    objective = _objective(fun, jac, x0, smooth, more)
     options = Options(tol, max_iter, max_projections, time_limit, stop, callback, progress, seed)
-    problem = Problem(objective, as_constraint(constraint, x0))
+    problem = Problem(objective, as_constraint(constraint, x0), solution_norm, gap_scale)
     return run_to_the_end(problem, x0, method, options)
 
 
-def _objective(fun: Any, jac: Any, shape: tuple[int, ...], smooth: bool) -> Objective:
+def _objective(fun: Any, jac: Any, x0: Array, smooth: bool, more: dict[str, Any]) -> Objective:
     check_callable("fun", fun)
-    if jac is True:
+    shape = tuple(x0.shape)
+    if isinstance(jac, str):
+        value, slope = fun, _autodiff(fun, jac, x0)
+    elif jac is True:
         value, slope = (lambda x: _pair(fun(x))[0]), (lambda x: _pair(fun(x))[1])
     elif jac is None:
         value, slope = fun, lambda x: scipy.optimize.approx_fprime(x, fun)
@@ -93,8 +112,26 @@ def _objective(fun: Any, jac: Any, shape: tuple[int, ...], smooth: bool) -> Obje
         check_callable("jac", jac)
         value, slope = fun, jac
     if smooth:
-        return FunctionObjective(value, gradient=slope, shape=shape)
-    return FunctionObjective(value, subgradient=slope, shape=shape)
+        return FunctionObjective(value, gradient=slope, shape=shape, **more)
+    return FunctionObjective(value, subgradient=slope, shape=shape, **more)
+
+
+def _autodiff(fun: Any, jac: str, x0: Array) -> Callable[[Array], Array]:
+    """Return the gradient by the automatic differentiation of the library of ``x0``."""
+    if jac != "autodiff":
+        raise ValueError(f'jac must be a callable, True, None or "autodiff", got {jac!r}')
+    if is_torch_array(x0):
+        import torch
+
+        return cast(Callable[[Array], Array], torch.func.grad(fun))
+    if is_jax_array(x0):
+        import jax
+
+        return cast(Callable[[Array], Array], jax.grad(fun))
+    raise ValueError(
+        'x0 must be an array of PyTorch or JAX for jac="autodiff", which differentiates functions that '
+        f"are written for one of them; got {type(x0).__name__}"
+    )
 
 
 def _pair(result: Any) -> tuple[Any, Any]:
@@ -125,13 +162,13 @@ def as_constraint(constraint: Any, x0: Array | None = None) -> Constraint:
         except ValueError:
             raise ValueError(f"Bounds must fit x0, which has shape {shape}") from None
         _check_bounds(lower, upper)
-        return Polyhedron.box(lower, upper)
+        return Polyhedron.box(_beside(lower, x0), _beside(upper, x0))
     if isinstance(constraint, scipy.optimize.LinearConstraint):
         C = constraint.A
         C = C.tocsr() if scipy.sparse.issparse(C) else np.atleast_2d(np.asarray(C, float))
         lower = np.broadcast_to(np.asarray(constraint.lb, float), C.shape[0])
         upper = np.broadcast_to(np.asarray(constraint.ub, float), C.shape[0])
-        return _rows(C, lower, upper)
+        return _rows(_beside(C, x0), lower, upper)
     if isinstance(constraint, scipy.optimize.NonlinearConstraint):
         return _nonlinear(constraint, x0)
     is_sequence = isinstance(constraint, Sequence) and not isinstance(constraint, (str, bytes))
@@ -157,9 +194,16 @@ def _check_bounds(lower: Any, upper: Any) -> None:
 def _rows(C: Any, lower: Any, upper: Any) -> Polyhedron:
     """Return ``lower <= C x <= upper`` without the rows that infinite bounds leave empty."""
     _check_bounds(lower, upper)
-    below, above = np.isfinite(upper), np.isfinite(lower)
-    stack = scipy.sparse.vstack if scipy.sparse.issparse(C) else np.vstack
-    return Polyhedron(stack([C[below], -C[above]]), np.concatenate([upper[below], -lower[above]]))
+    used = np.flatnonzero(np.isfinite(upper) | np.isfinite(lower))
+    rows = C[used] if scipy.sparse.issparse(C) else take(C, used)
+    return Affine(rows, lower[used], upper[used])
+
+
+def _beside(values: Any, x0: Array | None) -> Any:
+    """Return SciPy's numbers in the library and on the device of the start; sparse matrices as they are."""
+    if x0 is None or isinstance(x0, np.ndarray) or scipy.sparse.issparse(values):
+        return values
+    return asarray_like(np.asarray(values, dtype=np.float64), x0)
 
 
 def _nonlinear(constraint: scipy.optimize.NonlinearConstraint, x0: Array | None) -> Constraint:

@@ -48,6 +48,8 @@ class Incumbent:
         self.source = "no epoch was completed"
         #: How far from the point the lower bound holds.
         self.radius = math.inf
+        #: What violations can have gained over the bound, where the method has told.
+        self._gained: float | None = None
         #: The multiplier behind the best lower bound, where it rests on one.
         self.multiplier: ValidInequality | None = None
 
@@ -74,7 +76,8 @@ class Incumbent:
         if isinstance(evidence, Multiplier):
             self._use(evidence.inequality, candidate.taken_at)
         elif isinstance(evidence, ProvedBound):
-            self._consider(evidence.value, evidence.source, evidence.inequality, evidence.radius)
+            e = evidence
+            self._consider(e.value, e.source, e.inequality, e.radius, e.gained)
         elif isinstance(evidence, PenalisedMinimum):
             assert penalised is not None
             self._use_penalty(evidence, candidate.taken_at, penalised)
@@ -105,6 +108,7 @@ class Incumbent:
         source: str,
         multiplier: ValidInequality | None = None,
         radius: float = math.inf,
+        gained: float | None = None,
     ) -> None:
         """Keep a lower bound, and the multiplier it rests on, if it is the best so far."""
         assert self.best is not None
@@ -118,7 +122,7 @@ class Incumbent:
             )
         elif bound > self.lower or not math.isfinite(self.lower):
             self.lower, self.source, self.multiplier = bound, source, multiplier
-            self.radius = radius
+            self.radius, self._gained = radius, gained
 
     @property
     def certificate(self) -> Certificate:
@@ -139,6 +143,8 @@ class Incumbent:
         violations. A point that is feasible up to rounding only may lie below the bound by so much. Where
         the objective is no norm, the bound may rest on more than the inequality, and nothing is charged.
         """
+        if self._gained is not None:
+            return self._gained
         if self.best is None or self.multiplier is None:
             return 0.0
         direction, support = self.multiplier.direction, self.multiplier.support

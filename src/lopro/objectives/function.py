@@ -8,7 +8,13 @@ from typing import Any
 import numpy as np
 
 from lopro._util.arrays import Array, asarray_like, copy, is_array, is_complex, isfinite
-from lopro._util.validation import check_array, check_callable, check_number, checked_shape
+from lopro._util.validation import (
+    check_array,
+    check_callable,
+    check_number,
+    check_shape,
+    checked_shape,
+)
 from lopro.errors import MissingCapabilityError
 from lopro.functions import Ball, Constant
 from lopro.objectives.base import Objective
@@ -36,6 +42,11 @@ class FunctionObjective(Objective):
         ``prox(x, step)``, the minimiser of ``f(u) + |u - x|^2 / (2 step)``.
     stochastic_subgradient : callable, optional
         ``stochastic_subgradient(x, rng)``, an unbiased estimate of a subgradient.
+    hess : callable, optional
+        ``hess(x)``, the matrix of second derivatives; vectors and smooth functions only. With it, or with
+        ``hessp``, sets given by rows are solved by Newton's method.
+    hessp : callable, optional
+        ``hessp(x, p)``, the product of that matrix with a vector.
     shape : tuple of int, optional
         Shape of the points.
     lipschitz, smoothness, strong_convexity : float, optional
@@ -60,6 +71,8 @@ class FunctionObjective(Objective):
         prox: Callable[[Array, float], Any] | None = None,
         *,
         stochastic_subgradient: Callable[[Array, np.random.Generator], Any] | None = None,
+        hess: Callable[[Array], Any] | None = None,
+        hessp: Callable[[Array, Array], Any] | None = None,
         shape: tuple[int, ...] | None = None,
         lipschitz: float | None = None,
         smoothness: float | None = None,
@@ -68,6 +81,7 @@ class FunctionObjective(Objective):
         check_callable("value", value)
         slopes = {"gradient": gradient, "subgradient": subgradient}
         optional = slopes | {"prox": prox, "stochastic_subgradient": stochastic_subgradient}
+        optional |= {"hess": hess, "hessp": hessp}
         for name, function in optional.items():
             if function is not None:
                 check_callable(name, function)
@@ -80,10 +94,13 @@ class FunctionObjective(Objective):
             )
         if smoothness is not None and gradient is None:
             raise ValueError("smoothness is a constant of the gradient, but no gradient is given")
+        if gradient is None and not (hess is None and hessp is None):
+            raise ValueError("hess and hessp are derivatives of the gradient, but none is given")
         self._value = value
         self._slope_name, self._slope = given[0]
         self._prox = prox
         self._stochastic = stochastic_subgradient
+        self._hess, self._hessp = hess, hessp
         self.shape = None if shape is None else checked_shape(shape)
         self.smooth = gradient is not None
         self.proximable = prox is not None
@@ -110,6 +127,26 @@ class FunctionObjective(Objective):
             )
         g = self._stochastic(copy(x), rng)
         return _checked_like("stochastic_subgradient(x, rng)", g, x)
+
+    @property
+    def has_hessian(self) -> bool:
+        """Whether there are second derivatives."""
+        return self._hess is not None or self._hessp is not None
+
+    def hessian_product(self, x: Array, p: Array) -> Array:
+        """Return the product of the second derivatives at ``x`` with ``p``; only where there are some."""
+        return self.hessian_at(x)(p)
+
+    def hessian_at(self, x: Array) -> Callable[[Array], Array]:
+        """Return the map of second derivatives at ``x``: a matrix is computed once for all products."""
+        if self._hess is not None:
+            H = check_array("hess(x)", self._hess(copy(x)), ndim=2, allow_complex=False)
+            check_shape("hess(x)", H, (x.shape[0], x.shape[0]))
+            return lambda p: H @ p
+        if self._hessp is None:
+            raise MissingCapabilityError("FunctionObjective has no hess: give hess= or hessp=")
+        hessp = self._hessp
+        return lambda p: _checked_like("hessp(x, p)", hessp(copy(x), copy(p)), x)
 
     def lipschitz(self, ball: Ball | None = None) -> Constant | None:
         return self._G

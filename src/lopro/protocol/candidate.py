@@ -81,19 +81,23 @@ class ProvedBound:
     Parameters
     ----------
     value : float
-        A lower bound of the optimal value, less what the violation of the point can have gained.
+        A lower bound of the optimal value.
     source : str
         How it is known.
     radius : float
         It holds for points within this distance; infinite where it holds everywhere.
     inequality : ValidInequality, optional
         The multipliers that it rests on.
+    gained : float
+        What the violation of the candidate can have gained, the multipliers times the violations: the value
+        may be below the bound by so much, and it counts as a part of the gap.
     """
 
     value: float
     source: str
     radius: float = math.inf
     inequality: ValidInequality | None = None
+    gained: float = 0.0
 
 
 #: What a candidate is known to be good for.

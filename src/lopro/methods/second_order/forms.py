@@ -22,12 +22,14 @@ from lopro.constraints.residual_ball import ResidualBall
 from lopro.constraints.simplex import Simplex
 from lopro.errors import MissingCapabilityError
 from lopro.maps import LinearMap
+from lopro.methods.second_order.callables import SmoothCallable
 from lopro.newton import smooth as kernel
 from lopro.newton.engines import QuadraticProgram
 from lopro.newton.parts import Interval
 from lopro.newton.problem import Composite
 from lopro.newton.smooth import Smooth
 from lopro.objectives import (
+    FunctionObjective,
     LeastSquares,
     Linear,
     Logistic,
@@ -170,6 +172,15 @@ def _(f: Logistic, factor: float) -> Smooth:
     if f.l2 == 0.0:
         return loss
     return kernel.Sum([loss, kernel.SquaredDistance(np.zeros(d), factor * f.l2)])
+
+
+@smooth_form.register
+def _(f: FunctionObjective, factor: float) -> Smooth:
+    if not f.has_hessian or f.shape is None:
+        raise MissingCapabilityError(
+            "the objective has no second derivatives: give hess= or hessp="
+        )
+    return SmoothCallable(f, f.shape[0], factor)
 
 
 @smooth_form.register

@@ -54,7 +54,7 @@ def _bound(problem: Composite, outcome: Outcome, bench: Workbench) -> ProvedBoun
         radius = FARTHER * max(norm(outcome.x), bench.unit)
         value = bound.within(radius)
         source = f"{source}, within a distance of {radius:.3g} from x"
-    return ProvedBound(value - outcome.charge, source, radius, _inequality(problem, outcome))
+    return ProvedBound(value, source, radius, _inequality(problem, outcome), outcome.charge)
 
 
 def _inequality(problem: Composite, outcome: Outcome) -> ValidInequality:
