@@ -7,18 +7,32 @@ feasibility and the signs of the multipliers hold to rounding.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro._util.arrays import Array, asarray_like, copy, to_numpy
 from lopro._util.deadline import current_deadline
 from lopro.errors import InfeasibleError, ProjectionError
+from lopro.newton.engines import QuadraticProgram, solve_program
+from lopro.newton.parts import Interval
+from lopro.newton.problem import Composite
+from lopro.newton.smooth import SquaredDistance
+from lopro.newton.solve import Status
+from lopro.newton.solve import solve as newton_solve
 from lopro.projections.active_set import Face, shortest_vector
 from lopro.projections.halfspaces import HalfSpaces, Matrix
 
 __all__ = ["RepeatedProjection", "least_distance", "project_polyhedron"]
 
 _ACCURACY = 1e-12
+#: Rows times columns above which no active set is tried first, and above which it is not tried at all.
+_LARGE = 2e5
+_HUGE = 1e8
+#: The relative gap that is proved then, and what the rounding of each variable adds to it.
+_GAP = 1e-11
+_GAP_OF_EACH = 1e-14
 
 
 def project_polyhedron(x: Array, halfspaces: HalfSpaces) -> Array:
@@ -111,13 +125,52 @@ def least_distance(halfspaces: HalfSpaces, slack: Matrix, rounding: float = 0.0)
     if len(halfspaces) == 1:
         return np.asarray(-scale * halfspaces.rows([0])[0])
     scaled = slack / scale
-    start = _interior_point(halfspaces, scaled)
     blur = max(_ACCURACY, rounding / scale)
+    if len(halfspaces) * halfspaces.dimension > _LARGE:
+        found = _large(halfspaces, scaled, blur)
+        if found is not None:
+            return scale * found
+        if len(halfspaces) * halfspaces.dimension > _HUGE:
+            raise_if_empty(halfspaces)
+            raise ProjectionError(
+                f"no projection on {len(halfspaces)} rows in {halfspaces.dimension} variables could be proved"
+            )
+    start = _interior_point(halfspaces, scaled)
     try:
         return scale * shortest_vector(halfspaces, scaled, start, blur).w
     except ProjectionError:
         raise_if_empty(halfspaces)
         raise
+
+
+def _large(halfspaces: HalfSpaces, slack: Matrix, blur: float) -> Matrix | None:
+    """Return the shortest ``w`` with a proof; None where there is none.
+
+    Faces of thousands of rows are nothing for an active set that goes row by row. Thin rows go to an engine
+    for programs, others to Newton's method; the gap proves that the point is the nearest.
+    """
+    deadline, d = current_deadline(), halfspaces.dimension
+    allowed = _GAP + _GAP_OF_EACH * d
+    deadline.check()
+    if _thin(halfspaces):
+        eye = scipy.sparse.eye_array(d, format="csc")
+        program = QuadraticProgram.of(eye, np.zeros(d), halfspaces.normals, upper=slack)
+        left = None if math.isinf(deadline.left) else deadline.left
+        outcome = solve_program(program, allowed, blur, seconds=left)
+    else:
+        rows = (Interval(upper=slack), halfspaces.normals)
+        problem = Composite(SquaredDistance(np.zeros(d)), [rows])
+        outcome = newton_solve(problem, allowed, blur, stopped=lambda: deadline.passed)
+    deadline.check()
+    return outcome.x if outcome.status is Status.CONVERGED else None
+
+
+def _thin(halfspaces: HalfSpaces) -> bool:
+    """Whether sparse factors stay sparse: few pairs of variables meet in a row, or variables are many."""
+    if not scipy.sparse.issparse(halfspaces.normals):
+        return False
+    d, lengths = halfspaces.dimension, np.diff(halfspaces.normals.indptr).astype(np.float64)
+    return d > 3000 or float(lengths @ lengths) <= 0.02 * d * d
 
 
 def _interior_point(halfspaces: HalfSpaces, slack: Matrix) -> Face:

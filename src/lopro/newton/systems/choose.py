@@ -16,6 +16,8 @@ __all__ = ["choose_system"]
 
 #: Entries that the map from weights to the entries of a sparse matrix may have.
 _PAIRS = 50_000_000
+#: Up to this size a matrix with more than this share of nonzeros fills up: dense factors are faster then.
+_FILLING, _THIN = 3000, 0.02
 #: Up to this size products alone are made into a matrix, and dense matrices are factorised.
 _SMALL, _LARGE = 100, 6000
 
@@ -37,7 +39,8 @@ def choose_system(size: int, pieces: Sequence[Piece]) -> System:
     """
     if any(isinstance(p, Product) for p in pieces):
         return DenseSystem(size) if size <= _SMALL else ConjugateGradients(size)
-    if size > _SMALL and is_sparse(pieces) and pair_count(pieces) <= min(_PAIRS, size * size):
+    share = _THIN if size <= _FILLING else 1.0
+    if size > _SMALL and is_sparse(pieces) and pair_count(pieces) <= min(_PAIRS, share * size**2):
         return SparseSystem(size, pieces)
     grams = [p for p in pieces if isinstance(p, Gram)]
     diagonal = all(isinstance(p, Gram | Diagonal) for p in pieces)
