@@ -15,7 +15,7 @@ from lopro.methods.paper.theorems import Theorem2
 from lopro.methods.theory import ProblemConstants
 from lopro.objectives import L1Norm, Linear, SquaredDistance
 from lopro.penalties import Hinge, QuadraticHinge, Softplus
-from lopro.protocol import Claim, Target
+from lopro.protocol import Candidate, Claim, ProvedBound, Target
 from lopro.protocol.certificates import Certificate, lower_bound
 
 EPS = 2.0**-52
@@ -186,3 +186,29 @@ def test_a_run_has_converged_when_the_relative_gap_is_within_the_tolerance(size,
         assert result.certificate.relative_gap == pytest.approx(relative)
         wanted = lopro.iterate(problem, tol=tol).bench.target.gap(-size)
         assert wanted == pytest.approx(tol * max(size, scale))
+
+
+def test_the_radius_is_that_of_the_best_bound():
+    """A worse bound that holds everywhere does not replace a better one that holds nearby."""
+    problem = Problem(Linear(np.array([-1.0])), Polyhedron([[1.0]], [2.0]), gap_scale=1.0)
+    proved = [(-3.0, math.inf), (-2.5, 40.0), (-2.75, math.inf)]
+
+    class Proves:
+        def check(self, problem):
+            pass
+
+        def run(self, bench, x0):
+            for value, radius in proved:
+                inequality = ValidInequality(np.ones(1), -value)
+                yield Candidate(np.array([2.0]), ProvedBound(value, "by hand", radius, inequality))
+
+    run = lopro.iterate(problem, np.zeros(1), Proves(), tol=0.3)
+    assert [it.lower_bound for it in run] == [-3.0, -2.5]
+    result = run.result()
+    assert result.status is Status.CONVERGED
+    assert (result.certificate.lower_bound, result.certificate.radius) == (-2.5, 40.0)
+    assert result.message.endswith("among the points within a distance of 40")
+    assert result.multiplier.support == 2.5
+    run = lopro.iterate(problem, np.zeros(1), Proves(), tol=0.0)
+    assert [it.lower_bound for it in run] == [-3.0, -2.5, -2.5]
+    assert run.result().certificate.radius == 40.0
