@@ -188,6 +188,24 @@ def test_a_run_has_converged_when_the_relative_gap_is_within_the_tolerance(size,
         assert wanted == pytest.approx(tol * max(size, scale))
 
 
+def test_a_gap_is_relative_to_terms_that_cancel():
+    """At (3, 3.5) the terms of x - y are 3 and 3.5: a gap of a half is 1/13 of them, and all of the value."""
+
+    class Proves:
+        def check(self, problem):
+            pass
+
+        def run(self, bench, x0):
+            yield Candidate(np.array([3.0, 3.5]), ProvedBound(-1.0, "by hand"))
+
+    inside = Polyhedron.box(np.zeros(2), np.full(2, 4.0))
+    result = lopro.solve(Problem(Linear(np.array([1.0, -1.0])), inside), method=Proves(), tol=0.0)
+    assert (result.fun, result.certificate.gap) == (-0.5, 0.5)
+    assert result.certificate.relative_gap == pytest.approx(0.5 / 6.5, rel=1e-15)
+    problem = Problem(Linear(np.array([1.0, -1.0])), inside, gap_scale=0.1)
+    assert lopro.solve(problem, method=Proves(), tol=0.0).certificate.relative_gap == 1.0
+
+
 def test_the_radius_is_that_of_the_best_bound():
     """A worse bound that holds everywhere does not replace a better one that holds nearby."""
     problem = Problem(Linear(np.array([-1.0])), Polyhedron([[1.0]], [2.0]), gap_scale=1.0)
