@@ -49,7 +49,9 @@ DOCUMENTS = (
     "CONTRIBUTING.md",
     "docs/index.md",
     "docs/extend/application.md",
+    "docs/guide/cvxpy.md",
     "docs/guide/linear_maps.md",
+    "docs/guide/methods.md",
 )
 ALL = [snippet for document in DOCUMENTS for snippet in snippets(document)]
 

@@ -56,12 +56,38 @@ def by_scs(G: Any) -> Any:
     return X + np.tril(X, -1).T
 
 
+def judged(answer: Any, G: Any) -> dict[str, Any]:
+    """Return what an answer amounts to: its value, how feasible it is, and what is proved."""
+    own = isinstance(answer, NearestCorrelation)
+    X = answer.X if own else answer
+    found = {
+        "fun": 0.5 * float(np.sum((X - G) ** 2)),
+        "diagonal": float(np.abs(X.diagonal() - 1.0).max()),
+        "least_eigenvalue": float(np.linalg.eigvalsh(X)[0]),
+    }
+    if own:
+        found["gap"] = answer.gap / answer.fun
+        found["decompositions"], found["products"] = answer.decompositions, answer.products
+    return found
+
+
+def line(row: dict[str, Any]) -> str:
+    """Return a row of the table."""
+    counted = ""
+    if "gap" in row:
+        counted = f"{row['decompositions']} eigh, {row['products']} products"
+    return (
+        f"{row['n']:5d} {row['kind']:8s}{row['peer']:8s}{row['seconds']:9.3f}{row['fun']:16.8g}"
+        f"{row['diagonal']:10.1e}{row['least_eigenvalue']:10.1e}{row.get('gap', np.nan):9.1e} {counted}"
+    )
+
+
 def main(arguments: list[str]) -> None:
+    """Run the benchmark and print its table."""
     small = "--small" in arguments
     runs: list[dict[str, Any]] = []
-    print(
-        f"{'n':>5s} {'kind':8s}{'peer':8s}{'seconds':>9s}{'value':>16s}{'diagonal':>10s}{'least':>10s}{'gap':>9s}"
-    )
+    names = ("seconds", 9), ("value", 16), ("diagonal", 10), ("least", 10), ("gap", 9)
+    print(f"{'n':>5s} {'kind':8s}{'peer':8s}" + "".join(f"{name:>{k}s}" for name, k in names))
     for n in (50,) if small else (50, 200, 500, 1000):
         for kind in ("uniform", "noisy"):
             G = instance(n, kind)
@@ -69,25 +95,13 @@ def main(arguments: list[str]) -> None:
             if n <= 200:
                 peers["scs"] = partial(by_scs, G)
             for peer, (seconds, answer, note) in interleaved(peers, 2).items():
-                X = answer.X if isinstance(answer, NearestCorrelation) else answer
-                off = float(np.abs(X.diagonal() - 1.0).max())
-                fun = 0.5 * float(np.sum((X - G) ** 2))
-                least = float(np.linalg.eigvalsh(X)[0])
                 row: dict[str, Any] = {"n": n, "kind": kind, "peer": peer, "seconds": seconds}
-                row |= {"fun": fun, "diagonal": off, "least_eigenvalue": least, "note": note}
-                if isinstance(answer, NearestCorrelation):
-                    row |= {"gap": answer.gap / fun, "decompositions": answer.decompositions}
-                    row |= {"products": answer.products}
-                runs.append(row)
-                counted = (
-                    f"{row['decompositions']} eigh, {row['products']} products"
-                    if "gap" in row
-                    else ""
-                )
-                print(
-                    f"{n:5d} {kind:8s}{peer:8s}{seconds:9.3f}{fun:16.8g}{off:10.1e}{least:10.1e}"
-                    f"{row.get('gap', np.nan):9.1e} {counted}"
-                )
+                if answer is None:
+                    print(f"{n:5d} {kind:8s}{peer:8s} {note}")
+                else:
+                    row |= judged(answer, G)
+                    print(line(row))
+                runs.append(row | {"note": note})
     if not small:
         write_json("general_correlation", {"runs": runs})
 

@@ -49,6 +49,7 @@ KNOWN = [
     Room("lopro.functions", "What functions know of themselves"),
     Room("lopro.errors", "Errors"),
     Room("lopro.sklearn", "Estimators for scikit-learn"),
+    Room("lopro.cvxpy", "A solver for CVXPY"),
 ]
 
 

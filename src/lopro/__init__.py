@@ -3,6 +3,7 @@
 from lopro import _moved, constraints, maps, metric, objectives, penalties
 from lopro.basis_pursuit import BPDNResult, MatrixFree, WorkingSet, bpdn, bpdn_path
 from lopro.basis_pursuit.application import BasisPursuit
+from lopro.correlation import nearest_correlation
 from lopro.driver import stopping
 from lopro.driver.result import History, Iterate, Result, Status
 from lopro.errors import InfeasibleError, MissingCapabilityError, ProjectionError
@@ -66,6 +67,7 @@ __all__ = [
     "maps",
     "metric",
     "minimize",
+    "nearest_correlation",
     "objectives",
     "penalties",
     "restarts",

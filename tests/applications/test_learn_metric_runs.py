@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from metric.known import Known, all_pairs, check, classes, constructed, value
+from metric.known import all_pairs, check, classes, constructed, value
 
 import lopro
 from lopro import Status
@@ -26,10 +26,12 @@ def test_a_good_start_is_used(method: Any) -> None:
     # The first look at each run, before ADMM has forgotten where it came from.
     funs = [
         lopro.learn_metric(X, labels, A0=A0, tol=1e-8, max_iter=3, **options).fun
-        for A0 in (best.x, None, 50.0 * np.eye(8))
+        for A0 in (best.x, None, 0.01 * np.eye(8), 1e6 * np.eye(8))
     ]
     assert funs[0] < funs[1] < funs[2]
     assert funs[0] == pytest.approx(best.fun, rel=1e-2)
+    # One that is worse than the zero matrix tells nothing, and is left aside.
+    assert funs[3] == funs[1]
 
 
 def test_a_start_without_the_norm_in_more_features_than_samples() -> None:
@@ -37,11 +39,8 @@ def test_a_start_without_the_norm_in_more_features_than_samples() -> None:
     best = lopro.learn_metric(X, labels, l1=0.0, tol=1e-8)
     again = lopro.learn_metric(X, labels, l1=0.0, tol=1e-4, A0=best.x)
     assert again.success and again.iterations <= best.iterations
-    near, far = (
-        lopro.learn_metric(X, labels, l1=0.0, tol=1e-8, A0=A0, max_iter=1).fun
-        for A0 in (best.x, 50.0 * np.eye(9))
-    )
-    assert near <= best.fun + 1e-9 < far
+    near = lopro.learn_metric(X, labels, l1=0.0, tol=1e-8, A0=best.x, max_iter=1)
+    assert near.fun <= best.fun + 1e-9
 
 
 def test_a_start_of_another_kind() -> None:
@@ -219,13 +218,11 @@ def test_other_methods_are_certified_too() -> None:
         assert result.certificate.lower_bound <= best.fun <= result.fun * (1.0 + 1e-6)
 
 
-def nearly_met(seed: int) -> Known:
-    return constructed(np.random.default_rng(seed), 3, 3, 2, tau=0.01, slack=0.01)
-
-
-def test_the_constructed_optimum_through_the_front_door() -> None:
-    """Of the constructed problems, one whose targets happen to be distances: at least 0."""
-    known = next(found for seed in range(1000) if (found := nearly_met(seed)).targets.min() >= 0)
+@pytest.mark.parametrize("seed", range(4))
+def test_the_constructed_optimum_through_the_front_door(seed: int) -> None:
+    """Its targets make the chosen matrix optimal; some of them are negative."""
+    known = constructed(np.random.default_rng(seed), 3, 3, 2, slack=10.0)
+    assert known.targets.min() < 0.0
     result = lopro.learn_metric(pairs=known.Z, targets=known.targets, l1=known.tau, tol=1e-8)
     assert result.success and result.fun == pytest.approx(known.optimum, rel=1e-6)
     np.testing.assert_allclose(result.x, known.A, atol=1e-4 * np.linalg.norm(known.A))

@@ -129,19 +129,34 @@ def test_infeasible_columns_are_said_to_be_so() -> None:
     assert bad.status is lopro.Status.INFEASIBLE
 
 
-def test_the_spectrum_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_spectrum_is_computed_where_there_is_a_solution(monkeypatch: pytest.MonkeyPatch) -> None:
     A, Y, radii = instance(4, 5)
-    calls: list[int] = []
-    original = np.linalg.eigh
-
-    def counting(*args: Any) -> Any:
-        calls.append(1)
-        return original(*args)
-
-    monkeypatch.setattr(np.linalg, "eigh", counting)
+    calls = [count_calls(monkeypatch, name) for name in ("eigh", "svd")]
     results = lopro.bpdn(A, Y, radii, method=lopro.WorkingSet())
     assert all(r.success for r in results)
+    assert calls == [[], []]
+
+
+def test_the_spectrum_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(3)
+    A, Y = rng.standard_normal((60, 20)), rng.standard_normal((60, 3))
+    calls = count_calls(monkeypatch, "svd")
+    results = lopro.bpdn(A, Y, 0.1, method=lopro.WorkingSet())
+    assert all(r.status is lopro.Status.INFEASIBLE for r in results)
     assert len(calls) == 1
+
+
+def count_calls(monkeypatch: pytest.MonkeyPatch, name: str) -> list[int]:
+    """Return a list that grows with every call of a function of `numpy.linalg`."""
+    calls: list[int] = []
+    original = getattr(np.linalg, name)
+
+    def counting(*args: Any, **options: Any) -> Any:
+        calls.append(1)
+        return original(*args, **options)
+
+    monkeypatch.setattr(np.linalg, name, counting)
+    return calls
 
 
 def test_when_sharing_pays() -> None:

@@ -112,6 +112,11 @@ def callables() -> Call:
     )
 
 
+def correlation() -> Call:
+    G = _rng().uniform(-1.0, 1.0, (1500, 1500))
+    return partial(lopro.nearest_correlation, 0.5 * (G + G.T), tol=1e-12)
+
+
 #: Every public entry, by name: what makes the data, and returns the call.
 CALLS: dict[str, Callable[[], Call]] = {
     f.__name__: f
@@ -126,5 +131,6 @@ CALLS: dict[str, Callable[[], Call]] = {
         cone,
         intersection,
         callables,
+        correlation,
     )
 }

@@ -166,6 +166,52 @@ def test_bpdn_on_a_dask_array(scheduler: str) -> None:
     assert found.fun == pytest.approx(wanted.fun, rel=1e-9)
 
 
+def rows_in_blocks(rows: int) -> Any:
+    return da.from_array(M.T, chunks=(rows, -1))
+
+
+@pytest.mark.parametrize("loss", ["LeastSquares", "Logistic"])
+def test_solve_with_data_in_a_dask_array(loss: str) -> None:
+    """The same iterates as on NumPy, to rounding."""
+    make = getattr(lopro.objectives, loss)
+    labels = np.sign(M.T @ Y[:, 0])
+    ball = lopro.constraints.ResidualBall(np.eye(40), np.zeros(40), 0.1)
+    here = lopro.Problem(make(M.T, labels), ball)
+    there = lopro.Problem(make(rows_in_blocks(25), da.from_array(labels, chunks=25)), ball)
+    wanted = lopro.solve(here, tol=1e-6)
+    found = lopro.solve(there, tol=1e-6)
+    assert found.success and wanted.success and found.iterations == wanted.iterations
+    assert found.fun == pytest.approx(wanted.fun, rel=1e-10)
+    assert type(found.x) is np.ndarray
+    np.testing.assert_allclose(found.x, wanted.x, atol=1e-8)
+    for counter in ("matvecs", "rmatvecs", "gradients", "values"):
+        assert getattr(found.counts, counter) == getattr(wanted.counts, counter)
+
+
+@pytest.mark.parametrize("loss", ["LeastSquares", "Logistic"])
+def test_a_stochastic_run_reads_the_blocks_of_the_rows_it_draws(loss: str) -> None:
+    make = getattr(lopro.objectives, loss)
+    labels = np.sign(M.T @ Y[:, 0])
+    here, there = make(M.T, labels, batch_size=2), make(rows_in_blocks(6), labels, batch_size=2)
+    drawn = np.random.default_rng(5).integers(60, size=2)
+    x = np.linspace(-1.0, 1.0, 40)
+    with counting(Counts()) as counts:
+        found = there.stochastic_subgradient(x, np.random.default_rng(5))
+    np.testing.assert_allclose(
+        found, here.stochastic_subgradient(x, np.random.default_rng(5)), rtol=1e-12
+    )
+    blocks = len(set(drawn // 6))
+    assert (counts.bytes_read, counts.passes) == (blocks * 6 * 40 * 8, 0)
+
+
+def test_measurements_may_be_a_dask_array() -> None:
+    y = M[:, 3] - 2.0 * M[:, 50]
+    found = lopro.bpdn(da.from_array(M, chunks=(20, 30)), da.from_array(y, chunks=10), 0.1)
+    assert found.success and type(found.x) is np.ndarray
+    with pytest.raises(ValueError, match="y must be finite"):
+        lopro.bpdn(M, da.from_array(np.full(40, np.nan), chunks=10), 0.1)
+
+
 def fragile_block(marker: str, block_info: Any = None) -> Any:
     """Make a block; the first time that one of them is made, its worker dies."""
     place = block_info[None]["chunk-location"]

@@ -11,6 +11,7 @@ import pytest
 from map_kinds import Sliced, memmap, npy
 
 from lopro._util.counting import Counts, counting
+from lopro._util.deadline import Deadline, OutOfTime, using_clock
 from lopro.maps import (
     Adjoint,
     Columns,
@@ -267,6 +268,17 @@ def test_something_is_called_between_blocks_and_may_stop_a_pass() -> None:
     assert (counts.passes, counts.bytes_read) == (0, 3 * 11 * 2 * 8), "a pass is a whole one"
     A.adjoint(np.ones(11))
     assert len(seen) == 3
+
+
+def test_the_time_limit_holds_between_blocks() -> None:
+    A = StoredMap(Watched(M), chunks=(11, 2), block_bytes=1, workers=1)
+    with (
+        using_clock(lambda: float(len(A.source.seen))),
+        Deadline(2.5).active(),
+        pytest.raises(OutOfTime),
+    ):
+        A.adjoint(np.ones(11))
+    assert len(A.source.seen) == 3
 
 
 @pytest.mark.parametrize("order", ["C", "F"])

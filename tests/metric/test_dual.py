@@ -202,9 +202,18 @@ def test_the_spread_of_the_pairs(rng: np.random.Generator) -> None:
     first, second = loss.pairs
     Z = X[first] - X[second]
     M1 = Z.T @ Z
-    spread = Spread.of(loss)
+    spread = Spread.of(loss, 0.05)
     np.testing.assert_allclose(spread.diagonal, np.diag(M1))
     assert spread.largest == pytest.approx(np.abs(M1 - np.diag(np.diag(M1))).max())
     assert not spread.full_rank and spread.whitening.shape == (4, 3)
     np.testing.assert_allclose(spread.whitening.T @ M1 @ spread.whitening, np.eye(3), atol=1e-10)
+    spread = Spread.of(loss, 0.0)
     assert dual_bound(loss, 0.0, spread, 0.0 * M1, ValidInequality(0.0 * M1, 0.0), 1.0)[0] >= 0.0
+    white = spread.white
+    np.testing.assert_allclose(white.T.T @ M1 @ white.T, np.eye(3), atol=1e-10)
+    np.testing.assert_allclose((X - X.mean(axis=0)) @ white.T, white.loss.X, atol=1e-10)
+    G = rng.standard_normal((3, 3))
+    np.testing.assert_allclose(white.forth(white.back(G + G.T)), G + G.T, atol=1e-10)
+    inner = np.sum(white.multiplier_back(G + G.T) * white.back(np.eye(3)))
+    assert inner == pytest.approx(2.0 * np.trace(G))
+    assert not white.back(np.eye(3))[3].any()

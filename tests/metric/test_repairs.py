@@ -180,3 +180,70 @@ def test_an_even_repair_needs_pairs_that_span() -> None:
     S = -np.eye(objective.shape[0])
     w = 0.0 * objective.loss.targets
     assert dual_module._by_sum(objective.loss, objective.l1, objective.spread, S, w) == []
+
+
+def unequal(seed: int, l1: float) -> SparseMetric:
+    """Two features are so large that the norm hardly matters to them; a third one is their sum."""
+    X, labels = classes(seed, 12, 5)
+    X[:, 4] = X[:, 2] + X[:, 3]
+    return SparseMetric(all_pairs(X * [1.0, 0.3, 1e4, 3e4, 1e4], labels), l1)
+
+
+def test_a_block_repair_is_what_m2_says(rng: np.random.Generator) -> None:
+    """M2.4 by hand: ``S + s B`` psd on the range of B, and the largest entry that B lacks."""
+    objective = unequal(3, 0.05)
+    hand, loss = ByHand(objective), objective.loss
+    (block, *_) = [b for b in objective.spread.blocks if list(b.rest) == [0, 1]]
+    reached = lopro.solve(metric_problem(loss, 0.05), tol=1e-6, max_iter=20_000)
+    B = np.diag(np.diag(hand.M1))
+    B[2:, 2:] = hand.M1[2:, 2:]
+    lacking = np.abs(hand.M1 - B).max()
+    assert block.largest == pytest.approx(lacking)
+    units = np.diag(hand.root)
+    V = units @ scipy.linalg.orth(units @ B @ units, rcond=1e-10)
+    best = 0.0
+    for size in (1e-6, 1e-3, 0.1):
+        w = (hand.t - 1.0 + size * rng.standard_normal(hand.n)) / (4 * hand.n)
+        Y = np.clip(rng.standard_normal((5, 5)), -0.05, 0.05)
+        Y = np.triu(Y, 1) + np.triu(Y, 1).T
+        Y[2:, 2:] = 0.0
+        # Differences are equal in the last feature and in the sum of the two before it, in their units.
+        unseen = np.array([1.0, 1.0 / 3.0, -1.0]) / np.sqrt(1.0 + 1.0 / 9.0 + 1.0)
+        Y[2:, :2] -= np.outer(unseen, unseen @ Y[2:, :2])
+        Y[:2, 2:] = Y[2:, :2].T
+        most = np.abs(Y).max()
+        S = V.T @ (Y - hand.Z.T @ (w[:, None] * hand.Z)) @ V
+        s = max(0.0, -float(scipy.linalg.eigh(S, V.T @ B @ V, eigvals_only=True)[0]))
+        expected = hand.value(w - s, 0.05 / (max(0.05, most) + s * lacking))
+        found = max(v for v, _ in dual_module._by_blocks(loss, 0.05, objective.spread, Y, w))
+        assert found >= expected * (1.0 - 1e-7) and found <= reached.fun
+        best = max(best, found)
+        slack, taken = block.slack(Y, w)
+        assert dual_module.shortfall(slack) == pytest.approx(s, rel=1e-6)
+        assert taken == pytest.approx(most, rel=1e-9)
+    assert best > 0.0
+
+
+def test_the_norm_is_kept_where_it_matters() -> None:
+    """Without large features there are no blocks, and features that never change are in none."""
+    assert narrow().spread.blocks == ()
+    objective = unequal(3, 0.05)
+    X = np.array(objective.loss.X)
+    X[:, 3] = 1.0
+    dead = SparseMetric(all_pairs(X, classes(3, 12, 5)[1]), 0.05)
+    assert all(3 not in block.rest for block in dead.spread.blocks)
+    assert {len(block.rest) for block in dead.spread.blocks} == {2, 3}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rank_deficient_samples_in_units_that_differ_have_a_bound(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without blocks there is none to speak of."""
+    problem = metric_problem(unequal(seed, 1e-3).loss, 1e-3)
+    result = lopro.solve(problem, tol=0.03, max_iter=20_000)
+    assert result.success, str(result)
+    monkeypatch.setattr(dual_module, "blocks", lambda *arguments: ())
+    problem = metric_problem(unequal(seed, 1e-3).loss, 1e-3)
+    without = lopro.solve(problem, tol=0.03, max_iter=result.iterations)
+    assert not without.success and without.certificate.relative_gap > 0.5

@@ -127,6 +127,7 @@ def test_a_correlation_matrix_is_its_own_nearest(rng):
     np.testing.assert_allclose(again.X, X, atol=1e-10)
     assert again.fun <= 1e-18
     assert again.decompositions <= 3
+    assert again.gap <= 1e-8 * again.scale
 
 
 def test_units_of_the_weights(rng):
@@ -158,24 +159,6 @@ def test_time_limit(rng):
     assert found.decompositions <= 4
     assert np.linalg.eigvalsh(found.X)[0] >= -1e-15
     assert found.gap > 0.0
-
-
-def test_bad_input_is_refused_by_name(rng):
-    G = noisy(rng, 4)
-    for match, call in (
-        ("G: a square", lambda: nearest_correlation(G[:2])),
-        ("G: a square", lambda: nearest_correlation(np.full((2, 2), np.nan))),
-        ("G: a symmetric", lambda: nearest_correlation(np.triu(G))),
-        ("weights", lambda: nearest_correlation(G, weights=[1, 1, 1, 0])),
-        ("fixed: a symmetric", lambda: nearest_correlation(G, fixed=np.tri(4, dtype=bool))),
-        ("min_eigenvalue", lambda: nearest_correlation(G, min_eigenvalue=1.0)),
-        (
-            "fixed: a fixed entry",
-            lambda: nearest_correlation(2 * np.ones((2, 2)), fixed=np.ones((2, 2), bool)),
-        ),
-    ):
-        with pytest.raises(ValueError, match=match):
-            call()
 
 
 def test_input_is_not_changed(rng):

@@ -35,6 +35,7 @@ __all__ = [
     "mix",
     "namespace",
     "norm",
+    "on_host",
     "take",
     "to_numpy",
     "widest",
@@ -180,6 +181,11 @@ def to_numpy(x: Array) -> np.ndarray[Any, Any]:
         # Its dlpack exchange refuses arrays on a GPU.
         return np.asarray(x)
     return np.asarray(np.from_dlpack(x))
+
+
+def on_host(x: Array) -> bool:
+    """Whether ``x`` lies in the memory of the processor, whatever its library."""
+    return isinstance(x, np.ndarray) or "cpu" in str(_device(x)).lower()
 
 
 def asarray_like(values: Any, like: Array) -> Array:

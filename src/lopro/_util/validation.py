@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
+from array_api_compat import is_dask_array
 
 from lopro._util.arrays import Array, is_array, is_complex, isfinite, namespace
 
@@ -63,8 +64,8 @@ def _plain(name: str, value: Any) -> Array:
         return _from_sequence(name, value)
     if isinstance(value, np.ma.MaskedArray):
         raise TypeError(f"{name} must not be a masked array: fill it or drop the masked entries")
-    if isinstance(value, np.ndarray):
-        # np.matrix changes the meaning of the operators.
+    if isinstance(value, np.ndarray) or is_dask_array(value):
+        # Vectors beside a distributed matrix are needed here; np.matrix changes the meaning of operators.
         return np.asarray(value)
     return value.detach() if getattr(value, "requires_grad", False) else value
 

@@ -8,9 +8,10 @@ from typing import Any
 from lopro._util.arrays import Array
 from lopro._util.deadline import Deadline
 from lopro._util.validation import check_array, check_number
-from lopro.basis_pursuit.many import solve_columns
+from lopro.basis_pursuit.many import solve_columns, solve_sharing
 from lopro.basis_pursuit.pose import Pose, solve_one
 from lopro.basis_pursuit.result import BPDNResult
+from lopro.basis_pursuit.together import shares_passes
 from lopro.driver.options import Callback, Options
 from lopro.driver.result import Iterate
 from lopro.driver.stopping import Rule
@@ -41,8 +42,8 @@ def bpdn(
 
     Parameters
     ----------
-    A : array, scipy.sparse matrix or LinearOperator of shape (m, d)
-        Real or complex; never copied.
+    A : array, scipy.sparse matrix, LinearOperator, stored or distributed array of shape (m, d)
+        Real or complex; never copied. See `lopro.maps.linear_map`.
     y : array of shape (m,) or (m, k)
         Measurements; k columns are k problems that share the work on ``A``. With many columns the Gram
         matrix is formed once, in single precision: at most five times the memory of ``A``.
@@ -51,7 +52,7 @@ def bpdn(
     x0 : array, optional
         A start; a good one saves most of the work.
     method : Method, optional
-        By default `WorkingSet` for explicit real matrices, and a matrix-free method otherwise; or
+        By default `WorkingSet` for real matrices with columns, and a matrix-free method otherwise; or
         `lopro.LoPNAG`, `lopro.OneProjection`, `lopro.MultiplierMethod`, `lopro.baselines.NESTA`, ...
     weights : array or float, optional
         Positive weights ``w``.
@@ -111,6 +112,8 @@ def bpdn_path(
 ) -> list[BPDNResult]:
     """Solve for a list of radii, each from the solution before it; results in the order given.
 
+    Where ``A`` is on a device, in a file or on a cluster, all radii are searched together and share passes.
+
     Parameters
     ----------
     A, y
@@ -130,17 +133,28 @@ def bpdn_path(
     >>> [bool(r.success) for r in path]
     [True, True, True]
     """
-    radii = [check_number(f"sigmas[{i}]", s, minimum=0.0) for i, s in enumerate(sigmas)]
-    if not radii:
-        raise ValueError("sigmas must not be empty")
+    radii = _radii(sigmas)
     options = Options(
         tol, max_iter, max_projections, time_limit, stop, callback, progress, seed
     ).within_call()
     with Deadline(time_limit).active():
         pose, y = Pose(A, weights, nonneg), check_array("y", y, ndim=1)
+        problems = [pose.problem(y, radius) for radius in radii]
+        free = method is None and x0 is None and not options.limited
+        if free and shares_passes(pose.A, problems):
+            return solve_sharing(pose.A, problems, options)
         results: dict[int, BPDNResult] = {}
         for i in sorted(range(len(radii)), key=lambda i: -radii[i]):
-            results[i] = solve_one(pose.problem(y, radii[i]), x0, method, options)
+            results[i] = solve_one(problems[i], x0, method, options)
             if results[i].success:
                 x0 = results[i].x
         return [results[i] for i in range(len(radii))]
+
+
+def _radii(sigmas: Any) -> list[float]:
+    if not hasattr(sigmas, "__iter__") or isinstance(sigmas, (str, bytes)):
+        raise TypeError(f"sigmas must be a sequence of numbers, got {sigmas!r}")
+    radii = [check_number(f"sigmas[{i}]", s, minimum=0.0) for i, s in enumerate(sigmas)]
+    if not radii:
+        raise ValueError("sigmas must not be empty")
+    return radii

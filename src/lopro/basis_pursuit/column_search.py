@@ -1,25 +1,14 @@
-"""The state of a working-set search: columns, signs, the present solution and the best dual value."""
+"""A working-set search: solve on the columns at hand, look at all of them, take in those that are missing."""
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
-import scipy  # parts of it load when first used
 
-from lopro._util.arrays import Array
+from lopro._util.arrays import Array, to_numpy
 from lopro._util.threads import one_pool
-from lopro.basis_pursuit.problem import SparseProblem
-from lopro.basis_pursuit.signed_support import (
-    ColumnSet,
-    Restricted,
-    Solution,
-    Vector,
-    largest,
-    room_for,
-)
-from lopro.errors import InfeasibleError
-from lopro.protocol import Candidate, Multiplier, Workbench
+from lopro.basis_pursuit.search import Search
+from lopro.basis_pursuit.signed_support import Solution, Vector, largest, room_for
+from lopro.protocol import Workbench
 
 __all__ = ["ColumnSearch"]
 
@@ -27,26 +16,19 @@ _NEWTON_STEPS, _HASTY_STEPS = 30, 2
 _HASTY_DESCENT = 0.1  # of alpha, while sigma is out of reach
 
 
-class ColumnSearch:
-    """The state of one run: columns, signs, the present solution and the best dual value."""
+class ColumnSearch(Search):
+    """The state of one run on a matrix in memory, where columns are cheap: few of them are held."""
 
     def __init__(self, bench: Workbench, x0: Array, first: int | None) -> None:
+        super().__init__(bench.problem, bench.target, x0)
         self.bench = bench
-        self.sparse = SparseProblem.of(bench.problem, np.asarray(x0))
-        self.ball, self.A = self.sparse.ball, self.sparse.ball.A
-        self.y = np.asarray(self.ball.y)
-        self.correlations = self.A.adjoint(self.y)
-        self.columns = ColumnSet(self.y, self.sparse.weights)
-        self.restricted = Restricted(self.columns, self.ball.sigma, self.sparse.nonneg)
-        self.signs = np.empty(0, dtype=self.y.dtype)
+        self.correlations = self.pulled(self.y)
+        self.learn_units(self.correlations)
         self.done = False
-        self.patient, self._descent = (
-            False,
-            _HASTY_DESCENT,
-        )  # whether to follow the path in small steps
-        self.solution: Solution | None = None
-        self.bound, self.inequality = -math.inf, self.sparse.at_zero(self.sparse.weights)
-        self._start(np.asarray(x0), max(10, self.A.shape[0] // 10) if first is None else first)
+        # Whether to follow the path in small steps.
+        self.patient, self._descent = False, _HASTY_DESCENT
+        start = to_numpy(x0).astype(np.float64, copy=False)
+        self._start(start, max(10, self.A.shape[0] // 10) if first is None else first)
 
     def _start(self, x0: Vector, count: int) -> None:
         """Begin with the support of the start and the columns that correlate most with ``y``."""
@@ -67,43 +49,29 @@ class ColumnSearch:
         self.floor = 0.5 * float(self.sparse.excess(self.correlations).max(initial=0.0))
         self.signs = 0.0 * self.signs
 
-    @property
-    def zero_is_feasible(self) -> bool:
-        """Whether ``x = 0`` satisfies the constraint, and so is the solution."""
-        return float(np.linalg.norm(self.y)) <= self.ball.sigma
-
-    def resume(self, x: Vector) -> bool:
+    def resume(self, point: Array) -> bool:
         """Start again at a point with fewer nonzeros than rows; False if it has more."""
+        x = to_numpy(point)
         support = np.flatnonzero(x)
         if not 0 < support.size < len(self.y):
             return False
         new = np.setdiff1d(support, self.columns.indices)
         self._extend(new, np.zeros(new.size))
-        self.signs, self.floor = np.sign(np.asarray(x)[self.columns.indices]), 0.0
+        self.signs, self.floor = np.sign(x[self.columns.indices]), 0.0
         return True
 
     def _extend(self, indices: Vector, signs: Vector) -> None:
-        self.columns.extend(indices, self._read, self.correlations[indices])
+        self.columns.extend(indices, self.read, self.correlations[indices])
         self.signs = np.concatenate([self.signs, signs])
-
-    def _read(self, indices: Vector) -> Vector:
-        """Return columns as an array: here products of columns are dense."""
-        block = self.A.columns(indices)
-        return np.asarray(block.toarray() if scipy.sparse.issparse(block) else block)
 
     def round(self) -> None:
         """Solve on the present columns, then look at all of them."""
         self.bench.tick()
         with one_pool():
             solution = self._solve_restricted()
-        self.solution, self.signs = solution, solution.signs
-        self._places = self.columns.indices
-        self._fun = float(self.columns.weights @ np.abs(solution.x))
-        everywhere = self.A.adjoint(solution.dual)
-        excess = self.sparse.excess(everywhere)
-        gauge = float(excess.max())
-        self._improve_bound(solution, everywhere, gauge)
-        self._check_feasible(solution, gauge)
+        self.accept(solution)
+        everywhere = self.pulled(solution.dual)
+        excess = self.price(solution, everywhere)
         excess[self.columns.indices] = 0.0
         self.missing = np.flatnonzero(excess > 1.0 + 1e-9)
         self._missing_size, self._missing_sign = (
@@ -129,48 +97,13 @@ class ColumnSearch:
             self.floor = 0.0
         return solution
 
-    def _improve_bound(self, solution: Solution, everywhere: Vector, gauge: float) -> None:
-        """Scale the dual point to feasibility; it bounds the optimum from below."""
-        if gauge <= 0.0:
-            return
-        value = self.sparse.dual_value(solution.dual, self.y) / gauge
-        if value > self.bound:
-            self.bound, self.inequality = (
-                value,
-                self.sparse.valid_inequality(solution.dual, everywhere, gauge, value),
-            )
-
-    def _check_feasible(self, solution: Solution, gauge: float) -> None:
-        """Raise if the residual is orthogonal to every column and still too long.
-
-        The angle decides, not the size of ``A'r``: a short residual has small correlations anyway. And an
-        ill-conditioned matrix makes small angles, so the suspicion is checked by a factorisation.
-        """
-        length = float(np.linalg.norm(solution.residual))
-        if solution.reached or not solution.settled or length <= self.ball.sigma:
-            return
-        cosine = solution.alpha * gauge / length
-        largest_cosine = self.restricted.most / float(np.linalg.norm(self.y))
-        if cosine <= 1e-8 * largest_cosine and self.ball.misfit > self.ball.sigma:
-            raise InfeasibleError(
-                f"no x has |A x - y| <= sigma: the least-squares residual is {self.ball.misfit:.6g}, "
-                f"sigma is {self.ball.sigma:.6g}"
-            )
-
     @property
     def complete(self) -> bool:
         """Whether the solution is good enough to be projected and looked at."""
         solution = self.solution
         if solution is None or not solution.reached:
             return False
-        good = self._fun - self.bound <= 0.5 * self.bench.target.gap(self._fun)
-        return good or (solution.settled and self.missing.size == 0)
-
-    @property
-    def exact(self) -> bool:
-        """Whether value and bound differ by rounding only."""
-        rounding = max(1e-10, 1e3 * float(np.finfo(self.y.dtype).eps))
-        return self._fun - self.bound <= rounding * self._fun
+        return self.good or (solution.settled and self.missing.size == 0)
 
     @property
     def stuck(self) -> bool:
@@ -200,15 +133,3 @@ class ColumnSearch:
         keep = largest(self._missing_size, room_for(self.signs, len(self.y), 3))
         if keep.size:
             self._extend(self.missing[keep], self._missing_sign[keep])
-
-    def point(self) -> Vector:
-        """Return the present solution among all columns."""
-        x = np.zeros(self.A.shape[1], dtype=self.y.dtype)
-        if self.solution is not None:
-            x[self._places] = self.solution.x
-        return x
-
-    def candidate(self) -> Candidate:
-        """Project the present solution: a check, as it is feasible already."""
-        x = self.point()
-        return Candidate(self.bench.project(x), Multiplier(self.inequality), before=x)

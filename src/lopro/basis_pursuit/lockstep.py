@@ -150,20 +150,20 @@ class _Walk:
     def look(self, r: Vector, g: Vector, image: Vector) -> None:
         """Take note of residual and correlations at the present point; end, or choose new columns."""
         excess = self.sparse.excess(g)
-        if self.newton.fine and self._proves(r, g, float(excess.max())):
+        if self.newton.fine and self._proves(r, g):
             self.done, self._image = True, image.copy()
             return
         self.newton.look(r, g, excess)
 
-    def _proves(self, r: Vector, g: Vector, gauge: float) -> bool:
+    def _proves(self, r: Vector, g: Vector) -> bool:
         """Whether the residual is a dual point that leaves less than half of the gap allowed."""
-        if gauge <= 0.0 or float(np.linalg.norm(r)) > self.sparse.ball.sigma:
+        found = self.sparse.proved(r, g)
+        if found is None or float(np.linalg.norm(r)) > self.sparse.ball.sigma:
             return False
-        value = self.sparse.dual_value(r, self.y) / gauge
         weights = self.sparse.weights[self.newton.support]
         fun = float(weights @ np.abs(self.newton.x))
-        self._inequality = self.sparse.valid_inequality(r, g, gauge, value)
-        return fun - value <= 0.5 * self.tol * fun
+        self._inequality = found
+        return fun + found.support <= 0.5 * self.tol * fun
 
     def proposal(self) -> Proposal:
         x = np.zeros(self.sparse.weights.size)

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import time
 from typing import Any
 
 import numpy as np
 
-from lopro._util.arrays import Array
+from lopro._util.arrays import Array, to_numpy
 from lopro._util.deadline import OutOfTime
+from lopro._util.validation import check_array
 from lopro.basis_pursuit.lockstep import Lockstep, Proposed
 from lopro.basis_pursuit.pose import Pose, solve_one
 from lopro.basis_pursuit.result import BPDNResult
+from lopro.basis_pursuit.together import found_together, shares_passes
 from lopro.basis_pursuit.working_set import WorkingSet
 from lopro.driver.options import Options
 from lopro.maps import LinearMap
 from lopro.problem import Problem
 from lopro.protocol import Method
 
-__all__ = ["solve_columns"]
+__all__ = ["solve_columns", "solve_sharing"]
 
 
 def solve_columns(
@@ -32,15 +35,19 @@ def solve_columns(
     """
     k = Y.shape[1]
     radii = _radii(sigma, k)
-    if starts is not None and tuple(starts.shape) != (pose.A.shape[1], k):
-        shape = (pose.A.shape[1], k)
-        raise ValueError(
-            f"x0 must have shape {shape}, a start for each column of y, got {starts.shape}"
-        )
+    if starts is not None:
+        starts, shape = check_array("x0", starts), (pose.A.shape[1], k)
+        if tuple(starts.shape) != shape:
+            raise ValueError(
+                f"x0 must have shape {shape}, a start for each column of y, "
+                f"got {tuple(starts.shape)}"
+            )
     problems = [pose.problem(Y[:, j], float(radii[j])) for j in range(k)]
     results: list[BPDNResult | None] = [None] * k
     if method is None and starts is None and not options.limited and Lockstep.pays(pose.A, k):
         results = _in_lockstep(pose.A, problems, options)
+    elif method is None and starts is None and not options.limited:
+        return solve_sharing(pose.A, problems, options)
     return [
         solve_one(problem, None if starts is None else starts[:, j], method, options)
         if found is None
@@ -49,13 +56,29 @@ def solve_columns(
     ]
 
 
+def solve_sharing(A: LinearMap, problems: list[Problem], options: Options) -> list[BPDNResult]:
+    """Solve problems on one matrix; where it is dear to read, searches that share passes come first."""
+    found: list[Any] = [None] * len(problems)
+    if shares_passes(A, problems):
+        found = found_together(A, problems, options)
+    return [
+        solve_one(problem, None, None, options)
+        if each is None
+        else dataclasses.replace(
+            result := solve_one(problem, each.candidate.x, each, options),
+            seconds=result.seconds + each.seconds,
+        )
+        for problem, each in zip(problems, found, strict=True)
+    ]
+
+
 def _radii(sigma: Any, k: int) -> Any:
-    radii = np.asarray(sigma, dtype=float)
-    if radii.ndim > 1 or radii.size not in (1, k):
+    radii = check_array("sigma", sigma, allow_complex=False)
+    if radii.ndim > 1 or math.prod(radii.shape) not in (1, k):
         raise ValueError(
             f"sigma must be a number or {k} of them, one for each column of y, got {sigma!r}"
         )
-    return np.broadcast_to(radii, (k,))
+    return np.broadcast_to(to_numpy(radii).astype(np.float64), (k,))
 
 
 def _in_lockstep(

@@ -15,6 +15,7 @@ import numpy as np
 
 from lopro._util.arrays import Array, asarray_like, eps, norm, to_numpy, widest
 from lopro._util.validation import check_count
+from lopro.basis_pursuit.first_piece import first_piece
 from lopro.basis_pursuit.mixing import Mixture, Point, Vector
 from lopro.basis_pursuit.problem import SparseProblem, residual_ball_of
 from lopro.basis_pursuit.shrinkage import MixedShrinkage, ShrinkageState
@@ -86,6 +87,9 @@ class MatrixFree:
         if norm(ball.y) <= ball.sigma:
             yield _at_zero(bench, sparse, x0)
             return
+        found = first_piece(bench, sparse, x0)
+        if found is not None:
+            yield found
         if ball.sigma == 0.0 or float(w.min()) == 0.0:
             yield from MultiplierMethod().run(bench, x0)
             return
@@ -115,14 +119,19 @@ class _Search:
             sparse.ball, sparse.gauge, sparse.nonneg, bench.target.tol, memory
         )
         self.bound, self.inequality = -math.inf, sparse.at_zero(sparse.weights)
-        self.idle, self._least, self._ask = 0, math.inf, 0.9
+        self.idle, self._least, self._ask, self._stretch = 0, math.inf, 0.9, 0.0
 
     def start(self, x0: Array) -> ShrinkageState:
         """Return the state that starts at ``x0``, or at zero where its sign is not allowed."""
         self._like = x0
         x = np.maximum(to_numpy(x0), 0.0) if self.sparse.nonneg else x0
         state = self.algorithm.init(self.bench.objective, x, self.bench.rng)
+        if not self.moving(
+            state
+        ):  # a start that is much too long, where x >= 0: zero is a better one
+            state = self.algorithm.init(self.bench.objective, 0.0 * x, self.bench.rng)
         self._best: Point | Mixture = state.last
+        self.sparse.check_units(state.last.g, state.last.r)
         return state
 
     def moving(self, state: ShrinkageState) -> bool:
@@ -155,17 +164,13 @@ class _Search:
 
     def _improve_bound(self, p: Point | Mixture) -> None:
         """Scale the residual to a feasible dual point; it bounds the optimum from below."""
-        gauge = self.sparse.gauge(p.g)
-        if gauge <= 0.0:
-            return
-        y = to_numpy(self.ball.y)
         growth = p.growth if isinstance(p, Mixture) else 1.0
+        if not isinstance(p, Mixture):
+            self._stretch = max(self._stretch, norm(p.g) / (norm(p.r) or 1.0))
         # Mixed correlations are those of the mixed residual only up to rounding.
-        blur = 8.0 * eps(p.g) * growth * norm(p.r) * norm(y)
-        value = (self.sparse.dual_value(p.r, y) - blur) / gauge
-        if value > self.bound:
-            found = self.sparse.valid_inequality(p.r, p.g, gauge, value)
-            self.bound = value
+        found = self.sparse.proved(p.r, p.g, self._stretch, growth)
+        if found is not None and -found.support > self.bound:
+            self.bound = -found.support
             assert found.dual is not None
             # Real measurements of a complex map have a complex dual.
             like = widest((self.ball.y, self.ball.like))

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from lopro._util.arrays import Array, is_complex
+from lopro._util.arrays import Array, asarray_like, is_array, is_complex, to_numpy
+from lopro._util.validation import check_array
 from lopro.basis_pursuit.application import BasisPursuit
 from lopro.basis_pursuit.result import BPDNResult
 from lopro.constraints import Box, Intersection, ResidualBall
@@ -35,15 +36,23 @@ def bpdn_problem(
     """
     ball = ResidualBall(A, y, sigma)
     d = ball.A.shape[1]
-    objective = L1Norm(weights, shape=(d,))
+    objective = L1Norm(_in_precision_of(ball.like, weights), shape=(d,))
     if objective.least_weight <= 0.0:
         raise ValueError("weights must be positive: a coefficient that costs nothing has no bound")
     if not nonneg:
         return Problem(objective, ball, gap_scale=0.0)
     if is_complex(ball.like):
         raise TypeError("nonneg asks for real data, got complex A or y")
-    orthant = Box(np.zeros(d, dtype=np.asarray(ball.y).dtype), np.full(d, np.inf))
+    orthant = Box(np.zeros(d, dtype=to_numpy(ball.y[:1]).dtype), np.full(d, np.inf))
     return Problem(objective, Intersection(ball, orthant), gap_scale=0.0)
+
+
+def _in_precision_of(like: Array, weights: Any) -> Any:
+    """Return weights that do not widen the points: the precision of ``A`` and ``y`` decides."""
+    if weights is None or getattr(weights, "ndim", np.ndim(weights)) == 0:
+        return weights
+    checked = check_array("weights", weights, allow_complex=False)
+    return asarray_like(checked, abs(like)) if is_array(weights) else to_numpy(checked)
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
-from lopro._util.arrays import Array, inner, namespace, norm
+from lopro._util.arrays import Array, eps, is_single, namespace, norm
 from lopro.constraints import Box, ResidualBall
 from lopro.constraints.base import Constraint, ValidInequality
 from lopro.objectives import L1Norm
@@ -33,26 +34,50 @@ class SparseProblem:
         first = isinstance(problem.constraint.members()[0], ResidualBall)
         return SparseProblem(objective, ball, objective.weights_like(like), nonneg, first)
 
-    def excess(self, g: Array) -> Array:
+    def excess(self, g: Array, blur: float = 0.0) -> Array:
         """Return correlations in units of the weights; those of the wrong sign do not count."""
-        return (g if self.nonneg else abs(g)) / self.weights
+        return ((g if self.nonneg else abs(g)) + blur) / self.weights
 
-    def gauge(self, g: Array) -> float:
-        """Return the factor by which ``g = A^H r`` is too large for ``r`` to be a dual point."""
-        return float(namespace(g).max(self.excess(g)))
+    def gauge(self, g: Array, blur: float = 0.0) -> float:
+        """Return the factor by which ``g = A^H r``, known up to ``blur``, is too large for a dual point."""
+        return float(namespace(g).max(self.excess(g, blur)))
 
-    def dual_value(self, r: Array, y: Array) -> float:
-        """Return ``Re <y, r> - sigma |r|``, which a dual point puts below the optimum."""
-        return inner(y, r) - self.ball.sigma * norm(r)
+    def check_units(self, g: Array, r: Array) -> None:
+        """Raise where squares of the entries of ``A`` would leave the range of numbers."""
+        length = norm(r)
+        stretch = norm(g) / length if length > 0.0 else 0.0
+        widest = 1e15 if is_single(g) else 1e140
+        if not (stretch == 0.0 or 1.0 / widest < stretch < widest):
+            raise ValueError(
+                f"A must be given in other units: its entries are about {stretch:.3g} in size, and the "
+                "square of that is out of the range of numbers"
+            )
+        if not (length == 0.0 or 1.0 / widest < length < widest):
+            raise ValueError(f"y must be given in other units: its length is {length:.3g}")
 
-    def valid_inequality(self, r: Array, g: Array, gauge: float, value: float) -> ValidInequality:
-        """Return the multiplier that proves ``value``; with x >= 0 the signs add what is missing."""
+    def proved(
+        self, r: Array, g: Array, stretch: float = 0.0, growth: float = 1.0
+    ) -> ValidInequality | None:
+        """Return the multiplier that a residual ``r`` with ``g = A^H r`` is, scaled to feasibility.
+
+        Its ``support`` is minus the lower bound ``(Re <y, r> - sigma |r|) / gauge`` of the optimum, less what
+        rounding may have gained: in ``g``, where ``stretch`` is an estimate of the norm of ``A`` and
+        ``growth`` tells how much errors of ``r`` have grown, and in the value. None where nothing is proved.
+        """
+        length = norm(r)
+        if not 0.0 < length < math.inf:
+            return None
+        stretch = max(stretch, norm(g) / length)
+        gauge = self.gauge(g, blur=8.0 * eps(g) * growth * stretch * length)
+        if not 0.0 < gauge < math.inf:
+            return None
         of_ball = -r / gauge
+        support = self.ball.support_image((of_ball,))
         if not self.nonneg:
-            return ValidInequality(-g / gauge, -value, (of_ball,))
+            return ValidInequality(-g / gauge, support, (of_ball,))
         of_signs = g / gauge - self.weights
         dual = (of_ball, of_signs) if self.ball_first else (of_signs, of_ball)
-        return ValidInequality(-self.weights, -value, dual)
+        return ValidInequality(-self.weights, support, dual)
 
     def at_zero(self, like: Array) -> ValidInequality:
         """Return the multiplier that proves 0, the value where ``x = 0`` is feasible."""

@@ -34,4 +34,10 @@ class BPDNResult(Result):
         """Add the dual point that the multiplier of a result stands for."""
         fields = {f.name: getattr(result, f.name) for f in dataclasses.fields(result)}
         sparse = SparseProblem.of(problem, result.x)
-        return BPDNResult(**fields, dual=sparse.dual_point(result.multiplier))
+        dual = sparse.dual_point(result.multiplier)
+        if dual is not None:
+            bound = result.certificate.lower_bound
+            proved = -sparse.ball.support_image((-dual,))
+            if proved < bound - 1e-12 * abs(bound):  # the bound rests on a radius as well
+                dual = None
+        return BPDNResult(**fields, dual=dual)

@@ -9,6 +9,7 @@ the next step starts use that residuals and gradients are affine in ``x``.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -136,7 +137,9 @@ class MixedShrinkage:
         g = self._gradient(r)
         # From zero, the step that the residual itself suggests; it is at least 1 / |A|^2.
         moved, seen = (norm(start), image) if image > 0.0 else (norm(r), norm(g))
-        length = moved**2 / seen**2 if seen > 0.0 else 1.0
+        ratio = moved / seen if seen > 0.0 else 1.0
+        length = ratio * ratio  # a power would raise where the units are extreme
+        length = length if 0.0 < length < math.inf else 1.0
         alpha = self._first_alpha(f, start, g)
         point = self._with_residual(f, start, r, g, alpha, length)
         return ShrinkageState([point], Mixture.of(point), length)

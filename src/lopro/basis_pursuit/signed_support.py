@@ -179,8 +179,7 @@ class Restricted:
         c = self.columns
         S = np.flatnonzero(signs)
         if S.size == 0:
-            empty = np.empty(0, dtype=c.y.dtype)
-            return _Face(signs, S, empty, empty, lambda right: right)
+            return self._no_face(signs)
         current_deadline().need(S.size**3 / 3.0)
         G = c.gram[np.ix_(S, S)]
         potrf, potrs, pstrf = scipy.linalg.get_lapack_funcs(("potrf", "potrs", "pstrf"), (G,))
@@ -194,6 +193,8 @@ class Restricted:
             signs = signs.copy()
             signs[S[pivots[rank:] - 1]] = 0.0
             S = np.flatnonzero(signs)
+            if S.size == 0:
+                return self._no_face(signs)
             factor, info = potrf(c.gram[np.ix_(S, S)], lower=True, clean=False)
             if info != 0:
                 raise StalledError("the Gram matrix of independent columns is not definite")
@@ -202,6 +203,11 @@ class Restricted:
         return _Face(
             signs, S, solved[:, 0], solved[:, 1], lambda right: potrs(factor, right, lower=True)[0]
         )
+
+    def _no_face(self, signs: Vector) -> _Face:
+        """Return the face that is the origin."""
+        empty = np.empty(0, dtype=self.columns.y.dtype)
+        return _Face(signs, np.flatnonzero(signs), empty, empty, lambda right: right)
 
     def _stationary(self, face: _Face, floor: float) -> tuple[Vector, float]:
         """Return the point for these signs and its alpha."""
@@ -226,7 +232,10 @@ class Restricted:
         P[S], Q[S] = face.p, face.q
         P[S] += face.solve(c.adjoint(c.y - c.forward(P))[S])  # a step of iterative refinement
         rest, tail = c.y - c.forward(P), c.forward(Q)
-        alpha, reached = self._alpha(rest, tail, floor, bool((P[S] * face.signs[S] >= 0.0).all()))
+        # A coefficient that is zero but for rounding has no sign that could be wrong.
+        nothing = -1e-12 * np.abs(P).max(initial=0.0)
+        consistent = bool((P[S] * face.signs[S] >= nothing).all())
+        alpha, reached = self._alpha(rest, tail, floor, consistent)
         residual = rest + alpha * tail
         dual = residual / alpha if alpha > 0.0 else tail
         # Dividing a short residual magnifies its rounding: restore A'dual = w s on the support.

@@ -11,14 +11,16 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from lopro._util.arrays import Array, is_complex
 from lopro._util.deadline import OutOfTime
 from lopro._util.validation import check_count
 from lopro.basis_pursuit.column_search import ColumnSearch
+from lopro.basis_pursuit.first_piece import first_piece
 from lopro.basis_pursuit.matrix_free import MatrixFree
+from lopro.basis_pursuit.pool import Pool, answered
+from lopro.basis_pursuit.pooled_search import PooledSearch
 from lopro.basis_pursuit.problem import residual_ball_of
+from lopro.basis_pursuit.search import Search
 from lopro.errors import MissingCapabilityError, StalledError
 from lopro.objectives import L1Norm
 from lopro.problem import Problem
@@ -34,10 +36,14 @@ _PATIENT_DESCENTS = (0.7, 0.9)  # of alpha, while sigma is out of reach
 class WorkingSet:
     """Working-set semismooth Newton for ``min sum w_i |x_i|  s.t. |A x - y| <= sigma (and x >= 0)``.
 
-    Problem: `L1Norm` over a `ResidualBall` with a real NumPy or sparse matrix, optionally intersected with
+    Problem: `L1Norm` over a `ResidualBall` with a real matrix that has columns, optionally intersected with
     ``x >= 0``. Oracles: columns of A, a product with A' per round. As an inner algorithm it is exact, so one
     projection (which finds nothing to do) ends a run. Where it makes no progress `MatrixFree` goes on from
     its point, and behind that `MultiplierMethod`.
+
+    Columns in use, their Gram matrix and its factor are where the matrix is: on its device. Those of a file
+    or a cluster come to the driver, into a pool that holds more than are in use: there a pass over the data
+    is dear, and everything that can be done with the columns at hand is done before the next one.
 
     Parameters
     ----------
@@ -59,7 +65,7 @@ class WorkingSet:
     """
 
     card: ClassVar[Card] = Card(
-        assumptions="l1 norm over a residual ball, optionally x >= 0, explicit real columns",
+        assumptions="l1 norm over a residual ball, optionally x >= 0, real columns",
         oracles="columns of A, a product with A' per round",
         rate="finite: Newton's method on the signs of a working set",
         projections="1 where Newton's method succeeds",
@@ -77,23 +83,52 @@ class WorkingSet:
     def check(self, problem: Problem) -> None:
         ball, _ = residual_ball_of(problem.constraint)
         fits = isinstance(problem.objective, L1Norm)
-        if not fits or ball is None or not ball.A.explicit or is_complex(ball.like):
+        if not fits or ball is None or not ball.A.has_columns or is_complex(ball.like):
             raise MissingCapabilityError(
-                "WorkingSet needs L1Norm over a ResidualBall with a real explicit matrix (and possibly "
-                f"x >= 0), got {problem.objective!r} over {problem.constraint!r}"
+                "WorkingSet needs L1Norm over a ResidualBall with a real matrix that has columns (and "
+                f"possibly x >= 0), got {problem.objective!r} over {problem.constraint!r}"
             )
-        if not isinstance(ball.like, np.ndarray):
-            raise MissingCapabilityError("WorkingSet reads columns with NumPy; use lopro.Auto()")
 
     def run(self, bench: Workbench, x0: Array) -> Candidates:
-        search = ColumnSearch(bench, x0, self.first)
+        ball, _ = residual_ball_of(bench.problem.constraint)
+        assert ball is not None
+        if ball.A.in_memory:
+            near = ColumnSearch(bench, x0, self.first)
+            yield from self._unless_zero(bench, near, self._in_memory(bench, near, x0))
+        else:
+            far = PooledSearch(bench.problem, bench.target, x0, Pool(ball.A), bench.tick)
+            yield from self._unless_zero(bench, far, self._from_afar(bench, far, x0))
+
+    def _unless_zero(self, bench: Workbench, search: Search, candidates: Candidates) -> Candidates:
+        """Propose zero where it is feasible, and what there is when time is up."""
         if search.zero_is_feasible:
-            yield search.candidate()
+            yield search.candidate(bench)
             return
         try:
-            yield from self._search(bench, search)
+            yield from candidates
         except OutOfTime:
-            yield search.candidate()
+            yield search.candidate(bench)
+
+    def _in_memory(self, bench: Workbench, search: ColumnSearch, x0: Array) -> Candidates:
+        """Propose the solution with one nonzero, where there is one; then search."""
+        found = first_piece(bench, search.sparse, x0)
+        if found is not None:
+            yield found
+        yield from self._search(bench, search)
+
+    def _from_afar(self, bench: Workbench, search: PooledSearch, x0: Array) -> Candidates:
+        """Newton's method on a pool of columns; the matrix-free method where it does not end."""
+        answered(search.begin(x0, self.first), search.pool)
+        while not search.stuck:
+            try:
+                answered(search.rounds(self.rounds), search.pool)
+            except StalledError:
+                break
+            if search.complete or bench.exhausted:
+                yield search.candidate(bench)
+                if bench.exhausted or (search.exact and search.missing.size == 0):
+                    return
+        yield from MatrixFree().run(bench, search.point())
 
     def _search(self, bench: Workbench, search: ColumnSearch) -> Candidates:
         """Newton's method on a growing set of columns; the matrix-free method where it does not end."""
@@ -119,7 +154,7 @@ class WorkingSet:
         for _ in range(rounds):
             search.round()
             if search.complete or search.bench.exhausted:
-                yield search.candidate()
+                yield search.candidate(search.bench)
                 # The driver asks for more: only rounding is a reason to stop now.
                 search.done = search.bench.exhausted or (search.exact and search.missing.size == 0)
             if search.done or search.stuck:

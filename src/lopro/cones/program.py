@@ -8,9 +8,9 @@ from typing import Any, cast
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro._util.deadline import current_deadline
 from lopro._util.real_vectors import Vector
 from lopro.cones.bound import ConicData
+from lopro.cones.by_clarabel import run_clarabel
 from lopro.cones.cones import Cone, ConeRows, SetCone
 
 __all__ = ["ConicAnswer", "ConicProgram"]
@@ -100,35 +100,26 @@ class ConicProgram:
 
     def solve(self, accuracy: float) -> ConicAnswer:
         """Return what Clarabel finds, whatever its own opinion of it: the caller judges."""
-        import clarabel
-
-        deadline = current_deadline()
-        deadline.check()
-        settings = clarabel.DefaultSettings()
-        settings.verbose = False
-        settings.time_limit = deadline.left
-        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = accuracy
         blocks = self._all_blocks()
-        answer = clarabel.DefaultSolver(
-            # Of a symmetric matrix Clarabel wants the upper triangle.
-            scipy.sparse.triu(self._curvature(), format="csc"),
+        answer = run_clarabel(
+            self._curvature(),
             self._slope(),
             self._matrix(blocks),
             np.concatenate([block.bounds for block in blocks]),
             [cone for block in blocks for cone in block.cone.blocks()],
-            settings,
-        ).solve()
-        deadline.check()
+            accuracy,
+            all(hasattr(block.cone, "into_dual") for block in blocks),
+        )
         ends = np.cumsum([len(m.bounds) for m in self._sets])
         return ConicAnswer(
-            point=np.asarray(answer.x)[: self.size],
-            slacks=np.split(np.asarray(answer.s), ends)[:-1],
-            multipliers=np.split(np.asarray(answer.z), ends)[:-1],
+            point=answer.x[: self.size],
+            slacks=np.split(answer.s, ends)[:-1],
+            multipliers=np.split(answer.z, ends)[:-1],
             status=answer.status,
-            iterations=int(answer.iterations),
-            variables=np.asarray(answer.x),
-            all_slacks=np.asarray(answer.s),
-            all_multipliers=np.asarray(answer.z),
+            iterations=answer.iterations,
+            variables=answer.x,
+            all_slacks=answer.s,
+            all_multipliers=answer.z,
         )
 
     def data(self) -> ConicData | None:

@@ -22,10 +22,12 @@ from lopro._util.arrays import (
     norm,
     to_numpy,
 )
+from lopro._util.exact import support_of_ball
 from lopro._util.validation import check_array, check_number, check_shape
 from lopro.constraints.base import Constraint, ValidInequality
 from lopro.functions import Ball, Constant, Image, Linearization, MappedFunction, Source
 from lopro.maps import SparseMap, linear_map
+from lopro.projections.empty_ball import residual_exceeds
 from lopro.projections.residual_ball import adjoint_product, project_residual_ball
 
 __all__ = ["ResidualBall", "ResidualForm", "ResidualNorm", "SquaredResidual"]
@@ -79,7 +81,8 @@ class ResidualNorm:
         return smallest * (inner_radius / sigma if sigma > 0.0 else 1.0)
 
 
-_QUICKLY_FACTORED = 300
+_QUICKLY_FACTORED = 1e4  # multiplications: some ten microseconds
+_DOUBLE = {"f": np.float64, "F": np.complex128}
 
 ResidualForm: TypeAlias = SquaredResidual | ResidualNorm
 
@@ -229,10 +232,32 @@ class ResidualBall(MappedFunction, Constraint):
     @cached_property
     def misfit(self) -> float:
         """The least-squares residual ``min |A x - y|`` (0 where it is not known)."""
+        rest = self._rest
+        return 0.0 if rest is None or norm(rest) <= self._rounding else norm(rest)
+
+    @cached_property
+    def _rest(self) -> Array | None:
+        """What of y is out of the reach of A; None where that is nothing, or not known."""
         if not self.A.explicit or self.tight_frame is not None or self.A.full_row_rank:
-            return 0.0
+            return None
         rest = self.y - self.A.left_spectrum[1] @ self._coordinates()
-        return norm(rest) if norm(rest) > self._rounding else 0.0
+        # Once more: a short rest is orthogonal to the range only up to the rounding of y.
+        U = self.A.left_spectrum[1]
+        return rest - U @ adjoint_product(U, rest)
+
+    @cached_property
+    def is_empty(self) -> bool:
+        """Whether the part of y that A does not reach proves that there is no point; explicit maps only."""
+        if not self.A.explicit or self._size_of_y <= self.sigma or not self._squares_are_numbers:
+            return False
+        rest = self._rest
+        return rest is not None and residual_exceeds(self.A, self.y, self.sigma, rest)
+
+    @property
+    def _squares_are_numbers(self) -> bool:
+        """Whether the products of entries of A stay in the range of numbers, as far as y can tell."""
+        stretch = norm(self.A.adjoint(self.y)) / self._size_of_y
+        return stretch < math.sqrt(float(np.finfo(to_numpy(self.A.like).dtype).max)) / 1e14
 
     def _coordinates(self) -> Array:
         """Return the coordinates of y in the range of A."""
@@ -245,7 +270,7 @@ class ResidualBall(MappedFunction, Constraint):
         return math.sqrt(max(0.0, (self.sigma - e) * (self.sigma + e)))
 
     def regularity(self) -> Constant | None:
-        if not self._spectrum_known or self.infeasibility() is not None:
+        if not self._spectrum_known or (self.A.explicit and self.is_empty):
             return None
         rho = self.form.regularity(self._smallest, self._inner_radius, self.sigma)
         if rho <= 0.0:
@@ -266,10 +291,11 @@ class ResidualBall(MappedFunction, Constraint):
 
     def infeasibility(self) -> str | None:
         # Above this size the factorisation costs more than many a solver does without; whoever projects
-        # will find out.
-        if min(self.A.shape) > _QUICKLY_FACTORED:
+        # will find out. Data that are far away are not read for it.
+        rows, columns = self.A.shape
+        if rows * columns * min(rows, columns) > _QUICKLY_FACTORED or not self.A.in_memory:
             return None
-        if self._size_of_y <= self.sigma or self.misfit <= self.sigma + self._rounding:
+        if not self.is_empty:
             return None
         return (
             f"no x has |A x - y| <= sigma: the least-squares residual is {self.misfit:.6g}, "
@@ -316,5 +342,16 @@ class ResidualBall(MappedFunction, Constraint):
         return self.A.adjoint(dual[0])
 
     def support_image(self, dual: Image) -> float:
+        """Return ``Re <y, nu> + sigma |nu|``, rounded up: lower bounds rest on it."""
         (nu,) = dual
-        return inner(self._y.beside(nu), nu) + self.sigma * norm(nu)
+        y = self._y.beside(nu)
+        if isinstance(nu, np.ndarray) and isinstance(y, np.ndarray):
+            # Exact numbers of single precision: nothing has to be lost between them.
+            y, nu = (v.astype(_DOUBLE.get(v.dtype.char, v.dtype), copy=False) for v in (y, nu))
+        size = self.sigma * norm(nu)
+        value = inner(y, nu) + size
+        blur = 8.0 * eps(nu) * (norm(y) * norm(nu) + size)
+        exactly = 1e-10 if eps(nu) < 1e-10 else 1e-4
+        if blur > exactly * abs(value) and math.isfinite(blur):
+            return support_of_ball(to_numpy(y), self.sigma, to_numpy(nu))
+        return value + blur

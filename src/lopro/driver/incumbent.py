@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from lopro._util.arrays import Array
+from lopro._util.arrays import Array, eps, inner
 from lopro.constraints.base import ValidInequality
 from lopro.functions import Image
 from lopro.problem import Problem
@@ -127,7 +127,28 @@ class Incumbent:
             return Certificate.of(math.nan, self.lower, math.inf, self.source)
         best, target = self.best, self.target
         unit = Target(target.tol, target.unit(best.fun, best.magnitude))
-        return Certificate.of(best.fun, self.lower, best.violation, self.source, unit, self.radius)
+        gained = self._gained_by_violation()
+        return Certificate.of(
+            best.fun, self.lower, best.violation, self.source, unit, gained, self.radius
+        )
+
+    def _gained_by_violation(self) -> float:
+        """Return what the best point may have gained by being outside, in units of the objective.
+
+        That is by how much it breaks the inequality which the bound rests on: the multipliers times the
+        violations. A point that is feasible up to rounding only may lie below the bound by so much. Where
+        the objective is no norm, the bound may rest on more than the inequality, and nothing is charged.
+        """
+        if self.best is None or self.multiplier is None:
+            return 0.0
+        direction, support = self.multiplier.direction, self.multiplier.support
+        scale = self.problem.objective.scale_into_domain(direction)
+        if scale is None:
+            return 0.0
+        reached = inner(direction, self.best.x)
+        excess = reached - support
+        rounding = 8.0 * eps(self.best.x) * (abs(reached) + abs(support))
+        return scale * excess if excess > rounding else 0.0
 
     @property
     def certified(self) -> bool:

@@ -79,6 +79,11 @@ class LinearMap(Spectral):
         return False
 
     @property
+    def in_memory(self) -> bool:
+        """Whether all entries are in memory, of the host or of a device: to read them again is quick."""
+        return self.explicit
+
+    @property
     def kind(self) -> str:
         """What a map is that has not all of its entries, in words."""
         return "an operator"
@@ -126,6 +131,25 @@ class LinearMap(Spectral):
         passes = self.passes_for(k)
         count_product("rmatvecs", k, passes, passes * self.nbytes)
         return self.multiply_adjoint(y)
+
+    def adjoint_exactly(self, y: Array) -> Array:
+        """Return ``A^H y`` with sums in the precision of ``y``, also where the entries have less; an rmatvec.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from lopro.maps import linear_map
+        >>> A = linear_map(np.array([[1.0], [1e-9]], dtype=np.float32))
+        >>> (
+        ...     float(A.adjoint_exactly(np.ones(2))[0]) > 1.0,
+        ...     float(A.adjoint(np.ones(2, np.float32))[0]) > 1.0,
+        ... )
+        (True, False)
+        """
+        k = vectors(y)
+        passes = self.passes_for(k)
+        count_product("rmatvecs", k, passes, passes * self.nbytes)
+        return self.multiply_adjoint_exactly(y)
 
     def correlations(
         self,
@@ -187,6 +211,19 @@ class LinearMap(Spectral):
         )
         count_product("columns", len(indices), 0, bytes_of(block))
         return block
+
+    def bytes_for_columns(self, indices: Any) -> int:
+        """Return how much is read to get some columns: where they are stored row by row, all of the matrix.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from lopro.maps import StoredMap, linear_map
+        >>> A = np.zeros((10, 50))
+        >>> linear_map(A).bytes_for_columns([3, 4]), StoredMap(A).bytes_for_columns([3, 4])
+        (160, 4000)
+        """
+        return self.nbytes * len(indices) // self.shape[1]
 
     def rows(self, indices: Any) -> Any:
         """Return a copy of some rows, in the library (or sparse format) of the map."""

@@ -15,6 +15,7 @@ import numpy as np
 
 from lopro._util.arrays import isfinite
 from lopro._util.counting import count
+from lopro._util.deadline import current_deadline
 from lopro.maps.dask_graph import Node, answer, task
 from lopro.maps.grid import Grid, Place, entries
 from lopro.maps.requests import Request
@@ -71,6 +72,7 @@ class DaskMap(StreamedMap):
     def sweep(self, requests: Sequence[Request]) -> list[Any]:
         import dask
 
+        current_deadline().check()
         needed = self.grid.needed(requests)
         answers = dask.compute(*self.graph(requests))
         itemsize = np.dtype(self.source.dtype).itemsize

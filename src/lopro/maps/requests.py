@@ -108,7 +108,7 @@ class Adjoint(Request):
     duals: Array
 
     def ask(self, A: LinearMap) -> Array:
-        return A.adjoint(self.duals)
+        return A.adjoint_exactly(self.duals)
 
     def checked(self, A: LinearMap) -> Adjoint:
         return Adjoint(_on_host("duals", self.duals, A.shape[0]))

@@ -54,6 +54,10 @@ class SparseMap(LinearMap):
     def toarray(self) -> Array:
         return self._sparse.toarray()
 
+    @property
+    def _entries_per_row(self) -> float:
+        return float(self._sparse.nnz / self.shape[0])
+
     @cached_property
     def _adjoint(self) -> Any:
         return self._sparse.conj(copy=False).T

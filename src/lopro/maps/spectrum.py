@@ -1,6 +1,8 @@
 """Singular values, left singular vectors and rank of a linear map: computed when they are first asked for.
 
 What has been computed stays with the map. Problems that share a map share it; nothing else passes it on.
+Gram matrices and decompositions are made where the matrix is: on its device, or on the host for sparse
+matrices and for files and dask arrays (which are loaded for it). Each is asked of the deadline first.
 """
 
 from __future__ import annotations
@@ -13,8 +15,18 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro._util.arrays import Array, asarray_like, eps, inner, is_complex, namespace, norm
+from lopro._util.arrays import (
+    Array,
+    asarray_like,
+    eps,
+    inner,
+    is_complex,
+    namespace,
+    norm,
+    on_host,
+)
 from lopro._util.counting import count
+from lopro._util.deadline import EIGH, current_deadline
 from lopro.errors import MissingCapabilityError
 from lopro.functions import Constant, Source
 
@@ -69,10 +81,20 @@ class Spectral:
 
     # What follows from it.
 
+    def _need(self, operations: float) -> None:
+        """Ask for time for work that cannot be interrupted; how fast a device is, is not known."""
+        current_deadline().need(operations if on_host(self.like) else 0.0)
+
+    @property
+    def _entries_per_row(self) -> float:
+        """Entries of an average row."""
+        return float(self.shape[1])
+
     @cached_property
     def left_gram(self) -> Array:
         """``A A^H`` as an array, formed once; only for explicit maps."""
         self._require_entries("the Gram matrix")
+        self._need(2.0 * self.shape[0] ** 2 * self._entries_per_row)
         count("factorizations")
         matrix = self.matrix
         if scipy.sparse.issparse(matrix):
@@ -91,9 +113,12 @@ class Spectral:
         xp = namespace(self.like)
         rows, columns = self.shape
         if rows <= columns:
-            values, vectors = xp.linalg.eigh(self.left_gram)
+            gram = self.left_gram
+            self._need(EIGH * rows**3)
+            values, vectors = xp.linalg.eigh(gram)
             if float(values[0]) > 1e3 * math.sqrt(eps(self.like)) * float(values[-1]):
                 return values, vectors
+        self._need(EIGH * rows * columns * min(rows, columns))
         count("factorizations")
         vectors, singular, _ = xp.linalg.svd(self.toarray(), full_matrices=False)
         cut = self._rounding * float(singular[0])
@@ -175,6 +200,7 @@ def estimate_norm(
     beside: list[float] = []
     largest = residual = 0.0
     while len(diagonal) < MAX_STEPS:
+        current_deadline().check()
         w = adjoint(forward(basis[-1]))
         diagonal.append(inner(basis[-1], w))
         # Twice against all of the basis: without it copies of the top pair would come up again.

@@ -11,6 +11,7 @@ import numpy as np
 
 from lopro._util.arrays import Array, from_numpy, to_numpy
 from lopro._util.counting import count
+from lopro._util.deadline import current_deadline
 from lopro.maps.algebra import adjoint_product
 from lopro.maps.base import LinearMap
 from lopro.maps.correlations import Correlations, Selection
@@ -37,7 +38,9 @@ _between_blocks: ContextVar[Callable[[], None] | None] = ContextVar("lopro_block
 
 @contextmanager
 def called_between_blocks(function: Callable[[], None]) -> Iterator[None]:
-    """Call a function after each block that is read: to show progress, or to raise at a deadline.
+    """Call a function after each block that is read: to show progress, or to raise where it is enough.
+
+    The time limit of a call is looked at between blocks as well.
 
     Examples
     --------
@@ -57,7 +60,8 @@ def called_between_blocks(function: Callable[[], None]) -> Iterator[None]:
 
 
 def after_block() -> None:
-    """Call whatever wants to be called after a block."""
+    """Call whatever wants to be called after a block, and stop there if time is up."""
+    current_deadline().check()
     function = _between_blocks.get()
     if function is not None:
         function()
@@ -101,6 +105,10 @@ class StreamedMap(LinearMap):
         return self.shape[0] * self.shape[1] <= EXACT_ENTRIES
 
     @property
+    def in_memory(self) -> bool:
+        return False
+
+    @property
     def kind(self) -> str:
         return "too large to be loaded"
 
@@ -123,12 +131,19 @@ class StreamedMap(LinearMap):
     def adjoint(self, y: Array) -> Array:
         return from_numpy(self.read(Adjoint(y))[0], y)
 
+    adjoint_exactly = adjoint
+
     def select(self, duals: Array, selection: Selection) -> Correlations:
         found: Correlations = self.read(Correlate(duals, selection))[0]
         return found
 
     def columns(self, indices: Any) -> np.ndarray[Any, Any]:
         return np.asarray(self.read(Columns(indices))[0])
+
+    def bytes_for_columns(self, indices: Any) -> int:
+        needed = self.grid.needed([Columns(checked_indices("columns", indices, self.shape[1]))])
+        size = self.nbytes // (self.shape[0] * self.shape[1])
+        return size * sum(entries(place) for place, _ in needed)
 
     def rows(self, indices: Any) -> np.ndarray[Any, Any]:
         return np.asarray(self.read(Rows(indices))[0])

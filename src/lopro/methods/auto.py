@@ -92,7 +92,8 @@ def _choices(problem: Problem) -> Iterator[Choice]:
         return
     if _fits(conic, problem):
         yield Choice(conic, "it has a conic form")
-    yield Choice(LoPGD(), "values, slopes and projections are known")
+        return
+    yield Choice(LoPGD(), "only values, slopes and projections are known")
 
 
 def _second_order(problem: Problem) -> Iterator[Choice]:

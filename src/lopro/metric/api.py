@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from lopro._util.arrays import Array, from_numpy, namespace, to_numpy
-from lopro._util.deadline import Deadline
+from lopro._util.arrays import Array, asarray_like, from_numpy, namespace, to_numpy
+from lopro._util.deadline import EIGH, Deadline, current_deadline
 from lopro._util.validation import check_array, check_number, check_shape
 from lopro.constraints import PSDCone
 from lopro.driver.options import Callback, Options
@@ -85,12 +85,13 @@ def learn_metric(
         Index pairs of samples: two index arrays or an array with two columns. Without ``X``: an array
         whose rows are the differences ``z_e`` themselves.
     targets : array, optional
-        The squared distance wanted for each pair; from the labels by default.
+        The squared distance wanted for each pair, positive for one of them at least; from the labels by
+        default. Negative ones are allowed: such pairs cannot be near enough.
     method : Method, optional
         By default `lopro.FeatureWorkingSet`; or `lopro.ConsensusADMM`, `lopro.LoPGD`,
         `lopro.baselines.ProjectedSubgradient`, ...
     A0 : array of shape (d, d), optional
-        A symmetric start.
+        A symmetric start; one that is worse than the zero matrix is left aside.
     tol : float
         Certified relative gap ``gap / fun`` to reach.
     max_pairs : int
@@ -104,7 +105,8 @@ def learn_metric(
     Returns
     -------
     MetricResult
-        ``x`` is exactly positive semidefinite; with objective, loss, factor, gap and counts.
+        ``x`` is positive semidefinite up to rounding (``factor.T @ factor`` is, by its form); with objective,
+        loss, gap and counts.
 
     Examples
     --------
@@ -132,7 +134,7 @@ def _learn(
     rotation = None
     if l1 == 0.0 and loss.X.shape[0] < loss.X.shape[1]:
         loss, rotation = _in_row_space(loss)
-        A0 = None if A0 is None else rotation.T @ A0 @ rotation
+        A0 = None if A0 is None else _within(rotation, A0)
     method = FeatureWorkingSet() if method is None else method
     result = run_to_the_end(metric_problem(loss, l1), A0, method, options)
     return _with_factor(result, loss, rotation)
@@ -163,15 +165,27 @@ def _checked_start(A0: Any, loss: PairLoss) -> Array:
 
 
 def _in_row_space(loss: PairLoss) -> tuple[PairLoss, Array]:
-    """Return the loss in an orthonormal basis of the samples, and the basis, of shape (d, r).
+    """Return the loss in coordinates of the span of the samples, and ``T`` of shape (d, r) that leads there.
 
-    Without the l1 norm nothing outside of their span matters.
+    Without the l1 norm nothing outside of their span matters. Features are brought to one size first: next to
+    large ones, small ones would be rounded away.
     """
-    X = to_numpy(loss.X)
-    Q, _ = np.linalg.qr(X.T)
-    Q[~X.any(axis=0)] = 0.0  # rounding must not bring features to life in which nothing differs
-    basis = from_numpy(Q, loss.X)
-    return PairLoss(loss.X @ basis, loss.pairs, loss.targets), basis
+    X = to_numpy(loss.X).astype(np.float64)
+    largest = np.abs(X).max(axis=0)
+    # Features in which nothing differs stay out: rounding must not bring them to life.
+    sizes = np.exp2(-np.round(np.log2(np.where(largest > 0.0, largest, 1.0)))) * (largest > 0.0)
+    current_deadline().need(EIGH * X.shape[1] * X.shape[0] ** 2)
+    _, lengths, V = np.linalg.svd(X * sizes, full_matrices=False)
+    # The samples are centred: one direction at least holds nothing but rounding.
+    V = V[lengths > max(X.shape) * np.finfo(float).eps * lengths[0]]
+    T = asarray_like(sizes[:, None] * V.T, loss.X)
+    return PairLoss(loss.X @ T, loss.pairs, loss.targets), T
+
+
+def _within(T: Array, A0: Array) -> Array:
+    """Return the start in the coordinates of the span: ``T A T'`` is near it."""
+    inverse = np.linalg.pinv(to_numpy(T).astype(np.float64))
+    return asarray_like(inverse @ to_numpy(A0) @ inverse.T, A0)
 
 
 def _with_factor(result: Result, loss: PairLoss, rotation: Array | None) -> MetricResult:

@@ -6,8 +6,8 @@ Copy ``A`` fits the pairs, ``B`` is sparse, ``C`` is positive semidefinite; mult
     ``B = soft(A + U, tau / beta)`` off the diagonal,  ``C = P_psd(A + W)``
     ``U += A - B``,  ``W += A - C``,                        with over-relaxed ``A`` in both.
 
-It runs in units in which all features are of one size, with a threshold of its own for each entry, so that
-nobody has to standardise for its sake.
+It runs in units in which all features are of about one size, with a threshold of its own for each entry, so
+that nobody has to standardise for its sake. The units are powers of two: nothing is rounded on the way.
 
 ``beta U`` tends to the slope ``Y`` of the norm and ``-beta W`` to the multiplier ``S`` of the cone, so that
 every iterate comes with a dual point.
@@ -27,17 +27,17 @@ from lopro.metric.dual import PairMultiplier
 from lopro.metric.loss import PairLoss
 from lopro.metric.loss_step import LossStep, loss_step
 from lopro.metric.objective import SparseMetric
-from lopro.projections.psd import project_psd
+from lopro.projections.psd import eigenvalues, project_psd
 
 __all__ = ["Consensus"]
 
 RELAXATION = 1.7
 #: Iterations between two looks at the balance of the residuals, and how far they may be apart.
-BALANCE_EVERY, BALANCE_RATIO = 25, 3.0
-#: Features are not blown up beyond this share of the largest spread: it would be their rounding.
-SMALLEST = 1e-16
-#: How far balancing may take ``beta``: where a residual is zero but for rounding it would never end.
-FARTHEST = 1e12
+BALANCE_EVERY, LONGEST_PAUSE, BALANCE_RATIO = 25, 1600, 3.0
+#: Where ``beta`` may go, in units of the curvature of the loss. Below, the system of the loss step would be
+#: singular but for rounding; above, nothing moves. The first one is not taken that far.
+LEAST_BETA, GREATEST_BETA = 1e-12, 1e12
+FIRST_BETA = (1e-6, 1.0)
 
 
 class Consensus:
@@ -84,7 +84,9 @@ class Consensus:
         self._loss_step: LossStep = loss_step(_rescaled(objective.loss, sizes))
         self._A = self._B = self._C = start * self._unit
         self._U = self._W = 0.0 * start
-        self.beta = self._first_beta = _first_weight(objective, start)
+        self._pause = self._next_balance = BALANCE_EVERY
+        self._last_turn = 1.0
+        self.beta = _first_weight(objective.l1, sizes, norm(self._A), self._loss_step.curvature)
 
     # Outside, matrices are in the units of the features.
 
@@ -103,6 +105,15 @@ class Consensus:
         """The positive semidefinite copy."""
         return self._C / self._unit
 
+    def projected(self, A: Array) -> Array:
+        """Return the psd matrix that is nearest in the units of the iteration."""
+        return self.project(A * self._unit) / self._unit
+
+    @property
+    def lifted(self) -> Array:
+        """The copy with zeros, made psd on its diagonal, which costs nothing in the norm."""
+        return lifted(self._B) / self._unit
+
     def step(self) -> None:
         """Make one iteration."""
         B, C = self._B, self._C
@@ -115,8 +126,9 @@ class Consensus:
         self._C = self.project(towards_C)
         self._W = towards_C - self._C
         self.iterations += 1
-        if self.iterations % BALANCE_EVERY == 0:
+        if self.iterations >= self._next_balance:
             self._balance(B, C)
+            self._next_balance = self.iterations + self._pause
 
     def _clipped(self, A: Array) -> Array:
         """Return what the soft threshold takes away, in the scaled units: nothing on the diagonal."""
@@ -130,10 +142,18 @@ class Consensus:
         moved = math.hypot(norm(self._B - B), norm(self._C - C))
         primal = apart / max(norm(self._A), 1e-300)
         dual = moved / max(math.hypot(norm(self._U), norm(self._W)), 1e-300)
-        if primal > BALANCE_RATIO * dual and self.beta < FARTHEST * self._first_beta:
-            self.rescale(2.0)
-        elif dual > BALANCE_RATIO * primal and self.beta * FARTHEST > self._first_beta:
-            self.rescale(0.5)
+        curvature = self._loss_step.curvature
+        if primal > BALANCE_RATIO * dual and self.beta < GREATEST_BETA * curvature:
+            self._turn(2.0)
+        elif dual > BALANCE_RATIO * primal and self.beta > 2.0 * LEAST_BETA * curvature:
+            self._turn(0.5)
+
+    def _turn(self, factor: float) -> None:
+        """Change ``beta``. Going to and fro holds the iteration up: the pause grows with every return."""
+        if self._last_turn * factor == 1.0:
+            self._pause = min(2 * self._pause, LONGEST_PAUSE)
+        self._last_turn = factor
+        self.rescale(factor)
 
     def rescale(self, factor: float) -> None:
         """Change ``beta`` without changing the multipliers it stands for."""
@@ -152,7 +172,11 @@ class Consensus:
         # Multipliers have the inverse units.
         other._U = carried(self._U * self._unit) / unit
         other._W = carried(self._W * self._unit) / unit
-        other.beta, other._first_beta = self.beta, self._first_beta
+        # Not below what the new loss step can bear.
+        least = LEAST_BETA * other._loss_step.curvature
+        other.beta = self.beta
+        if other.beta < least:
+            other.rescale(least / other.beta)
         return other
 
     def multiplier(self) -> PairMultiplier:
@@ -162,23 +186,27 @@ class Consensus:
         return PairMultiplier(self.beta * self._W * self._unit, 0.0, weights=weights)
 
 
-def _sizes(objective: SparseMetric) -> Array:
-    """Return the size of each feature, 1 on (geometric) average; 1 too where no pair differs.
+def lifted(B: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return a symmetric matrix of features of one size with its diagonal raised until it is psd."""
+    used = np.flatnonzero(np.abs(B).sum(axis=0) > np.abs(B.diagonal()))
+    raised = np.diag(np.maximum(B.diagonal(), 0.0))
+    if used.size:
+        block = 0.5 * (B[np.ix_(used, used)] + B[np.ix_(used, used)].T)
+        lowest = float(eigenvalues(block)[0])
+        # A little more than needed: zero eigenvalues must not come out negative by rounding.
+        rise = max(0.0, -lowest) + 4.0 * len(used) * np.finfo(float).eps * np.abs(block).max()
+        np.fill_diagonal(block, block.diagonal() + rise)
+        raised[np.ix_(used, used)] = block
+    return raised
 
-    Without the norm the axes mean nothing: they may be directions in which there is only rounding.
-    """
-    spread = objective.spread.diagonal
-    if objective.l1 == 0.0:
-        return 0.0 * spread + 1.0
-    xp = namespace(spread)
-    present = spread > 0.0
-    floor = max(SMALLEST * float(xp.max(spread)), 1e-300)
-    logs = xp.where(
-        present, xp.log(xp.where(spread > floor, spread, floor + 0.0 * spread)), 0.0 * spread
-    )
-    count = max(1.0, float(xp.sum(xp.astype(present, spread.dtype))))
-    centred = xp.where(present, logs - float(xp.sum(logs)) / count, 0.0 * spread)
-    return xp.exp(0.5 * centred)
+
+def _sizes(objective: SparseMetric) -> Array:
+    """Return the size of each feature, a power of two; 1 where no pair differs."""
+    xp = namespace(objective.spread.diagonal)
+    squares = objective.spread.diagonal / objective.loss.targets.shape[0]
+    present = squares > 0.0
+    exponents = xp.round(0.5 * xp.log2(xp.where(present, squares, 0.0 * squares + 1.0)))
+    return xp.pow(0.0 * squares + 2.0, exponents)
 
 
 def _rescaled(loss: PairLoss, sizes: Array) -> PairLoss:
@@ -187,12 +215,15 @@ def _rescaled(loss: PairLoss, sizes: Array) -> PairLoss:
     return PairLoss(X, loss.pairs, loss.targets)
 
 
-def _first_weight(objective: SparseMetric, start: Array) -> float:
-    """Return a ``beta`` at which the threshold ``tau / beta`` is small beside the start.
+def _first_weight(l1: float, sizes: Array, start: float, curvature: float) -> float:
+    """Return a ``beta`` at which the threshold of a typical entry is small beside the start.
 
     Balancing finds the right size soon, but from far away it would take many iterations.
     """
-    size = norm(start)
-    if objective.l1 > 0.0 and size > 0.0:
-        return 10.0 * objective.l1 / size
-    return 1e-3 * max(objective.loss.smoothness().value, 1e-300)
+    low, high = (factor * max(curvature, 1e-300) for factor in FIRST_BETA)
+    if l1 == 0.0 or start == 0.0:
+        return math.sqrt(low * high)
+    xp = namespace(sizes)
+    typical = math.log(l1) - 2.0 * float(xp.mean(xp.log(sizes)))
+    wished = typical + math.log(10.0) - math.log(start)
+    return math.exp(min(max(wished, math.log(low)), math.log(high)))

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from lopro._util.arrays import Array, from_numpy, to_numpy
+from lopro._util.arrays import Array, asarray_like
 from lopro._util.validation import check_count
 from lopro.metric.consensus import Consensus
 from lopro.metric.feature_working_set import require_sparse_metric, sparse_metric_of
-from lopro.metric.objective import SparseMetric
-from lopro.metric.starts import best_start
+from lopro.metric.starts import good_start
 from lopro.problem import Problem
 from lopro.protocol import Candidate, Candidates, Card, Multiplier, Workbench
 
@@ -58,7 +57,7 @@ class ConsensusADMM:
 
     def run(self, bench: Workbench, x0: Array) -> Candidates:
         objective = sparse_metric_of(bench.problem)
-        start = x0 if to_numpy(x0).any() else from_numpy(_first(objective, x0), x0)
+        start = asarray_like(good_start(objective, x0), x0)
         admm = Consensus(objective, start, bench.project)
         while not bench.exhausted:
             for _ in range(self.report):
@@ -66,7 +65,3 @@ class ConsensusADMM:
                 if not bench.tick():
                     break
             yield Candidate(admm.C, Multiplier(admm.multiplier()))
-
-
-def _first(objective: SparseMetric, x0: Array) -> Any:
-    return best_start(objective, x0).astype(to_numpy(x0[:1, :1]).dtype)

@@ -37,7 +37,9 @@ from lopro._util.diagonals import (
     without_diagonal,
 )
 from lopro.constraints.base import ValidInequality
+from lopro.metric.blocks import Block, blocks
 from lopro.metric.loss import PairLoss
+from lopro.metric.white import White, white_pairs
 from lopro.projections.psd import eigenvalues, full_spectrum, smallest_eigenpairs, symmetric_part
 
 __all__ = ["PairMultiplier", "Spread", "dual_bound"]
@@ -71,30 +73,40 @@ class Spread:
     least: float = 1.0
     #: How much larger than the entries of M1 the terms are that cancel in them.
     cancelling: float = 1.0
-    #: The pairs in coordinates in which ``M1 = I``, wherever they differ at all (see `white_pairs`).
-    white: PairLoss | None = None
+    #: The pairs in coordinates in which ``M1 = I``, wherever they differ at all: without the norm.
+    white: White | None = None
+    #: Repairs for features that are so large that the norm hardly matters.
+    blocks: tuple[Block, ...] = ()
 
     @staticmethod
-    def of(loss: PairLoss, *, white: bool = False) -> Spread:
-        """Return the spread of the pairs, in double precision; ``white`` where ``tau = 0`` needs it."""
+    def of(loss: PairLoss, tau: float) -> Spread:
+        """Return the spread of the pairs, in double precision, as far as this weight of the norm needs it."""
         xp = namespace(loss.targets)
         ones = xp.astype(0.0 * loss.targets, xp.float64) + 1.0
         M1 = loss.adjoint(ones)
         d = M1.shape[0]
         diagonal = diagonal_of(M1) + 0.0  # a copy: what follows may write on M1
-        values, vectors = full_spectrum(scaled(M1, diagonal)) if d <= _SMALL else (None, None)
-        largest = float(xp.max(abs(without_diagonal(M1))))
         cancelling = _cancelling(loss, diagonal)
+        if tau == 0.0:
+            found = white_pairs(loss, diagonal)
+            if found is not None:
+                ones_there = from_numpy(np.ones(found.loss.X.shape[1]), found.loss.X)
+                cancelling = max(cancelling, _cancelling(found.loss, ones_there))
+            return Spread(diagonal, 0.0, None, False, cancelling=cancelling, white=found)
+        values, vectors = full_spectrum(scaled(M1, diagonal)) if d <= _SMALL else (None, None)
+        parts = blocks(loss, tau, M1, diagonal) if d <= _SMALL else ()
+        largest = float(xp.max(abs(without_diagonal(M1))))
         if values is None or vectors is None:
             return Spread(diagonal, largest, None, False, cancelling=cancelling)
+        for block in parts:
+            ones_there = from_numpy(np.ones(block.loss.X.shape[1]), block.loss.X)
+            cancelling = max(cancelling, _cancelling(block.loss, ones_there))
         kept = int(xp.count_nonzero(values > _RANK_TOLERANCE * float(values[-1])))
         V = inverse_roots(diagonal)[:, None] * vectors[:, d - kept :] / xp.sqrt(values[d - kept :])
         least = float(values[d - kept]) if kept else 1.0
-        found = white_pairs(loss, diagonal) if white else None
-        if found is not None:
-            ones_there = from_numpy(np.ones(found.X.shape[1]), found.X)
-            cancelling = max(cancelling, _cancelling(found, ones_there))
-        return Spread(diagonal, largest, V if kept else None, kept == d, least, cancelling, found)
+        return Spread(
+            diagonal, largest, V if kept else None, kept == d, least, cancelling, blocks=parts
+        )
 
     def rounding(self, w: Array) -> float:
         """Return what rounding does to the eigenvalues of ``M(w)``, features having size one."""
@@ -112,26 +124,6 @@ def _cancelling(loss: PairLoss, diagonal: Array) -> float:
     degrees = np.bincount(first, minlength=len(X)) + np.bincount(second, minlength=len(X))
     terms = degrees @ np.square(X, dtype=np.float64)
     return max(1.0, float(np.max(terms[sizes > 0.0] / sizes[sizes > 0.0], initial=1.0)))
-
-
-def white_pairs(loss: PairLoss, diagonal: Array) -> PairLoss | None:
-    """Return the pairs in coordinates in which ``M1`` is the identity, None if there are none.
-
-    They come from the samples, not from ``M1``: squaring would make directions look like rounding in
-    which the samples differ clearly, and which may tell everything.
-    """
-    X = to_numpy(loss.X).astype(np.float64) * to_numpy(inverse_roots(diagonal))
-    X -= X.mean(axis=0)
-    U, sizes, _ = np.linalg.svd(X, full_matrices=False)
-    if sizes[0] == 0.0:
-        return None
-    U = U[:, sizes > max(X.shape) * np.finfo(float).eps * sizes[0]]
-    ones = np.ones(len(loss.pairs[0]))
-    values, vectors = np.linalg.eigh(PairLoss(U, loss.pairs, ones).adjoint(ones))
-    # Samples that no chain of pairs connects may differ in ways that no pair sees.
-    seen = values > _RANK_TOLERANCE * values[-1]
-    white = U @ (vectors[:, seen] / np.sqrt(values[seen]))
-    return PairLoss(from_numpy(white, loss.X), loss.pairs, loss.targets) if seen.any() else None
 
 
 def dual_value(loss: PairLoss, w: Array, most: float = 1.0) -> float:
@@ -166,9 +158,10 @@ def dual_bound(
     w = _weights(loss, xp.astype(x, xp.float64, copy=False), normal)
     M = loss.adjoint(w)
     S = boxed(M - xp.astype(normal.direction, xp.float64, copy=False), tau)
+    bounds = _by_blocks(loss, tau, spread, S, w)
     S -= M
     del M  # matrices of this size are what memory is spent on
-    bounds = [
+    bounds += [
         *_by_diagonal(loss, tau, spread, S, w, fun),
         *_by_sum(loss, tau, spread, S, w),
     ]
@@ -202,13 +195,25 @@ def _by_diagonal(
     return [(repaired, f"{SOURCE}, feasible"), (paid, f"{SOURCE}, its slack paid for")]
 
 
+def _by_blocks(
+    loss: PairLoss, tau: float, spread: Spread, Y: Array, w: Array
+) -> list[tuple[float, str]]:
+    found = []
+    for block in spread.blocks:
+        S, most = block.slack(Y, w)
+        s = shortfall(S) + spread.rounding(w)
+        value = dual_value(loss, w - s, tau / (max(tau, most) + s * block.largest))
+        found.append((value, f"{SOURCE}, feasible"))
+    return found
+
+
 def _by_sum(
     loss: PairLoss, tau: float, spread: Spread, S: Array, w: Array
 ) -> list[tuple[float, str]]:
     if tau == 0.0:
         if spread.white is None:
             return []
-        s = shortfall(-spread.white.adjoint(w)) + spread.rounding(w)
+        s = shortfall(-spread.white.loss.adjoint(w)) + spread.rounding(w)
     else:
         V = spread.whitening
         error = spread.rounding(0.0 * w + 1.0) / spread.least  # of V'M1 V, which should be I

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from lopro._util.arrays import Array, from_numpy, namespace, to_numpy
-from lopro._util.deadline import OutOfTime
+from lopro._util.arrays import Array, asarray_like, from_numpy, namespace, to_numpy
+from lopro._util.deadline import OutOfTime, current_deadline
 from lopro._util.diagonals import diagonal_matrix, diagonal_of, without_diagonal
 from lopro._util.threads import each_in_one_pool
 from lopro._util.validation import check_count
@@ -17,7 +17,8 @@ from lopro.errors import MissingCapabilityError, StalledError
 from lopro.metric.completion import Completion
 from lopro.metric.dual import PairMultiplier
 from lopro.metric.objective import SparseMetric
-from lopro.metric.starts import best_start
+from lopro.metric.starts import good_start
+from lopro.metric.white import White
 from lopro.metric.working_set import Features, WorkingProblem
 from lopro.problem import Problem
 from lopro.protocol import Candidate, Candidates, Card, Multiplier, Workbench
@@ -110,12 +111,22 @@ class _Search:
         self.objective = sparse_metric_of(bench.problem)
         self.wanted = max(bench.target.tol, 1e-12)
         self.alive: Features = np.flatnonzero(to_numpy(self.objective.spread.diagonal) > 0.0)
-        self.work = WorkingProblem(self.objective, *self._start())
+        #: Without the norm the features are left for coordinates in which the problem is easier.
+        self.white = self.objective.spread.white
+        if self.white is None:
+            self.work = WorkingProblem(self.objective, *self._start())
+        else:
+            self.work = self._white_problem(self.white)
+
+    def _white_problem(self, white: White) -> WorkingProblem:
+        objective = SparseMetric(white.loss, 0.0)
+        given = white.forth(to_numpy(self.x0).astype(np.float64))
+        start = good_start(objective, asarray_like(given, white.loss.X))
+        return WorkingProblem(objective, np.arange(len(start)), start)
 
     def _start(self) -> tuple[Features, np.ndarray[Any, Any]]:
         """Return the first features and the matrix to start from on them."""
-        given = to_numpy(self.x0)
-        start = given if given.any() else best_start(self.objective, self.x0)
+        start = good_start(self.objective, self.x0)
         few = self.x0.shape[0] <= self.method.all_below
         if few or self.objective.l1 == 0.0:
             chosen = self.alive
@@ -140,7 +151,9 @@ class _Search:
         try:
             yield from search.candidates()
         except OutOfTime:
-            yield search._candidate(search._quick_multiplier())
+            with current_deadline().wrapping_up():
+                last = search._candidate(search._quick_multiplier())
+            yield last
 
     def candidates(self) -> Candidates:
         while self._solve(max(ROUGH, 0.2 * self.wanted)):
@@ -238,7 +251,10 @@ class _Search:
 
     def _embedded(self, small: np.ndarray[Any, Any]) -> Array:
         """Return a matrix on the working set as one on all features."""
-        full = np.zeros(self.x0.shape, dtype=to_numpy(self.x0[:1, :1]).dtype)
+        dtype = to_numpy(self.x0[:1, :1]).dtype
+        if self.white is not None:
+            return from_numpy(self.white.back(small).astype(dtype), self.x0)
+        full = np.zeros(self.x0.shape, dtype=dtype)
         full[np.ix_(self.work.features, self.work.features)] = small
         return from_numpy(full, self.x0)
 
@@ -256,6 +272,9 @@ class _Search:
         small that the box holds all that is off the diagonal.
         """
         weights = self._on_device(self.work.multiplier.weights)
+        if self.white is not None:
+            direction = self.white.multiplier_back(self.work.multiplier.direction)
+            return PairMultiplier(self._on_device(direction), 0.0, weights=weights)
         if self._complete_already:
             direction = self._embedded(self.work.multiplier.direction)
             return PairMultiplier(direction, 0.0, weights=weights)

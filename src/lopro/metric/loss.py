@@ -15,6 +15,7 @@ from lopro._util.arrays import (
     copy,
     eps,
     inner,
+    is_array,
     namespace,
     norm,
     to_numpy,
@@ -180,7 +181,7 @@ def checked_pairs(pairs: Any, samples: int) -> tuple[Indices, Indices]:
 
 
 def _checked_indices(name: str, values: Any, samples: int) -> Indices:
-    indices = np.asarray(to_numpy(values) if hasattr(values, "shape") else values)
+    indices = np.asarray(to_numpy(values) if is_array(values) else values)
     if indices.ndim != 1 or indices.size == 0:
         raise ValueError(f"{name} must be a vector of indices, got shape {indices.shape}")
     if indices.dtype.kind not in "iu":

@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro._util.arrays import Array, Companion, inner, norm, to_numpy
+from lopro._util.arrays import Array, Companion, from_numpy, inner, norm, to_numpy
 from lopro._util.diagonals import raise_diagonal
 from lopro.metric.loss import PairLoss
 
@@ -29,6 +29,9 @@ _BLOCK = 4096
 
 class LossStep(Protocol):
     """A way to make the step."""
+
+    #: About the largest eigenvalue of the Hessian of the loss: the unit of ``beta``.
+    curvature: float
 
     def __call__(self, V: Array, beta: float) -> Array:
         """Return the minimiser of ``loss(A) + beta |A - V|^2``."""
@@ -53,6 +56,7 @@ class ByPairs:
         self.loss = loss
         values, vectors = np.linalg.eigh(_pair_kernel(loss))
         self._values, self._vectors = Companion(np.maximum(values, 0.0)), Companion(vectors)
+        self.curvature = float(values[-1]) / len(values)
 
     def __call__(self, V: Array, beta: float) -> Array:
         loss, c = self.loss, 2.0 * self.loss.targets.shape[0] * beta
@@ -83,6 +87,7 @@ class ByEntries:
         n = loss.targets.shape[0]
         hessian = self._of_all_pairs(X) if _is_complete(loss) else self._of_pairs(X)
         self._hessian = hessian / n
+        self.curvature = float(np.linalg.norm(self._hessian))
         self._linear = self._packed(loss.adjoint(loss.targets / n))
         self._factored_for, self._factor = math.nan, (np.empty(0), True)
 
@@ -154,6 +159,18 @@ class Iterative:
         self.accuracy = accuracy
         self.most = most
         self._last: Array | None = None
+        self.curvature = self._power()
+
+    def _power(self, steps: int = 3) -> float:
+        """Return a norm of the Hessian by a few power steps from the identity, which are close."""
+        A = from_numpy(np.eye(self.loss.X.shape[1]), self.loss.X)
+        size = 0.0
+        for _ in range(steps):
+            A = self._operator(A / norm(A), 0.0)
+            size = norm(A)
+            if size == 0.0:
+                break
+        return size
 
     def __call__(self, V: Array, beta: float) -> Array:
         loss, n = self.loss, self.loss.targets.shape[0]

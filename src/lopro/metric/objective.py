@@ -63,7 +63,7 @@ class SparseMetric(Sum):
     @cached_property
     def spread(self) -> Spread:
         """What repairs of dual points need to know of the pairs."""
-        return Spread.of(self.loss, white=self.l1 == 0.0)
+        return Spread.of(self.loss, self.l1)
 
     @cached_property
     def negligible(self) -> float:

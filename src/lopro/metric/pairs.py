@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro._util.arrays import Array, asarray_like, namespace, take, to_numpy
+from lopro._util.arrays import Array, asarray_like, is_array, namespace, take, to_numpy
 from lopro._util.validation import check_array, check_count, check_seed
 from lopro.metric.loss import PairLoss, checked_pairs
 
@@ -99,15 +99,15 @@ def _checked_targets(targets: Any, count: int) -> Any:
     t = to_numpy(check_array("targets", targets, ndim=1, allow_complex=False))
     if len(t) != count:
         raise ValueError(f"targets must have one entry for each of {count} pairs, got {len(t)}")
-    if t.min() < 0.0:
-        raise ValueError(f"targets are squared distances, at least 0, got {t.min():g}")
-    if t.max() == 0.0:
-        raise ValueError("targets are all 0: the zero matrix meets them, there is nothing to learn")
+    if t.max() <= 0.0:
+        raise ValueError(
+            "no target is positive: the zero matrix is optimal, there is nothing to learn"
+        )
     return t.astype(np.float64)
 
 
 def _classes(labels: Any, samples: int) -> Any:
-    values = to_numpy(labels) if hasattr(labels, "shape") else np.asarray(labels)
+    values = to_numpy(labels) if is_array(labels) else np.asarray(labels)
     if values.ndim != 1 or len(values) != samples:
         raise ValueError(
             f"labels must have one entry for each of {samples} samples, got {values.shape}"
@@ -146,7 +146,7 @@ def _index_pairs(pairs: Any) -> tuple[Any, Any]:
     """Take two index arrays, or one array with two columns."""
     if isinstance(pairs, tuple) and len(pairs) == 2:
         return np.asarray(pairs[0]), np.asarray(pairs[1])
-    array = to_numpy(pairs) if hasattr(pairs, "shape") else np.asarray(pairs)
+    array = to_numpy(pairs) if is_array(pairs) else np.asarray(pairs)
     if array.ndim != 2 or array.shape[1] != 2:
         raise ValueError(
             f"pairs must be two index arrays or an array with two columns, got shape {array.shape}"

@@ -12,7 +12,7 @@ from lopro._util.arrays import Array, from_numpy, to_numpy
 from lopro.metric.loss import PairLoss
 from lopro.metric.objective import SparseMetric
 
-__all__ = ["best_start", "rank_one_direction", "scaled_identity"]
+__all__ = ["best_start", "good_start", "rank_one_direction", "scaled_identity"]
 
 Matrix: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
 Vector: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
@@ -38,6 +38,27 @@ def best_start(objective: SparseMetric, like: Array) -> Matrix:
     if v is not None:
         starts.append(np.outer(v, v))
     return min(starts, key=lambda A: objective.value(from_numpy(A, like)))
+
+
+def good_start(objective: SparseMetric, given: Array) -> Matrix:
+    """Return the given matrix in NumPy, or the best start where it is worse than zero and tells nothing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.metric import SparseMetric
+    >>> from lopro.metric.starts import good_start
+    >>> from lopro.metric.loss import PairLoss
+    >>> loss = PairLoss(np.array([[0.0], [2.0]]), ([0], [1]), [4.0])
+    >>> good_start(SparseMetric(loss, 0.1), np.array([[0.9]])).round(6)
+    array([[0.9]])
+    >>> good_start(SparseMetric(loss, 0.1), np.array([[1e6]])).round(6)
+    array([[1.]])
+    """
+    # Units that differ by much are the usual reason, and from far away the way back is long.
+    if to_numpy(given).any() and objective.value(given) < objective.value(0.0 * given):
+        return to_numpy(given).astype(np.float64)
+    return best_start(objective, given)
 
 
 def scaled_identity(loss: PairLoss) -> float:

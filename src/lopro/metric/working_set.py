@@ -12,7 +12,6 @@ from lopro.constraints import PSDCone
 from lopro.metric.consensus import Consensus
 from lopro.metric.objective import SparseMetric
 from lopro.metric.pricing import prices
-from lopro.projections.psd import project_psd
 
 __all__ = ["Features", "WorkingProblem"]
 
@@ -58,7 +57,7 @@ class WorkingProblem:
         self.features = features
         self.admm = Consensus(objective.restricted(features), start)
         # The start counts as a point: on easy problems nothing is better.
-        self.point: Matrix = project_psd(start)
+        self.point: Matrix = self.admm.projected(start)
         self.fun = float(self.admm.objective.value(self.point))
         self.sparse_fun, self.sparse_point = np.inf, self.point
         self.accuracy = np.inf
@@ -76,14 +75,17 @@ class WorkingProblem:
     def join(self, newcomers: Features) -> None:
         """Let features join, let go of those that are idle, and go on from where ADMM stands."""
         kept, more = self._in_use(), len(newcomers)
+        features = np.concatenate([self.features[kept], newcomers])
+        objective = self.objective.restricted(features)
+        admm = self.admm.moved(objective, kept, more)
+        point = np.pad(self.point[np.ix_(kept, kept)], (0, more))
+        sparse_point = np.pad(self.sparse_point[np.ix_(kept, kept)], (0, more))
+        funs = float(objective.value(point)), float(objective.value(sparse_point))
+        # Time may run out in any line above, so that the state changes below, all at once.
         self._left.update(np.delete(self.features, kept).tolist())
-        self.features = np.concatenate([self.features[kept], newcomers])
-        objective = self.objective.restricted(self.features)
-        self.admm = self.admm.moved(objective, kept, more)
-        self.point = np.pad(self.point[np.ix_(kept, kept)], (0, more))
-        self.sparse_point = np.pad(self.sparse_point[np.ix_(kept, kept)], (0, more))
-        self.fun = float(objective.value(self.point))
-        self.sparse_fun = float(objective.value(self.sparse_point))
+        self.features, self.admm = features, admm
+        self.point, self.sparse_point = point, sparse_point
+        self.fun, self.sparse_fun = funs
         # What was proved on other features need not hold on these.
         self.bound = -np.inf
 
@@ -143,7 +145,7 @@ class WorkingProblem:
         fun = admm.objective.value(C)
         if fun < self.fun:
             self.fun, self.point = fun, C
-        sparse = _lifted(admm.B)
+        sparse = admm.lifted
         fun = admm.objective.value(sparse)
         if fun < self.sparse_fun:
             self.sparse_fun, self.sparse_point = fun, sparse
@@ -178,17 +180,3 @@ class WorkingProblem:
             np.add.at(total, i, along)
             np.subtract.at(total, j, along)
         return total
-
-
-def _lifted(B: Matrix) -> Matrix:
-    """Return a sparse matrix made psd on its diagonal, which costs nothing in the norm."""
-    used = np.flatnonzero(np.abs(B).sum(axis=0) > np.abs(B.diagonal()))
-    lifted = np.diag(np.maximum(B.diagonal(), 0.0))
-    if used.size:
-        block = 0.5 * (B[np.ix_(used, used)] + B[np.ix_(used, used)].T)
-        lowest = float(np.linalg.eigvalsh(block)[0])
-        # A little more than needed: zero eigenvalues must not come out negative by rounding.
-        rise = max(0.0, -lowest) + 4.0 * len(used) * np.finfo(float).eps * np.abs(block).max()
-        np.fill_diagonal(block, block.diagonal() + rise)
-        lifted[np.ix_(used, used)] = block
-    return lifted

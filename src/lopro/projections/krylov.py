@@ -96,6 +96,11 @@ class GolubKahan:
         """Return ``V_k q``."""
         return np.asarray(np.stack(self._right, axis=1) @ coefficients)
 
+    def combine_left(self, coefficients: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """Return ``U_(k+1) q``; where the space ended with ``U_k``, the last coefficient has no vector."""
+        left = np.stack(self._left, axis=1)
+        return np.asarray(left @ coefficients[: left.shape[1]])
+
 
 def _orthogonal_to(
     basis: list[np.ndarray[Any, Any]], w: np.ndarray[Any, Any]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +14,7 @@ from lopro._util.arrays import Array, copy, eps, from_numpy, is_complex, namespa
 from lopro._util.deadline import current_deadline
 from lopro.errors import InfeasibleError, ProjectionError
 from lopro.maps import LinearMap, SparseMap
+from lopro.projections.empty_ball import residual_exceeds
 from lopro.projections.krylov import GolubKahan
 from lopro.projections.secular import damping
 
@@ -112,13 +115,17 @@ class _Goal:
             return _Goal(sigma, sigma - margin, sigma, margin)
         return _Goal(sigma, 0.5 * sigma, sigma + noise, margin)
 
-    def inside(self, fixed: float) -> float:
-        """Return what is left of the target beside a component that no step can change."""
+    def inside(self, fixed: float, proves: Callable[[], bool]) -> float:
+        """Return what is left of the target beside a component that no step can change.
+
+        ``proves`` tells whether that component proves the ball empty; without a proof it may be rounding
+        on top of an ill-conditioned map that is in the way.
+        """
         if fixed > self.ceiling + self.blur:
-            raise InfeasibleError(
-                f"no x has |A x - y| <= sigma: the least-squares residual is {fixed:.9g}, "
-                f"sigma is {self.sigma:.9g}"
-            )
+            words = f"the least-squares residual is {fixed:.9g}, sigma is {self.sigma:.9g}"
+            if proves():
+                raise InfeasibleError(f"no x has |A x - y| <= sigma: {words}")
+            raise ProjectionError(f"no point with |A x - y| <= sigma was found: {words}")
         if fixed >= self.target:
             return 0.0
         return math.sqrt((self.target - fixed) * (self.target + fixed))
@@ -145,13 +152,15 @@ class _Spectral:
 
     def towards(self, goal: _Goal, A: LinearMap, r: Array) -> Array:
         s, U = A.left_spectrum
-        if s.shape[0] == 0:
-            goal.inside(norm(r))
-            return A.adjoint(0.0 * r)
         h = adjoint_product(U, r)
-        fixed = 0.0 if s.shape[0] == U.shape[0] else norm(r - U @ h)
+        rest = 0.0 * r if s.shape[0] == U.shape[0] else r - U @ h
+        rest = rest - U @ adjoint_product(U, rest)
+        # The residual r is A x - y: what A does not reach of it is that of -y.
+        allowed = goal.inside(norm(rest), lambda: residual_exceeds(A, r, goal.sigma, rest))
+        if s.shape[0] == 0:
+            return A.adjoint(0.0 * r)
         h_squared = np.abs(to_numpy(h).astype(np.complex128)) ** 2
-        kappa = damping(h_squared, to_numpy(s).astype(np.float64), goal.inside(fixed))
+        kappa = damping(h_squared, to_numpy(s).astype(np.float64), allowed)
         return A.adjoint(U @ (h / (s + kappa)))
 
 
@@ -176,20 +185,27 @@ class _Krylov:
             if not (run.exhausted or _due(run.steps)):
                 continue
             if run.steps == 0:
-                goal.inside(run.beta)
+                goal.inside(run.beta, lambda: residual_exceeds(A, r, goal.sigma, r))
                 return A.adjoint(0.0 * r)
             ritz = _Ritz.of(run, max(A.shape) * unit * self._norm)
             self._norm = max(self._norm, ritz.largest)
             settled = run.exhausted or ritz.gradient(0.0) <= 8.0 * unit * self._norm * run.beta
             if ritz.fixed > goal.target and not settled:
                 continue
-            kappa = damping(ritz.h**2, ritz.S**2, goal.inside(ritz.fixed))
+            allowed = goal.inside(ritz.fixed, functools.partial(_left_over, goal, A, r, run, ritz))
+            kappa = damping(ritz.h**2, ritz.S**2, allowed)
             w = ritz.S * ritz.h / (ritz.S**2 + kappa)
             enough = max(
                 4.0 * unit * kappa * float(np.linalg.norm(w)), 8.0 * unit * self._norm * run.beta
             )
             if run.exhausted or ritz.gradient(kappa) <= enough:
                 return run.combine((ritz.right @ w).astype(np.finfo(r.dtype).dtype))
+
+
+def _left_over(goal: _Goal, A: LinearMap, r: Array, run: GolubKahan, ritz: _Ritz) -> bool:
+    """Whether the part of the residual that a finished run cannot change proves the ball empty."""
+    rest = run.combine_left(ritz.rest.astype(np.finfo(r.dtype).dtype))
+    return residual_exceeds(A, r, goal.sigma, rest)
 
 
 @dataclass(frozen=True)
@@ -202,6 +218,8 @@ class _Ritz:
     right: np.ndarray[Any, Any]
     #: Length of the part of the residual that no step in this space can change.
     fixed: float
+    #: That part, in the left vectors.
+    rest: np.ndarray[Any, Any]
     #: Entries of the last row of the left vectors, and of that fixed part.
     last_row: np.ndarray[Any, Any]
     last_fixed: float
@@ -219,6 +237,7 @@ class _Ritz:
             h=h[:rank],
             right=Qh[:rank].T,
             fixed=float(np.linalg.norm(rest)),
+            rest=P[:, rank:] @ rest,
             last_row=P[-1, :rank],
             last_fixed=float(P[-1, rank:] @ rest),
             next_alpha=run.next_alpha,

@@ -50,10 +50,14 @@ class Certificate:
         violation: float,
         source: str,
         target: Target | None = None,
+        gained: float = 0.0,
         radius: float = math.inf,
     ) -> Certificate:
-        """Build the certificate of a point with value ``fun``; the target says what gaps are relative to."""
-        gap = fun - lower_bound if math.isfinite(lower_bound) else math.inf
+        """Build the certificate of a point with value ``fun``; the target says what gaps are relative to.
+
+        ``gained`` is what the value may owe to the violation: it counts as a part of the gap.
+        """
+        gap = fun - lower_bound + gained if math.isfinite(lower_bound) else math.inf
         # A lower bound may pass the value by rounding; a negative gap would claim too much.
         gap = max(gap, 0.0)
         relative = (target or Target(0.0)).relative(gap, fun)

@@ -12,5 +12,6 @@ except ImportError as error:
 
 from lopro.sklearn.basis_pursuit import BasisPursuitDenoising
 from lopro.sklearn.metric import SparseMetricLearner
+from lopro.sklearn.pair_metric import SparsePairMetricLearner
 
-__all__ = ["BasisPursuitDenoising", "SparseMetricLearner"]
+__all__ = ["BasisPursuitDenoising", "SparseMetricLearner", "SparsePairMetricLearner"]

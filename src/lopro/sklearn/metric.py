@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from lopro import MetricResult, learn_metric
 from lopro.metric.pairs import DIFFERENT, SAME
+from lopro.sklearn._tuples import FLOATS, looked_up, pairs_from, preprocessor_from
 from lopro.sklearn._watching import (
     CallbackSupportMixin,
     FitWatcher,
@@ -23,7 +25,6 @@ from lopro.sklearn._watching import (
 __all__ = ["SparseMetricLearner"]
 
 _ADVICE = "Increase tol or max_iter, or scale the features."
-_FLOATS = [np.float64, np.float32]
 
 
 class SparseMetricLearner(
@@ -48,6 +49,13 @@ class SparseMetricLearner(
         Relative duality gap to certify.
     max_iter : int, optional
         Limit of iterations; none by default.
+    time_limit : float, optional
+        Limit of seconds; none by default.
+    n_components : int, None or "rank", default="rank"
+        Rows of `components_`: as many as ``A`` has positive eigenvalues; all, as in metric-learn (None); or
+        so many of the largest, which is no longer all of ``A``.
+    preprocessor : array of shape (n, n_features) or callable, optional
+        Where samples come from if they are given by their indices.
     max_pairs : int, optional
         With labels, use at most so many pairs, drawn at random; all pairs of 2000 samples by default.
     warm_start : bool, default=False
@@ -63,14 +71,17 @@ class SparseMetricLearner(
         ``L`` with ``A = L'L``; `transform` multiplies by it.
     n_iter_ : int
         Iterations.
-    dual_gap_ : float
-        The objective is at most this much above its optimum. It is proved, not estimated.
+    dual_gap_, relative_gap_ : float
+        The objective is at most this much above its optimum, absolutely and relatively. It is proved, not
+        estimated.
     objective_, loss_ : float
         The value at ``A``, and its part that is not the norm.
     n_projections_ : int
         Projections on the whole cone.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
+    preprocessor_ : callable or None
+        What looks up samples by their indices.
 
     Examples
     --------
@@ -94,6 +105,9 @@ class SparseMetricLearner(
         method: Any = None,
         tol: float = 1e-3,
         max_iter: int | None = None,
+        time_limit: float | None = None,
+        n_components: Any = "rank",
+        preprocessor: Any = None,
         max_pairs: int | None = None,
         warm_start: bool = False,
         random_state: Any = None,
@@ -103,6 +117,9 @@ class SparseMetricLearner(
         self.method = method
         self.tol = tol
         self.max_iter = max_iter
+        self.time_limit = time_limit
+        self.n_components = n_components
+        self.preprocessor = preprocessor
         self.max_pairs = max_pairs
         self.warm_start = warm_start
         self.random_state = random_state
@@ -130,10 +147,14 @@ class SparseMetricLearner(
         SparseMetricLearner
             The estimator itself.
         """
-        start = self._start()
+        self.preprocessor_ = preprocessor_from(self.preprocessor)
         ndim = X.ndim if hasattr(X, "ndim") else np.asarray(X).ndim
         data = self._of_pairs(X, y) if ndim == 3 else self._of_labels(X, y)
-        watcher = FitWatcher(self, X, y)
+        return self._learn(data, X, y)
+
+    def _learn(self, data: dict[str, Any], X: Any, y: Any) -> SparseMetricLearner:
+        check_components(self.n_components, self.n_features_in_)
+        start, watcher = self._start(), FitWatcher(self, X, y)
         result = learn_metric(
             **data,
             l1=self.l1,
@@ -141,7 +162,10 @@ class SparseMetricLearner(
             A0=start if start is not None and len(start) == self.n_features_in_ else None,
             tol=self.tol,
             max_iter=self.max_iter,
-            callback=watcher.callback(lambda A: {"components_": _factor(A)}),
+            time_limit=self.time_limit,
+            callback=watcher.callback(
+                lambda A: {"components_": components_of(A, self.n_components)}
+            ),
             progress=bool(self.verbose),
         )
         check_outcome(result, _ADVICE)
@@ -152,18 +176,27 @@ class SparseMetricLearner(
     def transform(self, X: Any) -> np.ndarray:
         """Return the samples in coordinates whose Euclidean distances are the learned ones."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=_FLOATS, reset=False)
+        X = looked_up(X, self.preprocessor_)
+        X = validate_data(self, X, dtype=FLOATS, reset=False)
         return np.asarray(X @ self.components_.T)
 
-    def get_mahalanobis_matrix(self) -> np.ndarray:
-        """Return ``A``, of shape (n_features, n_features)."""
+    def get_support(self, indices: bool = False) -> np.ndarray:
+        """Return which features the metric uses: a mask, or their indices."""
         check_is_fitted(self)
+        mask = np.diagonal(self._matrix) != 0.0
+        return np.flatnonzero(mask) if indices else mask
+
+    def get_mahalanobis_matrix(self) -> np.ndarray:
+        """Return ``A``, of shape (n_features, n_features); what is left of it with few `n_components`."""
+        check_is_fitted(self)
+        if isinstance(self.n_components, Integral):
+            return np.asarray(self.components_.T @ self.components_)
         return np.asarray(self._matrix.copy())
 
     def pair_distance(self, pairs: Any) -> np.ndarray:
         """Return the distances of pairs, given as an array of shape (n_pairs, 2, n_features)."""
         check_is_fitted(self)
-        pairs = _checked_pairs(pairs)
+        pairs = pairs_from(pairs, self.preprocessor_)
         if pairs.shape[2] != self.n_features_in_:
             raise ValueError(
                 f"X has {pairs.shape[2]} features, but {type(self).__name__} is expecting "
@@ -182,8 +215,8 @@ class SparseMetricLearner(
         components = self.components_.T.copy()
 
         def distance(u: Any, v: Any, squared: bool = False) -> float:
-            z = (np.asarray(u) - np.asarray(v)) @ components
-            return float(z @ z) if squared else float(np.sqrt(z @ z))
+            z = np.dot(_vector("u", u) - _vector("v", v), components)
+            return float(np.dot(z, z)) if squared else float(np.sqrt(np.dot(z, z)))
 
         return distance
 
@@ -195,7 +228,8 @@ class SparseMetricLearner(
         return getattr(self, "_matrix", None) if self.warm_start else None
 
     def _of_labels(self, X: Any, y: Any) -> dict[str, Any]:
-        X, y = validate_data(self, X, y, dtype=_FLOATS, ensure_min_samples=2)
+        X = looked_up(X, self.preprocessor_)
+        X, y = validate_data(self, X, y, dtype=FLOATS, ensure_min_samples=2)
         check_classification_targets(y)
         if len(np.unique(y)) < 2:
             raise ValueError("y has one class only: with one class there is nothing to tell apart")
@@ -205,36 +239,54 @@ class SparseMetricLearner(
         return {"X": X, "labels": y, "seed": seed, **limit}
 
     def _of_pairs(self, pairs: Any, y: Any) -> dict[str, Any]:
-        pairs = _checked_pairs(pairs)
-        y = check_array(y, ensure_2d=False, dtype=None)
-        if y.shape != (len(pairs),) or not np.isin(y, (-1, 1)).all():
-            raise ValueError(
-                "y must have one entry for each pair: 1 for similar ones, -1 for others"
-            )
+        pairs = pairs_from(pairs, self.preprocessor_)
+        y = check_array(y, ensure_2d=False, dtype=None, input_name="y")
+        y = self._checked_signs(y, len(pairs))
         self.n_features_in_ = pairs.shape[2]
         targets = np.where(y == 1, SAME, DIFFERENT).astype(pairs.dtype)
         return {"pairs": pairs[:, 0] - pairs[:, 1], "targets": targets}
 
+    @staticmethod
+    def _checked_signs(y: np.ndarray, pairs: int) -> np.ndarray:
+        if y.shape != (pairs,) or not np.isin(y, (-1, 1)).all():
+            raise ValueError(
+                "y must have one entry for each pair: 1 for similar ones, -1 for others"
+            )
+        return y
+
     def _store(self, result: MetricResult) -> None:
         self._matrix = np.asarray(result.x)
-        self.components_ = _factor(self._matrix)
+        self.components_ = components_of(self._matrix, self.n_components)
         self.n_iter_ = result.iterations
         self.dual_gap_ = result.certificate.gap
+        self.relative_gap_ = result.certificate.relative_gap
         self.objective_, self.loss_ = result.fun, result.loss
         self.n_projections_ = result.counts.projections
 
 
-def _checked_pairs(pairs: Any) -> np.ndarray:
-    pairs = check_array(pairs, allow_nd=True, ensure_2d=False, dtype=_FLOATS)
-    if pairs.ndim != 3 or pairs.shape[1] != 2:
-        raise ValueError(f"pairs must have shape (n_pairs, 2, n_features), got {pairs.shape}")
-    return np.asarray(pairs)
+def _vector(name: str, values: Any) -> np.ndarray:
+    """Return one sample as a vector."""
+    vector = np.atleast_1d(np.squeeze(np.asarray(values, dtype=float)))
+    if vector.ndim != 1:
+        raise ValueError(f"{name} must be one sample, got shape {np.shape(values)}")
+    return vector
 
 
-def _factor(A: np.ndarray) -> np.ndarray:
-    """Return ``L`` with as many rows as ``A = L'L`` has positive eigenvalues, but at least one."""
+def check_components(wanted: Any, features: int) -> None:
+    """Raise `ValueError` unless so many components can be had."""
+    whole = isinstance(wanted, Integral) and not isinstance(wanted, bool)
+    if not (wanted is None or wanted == "rank" or (whole and 1 <= wanted <= features)):
+        raise ValueError(
+            f"n_components must be 'rank', None or an integer in [1, {features}], got {wanted!r}"
+        )
+
+
+def components_of(A: np.ndarray, wanted: Any = "rank") -> np.ndarray:
+    """Return ``L`` with ``A = L'L``, largest eigenvalues first: as many rows as wanted, one at least."""
     values, vectors = np.linalg.eigh(A)
     order = np.argsort(-values)
-    rank = max(1, int((values > len(A) * np.finfo(A.dtype).eps * max(values.max(), 0.0)).sum()))
-    kept = order[:rank]
+    # Zero eigenvalues were lifted by a little more than rounding.
+    negligible = max(1e-12, 4 * len(A) * float(np.finfo(A.dtype).eps))
+    rank = max(1, int((values > negligible * max(float(values[-1]), 0.0)).sum()))
+    kept = order[: rank if wanted == "rank" else wanted]
     return np.asarray((vectors[:, kept] * np.sqrt(np.maximum(values[kept], 0.0))).T)

@@ -118,5 +118,22 @@ _GENERAL = [
     Bad("lopro.minimize(np.sum, np.zeros(2), constraint=[])", ("constraint",)),
 ]
 
+_CORRELATION = [
+    Bad("lopro.nearest_correlation(A[:2, :3])", ("G",)),
+    Bad("lopro.nearest_correlation(np.triu(np.ones((3, 3))))", ("G",)),
+    Bad("lopro.nearest_correlation(np.full((3, 3), np.nan))", ("G",)),
+    Bad("lopro.nearest_correlation(1j * np.eye(3))", ("G",)),
+    Bad("lopro.nearest_correlation(scipy.sparse.eye_array(3))", ("G",)),
+    Bad("lopro.nearest_correlation(np.eye(3), weights=[1.0, 1.0])", ("weights",)),
+    Bad("lopro.nearest_correlation(np.eye(3), weights=[1.0, 1.0, 0.0])", ("weights",)),
+    Bad("lopro.nearest_correlation(np.eye(3), fixed=np.eye(3))", ("fixed",)),
+    Bad("lopro.nearest_correlation(np.eye(3), fixed=np.tri(3, dtype=bool))", ("fixed",)),
+    Bad("lopro.nearest_correlation(2 * np.ones((3, 3)), fixed=np.ones((3, 3), bool))", ("fixed",)),
+    Bad("lopro.nearest_correlation(np.eye(3), min_eigenvalue=1.0)", ("min_eigenvalue",)),
+    Bad("lopro.nearest_correlation(np.eye(3), min_eigenvalue=-0.1)", ("min_eigenvalue",)),
+    Bad("lopro.nearest_correlation(np.eye(3), tol=-1.0)", ("tol",)),
+    Bad("lopro.nearest_correlation(np.eye(3), time_limit=0.0)", ("time_limit",)),
+]
+
 #: In the order in which seeds go through it.
-TABLE: tuple[Bad, ...] = (*_SPARSE, *_METRIC, *_GENERAL)
+TABLE: tuple[Bad, ...] = (*_SPARSE, *_METRIC, *_GENERAL, *_CORRELATION)

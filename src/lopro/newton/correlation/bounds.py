@@ -12,7 +12,7 @@ from lopro.newton.bounds.rounding import Estimate, dot, gamma
 from lopro.newton.correlation.dual_newton import DualPoint
 from lopro.newton.correlation.problem import Target
 
-__all__ = ["excluded", "is_above", "lower_bound"]
+__all__ = ["excluded", "is_above", "lower_bound", "violation_charge"]
 
 
 def lower_bound(target: Target, point: DualPoint) -> float:
@@ -35,6 +35,16 @@ def lower_bound(target: Target, point: DualPoint) -> float:
     # T and b are themselves rounded products of weights and entries.
     charge += 4.0 * EPS * (size_T * size_U + float(np.abs(target.b) @ np.abs(point.y)))
     return (value - Estimate(charge * (1.0 + 1e-10))).lower()
+
+
+def violation_charge(target: Target, point: DualPoint) -> float:
+    """Return what a least eigenvalue that is too small by 1 may gain, in the value: ``<S, W>``.
+
+    ``1/2 |Z - T|^2`` is at least the bound of the multipliers plus ``<S, Z>``, and Z is then above ``-W``.
+    """
+    values, vectors = point.spectrum.negative
+    diagonal = (vectors * vectors) @ np.maximum(values, 0.0)
+    return float(diagonal @ target.roots**2) * (1.0 + 1e-10)
 
 
 def is_above(X: Array, least: float) -> bool:

@@ -86,7 +86,7 @@ def newton(
             return Run(point, made, products, True)
         if made >= max_decompositions or stopped():
             return Run(point, made, products, False)
-        step, k = _direction(target, point, residual / size)
+        step, k = _direction(target, point, residual / size, stopped)
         products += k
         following, tried = _search(target, point, step, max_decompositions - made, stopped)
         made += tried
@@ -95,7 +95,9 @@ def newton(
         point = following
 
 
-def _direction(target: Target, point: DualPoint, relative: float) -> tuple[Array, int]:
+def _direction(
+    target: Target, point: DualPoint, relative: float, stopped: Callable[[], bool]
+) -> tuple[Array, int]:
     """Return the Newton direction, by conjugate gradients with a small proximal term."""
     diagonal = target.rows.diagonal(point.spectrum)
     shift = min(1e-3, 0.1 * relative)
@@ -104,7 +106,9 @@ def _direction(target: Target, point: DualPoint, relative: float) -> tuple[Array
         return target.rows.product(point.spectrum, h) + shift * h
 
     accuracy = min(0.05, relative)
-    return conjugate_gradients(product, -point.gradient, accuracy, 1.0 / (diagonal + shift), 200)
+    return conjugate_gradients(
+        product, -point.gradient, accuracy, 1.0 / (diagonal + shift), 200, stopped
+    )
 
 
 def _search(
@@ -114,7 +118,7 @@ def _search(
     slope = float(point.gradient @ step)
     t = 1.0
     for tried in range(1, min(_HALVINGS, max(budget, 1)) + 1):
-        if tried > 1 and stopped():
+        if stopped():
             return None, tried - 1
         following = DualPoint.of(target, point.y + t * step)
         blur = 16.0 * EPS * (abs(point.value) + float(np.abs(target.b * point.y).sum()))

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from lopro.newton.arrays import EPS, Array
+from lopro.newton.arrays import EPS, Array, norm
 from lopro.newton.bounds.rounding import gamma, total
-from lopro.newton.correlation.bounds import excluded, is_above, lower_bound
+from lopro.newton.correlation.arguments import Request
+from lopro.newton.correlation.bounds import excluded, is_above, lower_bound, violation_charge
 from lopro.newton.correlation.dual_newton import DualPoint, newton
 from lopro.newton.correlation.problem import Target
 from lopro.newton.multipliers import never
@@ -20,16 +22,19 @@ __all__ = ["NearestCorrelation", "NoCorrelationMatrix", "nearest_correlation"]
 
 #: How often the residual is lowered, or the margin widened, until the gap is proved.
 _ATTEMPTS = 5
+#: Gaps are relative to the value, and to this share of ``1/2 |G|^2`` where ``G`` is nearer than that.
+_NEAR = 1e-8
 
 
 class NoCorrelationMatrix(ValueError):
     """No correlation matrix has the fixed entries; ``certificate`` proves it."""
 
-    def __init__(self, certificate: Array) -> None:
+    def __init__(self, certificate: Array, decompositions: int) -> None:
         super().__init__(
             "fixed: no correlation matrix with this least eigenvalue has these entries"
         )
         self.certificate = certificate
+        self.decompositions = decompositions
 
 
 @dataclass(frozen=True)
@@ -39,11 +44,16 @@ class NearestCorrelation:
     Attributes
     ----------
     X : array
-        Symmetric, with a diagonal of ones, the fixed entries, and no eigenvalue below the least one.
+        Symmetric, with a diagonal of ones and the fixed entries.
     fun : float
         ``1/2 |W^(1/2) (X - G) W^(1/2)|_F^2``.
     lower_bound : float
-        No correlation matrix with these properties has a smaller value; its own rounding is subtracted.
+        No correlation matrix with these properties has a smaller value; rounding is subtracted, and so is
+        what the violation might have gained.
+    violation : float
+        How far the least eigenvalue may be below the one asked for; 0 where it is proved not to be.
+    scale : float
+        The least value that gaps are relative to.
     multipliers : array
         Of the diagonal, then of the fixed entries.
     decompositions, products : int
@@ -55,6 +65,8 @@ class NearestCorrelation:
     X: Array
     fun: float
     lower_bound: float
+    violation: float
+    scale: float
     multipliers: Array
     decompositions: int
     products: int
@@ -89,7 +101,7 @@ def nearest_correlation(
     tol : float
         The relative gap to prove.
     stopped : callable
-        Whether time is up.
+        Whether there is no time for another eigendecomposition.
 
     Raises
     ------
@@ -109,74 +121,118 @@ def nearest_correlation(
     >>> found.gap <= 1e-8 * found.fun
     True
     """
-    G, w, kept = _checked(G, weights, fixed, min_eigenvalue)
-    plain = Target.of(G, w, kept, min_eigenvalue)
-    # Fixed entries cannot be mixed with those of the identity: the solution itself stays inside by a margin.
-    margin = 4.0 * gamma(len(G) + 2) * len(G) if len(plain.rows.i) else 0.0
-    target = Target.of(G, w, kept, min_eigenvalue + margin)
-    start: Array | DualPoint = plain.b - plain.rows.forward(plain.T)
-    accuracy, made, products = min(1e-10, 0.01 * tol), 0, 0
-    best: NearestCorrelation | None = None
-    for _ in range(_ATTEMPTS):
-        run = newton(target, start, accuracy, stopped)
-        point, start = run.point, run.point
-        made, products = made + run.decompositions, products + run.products
-        if not run.solved and len(plain.rows.i) and excluded(plain, point.y):
-            raise NoCorrelationMatrix(point.y)
-        X = _feasible(target, point, G, min_eigenvalue)
-        if X is not None:
-            bound, fun = lower_bound(plain, point), _value(X, G, w)
-            best = NearestCorrelation(X, fun, bound, point.y, made, products, run.solved)
-            if best.gap <= tol * fun:
+    return _Search(Request.of(G, weights, fixed, min_eigenvalue), tol, stopped).run()
+
+
+class _Search:
+    """Newton's method, repeated with more accuracy or a wider margin until the gap is proved."""
+
+    def __init__(self, request: Request, tol: float, stopped: Callable[[], bool]) -> None:
+        self.request, self.tol, self.stopped = request, tol, stopped
+        self.plain = self._target(0.0)
+        self.scale = _NEAR * 0.5 * norm(self.plain.T) ** 2
+        self.decompositions = self.products = 0
+
+    def _target(self, margin: float) -> Target:
+        asked = self.request
+        return Target.of(asked.G, asked.w, asked.kept, asked.least + margin)
+
+    def _first_margin(self) -> float:
+        """Return by how much the solution stays inside: fixed entries cannot be mixed with the identity."""
+        n = len(self.request.G)
+        proof = 4.0 * gamma(n + 2) * n
+        # Rounding to single precision moves eigenvalues by about sqrt(n) units.
+        if self.request.dtype == np.float64:
+            return proof
+        return proof + math.sqrt(n) * float(np.finfo(self.request.dtype).eps)
+
+    @property
+    def _keeps(self) -> bool:
+        return len(self.plain.rows.i) > 0
+
+    def run(self) -> NearestCorrelation:
+        """Return the nearest matrix, or the best that time allows."""
+        asked = self.request
+        if np.all(asked.G.diagonal() == 1.0) and is_above(asked.G, asked.least):
+            return self._found(asked.G, None, True)
+        if self.stopped():
+            return self._without_any_step()
+        start: Array | DualPoint = self.plain.b - self.plain.rows.forward(self.plain.T)
+        margin = self._first_margin() if self._keeps else 0.0
+        target, accuracy = self._target(margin), min(1e-10, 0.01 * self.tol)
+        best: NearestCorrelation | None = None
+        for _ in range(_ATTEMPTS):
+            run = newton(target, start, accuracy, self.stopped)
+            point, start = run.point, run.point
+            self.decompositions += run.decompositions
+            self.products += run.products
+            if not run.solved and self._keeps and excluded(self.plain, point.y):
+                raise NoCorrelationMatrix(point.y, self.decompositions)
+            X = self._feasible(target, point)
+            if X is not None:
+                best = self._found(X, point, run.solved)
+                if best.gap <= self.tol * max(best.fun, self.scale):
+                    return best
+            if self.stopped():
                 break
-        if stopped():
-            break
-        accuracy *= 1e-2
-        residual = float(np.abs(point.gradient).max() / w.min())
-        if X is None and 16.0 * residual < margin:
-            margin *= 8.0
-            target, start = Target.of(G, w, kept, min_eigenvalue + margin), point.y
-    if best is None:
-        raise TimeoutError("no feasible matrix was found within the time and steps allowed")
-    return best
+            accuracy *= 1e-2
+            residual = float(np.abs(point.gradient).max() / asked.w.min())
+            if X is None and 16.0 * residual < margin:
+                margin *= 8.0
+                target, start = self._target(margin), point.y
+        return best or self._violating(target, point)
 
+    def _found(self, X: Array, point: DualPoint | None, solved: bool) -> NearestCorrelation:
+        """Return a feasible matrix with what is known of it; a sum of squares is not negative."""
+        bound = 0.0 if point is None else max(0.0, lower_bound(self.plain, point))
+        y = np.zeros(len(self.plain.b)) if point is None else point.y
+        return self._result(X, bound, 0.0, y, solved)
 
-def _feasible(target: Target, point: DualPoint, G: Array, least: float) -> Array | None:
-    """Return a correlation matrix near the projection whose eigenvalues are proved, or None."""
-    X = target.correlation(point.Z, G)
-    if len(target.rows.i):
-        return X if is_above(X, least) else None
-    share = 4.0 * gamma(len(X) + 2) * len(X)
-    share += float(np.abs(point.gradient / target.roots**2).max())
-    while share < 1.0:
-        # The identity is the centre of all correlation matrices: off-diagonal entries shrink.
-        mixed = (1.0 - share) * X
-        mixed.flat[:: len(X) + 1] = 1.0
-        if is_above(mixed, least):
-            return mixed
-        share *= 8.0
-    return np.eye(len(X))
+    def _result(
+        self, X: Array, bound: float, violation: float, y: Array, solved: bool
+    ) -> NearestCorrelation:
+        asked = self.request
+        fun = _value(X, asked.G, asked.w)
+        X = X.astype(asked.dtype)
+        counts = self.decompositions, self.products
+        return NearestCorrelation(X, fun, bound, violation, self.scale, y, *counts, solved)
 
+    def _without_any_step(self) -> NearestCorrelation:
+        """Return the identity with the fixed entries, if there is no time for anything else."""
+        X = self.plain.correlation(np.eye(len(self.request.G)) * self.request.w, self.request.G)
+        violation = 0.0 if is_above(X, self.request.least) else math.inf
+        bound = -math.inf if violation else 0.0
+        return self._result(X, bound, violation, np.zeros(len(self.plain.b)), False)
 
-def _checked(G: Any, weights: Any, fixed: Any, least: float) -> tuple[Array, Array, Any]:
-    """Return the arguments as arrays, refusing what is not finite, square, symmetric, positive."""
-    G = np.array(G, dtype=np.float64)
-    if G.ndim != 2 or G.shape[0] != G.shape[1] or not np.all(np.isfinite(G)):
-        raise ValueError("G: a square matrix of finite numbers is needed")
-    if np.abs(G - G.T).max(initial=0.0) > 64.0 * EPS * np.abs(G).max(initial=0.0):
-        raise ValueError("G: a symmetric matrix is needed")
-    G = 0.5 * (G + G.T)
-    w = np.ones(len(G)) if weights is None else np.array(weights, dtype=np.float64)
-    if w.shape != (len(G),) or not np.all((w > 0.0) & np.isfinite(w)):
-        raise ValueError("weights: one positive number for each variable is needed")
-    kept = np.zeros(G.shape, dtype=bool) if fixed is None else np.asarray(fixed, dtype=bool)
-    if kept.shape != G.shape or not np.array_equal(kept, kept.T):
-        raise ValueError("fixed: a symmetric pattern of the shape of G is needed")
-    if not 0.0 <= least < 1.0:
-        raise ValueError(f"min_eigenvalue: a number from 0 to below 1 is needed, got {least}")
-    if kept.any() and np.any(np.abs(G[kept & ~np.eye(len(G), dtype=bool)]) > 1.0 - least):
-        raise ValueError("fixed: a fixed entry exceeds 1 - min_eigenvalue in size")
-    return G, w, kept
+    def _violating(self, target: Target, point: DualPoint) -> NearestCorrelation:
+        """Return the matrix that was reached, with its violation measured and charged."""
+        X = self.request.rounded(target.correlation(point.Z, self.request.G))
+        least = self.request.least
+        missing = max(0.0, least - float(np.linalg.eigvalsh(X)[0])) + 4.0 * gamma(len(X) + 2)
+        self.decompositions += 1
+        while not is_above(X, least - missing):
+            missing *= 2.0
+        bound = lower_bound(self.plain, point) - missing * violation_charge(self.plain, point)
+        return self._result(X, bound, missing, point.y, False)
+
+    def _feasible(self, target: Target, point: DualPoint) -> Array | None:
+        """Return a correlation matrix near the projection whose eigenvalues are proved, or None."""
+        asked, least = self.request, self.request.least
+        X = target.correlation(point.Z, asked.G)
+        if self._keeps:
+            X = asked.rounded(X)
+            return X if is_above(X, least) else None
+        share = 4.0 * gamma(len(X) + 2) * len(X)
+        share += float(np.abs(point.gradient / target.roots**2).max())
+        while share < 1.0:
+            # The identity is the centre of all correlation matrices: off-diagonal entries shrink.
+            mixed = (1.0 - share) * X
+            mixed.flat[:: len(X) + 1] = 1.0
+            mixed = asked.rounded(mixed)
+            if is_above(mixed, least):
+                return mixed
+            share *= 8.0
+        return np.eye(len(X))
 
 
 def _value(X: Array, G: Array, w: Array) -> float:

@@ -19,6 +19,7 @@ def conjugate_gradients(
     accuracy: float,
     preconditioner: Array | float = 1.0,
     max_products: int = 1000,
+    stopped: Callable[[], bool] | None = None,
 ) -> tuple[Array, int]:
     """Return an approximate solution of ``H x = rhs`` and the number of products.
 
@@ -36,6 +37,8 @@ def conjugate_gradients(
         The inverse of a diagonal near that of ``H``.
     max_products : int
         Where to stop in any case.
+    stopped : callable, optional
+        Whether time is up; the iterate that was reached is returned then.
 
     Raises
     ------
@@ -49,7 +52,7 @@ def conjugate_gradients(
     rho = float(residual @ z)
     wanted = accuracy * norm(rhs)
     for k in range(max_products):
-        if norm(residual) <= wanted:
+        if norm(residual) <= wanted or (k > 0 and stopped is not None and stopped()):
             return x, k
         image = product(direction)
         curvature = float(direction @ image)

@@ -1,0 +1,90 @@
+"""Inner products to many more digits than the arithmetic of the machine: for differences that cancel."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal, localcontext
+from typing import Any, TypeAlias
+
+import numpy as np
+
+__all__ = ["square_beyond", "support_of_ball"]
+
+Vector: TypeAlias = "np.ndarray[Any, Any]"
+
+_SPLITTER = 134217729.0  # 2^27 + 1: halves of a number whose products are exact (Dekker)
+_DIGITS = 50
+
+
+def support_of_ball(y: Vector, sigma: float, nu: Vector) -> float:
+    """Return ``Re <y, nu> + sigma |nu|``, correct to the last digit and rounded up.
+
+    The two terms cancel where the ball around ``y`` almost touches the hyperplane of ``nu``: what double
+    precision leaves of them may then be rounding alone.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro._util.exact import support_of_ball
+    >>> y, nu = np.array([1.0, 1e-9]), np.array([-1.0, 1e-9])
+    >>> float(y @ nu + np.linalg.norm(nu)), support_of_ball(y, 1.0, nu)
+    (0.0, 1.5000000000000003e-18)
+    """
+    with localcontext() as context:
+        context.prec = _DIGITS
+        square = _inner(nu, nu)
+        value = float(_inner(y, nu) + Decimal(float(sigma)) * square.sqrt())
+    return math.nextafter(value, math.inf)
+
+
+def square_beyond(y: Vector, sigma: float) -> float:
+    """Return ``|y|^2 - sigma^2``, correct to the last digit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro._util.exact import square_beyond
+    >>> square_beyond(np.array([1.0, 1e-9]), 1.0)
+    1e-18
+    """
+    with localcontext() as context:
+        context.prec = _DIGITS
+        return float(_inner(y, y) - Decimal(float(sigma)) ** 2)
+
+
+def _inner(x: Vector, y: Vector) -> Decimal:
+    """Return the real inner product of two vectors with twice the digits of double precision."""
+    a, b = _parts(x), _parts(y)
+    a_power, b_power = _power(a), _power(b)
+    terms = _products(np.ldexp(a, -a_power), np.ldexp(b, -b_power))
+    high = math.fsum(terms)
+    low = math.fsum([*terms, -high])
+    return (Decimal(high) + Decimal(low)) * Decimal(2) ** (a_power + b_power)
+
+
+def _parts(x: Vector) -> Vector:
+    """Return real and imaginary parts in one real vector of double precision."""
+    if x.dtype.kind == "c":
+        return np.concatenate([x.real, x.imag]).astype(np.float64)
+    return x.astype(np.float64)
+
+
+def _power(x: Vector) -> int:
+    """Return the power of two that brings a vector to size 1: products then neither overflow nor vanish."""
+    return int(math.frexp(float(np.abs(x).max(initial=0.0)))[1])
+
+
+def _products(a: Vector, b: Vector) -> list[float]:
+    """Return numbers whose exact sum is the inner product: each product, and what rounding took from it."""
+    a_high, b_high = _high(a), _high(b)
+    a_low, b_low = a - a_high, b - b_high
+    rounded = a * b
+    rest = a_low * b_low - (((rounded - a_high * b_high) - a_low * b_high) - a_high * b_low)
+    found: list[float] = np.concatenate([rounded, rest]).tolist()
+    return found
+
+
+def _high(a: Vector) -> Vector:
+    big = _SPLITTER * a
+    high: Vector = big - (big - a)
+    return high

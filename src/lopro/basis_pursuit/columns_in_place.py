@@ -1,0 +1,202 @@
+"""Columns in use where the matrix is: on its device, in its precision, their Gram matrix in double precision.
+
+What is as long as the number of columns or of rows (signs, coefficients, residuals) is NumPy's, in double
+precision, on the host: a few hundred kilobytes a round. The columns, their Gram matrix and its factor, where
+the work is, stay on the device. Data in single precision are widened a piece at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from array_api_compat import is_cupy_array, is_jax_array, is_torch_array
+
+from lopro._util.arrays import Array, from_numpy, is_single, namespace, to_numpy
+from lopro._util.deadline import current_deadline
+from lopro.basis_pursuit.signed_support import ColumnSet, Restricted, Vector, _Face
+from lopro.maps.algebra import times_for, widened
+
+__all__ = ["ColumnsInPlace", "RestrictedInPlace", "column_set", "restricted_to"]
+
+#: Columns that are held together, and widened at a time: few calls for a device, and no copy of all of them.
+_PIECE = 1024
+
+
+def column_set(like: Array, y: Vector, weights: Vector) -> ColumnSet:
+    """Return an empty set for columns of the library and precision of ``like``."""
+    if isinstance(like, np.ndarray) and not is_single(like):
+        return ColumnSet(y, weights)
+    return ColumnsInPlace(like, y, weights)
+
+
+def restricted_to(columns: ColumnSet, sigma: float, nonneg: bool) -> Restricted:
+    """Return the problem on a column set, wherever that is."""
+    kind = RestrictedInPlace if isinstance(columns, ColumnsInPlace) else Restricted
+    return kind(columns, sigma, nonneg)
+
+
+class ColumnsInPlace(ColumnSet):
+    """Some columns of a matrix and their Gram matrix, in the library and on the device of ``like``."""
+
+    def __init__(self, like: Array, y: Vector, weights: Vector) -> None:
+        super().__init__(y, weights)
+        self._like = widened(like)
+        self._times = times_for(like)
+        self._gram: Array = from_numpy(np.empty((0, 0)), self._like)
+
+    @property
+    def gram(self) -> Vector:
+        """``A'A`` of the columns, on the host: for the rare case that they are dependent."""
+        return to_numpy(self._gram)
+
+    @gram.setter
+    def gram(self, gram: Any) -> None:
+        self._gram = gram
+
+    def gram_of(self, positions: Vector) -> Array:
+        """Return the Gram matrix of some of the columns, where it is."""
+        return self._taken(self._taken(self._gram, positions, 0), positions, 1)
+
+    def _taken(self, block: Array, positions: Vector, axis: int) -> Array:
+        return namespace(block).take(block, from_numpy(positions, block), axis=axis)
+
+    def extend(
+        self, indices: Vector, read: Callable[[Vector], Array], correlations: Vector
+    ) -> None:
+        for start in range(0, len(indices), _PIECE):
+            self._append(read(indices[start : start + _PIECE]))
+        self.indices = np.concatenate([self.indices, indices])
+        self.weights = self._all_weights[self.indices]
+        self.correlations = np.concatenate([self.correlations, correlations])
+
+    def _append(self, new: Array) -> None:
+        """Take in a piece: the Gram matrix grows by a border."""
+        xp, wide = namespace(self._like), widened(new)
+        corner = self._times(wide.T, wide)
+        if self._pieces:
+            beside = xp.concat(
+                [self._times(wide.T, widened(piece)) for piece in self._pieces], axis=1
+            )
+            upper = xp.concat([self._gram, beside.T], axis=1)
+            corner = xp.concat([upper, xp.concat([beside, corner], axis=1)], axis=0)
+        self._gram = corner
+        self._pieces.append(new)
+        self._join_small_pieces()
+
+    def _join_small_pieces(self) -> None:
+        """Put neighbours together as long as they are small: each piece is a call of its own in products."""
+        joined: list[Array] = []
+        for piece in self._pieces:
+            if joined and joined[-1].shape[1] + piece.shape[1] <= _PIECE:
+                piece = namespace(piece).concat([joined.pop(), piece], axis=1)
+            joined.append(piece)
+        self._pieces = joined
+
+    def keep(self, wanted: Vector) -> None:
+        kept = np.flatnonzero(wanted)
+        self._gram = self.gram_of(kept)
+        for i, (at, piece) in enumerate(self._placed()):
+            if not wanted[at].all():
+                self._pieces[i] = self._taken(piece, np.flatnonzero(wanted[at]), 1)
+        self._pieces = [piece for piece in self._pieces if piece.shape[1] > 0]
+        self._join_small_pieces()
+        self.indices, self.weights = self.indices[kept], self.weights[kept]
+        self.correlations = self.correlations[kept]
+
+    def forward(self, x: Vector) -> Vector:
+        there = from_numpy(x, self._like)
+        parts = [self._times(widened(piece), there[at]) for at, piece in self._placed()]
+        return to_numpy(sum(parts[1:], start=parts[0])) if parts else np.zeros_like(self.y)
+
+    def adjoint(self, r: Vector) -> Vector:
+        there = from_numpy(r, self._like)
+        parts = [self._times(widened(piece).T, there) for piece in self._pieces]
+        xp = namespace(self._like)
+        return to_numpy(xp.concat(parts)) if parts else np.empty_like(self.correlations)
+
+    def gram_times(self, x: Vector) -> Vector:
+        """Return ``A'A x`` for coefficients of all columns of the set."""
+        return to_numpy(self._times(self._gram, from_numpy(x, self._like)))
+
+
+class RestrictedInPlace(Restricted):
+    """The problem on columns that are on a device: the factor is made there as well."""
+
+    columns: ColumnsInPlace
+
+    def _slope(self, x: Vector) -> Vector:
+        return np.asarray(self.columns.correlations - self.columns.gram_times(x))
+
+    def _face(self, signs: Vector) -> _Face:
+        c, S = self.columns, np.flatnonzero(signs)
+        G = c.gram_of(S)
+        if S.size == 0 or isinstance(G, np.ndarray):
+            return super()._face(signs)
+        current_deadline().check()
+        solve = cholesky_solver(G)
+        if solve is None:
+            return super()._face(signs)  # dependent columns are told apart on the host
+        solved = solve(np.stack([c.correlations[S], c.weights[S] * signs[S]], axis=1))
+        return _Face(signs, S, solved[:, 0], solved[:, 1], solve)
+
+
+def cholesky_solver(G: Array) -> Callable[[Vector], Vector] | None:
+    """Return what solves with a positive definite matrix on its device; None if it is not one, nearly.
+
+    Right-hand sides and solutions are on the host. A library without triangular solves has none here.
+
+    Examples
+    --------
+    >>> import array_api_strict
+    >>> from lopro.basis_pursuit.columns_in_place import cholesky_solver
+    >>> cholesky_solver(array_api_strict.eye(2)) is None
+    True
+    """
+    found = _factor(G)
+    if found is None:
+        return None
+    factor, solve = found
+    xp = namespace(factor)
+    pivots, sizes = xp.linalg.diagonal(factor) ** 2, xp.linalg.diagonal(G)
+    # Also false where a factorisation that failed has left NaN.
+    if not bool(xp.all(pivots > 1e3 * float(np.finfo(np.float64).eps) * sizes)):
+        return None
+
+    def on_host(right: Vector) -> Vector:
+        return to_numpy(solve(from_numpy(right, G)))
+
+    return on_host
+
+
+def _factor(G: Array) -> tuple[Array, Callable[[Array], Array]] | None:
+    """Return the lower Cholesky factor and what solves with it, by each library's own name for that."""
+    if is_torch_array(G):
+        import torch
+
+        factor, info = torch.linalg.cholesky_ex(G)
+        if int(info) != 0:
+            return None
+        return factor, lambda b: torch.cholesky_solve(b.reshape(len(b), -1), factor).reshape(
+            b.shape
+        )
+    if is_jax_array(G):
+        import jax.scipy.linalg as linear
+
+        factor = linear.cholesky(G, lower=True)
+        return factor, lambda b: linear.cho_solve((factor, True), b)
+    if is_cupy_array(G):
+        import cupy
+        import cupyx
+        from cupyx.scipy.linalg import solve_triangular
+
+        try:
+            with cupyx.errstate(linalg="raise"):
+                factor = cupy.linalg.cholesky(G)
+        except np.linalg.LinAlgError:
+            return None
+        return factor, lambda b: solve_triangular(
+            factor, solve_triangular(factor, b, lower=True), lower=True, trans="T"
+        )
+    return None

@@ -1,0 +1,75 @@
+"""Solutions with one nonzero: the first piece of the path, where sigma is close to ``|y|``.
+
+There ``x`` is so short that the residual hardly differs from ``y``, and whatever is computed as a difference
+of two residuals is rounding. On this piece the solution is a formula in which nothing cancels.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from lopro._util.arrays import Array, asarray_like, norm, to_numpy, widest
+from lopro._util.exact import square_beyond
+from lopro.basis_pursuit.problem import SparseProblem
+from lopro.constraints import ResidualBall
+from lopro.constraints.base import ValidInequality
+from lopro.protocol import Candidate, Multiplier, Workbench
+
+__all__ = ["first_piece"]
+
+_CLOSE = 0.9  # of |y|: below, one nonzero is hardly ever enough
+
+
+def first_piece(bench: Workbench, sparse: SparseProblem, x0: Array) -> Candidate | None:
+    """Return the solution if it has one nonzero and proves to be good enough; None costs three products.
+
+    The column that correlates most with ``y``, in units of its weight, enters first. Where ``a`` is that
+    column and ``c = a^H y``, its coefficient has the phase of ``c`` and the smaller root ``t`` of
+    ``|y - t a c / |c||^2 = sigma^2`` as its modulus.
+    """
+    ball = sparse.ball
+    y = to_numpy(ball.y)
+    if not _CLOSE * norm(y) < ball.sigma < norm(y):
+        return None
+    like = widest((ball.y, ball.like))
+    correlations = to_numpy(ball.pullback((asarray_like(y, like),)))
+    j = int(np.argmax(sparse.excess(correlations)))
+    c, size = correlations[j], float(abs(correlations[j]))
+    if size == 0.0 or (sparse.nonneg and c.real <= 0.0) or not math.isfinite(size):
+        return None
+    x = np.zeros(ball.A.shape[1], dtype=correlations.dtype)
+    x[j] = c / size
+    column = to_numpy(ball.image(asarray_like(x, x0))[0])
+    rest = square_beyond(y, ball.sigma)
+    depth = size * size - norm(column) * norm(column) * rest
+    if depth < 0.0 or not math.isfinite(depth):
+        return None
+    t = rest / (size + math.sqrt(depth))
+    x[j] *= t
+    image = t * column
+    r = y - image
+    g = to_numpy(ball.pullback((asarray_like(r, like),)))
+    found = sparse.proved(r, g, stretch=norm(correlations) / norm(y))
+    fun = t * float(to_numpy(sparse.weights)[j])
+    bench.tick()
+    if found is None or fun + found.support > 0.5 * bench.target.gap(fun):
+        return None
+    return _candidate(bench, found, asarray_like(x, x0), asarray_like(image, like))
+
+
+def _candidate(bench: Workbench, found: ValidInequality, x: Array, image: Array) -> Candidate:
+    """Return the point as it is: a projection would move it inside by more than it is long."""
+    images = tuple(
+        part
+        for member in bench.problem.constraint.members()
+        for part in ((image,) if isinstance(member, ResidualBall) else member.image(x))
+    )
+    assert found.dual is not None
+    multiplier = ValidInequality(
+        asarray_like(found.direction, x),
+        found.support,
+        tuple(asarray_like(v, image if v.shape == image.shape else x) for v in found.dual),
+    )
+    return Candidate(x, Multiplier(multiplier), image=images)

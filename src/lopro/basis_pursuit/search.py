@@ -1,0 +1,185 @@
+"""What every search for columns keeps: the columns, their signs, a solution and the best dual value."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import scipy  # parts of it load when first used
+
+from lopro._util.arrays import Array, asarray_like, eps, from_numpy, is_single, to_numpy, widest
+from lopro.basis_pursuit.columns_in_place import column_set, restricted_to
+from lopro.basis_pursuit.problem import SparseProblem
+from lopro.basis_pursuit.signed_support import Restricted, Solution, Vector
+from lopro.constraints import ResidualBall
+from lopro.constraints.base import ValidInequality
+from lopro.errors import InfeasibleError
+from lopro.functions import Image
+from lopro.problem import Problem
+from lopro.protocol import Candidate, Multiplier, Target, Workbench
+
+__all__ = ["Search"]
+
+
+class Search:
+    """The state of one search; vectors are NumPy's, in double precision.
+
+    Parameters
+    ----------
+    problem : Problem
+        Checked to be basis pursuit denoising with columns.
+    target : Target
+        The accuracy asked for.
+    """
+
+    #: Columns that are missing: those outside of the set whose correlation is too large.
+    missing: Vector
+
+    def __init__(self, problem: Problem, target: Target, like: Array) -> None:
+        self.problem, self.target, self._like = problem, target, like
+        ball = SparseProblem.of(problem, like).ball
+        self.ball, self.A = ball, ball.A
+        self.plain = isinstance(like, np.ndarray) and not is_single(like)
+        self.y = to_numpy(ball.y).astype(np.float64, copy=False)
+        self.sparse = SparseProblem.of(problem, np.zeros(self.A.shape[1]))
+        self.columns = column_set(like, self.y, self.sparse.weights)
+        self.restricted: Restricted = restricted_to(
+            self.columns, ball.sigma - self._margin, self.sparse.nonneg
+        )
+        self.signs = np.empty(0)
+        self.floor = 0.0
+        self.solution: Solution | None = None
+        self.fun = math.inf
+        #: About the norm of the matrix, once it is known.
+        self._stretch = 0.0
+        self.bound, self.inequality = -math.inf, self.sparse.at_zero(self.sparse.weights)
+
+    @property
+    def _margin(self) -> float:
+        """How far inside the ball to stay, so that the point is inside when it is rounded as well."""
+        if self.plain:
+            return 0.0
+        return min(0.5 * self.ball.sigma, eps(self._like) * float(np.linalg.norm(self.y)))
+
+    @property
+    def zero_is_feasible(self) -> bool:
+        """Whether ``x = 0`` satisfies the constraint, and so is the solution."""
+        return float(np.linalg.norm(self.y)) <= self.ball.sigma
+
+    def learn_units(self, correlations: Vector) -> None:
+        """Take the correlations with ``y`` for what they say of the size of the matrix."""
+        self.sparse.check_units(correlations, self.y)
+        self._stretch = float(np.linalg.norm(correlations)) / (float(np.linalg.norm(self.y)) or 1.0)
+
+    # What is asked of the matrix.
+
+    def pulled(self, dual: Vector) -> Vector:
+        """Return the correlations of all columns with a dual point."""
+        if self.plain:
+            return np.asarray(self.A.adjoint(dual))
+        return to_numpy(self.A.adjoint_exactly(from_numpy(dual, self.A.like)))
+
+    def read(self, indices: Vector) -> Array:
+        """Return columns as an array: here products of columns are dense."""
+        block = self.A.columns(indices)
+        return block.toarray() if scipy.sparse.issparse(block) else block
+
+    # What a solution on the columns of the set is worth.
+
+    def accept(self, solution: Solution) -> None:
+        """Make a solution on the present columns the present one."""
+        self.solution, self.signs = solution, solution.signs
+        self._places = self.columns.indices
+        self.fun = float(self.columns.weights @ np.abs(solution.x))
+        self._image = self.y - solution.residual
+        if is_single(self._like):
+            rounded = solution.x.astype(np.float32).astype(np.float64)
+            self._image = self.columns.forward(rounded)
+
+    def price(self, solution: Solution, everywhere: Vector) -> Vector:
+        """Learn from the correlations of all columns with a dual point; return them in units of weights."""
+        excess = self.sparse.excess(everywhere)
+        self._improve_bound(solution, everywhere)
+        self._check_feasible(solution, float(excess.max()))
+        return np.asarray(excess)
+
+    def _improve_bound(self, solution: Solution, everywhere: Vector) -> None:
+        """Scale the dual point to feasibility; it bounds the optimum from below."""
+        found = self.sparse.proved(solution.dual, everywhere, self._stretch)
+        if found is not None and -found.support > self.bound:
+            self.bound, self.inequality = -found.support, found
+
+    def _check_feasible(self, solution: Solution, gauge: float) -> None:
+        """Raise if the residual is orthogonal to every column and still too long.
+
+        The angle decides, not the size of ``A'r``: a short residual has small correlations anyway. And an
+        ill-conditioned matrix makes small angles, so the suspicion is checked by a factorisation.
+        """
+        length = float(np.linalg.norm(solution.residual))
+        if solution.reached or not solution.settled or length <= self.ball.sigma:
+            return
+        cosine = solution.alpha * gauge / length
+        largest_cosine = self.restricted.most / float(np.linalg.norm(self.y))
+        if cosine <= 1e-8 * largest_cosine and self.ball.is_empty:
+            raise InfeasibleError(
+                f"no x has |A x - y| <= sigma: the least-squares residual is {self.ball.misfit:.6g}, "
+                f"sigma is {self.ball.sigma:.6g}"
+            )
+
+    @property
+    def good(self) -> bool:
+        """Whether value and bound are as close as asked for, with a margin."""
+        return self.fun - self.bound <= 0.5 * self.target.gap(self.fun)
+
+    @property
+    def exact(self) -> bool:
+        """Whether value and bound differ by rounding only."""
+        rounding = max(1e-10, 1e3 * eps(self._like))
+        return self.fun - self.bound <= rounding * self.fun
+
+    # What goes to the driver.
+
+    def point(self) -> Array:
+        """Return the present solution among all columns, in the library of the problem."""
+        x = np.zeros(self.A.shape[1])
+        if self.solution is not None:
+            x[self._places] = self.solution.x
+        return asarray_like(x, self._like)
+
+    def evidence(self) -> ValidInequality:
+        """Return the multiplier behind the best bound, in the library of the problem."""
+        found = self.inequality
+        if self.plain:
+            return found
+        like = widest((self.ball.y, self.ball.like))
+        dual = found.dual and tuple(asarray_like(part, like) for part in found.dual)
+        return ValidInequality(asarray_like(found.direction, self._like), found.support, dual)
+
+    def image(self) -> Image | None:
+        """Return the image of the point under the maps of the constraint, if it is inside the ball."""
+        if self.solution is None:
+            return None
+        # An equation holds up to rounding.
+        allowed = self.ball.sigma or 1e-12 * float(np.linalg.norm(self.y))
+        if float(np.linalg.norm(self._image - self.y)) > allowed:
+            return None
+        x = self.point()
+        of_ball = asarray_like(self._image, self._like)
+        return tuple(
+            part
+            for member in self.problem.constraint.members()
+            for part in ((of_ball,) if isinstance(member, ResidualBall) else member.image(x))
+        )
+
+    def candidate(self, bench: Workbench) -> Candidate:
+        """Return the present solution as a candidate.
+
+        In memory it is projected, which is a check, as it is feasible already. Elsewhere that would read all
+        of the matrix, while the image is known from the columns in use.
+        """
+        x, evidence = self.point(), Multiplier(self.evidence())
+        with bench.observe():
+            image = None if self.plain and self.A.in_memory else self.image()
+        if image is not None:
+            return Candidate(x, evidence, image=image)
+        return Candidate(bench.project(x), evidence, before=x)

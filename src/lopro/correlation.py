@@ -1,0 +1,185 @@
+"""The nearest correlation matrix: a projection on the positive semidefinite matrices with a diagonal of ones.
+
+Newton's method on the dual problem (Qi and Sun, 2006) needs six or seven eigendecompositions, whatever the
+size of the matrix. Its multipliers prove a lower bound of the distance, and a Cholesky factorisation proves
+the eigenvalues of the answer.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from lopro._util.counting import Counts
+from lopro._util.deadline import EIGH, Deadline
+from lopro._util.validation import check_array
+from lopro.driver.options import Options
+from lopro.driver.result import History, Iterate, Result, Status
+from lopro.newton.correlation import NearestCorrelation, NoCorrelationMatrix
+from lopro.newton.correlation import nearest_correlation as nearest
+from lopro.protocol import Target
+from lopro.protocol.certificates import Certificate, feasibility_tolerance
+
+__all__ = ["nearest_correlation"]
+
+_METHOD = "Newton's method on the dual of the nearest correlation matrix"
+_PROOF = "dual of the nearest correlation matrix, rounding subtracted"
+
+
+def nearest_correlation(
+    G: Any,
+    weights: Any = None,
+    fixed: Any = None,
+    min_eigenvalue: float = 0.0,
+    *,
+    tol: float = 1e-6,
+    time_limit: float | None = None,
+) -> Result:
+    """Return the correlation matrix nearest to ``G``, with a proof of how near any could be.
+
+    It minimises ``1/2 |W^(1/2) (X - G) W^(1/2)|_F^2`` over symmetric X with a diagonal of ones and no
+    eigenvalue below ``min_eigenvalue``.
+
+    Parameters
+    ----------
+    G : array of shape (n, n)
+        Symmetric; estimated pair by pair, for instance, so that it is not positive semidefinite. Its own
+        diagonal need not be one. float32 or float64; the answer has the same dtype.
+    weights : array of shape (n,), optional
+        A positive weight ``W_ii`` for each variable: entry (i, j) counts ``W_ii W_jj``. Ones by default.
+    fixed : array of bool of shape (n, n), optional
+        True for entries of ``G`` that the answer keeps exactly; symmetric.
+    min_eigenvalue : float
+        The least eigenvalue of the answer, from 0 to below 1. A little more than 0 makes it invertible.
+    tol : float
+        The relative gap to prove: ``gap <= tol * max(fun, 1e-8 * |G|^2 / 2)`` in the norm above.
+    time_limit : float, optional
+        Seconds; the best matrix so far is returned with the gap that is proved for it.
+
+    Returns
+    -------
+    Result
+        ``x`` is the matrix: exactly symmetric, with ones on its diagonal and the fixed entries, and with
+        eigenvalues that are proved not to be below ``min_eigenvalue`` in exact arithmetic
+        (``certificate.violation`` is 0). ``fun`` is half the squared distance. The status is INFEASIBLE if
+        no correlation matrix has the fixed entries; ``ray`` then holds multipliers of the diagonal and of the
+        fixed entries (row by row, below the diagonal) whose combination of these entries is larger than the
+        trace allows.
+
+    Notes
+    -----
+    The objective is strongly convex, so that a gap is also a distance: the solution is within
+    ``sqrt(2 gap)`` of ``x`` in the norm above.
+
+    Where fixed entries leave no matrix with eigenvalues above ``min_eigenvalue`` (a fixed correlation of 1,
+    for instance), no eigenvalue can be proved; ``x`` may then be below by ``certificate.violation``, which is
+    charged to the lower bound.
+
+    References
+    ----------
+    Higham, Computing the nearest correlation matrix - a problem from finance, IMA J. Numer. Anal. 22, 2002.
+
+    Qi and Sun, A quadratically convergent Newton method for computing the nearest correlation matrix, SIAM J.
+    Matrix Anal. Appl. 28, 2006.
+
+    Examples
+    --------
+    Three variables of which neighbours seem to be perfectly correlated, and the outer two not at all:
+
+    >>> import numpy as np, lopro
+    >>> G = np.array([[1.0, 1.0, 0.0], [1.0, 1.0, 1.0], [0.0, 1.0, 1.0]])
+    >>> result = lopro.nearest_correlation(G)
+    >>> result.success, result.x.round(4)
+    (True, array([[1.    , 0.7607, 0.1573],
+           [0.7607, 1.    , 0.7607],
+           [0.1573, 0.7607, 1.    ]]))
+    """
+    options = Options(tol=tol, time_limit=time_limit)
+    deadline = Deadline(options.time_limit)
+    size = len(check_array("G", G, ndim=2, allow_complex=False))
+
+    def stopped() -> bool:
+        return deadline.passed or not deadline.affords(EIGH * size**3)
+
+    with deadline.active():
+        try:
+            found = nearest(G, weights, fixed, min_eigenvalue, tol, stopped)
+        except NoCorrelationMatrix as empty:
+            return _infeasible(check_array("G", G), empty, deadline)
+    return _result(found, tol, stopped(), deadline)
+
+
+def _result(found: NearestCorrelation, tol: float, late: bool, deadline: Deadline) -> Result:
+    if found.gap < 0.0:
+        raise AssertionError(f"a lower bound above the value by {-found.gap:g}")
+    source = _PROOF if math.isfinite(found.lower_bound) else "no lower bound yet"
+    certificate = Certificate.of(
+        found.fun, found.lower_bound, found.violation, source, Target(tol, found.scale)
+    )
+    status = _status(found, certificate, tol, late, deadline)
+    # The check of the eigenvalues is a Cholesky factorisation; everything else is counted by the search.
+    counts = Counts(eigendecompositions=found.decompositions, matvecs=found.products)
+    history = History()
+    history.append(_row(found, certificate, deadline))
+    return Result(
+        x=found.X,
+        fun=found.fun,
+        status=status,
+        message=status.value,
+        certificate=certificate,
+        counts=counts,
+        certificate_counts=Counts(factorizations=1),
+        iterations=found.decompositions,
+        seconds=deadline.elapsed,
+        method=_METHOD,
+        history=history,
+    )
+
+
+def _status(
+    found: NearestCorrelation, certificate: Certificate, tol: float, late: bool, deadline: Deadline
+) -> Status:
+    feasible = certificate.violation <= feasibility_tolerance(found.X)
+    if feasible and certificate.relative_gap <= tol:
+        return Status.CONVERGED
+    if deadline.stopped_by_user:
+        return Status.INTERRUPTED
+    return Status.TIME_LIMIT if late else Status.STALLED
+
+
+def _row(found: NearestCorrelation, certificate: Certificate, deadline: Deadline) -> Iterate:
+    return Iterate(
+        x=found.X,
+        epoch=1,
+        iterations=found.decompositions,
+        projections=0,
+        products=found.products,
+        fun=found.fun,
+        violation=certificate.violation,
+        lower_bound=certificate.lower_bound,
+        gap=certificate.gap,
+        relative_gap=certificate.relative_gap,
+        penalty_weight=math.nan,
+        exact=None,
+        regularity=math.nan,
+        seconds=deadline.elapsed,
+    )
+
+
+def _infeasible(G: Any, empty: NoCorrelationMatrix, deadline: Deadline) -> Result:
+    status = Status.INFEASIBLE
+    return Result(
+        x=G.copy(),
+        fun=math.nan,
+        status=status,
+        message=f"{status.value}: {empty}",
+        certificate=Certificate.unknown(),
+        counts=Counts(eigendecompositions=empty.decompositions),
+        certificate_counts=Counts(eigendecompositions=1),
+        iterations=empty.decompositions,
+        seconds=deadline.elapsed,
+        method=_METHOD,
+        history=History(),
+        warnings=(str(empty),),
+        ray=empty.certificate,
+    )

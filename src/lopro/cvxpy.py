@@ -1,0 +1,142 @@
+"""A solver for CVXPY: ``problem.solve(solver=lopro.cvxpy.Lopro())``.
+
+Quadratic objectives over zero, nonnegative, second-order and semidefinite cones. CVXPY says ``optimal``
+exactly where the gap is proved; the proof is in ``problem.solver_stats.extra_stats``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy  # parts of it load when first used
+from cvxpy import settings
+from cvxpy.reductions.solvers.conic_solvers.clarabel_conif import CLARABEL
+from cvxpy.reductions.solvers.conic_solvers.conic_solver import ConicSolver
+
+from lopro._util.deadline import Deadline
+from lopro._util.validation import check_number
+from lopro.cones.bound import ConicData
+from lopro.cones.certified import ConicOutcome, ConicStatus, solve_conic
+from lopro.cones.cones import Nonnegative, PSDTriangle, SecondOrder, SetCone, Zero
+from lopro.protocol import Certificate, Target
+
+__all__ = ["Lopro"]
+
+#: The words in which the statuses are told to CVXPY's interface.
+_WORDS = {
+    ConicStatus.PROVED: "Solved",
+    ConicStatus.UNPROVED: "AlmostSolved",
+    ConicStatus.INFEASIBLE: "PrimalInfeasible",
+    ConicStatus.UNBOUNDED: "DualInfeasible",
+    ConicStatus.STOPPED: "MaxTime",
+}
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """What CVXPY's interface reads."""
+
+    status: str
+    x: Any
+    z: Any
+    obj_val: float
+    solve_time: float
+    iterations: int
+    certificate: Certificate
+
+
+class Lopro(CLARABEL):  # type: ignore[misc]
+    """lopro as a solver of CVXPY.
+
+    Options of ``problem.solve``: ``tol`` (the relative gap to prove, 1e-6) and ``time_limit`` in seconds.
+
+    Examples
+    --------
+    >>> import cvxpy, lopro.cvxpy
+    >>> x = cvxpy.Variable(2)
+    >>> problem = cvxpy.Problem(cvxpy.Minimize(cvxpy.sum_squares(x - 1)), [cvxpy.norm(x) <= 1])
+    >>> float(round(problem.solve(solver=lopro.cvxpy.Lopro()), 6)), problem.status
+    (0.171573, 'optimal')
+    >>> problem.solver_stats.extra_stats.relative_gap <= 1e-6
+    True
+    """
+
+    # Exponential and power cones have no multipliers that we could move inside.
+    SUPPORTED_CONSTRAINTS = [  # noqa: RUF012
+        cone
+        for cone in CLARABEL.SUPPORTED_CONSTRAINTS
+        if not cone.__name__.startswith(("Exp", "Pow"))
+    ]
+
+    def name(self) -> str:
+        """Return the name of the solver."""
+        return "LOPRO"
+
+    def import_solver(self) -> None:
+        """Do nothing: lopro is imported already."""
+
+    def solve_via_data(
+        self,
+        data: dict[str, Any],
+        warm_start: bool,
+        verbose: bool,
+        solver_opts: dict[str, Any],
+        solver_cache: Any = None,
+    ) -> _Answer:
+        """Solve the conic form that CVXPY has made."""
+        options = dict(solver_opts)
+        options.pop("use_quad_obj", None)
+        tol = check_number("tol", options.pop("tol", 1e-6), minimum=0.0, exclusive=True)
+        limit = options.pop("time_limit", None)
+        if options:
+            raise TypeError(
+                f"lopro: unknown options {sorted(options)}; there are tol and time_limit"
+            )
+        program = _program(data)
+        deadline = Deadline()
+        outcome = solve_conic(program, tol, limit)
+        return _answer(program, outcome, tol, deadline.elapsed)
+
+    def invert(self, solution: _Answer, inverse_data: Any) -> Any:
+        """Return the solution in CVXPY's words, with the certificate beside it."""
+        found = super().invert(solution, inverse_data)
+        found.attr[settings.EXTRA_STATS] = solution.certificate
+        return found
+
+    def cite(self, data: Any) -> str:
+        """Return what to cite."""
+        return (
+            "@inproceedings{yang2017richer, title={A Richer Theory of Convex Constrained Optimization "
+            "with Reduced Projections and Improved Rates}, author={Yang, Tianbao and Lin, Qihang and "
+            "Zhang, Lijun}, booktitle={ICML}, year={2017}}"
+        )
+
+
+def _program(data: dict[str, Any]) -> ConicData:
+    dims = data[ConicSolver.DIMS]
+    cones: list[tuple[SetCone, int]] = []
+    if dims.zero:
+        cones.append((Zero(dims.zero), dims.zero))
+    if dims.nonneg:
+        cones.append((Nonnegative(dims.nonneg), dims.nonneg))
+    cones.extend((SecondOrder(size), size) for size in dims.soc)
+    cones.extend((PSDTriangle(order), order * (order + 1) // 2) for order in dims.psd)
+    q = np.asarray(data[settings.C], dtype=np.float64)
+    P = data.get(settings.P)
+    P = scipy.sparse.csr_array((len(q), len(q))) if P is None else scipy.sparse.csr_array(P)
+    A = scipy.sparse.csr_array(data[settings.A])
+    return ConicData(P, q, A, np.asarray(data[settings.B], dtype=np.float64), cones)
+
+
+def _answer(program: ConicData, outcome: ConicOutcome, tol: float, seconds: float) -> _Answer:
+    x, q = outcome.x, program.q
+    size = float(np.abs(q * x).sum()) + abs(0.5 * float(x @ (program.P @ x)))
+    target = Target(tol, max(size, np.finfo(np.float64).tiny))
+    source = "multipliers of the conic form, rounding included"
+    certificate = Certificate.of(
+        outcome.fun, outcome.lower_bound, outcome.violation, source, target, radius=outcome.radius
+    )
+    word = _WORDS[outcome.status]
+    return _Answer(word, x, outcome.z, outcome.fun, seconds, outcome.iterations, certificate)

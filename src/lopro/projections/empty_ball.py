@@ -1,0 +1,64 @@
+"""When a residual ball is empty: a dual vector proves it, and is checked like any other bound."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from lopro._util.arrays import Array, asarray_like, eps, inner, is_single, norm, to_numpy
+from lopro._util.deadline import current_deadline
+from lopro.maps import LinearMap, linear_map
+
+__all__ = ["residual_exceeds"]
+
+_PROBES = 3
+
+
+def residual_exceeds(A: LinearMap, y: Array, sigma: float, nu: Array) -> bool:
+    """Whether ``nu`` proves that no ``x`` has ``|A x - y| <= sigma``.
+
+    Every residual has ``|A x - y| >= (Re <y, nu> - Re <A^H nu, x>) / |nu|``. So ``A^H nu`` has to vanish, up
+    to the rounding of the product, and ``Re <y, nu> / |nu|`` has to exceed sigma, by more than rounding.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.maps import linear_map
+    >>> from lopro.projections.empty_ball import residual_exceeds
+    >>> A, y = linear_map(np.array([[1.0], [0.0]])), np.array([3.0, 2.0])
+    >>> residual_exceeds(A, y, 1.9, np.array([0.0, 1.0])), residual_exceeds(A, y, 1.9, y)
+    (True, False)
+    """
+    if is_single(y) or is_single(A.like):
+        # A map that is singular in single precision may not be so by its own numbers.
+        return A.explicit and _exceeds_in_double(A, y, sigma)
+    length, size, unit = norm(nu), norm(y), eps(y)
+    if not 0.0 < length < math.inf:
+        return False
+    beyond = inner(y, nu) / length - sigma
+    if not beyond > max(1e-10, 1e3 * unit) * (size + sigma):
+        return False
+    return norm(A.adjoint(nu)) <= 64.0 * unit * _frobenius(A, y) * length
+
+
+def _exceeds_in_double(A: LinearMap, y: Array, sigma: float) -> bool:
+    """Whether the part of ``y`` out of the reach of ``A``, found in double precision, proves it."""
+    rows, columns = A.shape
+    current_deadline().need(4.0 * rows * columns * min(rows, columns))
+    matrix, right = (
+        v.astype(np.complex128 if v.dtype.kind == "c" else np.float64)
+        for v in (to_numpy(A.toarray()), to_numpy(y))
+    )
+    U, s, _ = np.linalg.svd(matrix, full_matrices=False)
+    U = U[:, s > max(A.shape) * eps(matrix) * s[0]]
+    for _ in range(2):  # a short rest is orthogonal only up to the rounding of what it is a rest of
+        right = right - U @ (U.conj().T @ right)
+    return residual_exceeds(linear_map(matrix), to_numpy(y).astype(right.dtype), sigma, right)
+
+
+def _frobenius(A: LinearMap, y: Array) -> float:
+    """Return an estimate of the root of the sum of squares of the entries, from a few products."""
+    probes = np.random.default_rng(0).standard_normal((_PROBES, A.shape[0]))
+    squares = [norm(A.adjoint(asarray_like(p, y))) ** 2 for p in probes]
+    return math.sqrt(sum(squares) / _PROBES)

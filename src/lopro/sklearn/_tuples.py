@@ -1,0 +1,71 @@
+"""Samples and pairs as users hand them over: themselves, or indices that a preprocessor looks up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+from sklearn.utils.validation import check_array
+
+__all__ = ["FLOATS", "Preprocessor", "looked_up", "pairs_from", "preprocessor_from"]
+
+Preprocessor: TypeAlias = Callable[[Any], Any]
+
+FLOATS = [np.float64, np.float32]
+
+
+class Rows:
+    """The rows of an array, by their indices."""
+
+    def __init__(self, samples: Any) -> None:
+        self.samples = check_array(samples, dtype=None)
+
+    def __call__(self, indices: Any) -> Any:
+        """Return the samples with these indices."""
+        try:
+            return self.samples[np.asarray(indices)]
+        except IndexError as error:
+            raise ValueError(
+                f"the preprocessor has {len(self.samples)} samples, and integers look them up: {error}"
+            ) from None
+
+
+def preprocessor_from(given: Any) -> Preprocessor | None:
+    """Return what looks up samples: an array becomes its rows, a function stays itself."""
+    if given is None or callable(given):
+        return given  # type: ignore[no-any-return]
+    if isinstance(given, str) or not (hasattr(given, "__len__") or hasattr(given, "shape")):
+        raise ValueError(
+            f"preprocessor must be None, an array of samples or a function, got {given!r}"
+        )
+    return Rows(given)
+
+
+def looked_up(X: Any, preprocessor: Preprocessor | None) -> Any:
+    """Return samples; where ``X`` has one dimension, those that its entries are the indices of."""
+    if preprocessor is None or _dimensions(X) != 1:
+        return X
+    return np.asarray(preprocessor(np.asarray(X)))
+
+
+def pairs_from(pairs: Any, preprocessor: Preprocessor | None) -> np.ndarray:
+    """Return pairs of samples, of shape (n_pairs, 2, n_features)."""
+    if preprocessor is not None and _dimensions(pairs) == 2:
+        indices = np.asarray(pairs)
+        columns = [looked_up(indices[:, k], preprocessor) for k in range(indices.shape[1])]
+        pairs = np.stack(columns, axis=1)
+    pairs = check_array(pairs, allow_nd=True, ensure_2d=False, dtype=FLOATS, input_name="pairs")
+    if pairs.ndim == 3 and pairs.shape[1] in (3, 4):
+        raise ValueError(
+            f"pairs must have shape (n_pairs, 2, n_features), got {pairs.shape}: triplets and quadruplets "
+            "compare distances, this metric is learned from targets of distances"
+        )
+    if pairs.ndim != 3 or pairs.shape[1] != 2:
+        hint = "" if preprocessor is not None else "; indices need a preprocessor"
+        raise ValueError(f"pairs must have shape (n_pairs, 2, n_features), got {pairs.shape}{hint}")
+    return np.asarray(pairs)
+
+
+def _dimensions(X: Any) -> int:
+    return int(X.ndim) if hasattr(X, "ndim") else np.ndim(X)

@@ -1,0 +1,155 @@
+"""What basis pursuit claims: bounds to the last digit, emptiness by proof, violations paid for."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+from scipy.sparse.linalg import aslinearoperator
+
+import lopro
+from lopro._util.exact import support_of_ball
+from lopro.basis_pursuit.pose import bpdn_problem
+from lopro.basis_pursuit.problem import SparseProblem
+from lopro.constraints import ResidualBall
+from lopro.constraints.base import ValidInequality
+from lopro.driver.incumbent import Incumbent
+from lopro.maps import linear_map
+from lopro.projections.empty_ball import residual_exceeds
+from lopro.protocol import Candidate, Multiplier, Target
+
+
+def exact_support(y: Any, sigma: float, nu: Any) -> Any:
+    with mpmath.workdps(80):
+        terms = [
+            mpmath.mpc(complex(a)).conjugate() * complex(b) for a, b in zip(y, nu, strict=True)
+        ]
+        size = mpmath.sqrt(mpmath.fsum(abs(mpmath.mpc(complex(b))) ** 2 for b in nu))
+        return mpmath.fsum(t.real for t in terms) + mpmath.mpf(sigma) * size
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-150, 1e150])
+@pytest.mark.parametrize("kind", [np.float32, np.float64, np.complex128])
+def test_a_support_that_cancels_is_right_to_the_last_digit(kind: Any, unit: float) -> None:
+    if kind is np.float32:
+        unit = 1.0
+    rng = np.random.default_rng(0)
+    y = rng.standard_normal(50)
+    y = (y + 1j * rng.standard_normal(50) if kind is np.complex128 else y).astype(kind)
+    nu = (-y * (1.0 + 1e-9 * rng.standard_normal(50))).astype(kind)
+    y = y * kind(unit)
+    sigma = float(np.linalg.norm(y.astype(np.complex128))) * (1.0 - 1e-13)
+    found, exact = support_of_ball(y, sigma, nu), exact_support(y, sigma, nu)
+    assert exact <= found <= math.nextafter(math.nextafter(float(exact), math.inf), math.inf)
+
+
+def test_a_ball_rounds_its_support_up_by_little() -> None:
+    rng = np.random.default_rng(1)
+    for sigma in (0.0, 1.0, 100.0):
+        y, nu = rng.standard_normal(30), rng.standard_normal(30)
+        ball = ResidualBall(np.eye(30), y, sigma)
+        exact = exact_support(y, sigma, nu)
+        terms = (np.linalg.norm(y) + sigma) * np.linalg.norm(nu)
+        assert exact <= ball.support_image((nu,)) <= exact + 9.0 * 2.3e-16 * terms
+
+
+@pytest.mark.parametrize("below", [1e-3, 1e-7, 1e-11, 1e-13])
+def test_a_bound_close_to_y_is_neither_bold_nor_timid(below: float) -> None:
+    """One column: the solution is a formula, and bound and value meet there."""
+    rng = np.random.default_rng(2)
+    a, y = rng.standard_normal(5), rng.standard_normal(5)
+    sigma = float(np.linalg.norm(y)) * (1.0 - below)
+    with mpmath.workdps(60):
+        aa, ay, yy = (
+            mpmath.fsum(mpmath.mpf(float(s)) * float(t) for s, t in zip(u, v, strict=True))
+            for u, v in ((a, a), (a, y), (y, y))
+        )
+        rest = yy - mpmath.mpf(sigma) ** 2
+        optimum = rest / (abs(ay) + mpmath.sqrt(ay**2 - aa * rest))
+    result = lopro.bpdn(a[:, None], y, sigma, tol=1e-9, time_limit=5.0)
+    assert result.certificate.lower_bound <= optimum * (1 + mpmath.mpf(1e-15))
+    assert result.success
+    assert float(result.fun / optimum) == pytest.approx(1.0, rel=2e-9)
+
+
+def test_the_gauge_allows_for_the_rounding_of_correlations() -> None:
+    rng = np.random.default_rng(3)
+    A, y = rng.standard_normal((20, 40)), rng.standard_normal(20)
+    sparse = SparseProblem.of(bpdn_problem(A, y, 0.1), np.zeros(40))
+    g = A.T @ y
+    plain, stretched = sparse.proved(y, g), sparse.proved(y, g, stretch=1e6, growth=10.0)
+    assert plain is not None and stretched is not None
+    eps = np.finfo(float).eps
+    for found, stretch, growth in (
+        (plain, np.linalg.norm(g) / np.linalg.norm(y), 1.0),
+        (stretched, 1e6, 10.0),
+    ):
+        gauge = np.abs(g).max() + 8.0 * eps * growth * stretch * np.linalg.norm(y)
+        assert found.dual is not None
+        np.testing.assert_allclose(found.dual[0], -y / gauge, rtol=1e-14)
+        value = (y @ y - 0.1 * np.linalg.norm(y)) / gauge
+        assert -found.support == pytest.approx(value, rel=1e-13)
+        assert -found.support <= value
+
+
+def test_a_violation_is_paid_for() -> None:
+    """The value owes ``nu * excess`` to a point outside: the gap is what is left without that."""
+    problem = bpdn_problem(np.eye(1), np.array([2.0]), 1.0)  # x in [1, 3], the optimum is 1
+    known = Incumbent(problem, Target(1e-6, 0.0), [])
+    outside = np.array([1.0 - 1e-10])
+    known.judge(outside)
+    inequality = ValidInequality(np.array([-1.0]), -1.0, (np.array([-1.0]),))
+    known.learn(Candidate(outside, Multiplier(inequality)), float(outside[0]), None)
+    assert known.best is not None and known.best.feasible
+    assert known.certificate.lower_bound == 1.0
+    assert known.certificate.gap == pytest.approx(0.0, abs=1e-15)
+    bold = ValidInequality(np.array([-1.0]), -1.5, (np.array([-1.0]),))
+    known.learn(Candidate(outside, Multiplier(bold)), float(outside[0]), None)
+    assert not known.certified or known.certificate.lower_bound == 1.0
+
+
+@pytest.mark.parametrize("operator", [False, True])
+def test_empty_needs_a_proof(operator: bool) -> None:
+    rng = np.random.default_rng(4)
+    A, y = rng.standard_normal((30, 8)), rng.standard_normal(30)
+    rest = y - A @ np.linalg.lstsq(A, y, rcond=None)[0]
+    least = float(np.linalg.norm(rest))
+    form = aslinearoperator(A) if operator else A
+    empty = lopro.bpdn(form, y, least * (1.0 - 1e-6), time_limit=10.0)
+    assert empty.status is lopro.Status.INFEASIBLE
+    there = lopro.bpdn(form, y, least * (1.0 + 1e-6), time_limit=10.0)
+    assert there.status is not lopro.Status.INFEASIBLE
+
+
+def test_a_direction_of_small_singular_value_is_no_proof() -> None:
+    U, _ = np.linalg.qr(np.random.default_rng(5).standard_normal((6, 6)))
+    y = U[:, -1] + U[:, 0]
+    for least, proof in ((1e-12, False), (0.0, True)):
+        A = linear_map(U @ np.diag([1.0, 1.0, 1.0, 1.0, 1.0, least]))
+        assert residual_exceeds(A, y, 0.5, U[:, -1]) is proof
+        assert not residual_exceeds(A, y, 1.0 + 1e-12, U[:, -1])
+
+
+def test_single_precision_is_not_taken_for_a_lower_rank() -> None:
+    A = np.diag([1.0, 1e-9]).astype(np.float32)
+    result = lopro.bpdn(A, np.ones(2, dtype=np.float32), 0.1, time_limit=5.0)
+    assert result.status is not lopro.Status.INFEASIBLE
+    assert result.x.dtype == np.float32
+
+
+@pytest.mark.parametrize("weights", [np.ones(4), np.ones(4, dtype=np.float32)])
+def test_weights_do_not_widen_points(weights: Any) -> None:
+    A = np.eye(3, 4, dtype=np.float32)
+    result = lopro.bpdn(A, np.ones(3, dtype=np.float32), 0.5, weights=weights, tol=1e-3)
+    assert result.success and result.x.dtype == np.float32
+
+
+@pytest.mark.parametrize("unit", [1e200, 1e-200])
+def test_units_beyond_the_range_are_refused_by_name(unit: float) -> None:
+    A = unit * np.random.default_rng(0).standard_normal((3, 8))
+    for form in (A, aslinearoperator(A)):
+        with pytest.raises(ValueError, match="A must be given in other units"):
+            lopro.bpdn(form, np.ones(3), 0.1)
