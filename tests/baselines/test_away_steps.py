@@ -42,7 +42,7 @@ class Polytope:
         self.start = z + np.linalg.solve(P, slope)
         self.corner = constraint.linear_minimizer(slope)
         self.eccentricity = (pyramidal_width / diameter) ** 2
-        self.best = lopro.solve(self.problem, tol=1e-11, max_iter=100_000).certificate.lower_bound
+        self.best = lopro.solve(self.problem, tol=1e-13, max_iter=100_000).certificate.lower_bound
 
     def rho(self, method: Any) -> float:
         """The theorem's share of the error that a good step takes away."""

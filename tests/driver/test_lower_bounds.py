@@ -15,7 +15,7 @@ from lopro.methods.paper.theorems import Theorem2
 from lopro.methods.theory import ProblemConstants
 from lopro.objectives import L1Norm, Linear, SquaredDistance
 from lopro.penalties import Hinge, QuadraticHinge, Softplus
-from lopro.protocol import Claim, Target
+from lopro.protocol import Candidate, Claim, ProvedBound, Target
 from lopro.protocol.certificates import Certificate, lower_bound
 
 EPS = 2.0**-52
@@ -186,3 +186,47 @@ def test_a_run_has_converged_when_the_relative_gap_is_within_the_tolerance(size,
         assert result.certificate.relative_gap == pytest.approx(relative)
         wanted = lopro.iterate(problem, tol=tol).bench.target.gap(-size)
         assert wanted == pytest.approx(tol * max(size, scale))
+
+
+def test_a_gap_is_relative_to_terms_that_cancel():
+    """At (3, 3.5) the terms of x - y are 3 and 3.5: a gap of a half is 1/13 of them, and all of the value."""
+
+    class Proves:
+        def check(self, problem):
+            pass
+
+        def run(self, bench, x0):
+            yield Candidate(np.array([3.0, 3.5]), ProvedBound(-1.0, "by hand"))
+
+    inside = Polyhedron.box(np.zeros(2), np.full(2, 4.0))
+    result = lopro.solve(Problem(Linear(np.array([1.0, -1.0])), inside), method=Proves(), tol=0.0)
+    assert (result.fun, result.certificate.gap) == (-0.5, 0.5)
+    assert result.certificate.relative_gap == pytest.approx(0.5 / 6.5, rel=1e-15)
+    problem = Problem(Linear(np.array([1.0, -1.0])), inside, gap_scale=0.1)
+    assert lopro.solve(problem, method=Proves(), tol=0.0).certificate.relative_gap == 1.0
+
+
+def test_the_radius_is_that_of_the_best_bound():
+    """A worse bound that holds everywhere does not replace a better one that holds nearby."""
+    problem = Problem(Linear(np.array([-1.0])), Polyhedron([[1.0]], [2.0]), gap_scale=1.0)
+    proved = [(-3.0, math.inf), (-2.5, 40.0), (-2.75, math.inf)]
+
+    class Proves:
+        def check(self, problem):
+            pass
+
+        def run(self, bench, x0):
+            for value, radius in proved:
+                inequality = ValidInequality(np.ones(1), -value)
+                yield Candidate(np.array([2.0]), ProvedBound(value, "by hand", radius, inequality))
+
+    run = lopro.iterate(problem, np.zeros(1), Proves(), tol=0.3)
+    assert [it.lower_bound for it in run] == [-3.0, -2.5]
+    result = run.result()
+    assert result.status is Status.CONVERGED
+    assert (result.certificate.lower_bound, result.certificate.radius) == (-2.5, 40.0)
+    assert result.message.endswith("among the points within a distance of 40")
+    assert result.multiplier.support == 2.5
+    run = lopro.iterate(problem, np.zeros(1), Proves(), tol=0.0)
+    assert [it.lower_bound for it in run] == [-3.0, -2.5, -2.5]
+    assert run.result().certificate.radius == 40.0

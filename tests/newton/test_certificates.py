@@ -87,6 +87,16 @@ def test_rays(rng):
     assert not check_descent(None, np.array([-1.0]), [], np.zeros(1)).exact
 
 
+def test_rays_that_leave_on_either_side():
+    """Along -1 the objective x falls, but x >= 0 stops it at once; x <= 0 does not."""
+    below = check_descent(None, [1.0], [(None, [0.0], [np.inf])], [-2.0])
+    assert (below.slope, below.drift, below.exact) == (pytest.approx(1.0), 1.0, False)
+    above = check_descent(None, [1.0], [(None, [-np.inf], [0.0])], [-2.0])
+    assert (above.drift, above.exact) == (0.0, True)
+    turned = check_descent(None, [-1.0], [(None, [-np.inf], [0.0])], [2.0])
+    assert (turned.drift, turned.exact) == (1.0, False)
+
+
 def test_sparse_rays_and_equalities(rng):
     A = scipy.sparse.csr_array(np.array([[1.0, -1.0, 0.0], [0.0, 0.0, 1.0]]))
     rows = [(A, np.array([0.0, -1.0]), np.array([0.0, 1.0]))]

@@ -61,6 +61,17 @@ def test_slope_and_radius_of_a_linear_objective(rng):
     assert found.within(100.0) == pytest.approx(q @ z + v @ (A @ z) - v @ upper, rel=1e-9)
 
 
+def test_bounds_of_variables_pay_for_the_slope():
+    """Over ``1 <= x <= 5`` the function 3 x is at least 3, and -3 x at least -15, seen from x = 2."""
+    for q, least in ((3.0, 3.0), (-3.0, -15.0)):
+        box = (Interval(np.array([1.0]), np.array([5.0])), None)
+        problem = Composite(Linear(np.array([q])), [box])
+        found = lower_bound(problem, np.array([2.0]), [np.zeros(1)])
+        assert found.slope == 0.0
+        assert found.value <= least
+        assert found.value == pytest.approx(least, rel=1e-13)
+
+
 def test_radius_arithmetic():
     bound = LowerBound(3.0, 0.25, np.zeros(1))
     assert bound.within(4.0) == 2.0
@@ -108,6 +119,14 @@ def test_charge_covers_what_a_violation_gains(rng):
     gained = best.fun - problem.smooth.value(x)
     assert tight.sum() >= 3
     assert 0.99 * charge <= gained <= charge
+
+
+def test_charge_of_either_side():
+    """Multipliers of lower sides are negative: -2 at a violation of a half gains as much as 2."""
+    for side, x, v in ((Interval(upper=np.ones(1)), 1.5, 2.0), (Interval(np.ones(1)), 0.5, -2.0)):
+        problem = Composite(Linear(np.array([-v])), [(side, None)])
+        charge = violation_charge(problem, np.array([x]), [np.array([v])])
+        assert 1.0 <= charge <= 1.0 + 1e-14
 
 
 def test_relative_violation_has_no_units(rng):

@@ -243,11 +243,14 @@ def test_multipliers_that_cancel_where_the_objective_is_flat(unit):
     assert outcome.certificate.radius == np.inf
 
 
-def test_an_outer_step_that_changes_nothing_is_the_last():
-    """Without a gradient there is no step: the same state would come back for ever."""
+def test_outer_steps_without_newton_steps_are_bounded(monkeypatch):
+    """At a minimum that is feasible no step is made, and the same state would come back for ever."""
     problem = Composite(SquaredDistance(np.zeros(1)), [(Interval(upper=np.ones(1)), None)])
-    states = list(iterate(problem, stopped=lambda: False, settings=Settings(max_steps=40)))
-    assert 1 <= len(states) <= 40
+    states = list(iterate(problem, settings=Settings(max_steps=40)))
+    assert len(states) == 40 and states[-1].steps == 0
+    # Where the inner problem is not even solved, nothing changes from one outer step to the next.
+    monkeypatch.setattr("lopro.newton.inner._step", lambda *arguments: None)
+    assert len(list(iterate(problem, np.array([9.0]), settings=Settings(max_steps=40)))) == 1
 
 
 def test_problems_without_least_value(rng):

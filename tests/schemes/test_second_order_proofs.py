@@ -1,0 +1,121 @@
+"""From what the kernels have proved to what the driver is told: every charge as an exact number."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import lopro
+from lopro import NewtonMultipliers, Problem
+from lopro.constraints import Polyhedron
+from lopro.errors import InfeasibleError, UnboundedError
+from lopro.methods.second_order.forms import composite
+from lopro.methods.second_order.proofs import answer
+from lopro.newton.bounds import LowerBound
+from lopro.newton.solve import Outcome, Status
+from lopro.objectives import Linear
+from lopro.protocol import ProvedBound
+
+#: -x - 2 y over x + y <= 1, x <= 3: what is proved below is made up, the problem only gives the shapes.
+ROWS = Polyhedron([[1.0, 1.0], [2.0, 0.0]], [1.0, 6.0])
+
+
+def told(
+    *, slope: float = 0.0, charge: float = 0.0, x: Any = (0.6, -0.8), norm: float | None = None
+) -> ProvedBound:
+    """Return the evidence for a bound of 7 with this slope around (3, 4)."""
+    problem = Problem(Linear(np.array([-1.0, -2.0])), ROWS, solution_norm=norm)
+    bench = lopro.iterate(problem).bench
+    bound = LowerBound(7.0, slope, np.array([3.0, 4.0]))
+    multipliers = (np.array([2.0, -5.0]),)
+    point = np.array(x, dtype=float)
+    outcome = Outcome(Status.STOPPED, point, multipliers, 0.0, bound, charge, 0.0, 1)
+    candidate = answer(composite(problem), outcome, bench, np.zeros(2))
+    np.testing.assert_array_equal(candidate.x, point)
+    assert candidate.before is None
+    assert isinstance(candidate.evidence, ProvedBound)
+    return candidate.evidence
+
+
+def test_a_flat_bound_holds_everywhere() -> None:
+    found = told()
+    assert (found.value, found.radius) == (7.0, math.inf)
+
+
+def test_what_a_violation_may_have_gained_is_charged() -> None:
+    assert told(charge=0.25).value == 6.75
+
+
+def test_a_slope_costs_its_share_of_ten_thousand_lengths() -> None:
+    """|x| = 1 is less than 3, the distance of the farthest row, which is the unit of this problem."""
+    found = told(slope=2.0**-20)
+    assert found.radius == pytest.approx(3e4, rel=1e-15)
+    assert found.value == pytest.approx(7.0 - 2.0**-20 * 3e4, rel=1e-15)
+    far = told(slope=2.0**-20, charge=0.5, x=(-30.0, -40.0))
+    assert far.radius == pytest.approx(5e5, rel=1e-15)
+    assert far.value == pytest.approx(6.5 - 2.0**-20 * 5e5, rel=1e-15)
+    assert "within a distance of 5e+05 from x" in far.source
+
+
+def test_a_norm_that_is_given_counts_from_the_centre_of_the_bound() -> None:
+    """Solutions within 10 of zero are within 15 of (3, 4)."""
+    found = told(slope=0.01, norm=10.0)
+    assert found.radius == math.inf
+    assert found.value == pytest.approx(7.0 - 0.15, rel=1e-15)
+    assert "|x*| <= 10 (given)" in found.source
+
+
+def test_the_multiplier_is_moved_into_its_cone() -> None:
+    """Rows with an upper side only have no negative multipliers: (2, -5) counts as (2, 0)."""
+    v = told().inequality
+    assert v is not None and v.dual is not None
+    np.testing.assert_array_equal(v.dual[0], [2.0, 0.0])
+    np.testing.assert_array_equal(v.direction, [2.0, 2.0])
+    assert v.support == 2.0
+
+
+def test_a_point_outside_is_projected_and_the_evidence_stays() -> None:
+    problem = Problem(Linear(np.array([-1.0, -2.0])), ROWS)
+    bench = lopro.iterate(problem).bench
+    bound = LowerBound(7.0, 0.0, np.zeros(2))
+    outcome = Outcome(Status.STOPPED, np.array([1.0, 1.0]), (np.zeros(2),), 0.0, bound, 0.5, 0.3, 1)
+    candidate = answer(composite(problem), outcome, bench, np.zeros(2))
+    assert candidate.x == pytest.approx([0.5, 0.5])
+    np.testing.assert_array_equal(candidate.before, [1.0, 1.0])
+    assert candidate.evidence.value == 6.5
+
+
+@pytest.mark.parametrize(
+    ("status", "error"), [(Status.EMPTY, InfeasibleError), (Status.UNBOUNDED, UnboundedError)]
+)
+def test_no_solution_is_an_error_that_carries_its_proof(status: Any, error: Any) -> None:
+    problem = Problem(Linear(np.array([-1.0, -2.0])), ROWS)
+    bound = LowerBound(0.0, 0.0, np.zeros(2))
+    outcome = Outcome(status, np.zeros(2), (np.zeros(2),), 0.0, bound, 0.0, 0.0, 1, ray=np.ones(2))
+    with pytest.raises(error) as told:
+        answer(composite(problem), outcome, lopro.iterate(problem).bench, np.zeros(2))
+    np.testing.assert_array_equal(told.value.ray, np.ones(2))
+
+
+def test_a_certificate_says_how_far_it_holds() -> None:
+    """A linear program in general position keeps a slope of rounding: the radius is part of the claim."""
+    rng = np.random.default_rng(0)
+    C, v = rng.standard_normal((30, 12)), np.zeros(30)
+    v[:12] = rng.uniform(1.0, 2.0, 12)
+    x = rng.standard_normal(12)
+    b = C @ x + np.where(v > 0.0, 0.0, 1.0)
+    result = lopro.solve(
+        Problem(Linear(-(v @ C)), Polyhedron(C, b)), method=NewtonMultipliers(), tol=1e-6
+    )
+    assert result.success and result.x == pytest.approx(x, abs=1e-5)
+    assert result.fun == pytest.approx(-(v @ C @ x), rel=1e-6)
+    radius = result.certificate.radius
+    if math.isfinite(radius):
+        unit = float((np.abs(b) / np.linalg.norm(C, axis=1)).max())
+        assert radius >= 1e4 * max(float(np.linalg.norm(result.x)), unit) * (1.0 - 1e-6)
+        assert f"within a distance of {radius:.3g}" in result.message
+    else:
+        assert "among the points" not in result.message
