@@ -206,6 +206,20 @@ def test_a_gap_is_relative_to_terms_that_cancel():
     assert lopro.solve(problem, method=Proves(), tol=0.0).certificate.relative_gap == 1.0
 
 
+@pytest.mark.parametrize("gained", [0.0, 0.125])
+def test_what_a_violation_may_have_gained_is_a_part_of_the_gap(gained):
+    class Proves:
+        def check(self, problem):
+            pass
+
+        def run(self, bench, x0):
+            yield Candidate(np.array([2.0]), ProvedBound(-2.5, "by hand", gained=gained))
+
+    problem = Problem(Linear(np.array([-1.0])), Polyhedron([[1.0]], [2.0]), gap_scale=1.0)
+    c = lopro.solve(problem, method=Proves(), tol=0.0).certificate
+    assert (c.lower_bound, c.gap, c.relative_gap) == (-2.5, 0.5 + gained, (0.5 + gained) / 2.0)
+
+
 def test_the_radius_is_that_of_the_best_bound():
     """A worse bound that holds everywhere does not replace a better one that holds nearby."""
     problem = Problem(Linear(np.array([-1.0])), Polyhedron([[1.0]], [2.0]), gap_scale=1.0)

@@ -46,7 +46,9 @@ def test_a_flat_bound_holds_everywhere() -> None:
 
 
 def test_what_a_violation_may_have_gained_is_charged() -> None:
-    assert told(charge=0.25).value == 6.75
+    """It is told apart: the bound is one of the optimum, the charge counts as a part of the gap."""
+    found = told(charge=0.25)
+    assert (found.value, found.gained) == (7.0, 0.25)
 
 
 def test_a_slope_costs_its_share_of_ten_thousand_lengths() -> None:
@@ -56,7 +58,8 @@ def test_a_slope_costs_its_share_of_ten_thousand_lengths() -> None:
     assert found.value == pytest.approx(7.0 - 2.0**-20 * 3e4, rel=1e-15)
     far = told(slope=2.0**-20, charge=0.5, x=(-30.0, -40.0))
     assert far.radius == pytest.approx(5e5, rel=1e-15)
-    assert far.value == pytest.approx(6.5 - 2.0**-20 * 5e5, rel=1e-15)
+    assert far.value == pytest.approx(7.0 - 2.0**-20 * 5e5, rel=1e-15)
+    assert far.gained == 0.5
     assert "within a distance of 5e+05 from x" in far.source
 
 
@@ -85,7 +88,7 @@ def test_a_point_outside_is_projected_and_the_evidence_stays() -> None:
     candidate = answer(composite(problem), outcome, bench, np.zeros(2))
     assert candidate.x == pytest.approx([0.5, 0.5])
     np.testing.assert_array_equal(candidate.before, [1.0, 1.0])
-    assert candidate.evidence.value == 6.5
+    assert (candidate.evidence.value, candidate.evidence.gained) == (7.0, 0.5)
 
 
 @pytest.mark.parametrize(
