@@ -84,6 +84,13 @@ class ColumnSearch:
         self.signs, self.floor = np.sign(np.asarray(x)[self.columns.indices]), 0.0
         return True
 
+    def resume_with(self, signs: Vector) -> None:
+        """Start again with signs of all columns."""
+        new = np.setdiff1d(np.flatnonzero(signs), self.columns.indices)
+        self._extend(new, np.zeros(new.size))
+        self.signs, self.floor = signs[self.columns.indices].astype(self.y.dtype), 0.0
+        self.patient = False
+
     def _extend(self, indices: Vector, signs: Vector) -> None:
         self.columns.extend(indices, self._read, self.correlations[indices])
         self.signs = np.concatenate([self.signs, signs])
@@ -208,4 +215,7 @@ class ColumnSearch:
     def candidate(self) -> Candidate:
         """Project the present solution: a check, as it is feasible already."""
         x = self.point()
+        if self.solution is not None and self.solution.alpha == 0.0:
+            # Equations are met up to rounding, and a correction of that would fill in the zeros.
+            return Candidate(x, Multiplier(self.inequality))
         return Candidate(self.bench.project(x), Multiplier(self.inequality), before=x)

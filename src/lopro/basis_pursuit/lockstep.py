@@ -175,6 +175,7 @@ class Proposed:
     """The method that proposes a point found in lockstep; should it not do, ``after`` goes on from it."""
 
     card: ClassVar[Card] = WorkingSet.card
+    proves_emptiness: ClassVar[bool] = True
 
     def __init__(self, proposal: Proposal, after: Method) -> None:
         self._proposal, self._after = proposal, after

@@ -66,6 +66,8 @@ class MatrixFree:
         reference="this library: Anderson-mixed shrinkage with a root search for the multiplier",
     )
 
+    proves_emptiness: ClassVar[bool] = True
+
     memory: int = 20
     patience: int = 150
 

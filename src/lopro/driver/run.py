@@ -87,6 +87,12 @@ class Run:
         if self.status is None:
             self.status, self._stopped_by = Status.STOPPED, by
 
+    def give_up(self) -> None:
+        """End the run before it starts: the time is up, so its start is the point, and nothing is known."""
+        self.status = self.bench.why_late
+        self.warnings.append("there was no time to look at the problem")
+        self.incumbent.keep(Judged(self._x0, math.nan, math.inf))
+
     def __iter__(self) -> Iterator[Iterate]:
         return self
 
@@ -113,9 +119,11 @@ class Run:
     def _prepared(self) -> Incumbent:
         """Look at the set and at the start: the first calls of what a user has written, guarded as well."""
         with self.bench.observe():
-            reason = self.bench.constraint.infeasibility()
-            if reason is not None:
-                raise InfeasibleError(reason)
+            # A method that proves emptiness on its way spares the factorisation that a look takes.
+            if not getattr(self.method, "proves_emptiness", False):
+                reason = self.bench.constraint.infeasibility()
+                if reason is not None:
+                    raise InfeasibleError(reason)
             return self.incumbent
 
     def _next_candidate(self, candidates: Candidates, verdict: Verdict | None) -> Candidate | None:

@@ -15,6 +15,7 @@ import scipy  # parts of it load when first used
 
 from lopro._util.arrays import Array, asarray_like, eps, inner, is_complex, namespace, norm
 from lopro._util.counting import count
+from lopro._util.deadline import EIGH, current_deadline
 from lopro.errors import MissingCapabilityError
 from lopro.functions import Constant, Source
 
@@ -91,9 +92,11 @@ class Spectral:
         xp = namespace(self.like)
         rows, columns = self.shape
         if rows <= columns:
+            current_deadline().need(2.0 * rows * rows * columns + EIGH * rows**3)
             values, vectors = xp.linalg.eigh(self.left_gram)
             if float(values[0]) > 1e3 * math.sqrt(eps(self.like)) * float(values[-1]):
                 return values, vectors
+        current_deadline().need(EIGH * rows * columns * min(rows, columns))
         count("factorizations")
         vectors, singular, _ = xp.linalg.svd(self.toarray(), full_matrices=False)
         cut = self._rounding * float(singular[0])
