@@ -60,6 +60,13 @@ class ColumnSearch(Search):
         self.signs, self.floor = np.sign(x[self.columns.indices]), 0.0
         return True
 
+    def resume_with(self, signs: Vector) -> None:
+        """Start again with signs of all columns."""
+        new = np.setdiff1d(np.flatnonzero(signs), self.columns.indices)
+        self._extend(new, np.zeros(new.size))
+        self.signs, self.floor = signs[self.columns.indices].astype(self.y.dtype), 0.0
+        self.patient = False
+
     def _extend(self, indices: Vector, signs: Vector) -> None:
         self.columns.extend(indices, self.read, self.correlations[indices])
         self.signs = np.concatenate([self.signs, signs])

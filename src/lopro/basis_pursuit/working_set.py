@@ -11,11 +11,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from lopro._util.arrays import Array, is_complex
 from lopro._util.deadline import OutOfTime
 from lopro._util.validation import check_count
 from lopro.basis_pursuit.column_search import ColumnSearch
 from lopro.basis_pursuit.first_piece import first_piece
+from lopro.basis_pursuit.linear_program import fits_linear_program, vertex
 from lopro.basis_pursuit.matrix_free import MatrixFree
 from lopro.basis_pursuit.pool import Pool, answered
 from lopro.basis_pursuit.pooled_search import PooledSearch
@@ -134,6 +137,8 @@ class WorkingSet:
         """Newton's method on a growing set of columns; the matrix-free method where it does not end."""
         with suppress(StalledError):
             yield from self._newton(search, self.rounds)
+        if not search.done and fits_linear_program(search.sparse):
+            yield from self._from_vertex(search)
         for descent in _PATIENT_DESCENTS:
             if not search.done:
                 search.start_over(descent)
@@ -148,6 +153,14 @@ class WorkingSet:
             if search.resume(candidate.taken_at):
                 with suppress(StalledError):
                     yield from self._newton(search, 3)
+
+    def _from_vertex(self, search: ColumnSearch) -> Candidates:
+        """Ask a linear program which columns are active where sigma = 0, and start there."""
+        found = vertex(search.sparse, np.asarray(search.A.toarray()))
+        if found is not None:
+            search.resume_with(found.signs)
+            with suppress(StalledError):
+                yield from self._newton(search, self.rounds)
 
     def _newton(self, search: ColumnSearch, rounds: int) -> Candidates:
         """Go round until the solution is complete, or Newton's method is stuck."""
