@@ -253,6 +253,26 @@ def test_single_precision_has_a_certificate_in_double(kind: Kind) -> None:
     assert found.counts.rmatvecs <= 10
 
 
+def test_single_precision_is_summed_in_double_only_where_it_matters(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """On a device a sum in double precision takes several times as long: the first look, and the last one."""
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    from lopro.maps import ArrayMap
+
+    asked: list[Any] = []
+    original = ArrayMap.multiply_adjoint_exactly
+    monkeypatch.setattr(
+        ArrayMap,
+        "multiply_adjoint_exactly",
+        lambda self, y: asked.append(y.dtype) or original(self, y),
+    )
+    single = (torch.asarray(A.astype(np.float32)), torch.asarray(Y.astype(np.float32)))
+    found = lopro.bpdn(*single, SIGMA, tol=1e-6)
+    assert found.success and len(found.history) == 1, "what is only rough is not proposed"
+    assert asked == [torch.float64] * 2 and found.counts.rmatvecs > 4
+
+
 @pytest.mark.parametrize("kind", [KINDS[0], *DEVICES], ids=str)
 def test_a_small_radius_in_single_precision(kind: Kind) -> None:
     """Rounding the point moves its residual by some millionths of y: it has to stay that far inside."""
