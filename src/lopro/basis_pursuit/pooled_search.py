@@ -9,6 +9,7 @@ down is made where few columns are missing: then signs are right, and Newton's m
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -57,6 +58,8 @@ class PooledSearch(Search):
         self._descent = _DESCENT
         #: Whether nothing more can be done here.
         self.stuck = False
+        #: Called when the columns for the next round are there.
+        self.after_round: Callable[[], None] = lambda: None
 
     @property
     def complete(self) -> bool:
@@ -84,6 +87,24 @@ class PooledSearch(Search):
             signs = np.sign(self.correlations[chosen])
             self._take_in(chosen, np.where(size[chosen] > self.floor, signs, 0.0))
 
+    def state(self) -> dict[str, Any]:
+        """Return what has to be known to go on from here: small beside the columns, which are not in it."""
+        return {
+            "correlations": self.correlations,
+            "held": self.pool.indices,
+            "in_use": self.columns.indices,
+            "signs": self.signs,
+            "path": np.array([self.floor, self._descent]),
+        }
+
+    def go_on_from(self, state: dict[str, Any]) -> Asking:
+        """Ask for the columns that were held in a state, and take up the search there."""
+        self.correlations = state["correlations"]
+        self.most = float(self.sparse.excess(self.correlations).max(initial=0.0))
+        yield Question(columns=np.union1d(state["held"], state["in_use"]))
+        self.floor, self._descent = (float(number) for number in state["path"])
+        self._take_in(state["in_use"], state["signs"])
+
     def rounds(self, most: int) -> Asking:
         """Solve on the pool, look at all columns, fetch what is missing; until complete or stuck."""
         for _ in range(most):
@@ -96,6 +117,7 @@ class PooledSearch(Search):
                 return
             if wanted.size:
                 yield Question(columns=wanted)
+            self.after_round()
         self.stuck = True
 
     def _look(self, everywhere: Vector) -> Vector:

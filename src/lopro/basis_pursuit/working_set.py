@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
 from lopro._util.arrays import Array, is_complex
 from lopro._util.deadline import OutOfTime
 from lopro._util.validation import check_count
+from lopro.basis_pursuit.checkpoint import Checkpoint
 from lopro.basis_pursuit.column_search import ColumnSearch
 from lopro.basis_pursuit.matrix_free import MatrixFree
 from lopro.basis_pursuit.pool import Pool, answered
@@ -50,6 +52,9 @@ class WorkingSet:
         Columns to start with; a tenth of the rows by default.
     rounds : int
         Products ``A'r`` of the quick search, after which a patient one follows the path from its start.
+    checkpoint : path, optional
+        A file that is kept up to date while a matrix in files or on a cluster is searched. A call that finds
+        it goes on from there; it stays where it is at the end. Matrices in memory do not use it.
 
     Examples
     --------
@@ -73,6 +78,7 @@ class WorkingSet:
 
     first: int | None = None
     rounds: int = 25
+    checkpoint: str | Path | None = None
 
     def __post_init__(self) -> None:
         if self.first is not None:
@@ -110,7 +116,7 @@ class WorkingSet:
 
     def _from_afar(self, bench: Workbench, search: PooledSearch, x0: Array) -> Candidates:
         """Newton's method on a pool of columns; the matrix-free method where it does not end."""
-        answered(search.begin(x0, self.first), search.pool)
+        self._begin(search, x0)
         while not search.stuck:
             try:
                 answered(search.rounds(self.rounds), search.pool)
@@ -121,6 +127,18 @@ class WorkingSet:
                 if bench.exhausted or (search.exact and search.missing.size == 0):
                     return
         yield from MatrixFree().run(bench, search.point())
+
+    def _begin(self, search: PooledSearch, x0: Array) -> None:
+        """Fetch the first columns, or those of the checkpoint, and keep that up to date from now on."""
+        if self.checkpoint is None:
+            answered(search.begin(x0, self.first), search.pool)
+            return
+        checkpoint = Checkpoint(self.checkpoint, search)
+        saved = checkpoint.load()
+        questions = search.begin(x0, self.first) if saved is None else search.go_on_from(saved)
+        answered(questions, search.pool)
+        search.after_round = lambda: checkpoint.save(search.state())
+        search.after_round()
 
     def _search(self, bench: Workbench, search: ColumnSearch) -> Candidates:
         """Newton's method on a growing set of columns; the matrix-free method where it does not end."""
