@@ -220,6 +220,23 @@ def test_the_pool_of_columns_is_bounded(monkeypatch: pytest.MonkeyPatch, in_nump
     assert max(held) < free and max(held) <= 4 * nonzeros + 10
 
 
+def test_few_columns_are_held_of_a_matrix_with_many_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A quarter of the rows would be too many columns to begin with where columns are long."""
+    from lopro.basis_pursuit.pool import Pool
+
+    monkeypatch.setattr(Pool.__init__, "__defaults__", (12 * ROWS * 8,))
+    found = lopro.bpdn(StoredMap(np.asfortranarray(A)), A[:, 3] - A[:, 9], 0.01, tol=1e-8)
+    assert found.success and found.counts.columns <= 2 * 12
+
+
+@pytest.mark.parametrize(("columns", "products"), [(2450, 8), (2500, 6)])
+def test_a_wide_matrix_in_memory_is_looked_at_less_often(columns: int, products: int) -> None:
+    matrix, y, sigma = sensing(50, columns, 5, 0.02, 3)
+    found = lopro.bpdn(matrix, y, sigma, tol=1e-8)
+    assert found.success and found.counts.projections == 1
+    assert found.counts.rmatvecs == products
+
+
 # On a device.
 
 

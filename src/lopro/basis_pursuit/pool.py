@@ -75,7 +75,8 @@ class Pool:
         self._place = np.full(A.shape[1], -1, dtype=np.int32)
         self._pieces: list[Array] = []
         self._score = np.zeros(A.shape[1])  # how near to a violation a column was last
-        self._most = max(1, capacity // (8 * A.shape[0]))
+        #: Columns to hold, beside those in use if these are many.
+        self.most = max(1, capacity // (8 * A.shape[0]))
 
     def __len__(self) -> int:
         return len(self.indices)
@@ -115,7 +116,7 @@ class Pool:
 
     def room_for(self, count: int, in_use: Vector) -> None:
         """Drop columns that are far from any use, if the pool would grow beyond its capacity."""
-        surplus = len(self) + count - max(self._most, 2 * len(in_use))
+        surplus = len(self) + count - max(self.most, 2 * len(in_use))
         if surplus <= 0:
             return
         free = np.setdiff1d(self.indices, in_use)

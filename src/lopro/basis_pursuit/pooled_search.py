@@ -74,9 +74,9 @@ class PooledSearch(Search):
         self.correlations = yield Question(dual=self.y)
         size = self.sparse.excess(self.correlations)
         self.most = float(size.max(initial=0.0))
-        count = max(10, self.A.shape[0] // 4) if first is None else first
+        count = min(self.A.shape[0] // 4, self.pool.most) if first is None else first
         start = to_numpy(x0).astype(np.float64, copy=False)
-        given, likely = np.flatnonzero(start), largest(size, count)
+        given, likely = np.flatnonzero(start), largest(size, max(10, count))
         likely = likely[size[likely] > 0.0]
         yield Question(columns=np.union1d(given, likely))
         self.floor = 0.0 if given.size else _START * self.most
@@ -138,9 +138,14 @@ class PooledSearch(Search):
         # Where little changes on the way down, steps become longer.
         self._descent = self._descent**2 if few else _DESCENT
         near = np.flatnonzero(excess > _NEAR)
-        wanted = near[largest(excess[near], max(10, int(_GROWTH * nonzeros)))]
+        wanted = near[largest(excess[near], self._room(nonzeros))]
         self.pool.room_for(len(wanted), self.columns.indices)
         return wanted
+
+    def _room(self, nonzeros: int) -> int:
+        """Return how many columns to fetch: some times the nonzeros, fewer where memory is short."""
+        spare = self.pool.most - len(self.columns)
+        return max(10, nonzeros // 2, min(int(_GROWTH * nonzeros), spare))
 
     def _settle(self) -> None:
         """Solve on the columns of the pool for the present floor of alpha."""

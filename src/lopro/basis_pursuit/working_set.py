@@ -23,12 +23,15 @@ from lopro.basis_pursuit.pooled_search import PooledSearch
 from lopro.basis_pursuit.problem import residual_ball_of
 from lopro.basis_pursuit.search import Search
 from lopro.errors import MissingCapabilityError, StalledError
+from lopro.maps import ArrayMap, LinearMap
 from lopro.objectives import L1Norm
 from lopro.problem import Problem
 from lopro.protocol import Candidates, Card, Workbench, next_candidate
 
 __all__ = ["WorkingSet"]
 
+#: Columns per row from which on products take most of the time.
+_WIDE = 50
 _PATIENT_ROUNDS = 150
 _PATIENT_DESCENTS = (0.7, 0.9)  # of alpha, while sigma is out of reach
 
@@ -97,7 +100,7 @@ class WorkingSet:
     def run(self, bench: Workbench, x0: Array) -> Candidates:
         ball, _ = residual_ball_of(bench.problem.constraint)
         assert ball is not None
-        if ball.A.in_memory:
+        if not _passes_are_dear(ball.A):
             near = ColumnSearch(bench, x0, self.first)
             yield from self._unless_zero(bench, near, self._search(bench, near))
         else:
@@ -170,3 +173,11 @@ class WorkingSet:
             if search.done or search.stuck:
                 return
             search.take_in_missing()
+
+
+def _passes_are_dear(A: LinearMap) -> bool:
+    """Whether to do more with few columns for the sake of fewer products with all of them.
+
+    So it is for data that are far away, and in memory for matrices that are much wider than high.
+    """
+    return not A.in_memory or (isinstance(A, ArrayMap) and A.shape[1] >= _WIDE * A.shape[0])
