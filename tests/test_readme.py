@@ -50,6 +50,7 @@ DOCUMENTS = (
     "docs/index.md",
     "docs/extend/application.md",
     "docs/guide/linear_maps.md",
+    "docs/guide/scale.md",
 )
 ALL = [snippet for document in DOCUMENTS for snippet in snippets(document)]
 
