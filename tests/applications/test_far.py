@@ -237,6 +237,14 @@ def test_a_wide_matrix_in_memory_is_looked_at_less_often(columns: int, products:
     assert found.counts.rmatvecs == products
 
 
+def test_progress_tells_passes_and_bytes(capfd: pytest.CaptureFixture[str]) -> None:
+    found = lopro.bpdn(StoredMap(A), Y, SIGMA, tol=1e-9, progress=True)
+    shown = " ".join(capfd.readouterr().err.split())
+    # The last look of four: before it there were eight passes over 384 kB.
+    assert "iteration 4 passes 8 read 0.00307 GB" in shown
+    assert f"gap {found.certificate.relative_gap:.1e}" in shown
+
+
 # On a device.
 
 
