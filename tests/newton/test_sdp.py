@@ -210,6 +210,28 @@ def test_faces_are_reduced_and_the_bound_is_for_the_original(rng):
     assert program.b @ found.y - 5.0 * max(0.0, -np.linalg.eigvalsh(slack)[0]) <= found.fun
 
 
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_only_semidefinite_rows_show_faces(rng, sign):
+    """X_12 = 0 confines nothing, and neither does a row with eigenvalues of both signs."""
+    Q, _ = np.linalg.qr(rng.standard_normal((4, 4)))
+    mixed = (Q * [1.0, 1.0, -1.0, 0.0]) @ Q.T
+    rows = [unit(4, 0, 1), sign * 0.5 * (mixed + mixed.T), np.eye(4)]
+    program = SemidefiniteProgram.dense(np.eye(4), rows, [0.0, 0.0, 1.0])
+    assert reduced(program).program.blocks[0].size == 4
+    shows = sign * np.outer(Q[0], Q[0])
+    program = SemidefiniteProgram.dense(np.eye(4), [*rows, shows], [0.0, 0.0, 1.0, 0.0])
+    face = reduced(program)
+    assert face.program.blocks[0].size == 3 and face.dropped == ((3, 0, sign),)
+
+
+def test_a_run_that_cannot_succeed_ends_by_itself():
+    """An accuracy below rounding, no time limit: it has to notice."""
+    found = solve(theta(5, CYCLE), 1e-17, scale=0.0)
+    assert found.status is Status.STALLED
+    assert found.fun == pytest.approx(-math.sqrt(5.0), rel=1e-6)
+    assert 0.0 <= found.gap <= 1e-6
+
+
 def test_onto_rows_stays_in_the_cone(rng):
     program, (X, x), _ = random_program(rng)
     values, vectors = np.linalg.eigh(X)

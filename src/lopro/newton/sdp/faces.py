@@ -87,7 +87,7 @@ def reduced(program: SemidefiniteProgram) -> Face:
     for k in np.flatnonzero((program.b == 0.0) & (counts.sum(axis=0) == 1)):
         which = int(np.flatnonzero(counts[:, k])[0])
         block = program.blocks[which]
-        if block.diagonal or bases[which] is not None:
+        if block.diagonal or bases[which] is not None or not _may_be_semidefinite(block, int(k)):
             continue
         Q, sign = _null_space(block.A[[k]].toarray().reshape(block.shape))
         if Q is not None:
@@ -97,6 +97,17 @@ def reduced(program: SemidefiniteProgram) -> Face:
     blocks = tuple(_on_face(p, Q, kept) for p, Q in zip(program.blocks, bases, strict=True))
     reduced_program = SemidefiniteProgram(program.b[kept], blocks)
     return Face(reduced_program, tuple(bases), kept, tuple(dropped))
+
+
+def _may_be_semidefinite(block: Block, k: int) -> bool:
+    """Whether the signs of a row allow for it: no entry without its diagonal ones, all of these alike."""
+    places = block.A.indices[block.A.indptr[k] : block.A.indptr[k + 1]]
+    values = block.A.data[block.A.indptr[k] : block.A.indptr[k + 1]]
+    places, values = places[values != 0.0], values[values != 0.0]
+    i, j = places // block.size, places % block.size
+    own = values[i == j]
+    one_sign = bool(np.all(own > 0.0) or np.all(own < 0.0))
+    return one_sign and bool(np.isin(i, i[i == j]).all())
 
 
 def _null_space(A: Array) -> tuple[Array | None, float]:

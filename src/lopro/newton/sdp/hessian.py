@@ -49,6 +49,7 @@ class _Rows:
             double = np.where(self.i == self.j, 1.0, 2.0)
             self.A_lower = (block.A.tocsc()[:, lower] @ scipy.sparse.diags_array(double)).tocsr()
             self.to_entries = block.A.tocsc()[:, lower].T.tocsr()
+            self.pattern, self.order = _symmetric_pattern(self.i, self.j, n)
 
     def product(self, spectrum: Spectrum, h: Array) -> Array:
         """Return ``A J[A* h]``."""
@@ -57,14 +58,8 @@ class _Rows:
             S = np.asarray(h @ self.block.A).reshape(n, n)
             return np.asarray(self.block.A @ spectrum.jacobian(S).ravel())
         entries = self.to_entries @ h
-        off = self.i != self.j
-        S = scipy.sparse.coo_array(
-            (
-                np.concatenate([entries, entries[off]]),
-                (np.concatenate([self.i, self.j[off]]), np.concatenate([self.j, self.i[off]])),
-            ),
-            shape=(n, n),
-        ).tocsr()
+        S = self.pattern
+        S.data = entries[self.order]
         U, K, complement = spectrum.half_product(S @ spectrum.vectors)
         found = self._gathered(U, K)
         return np.asarray(self.A_lower @ (entries - found if complement else found))
@@ -76,6 +71,17 @@ class _Rows:
             return np.asarray(2.0 * np.einsum("ik,ik->i", U, Kt))
         first = np.einsum("ek,ek->e", U[self.i], Kt[self.j])
         return np.asarray(first + np.einsum("ek,ek->e", U[self.j], Kt[self.i]))
+
+
+def _symmetric_pattern(i: Any, j: Any, n: int) -> tuple[Any, Any]:
+    """Return a sparse matrix with these places and those across, and which of them each entry comes from."""
+    off = i != j
+    places = np.concatenate([i, j[off]]), np.concatenate([j, i[off]])
+    # Numbers from one, so that none of them is taken for a zero.
+    numbers = np.arange(1.0, len(i) + 1.0)
+    S = scipy.sparse.coo_array((np.concatenate([numbers, numbers[off]]), places), shape=(n, n))
+    pattern = S.tocsr()
+    return pattern, pattern.data.astype(np.intp) - 1
 
 
 class Directions:

@@ -9,7 +9,7 @@ import numpy as np
 from lopro._util.deadline import EIGH
 from lopro.newton.sdp.program import Block, SemidefiniteProgram
 
-__all__ = ["cliques", "order_of_engines"]
+__all__ = ["cliques", "order_of_engines", "work_of_a_step"]
 
 #: Newton's method takes about so many eigendecompositions.
 _NEWTON = 60.0
@@ -19,7 +19,7 @@ _STEPS = 15.0
 _MOMENT = 1e9
 #: Newton's method may make so many eigendecompositions before the other engine gets its turn, and more where
 #: that one takes longer: a decomposition, with the linear systems around it, is counted so many times.
-_FIRST, _AROUND = 300, 8.0
+_FIRST, _AROUND = 300.0, 8.0
 
 
 def order_of_engines(program: SemidefiniteProgram) -> tuple[tuple[str, float], ...]:
@@ -36,17 +36,18 @@ def order_of_engines(program: SemidefiniteProgram) -> tuple[tuple[str, float], .
     >>> order_of_engines(SemidefiniteProgram.dense(np.eye(3), [np.eye(3)], [1.0]))
     (('clarabel', inf), ('newton', inf))
     """
-    interior, cubes = 0.0, 1.0
-    for block in program.blocks:
-        if block.diagonal:
-            continue
-        cubes += float(block.size) ** 3
-        for size in cliques(block):
-            interior += _STEPS * (0.5 * size * (size + 1)) ** 3 / 3.0
+    matrices = [block for block in program.blocks if not block.diagonal]
+    interior, cubes = _STEPS * work_of_a_step(program), sum(float(p.size) ** 3 for p in matrices)
     if interior <= max(_MOMENT, _NEWTON * EIGH * cubes):
         return ("clarabel", math.inf), ("newton", math.inf)
-    first = max(float(_FIRST), interior / (_AROUND * EIGH * cubes))
+    first = max(_FIRST, interior / (_AROUND * EIGH * cubes))
     return ("newton", first), ("clarabel", math.inf), ("newton", math.inf)
+
+
+def work_of_a_step(program: SemidefiniteProgram) -> float:
+    """Return about how many operations a step of an interior point method takes on the dual form."""
+    sizes = [size for block in program.blocks if not block.diagonal for size in cliques(block)]
+    return sum((0.5 * size * (size + 1)) ** 3 / 3.0 for size in sizes)
 
 
 def cliques(block: Block) -> list[int]:

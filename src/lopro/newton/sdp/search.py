@@ -72,16 +72,21 @@ class Search:
 
     def look(self, X: tuple[Array, ...], y: Array) -> bool:
         """Judge a point and multipliers in handy units; True if this ends the search."""
-        point = self._corrected(self.face.matrices(self.units.matrices(X)))
-        if not math.isfinite(point.fun):
+        X = self.face.matrices(self.units.matrices(X))
+        fun = self.original.value(X)
+        if not math.isfinite(fun):
             return False
+        trace = sum(float(x.sum() if x.ndim == 1 else x.trace()) for x in X)
+        loss = 0.2 * self.allowed(fun) / max(trace, np.finfo(float).tiny)
+        y = self.face.multipliers(self.original, self.units.multipliers(y), loss)
+        return self.consider(X, y)
+
+    def consider(self, X: tuple[Array, ...], y: Array) -> bool:
+        """Judge a point and multipliers of the original program; True if this ends the search."""
+        point = self._corrected(X)
         if self.point is None or self._worth(point) < self._worth(self.point):
             self.point = point
-        loss = 0.2 * self.allowed(point.fun) / max(point.trace, np.finfo(float).tiny)
-        bound = self.judge.dual(
-            self.face.multipliers(self.original, self.units.multipliers(y), loss)
-        )
-        reach = self._reach()
+        bound, reach = self.judge.dual(y), self._reach()
         if self.bound is None or bound.at(reach) > self.bound.at(reach):
             self.bound = bound
         return self.converged

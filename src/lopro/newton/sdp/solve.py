@@ -22,9 +22,11 @@ __all__ = ["solve"]
 
 #: What Clarabel is asked for; where it cannot reach the first, its answer may be worse than to the second.
 _ACCURACIES = 1e-10, 1e-8
-#: Outer steps after which rays are looked for, and without progress after which a run has stalled.
+#: Outer steps after which rays are looked for.
 _LOOKS = frozenset(2**k for k in range(3, 20))
+#: A run has stalled after so many looks that proved too little, or outer steps without smaller residuals.
 _PATIENCE = 60
+_WAITING = 300
 
 
 def solve(
@@ -118,11 +120,13 @@ class _NewtonRun:
         self.search = search
         self.last: State | None = None
         self.decompositions = 0
-        self.failed = 0
+        self.failed = self.waited = 0
+        self.least = math.inf
 
     def run(self, limit: float) -> None:
         """Iterate until the search ends or so many eigendecompositions are made."""
-        self.search.margin, self.failed = 0.0, 0
+        self.search.margin, self.least = 0.0, math.inf
+        self.failed = self.waited = 0
         try:
             while self._go(limit):
                 pass
@@ -145,12 +149,20 @@ class _NewtonRun:
                     return True
             if k in _LOOKS and search.look_for_rays(X, y):
                 return False
-            if self.decompositions >= limit or self._stalled(state):
+            if self._stalled(state):
+                search.look_for_rays(X, y)
+                return False
+            if self.decompositions >= limit:
                 return False
         if self.last is not None:
             search.look(self.last.point.X, self.last.point.y)
         return False
 
     def _stalled(self, state: State) -> bool:
-        rounded = max(state.primal, state.dual) <= 1e-13 * (1.0 + norm(state.point.y))
-        return rounded or self.failed >= _PATIENCE
+        """Whether nothing but rounding is left, or the residuals have not fallen for long."""
+        residual = max(state.primal, state.dual)
+        self.waited += 1
+        if residual < 0.9 * self.least:
+            self.least, self.waited = residual, 0
+        rounded = residual <= 1e-13 * (1.0 + norm(state.point.y))
+        return rounded or self.failed >= _PATIENCE or self.waited >= _WAITING
