@@ -52,6 +52,7 @@ DOCUMENTS = (
     "docs/guide/cvxpy.md",
     "docs/guide/linear_maps.md",
     "docs/guide/methods.md",
+    "docs/guide/scale.md",
 )
 ALL = [snippet for document in DOCUMENTS for snippet in snippets(document)]
 

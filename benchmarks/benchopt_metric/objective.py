@@ -6,7 +6,7 @@ import numpy as np
 from benchopt import BaseObjective
 
 import lopro
-from lopro.metric.api import MAX_PAIRS, metric_problem
+from lopro.metric.api import metric_problem
 from lopro.metric.pairs import pair_loss
 
 
@@ -23,7 +23,7 @@ class Objective(BaseObjective):
 
     def set_data(self, X, labels):
         """Keep the data, and find a lower bound of the optimum with a proof."""
-        self.loss = pair_loss(X, labels, None, None, MAX_PAIRS, None)
+        self.loss = pair_loss(X, labels, None, None, None, None).listed()
         self.problem = metric_problem(self.loss, self.l1)
         best = lopro.learn_metric(**self.get_objective(), tol=1e-7, time_limit=60.0)
         # The bound comes from a dual point; it holds whatever one thinks of the solver that found it.

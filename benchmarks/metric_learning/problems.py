@@ -12,7 +12,7 @@ import numpy as np
 
 from lopro import Problem
 from lopro.metric import SparseMetric
-from lopro.metric.api import MAX_PAIRS, metric_problem
+from lopro.metric.api import metric_problem
 from lopro.metric.loss import PairLoss
 from lopro.metric.pairs import pair_loss
 from paper.experiments.colon import Samples, load_colon
@@ -44,17 +44,17 @@ class Instance:
     @property
     def pairs(self) -> int:
         """Number of pairs."""
-        return len(self.loss.targets)
+        return self.loss.count
 
     @cached_property
     def loss(self) -> PairLoss:
-        """The loss on all pairs."""
-        return pair_loss(self.X, self.labels, None, None, MAX_PAIRS, None)
+        """The loss on all pairs, with a list of them: peers need it."""
+        return pair_loss(self.X, self.labels, None, None, None, None).listed()
 
     @cached_property
     def problem(self) -> Problem:
         """The problem as `lopro.learn_metric` solves it."""
-        return metric_problem(self.loss, self.l1)
+        return metric_problem(pair_loss(self.X, self.labels, None, None, None, None), self.l1)
 
     @property
     def objective(self) -> SparseMetric:

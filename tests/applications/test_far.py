@@ -220,6 +220,31 @@ def test_the_pool_of_columns_is_bounded(monkeypatch: pytest.MonkeyPatch, in_nump
     assert max(held) < free and max(held) <= 4 * nonzeros + 10
 
 
+def test_few_columns_are_held_of_a_matrix_with_many_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A quarter of the rows would be too many columns to begin with where columns are long."""
+    from lopro.basis_pursuit.pool import Pool
+
+    monkeypatch.setattr(Pool.__init__, "__defaults__", (12 * ROWS * 8,))
+    found = lopro.bpdn(StoredMap(np.asfortranarray(A)), A[:, 3] - A[:, 9], 0.01, tol=1e-8)
+    assert found.success and found.counts.columns <= 2 * 12
+
+
+@pytest.mark.parametrize(("columns", "products"), [(2450, 8), (2500, 6)])
+def test_a_wide_matrix_in_memory_is_looked_at_less_often(columns: int, products: int) -> None:
+    matrix, y, sigma = sensing(50, columns, 5, 0.02, 3)
+    found = lopro.bpdn(matrix, y, sigma, tol=1e-8)
+    assert found.success and found.counts.projections == 1
+    assert found.counts.rmatvecs == products
+
+
+def test_progress_tells_passes_and_bytes(capfd: pytest.CaptureFixture[str]) -> None:
+    found = lopro.bpdn(StoredMap(A), Y, SIGMA, tol=1e-9, progress=True)
+    shown = " ".join(capfd.readouterr().err.split())
+    # The last look of four: before it there were eight passes over 384 kB.
+    assert "iteration 4 passes 8 read 0.00307 GB" in shown
+    assert f"gap {found.certificate.relative_gap:.1e}" in shown
+
+
 # On a device.
 
 
@@ -251,6 +276,26 @@ def test_single_precision_has_a_certificate_in_double(kind: Kind) -> None:
     assert found.certificate.lower_bound <= wanted.fun * (1.0 + 1e-7)
     assert found.certificate.lower_bound >= wanted.fun * (1.0 - 1e-6)
     assert found.counts.rmatvecs <= 10
+
+
+def test_single_precision_is_summed_in_double_only_where_it_matters(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """On a device a sum in double precision takes several times as long: the first look, and the last one."""
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    from lopro.maps import ArrayMap
+
+    asked: list[Any] = []
+    original = ArrayMap.multiply_adjoint_exactly
+    monkeypatch.setattr(
+        ArrayMap,
+        "multiply_adjoint_exactly",
+        lambda self, y: asked.append(y.dtype) or original(self, y),
+    )
+    single = (torch.asarray(A.astype(np.float32)), torch.asarray(Y.astype(np.float32)))
+    found = lopro.bpdn(*single, SIGMA, tol=1e-6)
+    assert found.success and len(found.history) == 1, "what is only rough is not proposed"
+    assert asked == [torch.float64] * 2 and found.counts.rmatvecs > 4
 
 
 @pytest.mark.parametrize("kind", [KINDS[0], *DEVICES], ids=str)

@@ -94,7 +94,8 @@ def all_pairs(X: Matrix, labels: Matrix) -> PairLoss:
 
 def value(objective: SparseMetric, A: Matrix) -> float:
     """The objective pair by pair, from its definition alone."""
-    loss, (i, j) = objective.loss, objective.loss.pairs
+    loss = objective.loss.listed()
+    i, j = loss.pairs
     X = np.asarray(loss.X, dtype=np.float64)
     Z = X[i] - X[j]
     misfit = np.asarray(loss.targets, dtype=np.float64) - np.einsum("ei,ij,ej->e", Z, A, Z)
@@ -106,7 +107,8 @@ def by_clarabel(objective: SparseMetric) -> tuple[float, Matrix]:
     """Return optimum and solution by CVXPY and Clarabel, the loss compressed by a QR factorisation."""
     import cvxpy as cp
 
-    loss, (first, second) = objective.loss, objective.loss.pairs
+    loss = objective.loss.listed()
+    first, second = loss.pairs
     Z = loss.X[first] - loss.X[second]
     n, d = Z.shape
     i, j, unit = packed(d)

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from lopro.newton.bounds.definite import is_above
 from lopro.newton.correlation import NoCorrelationMatrix, nearest_correlation
-from lopro.newton.correlation.bounds import excluded, is_above, lower_bound
+from lopro.newton.correlation.bounds import excluded, lower_bound
 from lopro.newton.correlation.dual_newton import DualPoint
 from lopro.newton.correlation.problem import Target
 

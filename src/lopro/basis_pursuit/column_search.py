@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lopro._util.arrays import Array, to_numpy
+from lopro._util.arrays import Array, is_single, to_numpy
 from lopro._util.threads import one_pool
 from lopro.basis_pursuit.search import Search
 from lopro.basis_pursuit.signed_support import Solution, Vector, largest, room_for
@@ -14,6 +14,7 @@ __all__ = ["ColumnSearch"]
 
 _NEWTON_STEPS, _HASTY_STEPS = 30, 2
 _HASTY_DESCENT = 0.1  # of alpha, while sigma is out of reach
+_ROUGHLY = 1e-5  # how far correlations in single precision may be off
 
 
 class ColumnSearch(Search):
@@ -25,6 +26,7 @@ class ColumnSearch(Search):
         self.correlations = self.pulled(self.y)
         self.learn_units(self.correlations)
         self.done = False
+        self._single = is_single(x0) and not isinstance(x0, np.ndarray)
         # Whether to follow the path in small steps.
         self.patient, self._descent = False, _HASTY_DESCENT
         start = to_numpy(x0).astype(np.float64, copy=False)
@@ -60,6 +62,13 @@ class ColumnSearch(Search):
         self.signs, self.floor = np.sign(x[self.columns.indices]), 0.0
         return True
 
+    def resume_with(self, signs: Vector) -> None:
+        """Start again with signs of all columns."""
+        new = np.setdiff1d(np.flatnonzero(signs), self.columns.indices)
+        self._extend(new, np.zeros(new.size))
+        self.signs, self.floor = signs[self.columns.indices].astype(self.y.dtype), 0.0
+        self.patient = False
+
     def _extend(self, indices: Vector, signs: Vector) -> None:
         self.columns.extend(indices, self.read, self.correlations[indices])
         self.signs = np.concatenate([self.signs, signs])
@@ -70,16 +79,26 @@ class ColumnSearch(Search):
         with one_pool():
             solution = self._solve_restricted()
         self.accept(solution)
-        everywhere = self.pulled(solution.dual)
-        excess = self.price(solution, everywhere)
-        excess[self.columns.indices] = 0.0
-        self.missing = np.flatnonzero(excess > 1.0 + 1e-9)
+        everywhere, excess = self._look(solution)
         self._missing_size, self._missing_sign = (
             excess[self.missing],
             np.sign(everywhere[self.missing]),
         )
         if not solution.reached:
             self._lower_floor(solution)
+
+    def _look(self, solution: Solution) -> tuple[Vector, Vector]:
+        """Return the correlations of all columns, and those that are missing in units of the weights.
+
+        As long as columns are missing, numbers in single precision tell well enough which: on a device a sum
+        of them in double precision takes several times as long. Then there is no bound yet.
+        """
+        self._roughly = rough = self._single and not self._thorough
+        everywhere = self.pulled(solution.dual, rough=rough)
+        excess = self.sparse.excess(everywhere) if rough else self.price(solution, everywhere)
+        excess[self.columns.indices] = 0.0
+        self.missing = np.flatnonzero(excess > 1.0 + (_ROUGHLY if rough else 1e-9))
+        return everywhere, excess
 
     def _lower_floor(self, solution: Solution) -> None:
         """Go down the path: in a hurry at once; patiently where signs are (almost) right."""
@@ -101,7 +120,7 @@ class ColumnSearch(Search):
     def complete(self) -> bool:
         """Whether the solution is good enough to be projected and looked at."""
         solution = self.solution
-        if solution is None or not solution.reached:
+        if solution is None or not solution.reached or self._roughly:
             return False
         return self.good or (solution.settled and self.missing.size == 0)
 

@@ -53,9 +53,9 @@ def first_piece(bench: Workbench, sparse: SparseProblem, x0: Array) -> Candidate
     g = to_numpy(ball.pullback((asarray_like(r, like),)))
     found = sparse.proved(r, g, stretch=norm(correlations) / norm(y))
     fun = t * float(to_numpy(sparse.weights)[j])
-    bench.tick()
     if found is None or fun + found.support > 0.5 * bench.target.gap(fun):
         return None
+    bench.tick()
     return _candidate(bench, found, asarray_like(x, x0), asarray_like(image, like))
 
 

@@ -75,7 +75,8 @@ class Pool:
         self._place = np.full(A.shape[1], -1, dtype=np.int32)
         self._pieces: list[Array] = []
         self._score = np.zeros(A.shape[1])  # how near to a violation a column was last
-        self._most = max(1, capacity // (8 * A.shape[0]))
+        #: Columns to hold, beside those in use if these are many.
+        self.most = max(1, capacity // (8 * A.shape[0]))
 
     def __len__(self) -> int:
         return len(self.indices)
@@ -115,15 +116,26 @@ class Pool:
 
     def room_for(self, count: int, in_use: Vector) -> None:
         """Drop columns that are far from any use, if the pool would grow beyond its capacity."""
-        surplus = len(self) + count - max(self._most, 2 * len(in_use))
+        surplus = len(self) + count - max(self.most, 2 * len(in_use))
         if surplus <= 0:
             return
         free = np.setdiff1d(self.indices, in_use)
-        leaving = free[np.argsort(self._score[free], kind="stable")[:surplus]]
-        kept = np.setdiff1d(self.indices, leaving)
-        block = self.read(kept)
-        self._place[:], self.indices, self._pieces = -1, kept[:0], []
-        self._add(kept, block)
+        self._drop(free[np.argsort(self._score[free], kind="stable")[:surplus]])
+
+    def _drop(self, leaving: Vector) -> None:
+        """Forget columns; one piece at a time, so that there is never a second copy of all of them."""
+        stays = np.isin(self.indices, leaving, invert=True)
+        at, kept = 0, []
+        for i, piece in enumerate(self._pieces):
+            wanted = np.flatnonzero(stays[at : at + piece.shape[1]])
+            at += piece.shape[1]
+            self._pieces[i] = piece if wanted.size == piece.shape[1] else _taken(piece, wanted)
+            del piece
+            kept.append(wanted.size)
+        self._pieces = [piece for piece, size in zip(self._pieces, kept, strict=True) if size]
+        self._place[self.indices] = -1
+        self.indices = self.indices[stays]
+        self._place[self.indices] = np.arange(len(self))
 
     def read(self, indices: Vector) -> Array:
         """Return columns of the pool, as the columns of a matrix."""

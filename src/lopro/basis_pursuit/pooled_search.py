@@ -9,6 +9,7 @@ down is made where few columns are missing: then signs are right, and Newton's m
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -57,6 +58,8 @@ class PooledSearch(Search):
         self._descent = _DESCENT
         #: Whether nothing more can be done here.
         self.stuck = False
+        #: Called when the columns for the next round are there.
+        self.after_round: Callable[[], None] = lambda: None
 
     @property
     def complete(self) -> bool:
@@ -72,9 +75,9 @@ class PooledSearch(Search):
         self.learn_units(self.correlations)
         size = self.sparse.excess(self.correlations)
         self.most = float(size.max(initial=0.0))
-        count = max(10, self.A.shape[0] // 4) if first is None else first
+        count = min(self.A.shape[0] // 4, self.pool.most) if first is None else first
         start = to_numpy(x0).astype(np.float64, copy=False)
-        given, likely = np.flatnonzero(start), largest(size, count)
+        given, likely = np.flatnonzero(start), largest(size, max(10, count))
         likely = likely[size[likely] > 0.0]
         yield Question(columns=np.union1d(given, likely))
         self.floor = 0.0 if given.size else _START * self.most
@@ -84,6 +87,24 @@ class PooledSearch(Search):
             chosen = np.sort(likely[largest(size[likely], max(10, self.A.shape[0] // 10))])
             signs = np.sign(self.correlations[chosen])
             self._take_in(chosen, np.where(size[chosen] > self.floor, signs, 0.0))
+
+    def state(self) -> dict[str, Any]:
+        """Return what has to be known to go on from here: small beside the columns, which are not in it."""
+        return {
+            "correlations": self.correlations,
+            "held": self.pool.indices,
+            "in_use": self.columns.indices,
+            "signs": self.signs,
+            "path": np.array([self.floor, self._descent]),
+        }
+
+    def go_on_from(self, state: dict[str, Any]) -> Asking:
+        """Ask for the columns that were held in a state, and take up the search there."""
+        self.correlations = state["correlations"]
+        self.most = float(self.sparse.excess(self.correlations).max(initial=0.0))
+        yield Question(columns=np.union1d(state["held"], state["in_use"]))
+        self.floor, self._descent = (float(number) for number in state["path"])
+        self._take_in(state["in_use"], state["signs"])
 
     def rounds(self, most: int) -> Asking:
         """Solve on the pool, look at all columns, fetch what is missing; until complete or stuck."""
@@ -97,6 +118,7 @@ class PooledSearch(Search):
                 return
             if wanted.size:
                 yield Question(columns=wanted)
+            self.after_round()
         self.stuck = True
 
     def _look(self, everywhere: Vector) -> Vector:
@@ -117,9 +139,14 @@ class PooledSearch(Search):
         # Where little changes on the way down, steps become longer.
         self._descent = self._descent**2 if few else _DESCENT
         near = np.flatnonzero(excess > _NEAR)
-        wanted = near[largest(excess[near], max(10, int(_GROWTH * nonzeros)))]
+        wanted = near[largest(excess[near], self._room(nonzeros))]
         self.pool.room_for(len(wanted), self.columns.indices)
         return wanted
+
+    def _room(self, nonzeros: int) -> int:
+        """Return how many columns to fetch: some times the nonzeros, fewer where memory is short."""
+        spare = self.pool.most - len(self.columns)
+        return max(10, nonzeros // 2, min(int(_GROWTH * nonzeros), spare))
 
     def _settle(self) -> None:
         """Solve on the columns of the pool for the present floor of alpha."""

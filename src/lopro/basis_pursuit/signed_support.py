@@ -25,6 +25,7 @@ __all__ = ["ColumnSet", "Restricted", "Solution", "largest", "room_for"]
 Vector: TypeAlias = "np.ndarray[Any, Any]"
 
 _PIECE = 256  # columns that are held together
+_IDLE = 1e-9  # of the largest coefficient; what is below is zero where alpha is
 _LEAST_ALPHA = 1e-9  # relative; below it correlations with the residual are rounding
 
 
@@ -228,33 +229,61 @@ class Restricted:
         ``signs`` is where a next solve should start; the point belongs to the face.
         """
         c, S = self.columns, face.support
-        P, Q = np.zeros(len(c), dtype=c.y.dtype), np.zeros(len(c), dtype=c.y.dtype)
-        P[S], Q[S] = face.p, face.q
-        P[S] += face.solve(c.adjoint(c.y - c.forward(P))[S])  # a step of iterative refinement
+        P, Q = self._refined(face, face.p), self._on_columns(S, face.q)
         rest, tail = c.y - c.forward(P), c.forward(Q)
-        # A coefficient that is zero but for rounding has no sign that could be wrong.
-        nothing = -1e-12 * np.abs(P).max(initial=0.0)
-        consistent = bool((P[S] * face.signs[S] >= nothing).all())
-        alpha, reached = self._alpha(rest, tail, floor, consistent)
+        end = self._end_of_path(face, P) if self.sigma == 0.0 else None
+        if end is not None:
+            P, rest = end
+            alpha, reached = 0.0, True
+        else:
+            alpha, reached = self._alpha(rest, tail, floor)
         residual = rest + alpha * tail
         dual = residual / alpha if alpha > 0.0 else tail
         # Dividing a short residual magnifies its rounding: restore A'dual = w s on the support.
-        correction = np.zeros(len(c), dtype=c.y.dtype)
-        correction[S] = face.solve((c.weights * face.signs - c.adjoint(dual))[S])
-        dual = dual + c.forward(correction)
+        correction = (c.weights * face.signs - c.adjoint(dual))[S]
+        dual = dual + c.forward(self._on_columns(S, face.solve(correction)))
         return Solution(P - alpha * Q, signs, alpha, residual, dual, reached, settled)
 
-    def _alpha(
-        self, rest: Vector, tail: Vector, floor: float, consistent: bool
-    ) -> tuple[float, bool]:
-        """Return alpha at or above the floor, and whether it makes the residual as short as sigma.
+    def _on_columns(self, support: Vector, values: Vector) -> Vector:
+        """Return coefficients of all columns that have these values on a support."""
+        x = np.zeros(len(self.columns), dtype=self.columns.y.dtype)
+        x[support] = values
+        return x
 
-        An equation is met by as many columns as there are rows, whichever they are: alpha = 0 is the end
-        of the path only if the signs there are those (``consistent``) that lead to it.
+    def _refined(self, face: _Face, p: Vector) -> Vector:
+        """Return the least-squares coefficients after a step of iterative refinement."""
+        c, S = self.columns, face.support
+        P = self._on_columns(S, p)
+        P[S] += face.solve(c.adjoint(c.y - c.forward(P))[S])
+        return P
+
+    def _end_of_path(self, face: _Face, P: Vector) -> tuple[Vector, Vector] | None:
+        """Return the coefficients at ``alpha = 0`` and their residual, where the equations are met there.
+
+        Equations are met by as many columns as there are rows, whichever they are: this is the end of the
+        path only if the signs are those that lead to it. Columns whose coefficient vanishes there are idle:
+        they support the dual point, and what rounding makes of their zero has no sign.
         """
+        c, S = self.columns, face.support
+        size = float(np.linalg.norm(c.y))
+        close = max(1e-12, 1e3 * float(np.finfo(c.y.dtype).eps))
+        idle = np.abs(P[S]) <= _IDLE * float(np.abs(P[S]).max(initial=0.0))
+        if not bool((idle | (P[S] * face.signs[S] > 0.0)).all()):
+            return None
+        if idle.any():
+            signs = face.signs.copy()
+            signs[S[idle]] = 0.0
+            face = self._face(signs)
+            P = self._refined(face, face.p)
+        P = P + self._on_columns(
+            face.support, face.solve(c.adjoint(c.y - c.forward(P))[face.support])
+        )
+        rest = c.y - c.forward(P)
+        return (P, rest) if float(np.linalg.norm(rest)) <= close * size else None
+
+    def _alpha(self, rest: Vector, tail: Vector, floor: float) -> tuple[float, bool]:
+        """Return alpha at or above the floor, and whether it makes the residual as short as sigma."""
         size = float(np.linalg.norm(self.columns.y))
-        if self.sigma == 0.0 and consistent and float(np.linalg.norm(rest)) <= 1e-10 * size:
-            return 0.0, True
         # A hair inside the ball, so that the point is feasible in floating point as well.
         inside = self.sigma * (1.0 - 1e-12) - 4.0 * float(np.finfo(rest.dtype).eps) * size
         alpha = _root(rest, tail, max(inside, 0.0))

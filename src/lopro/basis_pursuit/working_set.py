@@ -9,25 +9,33 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
+
+import numpy as np
 
 from lopro._util.arrays import Array, is_complex
 from lopro._util.deadline import OutOfTime
 from lopro._util.validation import check_count
+from lopro.basis_pursuit.checkpoint import Checkpoint
 from lopro.basis_pursuit.column_search import ColumnSearch
 from lopro.basis_pursuit.first_piece import first_piece
+from lopro.basis_pursuit.linear_program import fits_linear_program, vertex
 from lopro.basis_pursuit.matrix_free import MatrixFree
 from lopro.basis_pursuit.pool import Pool, answered
 from lopro.basis_pursuit.pooled_search import PooledSearch
 from lopro.basis_pursuit.problem import residual_ball_of
 from lopro.basis_pursuit.search import Search
 from lopro.errors import MissingCapabilityError, StalledError
+from lopro.maps import ArrayMap, LinearMap
 from lopro.objectives import L1Norm
 from lopro.problem import Problem
 from lopro.protocol import Candidates, Card, Workbench, next_candidate
 
 __all__ = ["WorkingSet"]
 
+#: Columns per row from which on products take most of the time.
+_WIDE = 50
 _PATIENT_ROUNDS = 150
 _PATIENT_DESCENTS = (0.7, 0.9)  # of alpha, while sigma is out of reach
 
@@ -51,6 +59,9 @@ class WorkingSet:
         Columns to start with; a tenth of the rows by default.
     rounds : int
         Products ``A'r`` of the quick search, after which a patient one follows the path from its start.
+    checkpoint : path, optional
+        A file that is kept up to date while a matrix in files or on a cluster is searched. A call that finds
+        it goes on from there; it stays where it is at the end. Matrices in memory do not use it.
 
     Examples
     --------
@@ -74,6 +85,7 @@ class WorkingSet:
 
     first: int | None = None
     rounds: int = 25
+    checkpoint: str | Path | None = None
 
     def __post_init__(self) -> None:
         if self.first is not None:
@@ -92,7 +104,7 @@ class WorkingSet:
     def run(self, bench: Workbench, x0: Array) -> Candidates:
         ball, _ = residual_ball_of(bench.problem.constraint)
         assert ball is not None
-        if ball.A.in_memory:
+        if not _passes_are_dear(ball.A):
             near = ColumnSearch(bench, x0, self.first)
             yield from self._unless_zero(bench, near, self._in_memory(bench, near, x0))
         else:
@@ -118,7 +130,7 @@ class WorkingSet:
 
     def _from_afar(self, bench: Workbench, search: PooledSearch, x0: Array) -> Candidates:
         """Newton's method on a pool of columns; the matrix-free method where it does not end."""
-        answered(search.begin(x0, self.first), search.pool)
+        self._begin(search, x0)
         while not search.stuck:
             try:
                 answered(search.rounds(self.rounds), search.pool)
@@ -130,10 +142,24 @@ class WorkingSet:
                     return
         yield from MatrixFree().run(bench, search.point())
 
+    def _begin(self, search: PooledSearch, x0: Array) -> None:
+        """Fetch the first columns, or those of the checkpoint, and keep that up to date from now on."""
+        if self.checkpoint is None:
+            answered(search.begin(x0, self.first), search.pool)
+            return
+        checkpoint = Checkpoint(self.checkpoint, search)
+        saved = checkpoint.load()
+        questions = search.begin(x0, self.first) if saved is None else search.go_on_from(saved)
+        answered(questions, search.pool)
+        search.after_round = lambda: checkpoint.save(search.state())
+        search.after_round()
+
     def _search(self, bench: Workbench, search: ColumnSearch) -> Candidates:
         """Newton's method on a growing set of columns; the matrix-free method where it does not end."""
         with suppress(StalledError):
             yield from self._newton(search, self.rounds)
+        if not search.done and fits_linear_program(search.sparse):
+            yield from self._from_vertex(search)
         for descent in _PATIENT_DESCENTS:
             if not search.done:
                 search.start_over(descent)
@@ -149,6 +175,14 @@ class WorkingSet:
                 with suppress(StalledError):
                     yield from self._newton(search, 3)
 
+    def _from_vertex(self, search: ColumnSearch) -> Candidates:
+        """Ask a linear program which columns are active where sigma = 0, and start there."""
+        found = vertex(search.sparse, np.asarray(search.A.toarray()))
+        if found is not None:
+            search.resume_with(found.signs)
+            with suppress(StalledError):
+                yield from self._newton(search, self.rounds)
+
     def _newton(self, search: ColumnSearch, rounds: int) -> Candidates:
         """Go round until the solution is complete, or Newton's method is stuck."""
         for _ in range(rounds):
@@ -160,3 +194,11 @@ class WorkingSet:
             if search.done or search.stuck:
                 return
             search.take_in_missing()
+
+
+def _passes_are_dear(A: LinearMap) -> bool:
+    """Whether to do more with few columns for the sake of fewer products with all of them.
+
+    So it is for data that are far away, and in memory for matrices that are much wider than high.
+    """
+    return not A.in_memory or (isinstance(A, ArrayMap) and A.shape[1] >= _WIDE * A.shape[0])

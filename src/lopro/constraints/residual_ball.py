@@ -81,7 +81,7 @@ class ResidualNorm:
         return smallest * (inner_radius / sigma if sigma > 0.0 else 1.0)
 
 
-_QUICKLY_FACTORED = 1e4  # multiplications: some ten microseconds
+_QUICKLY_FACTORED = 300
 _DOUBLE = {"f": np.float64, "F": np.complex128}
 
 ResidualForm: TypeAlias = SquaredResidual | ResidualNorm
@@ -292,10 +292,7 @@ class ResidualBall(MappedFunction, Constraint):
     def infeasibility(self) -> str | None:
         # Above this size the factorisation costs more than many a solver does without; whoever projects
         # will find out. Data that are far away are not read for it.
-        rows, columns = self.A.shape
-        if rows * columns * min(rows, columns) > _QUICKLY_FACTORED or not self.A.in_memory:
-            return None
-        if not self.is_empty:
+        if min(self.A.shape) > _QUICKLY_FACTORED or not self.A.in_memory or not self.is_empty:
             return None
         return (
             f"no x has |A x - y| <= sigma: the least-squares residual is {self.misfit:.6g}, "

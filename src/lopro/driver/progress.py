@@ -7,13 +7,14 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from lopro._util.counting import Counts
     from lopro.driver.result import Iterate
 
 __all__ = ["Progress"]
 
 
 class Progress:
-    """Shows epoch, iterations, value and gap; refreshed at most ten times a second."""
+    """Shows epoch, iterations, value and gap, and what was read; refreshed at most ten times a second."""
 
     def __init__(self) -> None:
         # Few runs show their progress; the others need not wait for the import.
@@ -23,6 +24,7 @@ class Progress:
         self._live = Live(console=Console(stderr=True), refresh_per_second=10, transient=False)
         self._last = 0.0
         self._summary = "first epoch"
+        self._read = ""
 
     def __enter__(self) -> Progress:
         self._live.__enter__()
@@ -36,8 +38,9 @@ class Progress:
     ) -> None:
         self._live.__exit__(kind, error, traceback)
 
-    def tick(self, iterations: int) -> None:
-        """Note that the inner algorithm has come this far."""
+    def tick(self, iterations: int, counts: Counts) -> None:
+        """Note that the inner algorithm has come this far, and what it has read of matrices."""
+        self._read = f"  passes {counts.passes}  read {counts.bytes_read / 1e9:.3g} GB"
         now = time.monotonic()
         if now - self._last > 0.1:
             self._last = now
@@ -54,4 +57,4 @@ class Progress:
     def _say(self, iterations: int) -> None:
         from rich.text import Text
 
-        self._live.update(Text(f"lopro  {self._summary}  iteration {iterations}"))
+        self._live.update(Text(f"lopro  {self._summary}  iteration {iterations}{self._read}"))

@@ -90,6 +90,12 @@ class Run:
         if self.status is None:
             self.status, self._stopped_by = Status.STOPPED, by
 
+    def give_up(self) -> None:
+        """End the run before it starts: the time is up, so its start is the point, and nothing is known."""
+        self.status = self.bench.why_late
+        self.warnings.append("there was no time to look at the problem")
+        self.incumbent.keep(Judged(self._x0, math.nan, math.inf))
+
     def __iter__(self) -> Iterator[Iterate]:
         return self
 

@@ -137,7 +137,7 @@ class Workbench:
     def _interrupted(self, done: int) -> bool:
         """Whether the run should end, by the clock, the user or a budget that ran out before."""
         if self.progress is not None:
-            self.progress.tick(self.iterations + done)
+            self.progress.tick(self.iterations + done, self.counts)
         if self.deadline.passed:
             self.ended = self.ended or self.why_late
         return self.ended is not None

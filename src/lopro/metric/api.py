@@ -27,9 +27,6 @@ from lopro.solving import run_to_the_end
 
 __all__ = ["MetricResult", "learn_metric", "metric_problem"]
 
-#: All pairs of up to 2000 samples; more are sampled.
-MAX_PAIRS = 1_999_000
-
 
 @dataclass(frozen=True)
 class MetricResult(Result):
@@ -59,7 +56,7 @@ def learn_metric(
     method: Method | None = None,
     A0: Array | None = None,
     tol: float = 1e-3,
-    max_pairs: int = MAX_PAIRS,
+    max_pairs: int | None = None,
     max_iter: int | None = None,
     max_projections: int | None = None,
     time_limit: float | None = None,
@@ -94,9 +91,10 @@ def learn_metric(
         A symmetric start; one that is worse than the zero matrix is left aside.
     tol : float
         Certified relative gap ``gap / fun`` to reach.
-    max_pairs : int
-        With labels, at most so many pairs are used, sampled by ``seed``; all pairs of 2000 samples by
-        default.
+    max_pairs : int, optional
+        With labels, at most so many pairs are used, sampled by ``seed``. By default labels mean all pairs,
+        whose number costs nothing (`lopro.metric.all_pairs`); only libraries other than NumPy, which keep a
+        list, sample from the pairs of more than 2000 samples.
     seed : int or Generator, optional
         For sampled pairs, and for methods that draw at random.
     max_iter, max_projections, time_limit, stop, callback, progress
@@ -179,7 +177,7 @@ def _in_row_space(loss: PairLoss) -> tuple[PairLoss, Array]:
     # The samples are centred: one direction at least holds nothing but rounding.
     V = V[lengths > max(X.shape) * np.finfo(float).eps * lengths[0]]
     T = asarray_like(sizes[:, None] * V.T, loss.X)
-    return PairLoss(loss.X @ T, loss.pairs, loss.targets), T
+    return loss.with_samples(loss.X @ T), T
 
 
 def _within(T: Array, A0: Array) -> Array:

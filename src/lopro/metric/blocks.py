@@ -66,8 +66,8 @@ def blocks(loss: PairLoss, tau: float, M1: Array, diagonal: Array) -> tuple[Bloc
     squares = to_numpy(diagonal)
     alive = np.flatnonzero(squares > 0.0)
     order = alive[np.argsort(-squares[alive])]
-    n = loss.targets.shape[0]
-    wished = float(np.abs(to_numpy(loss.targets)).mean())
+    n = loss.count
+    wished = loss.target_size / n
     count = int(np.sum(tau * n / squares[order] < NEGLIGIBLE * wished))
     found = []
     for size in _cuts(np.log(squares[order]), count):
@@ -92,13 +92,12 @@ def _block(
     off: np.ndarray[Any, Any],
 ) -> Block | None:
     X = to_numpy(loss.X).astype(np.float64)
-    inside = PairLoss(np.ascontiguousarray(X[:, large]), loss.pairs, to_numpy(loss.targets))
-    white = white_pairs(inside, squares[large])
+    white = white_pairs(loss.with_samples(np.ascontiguousarray(X[:, large])), squares[large])
     if white is None:
         return None
     roots = 1.0 / np.sqrt(squares[rest])
     samples = np.hstack([white.loss.X, X[:, rest] * roots])
     lacking = off.copy()
     lacking[np.ix_(large, large)] = 0.0
-    joined = PairLoss(from_numpy(samples, loss.X), loss.pairs, loss.targets)
+    joined = loss.with_samples(from_numpy(samples, loss.X))
     return Block(joined, large, white, rest, roots, float(lacking.max(initial=0.0)))

@@ -34,7 +34,7 @@ def even_lowering(loss: PairLoss, fun: float, share: float) -> float:
 
     It is worth that number times ``sum_e z_e'A z_e``, which is about the sum of the targets.
     """
-    return share * fun / float(namespace(loss.targets).sum(abs(loss.targets)))
+    return share * fun / loss.target_size
 
 
 def lowered(loss: PairLoss, weights: Array, fun: float, share: float) -> Array:

@@ -15,6 +15,7 @@ __all__: list[str] = []
 
 @add_objective.register
 def _(f: PairLoss, program: ConicProgram, factor: float, zero: Array) -> None:
+    f = f.listed()
     X, (i, j) = to_numpy(f.X).astype(np.float64), f.pairs
     Z = X[i] - X[j]
     squares = (Z[:, :, None] * Z[:, None, :]).reshape(len(Z), -1)

@@ -182,7 +182,7 @@ class Consensus:
     def multiplier(self) -> PairMultiplier:
         """Return the dual point of the last iteration."""
         loss = self.objective.loss
-        weights = (loss.targets - loss.distances(self.A)) / loss.targets.shape[0]
+        weights = loss.residuals(self.A) / loss.count
         return PairMultiplier(self.beta * self._W * self._unit, 0.0, weights=weights)
 
 
@@ -203,7 +203,7 @@ def lifted(B: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 def _sizes(objective: SparseMetric) -> Array:
     """Return the size of each feature, a power of two; 1 where no pair differs."""
     xp = namespace(objective.spread.diagonal)
-    squares = objective.spread.diagonal / objective.loss.targets.shape[0]
+    squares = objective.spread.diagonal / objective.loss.count
     present = squares > 0.0
     exponents = xp.round(0.5 * xp.log2(xp.where(present, squares, 0.0 * squares + 1.0)))
     return xp.pow(0.0 * squares + 2.0, exponents)
@@ -212,7 +212,7 @@ def _sizes(objective: SparseMetric) -> Array:
 def _rescaled(loss: PairLoss, sizes: Array) -> PairLoss:
     """Return the loss of features that are all of one size."""
     X = loss.X / namespace(loss.X).astype(sizes, loss.X.dtype, copy=False)[None, :]
-    return PairLoss(X, loss.pairs, loss.targets)
+    return loss.with_samples(X)
 
 
 def _first_weight(l1: float, sizes: Array, start: float, curvature: float) -> float:

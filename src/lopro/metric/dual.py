@@ -23,10 +23,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
-from lopro._util.arrays import Array, eps, from_numpy, inner, namespace, norm, to_numpy
+from lopro._util.arrays import Array, eps, from_numpy, namespace, norm
 from lopro._util.counting import count
 from lopro._util.diagonals import (
     boxed,
@@ -37,6 +38,7 @@ from lopro._util.diagonals import (
     without_diagonal,
 )
 from lopro.constraints.base import ValidInequality
+from lopro.metric.all_pairs import PairSum
 from lopro.metric.blocks import Block, blocks
 from lopro.metric.loss import PairLoss
 from lopro.metric.white import White, white_pairs
@@ -81,17 +83,16 @@ class Spread:
     @staticmethod
     def of(loss: PairLoss, tau: float) -> Spread:
         """Return the spread of the pairs, in double precision, as far as this weight of the norm needs it."""
-        xp = namespace(loss.targets)
-        ones = xp.astype(0.0 * loss.targets, xp.float64) + 1.0
-        M1 = loss.adjoint(ones)
+        M1 = loss.adjoint(loss.ones())
+        xp = namespace(M1)
         d = M1.shape[0]
         diagonal = diagonal_of(M1) + 0.0  # a copy: what follows may write on M1
-        cancelling = _cancelling(loss, diagonal)
+        cancelling = loss.growth(diagonal)
         if tau == 0.0:
             found = white_pairs(loss, diagonal)
             if found is not None:
                 ones_there = from_numpy(np.ones(found.loss.X.shape[1]), found.loss.X)
-                cancelling = max(cancelling, _cancelling(found.loss, ones_there))
+                cancelling = max(cancelling, found.loss.growth(ones_there))
             return Spread(diagonal, 0.0, None, False, cancelling=cancelling, white=found)
         values, vectors = full_spectrum(scaled(M1, diagonal)) if d <= _SMALL else (None, None)
         parts = blocks(loss, tau, M1, diagonal) if d <= _SMALL else ()
@@ -100,7 +101,7 @@ class Spread:
             return Spread(diagonal, largest, None, False, cancelling=cancelling)
         for block in parts:
             ones_there = from_numpy(np.ones(block.loss.X.shape[1]), block.loss.X)
-            cancelling = max(cancelling, _cancelling(block.loss, ones_there))
+            cancelling = max(cancelling, block.loss.growth(ones_there))
         kept = int(xp.count_nonzero(values > _RANK_TOLERANCE * float(values[-1])))
         V = inverse_roots(diagonal)[:, None] * vectors[:, d - kept :] / xp.sqrt(values[d - kept :])
         least = float(values[d - kept]) if kept else 1.0
@@ -108,29 +109,16 @@ class Spread:
             diagonal, largest, V if kept else None, kept == d, least, cancelling, blocks=parts
         )
 
-    def rounding(self, w: Array) -> float:
-        """Return what rounding does to the eigenvalues of ``M(w)``, features having size one."""
-        largest = float(namespace(w).max(abs(w)))
+    def rounding(self, largest: float) -> float:
+        """Return what rounding does to ``M(w)`` for weights up to this, features having size one."""
         size: int = self.diagonal.shape[0]
-        return 8.0 * size * eps(w) * self.cancelling * largest
-
-
-def _cancelling(loss: PairLoss, diagonal: Array) -> float:
-    """Return the largest ``sum_i degree_i X_ij^2 / M1_jj``: what ``X' Lap X`` is the difference of."""
-    first, second = loss.pairs
-    X, sizes = to_numpy(loss.X), to_numpy(diagonal)
-    if len(first) < len(X):
-        return 1.0  # then differences are formed first
-    degrees = np.bincount(first, minlength=len(X)) + np.bincount(second, minlength=len(X))
-    terms = degrees @ np.square(X, dtype=np.float64)
-    return max(1.0, float(np.max(terms[sizes > 0.0] / sizes[sizes > 0.0], initial=1.0)))
+        return 8.0 * size * float(np.finfo(np.float64).eps) * self.cancelling * largest
 
 
 def dual_value(loss: PairLoss, w: Array, most: float = 1.0) -> float:
     """Return the greatest value of the dual along ``c w`` for ``0 <= c <= most``."""
-    n = w.shape[0]
-    slope: float = inner(_targets(loss, w), w)
-    curvature: float = n * inner(w, w)
+    slope, square = loss.target_terms(w)
+    curvature = loss.count * square
     if slope <= 0.0:
         return 0.0
     c = min(most, slope / curvature)
@@ -168,30 +156,25 @@ def dual_bound(
     return max(bounds, default=(0.0, "a sum of squares"))
 
 
-def _weights(loss: PairLoss, x: Array, normal: ValidInequality) -> Array:
-    if isinstance(normal, PairMultiplier):
-        return namespace(x).astype(normal.weights, x.dtype)
-    return (_targets(loss, x) - loss.distances(x)) / loss.targets.shape[0]
-
-
-def _targets(loss: PairLoss, like: Array) -> Array:
-    xp = namespace(like)
-    return xp.astype(loss.targets, like.dtype)
+def _weights(loss: PairLoss, x: Array, normal: ValidInequality) -> Any:
+    if not isinstance(normal, PairMultiplier):
+        return loss.residuals(x) / loss.count
+    weights = normal.weights
+    return weights if isinstance(weights, PairSum) else namespace(x).astype(weights, x.dtype)
 
 
 def _by_diagonal(
     loss: PairLoss, tau: float, spread: Spread, S: Array, w: Array, fun: float
 ) -> list[tuple[float, str]]:
-    xp = namespace(S)
     if tau == 0.0:
         return []
     # A feature in which no pair differs has zeros in M, and its Y may be zero too.
-    s = shortfall(scaled(S, spread.diagonal)) + spread.rounding(w)
-    n, scale = w.shape[0], tau / (tau + s * spread.largest)
+    s = shortfall(scaled(S, spread.diagonal)) + spread.rounding(loss.largest(w))
+    n, scale = loss.count, tau / (tau + s * spread.largest)
     repaired = dual_value(loss, w - s, scale)
-    mean = float(xp.sum(_targets(loss, w))) / n
-    reach = n * (mean + math.sqrt(2.0 * max(fun, 0.0))) + spread.largest * fun / tau
-    paid = inner(_targets(loss, w), w) - 0.5 * n * inner(w, w) - s * reach
+    reach = loss.total_target + n * math.sqrt(2.0 * max(fun, 0.0)) + spread.largest * fun / tau
+    along, square = loss.target_terms(w)
+    paid = along - 0.5 * n * square - s * reach
     return [(repaired, f"{SOURCE}, feasible"), (paid, f"{SOURCE}, its slack paid for")]
 
 
@@ -201,7 +184,7 @@ def _by_blocks(
     found = []
     for block in spread.blocks:
         S, most = block.slack(Y, w)
-        s = shortfall(S) + spread.rounding(w)
+        s = shortfall(S) + spread.rounding(loss.largest(w))
         value = dual_value(loss, w - s, tau / (max(tau, most) + s * block.largest))
         found.append((value, f"{SOURCE}, feasible"))
     return found
@@ -213,13 +196,13 @@ def _by_sum(
     if tau == 0.0:
         if spread.white is None:
             return []
-        s = shortfall(-spread.white.loss.adjoint(w)) + spread.rounding(w)
+        s = shortfall(-spread.white.loss.adjoint(w)) + spread.rounding(loss.largest(w))
     else:
         V = spread.whitening
-        error = spread.rounding(0.0 * w + 1.0) / spread.least  # of V'M1 V, which should be I
+        error = spread.rounding(1.0) / spread.least  # of V'M1 V, which should be I
         if V is None or not spread.full_rank or error > 0.5:
             return []
-        s = shortfall(symmetric_part(V.T @ S @ V)) + spread.rounding(w) / spread.least
+        s = shortfall(symmetric_part(V.T @ S @ V)) + spread.rounding(loss.largest(w)) / spread.least
         s /= 1.0 - error
     return [(dual_value(loss, w - s), f"{SOURCE}, feasible")]
 

@@ -14,6 +14,7 @@ from lopro._util.threads import each_in_one_pool
 from lopro._util.validation import check_count
 from lopro.constraints import PSDCone
 from lopro.errors import MissingCapabilityError, StalledError
+from lopro.metric.all_pairs import PairSum
 from lopro.metric.completion import Completion
 from lopro.metric.dual import PairMultiplier
 from lopro.metric.objective import SparseMetric
@@ -258,8 +259,8 @@ class _Search:
         full[np.ix_(self.work.features, self.work.features)] = small
         return from_numpy(full, self.x0)
 
-    def _on_device(self, values: np.ndarray[Any, Any]) -> Array:
-        return from_numpy(values, self.x0)
+    def _on_device(self, values: Any) -> Any:
+        return values if isinstance(values, PairSum) else from_numpy(values, self.x0)
 
     def _full_matrix(self) -> Array:
         """Return ``M(w)`` on all features."""

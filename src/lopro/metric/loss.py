@@ -23,6 +23,7 @@ from lopro._util.arrays import (
 from lopro._util.counting import count
 from lopro._util.validation import check_array, check_shape
 from lopro.functions import Ball, Constant, Image, Linearization, MappedFunction, Source
+from lopro.metric.pair_graph import laplacian_times, two_sides
 from lopro.metric.pair_maps import Differences, Indices, PairMap, pair_map
 from lopro.objectives.base import Objective
 
@@ -118,6 +119,88 @@ class PairLoss(MappedFunction, Objective):
         """What the squared distances should be, in the library of ``X``; do not write on it."""
         return self._targets.array
 
+    # Weights of the pairs, of which the dual is a function. Here they are vectors.
+
+    @property
+    def count(self) -> int:
+        """The number of pairs."""
+        return int(self._targets.array.shape[0])
+
+    def ones(self) -> Array:
+        """Return the weight 1 for every pair, in double precision."""
+        xp = namespace(self.targets)
+        return xp.astype(0.0 * self.targets, xp.float64) + 1.0
+
+    def residuals(self, A: Array) -> Array:
+        """Return ``t_e - z_e'A z_e``."""
+        distances = self.distances(A)
+        return self._targets.beside(distances) - distances
+
+    def target_terms(self, w: Array) -> tuple[float, float]:
+        """Return the inner products ``t'w`` and ``w'w``."""
+        return inner(self._targets.beside(w), w), inner(w, w)
+
+    @property
+    def total_target(self) -> float:
+        """The sum of the targets."""
+        return float(to_numpy(self.targets).sum(dtype=np.float64))
+
+    @property
+    def target_size(self) -> float:
+        """The sum of their absolute values."""
+        return float(np.abs(to_numpy(self.targets)).sum(dtype=np.float64))
+
+    @property
+    def target_square(self) -> float:
+        """The sum of their squares."""
+        t = to_numpy(self.targets).astype(np.float64)
+        return float(t @ t)
+
+    def largest(self, w: Array) -> float:
+        """Return the largest absolute weight, or a bound of it."""
+        return float(namespace(w).max(abs(w)))
+
+    def growth(self, diagonal: Array) -> float:
+        """Return how much larger than the entries of ``M(1)``, of this diagonal, the terms of `adjoint` are.
+
+        It is the largest ``sum_i degree_i X_ij^2 / M1_jj``: what ``X' Lap X`` is the difference of.
+        """
+        first, second = self.pairs
+        X, sizes = to_numpy(self.X), to_numpy(diagonal)
+        if len(first) < len(X):
+            return 1.0  # then differences are formed first
+        degrees = np.bincount(first, minlength=len(X)) + np.bincount(second, minlength=len(X))
+        terms = degrees @ np.square(X, dtype=np.float64)
+        return max(1.0, float(np.max(terms[sizes > 0.0] / sizes[sizes > 0.0], initial=1.0)))
+
+    def identity_terms(self) -> tuple[float, float]:
+        """Return ``t'd`` and ``d'd`` for the distances ``d`` of the identity."""
+        X = to_numpy(self.X).astype(np.float64)
+        first, second = self.pairs
+        # |x_i - x_j|^2 without the differences, of which there may be millions.
+        G = X @ X.T if len(X) <= len(first) else None
+        if G is None:
+            lengths = np.square(X[first] - X[second]).sum(axis=1)
+        else:
+            lengths = G[first, first] + G[second, second] - 2.0 * G[first, second]
+        return float(lengths @ to_numpy(self.targets)), float(lengths @ lengths)
+
+    def with_samples(self, X: Array) -> PairLoss:
+        """Return the loss of the same pairs of other samples."""
+        return PairLoss(X, self.pairs, self.targets)
+
+    def listed(self) -> PairLoss:
+        """Return the loss with a list of its pairs: itself."""
+        return self
+
+    def laplacian(self, w: Array) -> np.ndarray[Any, Any]:
+        """Return ``Lap(w) X`` in NumPy, with which ``M(w) = X' Lap(w) X`` can be had in parts."""
+        return laplacian_times(to_numpy(self.X).astype(np.float64, copy=False), self.pairs, w)
+
+    def sides(self) -> np.ndarray[Any, Any] | None:
+        """Return +-1 for the samples so that targets of 0 join and others separate them, or None."""
+        return two_sides(self.X.shape[0], self.pairs, to_numpy(self.targets))
+
     def distances(self, A: Array) -> Array:
         """Return ``z_e'A z_e`` for every pair."""
         count("matvecs")
@@ -127,6 +210,10 @@ class PairLoss(MappedFunction, Objective):
         """Return the matrix ``sum_e w_e z_e z_e'``."""
         count("rmatvecs")
         return self._map.adjoint(w)
+
+    def normal(self, A: Array) -> Array:
+        """Return ``M(dist(A))``: n times the Hessian of the loss, applied to ``A``."""
+        return self.adjoint(self.distances(A))
 
     def image(self, x: Array) -> Image:
         return (self.distances(x),)

@@ -13,9 +13,12 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro._util.arrays import Array, Companion, from_numpy, inner, norm, to_numpy
-from lopro._util.diagonals import raise_diagonal
+from lopro._util.arrays import Array, Companion, inner, norm, to_numpy
+from lopro._util.deadline import EIGH, current_deadline
+from lopro._util.diagonals import diagonal_of, raise_diagonal
+from lopro.metric.all_pairs import AllPairsLoss
 from lopro.metric.loss import PairLoss
+from lopro.projections.psd import full_spectrum, symmetric_part
 
 __all__ = ["ByEntries", "ByPairs", "Iterative", "LossStep", "loss_step"]
 
@@ -23,8 +26,8 @@ Matrix: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
 
 #: A spectrum of this many rows takes seconds, once.
 LARGEST_SYSTEM = 2500
-#: Rows of pairs that are multiplied at a time.
-_BLOCK = 4096
+#: Rows that are multiplied at a time: as many as fit into memory, and into a part of a second.
+_BLOCK, _BLOCK_WORK = 4096, 2e9
 
 
 class LossStep(Protocol):
@@ -40,13 +43,14 @@ class LossStep(Protocol):
 
 def loss_step(loss: PairLoss) -> LossStep:
     """Return the way that is cheapest for these pairs."""
-    n, d = loss.targets.shape[0], loss.X.shape[1]
+    n, d = loss.count, loss.X.shape[1]
     entries = d * (d + 1) // 2
-    if n <= min(LARGEST_SYSTEM, entries):
+    listed = not isinstance(loss, AllPairsLoss)
+    if listed and n <= min(LARGEST_SYSTEM, entries):
         return ByPairs(loss)
     if entries <= LARGEST_SYSTEM and isinstance(loss.X, np.ndarray):
         return ByEntries(loss)
-    return ByPairs(loss) if n <= LARGEST_SYSTEM else Iterative(loss)
+    return ByPairs(loss) if listed and n <= LARGEST_SYSTEM else Iterative(loss)
 
 
 class ByPairs:
@@ -54,12 +58,13 @@ class ByPairs:
 
     def __init__(self, loss: PairLoss) -> None:
         self.loss = loss
+        current_deadline().need(EIGH * float(loss.count) ** 3)
         values, vectors = np.linalg.eigh(_pair_kernel(loss))
         self._values, self._vectors = Companion(np.maximum(values, 0.0)), Companion(vectors)
         self.curvature = float(values[-1]) / len(values)
 
     def __call__(self, V: Array, beta: float) -> Array:
-        loss, c = self.loss, 2.0 * self.loss.targets.shape[0] * beta
+        loss, c = self.loss, 2.0 * self.loss.count * beta
         Q, h = self._vectors.beside(V), self._values.beside(V)
         missing = loss.targets - loss.distances(V)
         r = Q @ ((Q.T @ missing) / (1.0 + h / c))
@@ -84,7 +89,7 @@ class ByEntries:
         self._rows, self._columns = np.triu_indices(X.shape[1])
         # Off the diagonal an entry stands for two; with this factor inner products agree.
         self._unit = np.where(self._rows == self._columns, 1.0, math.sqrt(2.0))
-        n = loss.targets.shape[0]
+        n = loss.count
         hessian = self._of_all_pairs(X) if _is_complete(loss) else self._of_pairs(X)
         self._hessian = hessian / n
         self.curvature = float(np.linalg.norm(self._hessian))
@@ -94,6 +99,7 @@ class ByEntries:
     def __call__(self, V: Array, beta: float) -> Array:
         # Balancing changes beta a dozen times, which a spectrum would cost more than.
         if beta != self._factored_for:
+            current_deadline().need(float(len(self._rows)) ** 3 / 3.0)
             shifted = raise_diagonal(self._hessian.copy(), 2.0 * beta)
             self._factor = scipy.linalg.cho_factor(shifted, overwrite_a=True, check_finite=False)
             self._factored_for = beta
@@ -113,12 +119,18 @@ class ByEntries:
         """Return the packed ``z z'`` of every row."""
         return np.asarray(Z[:, self._rows] * Z[:, self._columns] * self._unit)
 
+    @property
+    def _rows_at_a_time(self) -> int:
+        return max(1, min(_BLOCK, int(_BLOCK_WORK / len(self._rows) ** 2)))
+
     def _of_pairs(self, X: Matrix) -> Matrix:
         first, second = self.loss.pairs
         size = len(self._rows)
         total = np.zeros((size, size))
-        for start in range(0, len(first), _BLOCK):
-            part = slice(start, start + _BLOCK)
+        rows = self._rows_at_a_time
+        for start in range(0, len(first), rows):
+            part = slice(start, start + rows)
+            current_deadline().check()
             P = self._outer(X[first[part]] - X[second[part]])
             total += P.T @ P
         return total
@@ -130,18 +142,26 @@ class ByEntries:
         ``sum over i < j of (a_i + a_j - 2 K_ij)^2 = N |a|^2 + (sum a)^2 + 2 |K|^2``.
         """
         X = X - X.mean(axis=0)
-        C, P = X.T @ X, self._outer(X)
-        total = P.sum(axis=0)
+        C, size = X.T @ X, len(self._rows)
+        total, products = np.zeros(size), np.zeros((size, size))
+        rows = self._rows_at_a_time
+        for start in range(0, len(X), rows):
+            current_deadline().check()
+            P = self._outer(X[start : start + rows])
+            total += P.sum(axis=0)
+            products += P.T @ P
         i, j = self._rows, self._columns
         straight = C[np.ix_(i, i)] * C[np.ix_(j, j)]
         crossed = C[np.ix_(i, j)] * C[np.ix_(j, i)]
         half = np.where(i == j, math.sqrt(0.5), 1.0)
         kronecker = half[:, None] * (straight + crossed) * half[None, :]
-        return np.asarray(len(X) * (P.T @ P) + np.outer(total, total) + 2.0 * kronecker)
+        return np.asarray(len(X) * products + np.outer(total, total) + 2.0 * kronecker)
 
 
 def _is_complete(loss: PairLoss) -> bool:
     """Whether the pairs are all pairs of samples, each once."""
+    if isinstance(loss, AllPairsLoss):
+        return True
     N = loss.X.shape[0]
     first, second = loss.pairs
     if len(first) != N * (N - 1) // 2 or bool(np.any(first == second)):
@@ -152,44 +172,54 @@ def _is_complete(loss: PairLoss) -> bool:
 
 
 class Iterative:
-    """By conjugate gradients, started where the last step ended."""
+    """By conjugate gradients, started where the last step ended.
+
+    If the differences were Gaussian with the covariance ``C``, the Hessian would map ``A`` to
+    ``tr(A C) C + 2 C A C``. In the eigenvectors of ``C`` that is a diagonal plus a matrix of rank one: its
+    inverse is the preconditioner.
+    """
 
     def __init__(self, loss: PairLoss, accuracy: float = 1e-10, most: int = 200) -> None:
         self.loss = loss
         self.accuracy = accuracy
         self.most = most
         self._last: Array | None = None
-        self.curvature = self._power()
-
-    def _power(self, steps: int = 3) -> float:
-        """Return a norm of the Hessian by a few power steps from the identity, which are close."""
-        A = from_numpy(np.eye(self.loss.X.shape[1]), self.loss.X)
-        size = 0.0
-        for _ in range(steps):
-            A = self._operator(A / norm(A), 0.0)
-            size = norm(A)
-            if size == 0.0:
-                break
-        return size
+        C = loss.adjoint(loss.ones()) / loss.count
+        values, vectors = full_spectrum(C)
+        self._values, self._vectors = Companion(abs(values)), Companion(vectors)
+        self._linear = Companion(loss.adjoint(loss.targets) / loss.count)
+        # The Gaussian's, for the matrix that it enlarges most.
+        top = float(values[-1])
+        self.curvature = 2.0 * top**2 + inner(values, values)
 
     def __call__(self, V: Array, beta: float) -> Array:
-        loss, n = self.loss, self.loss.targets.shape[0]
         A = V if self._last is None else self._last
-        right = loss.adjoint(loss.targets / n) + 2.0 * beta * V
+        right = self._linear.beside(V) + 2.0 * beta * V
         residual = right - self._operator(A, beta)
-        p, rho = residual, inner(residual, residual)
+        better = self._preconditioned(residual, beta)
+        p, rho = better, inner(residual, better)
         stop = self.accuracy * norm(right)
         for _ in range(self.most):
-            if math.sqrt(rho) <= stop:
+            current_deadline().check()
+            if norm(residual) <= stop:
                 break
             Hp = self._operator(p, beta)
             step = rho / inner(p, Hp)
             A, residual = A + step * p, residual - step * Hp
-            before, rho = rho, inner(residual, residual)
-            p = residual + (rho / before) * p
+            better = self._preconditioned(residual, beta)
+            before, rho = rho, inner(residual, better)
+            p = better + (rho / before) * p
         self._last = A
         return A
 
+    def _preconditioned(self, R: Array, beta: float) -> Array:
+        Q, h = self._vectors.beside(R), self._values.beside(R)
+        scale = 1.0 / (2.0 * h[:, None] * h[None, :] + 2.0 * beta)
+        R = (Q.T @ R @ Q) * scale
+        # Sherman and Morrison, for the part of rank one: it lives on the diagonal.
+        along = h * diagonal_of(scale)
+        excess = inner(h, diagonal_of(R)) / (1.0 + inner(h, along))
+        return symmetric_part(Q @ raise_diagonal(R, -excess * along) @ Q.T)
+
     def _operator(self, A: Array, beta: float) -> Array:
-        n = self.loss.targets.shape[0]
-        return self.loss.adjoint(self.loss.distances(A) / n) + 2.0 * beta * A
+        return self.loss.normal(A) / self.loss.count + 2.0 * beta * A

@@ -68,12 +68,10 @@ class SparseMetric(Sum):
     @cached_property
     def negligible(self) -> float:
         """The value below which gaps are relative to it, not to the value: some optima are zero."""
-        t = to_numpy(self.loss.targets).astype(np.float64)
-        return NEGLIGIBLE * float(t @ t) / (2 * len(t))
+        return NEGLIGIBLE * self.loss.target_square / (2 * self.loss.count)
 
     def restricted(self, features: Any) -> SparseMetric:
         """Return the objective of matrices that vanish outside of these features, in NumPy."""
         # Laid out anew: a slice of columns would be slow in every product to come.
         X = np.ascontiguousarray(to_numpy(self.loss.X)[:, features], dtype=np.float64)
-        targets = to_numpy(self.loss.targets).astype(np.float64)
-        return SparseMetric(PairLoss(X, self.loss.pairs, targets), self.l1)
+        return SparseMetric(self.loss.with_samples(X), self.l1)

@@ -13,7 +13,7 @@ import scipy  # parts of it load when first used
 
 from lopro._util.arrays import Array, Companion, from_numpy, namespace, take, to_numpy
 
-__all__ = ["Differences", "Graph", "PairMap", "SparseGraph", "pair_map"]
+__all__ = ["Differences", "Graph", "PairMap", "SparseGraph", "pair_map", "symmetric_product"]
 
 Indices = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -59,7 +59,7 @@ class Differences:
 
     def adjoint(self, w: Array) -> Array:
         Z = self._Z.beside(w)
-        return _symmetric_product(Z, w[:, None] * Z)
+        return symmetric_product(Z, w[:, None] * Z)
 
 
 class Graph:
@@ -98,7 +98,7 @@ class Graph:
         X, W = self._X.beside(w), self._weights(w)
         # The Laplacian diag(W 1) - W; a pair of a sample with itself cancels.
         degrees = namespace(W).sum(W, axis=1)
-        return _symmetric_product(X, degrees[:, None] * X - W @ X)
+        return symmetric_product(X, degrees[:, None] * X - W @ X)
 
     def _weights(self, w: Array) -> Array:
         """Return the symmetric matrix of the weights of the edges."""
@@ -135,10 +135,10 @@ class SparseGraph:
         values = np.concatenate([weights, weights, -weights, -weights])
         places = np.concatenate([i, j, i, j]), np.concatenate([i, j, j, i])
         laplacian = scipy.sparse.csr_array((values, places), shape=(N, N))
-        return _symmetric_product(X, from_numpy(laplacian @ to_numpy(X), X))
+        return symmetric_product(X, from_numpy(laplacian @ to_numpy(X), X))
 
 
-def _symmetric_product(X: Array, Y: Array) -> Array:
+def symmetric_product(X: Array, Y: Array) -> Array:
     """Return ``X'Y``, known to be symmetric, without the asymmetry that rounding would leave.
 
     The distances are blind to that asymmetry, so that a long run would never get rid of it.

@@ -9,19 +9,25 @@ import scipy  # parts of it load when first used
 
 from lopro._util.arrays import Array, asarray_like, is_array, namespace, take, to_numpy
 from lopro._util.validation import check_array, check_count, check_seed
+from lopro.metric.all_pairs import DIFFERENT, SAME, AllPairsLoss
 from lopro.metric.loss import PairLoss, checked_pairs
 
-__all__ = ["pair_loss"]
+__all__ = ["DIFFERENT", "SAME", "pair_loss"]
 
-#: Targets of squared distances: the paper's ``1 - y_e`` for pairs of one class and of two.
-SAME, DIFFERENT = 0.0, 2.0
+#: A list of all pairs of so few samples is no burden, and serves any array library.
+LISTED_UP_TO = 200
+#: Other libraries than NumPy hold so many pairs at most, all pairs of 2000 samples: more are sampled.
+MAX_LISTED = 1_999_000
 #: Among so few pairs chance could leave too few without repetitions.
 _FEW = 10_000
 
 
-def pair_loss(X: Any, labels: Any, pairs: Any, targets: Any, max_pairs: int, seed: Any) -> PairLoss:
+def pair_loss(
+    X: Any, labels: Any, pairs: Any, targets: Any, max_pairs: int | None, seed: Any
+) -> PairLoss:
     """Return the loss that the arguments of `lopro.learn_metric` describe."""
-    check_count("max_pairs", max_pairs)
+    if max_pairs is not None:
+        check_count("max_pairs", max_pairs)
     if X is None:
         return _of_differences(labels, pairs, targets)
     X = _as_floats(check_array("X", X, ndim=2, allow_complex=False))
@@ -32,7 +38,10 @@ def pair_loss(X: Any, labels: Any, pairs: Any, targets: Any, max_pairs: int, see
             raise ValueError("labels or pairs are needed along with X")
         if targets is not None:
             raise ValueError("targets belong to pairs: give pairs too, or leave targets out")
-        first, second = _chosen_pairs(N, max_pairs, check_seed("seed", seed))
+        if _by_moments(X, max_pairs):
+            return _differing(AllPairsLoss(_centred(X), classes))
+        most = MAX_LISTED if max_pairs is None else max_pairs
+        first, second = _chosen_pairs(N, most, check_seed("seed", seed))
     else:
         first, second = checked_pairs(_index_pairs(pairs), N)
     if targets is None:
@@ -46,8 +55,20 @@ def pair_loss(X: Any, labels: Any, pairs: Any, targets: Any, max_pairs: int, see
     else:
         wished = _checked_targets(targets, len(first))
     X = _centred(X) if pairs is None else _centred_by_component(X, first, second)
-    loss = PairLoss(X, (first, second), asarray_like(wished, X))
-    if not bool(namespace(X).any(loss.adjoint(0.0 * loss.targets + 1.0) != 0.0)):
+    return _differing(PairLoss(X, (first, second), asarray_like(wished, X)))
+
+
+def _by_moments(X: Array, max_pairs: int | None) -> bool:
+    """Whether all pairs are meant, of more samples than a list is good for."""
+    N = X.shape[0]
+    every = max_pairs is None or max_pairs >= N * (N - 1) // 2
+    return every and N > LISTED_UP_TO and isinstance(X, np.ndarray)
+
+
+def _differing(loss: PairLoss) -> PairLoss:
+    """Return the loss if there is anything to learn from."""
+    M1 = loss.adjoint(loss.ones())
+    if not bool(namespace(M1).any(M1 != 0.0)):
         raise ValueError("X has no feature in which the samples of any pair differ")
     return loss
 

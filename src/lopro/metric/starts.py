@@ -72,18 +72,8 @@ def scaled_identity(loss: PairLoss) -> float:
     >>> scaled_identity(PairLoss(np.array([[0.0], [2.0]]), ([0], [1]), [2.0]))
     0.5
     """
-    X = to_numpy(loss.X).astype(np.float64)
-    first, second = loss.pairs
-    # |x_i - x_j|^2 without the differences, of which there may be millions.
-    G = X @ X.T if len(X) <= len(first) else None
-    if G is None:
-        lengths = np.square(X[first] - X[second]).sum(axis=1)
-    else:
-        lengths = G[first, first] + G[second, second] - 2.0 * G[first, second]
-    weight = float(lengths @ lengths)
-    if weight == 0.0:
-        return 0.0
-    return max(0.0, float(lengths @ to_numpy(loss.targets)) / weight)
+    along, square = loss.identity_terms()
+    return max(0.0, along / square) if square > 0.0 else 0.0
 
 
 def rank_one_direction(loss: PairLoss) -> Vector | None:
@@ -105,11 +95,12 @@ def rank_one_direction(loss: PairLoss) -> Vector | None:
     N, d = loss.X.shape
     if d + 1 < N:
         return None  # more equations than unknowns: hardly ever solvable
-    sides = _two_sides(loss)
+    sides = loss.sides()
     if sides is None:
         return None
     X = to_numpy(loss.X).astype(np.float64)
-    half = 0.5 * math.sqrt(float(np.max(to_numpy(loss.targets))))
+    # Where there are sides, all targets but 0 are equal.
+    half = 0.5 * math.sqrt(loss.target_square / loss.target_size)
     # v is the difference of two nonnegative vectors; the level between the groups is free.
     rows = np.hstack([X, -X, np.ones((N, 1))])
     costs = np.concatenate([np.ones(2 * d), [0.0]])
@@ -118,26 +109,3 @@ def rank_one_direction(loss: PairLoss) -> Vector | None:
         costs, A_eq=rows, b_eq=half * sides, bounds=bounds, method="highs"
     )
     return found.x[:d] - found.x[d : 2 * d] if found.status == 0 else None
-
-
-def _two_sides(loss: PairLoss) -> Vector | None:
-    """Return +-1 for the samples so that targets of 0 join and others separate them, or None."""
-    targets = to_numpy(loss.targets)
-    top = float(targets.max())
-    apart = targets > 0.5 * top
-    if top <= 0.0 or not np.allclose(np.where(apart, top, 0.0), targets):
-        return None
-    N = loss.X.shape[0]
-    first, second = loss.pairs
-    graph = scipy.sparse.coo_array((np.ones(len(first)), (first, second)), shape=(N, N)).tocsr()
-    separates = {(int(i), int(j)) for i, j in zip(first[apart], second[apart], strict=True)}
-    order, parents = scipy.sparse.csgraph.breadth_first_order(graph, int(first[0]), directed=False)
-    if len(order) < N:
-        return None
-    sides = np.ones(N)
-    for node in order[1:]:
-        parent = int(parents[node])
-        flips = (parent, int(node)) in separates or (int(node), parent) in separates
-        sides[node] = -sides[parent] if flips else sides[parent]
-    consistent = np.array_equal(sides[first] != sides[second], apart)
-    return sides if consistent else None

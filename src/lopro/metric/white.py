@@ -73,8 +73,8 @@ def white_pairs(loss: PairLoss, diagonal: Array) -> White | None:
         return None
     clear = lengths > max(X.shape) * np.finfo(float).eps * lengths[0]
     U, lengths, V = U[:, clear], lengths[clear], V[clear]
-    ones = np.ones(len(loss.pairs[0]))
-    values, vectors = np.linalg.eigh(PairLoss(U, loss.pairs, ones).adjoint(ones))
+    inside = loss.with_samples(from_numpy(U, loss.X))
+    values, vectors = np.linalg.eigh(to_numpy(inside.adjoint(inside.ones())))
     # Samples that no chain of pairs connects may differ in ways that no pair sees.
     seen = values > _RANK_TOLERANCE * values[-1]
     if not seen.any():
@@ -84,5 +84,5 @@ def white_pairs(loss: PairLoss, diagonal: Array) -> White | None:
     present = sizes > 0.0
     lengthened = V * np.where(present, 1.0 / np.where(present, sizes, 1.0), 0.0)
     inverse = (roots[:, None] * vectors.T) @ (lengths[:, None] * lengthened)
-    white = PairLoss(from_numpy(U @ (vectors / roots), loss.X), loss.pairs, loss.targets)
+    white = loss.with_samples(from_numpy(U @ (vectors / roots), loss.X))
     return White(white, T, inverse)

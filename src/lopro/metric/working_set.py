@@ -22,8 +22,6 @@ Matrix: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
 LOOK_EVERY, PATIENCE = 50, 6000
 #: A feature without partners is idle if its entry is below this share of the largest.
 IDLE = 1e-6
-#: Pairs whose differences are held at a time.
-_BLOCK = 4096
 
 
 class WorkingProblem:
@@ -63,7 +61,6 @@ class WorkingProblem:
         self.accuracy = np.inf
         self._left: set[int] = set()
         self.bound, self.multiplier = -np.inf, self.admm.multiplier()
-        self._X = to_numpy(objective.loss.X).astype(np.float64, copy=False)
 
     @property
     def outside(self) -> Features:
@@ -160,23 +157,12 @@ class WorkingProblem:
         outside = self.outside
         if outside.size == 0:
             return outside
-        flow = self._laplacian_times_samples()
-        M = self._X[:, self.features].T @ flow[:, outside]
-        diagonal = np.einsum("ij,ij->j", self._X[:, outside], flow[:, outside])
+        flow = self.objective.loss.laplacian(self.multiplier.weights)
+        X = to_numpy(self.objective.loss.X)
+        M = X[:, self.features].T @ flow[:, outside]
+        diagonal = np.einsum("ij,ij->j", X[:, outside], flow[:, outside])
         S = -0.5 * (self.multiplier.direction + self.multiplier.direction.T)
         found = prices(S, M, diagonal, self.objective.l1, threshold)
         # Nothing is wanted that would hardly be felt.
         count = int((found < -threshold * np.abs(diagonal)).sum())
         return np.sort(outside[np.argsort(found)[: min(count, most)]])
-
-    def _laplacian_times_samples(self) -> Matrix:
-        """Return ``Lap(w) X``, with which ``M(w) = X' Lap(w) X`` can be had in parts."""
-        first, second = self.objective.loss.pairs
-        X, total = self._X, np.zeros_like(self._X)
-        for start in range(0, len(first), _BLOCK):
-            part = slice(start, start + _BLOCK)
-            i, j = first[part], second[part]
-            along = self.multiplier.weights[part, None] * (X[i] - X[j])
-            np.add.at(total, i, along)
-            np.subtract.at(total, j, along)
-        return total

@@ -19,6 +19,7 @@ from lopro.protocol.target import Target
 
 __all__ = ["Certificate", "Minorant", "feasibility_tolerance", "lower_bound", "solution_radius"]
 
+FENCHEL = "Fenchel dual, multiplier scaled to feasibility"
 NO_BOUND = (
     "no lower bound: neither the set, the sublevel sets nor strong convexity bound a solution"
 )
@@ -128,15 +129,18 @@ def lower_bound(
     own = problem.objective.dual_bound(problem.constraint, x, normal, fun)
     if own is not None:
         return own
+    scale = problem.objective.scale_into_domain(normal.direction)
+    scaled = -math.inf
+    if scale is not None:
+        scaled = float(problem.objective.value(0.0 * x)) - scale * normal.support
+        if scale == 1.0:  # feasible as it is: no radius can add to it, and some are dear
+            return scaled, FENCHEL
     radius = solution_radius(problem, fun)
     minorant = Minorant.of(problem, x, normal)
     best = minorant.least(None if radius is None else radius.value)
     source = _source(minorant, radius)
-    scale = problem.objective.scale_into_domain(normal.direction)
-    if scale is not None:
-        value = float(problem.objective.value(0.0 * x)) - scale * normal.support
-        if value > best:
-            best, source = value, "Fenchel dual, multiplier scaled to feasibility"
+    if scaled > best:
+        best, source = scaled, FENCHEL
     return (best, source) if math.isfinite(best) else (-math.inf, NO_BOUND)
 
 

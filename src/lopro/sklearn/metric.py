@@ -57,7 +57,8 @@ class SparseMetricLearner(
     preprocessor : array of shape (n, n_features) or callable, optional
         Where samples come from if they are given by their indices.
     max_pairs : int, optional
-        With labels, use at most so many pairs, drawn at random; all pairs of 2000 samples by default.
+        With labels, use at most so many pairs, drawn at random; by default all pairs, whose number costs
+        nothing.
     warm_start : bool, default=False
         Start from the matrix of the fit before.
     random_state : int, RandomState or None, default=None

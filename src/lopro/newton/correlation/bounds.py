@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import scipy  # parts of it load when first used
 
 from lopro.newton.arrays import EPS, Array, norm
 from lopro.newton.bounds.rounding import Estimate, dot, gamma
 from lopro.newton.correlation.dual_newton import DualPoint
 from lopro.newton.correlation.problem import Target
 
-__all__ = ["excluded", "is_above", "lower_bound", "violation_charge"]
+__all__ = ["excluded", "lower_bound", "violation_charge"]
 
 
 def lower_bound(target: Target, point: DualPoint) -> float:
@@ -45,18 +44,6 @@ def violation_charge(target: Target, point: DualPoint) -> float:
     values, vectors = point.spectrum.negative
     diagonal = (vectors * vectors) @ np.maximum(values, 0.0)
     return float(diagonal @ target.roots**2) * (1.0 + 1e-10)
-
-
-def is_above(X: Array, least: float) -> bool:
-    """Whether no eigenvalue of ``X`` is below ``least``, proved.
-
-    A Cholesky factorisation that ends in floating point proves positive definiteness up to
-    ``gamma_{n+2} trace`` (Rump 2006), which is subtracted beforehand.
-    """
-    shifted = X.copy()
-    trace = float(np.abs(X.diagonal()).sum())
-    shifted.flat[:: len(X) + 1] -= least + 1.01 * gamma(len(X) + 2) * trace
-    return bool(scipy.linalg.lapack.dpotrf(shifted.T, lower=1, overwrite_a=1)[1] == 0)
 
 
 def excluded(target: Target, y: Array) -> bool:

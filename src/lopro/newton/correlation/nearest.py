@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from lopro.newton.arrays import EPS, Array, norm
+from lopro.newton.bounds.definite import is_above, missing
 from lopro.newton.bounds.rounding import gamma, total
 from lopro.newton.correlation.arguments import Request
-from lopro.newton.correlation.bounds import excluded, is_above, lower_bound, violation_charge
+from lopro.newton.correlation.bounds import excluded, lower_bound, violation_charge
 from lopro.newton.correlation.dual_newton import DualPoint, newton
 from lopro.newton.correlation.problem import Target
 from lopro.newton.multipliers import never
@@ -207,13 +208,10 @@ class _Search:
     def _violating(self, target: Target, point: DualPoint) -> NearestCorrelation:
         """Return the matrix that was reached, with its violation measured and charged."""
         X = self.request.rounded(target.correlation(point.Z, self.request.G))
-        least = self.request.least
-        missing = max(0.0, least - float(np.linalg.eigvalsh(X)[0])) + 4.0 * gamma(len(X) + 2)
         self.decompositions += 1
-        while not is_above(X, least - missing):
-            missing *= 2.0
-        bound = lower_bound(self.plain, point) - missing * violation_charge(self.plain, point)
-        return self._result(X, bound, missing, point.y, False)
+        short = missing(X - self.request.least * np.eye(len(X)), EPS)
+        bound = lower_bound(self.plain, point) - short * violation_charge(self.plain, point)
+        return self._result(X, bound, short, point.y, False)
 
     def _feasible(self, target: Target, point: DualPoint) -> Array | None:
         """Return a correlation matrix near the projection whose eigenvalues are proved, or None."""

@@ -1,0 +1,162 @@
+"""SDPLIB: our semidefinite programs against Clarabel and SCS, all judged by the same proof.
+
+python -m benchmarks.general.sdplib [PATH] [--only NAME ...] [--seconds S] [--rounds N] [--ours]
+
+PATH is a folder with ``.dat-s`` files; by default ``sdplib`` in the folder that LOPRO_DATA names, or in
+../shared/data. Answers of all are moved into the cone and onto their rows, and proved alike; certified means
+a relative gap of at most 1e-4 with everything charged, at a relative violation of at most 1e-9.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from benchmarks._report import write_json
+from benchmarks.general.measure import interleaved
+from lopro.newton.sdp import Outcome, SemidefiniteProgram, Status, read_sdpa, solve
+from lopro.newton.sdp.by_clarabel import solve_by_clarabel
+from lopro.newton.sdp.rule import work_of_a_step
+from lopro.newton.sdp.search import Search
+from lopro.newton.spectral import Spectrum
+
+TOL = 1e-4
+#: Operations of one step, between which Clarabel looks at the clock.
+_TOO_LARGE = 2e11
+_SOLVED = (Status.CONVERGED, Status.EMPTY, Status.UNBOUNDED)
+
+
+def by_clarabel(program: SemidefiniteProgram, seconds: float) -> Outcome:
+    """Return Clarabel's answer to the program as it is, judged."""
+    if work_of_a_step(program) > _TOO_LARGE:
+        raise ValueError("one step would take minutes")
+    X, y, status = solve_by_clarabel(program, seconds, 1e-8)
+    return judged(program, X, y, "Infeasible" in status)
+
+
+def by_scs(program: SemidefiniteProgram, seconds: float) -> Outcome:
+    """Return the answer of SCS to the dual form, judged."""
+    import scs
+
+    linear = [p for p in program.blocks if p.diagonal]
+    matrices = [p for p in program.blocks if not p.diagonal]
+    places = [_lower(p.size) for p in matrices]
+    rows = [p.A.T.tocsr() for p in linear]
+    rows += [
+        scipy.sparse.diags_array(scale) @ p.A.T.tocsr()[i * p.size + j]
+        for p, (i, j, scale) in zip(matrices, places, strict=True)
+    ]
+    sides = [p.C for p in linear]
+    sides += [scale * p.C[i, j] for p, (i, j, scale) in zip(matrices, places, strict=True)]
+    data = {"A": scipy.sparse.csc_matrix(scipy.sparse.vstack(rows)), "b": np.concatenate(sides)}
+    data["c"] = -program.b
+    cone = {"l": sum(p.size for p in linear), "s": [p.size for p in matrices]}
+    found = scs.solve(
+        data, cone, eps_abs=1e-6, eps_rel=1e-6, time_limit_secs=seconds, verbose=False,
+        max_iters=10**7,
+    )  # fmt: skip
+    X, start = {}, 0
+    for p in linear:
+        X[id(p)], start = found["y"][start : start + p.size], start + p.size
+    for p, (i, j, scale) in zip(matrices, places, strict=True):
+        x = np.zeros((p.size, p.size))
+        x[i, j] = x[j, i] = found["y"][start : start + len(i)] / scale
+        X[id(p)], start = x, start + len(i)
+    rays = "infeasible" in found["info"]["status"] or "unbounded" in found["info"]["status"]
+    return judged(program, tuple(X[id(p)] for p in program.blocks), found["x"], rays)
+
+
+def _lower(n: int) -> tuple[Any, Any, Any]:
+    """Return the places of the lower triangle, column by column, and the scale that keeps norms."""
+    i, j = np.tril_indices(n)
+    order = np.lexsort((i, j))
+    i, j = i[order], j[order]
+    return i, j, np.where(i == j, 1.0, np.sqrt(2.0))
+
+
+def _positive(x: Any) -> Any:
+    """Return the nearest point of the cone."""
+    return np.maximum(x, 0.0) if x.ndim == 1 else Spectrum(x).positive_part()
+
+
+def judged(program: SemidefiniteProgram, X: Any, y: Any, rays: bool) -> Outcome:
+    """Judge an answer in the units of the program."""
+    search = Search(program, TOL, 0.0, lambda: False)
+    X, y = tuple(_positive(np.nan_to_num(x)) for x in X), np.nan_to_num(y)
+    if rays and search.look_for_rays(
+        tuple(x / search.units.x for x in X), y * search.units.rows / search.units.cost
+    ):
+        return search.outcome(Status.STALLED)
+    done = search.consider(X, y)
+    return search.outcome(Status.CONVERGED if done else Status.STALLED)
+
+
+def row_of(
+    name: str, peer: str, seconds: float, found: Outcome | None, note: str
+) -> dict[str, Any]:
+    """Return a run as plain data."""
+    row: dict[str, Any] = {"file": name, "peer": peer, "seconds": seconds, "note": note}
+    if found is None:
+        return row | {"status": "ERROR"}
+    gap = found.gap / abs(found.fun) if found.fun else math.nan
+    row |= {"status": found.status.name, "engine": found.engine, "value": -found.fun}
+    numbers = {"gap": gap, "violation": found.violation, "radius": found.radius}
+    return row | {k: v if math.isfinite(v) else None for k, v in numbers.items()}
+
+
+def line(row: dict[str, Any], best: float) -> str:
+    """Return a row of the table."""
+    gap, violation = row.get("gap"), row.get("violation")
+    shown = f"{gap:9.1e}{violation:10.1e}" if gap is not None and violation is not None else ""
+    ratio = f"{row['seconds'] / best:7.2f}" if math.isfinite(best) else f"{'-':>7s}"
+    return (
+        f"{row['file']:10s}{row['peer']:10s}{row['status']:11s}{row['seconds']:9.3f}{ratio} "
+        f"{row.get('value', math.nan):14.7g}{shown} {row.get('engine', '')} {row['note']}"
+    )
+
+
+def main() -> None:
+    """Run the benchmark and print its table; ratios are to the fastest certified peer."""
+    home = Path(os.environ.get("LOPRO_DATA", Path(__file__).parents[3] / "shared" / "data"))
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("path", nargs="?", type=Path, default=home / "sdplib")
+    parser.add_argument("--only", nargs="*", default=None)
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--ours", action="store_true", help="without the peers")
+    options = parser.parse_args()
+    runs: list[dict[str, Any]] = []
+    for path in sorted(options.path.glob("*.dat-s")):
+        name = path.name.removesuffix(".dat-s")
+        if options.only and name not in options.only:
+            continue
+        program = read_sdpa(path)
+        peers: dict[str, Callable[[], Any]] = {
+            "lopro": partial(solve, program, TOL, options.seconds, 0.0)
+        }
+        if not options.ours:
+            peers["clarabel"] = partial(by_clarabel, program, options.seconds)
+            peers["scs"] = partial(by_scs, program, options.seconds)
+        found = interleaved(peers, options.rounds, options.seconds)
+        rows = [row_of(name, peer, *answer) for peer, answer in found.items()]
+        solved = [r["seconds"] for r in rows if r["status"] in [s.name for s in _SOLVED]]
+        for row in rows:
+            print(line(row, min(solved, default=math.nan)), flush=True)
+        runs += rows
+    ours = [r for r in runs if r["peer"] == "lopro"]
+    certified = sum(r["status"] in [s.name for s in _SOLVED] for r in ours)
+    print(f"lopro: {certified} of {len(ours)} certified")
+    if options.only is None:
+        write_json("general_sdplib", {"tol": TOL, "seconds": options.seconds, "runs": runs})
+
+
+if __name__ == "__main__":
+    main()

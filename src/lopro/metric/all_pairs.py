@@ -1,0 +1,307 @@
+r"""The loss on all pairs of labelled samples, without a list of pairs: by moments and class sums.
+
+Squared distances ``d_ij = a_i + a_j - 2 K_ij`` come from ``a_i = x_i'A x_i`` and ``K = X A X'``. With samples
+about their mean the rows of ``K`` sum to zero, and for two such vectors of distances
+
+    ``sum over i < j of d_ij e_ij = N a'b + (sum a)(sum b) + 2 <K, L>``,
+
+where ``<K, L>`` is an inner product of matrices of the size of ``A``. Targets are 2, less 2 within a class,
+whose sums need sums over classes alone. All of it costs ``O(N d^2)``, however many pairs there are. Sums of
+squares that nearly cancel are known up to rounding relative to the value at 0.
+
+The dual is a function of weights of the pairs. Those that occur are sums of targets, a constant and
+distances, and that is how `PairSum` holds them: no vector with an entry for each pair is ever made.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from lopro._util.arrays import Array
+from lopro._util.counting import count
+from lopro._util.validation import check_array
+from lopro.functions import Constant, Image, Linearization, Source
+from lopro.metric.loss import PairLoss
+from lopro.metric.pair_maps import symmetric_product
+
+__all__ = ["AllPairsLoss", "PairSum"]
+
+Matrix: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
+Indices: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
+
+#: Targets of squared distances: the paper's ``1 - y_e`` for pairs of one class and of two.
+SAME, DIFFERENT = 0.0, 2.0
+#: Steps of the power iteration for the smoothness constant, and the relative accuracy at which they stop.
+_POWER_STEPS, _POWER_ACCURACY, _FLOOR = 300, 1e-6, 1e-8
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Distances in a metric: ``a``, ``F = X A`` and the ``X`` they come from, so that ``K = F X'``."""
+
+    a: Matrix
+    F: Matrix
+    X: Matrix
+
+    def inner(self, other: Parts) -> float:
+        """Return the inner product with other distances of the same samples, over all pairs."""
+        straight = len(self.a) * float(self.a @ other.a)
+        crossed = float(self.a.sum()) * float(other.a.sum())
+        # Of the two forms of <K, L> the one with the smaller matrices.
+        return straight + crossed + 2.0 * float(np.vdot(self.F.T @ other.F, self.X.T @ other.X))
+
+    @property
+    def largest(self) -> float:
+        """A bound of the absolute distances."""
+        lengths = (math.sqrt(float(np.square(M).sum(axis=1).max())) for M in (self.F, self.X))
+        return 2.0 * float(np.abs(self.a).max()) + 2.0 * math.prod(lengths)
+
+
+@dataclass(frozen=True)
+class PairSum:
+    """Weights of all pairs: a multiple of the targets, a constant, and multiples of distances."""
+
+    target: float = 0.0
+    constant: float = 0.0
+    distances: tuple[tuple[float, Parts], ...] = ()
+
+    def __mul__(self, factor: float) -> PairSum:
+        scaled = tuple((factor * c, parts) for c, parts in self.distances)
+        return PairSum(factor * self.target, factor * self.constant, scaled)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, divisor: float) -> PairSum:
+        return self * (1.0 / divisor)
+
+    def __add__(self, other: PairSum | float) -> PairSum:
+        if not isinstance(other, PairSum):
+            return PairSum(self.target, self.constant + float(other), self.distances)
+        return PairSum(
+            self.target + other.target,
+            self.constant + other.constant,
+            self.distances + other.distances,
+        )
+
+    def __sub__(self, other: PairSum | float) -> PairSum:
+        return self + (-1.0) * other
+
+
+class AllPairsLoss(PairLoss):
+    """``f(A) = 1/(2n) sum over i < j of (t_ij - d_ij(A))^2``, with targets 0 within classes and 2 between.
+
+    It is the `PairLoss` of all pairs, at a cost that grows with the number of samples and not of pairs.
+
+    Parameters
+    ----------
+    X : ndarray of shape (N, d)
+        Samples, real.
+    classes : ndarray of int of shape (N,)
+        The class of each sample.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.metric.all_pairs import AllPairsLoss
+    >>> f = AllPairsLoss(np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]]), np.array([0, 0, 1]))
+    >>> round(f.value(np.eye(2)), 4), f.count
+    (2.3333, 3)
+    """
+
+    image_length = 2
+
+    def __init__(self, X: Any, classes: Any) -> None:
+        X = check_array("X", X, ndim=2, allow_complex=False)
+        order = np.argsort(classes, kind="stable")
+        # Classes lie together, so that their sums are sums of slices; nothing depends on the order.
+        self._set_samples(X[order], np.asarray(classes)[order])
+
+    def _set_samples(self, X: Matrix, classes: Indices) -> None:
+        self.X, self.like, self.shape = X, X, (X.shape[1], X.shape[1])
+        self._classes = classes
+        self._starts = np.flatnonzero(np.append(True, classes[1:] != classes[:-1]))
+        self._sizes = np.diff(np.append(self._starts, len(classes))).astype(np.float64)
+        centred = X.astype(np.float64)
+        centred -= centred.mean(axis=0)
+        self._centred = centred
+
+    def __repr__(self) -> str:
+        return f"AllPairsLoss({len(self.X)} samples, d={self.X.shape[1]})"
+
+    def with_samples(self, X: Array) -> AllPairsLoss:
+        loss = type(self).__new__(type(self))
+        loss._set_samples(X, self._classes)
+        return loss
+
+    def listed(self) -> PairLoss:
+        """Return the same loss with a list of all pairs."""
+        first, second = np.triu_indices(len(self.X), 1)
+        same = self._classes[first] == self._classes[second]
+        return PairLoss(self.X, (first, second), np.where(same, SAME, DIFFERENT))
+
+    # Weights of pairs.
+
+    @property
+    def count(self) -> int:
+        return len(self.X) * (len(self.X) - 1) // 2
+
+    @property
+    def targets(self) -> Any:
+        return PairSum(target=1.0)
+
+    def ones(self) -> PairSum:
+        return PairSum(constant=1.0)
+
+    def residuals(self, A: Array) -> PairSum:
+        return PairSum(1.0, 0.0, ((-1.0, self._parts(np.asarray(A, dtype=np.float64))),))
+
+    def distances(self, A: Array) -> Any:
+        count("matvecs")
+        return PairSum(distances=((1.0, self._parts(np.asarray(A, dtype=np.float64))),))
+
+    def _parts(self, A: Matrix) -> Parts:
+        X = self._centred
+        F = X @ A
+        return Parts(np.einsum("ij,ij->i", F, X), F, X)
+
+    def identity_terms(self) -> tuple[float, float]:
+        parts = self._parts(np.eye(self.X.shape[1]))
+        return self._with_targets(parts), parts.inner(parts)
+
+    @cached_property
+    def _different(self) -> float:
+        """How many pairs are of two classes."""
+        return self.count - 0.5 * float(np.sum(self._sizes * (self._sizes - 1.0)))
+
+    @property
+    def total_target(self) -> float:
+        return DIFFERENT * self._different
+
+    @property
+    def target_size(self) -> float:
+        return self.total_target
+
+    @property
+    def target_square(self) -> float:
+        return DIFFERENT**2 * self._different
+
+    def target_terms(self, w: Any) -> tuple[float, float]:
+        of_targets, of_ones = self._products(w)
+        square = w.target * of_targets + w.constant * of_ones
+        for c, parts in w.distances:
+            crossed = sum(b * parts.inner(other) for b, other in w.distances)
+            square += c * (w.target * self._with_targets(parts) + w.constant * self._total(parts))
+            square += c * crossed
+        return of_targets, square
+
+    def _products(self, w: PairSum) -> tuple[float, float]:
+        """Return the inner products of weights with the targets and with ones."""
+        targets = w.target * self.target_square + w.constant * self.total_target
+        ones = w.target * self.total_target + w.constant * self.count
+        for c, parts in w.distances:
+            targets += c * self._with_targets(parts)
+            ones += c * self._total(parts)
+        return targets, ones
+
+    def _total(self, parts: Parts) -> float:
+        return len(parts.a) * float(parts.a.sum())
+
+    def _with_targets(self, parts: Parts) -> float:
+        sums = self._over_classes(parts.F), self._over_classes(parts.X)
+        within = float(self._sizes @ self._over_classes(parts.a)) - float(np.vdot(*sums))
+        return DIFFERENT * (self._total(parts) - within)
+
+    def _over_classes(self, values: Matrix) -> Matrix:
+        return np.add.reduceat(values, self._starts, axis=0)
+
+    def largest(self, w: Any) -> float:
+        size = DIFFERENT * abs(w.target) + abs(w.constant)
+        return float(size + sum(abs(c) * parts.largest for c, parts in w.distances))
+
+    def growth(self, diagonal: Array) -> float:
+        """Return a bound of what cancels in `adjoint`: its sums are of the size of the largest weight."""
+        return 4.0
+
+    # Matrices.
+
+    def adjoint(self, w: Any) -> Array:
+        count("rmatvecs")
+        return symmetric_product(self._centred, self.laplacian(w))
+
+    def laplacian(self, w: Any) -> Matrix:
+        X, N = self._centred, float(len(self.X))
+        weights = np.full(len(X), w.constant * N)
+        total = np.zeros_like(X)
+        if w.target:
+            sizes = np.repeat(self._sizes, self._sizes.astype(int))
+            weights += DIFFERENT * w.target * (N - sizes)
+            sums = np.repeat(self._over_classes(X), self._sizes.astype(int), axis=0)
+            total += (DIFFERENT * w.target) * sums
+        for c, parts in w.distances:
+            weights += c * (N * parts.a + parts.a.sum())
+            total += parts.F @ (2.0 * c * (parts.X.T @ X))
+            total -= c * (parts.a @ X)
+        total += weights[:, None] * X
+        return total
+
+    def normal(self, A: Array) -> Array:
+        count("matvecs")
+        count("rmatvecs")
+        X, C = self._centred, self._gram
+        a = np.einsum("ij,ij->i", X @ A, X)
+        return symmetric_product(X, (len(X) * a + a.sum())[:, None] * X) + 2.0 * (C @ A @ C)
+
+    @cached_property
+    def _gram(self) -> Matrix:
+        return self._centred.T @ self._centred
+
+    # The function.
+
+    def image(self, x: Array) -> Image:
+        count("matvecs")
+        parts = self._parts(np.asarray(x, dtype=np.float64))
+        return parts.a, parts.F
+
+    def linearize_at(self, image: Image) -> Linearization:
+        a, F = image
+        w = PairSum(-1.0, 0.0, ((1.0, Parts(a, F, self._centred)),))
+        _, square = self.target_terms(w)
+        n, dtype = self.count, self.X.dtype
+        return max(square, 0.0) / (2 * n), lambda: self.adjoint(w / n).astype(dtype)
+
+    def smoothness(self) -> Constant:
+        note = "largest eigenvalue of H / n"
+        return Constant(self._largest_eigenvalue / self.count, Source.DERIVED, note)
+
+    @cached_property
+    def _largest_eigenvalue(self) -> float:
+        """An upper bound of ``lmax(H)``: for psd ``P``, ``M(dist(P)) <= c P`` proves ``lmax(H) <= c``.
+
+        It is the bound of Collatz and Wielandt for the weights ``dist(P)``, which are not negative.
+        """
+        d = self.X.shape[1]
+        C = self._centred.T @ self._centred
+        size, bound = float(np.linalg.norm(C)), math.inf
+        if size == 0.0:
+            return 0.0
+        # The floor keeps P positive definite; any such P will do.
+        P = C / size + _FLOOR * np.eye(d)
+        for _ in range(_POWER_STEPS):
+            M = self.adjoint(self.distances(P))
+            L = np.linalg.cholesky(P)
+            half = np.linalg.solve(L, np.linalg.solve(L, M).T)
+            bound = min(bound, float(np.linalg.eigvalsh(0.5 * (half + half.T))[-1]))
+            if bound - float(np.vdot(M, P) / np.vdot(P, P)) <= _POWER_ACCURACY * bound:
+                break
+            P = M / float(np.linalg.norm(M)) + _FLOOR * np.eye(d)
+        return bound * (1.0 + 1e-7)
+
+    def sides(self) -> Matrix | None:
+        if len(self._sizes) != 2:
+            return None
+        return np.where(self._classes == self._classes[0], 1.0, -1.0)

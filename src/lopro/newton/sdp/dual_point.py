@@ -1,0 +1,85 @@
+"""The augmented Lagrangian of the dual of a semidefinite program, at a point.
+
+``L(y) = -b'y + |P_+(W)|^2 / (2 sigma)`` with ``W = X - sigma (C - A*y)``, up to a constant. Its gradient is
+``A P_+(W) - b``, and ``P_+(W)`` is the next X.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lopro.newton.arrays import Array, norm
+from lopro.newton.sdp.program import SemidefiniteProgram
+from lopro.newton.spectral import Spectrum
+
+__all__ = ["Centre", "DualPoint", "Signs"]
+
+
+class Signs:
+    """The positive part of a vector, in the words of `Spectrum`."""
+
+    def __init__(self, w: Array) -> None:
+        self.M = w
+        self.size = len(w)
+        self.active = w > 0.0
+        self.rank = int(np.count_nonzero(self.active))
+
+    def positive_part(self) -> Array:
+        """Return the positive part."""
+        return np.maximum(self.M, 0.0)
+
+    def jacobian(self, s: Array) -> Array:
+        """Return its derivative in a direction."""
+        return np.where(self.active, s, 0.0)
+
+
+@dataclass(frozen=True)
+class Centre:
+    """The present X and the penalty sigma."""
+
+    X: tuple[Array, ...]
+    sigma: float
+
+
+@dataclass(frozen=True)
+class DualPoint:
+    """Multipliers with what one eigendecomposition of each block tells."""
+
+    y: Array
+    spectra: tuple[Spectrum | Signs, ...]
+    X: tuple[Array, ...]
+    value: float
+    gradient: Array
+    moved: float
+
+    @staticmethod
+    def of(program: SemidefiniteProgram, centre: Centre, y: Array) -> DualPoint:
+        """Evaluate the augmented Lagrangian."""
+        slack = program.slack(y)
+        targets = [x - centre.sigma * s for x, s in zip(centre.X, slack, strict=True)]
+        spectra = tuple(
+            Signs(w) if p.diagonal else Spectrum(w)
+            for p, w in zip(program.blocks, targets, strict=True)
+        )
+        X = tuple(s.positive_part() for s in spectra)
+        square = sum(float(np.sum(x * x)) for x in X)
+        value = 0.5 * square / centre.sigma - float(program.b @ y)
+        moved = _distance(X, centre.X)
+        return DualPoint(y, spectra, X, value, program.rows(X) - program.b, moved)
+
+    @property
+    def primal_residual(self) -> float:
+        """``|A X - b|``."""
+        return norm(self.gradient)
+
+    def slack(self, centre: Centre) -> list[Array]:
+        """Return ``S``, the negative parts over sigma: positive semidefinite, near ``C - A*y``."""
+        pairs = zip(self.X, self.spectra, strict=True)
+        return [np.asarray((x - s.M) / centre.sigma) for x, s in pairs]
+
+
+def _distance(X: Sequence[Array], other: Sequence[Array]) -> float:
+    return float(np.sqrt(sum(float(np.sum((a - b) ** 2)) for a, b in zip(X, other, strict=True))))

@@ -1,0 +1,180 @@
+"""Newton directions for the dual of a semidefinite program: by products, or by the matrix itself.
+
+The generalised Hessian is ``sigma A J A*``. Products cost four multiplications on the smaller side of the
+spectrum; for few rows ``G G'`` with ``G_k = sqrt(Omega) o V'A_kV`` is formed, which does not depend on how
+many conjugate gradients the condition of the matrix would take.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy  # parts of it load when first used
+
+from lopro.newton.arrays import Array
+from lopro.newton.sdp.dual_point import DualPoint, Signs
+from lopro.newton.sdp.program import Block, SemidefiniteProgram
+from lopro.newton.spectral import Spectrum
+from lopro.newton.systems.base import SingularSystem
+from lopro.newton.systems.cg import conjugate_gradients
+from lopro.newton.systems.dense import cholesky_solve
+
+__all__ = ["Directions"]
+
+#: Entries that the matrix ``G`` of a block may have.
+_ENTRIES = 4e7
+#: Up to so many it is formed from the beginning.
+_SMALL = 2e5
+#: Shift of the explicit Hessian relative to its mean eigenvalue, and by how much it grows on failure.
+_SHIFT, _MORE = 1e-9, 100.0
+#: Shift of products; rows have about norm 1, so the Hessian has at most about that.
+_PRODUCT_SHIFT = 1e-7
+
+
+class _Rows:
+    """The rows of a block of matrices, looked at in the few entries that they use."""
+
+    def __init__(self, block: Block) -> None:
+        self.block = block
+        n = block.size
+        places = np.unique(block.A.indices)
+        i, j = places // n, places % n
+        self.i, self.j = i[i >= j], j[i >= j]
+        #: Whether few entries are used, so that forming only these pays.
+        self.few = 8 * len(self.i) < n * n
+        if self.few:
+            lower = self.i * n + self.j
+            double = np.where(self.i == self.j, 1.0, 2.0)
+            self.A_lower = (block.A.tocsc()[:, lower] @ scipy.sparse.diags_array(double)).tocsr()
+            self.to_entries = block.A.tocsc()[:, lower].T.tocsr()
+            self.pattern, self.order = _symmetric_pattern(self.i, self.j, n)
+
+    def product(self, spectrum: Spectrum, h: Array) -> Array:
+        """Return ``A J[A* h]``."""
+        n = self.block.size
+        if not self.few:
+            S = np.asarray(h @ self.block.A).reshape(n, n)
+            return np.asarray(self.block.A @ spectrum.jacobian(S).ravel())
+        entries = self.to_entries @ h
+        S = self.pattern
+        S.data = entries[self.order]
+        U, K, complement = spectrum.half_product(S @ spectrum.vectors)
+        found = self._gathered(U, K)
+        return np.asarray(self.A_lower @ (entries - found if complement else found))
+
+    def _gathered(self, U: Array, K: Array) -> Array:
+        """Return the entries of ``U K + (U K)'`` that the rows use."""
+        Kt = np.ascontiguousarray(K.T)
+        if len(self.i) == len(U) and np.array_equal(self.i, self.j):
+            return np.asarray(2.0 * np.einsum("ik,ik->i", U, Kt))
+        first = np.einsum("ek,ek->e", U[self.i], Kt[self.j])
+        return np.asarray(first + np.einsum("ek,ek->e", U[self.j], Kt[self.i]))
+
+
+def _symmetric_pattern(i: Any, j: Any, n: int) -> tuple[Any, Any]:
+    """Return a sparse matrix with these places and those across, and which of them each entry comes from."""
+    off = i != j
+    places = np.concatenate([i, j[off]]), np.concatenate([j, i[off]])
+    # Numbers from one, so that none of them is taken for a zero.
+    numbers = np.arange(1.0, len(i) + 1.0)
+    S = scipy.sparse.coo_array((np.concatenate([numbers, numbers[off]]), places), shape=(n, n))
+    pattern = S.tocsr()
+    return pattern, pattern.data.astype(np.intp) - 1
+
+
+class Directions:
+    """Finds Newton directions; changes from products to matrices when those have become cheaper."""
+
+    def __init__(self, program: SemidefiniteProgram) -> None:
+        self.program = program
+        self.rows = [None if p.diagonal else _Rows(p) for p in program.blocks]
+        self.explicit = self._size() <= _SMALL
+        self.products = 0
+        self.matrices = 0
+
+    def find(self, point: DualPoint, sigma: float, accuracy: float, damping: float) -> Array:
+        """Return about ``-H^-1 gradient`` for the generalised Hessian ``H`` of the augmented Lagrangian.
+
+        ``damping`` multiplies the small shift that keeps H regular: 1, and more after failed line searches.
+        """
+        if self.explicit:
+            return self._by_matrix(point, damping) / sigma
+        limit = self._affordable(point)
+        shift = min(1.0, _PRODUCT_SHIFT * damping)
+
+        def product(h: Array) -> Array:
+            return self._product(point.spectra, h) + shift * h
+
+        d, made = conjugate_gradients(product, -point.gradient, accuracy, 1.0, limit)
+        self.products += made
+        if made >= limit and self._size() <= _ENTRIES:
+            self.explicit = True
+            return self._by_matrix(point, damping) / sigma
+        return d / sigma
+
+    def _product(self, spectra: Sequence[Spectrum | Signs], h: Array) -> Array:
+        total = np.zeros(len(h))
+        for block, rows, spectrum in zip(self.program.blocks, self.rows, spectra, strict=True):
+            if rows is None:
+                total += block.A @ spectrum.jacobian(np.asarray(h @ block.A))
+            else:
+                assert isinstance(spectrum, Spectrum)
+                total += rows.product(spectrum, h)
+        return total
+
+    def _size(self) -> int:
+        """Return how many entries all ``G`` have at most."""
+        return len(self.program.b) * sum(p.size**2 for p in self.program.blocks if not p.diagonal)
+
+    def _affordable(self, point: DualPoint) -> int:
+        """Return how many products cost as much as the matrix would."""
+        m = len(self.program.b)
+        product, matrix = 1.0, m**3 / 3.0
+        for block, spectrum in zip(self.program.blocks, point.spectra, strict=True):
+            n, r = block.size, spectrum.rank
+            if block.diagonal:
+                continue
+            small = max(1, min(r, n - r))
+            product += 4.0 * n * n * small
+            matrix += 2.0 * m * n * n * r + m * m * n * max(1, r)
+        if self._size() > _ENTRIES:
+            return 500
+        return int(min(500.0, max(10.0, matrix / product)))
+
+    def _by_matrix(self, point: DualPoint, damping: float) -> Array:
+        H = np.zeros((len(self.program.b),) * 2)
+        for block, spectrum in zip(self.program.blocks, point.spectra, strict=True):
+            G = _factor(block, spectrum)
+            H += G @ G.T
+        self.matrices += 1
+        mean = float(H.trace()) / len(H)
+        shift = min(1.0, _SHIFT * damping) * mean if mean > 0.0 else 1.0
+        while True:
+            shifted = H.copy()
+            shifted.flat[:: len(H) + 1] += shift
+            factor, info = scipy.linalg.lapack.dpotrf(shifted.T, lower=1, overwrite_a=1)
+            if info == 0:
+                return cholesky_solve(factor, -point.gradient)
+            if shift > mean:
+                raise SingularSystem("no shift makes the Hessian positive definite")
+            shift *= _MORE
+
+
+def _factor(block: Block, spectrum: Spectrum | Signs) -> Array:
+    """Return ``G`` with ``A J A* = G G'``."""
+    m, n = block.A.shape[0], block.size
+    if isinstance(spectrum, Signs):
+        return np.asarray(block.A[:, spectrum.active].toarray())
+    r = spectrum.rank
+    if r == 0:
+        return np.zeros((m, 0))
+    V1 = spectrum.vectors[:, n - r :]
+    # (A_k V1) for all k at once: the rows as one tall matrix.
+    tall: Any = block.A.reshape(m * n, n) @ V1
+    images = np.asarray(tall).reshape(m, n, r)
+    rotated = np.matmul(spectrum.vectors.T, images)
+    across, within = rotated[:, : n - r], rotated[:, n - r :]
+    scaled = across * np.sqrt(2.0 * spectrum.quotients)
+    return np.concatenate([scaled.reshape(m, -1), within.reshape(m, -1)], axis=1)

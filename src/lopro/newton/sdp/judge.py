@@ -1,0 +1,212 @@
+"""What points and multipliers of a semidefinite program prove, whoever found them; rounding is charged.
+
+For feasible X and any y, ``<C, X> = b'y + <C - A*y, X>``. So ``b'y - mu trace(X)`` is a lower bound where
+``C - A*y + mu I`` is positive semidefinite. A trace is bounded by ``b'z / l`` for every z with
+``A*z >= l I``, ``l > 0``; where there is none, the bound holds for X up to a trace that is stated.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import scipy  # parts of it load when first used
+
+from lopro.newton.arrays import EPS, Array, Matrix, norm
+from lopro.newton.bounds.definite import missing
+from lopro.newton.bounds.rounding import Estimate, dot, gamma, product
+from lopro.newton.sdp.program import SemidefiniteProgram
+
+__all__ = ["DualBound", "Judge", "PrimalValue"]
+
+_SAFE = 1.0 + 1e-10
+
+
+@dataclass(frozen=True)
+class DualBound:
+    """``<C, X> >= value - slope * trace(X)`` for every feasible X.
+
+    Attributes
+    ----------
+    y : array
+        The multipliers.
+    value, slope : float
+        Of the bound; a slope of 0 needs no trace.
+    slack_trace : float
+        At least the trace of the slack made positive semidefinite.
+    """
+
+    y: Array
+    value: float
+    slope: float
+    slack_trace: float
+
+    def at(self, trace: float) -> float:
+        """Return the bound over all X up to this trace."""
+        if self.slope == 0.0:
+            return self.value
+        return -math.inf if math.isinf(trace) else self.value - self.slope * trace * _SAFE
+
+
+@dataclass(frozen=True)
+class PrimalValue:
+    """A point, its value and how far it is from feasible.
+
+    Attributes
+    ----------
+    X : tuple of arrays
+        The blocks.
+    fun : float
+        At least ``<C, X>``.
+    residuals : array
+        At least ``|A X - b|``, row by row.
+    negative : float
+        ``X + negative I`` is positive semidefinite.
+    violation : float
+        The largest violation, relative to the sizes of rows and of X.
+    trace : float
+        ``trace(X)``.
+    """
+
+    X: tuple[Array, ...]
+    fun: float
+    residuals: Array
+    negative: float
+    violation: float
+    trace: float
+
+    def charge(self, bound: DualBound) -> float:
+        """Return by how much ``fun`` may be below the optimal value, given these multipliers."""
+        rows = float(np.abs(bound.y) @ self.residuals)
+        return (rows + self.negative * bound.slack_trace) * _SAFE
+
+
+class Judge:
+    """Judges points and multipliers of one program.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.newton.sdp import SemidefiniteProgram
+    >>> from lopro.newton.sdp.judge import Judge
+    >>> judge = Judge(SemidefiniteProgram.dense(np.diag([2.0, 1.0]), [np.eye(2)], [3.0]))
+    >>> round(judge.trace_bound, 9)
+    3.0
+    >>> bound = judge.dual(
+    ...     np.array([1.5])
+    ... )  # the slack is diag(0.5, -0.5): half the trace is charged
+    >>> round(bound.at(judge.trace_bound), 9)
+    3.0
+    """
+
+    def __init__(self, program: SemidefiniteProgram) -> None:
+        self.program = program
+        self.columns: list[Matrix] = [p.A.T.tocsr() for p in program.blocks]
+        squares = np.zeros(len(program.b))
+        for block in program.blocks:
+            squares += np.asarray(block.A.multiply(block.A).sum(axis=1)).ravel()
+        #: Norms of the rows.
+        self.row_norms: Array = np.sqrt(squares)
+
+    def dual(self, y: Array) -> DualBound:
+        """Return what multipliers prove."""
+        slope, trace = 0.0, 0.0
+        for slack, error in self._slacks(y, cost=True):
+            slope = max(slope, missing(slack, error))
+            diagonal = slack if slack.ndim == 1 else slack.diagonal()
+            trace += float(np.abs(diagonal).sum()) + len(slack) * error
+        size = sum(p.size for p in self.program.blocks)
+        return DualBound(y, dot(self.program.b, y).lower(), slope, (trace + slope * size) * _SAFE)
+
+    def primal(self, X: Sequence[Array]) -> PrimalValue:
+        """Return what a point is worth."""
+        value, rows = Estimate(0.0), np.zeros(len(self.program.b))
+        errors, negative, trace = np.zeros(len(rows)), 0.0, 0.0
+        size = math.sqrt(sum(norm(x) ** 2 for x in X))
+        for block, x in zip(self.program.blocks, X, strict=True):
+            value = value + dot(block.C.ravel(), x.ravel())
+            image, error = product(block.A, x.ravel())
+            rows, errors = rows + image, errors + error + EPS * np.abs(image)
+            negative = max(negative, missing(x))
+            trace += float(x.sum() if block.diagonal else x.trace())
+        short = (np.abs(rows - self.program.b) + errors) * _SAFE
+        scales = np.maximum(np.abs(self.program.b), self.row_norms * size)
+        relative = float((short / np.where(scales > 0.0, scales, 1.0)).max(initial=0.0))
+        violation = max(relative, negative / size if size > 0.0 else 0.0)
+        return PrimalValue(tuple(X), value.upper(), short, negative, violation, trace)
+
+    @cached_property
+    def trace_bound(self) -> float:
+        """A number that no feasible X exceeds in its trace; infinite where none was found.
+
+        The multipliers tried are those with ``A*z`` nearest to the identity: rows that fix the diagonal, or
+        the trace, give exactly it.
+        """
+        z = nearest_to_identity(self.program)
+        shortage = 0.0
+        for image, error in self._slacks(-z, cost=False):
+            identity = np.ones(len(image)) if image.ndim == 1 else np.eye(len(image))
+            shortage = max(shortage, missing(image - identity, error + 2.0 * EPS))
+        if shortage >= 0.5:
+            return math.inf
+        return max(0.0, dot(self.program.b, z).upper()) / (1.0 - shortage) * _SAFE
+
+    def empty(self, y: Array) -> float:
+        """Return a trace below which no X is feasible: infinite if there is none, 0 if nothing is proved.
+
+        For feasible X, ``b'y = <A*y, X> <= mu trace(X)`` where ``mu I - A*y`` is positive semidefinite.
+        """
+        gain = dot(self.program.b, y).lower()
+        if not gain > 0.0:
+            return 0.0
+        mu = max(missing(-image, error) for image, error in self._slacks(-y, cost=False))
+        if mu == 0.0 or gain > mu * self.trace_bound * _SAFE:
+            return math.inf
+        return gain / mu / _SAFE
+
+    def unbounded(self, X: Sequence[Array]) -> float:
+        """Return a size of multipliers below which none are feasible for the dual; 0 if nothing is proved.
+
+        For feasible y and positive semidefinite X, ``<C, X> = y'AX + <S, X> >= -|y| |A X|``.
+        """
+        lifted = []
+        for x in X:
+            # Twice what is missing: the sum is rounded, too.
+            short = 2.0 * missing(x)
+            lifted.append(np.maximum(x, 0.0) if x.ndim == 1 else x + short * np.eye(len(x)))
+        ray = Judge(SemidefiniteProgram(0.0 * self.program.b, self.program.blocks)).primal(lifted)
+        length = norm(ray.residuals) * _SAFE
+        if ray.fun >= 0.0:
+            return 0.0
+        return math.inf if length == 0.0 else -ray.fun / length / _SAFE
+
+    def _slacks(self, y: Array, cost: bool) -> list[tuple[Array, float]]:
+        """Return ``C - A*y`` (or ``-A*y``) block by block, each with a bound of its rounding in norm."""
+        found = []
+        for block, columns in zip(self.program.blocks, self.columns, strict=True):
+            image, error = product(columns, y)
+            slack = block.C.ravel() - image if cost else -image
+            error = error + EPS * np.abs(slack) + gamma(1) * np.abs(image)
+            found.append((slack.reshape(block.shape), norm(error) * _SAFE))
+        return found
+
+
+def nearest_to_identity(program: SemidefiniteProgram) -> Array:
+    """Return the z with ``A*z`` nearest to the identity in the least squares sense."""
+    return solve_gram(program, program.rows([p.identity for p in program.blocks]))
+
+
+def solve_gram(program: SemidefiniteProgram, rhs: Array) -> Array:
+    """Return about ``(A A*)^-1 rhs``; rows that depend on each other get a small shift."""
+    gram = sum(p.A @ p.A.T for p in program.blocks)
+    scale = 1.0 / np.sqrt(np.maximum(gram.diagonal(), np.finfo(float).tiny))
+    D = scipy.sparse.diags_array(scale)
+    shift = 1e-14 * scipy.sparse.eye_array(len(rhs))
+    factor = scipy.sparse.linalg.splu(scipy.sparse.csc_array(D @ gram @ D + shift))
+    scaled = scale * rhs
+    z = factor.solve(scaled)
+    z = z + factor.solve(scaled - scale * (gram @ (scale * z)))
+    return np.asarray(scale * z)

@@ -1,0 +1,158 @@
+"""Augmented Lagrangian of the dual with semismooth Newton steps: the method of SDPNAL.
+
+Zhao, Sun and Toh, A Newton-CG augmented Lagrangian method for semidefinite programming, 2010.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import scipy  # parts of it load when first used
+
+from lopro.newton.arrays import EPS, Array, norm
+from lopro.newton.multipliers import never
+from lopro.newton.sdp.dual_point import Centre, DualPoint
+from lopro.newton.sdp.hessian import Directions
+from lopro.newton.sdp.program import SemidefiniteProgram
+
+__all__ = ["State", "iterate"]
+
+_ARMIJO = 1e-4
+#: Trials of a line search, each a quarter of the last, and how often it is repeated with more damping.
+_HALVINGS = 4
+_DAMPINGS = 4
+#: The inner problem is solved when the primal residual is this share of the dual one.
+_INNER = 1.0
+#: The first penalty, for programs of about size 1.
+_SIGMA = 10.0
+
+
+@dataclass(frozen=True)
+class State:
+    """The state after an outer step, in the units of the program that is solved.
+
+    Attributes
+    ----------
+    point : DualPoint
+        Multipliers y, the next X, spectra.
+    centre : Centre
+        The X that the step began with, and sigma.
+    primal, dual : float
+        ``|A X - b|`` and ``|C - A*y - S|``.
+    decompositions, steps : int
+        Eigendecompositions of all blocks and Newton steps so far.
+    """
+
+    point: DualPoint
+    centre: Centre
+    primal: float
+    dual: float
+    decompositions: int
+    steps: int
+
+
+def iterate(
+    program: SemidefiniteProgram,
+    stopped: Callable[[], bool] = never,
+    start: tuple[tuple[Array, ...], Array, float] | None = None,
+) -> Iterator[State]:
+    """Yield the state after every outer step; it is for the consumer to stop.
+
+    Parameters
+    ----------
+    program : SemidefiniteProgram
+        With rows, ``b`` and ``C`` of about size 1 (see `ScaledProgram`).
+    stopped : callable
+        Whether time is up.
+    start : (X, y, sigma), optional
+        Where to begin.
+    """
+    run = _Run(program, start)
+    while not stopped():
+        yield run.advance(stopped)
+
+
+class _Run:
+    """X, y and sigma of a run."""
+
+    def __init__(
+        self, program: SemidefiniteProgram, start: tuple[tuple[Array, ...], Array, float] | None
+    ) -> None:
+        self.program = program
+        self.directions = Directions(program)
+        self.decompositions = self.steps = 0
+        if start is None:
+            zero = tuple(np.zeros(p.shape) for p in program.blocks)
+            start = zero, least_squares_multipliers(program), _SIGMA
+        self.centre = Centre(start[0], start[2])
+        self.y = start[1]
+
+    def advance(self, stopped: Callable[[], bool]) -> State:
+        """Minimise the augmented Lagrangian and take over the X found, or try a smaller penalty."""
+        point = self._evaluate(self.y)
+        centre = self.centre
+        solved = True
+        while solved and not stopped():
+            primal, dual = point.primal_residual, point.moved / centre.sigma
+            if primal <= max(_INNER * dual, 4.0 * EPS):
+                break
+            following = self._newton(point, primal, stopped)
+            solved = following is not None
+            point = following or point
+        primal, dual = point.primal_residual, point.moved / centre.sigma
+        self.y = point.y
+        self.centre = self._next(point, primal, dual, solved)
+        return State(point, centre, primal, dual, self.decompositions, self.steps)
+
+    def _next(self, point: DualPoint, primal: float, dual: float, solved: bool) -> Centre:
+        """Return the next X and penalty, which grows where the dual residual is the larger one."""
+        sigma = self.centre.sigma
+        if not solved and primal > dual:
+            return Centre(self.centre.X, sigma / 6.0)
+        if dual > primal:
+            sigma *= 6.0 if dual > 10.0 * primal else 3.0
+        return Centre(point.X, sigma)
+
+    def _evaluate(self, y: Array) -> DualPoint:
+        self.decompositions += 1
+        return DualPoint.of(self.program, self.centre, y)
+
+    def _newton(
+        self, point: DualPoint, primal: float, stopped: Callable[[], bool]
+    ) -> DualPoint | None:
+        """Return the point after a Newton step, None where none lowers the function."""
+        damping = 1.0
+        accuracy = min(0.1, max(primal, 1e-6))
+        for _ in range(_DAMPINGS):
+            d = self.directions.find(point, self.centre.sigma, accuracy, damping)
+            self.steps += 1
+            following = self._search(point, d, stopped)
+            if following is not None or stopped():
+                return following
+            damping *= 1e3
+        return None
+
+    def _search(self, point: DualPoint, d: Array, stopped: Callable[[], bool]) -> DualPoint | None:
+        slope = float(point.gradient @ d)
+        blur = 16.0 * EPS * (abs(point.value) + float(np.abs(self.program.b * point.y).sum()))
+        t = 1.0
+        for _ in range(_HALVINGS):
+            following = self._evaluate(point.y + t * d)
+            if following.value <= point.value + _ARMIJO * t * slope + blur:
+                better = abs(t * slope) > blur or norm(following.gradient) < point.primal_residual
+                return following if better else None
+            if stopped():
+                return None
+            t *= 0.25
+        return None
+
+
+def least_squares_multipliers(program: SemidefiniteProgram) -> Array:
+    """Return ``y`` with ``A A* y = A C + b``: one step of the alternating direction method from zero."""
+    gram = sum(p.A @ p.A.T for p in program.blocks)
+    rhs = program.rows([p.C for p in program.blocks]) + program.b
+    size = float(gram.diagonal().mean())
+    regular = scipy.sparse.csc_array(gram + 1e-10 * size * scipy.sparse.eye_array(len(rhs)))
+    return np.asarray(scipy.sparse.linalg.splu(regular).solve(rhs))

@@ -1,0 +1,95 @@
+"""Moving a nearly feasible X onto the rows without leaving the cone: ``X + X (A*h) X``.
+
+That is ``R (I + R'(A*h)R) R'`` for ``X = R R'``: positive semidefinite as long as the correction is small
+relative to X in every direction, however small X is in some.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import scipy  # parts of it load when first used
+
+from lopro.newton.arrays import Array, norm
+from lopro.newton.sdp.program import SemidefiniteProgram
+from lopro.newton.systems.base import SingularSystem
+from lopro.newton.systems.cg import conjugate_gradients
+
+__all__ = ["onto_rows"]
+
+#: Entries of the images of all rows up to which the system is formed.
+_ENTRIES = 5e6
+_ROUNDS = 3
+
+
+def onto_rows(
+    program: SemidefiniteProgram, X: Sequence[Array], stopped: Callable[[], bool]
+) -> tuple[Array, ...]:
+    """Return X corrected so that ``A X = b`` up to rounding, or as near as a few steps come.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.newton.sdp import SemidefiniteProgram
+    >>> from lopro.newton.sdp.onto_rows import onto_rows
+    >>> program = SemidefiniteProgram.dense(np.eye(2), [np.eye(2)], [1.0])
+    >>> (X,) = onto_rows(program, [np.diag([0.6, 0.3])], lambda: False)
+    >>> round(float(np.trace(X)), 12), bool(X[1, 1] < X[0, 0])
+    (1.0, True)
+    """
+    points = tuple(X)
+    size = norm(program.b - program.rows(points))
+    for _ in range(_ROUNDS):
+        if size <= 1e-15 * norm(program.b) or stopped():
+            break
+        moved = _corrected(program, points, program.b - program.rows(points))
+        left = norm(program.b - program.rows(moved))
+        if not left < size:
+            break
+        points, size = moved, left
+    return points
+
+
+def _corrected(
+    program: SemidefiniteProgram, X: tuple[Array, ...], residual: Array
+) -> tuple[Array, ...]:
+    def moved(h: Array) -> list[Array]:
+        images = zip(program.adjoint(h), X, strict=True)
+        return [x * x * a if x.ndim == 1 else x @ a @ x for a, x in images]
+
+    h = _solution(program, X, residual, lambda h: program.rows(moved(h)))
+    return tuple(
+        x + d if x.ndim == 1 else x + 0.5 * (d + d.T) for x, d in zip(X, moved(h), strict=True)
+    )
+
+
+def _solution(
+    program: SemidefiniteProgram,
+    X: tuple[Array, ...],
+    residual: Array,
+    product: Callable[[Array], Array],
+) -> Array:
+    """Solve ``A (X A*h X) = residual``, by a factorisation where the images of the rows are few."""
+    m = len(residual)
+    if m * sum(x.size for x in X) > _ENTRIES:
+        try:
+            return conjugate_gradients(product, residual, 1e-8, 1.0, 100)[0]
+        except SingularSystem:
+            return np.zeros(m)
+    M = np.zeros((m, m))
+    for block, x in zip(program.blocks, X, strict=True):
+        if block.diagonal:
+            M += ((block.A * (x * x)) @ block.A.T).toarray()
+            continue
+        n = block.size
+        half = np.asarray(block.A.reshape(m * n, n) @ x).reshape(m, n, n)
+        images = np.matmul(x, half).reshape(m, n * n)
+        M += block.A @ images.T
+    M = 0.5 * (M + M.T)
+    scale = 1.0 / np.sqrt(np.maximum(M.diagonal(), np.finfo(float).tiny))
+    values, vectors = scipy.linalg.eigh(M * (scale[:, None] * scale))
+    # Directions in which X cannot move are left out.
+    use = values > 1e-13 * values[-1]
+    V = vectors[:, use]
+    return np.asarray(scale * (V @ ((V.T @ (scale * residual)) / values[use])))

@@ -1,0 +1,174 @@
+"""What is known of a program so far: the best point, the best bound, and whether they suffice."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from lopro.newton.arrays import Array, norm
+from lopro.newton.sdp.faces import reduced
+from lopro.newton.sdp.judge import DualBound, Judge, PrimalValue
+from lopro.newton.sdp.onto_rows import onto_rows
+from lopro.newton.sdp.outcome import FARTHER, FEASIBLE, Outcome, Status
+from lopro.newton.sdp.program import Block, SemidefiniteProgram
+from lopro.newton.sdp.scaled import ScaledProgram
+
+__all__ = ["Search"]
+
+#: Certificates of programs without solution must hold for points so much larger than the data.
+_BEYOND = 1e6
+
+
+class Search:
+    """The program as engines see it, and the judgement of what they find in its original units.
+
+    Attributes
+    ----------
+    units : ScaledProgram
+        The program on its face, in handy units.
+    margin : float
+        What the slack is asked to exceed zero by, in handy units: 0 where traces are bounded.
+    """
+
+    def __init__(
+        self, original: SemidefiniteProgram, tol: float, scale: float, stopped: Callable[[], bool]
+    ) -> None:
+        self.original, self.tol, self.scale, self.stopped = original, tol, scale, stopped
+        self.judge = Judge(original)
+        self.face = reduced(original)
+        self.units = ScaledProgram.of(self.face.program)
+        self.margin = 0.0
+        self.point: PrimalValue | None = None
+        self.bound: DualBound | None = None
+        self.ended: Outcome | None = None
+        self.engine = ""
+
+    @property
+    def program(self) -> SemidefiniteProgram:
+        """The program to solve: its cost is lowered by the margin, so that slacks end up above it."""
+        if self.margin == 0.0:
+            return self.units.program
+        blocks = tuple(
+            Block(p.size, p.diagonal, p.C - self.margin * p.identity, p.A)
+            for p in self.units.program.blocks
+        )
+        return SemidefiniteProgram(self.units.program.b, blocks)
+
+    def allowed(self, fun: float) -> float:
+        """Return the gap at which a point with this value has converged, in original units."""
+        return self.tol * max(abs(fun), self.scale)
+
+    def promising(self, X: tuple[Array, ...], y: Array, dual_residual: float) -> bool:
+        """Whether a look may pay: the gap in rounded numbers, with the dual residual charged, is small."""
+        p = self.units.program
+        unit = self.units.cost * self.units.x
+        fun = p.value(X)
+        trace = sum(float(x.sum() if x.ndim == 1 else x.trace()) for x in X)
+        gap = abs(fun - float(p.b @ y)) + max(0.0, dual_residual - self.margin) * trace
+        return gap * unit <= self.allowed(fun * unit)
+
+    def look(self, X: tuple[Array, ...], y: Array) -> bool:
+        """Judge a point and multipliers in handy units; True if this ends the search."""
+        X = self.face.matrices(self.units.matrices(X))
+        fun = self.original.value(X)
+        if not math.isfinite(fun):
+            return False
+        trace = sum(float(x.sum() if x.ndim == 1 else x.trace()) for x in X)
+        loss = 0.2 * self.allowed(fun) / max(trace, np.finfo(float).tiny)
+        y = self.face.multipliers(self.original, self.units.multipliers(y), loss)
+        return self.consider(X, y)
+
+    def consider(self, X: tuple[Array, ...], y: Array) -> bool:
+        """Judge a point and multipliers of the original program; True if this ends the search."""
+        point = self._corrected(X)
+        if self.point is None or self._worth(point) < self._worth(self.point):
+            self.point = point
+        bound, reach = self.judge.dual(y), self._reach()
+        if self.bound is None or bound.at(reach) > self.bound.at(reach):
+            self.bound = bound
+        return self.converged
+
+    def _worth(self, point: PrimalValue) -> tuple[bool, float]:
+        """Return what to compare points by: feasible first, then the value."""
+        feasible = point.violation <= FEASIBLE
+        return not feasible, point.fun if feasible else point.violation
+
+    def _corrected(self, X: tuple[Array, ...]) -> PrimalValue:
+        """Return X moved onto the rows where that leaves it feasible, else as it is."""
+        plain = self.judge.primal(X)
+        if plain.violation <= 1e-2 * FEASIBLE or self.stopped():
+            return plain
+        moved = self.judge.primal(onto_rows(self.original, X, self.stopped))
+        return moved if moved.violation < plain.violation else plain
+
+    def _reach(self) -> float:
+        """Return the trace up to which bounds are asked for."""
+        if math.isfinite(self.judge.trace_bound) or self.point is None:
+            return self.judge.trace_bound
+        return FARTHER * self.point.trace
+
+    @property
+    def converged(self) -> bool:
+        """Whether point and bound prove the gap asked for."""
+        found = self.outcome(Status.CONVERGED)
+        return found.violation <= FEASIBLE and found.gap <= self.allowed(found.fun)
+
+    def widen(self) -> bool:
+        """Ask for a margin, or a larger one, where traces are not bounded; False if it is large enough."""
+        if self.point is None or math.isfinite(self.judge.trace_bound):
+            return False
+        unit = self.units.cost * self.units.x
+        trace = max(self.point.trace / self.units.x, np.finfo(float).tiny)
+        full = 0.3 * self.allowed(self.point.fun) / unit / trace
+        if self.margin >= full:
+            return False
+        self.margin = full if self.margin > 0.0 else 0.1 * full
+        return True
+
+    def look_for_rays(self, X: tuple[Array, ...], y: Array) -> bool:
+        """Check whether the directions of y or X prove that there is no solution; True if one does."""
+        y = self.face.multipliers(self.original, self.units.multipliers(y), 0.0)
+        # In handy units b has about norm 1, so that a feasible X of about that size is to be expected.
+        if norm(y) > 0.0:
+            radius = self.judge.empty(y / norm(y))
+            if radius >= _BEYOND * self.units.x:
+                return self._end(Outcome(Status.EMPTY, X, y / norm(y), radius=radius))
+        X = self.face.matrices(self.units.matrices(X))
+        size = math.sqrt(sum(norm(x) ** 2 for x in X))
+        if size > 0.0:
+            flat = SemidefiniteProgram(0.0 * self.original.b, self.original.blocks)
+            ray = onto_rows(flat, tuple(x / size for x in X), self.stopped)
+            radius = self.judge.unbounded(ray)
+            least = float((self.units.cost / self.units.rows).min())
+            if radius >= _BEYOND * least:
+                return self._end(Outcome(Status.UNBOUNDED, ray, y, radius=radius))
+        return False
+
+    def _end(self, outcome: Outcome) -> bool:
+        self.ended = replace(outcome, engine=self.engine)
+        return True
+
+    def outcome(self, status: Status) -> Outcome:
+        """Return the best point and the best bound, with what they prove together."""
+        if self.ended is not None:
+            return self.ended
+        if self.point is None or self.bound is None:
+            zero = tuple(np.zeros(p.shape) for p in self.original.blocks)
+            return Outcome(status, zero, np.zeros(len(self.original.b)), engine=self.engine)
+        point, bound = self.point, self.bound
+        known = math.isfinite(self.judge.trace_bound) or bound.slope == 0.0
+        reach = self._reach()
+        return Outcome(
+            status,
+            point.X,
+            bound.y,
+            point.fun,
+            bound.at(reach),
+            point.charge(bound),
+            point.violation,
+            math.inf if known else reach,
+            self.engine,
+        )

@@ -1,0 +1,168 @@
+"""From a semidefinite program to a point with a proof."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from lopro._util.deadline import EIGH, Deadline
+from lopro._util.validation import check_number
+from lopro.newton.arrays import norm
+from lopro.newton.sdp.by_clarabel import solve_by_clarabel
+from lopro.newton.sdp.multipliers import State, iterate
+from lopro.newton.sdp.outcome import Outcome, Status
+from lopro.newton.sdp.program import SemidefiniteProgram
+from lopro.newton.sdp.rule import order_of_engines
+from lopro.newton.sdp.search import Search
+from lopro.newton.systems.base import SingularSystem
+
+__all__ = ["solve"]
+
+#: What Clarabel is asked for; where it cannot reach the first, its answer may be worse than to the second.
+_ACCURACIES = 1e-10, 1e-8
+#: Outer steps after which rays are looked for.
+_LOOKS = frozenset(2**k for k in range(3, 20))
+#: A run has stalled after so many looks that proved too little, or outer steps without smaller residuals.
+_PATIENCE = 60
+_WAITING = 300
+
+
+def solve(
+    program: SemidefiniteProgram,
+    tol: float = 1e-6,
+    seconds: float | None = None,
+    scale: float = 1.0,
+    engines: tuple[str, ...] | None = None,
+) -> Outcome:
+    """Minimise ``<C, X>`` over ``A X = b``, X positive semidefinite, and prove the answer.
+
+    Parameters
+    ----------
+    program : SemidefiniteProgram
+        What to solve.
+    tol : float
+        The gap to prove, relative to ``max(|<C, X>|, scale)``.
+    seconds : float, optional
+        Time limit.
+    scale : float
+        The least value that the gap is relative to.
+    engines : tuple of "newton" and "clarabel", optional
+        What finds the answer, in this order; by a rule from the sizes by default. All are proved alike.
+
+    Examples
+    --------
+    The least eigenvalue of a matrix:
+
+    >>> import numpy as np
+    >>> from lopro.newton.sdp import SemidefiniteProgram, solve
+    >>> program = SemidefiniteProgram.dense(np.array([[2.0, 1.0], [1.0, 2.0]]), [np.eye(2)], [1.0])
+    >>> found = solve(program)
+    >>> found.status.name, round(found.fun, 5), round(found.lower_bound, 5)
+    ('CONVERGED', 1.0, 1.0)
+    """
+    tol = check_number("tol", tol, minimum=0.0, exclusive=True)
+    scale = check_number("scale", scale, minimum=0.0)
+    deadline = Deadline(seconds)
+    work = EIGH * sum(p.size**3 for p in program.blocks if not p.diagonal)
+
+    def stopped() -> bool:
+        return deadline.passed or not deadline.affords(work)
+
+    with deadline.active():
+        search = Search(program, tol, scale, stopped)
+        newton = _NewtonRun(search)
+        for engine, limit in _order(engines, search):
+            search.engine = engine
+            if engine == "newton":
+                newton.run(limit)
+            else:
+                _by_clarabel(search, deadline)
+            if search.ended is not None or search.converged or stopped():
+                break
+    late = Status.STOPPED if stopped() else Status.STALLED
+    found = search.outcome(Status.CONVERGED if search.converged else late)
+    return replace(found, seconds=deadline.elapsed, decompositions=newton.decompositions)
+
+
+def _order(engines: tuple[str, ...] | None, search: Search) -> tuple[tuple[str, float], ...]:
+    if engines is None:
+        return order_of_engines(search.units.program)
+    unknown = [name for name in engines if name not in ("newton", "clarabel")]
+    if unknown:
+        raise ValueError(f"engines must be of 'newton' and 'clarabel', got {unknown[0]!r}")
+    return tuple((name, math.inf) for name in engines)
+
+
+def _by_clarabel(search: Search, deadline: Deadline) -> None:
+    """Let Clarabel solve the program, more loosely or with a margin if its answer proves too little."""
+    for accuracy in _ACCURACIES:
+        search.margin = 0.0
+        while True:
+            left = None if math.isinf(deadline.left) else max(deadline.left, 1e-3)
+            X, y, status = solve_by_clarabel(search.program, left, accuracy)
+            finite = all(bool(np.all(np.isfinite(a))) for a in (*X, y))
+            if not finite or search.stopped():
+                return
+            if "Infeasible" in status and search.look_for_rays(X, y):
+                return
+            if search.look(X, y):
+                return
+            if not search.widen():
+                break
+
+
+class _NewtonRun:
+    """The method of multipliers: goes on from where it was, with a margin once only the bound is lacking."""
+
+    def __init__(self, search: Search) -> None:
+        self.search = search
+        self.last: State | None = None
+        self.decompositions = 0
+        self.failed = self.waited = 0
+        self.least = math.inf
+
+    def run(self, limit: float) -> None:
+        """Iterate until the search ends or so many eigendecompositions are made."""
+        self.search.margin, self.least = 0.0, math.inf
+        self.failed = self.waited = 0
+        try:
+            while self._go(limit):
+                pass
+        except SingularSystem:
+            return
+
+    def _go(self, limit: float) -> bool:
+        """Iterate; True if the run should go on with a wider margin."""
+        search, start, before = self.search, None, self.decompositions
+        if self.last is not None:
+            start = self.last.point.X, self.last.point.y, self.last.centre.sigma
+        for k, state in enumerate(iterate(search.program, search.stopped, start), 1):
+            self.last, self.decompositions = state, before + state.decompositions
+            X, y = state.point.X, state.point.y
+            if search.promising(X, y, state.dual):
+                if search.look(X, y):
+                    return False
+                self.failed += 1
+                if search.widen():
+                    return True
+            if k in _LOOKS and search.look_for_rays(X, y):
+                return False
+            if self._stalled(state):
+                search.look_for_rays(X, y)
+                return False
+            if self.decompositions >= limit:
+                return False
+        if self.last is not None:
+            search.look(self.last.point.X, self.last.point.y)
+        return False
+
+    def _stalled(self, state: State) -> bool:
+        """Whether nothing but rounding is left, or the residuals have not fallen for long."""
+        residual = max(state.primal, state.dual)
+        self.waited += 1
+        if residual < 0.9 * self.least:
+            self.least, self.waited = residual, 0
+        rounded = residual <= 1e-13 * (1.0 + norm(state.point.y))
+        return rounded or self.failed >= _PATIENCE or self.waited >= _WAITING

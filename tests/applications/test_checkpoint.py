@@ -1,0 +1,110 @@
+"""A run on data far away that was killed goes on where it stopped."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import lopro
+from lopro.maps import StoredMap, called_between_blocks
+
+RNG = np.random.default_rng(0)
+A = RNG.standard_normal((80, 2000)) / 80**0.5
+E = 0.01 * RNG.standard_normal(80)
+Y = A[:, :12] @ RNG.uniform(1.0, 2.0, 12) + E
+SIGMA = float(np.linalg.norm(E))
+
+
+class Killed(BaseException):
+    """Nobody catches it, as nobody catches a signal that kills."""
+
+
+def passes_until(killed_after: int, method: Any) -> None:
+    """Solve, and be killed after so many passes."""
+    passes = 0
+
+    def count() -> None:
+        nonlocal passes
+        passes += 1
+        if passes == killed_after:
+            raise Killed
+
+    with called_between_blocks(count), pytest.raises(Killed):
+        lopro.bpdn(StoredMap(A), Y, SIGMA, tol=1e-9, method=method)
+
+
+@pytest.mark.parametrize("killed_after", [1, 2, 5, 8])
+def test_what_was_done_is_not_done_again(killed_after: int, tmp_path: Path) -> None:
+    undisturbed = lopro.bpdn(StoredMap(A), Y, SIGMA, tol=1e-9)
+    method = lopro.WorkingSet(checkpoint=tmp_path / "state.npz")
+    passes_until(killed_after, method)
+    found = lopro.bpdn(StoredMap(A), Y, SIGMA, tol=1e-9, method=method)
+    assert found.success and found.fun == pytest.approx(undisturbed.fun, rel=1e-12)
+    # Two passes until the first state, two for each round; to go on costs a pass for the columns.
+    rounds = max(0, (killed_after - 3) // 2)
+    done = 0 if killed_after <= 2 else 2 + 2 * rounds - 1
+    assert found.counts.passes == undisturbed.counts.passes - done
+    assert undisturbed.counts.passes > 8
+
+
+def test_the_file_is_small_and_whole(tmp_path: Path) -> None:
+    path = tmp_path / "state.npz"
+    found = lopro.bpdn(StoredMap(A), Y, SIGMA, method=lopro.WorkingSet(checkpoint=str(path)))
+    assert found.success
+    assert [p.name for p in tmp_path.iterdir()] == ["state.npz"]
+    assert path.stat().st_size < 8 * (A.shape[0] + 2 * A.shape[1]) + 20_000
+    again = lopro.bpdn(StoredMap(A), Y, SIGMA, method=lopro.WorkingSet(checkpoint=path))
+    assert again.success and again.counts.passes == 2, "its columns, and a look at all of them"
+
+
+def test_the_file_of_another_problem_is_refused(tmp_path: Path) -> None:
+    method = lopro.WorkingSet(checkpoint=tmp_path / "state.npz")
+    lopro.bpdn(StoredMap(A), Y, SIGMA, method=method)
+    for other in (
+        lambda: lopro.bpdn(StoredMap(A), 2.0 * Y, SIGMA, method=method),
+        lambda: lopro.bpdn(StoredMap(A), Y, 2.0 * SIGMA, method=method),
+        lambda: lopro.bpdn(StoredMap(A), Y, SIGMA, nonneg=True, method=method),
+        lambda: lopro.bpdn(StoredMap(A), Y, SIGMA, weights=np.arange(1.0, 2001.0), method=method),
+        lambda: lopro.bpdn(StoredMap(A[:, :1999]), Y, SIGMA, method=method),
+    ):
+        with pytest.raises(ValueError, match=r"checkpoint .* belongs to another problem"):
+            other()
+
+
+@pytest.mark.slow
+def test_a_process_that_is_killed(tmp_path: Path) -> None:
+    """The real thing: SIGKILL in the middle of a pass."""
+    np.save(tmp_path / "A.npy", A)
+    np.save(tmp_path / "y.npy", Y)
+    code = f"""
+import os, signal, numpy as np, lopro
+from lopro.maps import StoredMap, called_between_blocks
+A = StoredMap(np.load("A.npy", mmap_mode="r"), block_bytes=2**18)
+blocks = 0
+def die():
+    global blocks
+    blocks += 1
+    if blocks == 33:
+        os.kill(os.getpid(), signal.SIGKILL)
+with called_between_blocks(die):
+    lopro.bpdn(A, np.load("y.npy"), {SIGMA!r}, tol=1e-9, method=lopro.WorkingSet(checkpoint="state.npz"))
+"""
+    source = str(Path(lopro.__file__).parent.parent)
+    ended = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env={**os.environ, "PYTHONPATH": source}
+    )
+    assert ended.returncode == -signal.SIGKILL
+    method = lopro.WorkingSet(checkpoint=tmp_path / "state.npz")
+    found = lopro.bpdn(
+        np.load(tmp_path / "A.npy", mmap_mode="r"), Y, SIGMA, tol=1e-9, method=method
+    )
+    undisturbed = lopro.bpdn(StoredMap(A), Y, SIGMA, tol=1e-9)
+    assert found.success and found.fun == pytest.approx(undisturbed.fun, rel=1e-12)
+    assert found.counts.passes < undisturbed.counts.passes

@@ -1,0 +1,103 @@
+"""Equations (sigma = 0): sparse vertices, few products, degenerate ones included."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.optimize
+import scipy.sparse
+
+import lopro
+from lopro.basis_pursuit.linear_program import fits_linear_program, vertex
+from lopro.basis_pursuit.pose import bpdn_problem
+from lopro.basis_pursuit.problem import SparseProblem
+
+
+def planted(m: int, d: int, k: int, seed: int) -> tuple[Any, Any, Any]:
+    rng = np.random.default_rng(seed)
+    A, x = rng.standard_normal((m, d)) / np.sqrt(m), np.zeros(d)
+    x[rng.choice(d, k, replace=False)] = rng.choice([-1.0, 1.0], k)
+    return A, x, A @ x
+
+
+def optimum(A: Any, y: Any, w: Any, nonneg: bool) -> float:
+    both, cost = (A, w) if nonneg else (np.hstack([A, -A]), np.concatenate([w, w]))
+    return float(scipy.optimize.linprog(cost, A_eq=both, b_eq=y).fun)
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-9, 1e9])
+def test_what_was_planted_is_found_with_its_zeros(unit: float) -> None:
+    A, x, y = planted(128, 512, 16, 0)
+    result = lopro.bpdn(unit * A, y, 0.0)
+    assert result.success
+    assert set(result.support) == set(np.flatnonzero(x))
+    np.testing.assert_allclose(unit * result.x, x, atol=1e-12)
+    assert result.counts.matvecs + result.counts.rmatvecs <= 20
+    assert result.counts.factorizations == 0  # no spectrum
+
+
+def test_sparse_matrices_and_single_precision() -> None:
+    A, x, y = planted(100, 400, 10, 1)
+    A[np.abs(A) < 0.1] = 0.0
+    y = A @ x
+    result = lopro.bpdn(scipy.sparse.csc_array(A), y, 0.0)
+    assert result.success and set(result.support) == set(np.flatnonzero(x))
+    single = lopro.bpdn(A.astype(np.float32), y.astype(np.float32), 0.0, tol=1e-3, time_limit=20.0)
+    assert single.success and single.x.dtype == np.float32
+
+
+@pytest.mark.parametrize("nonneg", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("m, d", [(20, 25), (40, 50), (60, 90)])
+def test_near_the_phase_transition(m: int, d: int, weighted: bool, nonneg: bool) -> None:
+    """As many nonzeros as equations can tell: many vertices are degenerate, and all are certified."""
+    for seed in range(3):
+        A, x, y = planted(m, d, m // 2, seed)
+        if nonneg:
+            y = A @ np.abs(x)
+        w = np.random.default_rng(seed).uniform(0.5, 2.0, d) if weighted else np.ones(d)
+        result = lopro.bpdn(A, y, 0.0, weights=w, nonneg=nonneg, tol=1e-8, time_limit=20.0)
+        assert result.success
+        assert np.count_nonzero(result.x) <= m
+        assert result.fun == pytest.approx(optimum(A, y, w, nonneg), rel=1e-7)
+        assert not nonneg or result.x.min() >= 0.0
+
+
+def test_the_program_names_what_is_active() -> None:
+    A, _, y = planted(12, 20, 12, 3)
+    w = np.random.default_rng(0).uniform(0.5, 2.0, 20)
+    sparse = SparseProblem.of(bpdn_problem(1e6 * A, 1e-3 * y, 0.0, weights=w), np.zeros(20))
+    assert fits_linear_program(sparse)
+    found = vertex(sparse, 1e6 * A)
+    assert found is not None
+    np.testing.assert_allclose(1e6 * A @ found.x, 1e-3 * y, atol=1e-12)
+    S = np.flatnonzero(found.signs)
+    assert set(np.flatnonzero(found.x)) <= set(S) and len(S) == 12
+    # The dual point that belongs to the signs is feasible: the vertex is optimal.
+    nu = np.linalg.solve(1e6 * A[:, S].T, (w * found.signs)[S])
+    assert np.max(np.abs(1e6 * A.T @ nu) / w) <= 1.0 + 1e-9
+    assert nu @ (1e-3 * y) == pytest.approx(w @ np.abs(found.x), rel=1e-9)
+
+
+def test_no_program_where_there_is_nothing_to_choose() -> None:
+    for shape, fits in (
+        ((30, 20), False),
+        ((20, 20), False),
+        ((20, 30), True),
+        ((1000, 5000), False),
+    ):
+        problem = bpdn_problem(np.ones(shape), np.ones(shape[0]), 0.0)
+        assert fits_linear_program(SparseProblem.of(problem, np.zeros(shape[1]))) is fits
+
+
+def test_tiny_radii_start_at_the_vertex() -> None:
+    """The support fills the rows: the path is long from above, and short from its end."""
+    rng = np.random.default_rng(5)
+    A, _, y = planted(60, 200, 6, 5)
+    y = y + 0.02 * rng.standard_normal(60)
+    result = lopro.bpdn(A, y, 1e-5 * float(np.linalg.norm(y)), time_limit=30.0)
+    assert result.success
+    assert result.iterations <= 40
+    assert np.linalg.norm(A @ result.x - y) <= 1e-5 * np.linalg.norm(y) * (1.0 + 1e-9)
