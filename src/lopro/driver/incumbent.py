@@ -114,7 +114,7 @@ class Incumbent:
         assert self.best is not None
         fun, slack = self.best.fun, math.sqrt(feasibility_tolerance(self.best.x))
         unit = self.target.unit(fun, self.best.magnitude)
-        if self.best.feasible and bound - fun > slack * unit:
+        if self.best.feasible and bound - fun - (gained or 0.0) > slack * unit:
             # A point of the set is below it: whatever the bound rests on is false.
             self.warnings.append(
                 f"a lower bound of {bound:.6g} was dropped, a feasible point has {fun:.6g}: "
@@ -143,11 +143,12 @@ class Incumbent:
         violations. A point that is feasible up to rounding only may lie below the bound by so much. Where
         the objective is no norm, the bound may rest on more than the inequality, and nothing is charged.
         """
-        if self._gained is not None:
-            return self._gained
         if self.best is None or self.multiplier is None:
-            return 0.0
+            return self._gained or 0.0
         direction, support = self.multiplier.direction, self.multiplier.support
+        if self._gained is not None:
+            # The best point may be another one than the candidate that the method has charged.
+            return max(self._gained, inner(direction, self.best.x) - support)
         scale = self.problem.objective.scale_into_domain(direction)
         if scale is None:
             return 0.0
