@@ -97,6 +97,10 @@ class ColumnSearch:
 
     def _read(self, indices: Vector) -> Vector:
         """Return columns as an array: here products of columns are dense."""
+        if not self.A.has_columns:
+            units = np.zeros((self.A.shape[1], len(indices)), dtype=self.y.dtype)
+            units[indices, np.arange(len(indices))] = 1.0
+            return np.asarray(self.A.forward(units))
         block = self.A.columns(indices)
         return np.asarray(block.toarray() if scipy.sparse.issparse(block) else block)
 
