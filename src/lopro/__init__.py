@@ -1,7 +1,15 @@
 """lopro: convex optimisation with few projections, and a certificate with every answer."""
 
 from lopro import _moved, constraints, maps, metric, objectives, penalties
-from lopro.basis_pursuit import BPDNResult, MatrixFree, WorkingSet, bpdn, bpdn_path
+from lopro.basis_pursuit import (
+    BPDNResult,
+    LassoResult,
+    MatrixFree,
+    WorkingSet,
+    bpdn,
+    bpdn_path,
+    lasso,
+)
 from lopro.basis_pursuit.application import BasisPursuit
 from lopro.correlation import nearest_correlation
 from lopro.driver import stopping
@@ -40,6 +48,7 @@ __all__ = [
     "History",
     "InfeasibleError",
     "Iterate",
+    "LassoResult",
     "LoPGD",
     "LoPNAG",
     "MatrixFree",
@@ -63,6 +72,7 @@ __all__ = [
     "explain",
     "inner",
     "iterate",
+    "lasso",
     "learn_metric",
     "maps",
     "metric",

@@ -112,6 +112,20 @@ def fallbacks(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return calls
 
 
+@pytest.fixture
+def columns(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Return a list that grows whenever columns are read to finish."""
+    calls: list[Any] = []
+    original = matrix_free.finish_by_columns
+
+    def spy(bench: Any, x: Any) -> Any:
+        calls.append(x)
+        return original(bench, x)
+
+    monkeypatch.setattr(matrix_free, "finish_by_columns", spy)
+    return calls
+
+
 def judge(result: lopro.Result, A: Any, y: Any, sigma: float, optimum: float, tol: float) -> None:
     """Compare with an independent optimum: feasible, optimal, and bounded from below in truth."""
     assert result.status is Status.CONVERGED
@@ -175,24 +189,32 @@ def test_a_warm_start_needs_fewer_products() -> None:
     assert products(warm) <= 0.8 * products(cold)
 
 
-def test_stagnation_hands_over(fallbacks: list[Any]) -> None:
-    A, y, sigma = small(4)
+@pytest.mark.parametrize(("dtype", "seed"), [(np.float64, 4), (np.complex128, 3)])
+def test_stagnation_hands_over(
+    dtype: Any, seed: int, fallbacks: list[Any], columns: list[Any]
+) -> None:
+    """Real operators are asked for the columns of the support, complex ones go on with multipliers."""
+    A, y, sigma = small(seed, dtype=dtype)
     result = lopro.solve(problem_of(aslinearoperator(A), y, sigma), method=MatrixFree(patience=1))
-    assert len(fallbacks) == 1
-    assert np.any(fallbacks[0] != 0.0)  # it goes on from what has been reached
+    taken, idle = (columns, fallbacks) if dtype is np.float64 else (fallbacks, columns)
+    assert len(taken) == 1 and idle == []
+    assert np.any(taken[0] != 0.0)  # it goes on from what has been reached
     judge(result, A, y, sigma, reference(A, y, sigma), 1e-6)
 
 
-@pytest.mark.parametrize("case", ["sigma", "weight"])
-def test_what_it_cannot_do_is_handed_over(case: str, fallbacks: list[Any]) -> None:
+def test_equations_are_finished_by_columns(fallbacks: list[Any], columns: list[Any]) -> None:
+    A, y, _ = small(5)
+    A, y = A[: len(A) // 2], y[: len(A) // 2]
+    result = lopro.bpdn(aslinearoperator(A), y, 0.0)
+    assert len(columns) == 1 and fallbacks == []
+    assert result.success and np.count_nonzero(result.x) <= len(y)
+    assert result.fun == pytest.approx(reference(A, y, 0.0), rel=1e-5)
+
+
+def test_a_weight_of_zero_is_handed_over(fallbacks: list[Any]) -> None:
     A, y, sigma = small(5)
-    weights = None
-    if case == "sigma":
-        A, sigma = A[: len(A) // 2], 0.0
-        y = y[: len(A)]
-    else:
-        weights = np.ones(A.shape[1])
-        weights[0] = 0.0
+    weights = np.ones(A.shape[1])
+    weights[0] = 0.0
     problem = problem_of(aslinearoperator(A), y, sigma, weights)
     result = lopro.solve(problem, method=MatrixFree(), max_iter=4000)
     assert len(fallbacks) == 1

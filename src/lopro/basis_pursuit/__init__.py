@@ -1,9 +1,19 @@
 """Basis pursuit denoising from top to bottom: the problem, its methods, and its result."""
 
 from lopro.basis_pursuit.api import bpdn, bpdn_path
+from lopro.basis_pursuit.lasso import LassoResult, lasso
 from lopro.basis_pursuit.matrix_free import MatrixFree
 from lopro.basis_pursuit.pose import bpdn_problem
 from lopro.basis_pursuit.result import BPDNResult
 from lopro.basis_pursuit.working_set import WorkingSet
 
-__all__ = ["BPDNResult", "MatrixFree", "WorkingSet", "bpdn", "bpdn_path", "bpdn_problem"]
+__all__ = [
+    "BPDNResult",
+    "LassoResult",
+    "MatrixFree",
+    "WorkingSet",
+    "bpdn",
+    "bpdn_path",
+    "bpdn_problem",
+    "lasso",
+]

@@ -60,10 +60,12 @@ def bpdn(
         Ask for ``x >= 0`` (real problems).
     tol : float
         Certified relative gap ``gap / fun`` to reach.
-    max_iter, max_projections, stop, callback, progress, seed
+    max_iter, max_projections : int, optional
         As in `lopro.solve`, for each right-hand side.
     time_limit : float, optional
         Seconds of wall time for the whole call; columns that are not done by then say so.
+    stop, callback, progress, seed
+        As in `lopro.solve`.
 
     Returns
     -------
@@ -120,10 +122,12 @@ def bpdn_path(
         As in `bpdn`, one right-hand side.
     sigmas : sequence of float
         The radii; they are worked through from the largest down, which is the cheap direction.
-    x0, method, weights, nonneg, tol, max_iter, max_projections, stop, callback, progress, seed
+    x0, method, weights, nonneg, tol, max_iter, max_projections
         As in `bpdn`, for each radius.
     time_limit : float, optional
         Seconds of wall time for the whole path; radii that are not done by then say so.
+    stop, callback, progress, seed
+        As in `bpdn`.
 
     Examples
     --------

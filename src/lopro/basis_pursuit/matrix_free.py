@@ -8,17 +8,19 @@ finds nothing to do, as the path aims a hair inside the ball) ends a run.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
 from lopro._util.arrays import Array, asarray_like, eps, norm, to_numpy, widest
 from lopro._util.validation import check_count
+from lopro.basis_pursuit.by_columns import finish_by_columns, reads_columns
 from lopro.basis_pursuit.first_piece import first_piece
 from lopro.basis_pursuit.mixing import Mixture, Point, Vector
 from lopro.basis_pursuit.problem import SparseProblem, residual_ball_of
 from lopro.basis_pursuit.shrinkage import MixedShrinkage, ShrinkageState
+from lopro.constraints import ResidualBall
 from lopro.constraints.base import ValidInequality
 from lopro.errors import MissingCapabilityError, StalledError
 from lopro.methods.multipliers import MultiplierMethod
@@ -27,6 +29,9 @@ from lopro.problem import Problem
 from lopro.protocol import Candidate, Candidates, Card, Multiplier, Workbench
 
 __all__ = ["MatrixFree"]
+
+#: Equations begin with this much of ``|y|`` as a radius, for at most so many steps.
+_RELAXED, _RELAXED_STEPS = 1e-2, 60
 
 
 @dataclass(frozen=True)
@@ -91,6 +96,8 @@ class MatrixFree:
         if found is not None:
             yield found
         if ball.sigma == 0.0 or float(w.min()) == 0.0:
+            if ball.sigma == 0.0 and float(w.min()) > 0.0 and reads_columns(sparse):
+                yield from finish_by_columns(bench, self._nearly(bench, sparse, x0))
             yield from MultiplierMethod().run(bench, x0)
             return
         search = _Search(bench, sparse, self.memory)
@@ -107,7 +114,22 @@ class MatrixFree:
         ):  # rounding is in the way, and would be in that of others
             yield search.candidate()
             raise StalledError
+        if not ball.A.has_columns and reads_columns(sparse):
+            yield from finish_by_columns(bench, search.point())
         yield from MultiplierMethod().run(bench, search.point())
+
+    def _nearly(self, bench: Workbench, sparse: SparseProblem, x0: Array) -> Array:
+        """Return a point that almost solves equations: its support is the one to begin with."""
+        ball = sparse.ball
+        relaxed = ResidualBall(ball.A, ball.y, _RELAXED * norm(ball.y))
+        search = _Search(bench, replace(sparse, ball=relaxed), self.memory)
+        state = search.start(x0)
+        for _ in range(_RELAXED_STEPS):
+            state = bench.advance(search.algorithm, bench.objective, state, 1)
+            search.look(state)
+            if bench.exhausted or not search.moving(state) or search.close(_RELAXED):
+                break
+        return search.point()
 
 
 class _Search:
@@ -179,6 +201,10 @@ class _Search:
                 found.support,
                 tuple(asarray_like(v, like) for v in found.dual),
             )
+
+    def close(self, share: float) -> bool:
+        """Whether the gap is less than a share of the value."""
+        return self._gap <= share * self._fun(self._best)
 
     @property
     def certified(self) -> bool:

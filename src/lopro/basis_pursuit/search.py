@@ -83,6 +83,10 @@ class Search:
 
     def read(self, indices: Vector) -> Array:
         """Return columns as an array: here products of columns are dense."""
+        if not self.A.has_columns:
+            units = np.zeros((self.A.shape[1], len(indices)))
+            units[indices, np.arange(len(indices))] = 1.0
+            return np.asarray(self.A.forward(units))
         block = self.A.columns(indices)
         return block.toarray() if scipy.sparse.issparse(block) else block
 

@@ -17,6 +17,7 @@ import numpy as np
 from lopro._util.arrays import Array, is_complex
 from lopro._util.deadline import OutOfTime
 from lopro._util.validation import check_count
+from lopro.basis_pursuit.by_columns import newton
 from lopro.basis_pursuit.checkpoint import Checkpoint
 from lopro.basis_pursuit.column_search import ColumnSearch
 from lopro.basis_pursuit.first_piece import first_piece
@@ -157,14 +158,14 @@ class WorkingSet:
     def _search(self, bench: Workbench, search: ColumnSearch) -> Candidates:
         """Newton's method on a growing set of columns; the matrix-free method where it does not end."""
         with suppress(StalledError):
-            yield from self._newton(search, self.rounds)
+            yield from newton(search, self.rounds)
         if not search.done and fits_linear_program(search.sparse):
             yield from self._from_vertex(search)
         for descent in _PATIENT_DESCENTS:
             if not search.done:
                 search.start_over(descent)
                 with suppress(StalledError):
-                    yield from self._newton(search, _PATIENT_ROUNDS)
+                    yield from newton(search, _PATIENT_ROUNDS)
         if search.done:
             return
         # The first-order method finds out signs that Newton's method then needs one round for.
@@ -173,7 +174,7 @@ class WorkingSet:
             verdict = yield candidate
             if search.resume(candidate.taken_at):
                 with suppress(StalledError):
-                    yield from self._newton(search, 3)
+                    yield from newton(search, 3)
 
     def _from_vertex(self, search: ColumnSearch) -> Candidates:
         """Ask a linear program which columns are active where sigma = 0, and start there."""
@@ -181,19 +182,7 @@ class WorkingSet:
         if found is not None:
             search.resume_with(found.signs)
             with suppress(StalledError):
-                yield from self._newton(search, self.rounds)
-
-    def _newton(self, search: ColumnSearch, rounds: int) -> Candidates:
-        """Go round until the solution is complete, or Newton's method is stuck."""
-        for _ in range(rounds):
-            search.round()
-            if search.complete or search.bench.exhausted:
-                yield search.candidate(search.bench)
-                # The driver asks for more: only rounding is a reason to stop now.
-                search.done = search.bench.exhausted or (search.exact and search.missing.size == 0)
-            if search.done or search.stuck:
-                return
-            search.take_in_missing()
+                yield from newton(search, self.rounds)
 
 
 def _passes_are_dear(A: LinearMap) -> bool:

@@ -95,10 +95,10 @@ def learn_metric(
         With labels, at most so many pairs are used, sampled by ``seed``. By default labels mean all pairs,
         whose number costs nothing (`lopro.metric.all_pairs`); only libraries other than NumPy, which keep a
         list, sample from the pairs of more than 2000 samples.
-    seed : int or Generator, optional
-        For sampled pairs, and for methods that draw at random.
     max_iter, max_projections, time_limit, stop, callback, progress
         As in `lopro.solve`; the time limit is for the whole call.
+    seed : int or Generator, optional
+        For sampled pairs, and for methods that draw at random.
 
     Returns
     -------

@@ -1,0 +1,257 @@
+"""The LASSO in its constrained form: ``min |A x - y|_2  s.t.  sum w_i |x_i| <= tau``, certified.
+
+It is basis pursuit denoising seen from the other side. Where ``v(sigma)`` is the least norm for a radius,
+the answer is the residual ``sigma`` with ``v(sigma) = tau``: a point of the Pareto curve, found by Newton's
+method. A dual point ``nu`` of `bpdn` proves ``|A x - y| >= (Re <y, nu> - tau) / |nu|`` for every allowed
+``x``, and that number is also where Newton's method goes next: radii that are tried are proved lower bounds.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy  # parts of it load when first used
+
+from lopro._util.arrays import Array, asarray_like, eps, norm, to_numpy, widest
+from lopro._util.counting import Counts, counting
+from lopro._util.deadline import Deadline, OutOfTime, current_deadline
+from lopro._util.validation import check_array, check_number
+from lopro.basis_pursuit.pose import Pose, solve_one
+from lopro.basis_pursuit.problem import SparseProblem
+from lopro.basis_pursuit.result import BPDNResult
+from lopro.driver.options import Options
+from lopro.driver.result import History, Status
+from lopro.protocol import Certificate, Target
+
+__all__ = ["LassoResult", "lasso"]
+
+_MOST_RADII = 60
+_FLOOR = 1e-3  # of |y|: gaps of residuals below are relative to this
+_SOURCE = "dual point of basis pursuit denoising"
+
+
+@dataclass(frozen=True)
+class LassoResult(BPDNResult):
+    """A `Result` whose ``fun`` is the residual ``|A x - y|``.
+
+    ``dual`` is ``nu`` with ``|A^H nu|_i <= w_i``; ``(Re <y, nu> - tau) / |nu|`` is the lower bound. ``curve``
+    has the points of the Pareto curve that were computed on the way, as pairs of residual and norm.
+    """
+
+    curve: tuple[tuple[float, float], ...] = ()
+
+
+def lasso(
+    A: Any,
+    y: Any,
+    tau: float,
+    *,
+    x0: Array | None = None,
+    weights: Any = None,
+    nonneg: bool = False,
+    tol: float = 1e-6,
+    time_limit: float | None = None,
+) -> LassoResult:
+    """Find the vector of least residual whose (weighted) l1 norm is at most ``tau``.
+
+    Parameters
+    ----------
+    A : array, scipy.sparse matrix or LinearOperator of shape (m, d)
+        Real or complex; never copied.
+    y : array of shape (m,)
+        Measurements.
+    tau : float
+        Bound of the norm. (The penalised form, as scikit-learn has it, is another point of the same curve.)
+    x0 : array, optional
+        A start.
+    weights : array or float, optional
+        Positive weights ``w`` of the norm.
+    nonneg : bool
+        Ask for ``x >= 0`` (real problems).
+    tol : float
+        Certified relative gap to reach: relative to the residual, or to a thousandth of ``|y|`` where that
+        is larger.
+    time_limit : float, optional
+        Seconds of wall time for the whole call.
+
+    Returns
+    -------
+    LassoResult
+        Feasible, with gap, lower bound, dual solution, support and counts.
+
+    Examples
+    --------
+    >>> import numpy as np, lopro
+    >>> rng = np.random.default_rng(0)
+    >>> A = rng.standard_normal((30, 100))
+    >>> y = A[:, 3] - 2 * A[:, 70]
+    >>> result = lopro.lasso(A, y, tau=2.5)
+    >>> result.success, result.support, round(float(abs(result.x).sum()), 6)
+    (True, array([ 3, 70]), 2.5)
+    """
+    options = Options(tol=tol, time_limit=time_limit)
+    tau = check_number("tau", tau, minimum=0.0)
+    with Deadline(time_limit).active() as deadline:
+        pose, y = Pose(A, weights, nonneg), check_array("y", y, ndim=1)
+        # What bpdn leaves open is an error of the bound here; most of the tolerance is for the root.
+        finer = dataclasses.replace(options.within_call(), tol=max(0.02 * tol, 1e-12))
+        search = _Search(pose, y, tau, Target(tol, _FLOOR * norm(y)))
+        try:
+            with counting(search.own):
+                search.run(x0, finer)
+        except OutOfTime:
+            search.late()
+        return search.result(deadline.elapsed)
+
+
+class _Search:
+    """The root search: the best point, the best bound, and the radii between them."""
+
+    def __init__(self, pose: Pose, y: Array, tau: float, target: Target) -> None:
+        self.pose, self.y, self.tau, self.target = pose, y, tau, target
+        problem = pose.problem(y, 0.0)
+        self.like = problem.start(None)
+        self.sparse = SparseProblem.of(problem, self.like)
+        self.lower, self.upper = 0.0, norm(y)
+        self.x: Array = self.like
+        self.dual: Array | None = None
+        self.own, self.runs = Counts(), list[BPDNResult]()
+        self.curve: list[tuple[float, float]] = []
+        self.empty = -1.0  # the largest radius for which there is no point
+        self.status: Status | None = None
+
+    @property
+    def _dual_like(self) -> Array:
+        """What dual points are like: complex as soon as either A or y is."""
+        return widest((self.sparse.ball.y, self.sparse.ball.like))
+
+    @property
+    def done(self) -> bool:
+        """Whether the gap is small enough."""
+        return self.target.reached(self.upper - self.lower, self.upper)
+
+    def run(self, x0: Array | None, options: Options) -> None:
+        """Try radii until the gap is closed, or nothing moves any more."""
+        self._look(self.like if x0 is None else self.pose.problem(self.y, 0.0).start(x0))
+        start, tried_least_squares = x0, False
+        sigma = self._next()
+        for _ in range(_MOST_RADII):
+            if self.done or self.status is not None or not sigma < self.upper:
+                return
+            found = solve_one(self.pose.problem(self.y, sigma), start, None, options)
+            self.runs.append(found)
+            if found.status is Status.INFEASIBLE:
+                self.empty = max(self.empty, sigma)
+                if not tried_least_squares:
+                    tried_least_squares = True
+                    self._try_least_squares()
+                sigma = self._next()
+                continue
+            if not found.success:
+                self.status = found.status
+                return
+            start = found.x
+            self.curve.append((sigma, float(found.fun)))
+            self._learn(found, sigma)
+            self._look(found.x)
+            sigma = self._next()
+
+    def _next(self) -> float:
+        """Return the next radius: Newton's, the lower bound.
+
+        It may be shorter than any residual, which is half-way then; and while nothing is proved a part of the
+        residual is cheaper than equations.
+        """
+        if self.lower <= self.empty:
+            return 0.5 * (self.empty + self.upper)
+        if self.lower > 0.0 or self.upper <= _FLOOR * norm(self.y):
+            return self.lower
+        return 0.05 * self.upper
+
+    def _try_least_squares(self) -> None:
+        """Look at the point of least residual: where tau does not bind, it is the answer."""
+        A = self.pose.A
+        operator = scipy.sparse.linalg.LinearOperator(
+            A.shape,
+            matvec=lambda v: to_numpy(A.forward(asarray_like(v.ravel(), self.like))),
+            rmatvec=lambda v: to_numpy(A.adjoint(asarray_like(v.ravel(), self.like))),
+            dtype=to_numpy(self.like).dtype,
+        )
+        close = 10.0 * eps(self.like)
+        steps = 2 * min(A.shape)
+        x = scipy.sparse.linalg.lsmr(
+            operator, to_numpy(self.y), atol=close, btol=close, conlim=0.0, maxiter=steps
+        )[0]
+        current_deadline().check()
+        self._look(asarray_like(np.maximum(x, 0.0) if self.pose.nonneg else x, self.like))
+
+    def _learn(self, found: BPDNResult, sigma: float) -> None:
+        """Draw a bound from the dual point of basis pursuit denoising."""
+        if found.dual is None:
+            return
+        ball = self.pose.problem(self.y, sigma)
+        length = norm(found.dual)
+        support = SparseProblem.of(ball, self.like).ball.support_image((-found.dual,))
+        if length > 0.0:
+            self._raise_lower(sigma - (support + self.tau) / length, found.dual)
+
+    def _look(self, x: Array) -> None:
+        """Scale a point into the ball, keep it if it is better, and use its residual as a dual point."""
+        size = float(self.sparse.objective.value(x))
+        x = x * (self.tau / size) if size > self.tau else x
+        ball = self.sparse.ball
+        image = ball.image(x)[0]
+        r = asarray_like(ball.y, self._dual_like) - image
+        if norm(r) <= self.upper:
+            self.upper, self.x = norm(r), x
+        found = self.sparse.proved(to_numpy(r), to_numpy(ball.pullback((r,))))
+        if found is not None and found.dual is not None:
+            of_ball = found.dual[0 if self.sparse.ball_first else 1]
+            self._raise_lower((-found.support - self.tau) / norm(of_ball), -of_ball)
+
+    def _raise_lower(self, bound: float, dual: Array | None) -> None:
+        bound -= 8.0 * eps(self.like) * abs(bound)
+        if bound > self.lower:
+            self.lower, self.dual = bound, dual
+
+    def late(self) -> None:
+        """Note that the time is up."""
+        stopped = current_deadline().stopped_by_user
+        self.status = Status.INTERRUPTED if stopped else Status.TIME_LIMIT
+
+    def result(self, seconds: float) -> LassoResult:
+        """Return the best point with its certificate."""
+        size = float(self.sparse.objective.value(self.x))
+        violation = max(0.0, size / self.tau - 1.0) if self.tau > 0.0 else 0.0
+        certificate = Certificate.of(self.upper, self.lower, violation, _SOURCE, self.target)
+        # A bound beyond the residual by more than rounding would be false, and is not taken for a proof.
+        contradiction = self.lower - self.upper > 1e-9 * norm(self.y)
+        done = self.done and not contradiction
+        status = Status.CONVERGED if done else self.status or Status.STALLED
+        return LassoResult(
+            x=asarray_like(self.x, self.like),
+            fun=self.upper,
+            status=status,
+            message=status.value,
+            certificate=certificate,
+            counts=_total([self.own, *(r.counts for r in self.runs)]),
+            certificate_counts=_total([r.certificate_counts for r in self.runs]),
+            iterations=sum(r.iterations for r in self.runs),
+            seconds=seconds,
+            method="root search on the Pareto curve",
+            history=self.runs[-1].history if self.runs else History(),
+            warnings=tuple(
+                w for r in self.runs if r.status is not Status.INFEASIBLE for w in r.warnings
+            ),
+            dual=None if self.dual is None else asarray_like(self.dual, self._dual_like),
+            curve=tuple(sorted(self.curve)),
+        )
+
+
+def _total(parts: list[Counts]) -> Counts:
+    """Return the sum of counts."""
+    names = [field.name for field in dataclasses.fields(Counts)]
+    return Counts(**{name: sum(getattr(part, name) for part in parts) for name in names})
