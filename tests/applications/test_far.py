@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from applications.test_bpdn import check, constructed
 from map_kinds import KINDS, Kind, Sliced, dask_array
 
 import lopro
@@ -138,6 +139,20 @@ def test_nearly_as_many_nonzeros_as_rows() -> None:
     assert found.success and found.fun == pytest.approx(wanted.fun, rel=1e-8)
     assert np.count_nonzero(found.x) > 130
     assert found.counts.passes <= 12
+
+
+@pytest.mark.parametrize("kind", ["dense", "weighted", "nonneg"])
+def test_coefficients_of_very_different_size(kind: str) -> None:
+    """Known optima over six decades: the path is long, and its end is looked at before giving up on it."""
+    for seed in range(8):
+        known = constructed(seed, kind=kind, decades=6.0)
+        weights = known.weights if kind == "weighted" else None
+        far = StoredMap(np.asfortranarray(known.A))
+        found = lopro.bpdn(
+            far, known.y, known.sigma, weights=weights, nonneg=known.nonneg, tol=1e-9
+        )
+        check(known, found, 1e-8)
+        assert found.counts.passes <= 16
 
 
 def test_what_cannot_be_reached_is_infeasible() -> None:

@@ -134,8 +134,10 @@ class PooledSearch(Search):
         if solution.reached:
             self.stuck = self.missing.size == 0
         elif few:
+            self.stuck = self.floor == 0.0  # the end of the path, and sigma was not reached
             self.floor *= self._descent
-            self.stuck = self.floor <= _LEAST_FLOOR * self.most
+            if self.floor <= _LEAST_FLOOR * self.most:
+                self.floor = 0.0
         # Where little changes on the way down, steps become longer.
         self._descent = self._descent**2 if few else _DESCENT
         near = np.flatnonzero(excess > _NEAR)
