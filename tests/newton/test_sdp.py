@@ -19,6 +19,7 @@ from lopro.newton.sdp.hessian import Directions
 from lopro.newton.sdp.onto_rows import onto_rows
 from lopro.newton.sdp.rule import cliques, order_of_engines
 from lopro.newton.sdp.scaled import ScaledProgram
+from lopro.newton.sdp.search import Search
 
 ENGINES = ["newton", "clarabel"]
 
@@ -210,6 +211,21 @@ def test_faces_are_reduced_and_the_bound_is_for_the_original(rng):
     assert program.b @ found.y - 5.0 * max(0.0, -np.linalg.eigvalsh(slack)[0]) <= found.fun
 
 
+def test_an_interior_point_of_the_dual_removes_the_slope():
+    """The dual allows for y <= 1; a share of y = 0.5 brings 1 + 1e-6 back, and no farther than needed."""
+    program = SemidefiniteProgram.dense(np.eye(2), [unit(2, 0, 0)], [1.0])
+    search = Search(program, 1e-6, 1.0, lambda: False)
+    X = (np.diag([1.0, 0.0]),)
+    assert search.judge.trace_bound == math.inf
+    assert not search.consider(X, np.array([1.0 + 1e-6]))
+    assert search.outcome(Status.STALLED).radius < math.inf
+    assert search.consider(X, np.array([0.5]))
+    found = search.outcome(Status.CONVERGED)
+    assert found.radius == math.inf
+    # 1.1 times the share 1e-6 / 0.5 of the way to 0.5 was taken.
+    assert found.lower_bound == pytest.approx(1.0 - 1e-7, abs=1e-9) and found.lower_bound < 1.0
+
+
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_only_semidefinite_rows_show_faces(rng, sign):
     """X_12 = 0 confines nothing, and neither does a row with eigenvalues of both signs."""
@@ -344,7 +360,7 @@ DATA = Path(os.environ.get("LOPRO_DATA", Path(__file__).parents[3] / "shared" / 
     ("name", "value"),
     [
         ("mcp100", 226.1574), ("mcp124-1", 141.9905), ("truss1", -8.999996), ("truss3", -9.109996),
-        ("theta1", 23.0), ("qap5", -436.0), ("hinf1", 2.0326), ("infd1", Status.EMPTY),
+        ("theta1", 23.0), ("qap5", -436.0), ("hinf1", 2.0326), ("hinf9", 236.25), ("infd1", Status.EMPTY),
         ("infp1", Status.UNBOUNDED),
     ],
 )  # fmt: skip

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+import scipy  # parts of it load when first used
 
 from lopro.newton.arrays import Array
 
-__all__ = ["Spectrum"]
+__all__ = ["Spectrum", "entries_of_sum", "symmetric_pattern"]
 
 
 class Spectrum:
@@ -83,3 +85,48 @@ class Spectrum:
         U, K, complement = self.half_product(S @ self.vectors)
         half = U @ K
         return np.asarray(S - half - half.T if complement else half + half.T)
+
+
+def entries_of_sum(U: Array, K: Array, i: Any, j: Any) -> Array:
+    """Return the entries (i, j) of ``U K + (U K)'``, all of it formed only if many of them are asked for.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.newton.spectral import entries_of_sum
+    >>> entries_of_sum(
+    ...     np.array([[1.0], [2.0]]), np.array([[3.0, 4.0]]), np.array([1, 1]), np.array([0, 1])
+    ... )
+    array([10., 16.])
+    """
+    if len(i) == len(U) and np.array_equal(i, j) and np.array_equal(i, np.arange(len(U))):
+        return np.asarray(2.0 * np.einsum("ik,ki->i", U, K))
+    if 8 * len(i) >= len(U) ** 2:
+        whole = U @ K
+        return np.asarray(whole[i, j] + whole[j, i])
+    columns = np.ascontiguousarray(K.T)
+    first = np.einsum("ek,ek->e", U[i], columns[j])
+    return np.asarray(first + np.einsum("ek,ek->e", U[j], columns[i]))
+
+
+def symmetric_pattern(i: Any, j: Any, n: int) -> tuple[Any, Any]:
+    """Return a sparse matrix with these places and those across, and which entry each of its numbers is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.newton.spectral import symmetric_pattern
+    >>> S, order = symmetric_pattern(np.array([1, 2]), np.array([0, 2]), 3)
+    >>> S.data = np.array([5.0, 7.0])[order]
+    >>> S.toarray()
+    array([[0., 5., 0.],
+           [5., 0., 0.],
+           [0., 0., 7.]])
+    """
+    off = i != j
+    places = np.concatenate([i, j[off]]), np.concatenate([j, i[off]])
+    # Numbers from one, so that none of them is taken for a zero.
+    numbers = np.arange(1.0, len(i) + 1.0)
+    S = scipy.sparse.coo_array((np.concatenate([numbers, numbers[off]]), places), shape=(n, n))
+    pattern = S.tocsr()
+    return pattern, pattern.data.astype(np.intp) - 1

@@ -8,12 +8,13 @@ other coordinates.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from lopro.newton.arrays import Array
-from lopro.newton.spectral import Spectrum
+from lopro.newton.spectral import Spectrum, entries_of_sum, symmetric_pattern
 
 __all__ = ["Rows", "Target"]
 
@@ -25,6 +26,10 @@ class Rows:
     size: int
     i: Any
     j: Any
+
+    @cached_property
+    def _pattern(self) -> tuple[Any, Any]:
+        return symmetric_pattern(self.i, self.j, self.size)
 
     def forward(self, Z: Array) -> Array:
         """Return the entries of ``Z``."""
@@ -42,15 +47,13 @@ class Rows:
     def product(self, spectrum: Spectrum, h: Array) -> Array:
         """Return ``A J[A* h]``: only the entries that rows look at are formed."""
         scaled = h[: self.size, None] * spectrum.vectors
-        half = 0.5 * h[self.size :, None]
         if len(self.i):
-            np.add.at(scaled, self.i, half * spectrum.vectors[self.j])
-            np.add.at(scaled, self.j, half * spectrum.vectors[self.i])
+            S, order = self._pattern
+            S.data = 0.5 * h[self.size :][order]
+            scaled += S @ spectrum.vectors
         U, K, complement = spectrum.half_product(scaled)
         diagonal = 2.0 * np.einsum("ik,ki->i", U, K)
-        entries = np.einsum("ek,ke->e", U[self.i], K[:, self.j])
-        entries = entries + np.einsum("ek,ke->e", U[self.j], K[:, self.i])
-        found = np.concatenate([diagonal, entries])
+        found = np.concatenate([diagonal, entries_of_sum(U, K, self.i, self.j)])
         own = np.concatenate([h[: self.size], 0.5 * h[self.size :]])
         return own - found if complement else found
 

@@ -16,7 +16,7 @@ import scipy  # parts of it load when first used
 from lopro.newton.arrays import Array
 from lopro.newton.sdp.dual_point import DualPoint, Signs
 from lopro.newton.sdp.program import Block, SemidefiniteProgram
-from lopro.newton.spectral import Spectrum
+from lopro.newton.spectral import Spectrum, entries_of_sum, symmetric_pattern
 from lopro.newton.systems.base import SingularSystem
 from lopro.newton.systems.cg import conjugate_gradients
 from lopro.newton.systems.dense import cholesky_solve
@@ -49,7 +49,7 @@ class _Rows:
             double = np.where(self.i == self.j, 1.0, 2.0)
             self.A_lower = (block.A.tocsc()[:, lower] @ scipy.sparse.diags_array(double)).tocsr()
             self.to_entries = block.A.tocsc()[:, lower].T.tocsr()
-            self.pattern, self.order = _symmetric_pattern(self.i, self.j, n)
+            self.pattern, self.order = symmetric_pattern(self.i, self.j, n)
 
     def product(self, spectrum: Spectrum, h: Array) -> Array:
         """Return ``A J[A* h]``."""
@@ -61,27 +61,8 @@ class _Rows:
         S = self.pattern
         S.data = entries[self.order]
         U, K, complement = spectrum.half_product(S @ spectrum.vectors)
-        found = self._gathered(U, K)
+        found = entries_of_sum(U, K, self.i, self.j)
         return np.asarray(self.A_lower @ (entries - found if complement else found))
-
-    def _gathered(self, U: Array, K: Array) -> Array:
-        """Return the entries of ``U K + (U K)'`` that the rows use."""
-        Kt = np.ascontiguousarray(K.T)
-        if len(self.i) == len(U) and np.array_equal(self.i, self.j):
-            return np.asarray(2.0 * np.einsum("ik,ik->i", U, Kt))
-        first = np.einsum("ek,ek->e", U[self.i], Kt[self.j])
-        return np.asarray(first + np.einsum("ek,ek->e", U[self.j], Kt[self.i]))
-
-
-def _symmetric_pattern(i: Any, j: Any, n: int) -> tuple[Any, Any]:
-    """Return a sparse matrix with these places and those across, and which of them each entry comes from."""
-    off = i != j
-    places = np.concatenate([i, j[off]]), np.concatenate([j, i[off]])
-    # Numbers from one, so that none of them is taken for a zero.
-    numbers = np.arange(1.0, len(i) + 1.0)
-    S = scipy.sparse.coo_array((np.concatenate([numbers, numbers[off]]), places), shape=(n, n))
-    pattern = S.tocsr()
-    return pattern, pattern.data.astype(np.intp) - 1
 
 
 class Directions:

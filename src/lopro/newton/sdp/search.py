@@ -18,6 +18,10 @@ from lopro.newton.sdp.scaled import ScaledProgram
 
 __all__ = ["Search"]
 
+#: Margins that are asked for, as shares of the one that costs a third of the allowed gap. Those above it give
+#: multipliers in the interior of the dual, of which others need a share.
+_MARGINS = 0.1, 1.0, 30.0, 1000.0
+_TINY = float(np.finfo(np.float64).tiny)
 #: Certificates of programs without solution must hold for points so much larger than the data.
 _BEYOND = 1e6
 
@@ -43,6 +47,8 @@ class Search:
         self.margin = 0.0
         self.point: PrimalValue | None = None
         self.bound: DualBound | None = None
+        self.sharp: DualBound | None = None
+        self.interior: tuple[Array, float] | None = None
         self.ended: Outcome | None = None
         self.engine = ""
 
@@ -87,9 +93,33 @@ class Search:
         if self.point is None or self._worth(point) < self._worth(self.point):
             self.point = point
         bound, reach = self.judge.dual(y), self._reach()
-        if self.bound is None or bound.at(reach) > self.bound.at(reach):
-            self.bound = bound
+        for found in (bound, self._mixed(bound)):
+            if self.bound is None or (found is not None and found.at(reach) > self.bound.at(reach)):
+                self.bound = found
         return self.converged
+
+    def _mixed(self, bound: DualBound) -> DualBound | None:
+        """Return the sharpest bound so far, with its slope removed by a share of an interior one.
+
+        Slacks are affine in the multipliers: a share ``s / (s + l)`` of multipliers whose slack is above l
+        makes up for a slack above -s.
+        """
+        if math.isfinite(self.judge.trace_bound) or self.point is None:
+            return None
+        trace = max(self.point.trace, 0.0)
+        if self.sharp is None or bound.at(trace) > self.sharp.at(trace):
+            self.sharp = bound
+        if bound.slope == 0.0:
+            least = min(_least(slack) for slack in self.original.slack(bound.y))
+            if self.interior is None or least > self.interior[1]:
+                self.interior = bound.y, least
+        if self.sharp.slope == 0.0 or self.interior is None:
+            return None
+        inner, least = self.interior
+        share = 1.1 * self.sharp.slope / (self.sharp.slope + max(least, _TINY))
+        return (
+            None if share >= 1.0 else self.judge.dual((1.0 - share) * self.sharp.y + share * inner)
+        )
 
     def _worth(self, point: PrimalValue) -> tuple[bool, float]:
         """Return what to compare points by: feasible first, then the value."""
@@ -123,10 +153,9 @@ class Search:
         unit = self.units.cost * self.units.x
         trace = max(self.point.trace / self.units.x, np.finfo(float).tiny)
         full = 0.3 * self.allowed(self.point.fun) / unit / trace
-        if self.margin >= full:
-            return False
-        self.margin = full if self.margin > 0.0 else 0.1 * full
-        return True
+        wider = [share * full for share in _MARGINS if share * full > 1.5 * self.margin]
+        self.margin = wider[0] if wider else self.margin
+        return bool(wider)
 
     def look_for_rays(self, X: tuple[Array, ...], y: Array) -> bool:
         """Check whether the directions of y or X prove that there is no solution; True if one does."""
@@ -172,3 +201,8 @@ class Search:
             math.inf if known else reach,
             self.engine,
         )
+
+
+def _least(slack: Array) -> float:
+    """Return the least eigenvalue, in rounded numbers."""
+    return float(slack.min() if slack.ndim == 1 else np.linalg.eigvalsh(slack)[0])

@@ -20,8 +20,8 @@ from lopro.newton.systems.base import SingularSystem
 
 __all__ = ["solve"]
 
-#: What Clarabel is asked for; where it cannot reach the first, its answer may be worse than to the second.
-_ACCURACIES = 1e-10, 1e-8
+#: What Clarabel is asked for; where it cannot reach the second, its answer may be worse than to the first.
+_ACCURACIES = 1e-8, 1e-10
 #: Outer steps after which rays are looked for.
 _LOOKS = frozenset(2**k for k in range(3, 20))
 #: A run has stalled after so many looks that proved too little, or outer steps without smaller residuals.
