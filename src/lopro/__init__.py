@@ -94,9 +94,9 @@ for _application in (BasisPursuit(), MetricLearning()):
 
 
 def __getattr__(name: str) -> object:
-    """Import `lopro.sklearn` when it is first asked for: it needs scikit-learn, which is optional."""
-    if name == "sklearn":
+    """Import `lopro.sklearn` and `lopro.cvxpy` when they are asked for: what they need is optional."""
+    if name in ("sklearn", "cvxpy"):
         import importlib
 
-        return importlib.import_module("lopro.sklearn")
+        return importlib.import_module(f"lopro.{name}")
     raise AttributeError(f"module 'lopro' has no attribute {name!r}")
