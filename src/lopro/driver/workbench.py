@@ -73,7 +73,10 @@ class Workbench:
         if self.problem.gap_scale is not None:
             return self.problem.gap_scale
         with self.observe():
-            first = abs(float(self.objective.value(self._start)))
+            try:
+                first = abs(float(self.objective.value(self._start)))
+            except (ValueError, OverflowError):
+                return 0.0  # a start that is out of the range of f tells no scale
             if first == 0.0:
                 # A start at 0 shows no value; the slope over a typical length has the same units.
                 slope = norm(self.objective.subgradient(self._start))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -72,7 +73,11 @@ class SolveCase:
     def asked(self) -> Asked:
         """Return what the judge has to know of the options."""
         tol = _DEFAULT_TOL if self.tol is None else self.tol
-        return Asked(tol, self.dtype, eps_of(self.dtype))
+        start = np.zeros(self.model.shape) if self.x0 is None else self.x0
+        with np.errstate(over="ignore", invalid="ignore"):
+            first = abs(float(self.model.objective.value(start)))
+        first = first if math.isfinite(first) else 0.0
+        return Asked(tol, self.dtype, eps_of(self.dtype), first=first)
 
     def judge(self, outcome: Outcome) -> Verdict:
         if len(outcome.claims) != 1:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from fuzz.general.model import Model
 from fuzz.judge.claims import Claims
 from fuzz.judge.conic import Reference
@@ -16,6 +18,8 @@ from fuzz.judge.verdict import Class, Finding, Verdict
 __all__ = ["Asked", "judge_model"]
 
 #: A reference confirms a value up to this share of the numbers that make it up.
+#: Values below this share of the first one are zero.
+_NEGLIGIBLE = 1e-8
 _REFERENCE = 1e-7
 
 
@@ -26,7 +30,10 @@ class Asked:
     tol: float
     dtype: Any
     eps: float
-    gap_scale: float = 1.0
+    #: What the call gave; None: gaps are relative to the terms of the value.
+    gap_scale: float | None = None
+    #: The value at the start: what is negligible beside it counts as zero.
+    first: float = 0.0
     #: Accuracy of the slopes that the library was given, relative: finite differences have little.
     slopes: float = 0.0
 
@@ -50,7 +57,7 @@ class _Judge:
 
     def _checked(self) -> Verdict:
         claims, asked = self.claims, self.asked
-        check_fields(claims, asked.tol, asked.gap_scale, asked.dtype, self.model.shape)
+        check_fields(claims, asked.tol, self._gap_scale(), asked.dtype, self.model.shape)
         if claims.status == "INFEASIBLE":
             return self._empty()
         if claims.status == "UNBOUNDED":
@@ -61,6 +68,15 @@ class _Judge:
         self._check_value()
         self._contradict(claims.lower_bound, "bound above optimum", "is claimed as a lower bound")
         return self._success() if claims.success else Verdict(Class.HONEST, claims.status)
+
+    def _gap_scale(self) -> float:
+        """Return what gaps are relative to at least, as it is documented."""
+        if self.asked.gap_scale is not None:
+            return self.asked.gap_scale
+        f, x = self.model.objective, self.claims.x
+        if x.shape != self.model.shape or not np.isfinite(x).all():
+            return 0.0
+        return max(f.terms(x), _NEGLIGIBLE * max(self.asked.first, f.size(x)))
 
     def _check_value(self) -> None:
         x = self.claims.x
@@ -83,7 +99,7 @@ class _Judge:
 
     def _success(self) -> Verdict:
         claims = self.claims
-        allowed = self.asked.tol * gap_unit(self.asked.gap_scale, claims.fun)
+        allowed = self.asked.tol * gap_unit(self._gap_scale(), claims.fun)
         self._contradict(claims.fun - allowed, "not within tol", "is what success promises")
         if self.lower == -math.inf:
             return Verdict(Class.UNKNOWN, "no reference", "", self._facts())

@@ -184,6 +184,9 @@ class Sum(Objective):
     def size(self, x: Any) -> float:
         return sum(c * p.size(x) for p, c in zip(self.parts, self.factors, strict=True))
 
+    def terms(self, x: Any) -> float:
+        return sum(c * p.terms(x) for p, c in zip(self.parts, self.factors, strict=True))
+
     def add_to(self, program: Program, factor: float) -> None:
         for part, c in zip(self.parts, self.factors, strict=True):
             part.add_to(program, factor * c)

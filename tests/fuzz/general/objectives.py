@@ -37,6 +37,10 @@ class Objective:
         """Return the size of the terms that were added up: what rounding is relative to."""
         return float(np.abs(self.value(x)))
 
+    def terms(self, x: Any) -> float:
+        """Return the sum of the absolute terms of the value as documented: what gaps are relative to."""
+        return float(np.abs(self.value(x)))
+
     def add_to(self, program: Program, factor: float) -> None:
         """Add a multiple of the objective to a conic program."""
         raise NotImplementedError
@@ -81,6 +85,9 @@ class Linear(Objective):
 
     def size(self, x: Any) -> float:
         return float(np.sum(np.abs(wide(self.a) * wide(x))))
+
+    def terms(self, x: Any) -> float:
+        return self.size(x)
 
     def add_to(self, program: Program, factor: float) -> None:
         program.minimise(program.x, factor * self.a.ravel())
@@ -183,6 +190,11 @@ class Quadratic(Objective):
         return float(
             0.5 * np.sum(x * (np.abs(wide(self.P)) @ x)) + np.sum(np.abs(wide(self.q)) * x)
         )
+
+    def terms(self, x: Any) -> float:
+        x = wide(x)
+        curved = 0.5 * abs(np.sum(x * (wide(self.P) @ x)))
+        return float(curved + np.sum(np.abs(wide(self.q) * x)))
 
     def add_to(self, program: Program, factor: float) -> None:
         program.minimise_square(program.x, self.P, factor)
