@@ -57,6 +57,8 @@ class Completion:
         Size of the box.
     sizes : array of shape (d,)
         The diagonal of ``M(1)``: the unit in which slack is measured.
+    trace : float
+        Weight of the trace, which every slack has on its diagonal.
 
     Examples
     --------
@@ -72,8 +74,9 @@ class Completion:
     True
     """
 
-    def __init__(self, loss: PairLoss, tau: float, sizes: Array) -> None:
+    def __init__(self, loss: PairLoss, tau: float, sizes: Array, trace: float = 0.0) -> None:
         self.loss = loss
+        self.trace = trace
         self.tau = tau
         self.sizes = sizes
         self._z: Array | None = None
@@ -82,7 +85,7 @@ class Completion:
         """Search for what these weights, less a share of the bound, need; from where the search stands."""
         self.share = share
         self.weights = lowered(self.loss, weights, fun, share)
-        self.M = self.loss.adjoint(self.weights)
+        self.M = raise_diagonal(self.loss.adjoint(self.weights), -self.trace)
         self._unit = even_lowering(self.loss, fun, share)
         if self._z is None:
             self._z = boxed(self.M + 0.0, self.tau)

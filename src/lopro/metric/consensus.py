@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from lopro._util.arrays import Array, namespace, norm
-from lopro._util.diagonals import without_diagonal
+from lopro._util.diagonals import diagonal_of, raise_diagonal, without_diagonal
 from lopro.metric.dual import PairMultiplier
 from lopro.metric.loss import PairLoss
 from lopro.metric.loss_step import LossStep, loss_step
@@ -109,10 +109,18 @@ class Consensus:
         """Return the psd matrix that is nearest in the units of the iteration."""
         return self.project(A * self._unit) / self._unit
 
-    @property
-    def lifted(self) -> Array:
-        """The copy with zeros, made psd on its diagonal, which costs nothing in the norm."""
-        return lifted(self._B) / self._unit
+    def with_zeros(self) -> list[Array]:
+        """Return psd matrices with the zeros of ``B``.
+
+        Raising its diagonal makes it psd, and costs nothing in the norm. With the trace it may cost much, and
+        features that have left are zeros, too: then ``C`` without them is another choice.
+        """
+        if self.objective.trace == 0.0:
+            return [lifted(self._B) / self._unit]
+        used = self._B.diagonal() > 0.0
+        # A feature without a diagonal has nothing else either, once all copies agree.
+        kept = used[:, None] & used[None, :]
+        return [lifted(self._B * kept) / self._unit, self._C * kept / self._unit]
 
     def step(self) -> None:
         """Make one iteration."""
@@ -131,10 +139,17 @@ class Consensus:
             self._next_balance = self.iterations + self._pause
 
     def _clipped(self, A: Array) -> Array:
-        """Return what the soft threshold takes away, in the scaled units: nothing on the diagonal."""
+        """Return what the soft threshold takes away, in the scaled units: on the diagonal, the trace's part.
+
+        With the trace, entries of the diagonal stop at zero: features leave altogether.
+        """
         most = (self.objective.l1 / self.beta) / self._unit
         xp = namespace(A)
-        return without_diagonal(xp.minimum(xp.maximum(A, -most), most))
+        taken = without_diagonal(xp.minimum(xp.maximum(A, -most), most))
+        if self.objective.trace == 0.0:
+            return taken
+        share = (self.objective.trace / self.beta) / diagonal_of(self._unit)
+        return raise_diagonal(taken, xp.minimum(diagonal_of(A), share))
 
     def _balance(self, B: Array, C: Array) -> None:
         """Shift the weight to the residual that lags: between the copies, or between iterations."""

@@ -17,6 +17,9 @@ by all of ``M1``
     With ``S + s M1`` psd, the point ``(w - s 1, Y)`` is feasible as it is. This needs ``M1`` to be positive
     definite where ``S`` is not zero: for ``tau = 0`` (where ``Y = 0``) always, otherwise if there are more
     samples than features.
+by the trace
+    With a weight ``trace`` of the trace, ``S`` is ``Y + trace I - M(w)``. With ``S + s I`` psd, ``w`` scaled
+    by ``trace / (trace + s)`` is feasible; or ``s`` is paid for at the price of ``tr(A*) <= f0 / trace``.
 """
 
 from __future__ import annotations
@@ -81,21 +84,21 @@ class Spread:
     blocks: tuple[Block, ...] = ()
 
     @staticmethod
-    def of(loss: PairLoss, tau: float) -> Spread:
-        """Return the spread of the pairs, in double precision, as far as this weight of the norm needs it."""
+    def of(loss: PairLoss, tau: float, trace: float = 0.0) -> Spread:
+        """Return the spread of the pairs, in double precision, as far as the weights of the norms need it."""
         M1 = loss.adjoint(loss.ones())
         xp = namespace(M1)
         d = M1.shape[0]
         diagonal = diagonal_of(M1) + 0.0  # a copy: what follows may write on M1
         cancelling = loss.growth(diagonal)
-        if tau == 0.0:
+        if tau == 0.0 and trace == 0.0:
             found = white_pairs(loss, diagonal)
             if found is not None:
                 ones_there = from_numpy(np.ones(found.loss.X.shape[1]), found.loss.X)
                 cancelling = max(cancelling, found.loss.growth(ones_there))
             return Spread(diagonal, 0.0, None, False, cancelling=cancelling, white=found)
         values, vectors = full_spectrum(scaled(M1, diagonal)) if d <= _SMALL else (None, None)
-        parts = blocks(loss, tau, M1, diagonal) if d <= _SMALL else ()
+        parts = blocks(loss, tau, M1, diagonal) if d <= _SMALL and tau > 0.0 else ()
         largest = float(xp.max(abs(without_diagonal(M1))))
         if values is None or vectors is None:
             return Spread(diagonal, largest, None, False, cancelling=cancelling)
@@ -126,13 +129,19 @@ def dual_value(loss: PairLoss, w: Array, most: float = 1.0) -> float:
 
 
 def dual_bound(
-    loss: PairLoss, tau: float, spread: Spread, x: Array, normal: ValidInequality, fun: float
+    loss: PairLoss,
+    tau: float,
+    spread: Spread,
+    x: Array,
+    normal: ValidInequality,
+    fun: float,
+    trace: float = 0.0,
 ) -> tuple[float, str]:
     """Return the best lower bound that a multiplier of the cone gives at ``x``, and its source.
 
     Parameters
     ----------
-    loss, tau, spread
+    loss, tau, spread, trace
         The problem.
     x : array
         Where the residuals are taken, unless the multiplier brings weights of its own.
@@ -144,7 +153,8 @@ def dual_bound(
     xp = namespace(x)
     # Single precision would be paid for in the bound, and it is rarely looked at.
     w = _weights(loss, xp.astype(x, xp.float64, copy=False), normal)
-    M = loss.adjoint(w)
+    # The trace is linear: it takes its part off M(w).
+    M = raise_diagonal(loss.adjoint(w), -trace)
     S = boxed(M - xp.astype(normal.direction, xp.float64, copy=False), tau)
     bounds = _by_blocks(loss, tau, spread, S, w)
     S -= M
@@ -152,6 +162,7 @@ def dual_bound(
     bounds += [
         *_by_diagonal(loss, tau, spread, S, w, fun),
         *_by_sum(loss, tau, spread, S, w),
+        *_by_trace(loss, trace, spread, S, w, fun),
     ]
     return max(bounds, default=(0.0, "a sum of squares"))
 
@@ -193,9 +204,7 @@ def _by_blocks(
 def _by_sum(
     loss: PairLoss, tau: float, spread: Spread, S: Array, w: Array
 ) -> list[tuple[float, str]]:
-    if tau == 0.0:
-        if spread.white is None:
-            return []
+    if spread.white is not None:
         s = shortfall(-spread.white.loss.adjoint(w)) + spread.rounding(loss.largest(w))
     else:
         V = spread.whitening
@@ -205,6 +214,19 @@ def _by_sum(
         s = shortfall(symmetric_part(V.T @ S @ V)) + spread.rounding(loss.largest(w)) / spread.least
         s /= 1.0 - error
     return [(dual_value(loss, w - s), f"{SOURCE}, feasible")]
+
+
+def _by_trace(
+    loss: PairLoss, trace: float, spread: Spread, S: Array, w: Array, fun: float
+) -> list[tuple[float, str]]:
+    if trace == 0.0:
+        return []
+    largest = float(namespace(S).max(spread.diagonal))
+    s = shortfall(S) + spread.rounding(loss.largest(w)) * largest
+    along, square = loss.target_terms(w)
+    paid = along - 0.5 * loss.count * square - s * fun / trace
+    repaired = dual_value(loss, w, trace / (trace + s))
+    return [(repaired, f"{SOURCE}, feasible"), (paid, f"{SOURCE}, its slack paid for")]
 
 
 def shortfall(S: Array) -> float:

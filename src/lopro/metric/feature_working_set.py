@@ -198,7 +198,9 @@ class _Search:
     def _complete(self) -> Candidates:
         """Complete the multiplier to all features, giving up less and less of the bound."""
         objective = self.objective
-        completion = Completion(objective.loss, objective.l1, objective.spread.diagonal)
+        completion = Completion(
+            objective.loss, objective.l1, objective.spread.diagonal, objective.trace
+        )
         share, least = max(FIRST_SHARE, 0.5 * self.wanted), 0.5 * self.wanted
         while not self._complete_already:
             going = self._solve(0.1 * share)
@@ -283,4 +285,5 @@ class _Search:
         diagonal = diagonal_of(M) + 0.0
         largest = float(namespace(M).max(abs(without_diagonal(M))))
         theta = min(1.0, self.objective.l1 / largest) if largest > 0.0 else 1.0
-        return PairMultiplier(theta * diagonal_matrix(diagonal), 0.0, weights=theta * weights)
+        slack = self.objective.trace - theta * diagonal
+        return PairMultiplier(-diagonal_matrix(slack), 0.0, weights=theta * weights)
