@@ -101,6 +101,7 @@ def value(objective: SparseMetric, A: Matrix) -> float:
     misfit = np.asarray(loss.targets, dtype=np.float64) - np.einsum("ei,ij,ej->e", Z, A, Z)
     norm = np.abs(A).sum() - np.abs(np.diag(A)).sum()
     rest = objective.l1 * norm + objective.trace * np.trace(A)
+    rest += objective.features * np.linalg.norm(A, axis=1).sum()
     return float(misfit @ misfit / (2 * len(misfit)) + rest)
 
 
@@ -120,6 +121,8 @@ def by_clarabel(objective: SparseMetric) -> tuple[float, Matrix]:
     off = 1.0 - np.eye(d)
     f = cp.sum_squares(R[:, :-1] @ a - R[:, -1])
     f += objective.l1 * cp.sum(cp.abs(cp.multiply(off, A))) + objective.trace * cp.trace(A)
+    if objective.features > 0.0:
+        f += objective.features * cp.sum(cp.norm(A, 2, axis=1))
     problem = cp.Problem(cp.Minimize(f))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -59,6 +59,7 @@ def learn_metric(
     *,
     l1: float | str = 1e-3,
     trace: float = 0.0,
+    features: float = 0.0,
     pairs: Any = None,
     targets: Any = None,
     method: Method | None = None,
@@ -92,6 +93,10 @@ def learn_metric(
         Weight of the trace. The norm off the diagonal makes entries vanish and leaves the diagonal free, so
         that a larger `l1` may use more features. The trace makes directions vanish (low rank), and together
         with an `l1` that is not much smaller, features.
+    features : float
+        Weight of ``sum_i |A_i|``, the Euclidean norms of the rows with their diagonal: it makes features
+        vanish, beside `l1` or instead of it (``l1=0``). All features stay in the working set, so that it is
+        for some hundreds of them.
     pairs : optional
         Index pairs of samples: two index arrays or an array with two columns. Without ``X``: an array
         whose rows are the differences ``z_e`` themselves.
@@ -134,28 +139,33 @@ def learn_metric(
     if l1 != "auto":
         check_number("l1", l1, minimum=0.0)
     check_number("trace", trace, minimum=0.0)
+    check_number("features", features, minimum=0.0)
     options = Options(tol, max_iter, max_projections, time_limit, stop, callback, progress, seed)
     with Deadline(time_limit).active():
         loss = pair_loss(X, labels, pairs, targets, max_pairs, seed)
         weight = AUTO * diagonal_from(loss, trace) if isinstance(l1, str) else float(l1)
-        return _learn(loss, weight, trace, A0, method, options.within_call())
+        return _learn(loss, (weight, trace, features), A0, method, options.within_call())
 
 
 def _learn(
-    loss: PairLoss, l1: float, trace: float, A0: Any, method: Method | None, options: Options
+    loss: PairLoss,
+    weights: tuple[float, float, float],
+    A0: Any,
+    method: Method | None,
+    options: Options,
 ) -> MetricResult:
     if A0 is not None:
         A0 = _checked_start(A0, loss)
     rotation = None
-    if l1 == trace == 0.0 and loss.X.shape[0] < loss.X.shape[1]:
+    if not any(weights) and loss.X.shape[0] < loss.X.shape[1]:
         loss, rotation = _in_row_space(loss)
         A0 = None if A0 is None else _within(rotation, A0)
     method = FeatureWorkingSet() if method is None else method
-    result = run_to_the_end(metric_problem(loss, l1, trace), A0, method, options)
-    return _with_factor(result, loss, rotation, l1)
+    result = run_to_the_end(metric_problem(loss, *weights), A0, method, options)
+    return _with_factor(result, loss, rotation, weights[0])
 
 
-def metric_problem(loss: PairLoss, l1: float, trace: float = 0.0) -> Problem:
+def metric_problem(loss: PairLoss, l1: float, trace: float = 0.0, features: float = 0.0) -> Problem:
     """Return the problem that `learn_metric` solves, for use with `lopro.solve` and `lopro.iterate`.
 
     Examples
@@ -166,7 +176,7 @@ def metric_problem(loss: PairLoss, l1: float, trace: float = 0.0) -> Problem:
     >>> metric_problem(PairLoss(np.eye(3), ([0, 1], [1, 2]), [0.0, 2.0]), 0.1).shape
     (3, 3)
     """
-    objective = SparseMetric(loss, l1, trace)
+    objective = SparseMetric(loss, l1, trace, features)
     return Problem(objective, PSDCone(loss.X.shape[1]), gap_scale=objective.negligible)
 
 

@@ -129,7 +129,8 @@ class _Search:
         """Return the first features and the matrix to start from on them."""
         start = good_start(self.objective, self.x0)
         few = self.x0.shape[0] <= self.method.all_below
-        if few or self.objective.l1 == 0.0:
+        # The norms of rows tie a feature to all others: there is no completion for them.
+        if few or self.objective.l1 == 0.0 or self.objective.features > 0.0:
             chosen = self.alive
         elif np.count_nonzero(np.diag(start)) < len(start):
             chosen = np.intersect1d(np.flatnonzero(start.any(axis=0)), self.alive)
@@ -279,8 +280,9 @@ class _Search:
             direction = self.white.multiplier_back(self.work.multiplier.direction)
             return PairMultiplier(self._on_device(direction), 0.0, weights=weights)
         if self._complete_already:
-            direction = self._embedded(self.work.multiplier.direction)
-            return PairMultiplier(direction, 0.0, weights=weights)
+            found = self.work.multiplier
+            rows = None if found.rows is None else self._embedded(found.rows)
+            return PairMultiplier(self._embedded(found.direction), 0.0, weights=weights, rows=rows)
         M = self._full_matrix()
         diagonal = diagonal_of(M) + 0.0
         largest = float(namespace(M).max(abs(without_diagonal(M))))

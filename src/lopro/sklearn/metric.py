@@ -45,6 +45,8 @@ class SparseMetricLearner(
         Weight of the sum of ``|A_ij|`` off the diagonal; "auto" as in `lopro.learn_metric`.
     trace : float, default=0.0
         Weight of the trace: few directions, and few features.
+    features : float, default=0.0
+        Weight of the norms of the rows: few features.
     method : Method, optional
         As in `lopro.learn_metric`.
     tol : float, default=1e-3
@@ -108,6 +110,7 @@ class SparseMetricLearner(
         l1: float | str = 1e-3,
         *,
         trace: float = 0.0,
+        features: float = 0.0,
         method: Any = None,
         tol: float = 1e-3,
         max_iter: int | None = None,
@@ -121,6 +124,7 @@ class SparseMetricLearner(
     ) -> None:
         self.l1 = l1
         self.trace = trace
+        self.features = features
         self.method = method
         self.tol = tol
         self.max_iter = max_iter
@@ -166,6 +170,7 @@ class SparseMetricLearner(
             **data,
             l1=self.l1,
             trace=self.trace,
+            features=self.features,
             method=self.method,
             A0=start if start is not None and len(start) == self.n_features_in_ else None,
             tol=self.tol,

@@ -37,8 +37,10 @@ class SparseMetricLearnerCV(SparseMetricLearner):
         As everywhere in scikit-learn: folds are stratified.
     estimator : classifier, optional
         What is fitted in the learned coordinates; three nearest neighbours by default.
-    trace, method, tol, max_iter, time_limit, n_components, preprocessor, max_pairs, random_state, verbose
+    trace, features, method, tol, max_iter, time_limit, n_components, preprocessor, max_pairs
         As in `SparseMetricLearner`, for each of the fits.
+    random_state, verbose
+        As in `SparseMetricLearner`.
 
     Attributes
     ----------
@@ -70,6 +72,7 @@ class SparseMetricLearnerCV(SparseMetricLearner):
         cv: Any = None,
         estimator: Any = None,
         trace: float = 0.0,
+        features: float = 0.0,
         method: Any = None,
         tol: float = 1e-3,
         max_iter: int | None = None,
@@ -82,6 +85,7 @@ class SparseMetricLearnerCV(SparseMetricLearner):
     ) -> None:
         super().__init__(
             trace=trace,
+            features=features,
             method=method,
             tol=tol,
             max_iter=max_iter,

@@ -26,7 +26,7 @@ class SparsePairMetricLearner(ClassifierMixin, SparseMetricLearner):  # type: ig
 
     Parameters
     ----------
-    l1, trace, method, tol, max_iter, time_limit, n_components, preprocessor, max_pairs, warm_start
+    l1, trace, features, method, tol, max_iter, time_limit, n_components, preprocessor, max_pairs, warm_start
         As in `SparseMetricLearner`; nothing is drawn at random.
     random_state, verbose
         As in `SparseMetricLearner`.
