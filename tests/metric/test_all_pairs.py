@@ -158,9 +158,11 @@ def test_a_limit_of_pairs_still_draws_them() -> None:
     assert one == same != other
 
 
-def test_single_precision() -> None:
-    X, labels = classes(5, 400, 6)
-    result = lopro.learn_metric(X.astype(np.float32), labels, l1=0.01, tol=1e-3)
+@pytest.mark.parametrize("method", [None, lopro.ConsensusADMM()])
+@pytest.mark.parametrize("N", [30, 400])
+def test_single_precision(N: int, method: Any) -> None:
+    X, labels = classes(5, N, 6)
+    result = lopro.learn_metric(X.astype(np.float32), labels, l1=0.01, tol=1e-3, method=method)
     double = lopro.learn_metric(X, labels, l1=0.01, tol=1e-3)
     assert result.success and result.x.dtype == np.float32
     assert result.fun == pytest.approx(double.fun, rel=3e-3)
