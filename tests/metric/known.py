@@ -100,7 +100,9 @@ def value(objective: SparseMetric, A: Matrix) -> float:
     Z = X[i] - X[j]
     misfit = np.asarray(loss.targets, dtype=np.float64) - np.einsum("ei,ij,ej->e", Z, A, Z)
     norm = np.abs(A).sum() - np.abs(np.diag(A)).sum()
-    return float(misfit @ misfit / (2 * len(misfit)) + objective.l1 * norm)
+    rest = objective.l1 * norm + objective.trace * np.trace(A)
+    rest += objective.features * np.linalg.norm(A, axis=1).sum()
+    return float(misfit @ misfit / (2 * len(misfit)) + rest)
 
 
 def by_clarabel(objective: SparseMetric) -> tuple[float, Matrix]:
@@ -118,7 +120,9 @@ def by_clarabel(objective: SparseMetric) -> tuple[float, Matrix]:
     a = cp.multiply(unit, cp.hstack([A[p, q] for p, q in zip(i, j, strict=True)]))
     off = 1.0 - np.eye(d)
     f = cp.sum_squares(R[:, :-1] @ a - R[:, -1])
-    f += objective.l1 * cp.sum(cp.abs(cp.multiply(off, A)))
+    f += objective.l1 * cp.sum(cp.abs(cp.multiply(off, A))) + objective.trace * cp.trace(A)
+    if objective.features > 0.0:
+        f += objective.features * cp.sum(cp.norm(A, 2, axis=1))
     problem = cp.Problem(cp.Minimize(f))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

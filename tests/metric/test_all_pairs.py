@@ -109,17 +109,15 @@ def test_the_hessian_comes_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("l1", [0.0, 0.01, 1.0])
-@pytest.mark.parametrize(
-    ("shape", "units"), [((30, 5), 1.0), ((30, 5), 1e5), ((12, 20), 1.0), ((40, 70), 1.0)]
-)
+@pytest.mark.parametrize(("shape", "units"), [((30, 5), 1.0), ((30, 5), 1e5), ((12, 20), 1.0)])
 def test_learning_gives_the_same(
     shape: tuple[int, int], units: float, l1: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     X, labels = classes(3, *shape, groups=3)
     X = X * np.geomspace(1.0, units, shape[1])
-    listed = lopro.learn_metric(X, labels, l1=l1, tol=1e-3, time_limit=60)
+    listed = lopro.learn_metric(X, labels, l1=l1, tol=1e-3)
     monkeypatch.setattr(pairs_module, "LISTED_UP_TO", 0)
-    moments = lopro.learn_metric(X, labels, l1=l1, tol=1e-3, time_limit=60)
+    moments = lopro.learn_metric(X, labels, l1=l1, tol=1e-3)
     assert listed.success and moments.success
     scale = max(listed.fun, 1e-6)
     assert abs(moments.fun - listed.fun) <= 2e-3 * scale
@@ -128,6 +126,16 @@ def test_learning_gives_the_same(
     assert listed.certificate.lower_bound <= moments.fun + 1e-9 * scale
     problem = SparseMetric(pairs_module.pair_loss(X, labels, None, None, 10**6, None).listed(), l1)
     assert problem.value(moments.x) == pytest.approx(moments.fun, rel=1e-7, abs=1e-9)
+
+
+def test_learning_by_conjugate_gradients_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As above 70 features, where the system of the loss step is too large to be factored."""
+    X, labels = classes(3, 60, 8, groups=3)
+    expected = lopro.learn_metric(X, labels, l1=0.01, tol=1e-5)
+    monkeypatch.setattr(pairs_module, "LISTED_UP_TO", 0)
+    monkeypatch.setattr("lopro.metric.loss_step.LARGEST_SYSTEM", 10)
+    result = lopro.learn_metric(X, labels, l1=0.01, tol=1e-5)
+    assert result.success and result.fun == pytest.approx(expected.fun, rel=2e-5)
 
 
 def test_labels_mean_all_pairs_of_any_number_of_samples() -> None:
@@ -150,9 +158,11 @@ def test_a_limit_of_pairs_still_draws_them() -> None:
     assert one == same != other
 
 
-def test_single_precision() -> None:
-    X, labels = classes(5, 400, 6)
-    result = lopro.learn_metric(X.astype(np.float32), labels, l1=0.01, tol=1e-3)
+@pytest.mark.parametrize("method", [None, lopro.ConsensusADMM()])
+@pytest.mark.parametrize("N", [30, 400])
+def test_single_precision(N: int, method: Any) -> None:
+    X, labels = classes(5, N, 6)
+    result = lopro.learn_metric(X.astype(np.float32), labels, l1=0.01, tol=1e-3, method=method)
     double = lopro.learn_metric(X, labels, l1=0.01, tol=1e-3)
     assert result.success and result.x.dtype == np.float32
     assert result.fun == pytest.approx(double.fun, rel=3e-3)

@@ -175,3 +175,23 @@ def test_clustered_spectrum_falls_back_or_agrees(rng: Any) -> None:
     values, vectors = smallest_eigenpairs(X, 1)
     assert values[0] == pytest.approx(-0.01, abs=1e-10)
     assert np.linalg.norm(X @ vectors - vectors * values) <= 1e-7
+
+
+@pytest.mark.parametrize("d", [30, 260])
+@pytest.mark.parametrize("guess", [0, 10**6])
+@pytest.mark.parametrize("shift", [-0.7, 0.0, 0.7])
+def test_the_negative_part_from_either_side_of_the_spectrum(d, guess, shift):
+    """Whatever was guessed: the same matrix, and how many eigenvalues are negative."""
+    from lopro.projections.psd import counted_negative_part
+
+    rng = np.random.default_rng(d)
+    G = rng.standard_normal((d, d)) / np.sqrt(2.0 * d)
+    X = G + G.T + shift * np.eye(d)
+    before = X.copy()
+    part, negative = counted_negative_part(X, guess)
+    values, vectors = np.linalg.eigh(X)
+    expected = (vectors * np.maximum(-values, 0.0)) @ vectors.T
+    np.testing.assert_allclose(part, expected, atol=1e-12 * d)
+    assert negative == np.sum(values < 0.0)
+    np.testing.assert_array_equal(X, before)
+    np.testing.assert_array_equal(part, part.T)

@@ -3,6 +3,7 @@
 from lopro.metric import conic_form as conic_form  # registers the loss with interior point methods
 from lopro.metric.api import MetricResult, learn_metric, metric_problem
 from lopro.metric.consensus_admm import ConsensusADMM
+from lopro.metric.diagonal import diagonal_from
 from lopro.metric.dual import PairMultiplier
 from lopro.metric.feature_working_set import FeatureWorkingSet
 from lopro.metric.loss import PairLoss
@@ -15,6 +16,7 @@ __all__ = [
     "PairLoss",
     "PairMultiplier",
     "SparseMetric",
+    "diagonal_from",
     "learn_metric",
     "metric_problem",
 ]

@@ -256,6 +256,11 @@ class AllPairsLoss(PairLoss):
         a = np.einsum("ij,ij->i", X @ A, X)
         return symmetric_product(X, (len(X) * a + a.sum())[:, None] * X) + 2.0 * (C @ A @ C)
 
+    def diagonal_normal(self) -> Matrix:
+        squares, C = np.square(self._centred), self._gram
+        totals = squares.sum(axis=0)
+        return len(squares) * (squares.T @ squares) + np.outer(totals, totals) + 2.0 * C**2
+
     @cached_property
     def _gram(self) -> Matrix:
         return self._centred.T @ self._centred

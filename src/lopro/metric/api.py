@@ -16,6 +16,7 @@ from lopro.constraints import PSDCone
 from lopro.driver.options import Callback, Options
 from lopro.driver.result import Iterate, Result
 from lopro.driver.stopping import Rule
+from lopro.metric.diagonal import diagonal_from
 from lopro.metric.feature_working_set import FeatureWorkingSet
 from lopro.metric.loss import PairLoss
 from lopro.metric.objective import SparseMetric
@@ -26,6 +27,9 @@ from lopro.protocol import Method
 from lopro.solving import run_to_the_end
 
 __all__ = ["MetricResult", "learn_metric", "metric_problem"]
+
+#: The part that ``l1="auto"`` takes of the weight from which on the metric is diagonal.
+AUTO = 0.1
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,9 @@ class MetricResult(Result):
     #: ``L`` of shape (rank, d) with ``A = L'L``: ``X @ L.T`` are the samples in the new metric.
     factor: Array | None = None
 
+    #: The weight of the norm: what "auto" has chosen.
+    l1: float = float("nan")
+
     @property
     def features(self) -> Array:
         """Indices of the features that the metric uses."""
@@ -50,7 +57,9 @@ def learn_metric(
     X: Any = None,
     labels: Any = None,
     *,
-    l1: float = 1e-3,
+    l1: float | str = 1e-3,
+    trace: float = 0.0,
+    features: float = 0.0,
     pairs: Any = None,
     targets: Any = None,
     method: Method | None = None,
@@ -65,7 +74,7 @@ def learn_metric(
     progress: bool = False,
     seed: Any = None,
 ) -> MetricResult:
-    """Learn ``A`` psd with ``min 1/(2n) sum_e (t_e - z_e'A z_e)^2 + l1 * sum over i != j of |A_ij|``.
+    """Learn ``A`` psd: ``min 1/(2n) sum_e (t_e - z_e'A z_e)^2 + l1 * sum_(i != j) |A_ij| + trace * tr(A)``.
 
     The squared distances ``z_e'A z_e`` of pairs of samples should be 0 within a class and 2 between
     classes, or whatever the targets say.
@@ -76,8 +85,18 @@ def learn_metric(
         Samples; NumPy, or any array library (on a GPU too).
     labels : array of shape (N,), optional
         Classes of the samples, numbers or strings.
-    l1 : float
-        Weight of the norm off the diagonal; 0 learns a metric that need not be sparse.
+    l1 : float or "auto"
+        Weight of the norm off the diagonal; 0 learns a metric that need not be sparse. "auto" is a tenth of
+        the weight from which on the metric is diagonal (`lopro.metric.diagonal_from`), in whatever units the
+        data are.
+    trace : float
+        Weight of the trace. The norm off the diagonal makes entries vanish and leaves the diagonal free, so
+        that a larger `l1` may use more features. The trace makes directions vanish (low rank), and together
+        with an `l1` that is not much smaller, features.
+    features : float
+        Weight of ``sum_i |A_i|``, the Euclidean norms of the rows with their diagonal: it makes features
+        vanish, beside `l1` or instead of it (``l1=0``). All features stay in the working set, so that it is
+        for some hundreds of them.
     pairs : optional
         Index pairs of samples: two index arrays or an array with two columns. Without ``X``: an array
         whose rows are the differences ``z_e`` themselves.
@@ -117,28 +136,36 @@ def learn_metric(
     >>> result.success, result.fun < 0.2, result.certificate.relative_gap <= 1e-3
     (True, True, True)
     """
-    check_number("l1", l1, minimum=0.0)
+    if l1 != "auto":
+        check_number("l1", l1, minimum=0.0)
+    check_number("trace", trace, minimum=0.0)
+    check_number("features", features, minimum=0.0)
     options = Options(tol, max_iter, max_projections, time_limit, stop, callback, progress, seed)
     with Deadline(time_limit).active():
         loss = pair_loss(X, labels, pairs, targets, max_pairs, seed)
-        return _learn(loss, l1, A0, method, options.within_call())
+        weight = AUTO * diagonal_from(loss, trace) if isinstance(l1, str) else float(l1)
+        return _learn(loss, (weight, trace, features), A0, method, options.within_call())
 
 
 def _learn(
-    loss: PairLoss, l1: float, A0: Any, method: Method | None, options: Options
+    loss: PairLoss,
+    weights: tuple[float, float, float],
+    A0: Any,
+    method: Method | None,
+    options: Options,
 ) -> MetricResult:
     if A0 is not None:
         A0 = _checked_start(A0, loss)
     rotation = None
-    if l1 == 0.0 and loss.X.shape[0] < loss.X.shape[1]:
+    if not any(weights) and loss.X.shape[0] < loss.X.shape[1]:
         loss, rotation = _in_row_space(loss)
         A0 = None if A0 is None else _within(rotation, A0)
     method = FeatureWorkingSet() if method is None else method
-    result = run_to_the_end(metric_problem(loss, l1), A0, method, options)
-    return _with_factor(result, loss, rotation)
+    result = run_to_the_end(metric_problem(loss, *weights), A0, method, options)
+    return _with_factor(result, loss, rotation, weights[0])
 
 
-def metric_problem(loss: PairLoss, l1: float) -> Problem:
+def metric_problem(loss: PairLoss, l1: float, trace: float = 0.0, features: float = 0.0) -> Problem:
     """Return the problem that `learn_metric` solves, for use with `lopro.solve` and `lopro.iterate`.
 
     Examples
@@ -149,7 +176,7 @@ def metric_problem(loss: PairLoss, l1: float) -> Problem:
     >>> metric_problem(PairLoss(np.eye(3), ([0, 1], [1, 2]), [0.0, 2.0]), 0.1).shape
     (3, 3)
     """
-    objective = SparseMetric(loss, l1)
+    objective = SparseMetric(loss, l1, trace, features)
     return Problem(objective, PSDCone(loss.X.shape[1]), gap_scale=objective.negligible)
 
 
@@ -186,7 +213,7 @@ def _within(T: Array, A0: Array) -> Array:
     return asarray_like(inverse @ to_numpy(A0) @ inverse.T, A0)
 
 
-def _with_factor(result: Result, loss: PairLoss, rotation: Array | None) -> MetricResult:
+def _with_factor(result: Result, loss: PairLoss, rotation: Array | None, l1: float) -> MetricResult:
     """Add the loss and a factor, from the features that the metric uses."""
     fields = {f.name: getattr(result, f.name) for f in dataclasses.fields(result)}
     A = to_numpy(result.x)
@@ -200,4 +227,4 @@ def _with_factor(result: Result, loss: PairLoss, rotation: Array | None) -> Metr
     if rotation is not None:
         factor = factor @ rotation.T
         fields["x"] = symmetric_part(rotation @ result.x @ rotation.T)
-    return MetricResult(**fields, loss=value, factor=factor)
+    return MetricResult(**fields, loss=value, factor=factor, l1=l1)

@@ -15,7 +15,7 @@ from lopro._util.arrays import Array, namespace, norm
 from lopro._util.diagonals import boxed, diagonal_of, raise_diagonal, scaled
 from lopro.metric.dual import is_psd
 from lopro.metric.loss import PairLoss
-from lopro.projections.psd import negative_part, symmetric_part
+from lopro.projections.psd import counted_negative_part, symmetric_part
 
 __all__ = ["Completion"]
 
@@ -57,6 +57,8 @@ class Completion:
         Size of the box.
     sizes : array of shape (d,)
         The diagonal of ``M(1)``: the unit in which slack is measured.
+    trace : float
+        Weight of the trace, which every slack has on its diagonal.
 
     Examples
     --------
@@ -72,17 +74,20 @@ class Completion:
     True
     """
 
-    def __init__(self, loss: PairLoss, tau: float, sizes: Array) -> None:
+    def __init__(self, loss: PairLoss, tau: float, sizes: Array, trace: float = 0.0) -> None:
         self.loss = loss
+        self.trace = trace
         self.tau = tau
         self.sizes = sizes
         self._z: Array | None = None
+        #: How many eigenvalues were negative in the last step.
+        self._negative = 0
 
     def aim(self, weights: Array, fun: float, share: float) -> None:
         """Search for what these weights, less a share of the bound, need; from where the search stands."""
         self.share = share
         self.weights = lowered(self.loss, weights, fun, share)
-        self.M = self.loss.adjoint(self.weights)
+        self.M = raise_diagonal(self.loss.adjoint(self.weights), -self.trace)
         self._unit = even_lowering(self.loss, fun, share)
         if self._z is None:
             self._z = boxed(self.M + 0.0, self.tau)
@@ -102,8 +107,10 @@ class Completion:
         wished += 2.0 * Y
         wished -= z
         margin = xp.astype(MARGIN * self._unit * self.sizes, kind, copy=False)
-        moved = negative_part(raise_diagonal(wished, -margin))
-        del wished
+        # Early on most eigenvalues are negative, later few: the smaller side of the spectrum is enough.
+        lowered_slack = raise_diagonal(wished, -margin)
+        moved, self._negative = counted_negative_part(lowered_slack, self._negative)
+        del wished, lowered_slack
         self.excess = diagonal_of(moved) + 0.0
         moved += Y
         moved -= z

@@ -22,12 +22,13 @@ from typing import Any
 import numpy as np
 
 from lopro._util.arrays import Array, namespace, norm
-from lopro._util.diagonals import without_diagonal
+from lopro._util.diagonals import diagonal_of, raise_diagonal, without_diagonal
 from lopro.metric.dual import PairMultiplier
 from lopro.metric.loss import PairLoss
 from lopro.metric.loss_step import LossStep, loss_step
 from lopro.metric.objective import SparseMetric
-from lopro.projections.psd import eigenvalues, project_psd
+from lopro.metric.row_norms import row_prox
+from lopro.projections.psd import eigenvalues, project_psd, symmetric_part
 
 __all__ = ["Consensus"]
 
@@ -82,8 +83,11 @@ class Consensus:
         xp = namespace(start)
         self._unit = xp.astype(sizes[:, None] * sizes[None, :], start.dtype, copy=False)
         self._loss_step: LossStep = loss_step(_rescaled(objective.loss, sizes))
-        self._A = self._B = self._C = start * self._unit
-        self._U = self._W = 0.0 * start
+        self._A = self._B = self._C = self._G = start * self._unit
+        self._U = self._W = self._T = 0.0 * start
+        #: Norms of the rows, if they have a weight, get a copy ``G`` of their own, with the multiplier ``T``.
+        self._by_rows = objective.features > 0.0
+        self._inverse_sizes = 1.0 / sizes
         self._pause = self._next_balance = BALANCE_EVERY
         self._last_turn = 1.0
         self.beta = _first_weight(objective.l1, sizes, norm(self._A), self._loss_step.curvature)
@@ -109,15 +113,29 @@ class Consensus:
         """Return the psd matrix that is nearest in the units of the iteration."""
         return self.project(A * self._unit) / self._unit
 
-    @property
-    def lifted(self) -> Array:
-        """The copy with zeros, made psd on its diagonal, which costs nothing in the norm."""
-        return lifted(self._B) / self._unit
+    def with_zeros(self) -> list[Array]:
+        """Return psd matrices with the zeros of ``B``.
+
+        Raising its diagonal makes it psd, and costs nothing in the norm. With the trace it may cost much, and
+        features that have left are zeros, too: then ``C`` without them is another choice.
+        """
+        if self.objective.trace == 0.0 and not self._by_rows:
+            return [lifted(self._B) / self._unit]
+        used = self._B.diagonal() > 0.0
+        if self._by_rows:
+            used &= self._G.any(axis=1)
+        # A feature without a diagonal has nothing else either, once all copies agree.
+        kept = used[:, None] & used[None, :]
+        return [lifted(self._B * kept) / self._unit, self._C * kept / self._unit]
 
     def step(self) -> None:
         """Make one iteration."""
-        B, C = self._B, self._C
-        self._A = self._loss_step(0.5 * (B - self._U + C - self._W), self.beta)
+        B, C, G = self._B, self._C, self._G
+        if self._by_rows:
+            middle = symmetric_part(B - self._U + C - self._W + G - self._T) / 3.0
+            self._A = self._loss_step(middle, 1.5 * self.beta)
+        else:
+            self._A = self._loss_step(0.5 * (B - self._U + C - self._W), self.beta)
         ahead = RELAXATION * self._A
         towards_B = ahead + (1.0 - RELAXATION) * B + self._U
         towards_C = ahead + (1.0 - RELAXATION) * C + self._W
@@ -125,23 +143,38 @@ class Consensus:
         self._B = towards_B - self._U
         self._C = self.project(towards_C)
         self._W = towards_C - self._C
+        if self._by_rows:
+            towards_G = ahead + (1.0 - RELAXATION) * G + self._T
+            weights = (self.objective.features / self.beta) * self._inverse_sizes
+            self._G = row_prox(towards_G, weights, self._inverse_sizes)
+            self._T = towards_G - self._G
         self.iterations += 1
         if self.iterations >= self._next_balance:
-            self._balance(B, C)
+            self._balance(B, C, G)
             self._next_balance = self.iterations + self._pause
 
     def _clipped(self, A: Array) -> Array:
-        """Return what the soft threshold takes away, in the scaled units: nothing on the diagonal."""
+        """Return what the soft threshold takes away, in the scaled units: on the diagonal, the trace's part.
+
+        With the trace, entries of the diagonal stop at zero: features leave altogether.
+        """
         most = (self.objective.l1 / self.beta) / self._unit
         xp = namespace(A)
-        return without_diagonal(xp.minimum(xp.maximum(A, -most), most))
+        taken = without_diagonal(xp.minimum(xp.maximum(A, -most), most))
+        if self.objective.trace == 0.0:
+            return taken
+        share = (self.objective.trace / self.beta) / diagonal_of(self._unit)
+        return raise_diagonal(taken, xp.minimum(diagonal_of(A), share))
 
-    def _balance(self, B: Array, C: Array) -> None:
+    def _balance(self, B: Array, C: Array, G: Array) -> None:
         """Shift the weight to the residual that lags: between the copies, or between iterations."""
-        apart = math.hypot(norm(self._A - self._B), norm(self._A - self._C))
-        moved = math.hypot(norm(self._B - B), norm(self._C - C))
+        copies, before, duals = [self._B, self._C], [B, C], [self._U, self._W]
+        if self._by_rows:
+            copies, before, duals = [*copies, self._G], [*before, G], [*duals, self._T]
+        apart = math.hypot(*(norm(self._A - copy) for copy in copies))
+        moved = math.hypot(*(norm(new - old) for new, old in zip(copies, before, strict=True)))
         primal = apart / max(norm(self._A), 1e-300)
-        dual = moved / max(math.hypot(norm(self._U), norm(self._W)), 1e-300)
+        dual = moved / max(math.hypot(*map(norm, duals)), 1e-300)
         curvature = self._loss_step.curvature
         if primal > BALANCE_RATIO * dual and self.beta < GREATEST_BETA * curvature:
             self._turn(2.0)
@@ -158,7 +191,7 @@ class Consensus:
     def rescale(self, factor: float) -> None:
         """Change ``beta`` without changing the multipliers it stands for."""
         self.beta *= factor
-        self._U, self._W = self._U / factor, self._W / factor
+        self._U, self._W, self._T = self._U / factor, self._W / factor, self._T / factor
 
     def moved(self, objective: SparseMetric, kept: Any, more: int) -> Consensus:
         """Return this state for the features ``kept`` (by position), and ``more`` new ones after them."""
@@ -183,7 +216,8 @@ class Consensus:
         """Return the dual point of the last iteration."""
         loss = self.objective.loss
         weights = loss.residuals(self.A) / loss.count
-        return PairMultiplier(self.beta * self._W * self._unit, 0.0, weights=weights)
+        rows = self.beta * self._T * self._unit if self._by_rows else None
+        return PairMultiplier(self.beta * self._W * self._unit, 0.0, weights=weights, rows=rows)
 
 
 def lifted(B: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

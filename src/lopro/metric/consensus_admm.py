@@ -64,4 +64,5 @@ class ConsensusADMM:
                 admm.step()
                 if not bench.tick():
                     break
-            yield Candidate(admm.C, Multiplier(admm.multiplier()))
+            # The loss step works in double precision.
+            yield Candidate(asarray_like(admm.C, x0), Multiplier(admm.multiplier()))

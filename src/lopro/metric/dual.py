@@ -17,6 +17,13 @@ by all of ``M1``
     With ``S + s M1`` psd, the point ``(w - s 1, Y)`` is feasible as it is. This needs ``M1`` to be positive
     definite where ``S`` is not zero: for ``tau = 0`` (where ``Y = 0``) always, otherwise if there are more
     samples than features.
+by the trace
+    With a weight ``trace`` of the trace, ``S`` is ``Y + trace I - M(w)``. With ``S + s I`` psd, ``w`` scaled
+    by ``trace / (trace + s)`` is feasible; or ``s`` is paid for at the price of ``tr(A*) <= f0 / trace``.
+by the rows
+    With a weight of the norms of the rows, ``S`` has the symmetric part of an ``R`` besides, whose rows are
+    not longer than the weight. It takes over what ``Y`` does in the first repair: ``R - s off(M1)`` has rows
+    that are longer by no more than ``s`` times the longest row of ``off(M1)``.
 """
 
 from __future__ import annotations
@@ -41,6 +48,7 @@ from lopro.constraints.base import ValidInequality
 from lopro.metric.all_pairs import PairSum
 from lopro.metric.blocks import Block, blocks
 from lopro.metric.loss import PairLoss
+from lopro.metric.row_norms import within_rows
 from lopro.metric.white import White, white_pairs
 from lopro.projections.psd import eigenvalues, full_spectrum, smallest_eigenpairs, symmetric_part
 
@@ -60,6 +68,8 @@ class PairMultiplier(ValidInequality):
     """A multiplier of the cone (``direction = -S``, ``support = 0``) with the dual weights of the pairs."""
 
     weights: Array = field(kw_only=True)
+    #: A slope of the norms of the rows, where they have a weight.
+    rows: Array | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -68,6 +78,8 @@ class Spread:
 
     diagonal: Array
     largest: float  # max over i != j of |M1_ij|
+    #: The largest norm of a row of M1 without its diagonal.
+    rows: float
     #: ``V`` with ``V'M1 V = I`` that spans the range of M1; None where that would cost too much.
     whitening: Array | None
     full_rank: bool
@@ -81,24 +93,25 @@ class Spread:
     blocks: tuple[Block, ...] = ()
 
     @staticmethod
-    def of(loss: PairLoss, tau: float) -> Spread:
-        """Return the spread of the pairs, in double precision, as far as this weight of the norm needs it."""
+    def of(loss: PairLoss, tau: float, others: float = 0.0) -> Spread:
+        """Return the spread of the pairs, in double precision, as far as the weights of the norms need it."""
         M1 = loss.adjoint(loss.ones())
         xp = namespace(M1)
         d = M1.shape[0]
         diagonal = diagonal_of(M1) + 0.0  # a copy: what follows may write on M1
         cancelling = loss.growth(diagonal)
-        if tau == 0.0:
+        if tau == 0.0 and others == 0.0:
             found = white_pairs(loss, diagonal)
             if found is not None:
                 ones_there = from_numpy(np.ones(found.loss.X.shape[1]), found.loss.X)
                 cancelling = max(cancelling, found.loss.growth(ones_there))
-            return Spread(diagonal, 0.0, None, False, cancelling=cancelling, white=found)
+            return Spread(diagonal, 0.0, 0.0, None, False, cancelling=cancelling, white=found)
         values, vectors = full_spectrum(scaled(M1, diagonal)) if d <= _SMALL else (None, None)
-        parts = blocks(loss, tau, M1, diagonal) if d <= _SMALL else ()
-        largest = float(xp.max(abs(without_diagonal(M1))))
+        parts = blocks(loss, tau, M1, diagonal) if d <= _SMALL and tau > 0.0 else ()
+        M1 = without_diagonal(M1)
+        largest, rows = float(xp.max(abs(M1))), math.sqrt(float(xp.max(xp.sum(M1 * M1, axis=1))))
         if values is None or vectors is None:
-            return Spread(diagonal, largest, None, False, cancelling=cancelling)
+            return Spread(diagonal, largest, rows, None, False, cancelling=cancelling)
         for block in parts:
             ones_there = from_numpy(np.ones(block.loss.X.shape[1]), block.loss.X)
             cancelling = max(cancelling, block.loss.growth(ones_there))
@@ -106,7 +119,7 @@ class Spread:
         V = inverse_roots(diagonal)[:, None] * vectors[:, d - kept :] / xp.sqrt(values[d - kept :])
         least = float(values[d - kept]) if kept else 1.0
         return Spread(
-            diagonal, largest, V if kept else None, kept == d, least, cancelling, blocks=parts
+            diagonal, largest, rows, V if kept else None, kept == d, least, cancelling, blocks=parts
         )
 
     def rounding(self, largest: float) -> float:
@@ -126,13 +139,20 @@ def dual_value(loss: PairLoss, w: Array, most: float = 1.0) -> float:
 
 
 def dual_bound(
-    loss: PairLoss, tau: float, spread: Spread, x: Array, normal: ValidInequality, fun: float
+    loss: PairLoss,
+    tau: float,
+    spread: Spread,
+    x: Array,
+    normal: ValidInequality,
+    fun: float,
+    trace: float = 0.0,
+    features: float = 0.0,
 ) -> tuple[float, str]:
     """Return the best lower bound that a multiplier of the cone gives at ``x``, and its source.
 
     Parameters
     ----------
-    loss, tau, spread
+    loss, tau, spread, trace, features
         The problem.
     x : array
         Where the residuals are taken, unless the multiplier brings weights of its own.
@@ -144,7 +164,11 @@ def dual_bound(
     xp = namespace(x)
     # Single precision would be paid for in the bound, and it is rarely looked at.
     w = _weights(loss, xp.astype(x, xp.float64, copy=False), normal)
-    M = loss.adjoint(w)
+    # The trace is linear: it takes its part off M(w).
+    M = raise_diagonal(loss.adjoint(w), -trace)
+    if features > 0.0 and isinstance(normal, PairMultiplier) and normal.rows is not None:
+        # So do slopes of the norms of the rows.
+        M -= symmetric_part(within_rows(xp.astype(normal.rows, xp.float64, copy=False), features))
     S = boxed(M - xp.astype(normal.direction, xp.float64, copy=False), tau)
     bounds = _by_blocks(loss, tau, spread, S, w)
     S -= M
@@ -152,6 +176,8 @@ def dual_bound(
     bounds += [
         *_by_diagonal(loss, tau, spread, S, w, fun),
         *_by_sum(loss, tau, spread, S, w),
+        *_by_trace(loss, trace, spread, S, w, fun),
+        *_by_rows(loss, features, spread, S, w),
     ]
     return max(bounds, default=(0.0, "a sum of squares"))
 
@@ -193,9 +219,7 @@ def _by_blocks(
 def _by_sum(
     loss: PairLoss, tau: float, spread: Spread, S: Array, w: Array
 ) -> list[tuple[float, str]]:
-    if tau == 0.0:
-        if spread.white is None:
-            return []
+    if spread.white is not None:
         s = shortfall(-spread.white.loss.adjoint(w)) + spread.rounding(loss.largest(w))
     else:
         V = spread.whitening
@@ -205,6 +229,29 @@ def _by_sum(
         s = shortfall(symmetric_part(V.T @ S @ V)) + spread.rounding(loss.largest(w)) / spread.least
         s /= 1.0 - error
     return [(dual_value(loss, w - s), f"{SOURCE}, feasible")]
+
+
+def _by_trace(
+    loss: PairLoss, trace: float, spread: Spread, S: Array, w: Array, fun: float
+) -> list[tuple[float, str]]:
+    if trace == 0.0:
+        return []
+    largest = float(namespace(S).max(spread.diagonal))
+    s = shortfall(S) + spread.rounding(loss.largest(w)) * largest
+    along, square = loss.target_terms(w)
+    paid = along - 0.5 * loss.count * square - s * fun / trace
+    repaired = dual_value(loss, w, trace / (trace + s))
+    return [(repaired, f"{SOURCE}, feasible"), (paid, f"{SOURCE}, its slack paid for")]
+
+
+def _by_rows(
+    loss: PairLoss, features: float, spread: Spread, S: Array, w: Array
+) -> list[tuple[float, str]]:
+    if features == 0.0:
+        return []
+    s = shortfall(scaled(S, spread.diagonal)) + spread.rounding(loss.largest(w))
+    value = dual_value(loss, w - s, features / (features + s * spread.rows))
+    return [(value, f"{SOURCE}, feasible")]
 
 
 def shortfall(S: Array) -> float:

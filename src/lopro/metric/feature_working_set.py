@@ -129,7 +129,8 @@ class _Search:
         """Return the first features and the matrix to start from on them."""
         start = good_start(self.objective, self.x0)
         few = self.x0.shape[0] <= self.method.all_below
-        if few or self.objective.l1 == 0.0:
+        # The norms of rows tie a feature to all others: there is no completion for them.
+        if few or self.objective.l1 == 0.0 or self.objective.features > 0.0:
             chosen = self.alive
         elif np.count_nonzero(np.diag(start)) < len(start):
             chosen = np.intersect1d(np.flatnonzero(start.any(axis=0)), self.alive)
@@ -198,7 +199,9 @@ class _Search:
     def _complete(self) -> Candidates:
         """Complete the multiplier to all features, giving up less and less of the bound."""
         objective = self.objective
-        completion = Completion(objective.loss, objective.l1, objective.spread.diagonal)
+        completion = Completion(
+            objective.loss, objective.l1, objective.spread.diagonal, objective.trace
+        )
         share, least = max(FIRST_SHARE, 0.5 * self.wanted), 0.5 * self.wanted
         while not self._complete_already:
             going = self._solve(0.1 * share)
@@ -277,10 +280,12 @@ class _Search:
             direction = self.white.multiplier_back(self.work.multiplier.direction)
             return PairMultiplier(self._on_device(direction), 0.0, weights=weights)
         if self._complete_already:
-            direction = self._embedded(self.work.multiplier.direction)
-            return PairMultiplier(direction, 0.0, weights=weights)
+            found = self.work.multiplier
+            rows = None if found.rows is None else self._embedded(found.rows)
+            return PairMultiplier(self._embedded(found.direction), 0.0, weights=weights, rows=rows)
         M = self._full_matrix()
         diagonal = diagonal_of(M) + 0.0
         largest = float(namespace(M).max(abs(without_diagonal(M))))
         theta = min(1.0, self.objective.l1 / largest) if largest > 0.0 else 1.0
-        return PairMultiplier(theta * diagonal_matrix(diagonal), 0.0, weights=theta * weights)
+        slack = self.objective.trace - theta * diagonal
+        return PairMultiplier(-diagonal_matrix(slack), 0.0, weights=theta * weights)

@@ -21,6 +21,7 @@ from lopro._util.arrays import (
     to_numpy,
 )
 from lopro._util.counting import count
+from lopro._util.deadline import current_deadline
 from lopro._util.validation import check_array, check_shape
 from lopro.functions import Ball, Constant, Image, Linearization, MappedFunction, Source
 from lopro.metric.pair_graph import laplacian_times, two_sides
@@ -32,6 +33,8 @@ __all__ = ["PairLoss"]
 #: Power iterations for the smoothness constant, and the relative accuracy at which they stop.
 _POWER_STEPS = 500
 _POWER_ACCURACY = 1e-9
+#: Pairs whose differences are held at a time.
+_BLOCK = 4096
 
 
 class PairLoss(MappedFunction, Objective):
@@ -214,6 +217,17 @@ class PairLoss(MappedFunction, Objective):
     def normal(self, A: Array) -> Array:
         """Return ``M(dist(A))``: n times the Hessian of the loss, applied to ``A``."""
         return self.adjoint(self.distances(A))
+
+    def diagonal_normal(self) -> np.ndarray[Any, Any]:
+        """Return ``sum_e z_ei^2 z_ej^2``: `normal` on diagonal matrices, in NumPy."""
+        X, (first, second) = to_numpy(self.X).astype(np.float64), self.pairs
+        total = np.zeros((X.shape[1],) * 2)
+        for start in range(0, len(first), _BLOCK):
+            current_deadline().check()
+            part = slice(start, start + _BLOCK)
+            squares = np.square(X[first[part]] - X[second[part]])
+            total += squares.T @ squares
+        return total
 
     def image(self, x: Array) -> Image:
         return (self.distances(x),)

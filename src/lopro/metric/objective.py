@@ -1,4 +1,4 @@
-"""The objective of sparse metric learning: a loss on pairs plus the l1 norm off the diagonal."""
+"""The objective of sparse metric learning: a loss on pairs, the l1 norm off the diagonal, the trace."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from lopro._util.arrays import Array, to_numpy
+from lopro._util.arrays import Array, asarray_like, to_numpy
+from lopro._util.validation import check_number
 from lopro.constraints import PSDCone
 from lopro.constraints.base import Constraint, ValidInequality
 from lopro.metric.dual import Spread, dual_bound
 from lopro.metric.loss import PairLoss
-from lopro.objectives import OffDiagonalL1, Sum
+from lopro.metric.row_norms import RowNorms
+from lopro.objectives import Linear, Objective, OffDiagonalL1, Sum
 
 __all__ = ["SparseMetric"]
 
@@ -21,7 +23,9 @@ NEGLIGIBLE = 1e-9
 
 
 class SparseMetric(Sum):
-    """``f(A) = 1/(2n) sum_e (t_e - z_e'A z_e)^2 + l1 sum over i != j of |A_ij|``.
+    """``f(A) = 1/(2n) sum_e (t_e - z_e'A z_e)^2 + l1 |A|_off + trace tr(A) + features sum_i |A_i|``.
+
+    ``|A|_off`` is the sum of ``|A_ij|`` off the diagonal, ``|A_i|`` the Euclidean norm of a row.
 
     A `lopro.objectives.Sum` that knows its own dual: over the positive semidefinite matrices every
     point has a lower bound (see `lopro.metric.dual`), although neither the set nor the sublevel sets of
@@ -33,6 +37,10 @@ class SparseMetric(Sum):
         The pairs and their targets.
     l1 : float
         Weight of the norm, nonnegative.
+    trace : float
+        Weight of the trace, nonnegative: it makes a psd matrix use few directions.
+    features : float
+        Weight of the norms of the rows, nonnegative: it makes a matrix use few features.
 
     Examples
     --------
@@ -46,10 +54,16 @@ class SparseMetric(Sum):
     0.02
     """
 
-    def __init__(self, loss: PairLoss, l1: float) -> None:
+    def __init__(
+        self, loss: PairLoss, l1: float, trace: float = 0.0, features: float = 0.0
+    ) -> None:
         assert loss.shape is not None
         penalty = OffDiagonalL1(loss.shape[0], l1)
-        super().__init__(loss, penalty)
+        self.trace = check_number("trace", trace, minimum=0.0)
+        self.features = check_number("features", features, minimum=0.0)
+        more: list[Objective] = [_trace(self.trace, loss.X)] if self.trace > 0.0 else []
+        more += [RowNorms(loss.shape[0], self.features)] if self.features > 0.0 else []
+        super().__init__(loss, penalty, *more)
         self.loss = loss
         self.l1 = penalty.weight
 
@@ -58,12 +72,13 @@ class SparseMetric(Sum):
     ) -> tuple[float, str] | None:
         if not isinstance(constraint, PSDCone):
             return None
-        return dual_bound(self.loss, self.l1, self.spread, x, normal, fun)
+        linear = self.trace, self.features
+        return dual_bound(self.loss, self.l1, self.spread, x, normal, fun, *linear)
 
     @cached_property
     def spread(self) -> Spread:
         """What repairs of dual points need to know of the pairs."""
-        return Spread.of(self.loss, self.l1)
+        return Spread.of(self.loss, self.l1, max(self.trace, self.features))
 
     @cached_property
     def negligible(self) -> float:
@@ -74,4 +89,8 @@ class SparseMetric(Sum):
         """Return the objective of matrices that vanish outside of these features, in NumPy."""
         # Laid out anew: a slice of columns would be slow in every product to come.
         X = np.ascontiguousarray(to_numpy(self.loss.X)[:, features], dtype=np.float64)
-        return SparseMetric(self.loss.with_samples(X), self.l1)
+        return SparseMetric(self.loss.with_samples(X), self.l1, self.trace, self.features)
+
+
+def _trace(weight: float, like: Array) -> Linear:
+    return Linear(asarray_like(weight * np.eye(like.shape[1]), like))

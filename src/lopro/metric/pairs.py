@@ -122,7 +122,7 @@ def _checked_targets(targets: Any, count: int) -> Any:
         raise ValueError(f"targets must have one entry for each of {count} pairs, got {len(t)}")
     if t.max() <= 0.0:
         raise ValueError(
-            "no target is positive: the zero matrix is optimal, there is nothing to learn"
+            "targets must have a positive entry: without one the zero matrix is optimal"
         )
     return t.astype(np.float64)
 
@@ -135,7 +135,12 @@ def _classes(labels: Any, samples: int) -> Any:
         )
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         raise ValueError("labels must not contain NaN or infinity")
-    found, classes = np.unique(values, return_inverse=True)
+    try:
+        found, classes = np.unique(values, return_inverse=True)
+    except TypeError:
+        raise TypeError(
+            "labels must be all numbers or all strings, and none may be missing"
+        ) from None
     if len(found) < 2:
         raise ValueError(
             f"labels must have at least two classes, got only {found[0]!r}: with one class the zero "

@@ -90,7 +90,8 @@ class WorkingProblem:
         """Return the positions of the features to keep: who has left once and come back stays."""
         B = self.admm.B
         off = np.abs(B).sum(axis=0) - np.abs(B.diagonal())
-        diagonal = self.admm.C.diagonal()
+        # With the trace, the copy with zeros has them on its diagonal too.
+        diagonal = B.diagonal() if self.objective.trace > 0.0 else self.admm.C.diagonal()
         used = (off > 0.0) | (diagonal > IDLE * diagonal.max())
         back = np.isin(self.features, list(self._left))
         return np.flatnonzero(used | back)
@@ -142,10 +143,10 @@ class WorkingProblem:
         fun = admm.objective.value(C)
         if fun < self.fun:
             self.fun, self.point = fun, C
-        sparse = admm.lifted
-        fun = admm.objective.value(sparse)
-        if fun < self.sparse_fun:
-            self.sparse_fun, self.sparse_point = fun, sparse
+        for sparse in admm.with_zeros():
+            fun = admm.objective.value(sparse)
+            if fun < self.sparse_fun:
+                self.sparse_fun, self.sparse_point = fun, sparse
         multiplier = admm.multiplier()
         found = admm.objective.dual_bound(PSDCone(len(C)), C, multiplier, self.fun)
         assert found is not None  # it has one over this cone
@@ -162,6 +163,7 @@ class WorkingProblem:
         M = X[:, self.features].T @ flow[:, outside]
         diagonal = np.einsum("ij,ij->j", X[:, outside], flow[:, outside])
         S = -0.5 * (self.multiplier.direction + self.multiplier.direction.T)
+        diagonal = diagonal - self.objective.trace
         found = prices(S, M, diagonal, self.objective.l1, threshold)
         # Nothing is wanted that would hardly be felt.
         count = int((found < -threshold * np.abs(diagonal)).sum())

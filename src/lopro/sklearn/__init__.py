@@ -12,6 +12,12 @@ except ImportError as error:
 
 from lopro.sklearn.basis_pursuit import BasisPursuitDenoising
 from lopro.sklearn.metric import SparseMetricLearner
+from lopro.sklearn.metric_cv import SparseMetricLearnerCV
 from lopro.sklearn.pair_metric import SparsePairMetricLearner
 
-__all__ = ["BasisPursuitDenoising", "SparseMetricLearner", "SparsePairMetricLearner"]
+__all__ = [
+    "BasisPursuitDenoising",
+    "SparseMetricLearner",
+    "SparseMetricLearnerCV",
+    "SparsePairMetricLearner",
+]

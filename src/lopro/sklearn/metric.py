@@ -41,8 +41,12 @@ class SparseMetricLearner(
 
     Parameters
     ----------
-    l1 : float, default=1e-3
-        Weight of the sum of ``|A_ij|`` off the diagonal.
+    l1 : float or "auto", default=1e-3
+        Weight of the sum of ``|A_ij|`` off the diagonal; "auto" as in `lopro.learn_metric`.
+    trace : float, default=0.0
+        Weight of the trace: few directions, and few features.
+    features : float, default=0.0
+        Weight of the norms of the rows: few features.
     method : Method, optional
         As in `lopro.learn_metric`.
     tol : float, default=1e-3
@@ -77,6 +81,8 @@ class SparseMetricLearner(
         estimated.
     objective_, loss_ : float
         The value at ``A``, and its part that is not the norm.
+    l1_ : float
+        The weight that was used.
     n_projections_ : int
         Projections on the whole cone.
     n_features_in_, feature_names_in_
@@ -101,8 +107,10 @@ class SparseMetricLearner(
 
     def __init__(
         self,
-        l1: float = 1e-3,
+        l1: float | str = 1e-3,
         *,
+        trace: float = 0.0,
+        features: float = 0.0,
         method: Any = None,
         tol: float = 1e-3,
         max_iter: int | None = None,
@@ -115,6 +123,8 @@ class SparseMetricLearner(
         verbose: int = 0,
     ) -> None:
         self.l1 = l1
+        self.trace = trace
+        self.features = features
         self.method = method
         self.tol = tol
         self.max_iter = max_iter
@@ -159,6 +169,8 @@ class SparseMetricLearner(
         result = learn_metric(
             **data,
             l1=self.l1,
+            trace=self.trace,
+            features=self.features,
             method=self.method,
             A0=start if start is not None and len(start) == self.n_features_in_ else None,
             tol=self.tol,
@@ -261,7 +273,7 @@ class SparseMetricLearner(
         self.n_iter_ = result.iterations
         self.dual_gap_ = result.certificate.gap
         self.relative_gap_ = result.certificate.relative_gap
-        self.objective_, self.loss_ = result.fun, result.loss
+        self.objective_, self.loss_, self.l1_ = result.fun, result.loss, result.l1
         self.n_projections_ = result.counts.projections
 
 

@@ -26,10 +26,10 @@ class SparsePairMetricLearner(ClassifierMixin, SparseMetricLearner):  # type: ig
 
     Parameters
     ----------
-    l1, method, tol, max_iter, time_limit, n_components, preprocessor, max_pairs, warm_start, random_state
+    l1, trace, features, method, tol, max_iter, time_limit, n_components, preprocessor, max_pairs, warm_start
         As in `SparseMetricLearner`; nothing is drawn at random.
-    verbose : int, default=0
-        Show progress on the terminal.
+    random_state, verbose
+        As in `SparseMetricLearner`.
 
     Attributes
     ----------
