@@ -28,12 +28,13 @@ class ScaledProgram:
     cost: float
 
     @staticmethod
-    def of(program: SemidefiniteProgram) -> ScaledProgram:
-        """Scale each row to about norm 1, then ``b`` and ``C``."""
+    def of(program: SemidefiniteProgram, each_row: bool = True) -> ScaledProgram:
+        """Scale each row to about norm 1, or leave the rows as they are; then ``b`` and ``C``."""
         squares = np.zeros(len(program.b))
         for block in program.blocks:
             squares += np.asarray(block.A.multiply(block.A).sum(axis=1)).ravel()
-        rows = np.array([_power(s) for s in np.sqrt(squares)])
+        norms = np.sqrt(squares) if each_row else np.ones(len(squares))
+        rows = np.array([_power(s) for s in norms])
         x = _power(norm(program.b / rows))
         cost = _power(float(np.sqrt(sum(float(np.sum(p.C**2)) for p in program.blocks))))
         scale = scipy.sparse.diags_array(1.0 / rows)
