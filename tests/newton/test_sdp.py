@@ -360,8 +360,8 @@ DATA = Path(os.environ.get("LOPRO_DATA", Path(__file__).parents[3] / "shared" / 
     ("name", "value"),
     [
         ("mcp100", 226.1574), ("mcp124-1", 141.9905), ("truss1", -8.999996), ("truss3", -9.109996),
-        ("theta1", 23.0), ("qap5", -436.0), ("hinf1", 2.0326), ("hinf9", 236.25), ("control3", 13.63327), ("infd1", Status.EMPTY),
-        ("infp1", Status.UNBOUNDED),
+        ("theta1", 23.0), ("qap5", -436.0), ("hinf1", 2.0326), ("hinf9", 236.25), ("control3", 13.63327),
+        ("infd1", Status.EMPTY), ("infp1", Status.UNBOUNDED),
     ],
 )  # fmt: skip
 def test_sdplib(name, value):
