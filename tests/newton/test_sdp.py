@@ -281,6 +281,16 @@ def test_hessian_is_the_derivative_of_the_gradient(rng):
     )
 
 
+def test_gram_of_sparse_and_of_full_rows(rng):
+    program, _, _ = random_program(rng)
+    assert program.blocks[0].full
+    cut = max_cut(5, CYCLE)
+    assert not cut.blocks[0].full
+    for some in (program, cut):
+        A = np.hstack([block.A.toarray() for block in some.blocks])
+        np.testing.assert_allclose(some.gram().toarray(), A @ A.T, rtol=1e-12, atol=1e-12)
+
+
 def test_scaled_programs_are_the_same_program(rng):
     program, X, y = random_program(rng)
     scaled = ScaledProgram.of(program)

@@ -151,7 +151,7 @@ class _Run:
 
 def least_squares_multipliers(program: SemidefiniteProgram) -> Array:
     """Return ``y`` with ``A A* y = A C + b``: one step of the alternating direction method from zero."""
-    gram = sum(p.A @ p.A.T for p in program.blocks)
+    gram = program.gram()
     rhs = program.rows([p.C for p in program.blocks]) + program.b
     size = float(gram.diagonal().mean())
     regular = scipy.sparse.csc_array(gram + 1e-10 * size * scipy.sparse.eye_array(len(rhs)))
