@@ -28,13 +28,17 @@ class ScaledProgram:
     cost: float
 
     @staticmethod
-    def of(program: SemidefiniteProgram, each_row: bool = True) -> ScaledProgram:
-        """Scale each row to about norm 1, or leave the rows as they are; then ``b`` and ``C``."""
+    def plain(program: SemidefiniteProgram) -> ScaledProgram:
+        """Leave everything as it is."""
+        return ScaledProgram(program, np.ones(len(program.b)), 1.0, 1.0)
+
+    @staticmethod
+    def of(program: SemidefiniteProgram) -> ScaledProgram:
+        """Scale each row to about norm 1, then ``b`` and ``C``."""
         squares = np.zeros(len(program.b))
         for block in program.blocks:
             squares += np.asarray(block.A.multiply(block.A).sum(axis=1)).ravel()
-        norms = np.sqrt(squares) if each_row else np.ones(len(squares))
-        rows = np.array([_power(s) for s in norms])
+        rows = np.array([_power(s) for s in np.sqrt(squares)])
         x = _power(norm(program.b / rows))
         cost = _power(float(np.sqrt(sum(float(np.sum(p.C**2)) for p in program.blocks))))
         scale = scipy.sparse.diags_array(1.0 / rows)

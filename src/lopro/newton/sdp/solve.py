@@ -21,8 +21,8 @@ from lopro.newton.systems.base import SingularSystem
 
 __all__ = ["solve"]
 
-#: Whether rows are scaled for Clarabel, which has a scaling of its own, and the accuracy it is asked for:
-#: where it cannot reach that, its answer may be worse than to less.
+#: Whether the program is scaled for Clarabel, which has a scaling of its own, and the accuracy it is asked
+#: for: where it cannot reach that, its answer may be worse than to less.
 _ATTEMPTS = (False, 1e-8), (True, 1e-8), (True, 1e-10)
 #: Outer steps after which rays are looked for.
 _LOOKS = frozenset(2**k for k in range(3, 20))
@@ -90,7 +90,7 @@ def solve(
 
 def _order(engines: tuple[str, ...] | None, search: Search) -> tuple[tuple[str, float], ...]:
     if engines is None:
-        return order_of_engines(search.units.program)
+        return order_of_engines(search.handy.program)
     unknown = [name for name in engines if name not in ("newton", "clarabel")]
     if unknown:
         raise ValueError(f"engines must be of 'newton' and 'clarabel', got {unknown[0]!r}")
@@ -99,8 +99,9 @@ def _order(engines: tuple[str, ...] | None, search: Search) -> tuple[tuple[str, 
 
 def _by_clarabel(search: Search, deadline: Deadline) -> None:
     """Let Clarabel solve the program, more loosely or with a margin if its answer proves too little."""
-    for each_row, accuracy in _ATTEMPTS:
-        search.units = ScaledProgram.of(search.face.program, each_row)
+    for scaled, accuracy in _ATTEMPTS:
+        in_units = ScaledProgram.of if scaled else ScaledProgram.plain
+        search.units = in_units(search.face.program)
         search.margin = 0.0
         while True:
             left = None if math.isinf(deadline.left) else max(deadline.left, 1e-3)
@@ -128,7 +129,7 @@ class _NewtonRun:
 
     def run(self, limit: float) -> None:
         """Iterate until the search ends or so many eigendecompositions are made."""
-        self.search.units = ScaledProgram.of(self.search.face.program)
+        self.search.units = self.search.handy
         self.search.margin, self.least = 0.0, math.inf
         self.failed = self.waited = 0
         try:
