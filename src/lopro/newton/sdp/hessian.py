@@ -42,6 +42,7 @@ class _Rows:
         places = np.unique(block.A.indices)
         i, j = places // n, places % n
         self.i, self.j = i[i >= j], j[i >= j]
+        self.A: Any = block.A.toarray() if block.full else block.A
         #: Whether few entries are used, so that forming only these pays.
         self.few = 8 * len(self.i) < n * n
         if self.few:
@@ -55,8 +56,8 @@ class _Rows:
         """Return ``A J[A* h]``."""
         n = self.block.size
         if not self.few:
-            S = np.asarray(h @ self.block.A).reshape(n, n)
-            return np.asarray(self.block.A @ spectrum.jacobian(S).ravel())
+            S = np.asarray(h @ self.A).reshape(n, n)
+            return np.asarray(self.A @ spectrum.jacobian(S).ravel())
         entries = self.to_entries @ h
         S = self.pattern
         S.data = entries[self.order]

@@ -201,7 +201,7 @@ def nearest_to_identity(program: SemidefiniteProgram) -> Array:
 
 def solve_gram(program: SemidefiniteProgram, rhs: Array) -> Array:
     """Return about ``(A A*)^-1 rhs``; rows that depend on each other get a small shift."""
-    gram = sum(p.A @ p.A.T for p in program.blocks)
+    gram = program.gram()
     scale = 1.0 / np.sqrt(np.maximum(gram.diagonal(), np.finfo(float).tiny))
     D = scipy.sparse.diags_array(scale)
     shift = 1e-14 * scipy.sparse.eye_array(len(rhs))

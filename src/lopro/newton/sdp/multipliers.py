@@ -25,6 +25,8 @@ _HALVINGS = 4
 _DAMPINGS = 4
 #: The inner problem is solved when the primal residual is this share of the dual one.
 _INNER = 1.0
+#: Directions are solved for to three times the residual, between these: more cost more than it saved.
+_LOOSE, _TIGHT = 0.1, 1e-4
 #: The first penalty, for programs of about size 1.
 _SIGMA = 10.0
 
@@ -124,7 +126,7 @@ class _Run:
     ) -> DualPoint | None:
         """Return the point after a Newton step, None where none lowers the function."""
         damping = 1.0
-        accuracy = min(0.1, max(primal, 1e-6))
+        accuracy = min(_LOOSE, max(3.0 * primal, _TIGHT))
         for _ in range(_DAMPINGS):
             d = self.directions.find(point, self.centre.sigma, accuracy, damping)
             self.steps += 1
@@ -151,7 +153,7 @@ class _Run:
 
 def least_squares_multipliers(program: SemidefiniteProgram) -> Array:
     """Return ``y`` with ``A A* y = A C + b``: one step of the alternating direction method from zero."""
-    gram = sum(p.A @ p.A.T for p in program.blocks)
+    gram = program.gram()
     rhs = program.rows([p.C for p in program.blocks]) + program.b
     size = float(gram.diagonal().mean())
     regular = scipy.sparse.csc_array(gram + 1e-10 * size * scipy.sparse.eye_array(len(rhs)))

@@ -60,6 +60,12 @@ class Block:
         return Block(size, False, C, A)
 
     @property
+    def full(self) -> bool:
+        """Whether the rows have so few zeros that a dense matrix is the faster one."""
+        rows, columns = self.A.shape
+        return bool(self.A.nnz > 0.3 * rows * columns)
+
+    @property
     def identity(self) -> Array:
         """The centre of the cone: the identity matrix, or ones."""
         return np.ones(self.size) if self.diagonal else np.eye(self.size)
@@ -105,6 +111,17 @@ class SemidefiniteProgram:
         for p, x in zip(self.blocks, X, strict=True):
             total += p.A @ x.ravel()
         return total
+
+    def gram(self) -> Matrix:
+        """Return ``A A*`` as a sparse matrix; rows that are full are multiplied as such."""
+        parts = []
+        for p in self.blocks:
+            if p.full:
+                A = p.A.toarray()
+                parts.append(scipy.sparse.csr_array(A @ A.T))
+            else:
+                parts.append(p.A @ p.A.T)
+        return sum(parts[1:], parts[0])
 
     def adjoint(self, y: Array) -> list[Array]:
         """Return ``A* y``, one array for each block."""

@@ -28,6 +28,11 @@ class ScaledProgram:
     cost: float
 
     @staticmethod
+    def plain(program: SemidefiniteProgram) -> ScaledProgram:
+        """Leave everything as it is."""
+        return ScaledProgram(program, np.ones(len(program.b)), 1.0, 1.0)
+
+    @staticmethod
     def of(program: SemidefiniteProgram) -> ScaledProgram:
         """Scale each row to about norm 1, then ``b`` and ``C``."""
         squares = np.zeros(len(program.b))

@@ -15,6 +15,7 @@ from lopro.newton.sdp.onto_rows import onto_rows
 from lopro.newton.sdp.outcome import FARTHER, FEASIBLE, Outcome, Status
 from lopro.newton.sdp.program import Block, SemidefiniteProgram
 from lopro.newton.sdp.scaled import ScaledProgram
+from lopro.newton.spectral import Spectrum
 
 __all__ = ["Search"]
 
@@ -23,7 +24,7 @@ __all__ = ["Search"]
 _MARGINS = 0.1, 1.0, 30.0, 1000.0
 _TINY = float(np.finfo(np.float64).tiny)
 #: Certificates of programs without solution must hold for points so much larger than the data.
-_BEYOND = 1e6
+_BEYOND = 1e8
 
 
 class Search:
@@ -31,10 +32,10 @@ class Search:
 
     Attributes
     ----------
-    units : ScaledProgram
-        The program on its face, in handy units.
+    handy, units : ScaledProgram
+        The program on its face in handy units, and in those that the engine at work is given.
     margin : float
-        What the slack is asked to exceed zero by, in handy units: 0 where traces are bounded.
+        What the slack is asked to exceed zero by, in units of the engine: 0 where traces are bounded.
     """
 
     def __init__(
@@ -43,7 +44,7 @@ class Search:
         self.original, self.tol, self.scale, self.stopped = original, tol, scale, stopped
         self.judge = Judge(original)
         self.face = reduced(original)
-        self.units = ScaledProgram.of(self.face.program)
+        self.handy = self.units = ScaledProgram.of(self.face.program)
         self.margin = 0.0
         self.point: PrimalValue | None = None
         self.bound: DualBound | None = None
@@ -77,7 +78,7 @@ class Search:
         return gap * unit <= self.allowed(fun * unit)
 
     def look(self, X: tuple[Array, ...], y: Array) -> bool:
-        """Judge a point and multipliers in handy units; True if this ends the search."""
+        """Judge a point and multipliers in units of the engine; True if this ends the search."""
         X = self.face.matrices(self.units.matrices(X))
         fun = self.original.value(X)
         if not math.isfinite(fun):
@@ -127,11 +128,14 @@ class Search:
         return not feasible, point.fun if feasible else point.violation
 
     def _corrected(self, X: tuple[Array, ...]) -> PrimalValue:
-        """Return X moved onto the rows where that leaves it feasible, else as it is."""
+        """Return X moved into the cone and onto the rows where that makes it more feasible, else as it is."""
         plain = self.judge.primal(X)
         if plain.violation <= 1e-2 * FEASIBLE or self.stopped():
             return plain
-        moved = self.judge.primal(onto_rows(self.original, X, self.stopped))
+        inside = tuple(
+            np.maximum(x, 0.0) if x.ndim == 1 else Spectrum(x).positive_part() for x in X
+        )
+        moved = self.judge.primal(onto_rows(self.original, inside, self.stopped))
         return moved if moved.violation < plain.violation else plain
 
     def _reach(self) -> float:
@@ -163,7 +167,7 @@ class Search:
         # In handy units b has about norm 1, so that a feasible X of about that size is to be expected.
         if norm(y) > 0.0:
             radius = self.judge.empty(y / norm(y))
-            if radius >= _BEYOND * self.units.x:
+            if radius >= _BEYOND * self.handy.x:
                 return self._end(Outcome(Status.EMPTY, X, y / norm(y), radius=radius))
         X = self.face.matrices(self.units.matrices(X))
         size = math.sqrt(sum(norm(x) ** 2 for x in X))
@@ -171,8 +175,9 @@ class Search:
             flat = SemidefiniteProgram(0.0 * self.original.b, self.original.blocks)
             ray = onto_rows(flat, tuple(x / size for x in X), self.stopped)
             radius = self.judge.unbounded(ray)
-            least = float((self.units.cost / self.units.rows).min())
-            if radius >= _BEYOND * least:
+            # Multipliers of about this size balance the cost.
+            expected = float((self.handy.cost / self.handy.rows).max())
+            if radius >= _BEYOND * expected:
                 return self._end(Outcome(Status.UNBOUNDED, ray, y, radius=radius))
         return False
 

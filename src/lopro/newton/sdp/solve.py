@@ -15,13 +15,15 @@ from lopro.newton.sdp.multipliers import State, iterate
 from lopro.newton.sdp.outcome import Outcome, Status
 from lopro.newton.sdp.program import SemidefiniteProgram
 from lopro.newton.sdp.rule import order_of_engines
+from lopro.newton.sdp.scaled import ScaledProgram
 from lopro.newton.sdp.search import Search
 from lopro.newton.systems.base import SingularSystem
 
 __all__ = ["solve"]
 
-#: What Clarabel is asked for; where it cannot reach the second, its answer may be worse than to the first.
-_ACCURACIES = 1e-8, 1e-10
+#: Whether the program is scaled for Clarabel, which has a scaling of its own, and the accuracy it is asked
+#: for: where it cannot reach that, its answer may be worse than to less.
+_ATTEMPTS = (False, 1e-8), (True, 1e-8), (True, 1e-10)
 #: Outer steps after which rays are looked for.
 _LOOKS = frozenset(2**k for k in range(3, 20))
 #: A run has stalled after so many looks that proved too little, or outer steps without smaller residuals.
@@ -88,7 +90,7 @@ def solve(
 
 def _order(engines: tuple[str, ...] | None, search: Search) -> tuple[tuple[str, float], ...]:
     if engines is None:
-        return order_of_engines(search.units.program)
+        return order_of_engines(search.handy.program)
     unknown = [name for name in engines if name not in ("newton", "clarabel")]
     if unknown:
         raise ValueError(f"engines must be of 'newton' and 'clarabel', got {unknown[0]!r}")
@@ -97,7 +99,9 @@ def _order(engines: tuple[str, ...] | None, search: Search) -> tuple[tuple[str, 
 
 def _by_clarabel(search: Search, deadline: Deadline) -> None:
     """Let Clarabel solve the program, more loosely or with a margin if its answer proves too little."""
-    for accuracy in _ACCURACIES:
+    for scaled, accuracy in _ATTEMPTS:
+        in_units = ScaledProgram.of if scaled else ScaledProgram.plain
+        search.units = in_units(search.face.program)
         search.margin = 0.0
         while True:
             left = None if math.isinf(deadline.left) else max(deadline.left, 1e-3)
@@ -125,6 +129,7 @@ class _NewtonRun:
 
     def run(self, limit: float) -> None:
         """Iterate until the search ends or so many eigendecompositions are made."""
+        self.search.units = self.search.handy
         self.search.margin, self.least = 0.0, math.inf
         self.failed = self.waited = 0
         try:
