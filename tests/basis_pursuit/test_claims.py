@@ -153,3 +153,24 @@ def test_units_beyond_the_range_are_refused_by_name(unit: float) -> None:
     for form in (A, aslinearoperator(A)):
         with pytest.raises(ValueError, match="A must be given in other units"):
             lopro.bpdn(form, np.ones(3), 0.1)
+
+
+@pytest.mark.parametrize("operator", [False, True])
+def test_a_start_of_the_wrong_sign_does_no_harm(operator: bool) -> None:
+    rng = np.random.default_rng(6)
+    A, x = rng.standard_normal((25, 70)), np.zeros(70)
+    x[:5] = 1.0
+    y = A @ x + 0.1 * rng.standard_normal(25)
+    form = aslinearoperator(A) if operator else A
+    plain = lopro.bpdn(form, y, 0.5, nonneg=True)
+    for x0 in (-x, rng.standard_normal(70), 1e3 * np.ones(70)):
+        result = lopro.bpdn(form, y, 0.5, nonneg=True, x0=x0, time_limit=20.0)
+        assert result.success and result.x.min() >= 0.0
+        assert result.fun == pytest.approx(plain.fun, rel=1e-5)
+
+
+def test_equations_of_a_map_that_vanishes() -> None:
+    """Every correlation is zero: there is no direction to go, and nothing to divide by."""
+    for y, status in ((np.ones(4), "INFEASIBLE"), (np.zeros(4), "CONVERGED")):
+        result = lopro.bpdn(aslinearoperator(np.zeros((4, 6))), y, 0.0, time_limit=10.0)
+        assert result.status.name == status
