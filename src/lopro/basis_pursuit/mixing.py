@@ -50,8 +50,8 @@ class Mixture:
     r: Vector
     g: Vector
     alpha: float
-    #: How much longer than ``r`` the residuals are that were mixed, with the moduli of their weights: rounding
-    #: errors of the gradients have grown by as much.
+    #: How much longer than ``r`` the residuals are that were mixed, with the moduli of their weights: by so
+    #: much rounding errors of the gradients have grown.
     growth: float
 
     @staticmethod
