@@ -96,19 +96,28 @@ def test_the_gauge_allows_for_the_rounding_of_correlations() -> None:
 
 
 def test_a_violation_is_paid_for() -> None:
-    """The value owes ``nu * excess`` to a point outside: the gap is what is left without that."""
-    problem = bpdn_problem(np.eye(1), np.array([2.0]), 1.0)  # x in [1, 3], the optimum is 1
+    """What the point owes to being outside, ``nu * excess``, is a part of the gap: here it is all of it."""
+    problem = bpdn_problem(np.eye(1, 2), np.array([2.0]), 1.0)  # x_1 in [1, 3], the optimum is 1
     known = Incumbent(problem, Target(1e-6, 0.0), [])
-    outside = np.array([1.0 - 1e-10])
-    known.judge(outside)
-    inequality = ValidInequality(np.array([-1.0]), -1.0, (np.array([-1.0]),))
-    known.learn(Candidate(outside, Multiplier(inequality)), float(outside[0]), None)
-    assert known.best is not None and known.best.feasible
+    outside = np.array([1.0 - 1e-10, 1e-10])
+    judged = known.judge(outside)
+    assert judged.feasible and judged.fun == 1.0
+    inequality = ValidInequality(np.array([-1.0, 0.0]), -1.0, (np.array([-1.0]),))
+    known.learn(Candidate(outside, Multiplier(inequality)), judged.fun, None)
     assert known.certificate.lower_bound == 1.0
-    assert known.certificate.gap == pytest.approx(0.0, abs=1e-15)
-    bold = ValidInequality(np.array([-1.0]), -1.5, (np.array([-1.0]),))
-    known.learn(Candidate(outside, Multiplier(bold)), float(outside[0]), None)
-    assert not known.certified or known.certificate.lower_bound == 1.0
+    assert known.certificate.gap == pytest.approx(1e-10, rel=1e-5)
+
+
+def test_a_bold_bound_is_no_success() -> None:
+    """A false inequality shows at the point, which breaks it: the gap is no smaller than that."""
+    problem = bpdn_problem(np.eye(1), np.array([2.0]), 1.0)
+    known = Incumbent(problem, Target(1e-6, 0.0), [])
+    x = np.array([1.0])
+    judged = known.judge(x)
+    bold = ValidInequality(np.array([-1.0]), -1.00001, (np.array([-1.0]),))
+    known.learn(Candidate(x, Multiplier(bold)), judged.fun, None)
+    assert known.certificate.gap == pytest.approx(1e-5, rel=1e-6)
+    assert not known.certified
 
 
 @pytest.mark.parametrize("operator", [False, True])
@@ -153,3 +162,24 @@ def test_units_beyond_the_range_are_refused_by_name(unit: float) -> None:
     for form in (A, aslinearoperator(A)):
         with pytest.raises(ValueError, match="A must be given in other units"):
             lopro.bpdn(form, np.ones(3), 0.1)
+
+
+@pytest.mark.parametrize("operator", [False, True])
+def test_a_start_of_the_wrong_sign_does_no_harm(operator: bool) -> None:
+    rng = np.random.default_rng(6)
+    A, x = rng.standard_normal((25, 70)), np.zeros(70)
+    x[:5] = 1.0
+    y = A @ x + 0.1 * rng.standard_normal(25)
+    form = aslinearoperator(A) if operator else A
+    plain = lopro.bpdn(form, y, 0.5, nonneg=True)
+    for x0 in (-x, rng.standard_normal(70), 1e3 * np.ones(70)):
+        result = lopro.bpdn(form, y, 0.5, nonneg=True, x0=x0, time_limit=20.0)
+        assert result.success and result.x.min() >= 0.0
+        assert result.fun == pytest.approx(plain.fun, rel=1e-5)
+
+
+def test_equations_of_a_map_that_vanishes() -> None:
+    """Every correlation is zero: there is no direction to go, and nothing to divide by."""
+    for y, status in ((np.ones(4), "INFEASIBLE"), (np.zeros(4), "CONVERGED")):
+        result = lopro.bpdn(aslinearoperator(np.zeros((4, 6))), y, 0.0, time_limit=10.0)
+        assert result.status.name == status

@@ -7,8 +7,9 @@ from typing import Any
 
 from lopro._util.arrays import Array
 from lopro._util.deadline import Deadline
-from lopro._util.validation import check_array, check_number
-from lopro.basis_pursuit.many import solve_columns, solve_sharing
+from lopro._util.validation import check_array, check_number, check_shape
+from lopro.basis_pursuit.free_columns import FreeColumns
+from lopro.basis_pursuit.many import radii_for, solve_columns, solve_sharing
 from lopro.basis_pursuit.pose import Pose, solve_one
 from lopro.basis_pursuit.result import BPDNResult
 from lopro.basis_pursuit.together import shares_passes
@@ -55,7 +56,7 @@ def bpdn(
         By default `WorkingSet` for real matrices with columns, and a matrix-free method otherwise; or
         `lopro.LoPNAG`, `lopro.OneProjection`, `lopro.MultiplierMethod`, `lopro.baselines.NESTA`, ...
     weights : array or float, optional
-        Positive weights ``w``.
+        Weights ``w``. Where some are 0, the coefficients there cost nothing (not with ``nonneg``).
     nonneg : bool
         Ask for ``x >= 0`` (real problems).
     tol : float
@@ -89,9 +90,41 @@ def bpdn(
 
 def _bpdn(pose: Pose, y: Any, sigma: Any, x0: Any, method: Method | None, options: Options) -> Any:
     y = check_array("y", y, ndim=(1, 2))
+    free = pose.free_columns()
+    if free is not None:
+        return _with_free_columns(free, pose, y, sigma, x0, method, options)
     if y.ndim == 1:
         return solve_one(pose.problem(y, sigma), x0, method, options)
     return solve_columns(pose, y, sigma, x0, method, options)
+
+
+def _with_free_columns(
+    free: FreeColumns,
+    pose: Pose,
+    y: Array,
+    sigma: Any,
+    x0: Any,
+    method: Method | None,
+    options: Options,
+) -> Any:
+    """Solve without the columns that cost nothing, one right-hand side after the other."""
+    if y.ndim == 2:
+        radii = radii_for(sigma, y.shape[1])
+        starts = [None] * y.shape[1] if x0 is None else list(check_array("x0", x0, ndim=2).T)
+        return [
+            _with_free_columns(free, pose, y[:, j], float(radii[j]), starts[j], method, options)
+            for j in range(y.shape[1])
+        ]
+    check_shape("y", y, (pose.A.shape[0],))
+    sigma = check_number("sigma", sigma, minimum=0.0)
+    if x0 is not None:
+        check_shape("x0", check_array("x0", x0), (pose.A.shape[1],))
+    rest = Pose(free.map, free.weights)
+
+    def solver(right: Array, start: Array | None) -> BPDNResult:
+        return solve_one(rest.problem(right, sigma), start, method, options)
+
+    return free.solve(y, sigma, x0, solver, options.tol)
 
 
 def bpdn_path(

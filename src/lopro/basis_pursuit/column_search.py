@@ -34,6 +34,8 @@ class ColumnSearch(Search):
 
     def _start(self, x0: Vector, count: int) -> None:
         """Begin with the support of the start and the columns that correlate most with ``y``."""
+        if self.sparse.nonneg:
+            x0 = np.maximum(x0, 0.0)  # a sign that is not allowed would never be questioned
         given = np.flatnonzero(x0)
         size = self.sparse.excess(self.correlations)
         self.floor = 0.0 if given.size else 0.1 * float(size.max(initial=0.0))

@@ -22,7 +22,7 @@ from lopro.maps import LinearMap
 from lopro.problem import Problem
 from lopro.protocol import Method
 
-__all__ = ["solve_columns", "solve_sharing"]
+__all__ = ["radii_for", "solve_columns", "solve_sharing"]
 
 
 def solve_columns(
@@ -34,7 +34,7 @@ def solve_columns(
     is solved alone.
     """
     k = Y.shape[1]
-    radii = _radii(sigma, k)
+    radii = radii_for(sigma, k)
     if starts is not None:
         starts, shape = check_array("x0", starts), (pose.A.shape[1], k)
         if tuple(starts.shape) != shape:
@@ -72,7 +72,8 @@ def solve_sharing(A: LinearMap, problems: list[Problem], options: Options) -> li
     ]
 
 
-def _radii(sigma: Any, k: int) -> Any:
+def radii_for(sigma: Any, k: int) -> Any:
+    """Return a radius for each of ``k`` right-hand sides, from one number or as many."""
     radii = check_array("sigma", sigma, allow_complex=False)
     if radii.ndim > 1 or math.prod(radii.shape) not in (1, k):
         raise ValueError(

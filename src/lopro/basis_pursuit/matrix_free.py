@@ -125,9 +125,11 @@ class MatrixFree:
         search = _Search(bench, replace(sparse, ball=relaxed), self.memory)
         state = search.start(x0)
         for _ in range(_RELAXED_STEPS):
+            if bench.exhausted or not search.moving(state):
+                break
             state = bench.advance(search.algorithm, bench.objective, state, 1)
             search.look(state)
-            if bench.exhausted or not search.moving(state) or search.close(_RELAXED):
+            if search.close(_RELAXED):
                 break
         return search.point()
 

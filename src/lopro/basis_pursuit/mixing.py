@@ -19,6 +19,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from lopro._util.arrays import norm
+
 __all__ = ["Blend", "Mixture", "Point"]
 
 Vector: TypeAlias = "np.ndarray[Any, Any]"
@@ -48,7 +50,8 @@ class Mixture:
     r: Vector
     g: Vector
     alpha: float
-    #: Sum of the moduli of the weights: how much rounding errors have grown.
+    #: How much longer than ``r`` the residuals are that were mixed, with the moduli of their weights: by so
+    #: much rounding errors of the gradients have grown.
     growth: float
 
     @staticmethod
@@ -148,7 +151,9 @@ class Blend:
         at, slope = self._line
         theta = at + (alpha / self._alpha - 1.0) * slope
         x, r, g = (self._mixed(name, theta) for name in ("x", "r", "g"))
-        return Mixture(x, r, g, alpha, float(np.abs(theta).sum()))
+        mixed = sum(abs(float(t)) * norm(p.r) for t, p in zip(theta, self.points, strict=True))
+        length = norm(r)
+        return Mixture(x, r, g, alpha, mixed / length if length > 0.0 else math.inf)
 
     def _mixed(self, name: str, theta: Vector) -> Vector:
         total: Vector = 0.0 * getattr(self.points[0], name)

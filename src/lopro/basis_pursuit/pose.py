@@ -11,6 +11,7 @@ from lopro._util.arrays import Array, asarray_like, is_array, is_complex, to_num
 from lopro._util.deadline import current_deadline
 from lopro._util.validation import check_array
 from lopro.basis_pursuit.application import BasisPursuit
+from lopro.basis_pursuit.free_columns import FreeColumns
 from lopro.basis_pursuit.result import BPDNResult
 from lopro.constraints import Box, Intersection, ResidualBall
 from lopro.driver.options import Options
@@ -67,6 +68,16 @@ class Pose:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "A", linear_map(self.A, "A"))
+
+    def free_columns(self) -> FreeColumns | None:
+        """Return how to do without the columns of weight 0; None where there are none, or only these."""
+        if self.weights is None or self.nonneg or not is_array(self.weights):
+            return None
+        w = to_numpy(self.weights)
+        fits = w.shape == (self.A.shape[1],) and bool(np.isfinite(w).all())
+        if not fits or w.dtype.kind == "c" or w.min() != 0.0 or w.max() == 0.0:
+            return None
+        return FreeColumns(self.A, w)
 
     def problem(self, y: Array, sigma: float) -> Problem:
         """Return the problem for one right-hand side."""

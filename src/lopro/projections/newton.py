@@ -116,6 +116,7 @@ def hessian_solver(
     step = 6e-6 * size
 
     def curvature(v: Vector) -> Vector:
+        current_deadline().check()
         length = float(np.linalg.norm(v))
         if length == 0.0:
             return v

@@ -56,11 +56,10 @@ class Certificate:
     ) -> Certificate:
         """Build the certificate of a point with value ``fun``; the target says what gaps are relative to.
 
-        ``gained`` is what the value may owe to the violation: it counts as a part of the gap.
+        ``gained`` is what the value may owe to the violation: it counts as a part of the gap. A lower bound
+        may pass the value by rounding, or by what was gained; more than that would show as a gap as well.
         """
-        gap = fun - lower_bound + gained if math.isfinite(lower_bound) else math.inf
-        # A lower bound may pass the value by rounding; a negative gap would claim too much.
-        gap = max(gap, 0.0)
+        gap = max(fun - lower_bound, 0.0) + gained if math.isfinite(lower_bound) else math.inf
         relative = (target or Target(0.0)).relative(gap, fun)
         return Certificate(gap, relative, lower_bound, violation, source, radius)
 

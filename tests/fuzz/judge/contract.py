@@ -87,7 +87,8 @@ def _check_gap(claims: Claims, scale: float) -> None:
     unit = gap_unit(scale, claims.fun)
     if unit > 0.0 and math.isfinite(claims.gap):
         relative = claims.gap / unit
-        if not claims.relative_gap >= relative * (1.0 - 1e-9):
+        rounded = 1e-9 + 64.0 * eps_of(claims.x.dtype)  # the terms are added up in that precision
+        if not claims.relative_gap >= relative * (1.0 - rounded):
             raise Finding(
                 "gap understated", f"relative gap {claims.relative_gap:.6g}, not {relative:.6g}"
             )

@@ -1,0 +1,146 @@
+"""Weights of zero: coefficients that cost nothing take what they can of ``y``, and the rest is basis pursuit.
+
+Where ``A = (N F)`` and the columns ``F`` are free, the best free coefficients for any others leave the part
+of ``y - N x`` outside of the range of ``F``. So the problem is one in ``(I - Q Q^H) N`` and ``(I - Q Q^H) y``
+with an orthonormal basis ``Q`` of that range. Values, bounds and dual points are the same: a dual point that
+counts is orthogonal to the free columns.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy  # parts of it load when first used
+
+from lopro._util.arrays import Array, eps, norm, to_numpy
+from lopro.basis_pursuit.result import BPDNResult
+from lopro.driver.result import Status
+from lopro.errors import MissingCapabilityError
+from lopro.maps import LinearMap, linear_map
+from lopro.protocol import Certificate, Target
+from lopro.protocol.certificates import feasibility_tolerance
+
+__all__ = ["FreeColumns"]
+
+
+class FreeColumns:
+    """The problem without its free columns, and the way back.
+
+    Parameters
+    ----------
+    A : LinearMap
+        All columns; on the host.
+    weights : array of length d
+        Nonnegative, not all of them 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.basis_pursuit.free_columns import FreeColumns
+    >>> from lopro.maps import linear_map
+    >>> free = FreeColumns(linear_map(np.array([[1.0, 2.0], [0.0, 3.0]])), np.array([0.0, 1.0]))
+    >>> free.map.toarray().ravel(), free.shorten(np.array([5.0, 6.0]))
+    (array([0., 3.]), array([0., 6.]))
+    """
+
+    def __init__(self, A: LinearMap, weights: Array) -> None:
+        if not isinstance(A.like, np.ndarray):
+            raise MissingCapabilityError("weights of 0 need data that NumPy can read")
+        w = to_numpy(weights)
+        self.A, self.free, self.costly = A, np.flatnonzero(w == 0.0), np.flatnonzero(w != 0.0)
+        self.weights = w[self.costly]
+        self._columns = self._read(self.free)
+        U, s, _ = np.linalg.svd(self._columns, full_matrices=False)
+        cut = max(A.shape) * eps(A.like) * (float(s[0]) if s.size else 0.0)
+        self._basis = U[:, s > cut]
+        self.map = self._shortened_map()
+
+    def _read(self, indices: Any) -> Any:
+        """Return columns as an array, by products where there is no other way."""
+        if self.A.has_columns:
+            block = self.A.columns(indices)
+            return np.asarray(block.toarray() if scipy.sparse.issparse(block) else block)
+        units = np.zeros((self.A.shape[1], len(indices)), dtype=self.A.like.dtype)
+        units[indices, np.arange(len(indices))] = 1.0
+        return np.asarray(self.A.forward(units))
+
+    def shorten(self, v: Any) -> Any:
+        """Return the part of vectors outside of the range of the free columns."""
+        for _ in range(2):  # what is left of a first pass is rounding of what was taken away
+            v = v - self._basis @ (self._basis.conj().T @ v)
+        return v
+
+    def _shortened_map(self) -> LinearMap:
+        rows, d = self.A.shape[0], self.A.shape[1]
+        if self.A.explicit and not scipy.sparse.issparse(self.A.matrix):
+            return linear_map(self.shorten(self._read(self.costly)), "A")
+        dtype = np.result_type(self.A.like.dtype, self._basis.dtype)
+
+        def matvec(x: Any) -> Any:
+            full = np.zeros(d, dtype=np.result_type(x.dtype, dtype))
+            full[self.costly] = x.ravel()
+            return self.shorten(np.asarray(self.A.forward(full)))
+
+        def rmatvec(r: Any) -> Any:
+            return np.asarray(self.A.adjoint(self.shorten(r.ravel())))[self.costly]
+
+        operator = scipy.sparse.linalg.LinearOperator(
+            (rows, len(self.costly)), matvec=matvec, rmatvec=rmatvec, dtype=dtype
+        )
+        return linear_map(operator, "A")
+
+    def solve(
+        self,
+        y: Array,
+        sigma: float,
+        x0: Array | None,
+        solver: Callable[..., BPDNResult],
+        tol: float,
+    ) -> BPDNResult:
+        """Solve without the free columns by ``solver(y, start)``, and put them back."""
+        right = to_numpy(y)
+        found = solver(self.shorten(right), None if x0 is None else to_numpy(x0)[self.costly])
+        x = np.zeros(self.A.shape[1], dtype=np.result_type(found.x.dtype, self._basis.dtype))
+        x[self.costly] = to_numpy(found.x)
+        rest = right - np.asarray(self.A.forward(x))
+        x[self.free] = np.linalg.lstsq(self._columns, rest, rcond=None)[0].astype(x.dtype)
+        if math.isnan(found.fun) or found.dual is None:  # nothing was proved
+            status = Status.STALLED if found.success else found.status
+            return dataclasses.replace(found, x=x, status=status, multiplier=None)
+        dual = self.shorten(to_numpy(found.dual))
+        certificate = self._certificate(found, right, sigma, x, dual, tol)
+        kept = certificate.relative_gap <= tol and certificate.violation <= feasibility_tolerance(x)
+        status = Status.STALLED if found.success and not kept else found.status
+        return dataclasses.replace(
+            found,
+            x=x,
+            certificate=certificate,
+            status=status,
+            message=status.value,
+            multiplier=None,
+            dual=dual,
+        )
+
+    def _certificate(
+        self, found: BPDNResult, y: Any, sigma: float, x: Any, dual: Any, tol: float
+    ) -> Certificate:
+        """Return what is proved with all columns: rounding of the short vectors is taken off the bound."""
+        old = found.certificate
+        moved = norm(y) + norm(self._columns) * norm(x[self.free])
+        lower = old.lower_bound - 8.0 * eps(x) * moved * norm(dual)
+        excess = norm(np.asarray(self.A.forward(x)) - y) - sigma
+        scale = max(sigma, 1e-6 * norm(y)) if sigma > 0.0 else norm(y)
+        violation = max(0.0, excess) / scale if scale > 0.0 else 0.0
+        gained = max(0.0, old.gap - (found.fun - old.lower_bound))
+        return Certificate.of(
+            found.fun,
+            lower,
+            violation,
+            old.source,
+            Target(tol, 0.0),
+            gained + norm(dual) * max(0.0, excess),
+        )

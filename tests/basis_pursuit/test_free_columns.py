@@ -1,0 +1,73 @@
+"""Weights of zero: free coefficients, and a certificate that holds with them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import pytest
+import scipy.sparse
+from scipy.sparse.linalg import aslinearoperator
+
+import lopro
+
+
+def instance(seed: int, *, iscomplex: bool = False) -> tuple[Any, Any, Any, float]:
+    rng = np.random.default_rng(seed)
+    A, x, w = rng.standard_normal((25, 60)), np.zeros(60), rng.uniform(0.5, 2.0, 60)
+    if iscomplex:
+        A = A + 1j * rng.standard_normal((25, 60))
+    w[[3, 10, 40]] = 0.0
+    x[[3, 10, 7, 50]] = [50.0, -30.0, 1.0, -2.0]
+    e = 0.1 * rng.standard_normal(25)
+    return A, A @ x + e, w, float(np.linalg.norm(e))
+
+
+def optimum(A: Any, y: Any, w: Any, sigma: float) -> float:
+    x = cp.Variable(A.shape[1], complex=A.dtype.kind == "c")
+    goal = cp.Problem(cp.Minimize(w @ cp.abs(x)), [cp.norm(A @ x - y, 2) <= sigma])
+    goal.solve(solver=cp.CLARABEL)
+    return float(goal.value)
+
+
+@pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_array, aslinearoperator])
+@pytest.mark.parametrize("iscomplex", [False, True])
+def test_agrees_with_clarabel(form: Any, iscomplex: bool) -> None:
+    A, y, w, sigma = instance(0, iscomplex=iscomplex)
+    result = lopro.bpdn(form(A), y, sigma, weights=w)
+    assert result.success
+    assert np.linalg.norm(A @ result.x - y) <= sigma * (1.0 + 1e-9)
+    assert result.fun == pytest.approx(w @ np.abs(result.x), rel=1e-12)
+    assert result.fun == pytest.approx(optimum(A, y, w, sigma), rel=1e-5)
+    nu = result.dual
+    assert np.all(np.abs(A.conj().T @ nu) <= w + 1e-10)  # 0 at the free columns
+    value = np.vdot(y, nu).real - sigma * np.linalg.norm(nu)
+    assert value * (1.0 - 1e-9) <= result.certificate.lower_bound <= value * (1.0 + 1e-12)
+
+
+def test_equations_and_several_right_hand_sides() -> None:
+    A, y, w, sigma = instance(1)
+    exact = lopro.bpdn(A, y, 0.0, weights=w)
+    assert exact.success and np.linalg.norm(A @ exact.x - y) <= 1e-9 * np.linalg.norm(y)
+    one, two = lopro.bpdn(A, np.stack([y, 2.0 * y], axis=1), [sigma, 2.0 * sigma], weights=w)
+    assert one.success and two.success
+    assert two.fun == pytest.approx(2.0 * one.fun, rel=1e-5)
+
+
+def test_what_free_columns_can_do_alone_costs_nothing() -> None:
+    A, _, w, _ = instance(2)
+    y = A[:, [3, 10]] @ np.array([2.0, -1.0])
+    result = lopro.bpdn(A, y, 1e-3, weights=w)
+    assert result.success and result.fun == 0.0
+    assert np.linalg.norm(A @ result.x - y) <= 1e-3
+
+
+def test_what_is_refused() -> None:
+    A, y, w, sigma = instance(3)
+    with pytest.raises(ValueError, match="weights"):
+        lopro.bpdn(A, y, sigma, weights=w, nonneg=True)
+    with pytest.raises(ValueError, match="weights"):
+        lopro.bpdn(A, y, sigma, weights=0.0 * w)
+    with pytest.raises(ValueError, match="x0"):
+        lopro.bpdn(A, y, sigma, weights=w, x0=np.zeros(59))
