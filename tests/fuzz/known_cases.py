@@ -206,7 +206,6 @@ UNMENDED = {
     "sigma close to y, 1e-10",
     "sigma close to y, 1e-11",
     "sigma close to y, 1e-13",
-    "sigma close to y, single",
     "small simplex",
     "nonneg in small units",
     "kernel from its solution",
