@@ -327,6 +327,17 @@ def test_a_small_radius_in_single_precision(kind: Kind) -> None:
         assert np.linalg.norm(residual) <= radius * size
 
 
+@pytest.mark.parametrize("kind", [KINDS[0], *DEVICES], ids=str)
+def test_weights_in_double_precision_do_not_widen_single_precision_data(kind: Kind) -> None:
+    of = ready(kind).of
+    weights = np.linspace(0.5, 2.0, COLUMNS)
+    single, y = A.astype(np.float32), Y.astype(np.float32)
+    found = lopro.bpdn(of(single), of(y), SIGMA, weights=weights, tol=1e-5)
+    assert found.success and to_numpy(found.x).dtype == np.float32
+    wanted = lopro.bpdn(A, Y, SIGMA, weights=weights, tol=1e-8)
+    assert found.fun == pytest.approx(wanted.fun, rel=1e-4)
+
+
 @pytest.mark.parametrize("kind", DEVICES, ids=str)
 def test_dependent_columns_on_a_device(kind: Kind) -> None:
     of = ready(kind).of

@@ -37,7 +37,7 @@ class PooledSearch(Search):
 
     Parameters
     ----------
-    problem, target, like
+    problem, target
         As for `Search`.
     pool : Pool
         Shared with other searches on the same matrix.
@@ -49,11 +49,10 @@ class PooledSearch(Search):
         self,
         problem: Problem,
         target: Target,
-        like: Array,
         pool: Pool,
         tick: Callable[[], bool] = lambda: True,
     ) -> None:
-        super().__init__(problem, target, like)
+        super().__init__(problem, target)
         self.pool, self._tick = pool, tick
         self._descent = _DESCENT
         #: Whether nothing more can be done here.

@@ -9,7 +9,7 @@ import scipy  # parts of it load when first used
 
 from lopro._util.arrays import Array, asarray_like, eps, from_numpy, is_single, to_numpy, widest
 from lopro.basis_pursuit.columns_in_place import column_set, restricted_to
-from lopro.basis_pursuit.problem import SparseProblem
+from lopro.basis_pursuit.problem import SparseProblem, residual_ball_of
 from lopro.basis_pursuit.signed_support import Restricted, Solution, Vector
 from lopro.constraints import ResidualBall
 from lopro.constraints.base import ValidInequality
@@ -35,10 +35,13 @@ class Search:
     #: Columns that are missing: those outside of the set whose correlation is too large.
     missing: Vector
 
-    def __init__(self, problem: Problem, target: Target, like: Array) -> None:
-        self.problem, self.target, self._like = problem, target, like
-        ball = SparseProblem.of(problem, like).ball
+    def __init__(self, problem: Problem, target: Target) -> None:
+        self.problem, self.target = problem, target
+        ball, _ = residual_ball_of(problem.constraint)
+        assert ball is not None
         self.ball, self.A = ball, ball.A
+        # Weights in double precision do not widen points of single precision data.
+        self._like = like = ball.like
         self.plain = isinstance(like, np.ndarray) and not is_single(like)
         self.y = to_numpy(ball.y).astype(np.float64, copy=False)
         self.sparse = SparseProblem.of(problem, np.zeros(self.A.shape[1]))

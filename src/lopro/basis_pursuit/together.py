@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, ClassVar
 
-from lopro._util.arrays import Array, is_complex, zeros
+from lopro._util.arrays import Array, is_complex
 from lopro._util.counting import Counts, count, counting
 from lopro._util.deadline import OutOfTime, current_deadline
 from lopro.basis_pursuit.pool import Asking, Pool, Question
@@ -103,9 +103,8 @@ class _Walk:
     """One search, and the question that it waits to have answered; None when it is over."""
 
     def __init__(self, problem: Problem, tol: float, pool: Pool, rounds: int) -> None:
-        self._like = problem.start(None)
         target = Target(tol, problem.gap_scale or 0.0)
-        self.search = PooledSearch(problem, target, self._like, pool, self._tick)
+        self.search = PooledSearch(problem, target, pool, self._tick)
         self.looks = 0
         self._counts = Counts()
         self._asking = self._questions(rounds)
@@ -118,7 +117,7 @@ class _Walk:
         return True
 
     def _questions(self, rounds: int) -> Asking:
-        yield from self.search.begin(zeros(self._like.shape, self._like), None)
+        yield from self.search.begin(self.search.point(), None)  # zero
         with suppress(StalledError, InfeasibleError):
             yield from self.search.rounds(rounds)
 

@@ -109,7 +109,7 @@ class WorkingSet:
             near = ColumnSearch(bench, x0, self.first)
             yield from self._unless_zero(bench, near, self._in_memory(bench, near, x0))
         else:
-            far = PooledSearch(bench.problem, bench.target, x0, Pool(ball.A), bench.tick)
+            far = PooledSearch(bench.problem, bench.target, Pool(ball.A), bench.tick)
             yield from self._unless_zero(bench, far, self._from_afar(bench, far, x0))
 
     def _unless_zero(self, bench: Workbench, search: Search, candidates: Candidates) -> Candidates:
