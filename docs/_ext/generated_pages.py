@@ -62,7 +62,10 @@ def rooms() -> list[Room]:
 
 
 #: Methods that scikit-learn adds to its estimators, with links into its own pages.
-ROUTING = "get_metadata_routing, set_callbacks, set_fit_request, set_score_request"
+ROUTING = (
+    "get_metadata_routing, set_callbacks, set_fit_request, set_score_request, set_predict_request, "
+    "set_decision_function_request, set_transform_request"
+)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -48,7 +48,7 @@ class _Answer:
 
 
 class Lopro(CLARABEL):  # type: ignore[misc]
-    """lopro as a solver of CVXPY.
+    """A solver of CVXPY that proves its answers.
 
     Options of ``problem.solve``: ``tol`` (the relative gap to prove, 1e-6) and ``time_limit`` in seconds.
 

@@ -64,7 +64,7 @@ def lasso(
     y : array of shape (m,)
         Measurements.
     tau : float
-        Bound of the norm. (The penalised form, as scikit-learn has it, is another point of the same curve.)
+        Bound of the norm. The penalised form, as scikit-learn has it, is another point of the same curve.
     x0 : array, optional
         A start.
     weights : array or float, optional
