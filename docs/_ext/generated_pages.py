@@ -127,7 +127,7 @@ def page(room: Room) -> str:
         f".. py:module:: {room.name}",
         (inspect.getdoc(module) or "").strip(),
         "\n".join(summary(home[getattr(module, name)], module, name) for name in names),
-        *(entry(module, name) for name in names if home[getattr(module, name)] == room.name),
+        *(entry(room, module, name) for name in names if home[getattr(module, name)] == room.name),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -154,13 +154,13 @@ def summary(home: str, module: ModuleType, name: str) -> str:
     return f"- :py:obj:`~{home}.{name}`: {words}"
 
 
-def entry(module: ModuleType, name: str) -> str:
+def entry(room: Room, module: ModuleType, name: str) -> str:
     """Return the directive that documents one name."""
     is_class = inspect.isclass(getattr(module, name))
     options = f"\n   :members:\n   :exclude-members: {ROUTING}" if is_class else ""
     kind = "class" if is_class else "function"
     # Names start with the room, so that a link to lopro.bpdn works wherever it is defined.
-    return f"{heading(name, '-')}\n\n.. auto{kind}:: {module.__name__}.{name}{options}"
+    return f"{heading(name, '-')}\n\n.. auto{kind}:: {room.name}.{name}{options}"
 
 
 def index() -> str:
