@@ -2,12 +2,11 @@
 
     python -m benchmarks.general.programs [maros] [projections] [--without PEER ...]
 
-The collection is read from the folder that the environment variable LOPRO_DATA names, or ../shared/data.
+The collection (``maros_meszaros``, as .mat files) is read from the folder that LOPRO_DATA names.
 """
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -21,6 +20,7 @@ import scipy.sparse
 
 import lopro
 from benchmarks._report import write_json
+from benchmarks.general.collections import folder_of
 from benchmarks.general.measure import (
     FEASIBLE,
     Judged,
@@ -42,10 +42,6 @@ from lopro.newton.engines import (
 NO_BOUND = 0.999e20
 #: Added to times before their geometric mean is taken.
 SHIFT = 0.01
-
-
-def data_folder() -> Path:
-    return Path(os.environ.get("LOPRO_DATA", Path(__file__).parents[3] / "shared" / "data"))
 
 
 def read_program(path: Path) -> QuadraticProgram:
@@ -80,7 +76,7 @@ def maros(without: set[str]) -> list[Run]:
     }
     engines = {name: run for name, run in engines.items() if name not in without}
     runs: list[Run] = []
-    for path in sorted((data_folder() / "maros_meszaros").glob("*.mat")):
+    for path in sorted(folder_of("maros_meszaros").glob("*.mat")):
         program = read_program(path)
         problem = program.composite()
         for name, run in engines.items():

@@ -2,8 +2,7 @@
 
 python -m benchmarks.general.sdplib [PATH] [--only NAME ...] [--seconds S] [--rounds N] [--ours]
 
-PATH is a folder with ``.dat-s`` files; by default ``sdplib`` in the folder that LOPRO_DATA names, or in
-../shared/data. Answers of all are moved into the cone and onto their rows, and proved alike; certified means
+PATH is a folder with ``.dat-s`` files; by default ``sdplib`` in the folder that LOPRO_DATA names. Answers of all are moved into the cone and onto their rows, and proved alike; certified means
 a relative gap of at most 1e-4 with everything charged, at a relative violation of at most 1e-9.
 """
 
@@ -11,16 +10,15 @@ from __future__ import annotations
 
 import argparse
 import math
-import os
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 
 from benchmarks._report import write_json
+from benchmarks.general.collections import folder_of
 from benchmarks.general.measure import interleaved
 from lopro.newton.sdp import Outcome, SemidefiniteProgram, Status, read_sdpa, solve
 from lopro.newton.sdp.by_clarabel import solve_by_clarabel
@@ -125,16 +123,16 @@ def line(row: dict[str, Any], best: float) -> str:
 
 def main() -> None:
     """Run the benchmark and print its table; ratios are to the fastest certified peer."""
-    home = Path(os.environ.get("LOPRO_DATA", Path(__file__).parents[3] / "shared" / "data"))
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("path", nargs="?", type=Path, default=home / "sdplib")
+    parser.add_argument("path", nargs="?", default=None)
     parser.add_argument("--only", nargs="*", default=None)
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--ours", action="store_true", help="without the peers")
     options = parser.parse_args()
+    folder = folder_of("sdplib", options.path)
     runs: list[dict[str, Any]] = []
-    for path in sorted(options.path.glob("*.dat-s")):
+    for path in sorted(folder.glob("*.dat-s")):
         name = path.name.removesuffix(".dat-s")
         if options.only and name not in options.only:
             continue
