@@ -3,7 +3,8 @@
 python -m benchmarks.general.sdplib [PATH] [--only NAME ...] [--seconds S] [--rounds N] [--ours]
 
 PATH is a folder with ``.dat-s`` files; by default ``sdplib`` in the folder that LOPRO_DATA names. Answers of
-all are moved into the cone and onto their rows, and proved alike; certified means a relative gap of at most 1e-4 with everything charged, at a relative violation of at most 1e-9.
+all are moved into the cone and onto their rows, and proved alike; certified means a relative gap of at most
+1e-4 with everything charged, at a relative violation of at most 1e-9.
 """
 
 from __future__ import annotations
