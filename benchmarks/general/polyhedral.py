@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse
 
 from benchmarks._report import write_json
+from benchmarks.general.by_proxqp import solve_by_proxqp
 from benchmarks.general.measure import Run, interleaved, judge, print_table, records
 from lopro.newton import Composite, Settings, solve
 from lopro.newton.engines import (
@@ -21,7 +22,6 @@ from lopro.newton.engines import (
     solve_by_clarabel,
     solve_by_highs,
     solve_by_piqp,
-    solve_by_proxqp,
 )
 from lopro.newton.parts import Interval
 from lopro.newton.smooth import LeastSquares, Linear, Logistic, SquaredDistance, Sum

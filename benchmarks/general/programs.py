@@ -20,6 +20,7 @@ import scipy.sparse
 
 import lopro
 from benchmarks._report import write_json
+from benchmarks.general.by_proxqp import solve_by_proxqp
 from benchmarks.general.collections import folder_of
 from benchmarks.general.measure import (
     FEASIBLE,
@@ -35,7 +36,6 @@ from lopro.newton.engines import (
     QuadraticProgram,
     solve_by_clarabel,
     solve_by_piqp,
-    solve_by_proxqp,
 )
 
 #: What the files of the collection write for no bound, up to rounding.

@@ -14,11 +14,10 @@ from lopro.newton.engines import (
     solve_by_clarabel,
     solve_by_highs,
     solve_by_piqp,
-    solve_by_proxqp,
     solve_program,
 )
 
-QUADRATIC = [solve_by_piqp, solve_by_proxqp, solve_by_clarabel]
+QUADRATIC = [solve_by_piqp, solve_by_clarabel]
 
 
 def program(rng, quadratic=True, sparse=False, n=8, m=12):
@@ -113,7 +112,6 @@ def test_statuses(rng):
     limited = program(rng, n=60, m=200)
     assert solve_by_clarabel(limited, seconds=1e-9).status is AnswerStatus.TIME
     assert solve_by_piqp(limited, seconds=1e-9).status is AnswerStatus.TIME
-    assert solve_by_proxqp(limited, max_iter=1).status is AnswerStatus.TIME
 
 
 @pytest.mark.parametrize("sparse", [False, True])

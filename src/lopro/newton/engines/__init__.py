@@ -4,7 +4,6 @@ from lopro.newton.engines.answer import Answer, AnswerStatus
 from lopro.newton.engines.by_clarabel import solve_by_clarabel
 from lopro.newton.engines.by_highs import solve_by_highs
 from lopro.newton.engines.by_piqp import solve_by_piqp
-from lopro.newton.engines.by_proxqp import solve_by_proxqp
 from lopro.newton.engines.certified import NotConvex, solve_program
 from lopro.newton.engines.program import QuadraticProgram, in_handy_units
 from lopro.newton.engines.rule import engines_for
@@ -19,6 +18,5 @@ __all__ = [
     "solve_by_clarabel",
     "solve_by_highs",
     "solve_by_piqp",
-    "solve_by_proxqp",
     "solve_program",
 ]

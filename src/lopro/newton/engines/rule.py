@@ -3,7 +3,7 @@
 Measured with ``python -m benchmarks.general.programs`` (one thread, residuals of 1e-9 or less, judged alike):
 
 - sparse quadratic programs: PIQP, the fastest and most robust on 65 problems of Maros and Meszaros;
-- dense quadratic programs: our Newton method, then PIQP, then ProxQP;
+- dense quadratic programs: our Newton method, then PIQP (ProxQP is a peer in the benchmark);
 - linear programs: dense ones our Newton method, sparse and structured ones HiGHS;
 - Clarabel is the last to be asked: slower on these, but it fails on others than they do.
 """
