@@ -69,3 +69,25 @@ def test_without_a_feasible_point_the_least_violation_is_returned():
     result = solve_ending_at([5e-8, 2e-8, 3e-8], tol=0.0)
     assert result.fun == -2e-8
     assert result.certificate.violation == pytest.approx(2e-8, rel=1e-7)
+
+
+class Fickle(lopro.constraints.Polyhedron):
+    """A set whose second projection claims that it is empty."""
+
+    asked = 0
+
+    def project(self, x):
+        self.asked += 1
+        if self.asked > 1:
+            raise lopro.InfeasibleError("the set is empty, or so it is said")
+        return super().project(x)
+
+
+def test_a_feasible_point_refutes_that_the_set_is_empty():
+    f = lopro.objectives.SquaredDistance(np.array([3.0, 4.0]))
+    set_ = Fickle(np.array([[1.0, 1.0]]), np.array([1.0]))
+    result = lopro.solve(lopro.Problem(f, set_), method=lopro.LoPGD(), tol=1e-12)
+    assert set_.asked > 1
+    assert result.status is lopro.Status.PROJECTION_FAILED
+    assert result.certificate.violation <= 1e-9
+    assert any("so it is said" in text for text in result.warnings)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro._util.arrays import Array, copy, eps, is_complex, to_numpy, widest
+from lopro._util.arrays import Array, copy, eps, is_complex, is_single, to_numpy, widest
 from lopro._util.deadline import current_deadline
 from lopro._util.real_vectors import Vector, from_real_vector, to_real_vector
 from lopro.cones.cones import ConeRows
@@ -242,7 +242,13 @@ class Intersection(Constraint):
             z = from_real_vector(v, x)
             return [cut for m in self._members for cut in _member_cuts(m, v, z)]
 
-        v = project_by_cuts(to_real_vector(x), oracle, tol=max(1e-12, 4.0 * eps(x)))
+        try:
+            v = project_by_cuts(to_real_vector(x), oracle, tol=max(1e-12, 4.0 * eps(x)))
+        except InfeasibleError as error:
+            if is_single(x):
+                # Cuts are rounded to single precision: that they contradict each other proves nothing.
+                raise ProjectionError(f"in single precision, {error}") from error
+            raise
         return from_real_vector(v, x)
 
 

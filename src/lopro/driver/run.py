@@ -142,8 +142,7 @@ class Run:
             self.status = Status.NONFINITE
             self.warnings.append(f"a number grew beyond all bounds: {error}")
         except (InfeasibleError, UnboundedError) as error:
-            empty = isinstance(error, InfeasibleError)
-            self.status = Status.INFEASIBLE if empty else Status.UNBOUNDED
+            self.status = self._without_solution(error)
             self.warnings.append(str(error))
             self._ray = error.ray
         except ProjectionError as error:
@@ -159,6 +158,14 @@ class Run:
         except KeyboardInterrupt:
             self.status = Status.INTERRUPTED
         return None
+
+    def _without_solution(self, error: InfeasibleError | UnboundedError) -> Status:
+        """Return the status for a problem that is said to have no solution; a feasible point refutes that."""
+        if isinstance(error, UnboundedError):
+            return Status.UNBOUNDED
+        best = self.incumbent.best
+        refuted = best is not None and best.feasible
+        return Status.PROJECTION_FAILED if refuted else Status.INFEASIBLE
 
     def _look_at(self, candidate: Candidate) -> tuple[Iterate, Verdict]:
         """Certify the candidate, keep the best point, and write the row of the history."""
