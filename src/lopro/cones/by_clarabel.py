@@ -11,6 +11,7 @@ import scipy  # parts of it load when first used
 
 from lopro._util.deadline import current_deadline
 from lopro._util.real_vectors import Vector
+from lopro._util.units import power_of_two
 
 __all__ = ["Solved", "run_clarabel"]
 
@@ -82,11 +83,7 @@ def run_clarabel(
 
 def _units(P: Any, q: Vector, b: Vector) -> tuple[float, float]:
     """Return the units of the variables and of the objective in which the data are about 1."""
-    x = _power(float(np.abs(b).max(initial=0.0)))
+    x = power_of_two(float(np.abs(b).max(initial=0.0)))
     steepest = float(np.abs(q).max(initial=0.0)) * x
     curvature = (float(abs(P).max()) if P.nnz else 0.0) * x * x
-    return x, _power(max(steepest, curvature))
-
-
-def _power(size: float) -> float:
-    return float(2.0 ** np.round(np.log2(size))) if np.isfinite(size) and size > 0.0 else 1.0
+    return x, power_of_two(max(steepest, curvature))

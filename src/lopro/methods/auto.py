@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
@@ -66,45 +65,50 @@ class Auto:
         return next(_choices(problem)).method
 
     def check(self, problem: Problem) -> None:
-        self.choose(problem).check(problem)
+        self.choose(problem)
 
     def run(self, bench: Workbench, x0: Array) -> Candidates:
-        *others, last = self.choices(bench.problem)
-        for choice in others:
+        stalled: StalledError | None = None
+        for choice in _choices(bench.problem):
             bench.hand_over(choice.method)
-            with contextlib.suppress(StalledError):
+            stalled = None
+            try:
                 yield from choice.method.run(bench, x0)
+            except StalledError as error:
+                stalled = error
             if bench.exhausted:
                 return
-        bench.hand_over(last.method)
-        yield from last.method.run(bench, x0)
+        if stalled is not None:
+            raise stalled
 
 
 def _choices(problem: Problem) -> Iterator[Choice]:
+    """Yield the methods that fit, each looked for when the ones before have failed."""
     found = recognised(problem)
     if found is not None:
         yield Choice(found[1], f"it has the form of {found[0]}")
         return
     yield from _second_order(problem)
-    method, conic = MultiplierMethod(), InteriorPoint()
-    if _fits(method, problem):
-        yield Choice(method, "the set is given by a linear map into an easy set")
+    if _fits(MultiplierMethod(), problem):
+        yield Choice(MultiplierMethod(), "the set is given by a linear map into an easy set")
         return
-    if _fits(conic, problem):
-        yield Choice(conic, "it has a conic form")
+    if _fits(InteriorPoint(), problem):
+        yield Choice(InteriorPoint(), "it has a conic form")
         return
+    LoPGD().check(problem)
     yield Choice(LoPGD(), "only values, slopes and projections are known")
 
 
 def _second_order(problem: Problem) -> Iterator[Choice]:
     newton = NewtonMultipliers()
-    if not _fits(newton, problem):
-        return
     step = Choice(newton, "f has second derivatives at hand and the set is given by rows")
     try:
-        program = quadratic_program(problem)
+        program = quadratic_program(
+            problem
+        )  # what is a program can be taken by Newton's method, too
     except MissingCapabilityError:
-        yield step
+        if _fits(newton, problem):
+            yield step
         return
     kind = "linear" if program.P is None else "quadratic"
     engines = Choice(ProgramEngines(), f"it is a {kind} program")

@@ -15,10 +15,9 @@ from typing import ClassVar
 from lopro._util.arrays import Array, inner, norm
 from lopro._util.validation import check_count
 from lopro.constraints.base import ValidInequality
-from lopro.errors import MissingCapabilityError, StalledError
-from lopro.methods.inner import AcceleratedGradient
+from lopro.errors import StalledError
 from lopro.methods.inner.accelerated import AcceleratedState
-from lopro.methods.subproblems import first_stiffness, minimised, reach
+from lopro.methods.subproblems import check_penalties, first_stiffness, minimised, reach
 from lopro.penalties import MemberPenalties
 from lopro.penalties.penalised import Penalised
 from lopro.problem import Problem
@@ -92,13 +91,7 @@ class MultiplierMethod:
         check_count("patience", self.patience)
 
     def check(self, problem: Problem) -> None:
-        AcceleratedGradient().check(problem)
-        for member in problem.constraint.members():
-            if not (member.smooth or member.has_image_set):
-                raise MissingCapabilityError(
-                    f"MultiplierMethod needs constraints that are smooth or of the form M x in Q; "
-                    f"{member!r} is neither. Use lopro.LoPGD()"
-                )
+        check_penalties(problem, "MultiplierMethod")
 
     def run(self, bench: Workbench, x0: Array) -> Candidates:
         constraint = bench.constraint

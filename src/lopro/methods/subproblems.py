@@ -6,13 +6,26 @@ from collections.abc import Callable
 
 from lopro._util.arrays import Array, diagonal_direction, norm
 from lopro.constraints import Constraint
+from lopro.errors import MissingCapabilityError
 from lopro.methods.inner import AcceleratedGradient, Backtracking
 from lopro.methods.inner.accelerated import AcceleratedState
 from lopro.penalties.penalised import Penalised
+from lopro.problem import Problem
 from lopro.protocol import Workbench
 from lopro.protocol.certificates import solution_radius
 
-__all__ = ["first_stiffness", "minimised", "reach"]
+__all__ = ["check_penalties", "first_stiffness", "minimised", "reach"]
+
+
+def check_penalties(problem: Problem, method: str) -> None:
+    """Raise unless the objective and every member of the constraint can be penalised as these methods do."""
+    AcceleratedGradient().check(problem)
+    for member in problem.constraint.members():
+        if not (member.smooth or member.has_image_set):
+            raise MissingCapabilityError(
+                f"{method} needs constraints that are smooth or of the form M x in Q; "
+                f"{member!r} is neither. Use lopro.LoPGD()"
+            )
 
 
 def minimised(

@@ -89,7 +89,10 @@ class Sparse:
     def __init__(self, M: Matrix) -> None:
         self.M: Matrix = scipy.sparse.csr_array(M, dtype=np.float64)
         self.shape: tuple[int, int] = (self.M.shape[0], self.M.shape[1])
-        self._transposed = self.M.T.tocsr()
+
+    @cached_property
+    def _transposed(self) -> Matrix:
+        return self.M.T.tocsr()
 
     def forward(self, x: Array) -> Array:
         return np.asarray(self.M @ x)

@@ -6,13 +6,13 @@ brings the rest.
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro._util.real_vectors import Vector
+from lopro._util.units import power_of_two
 from lopro.cones.cones import ConeRows
 from lopro.cones.program import ConicAnswer, ConicProgram
 from lopro.errors import ProjectionError
@@ -27,9 +27,7 @@ def project_conic(x: Vector, members: list[ConeRows]) -> ConicAnswer:
 
     Examples
     --------
-    >>> import math
-
-    import numpy as np
+    >>> import numpy as np
     >>> from lopro.cones.rows import ball_rows, halfspace_rows
     >>> from lopro.projections.conic import project_conic
     >>> half = halfspace_rows(np.array([[1.0, 0.0]]), np.zeros(1))
@@ -40,20 +38,15 @@ def project_conic(x: Vector, members: list[ConeRows]) -> ConicAnswer:
     program = ConicProgram(x.size)
     program.add_quadratic(scipy.sparse.identity(x.size))
     # Measured from x, so that the solver's tolerances are about the step and not about x, and in units of
-    # the rows and of the step, so that they do not depend on the user's.
-    sizes = [_power_of_two(float(abs(m.rows).max())) for m in members]
-    slacks = [(m.bounds - m.rows @ x) / size for m, size in zip(members, sizes, strict=True)]
-    unit = _power_of_two(max(float(np.abs(slack).max()) for slack in slacks))
-    for member, size, slack in zip(members, sizes, slacks, strict=True):
-        program.add_set(replace(member, rows=member.rows / size, bounds=slack / unit))
+    # the rows, so that they do not depend on the user's; those of the step the program finds by itself.
+    for member in members:
+        size = power_of_two(float(abs(member.rows).max()))
+        slack = (member.bounds - member.rows @ x) / size
+        program.add_set(replace(member, rows=member.rows / size, bounds=slack))
     answer = program.solve(1e-12)
     if not (np.isfinite(answer.point).all() and all(map(_finite, answer.multipliers))):
         raise ProjectionError(f"the conic solver found no projection: {answer.status}")
-    return replace(answer, point=x + unit * answer.point)
-
-
-def _power_of_two(size: float) -> float:
-    return 2.0 ** round(math.log2(size)) if size > 0.0 else 1.0
+    return replace(answer, point=x + answer.point)
 
 
 def _finite(v: Vector) -> bool:

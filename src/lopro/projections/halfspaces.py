@@ -12,6 +12,7 @@ import scipy  # parts of it load when first used
 
 from lopro._util.arrays import to_numpy
 from lopro._util.deadline import EIGH, current_deadline
+from lopro._util.units import power_of_two
 from lopro.errors import InfeasibleError, ProjectionError
 
 __all__ = ["HalfSpaces"]
@@ -97,8 +98,7 @@ class HalfSpaces:
     @property
     def _scale(self) -> float:
         """The power of two nearest to the largest bound: the unit in which programs are solved."""
-        largest = float(np.abs(self.bounds).max(initial=0.0))
-        return 2.0 ** round(math.log2(largest)) if largest > 0.0 else 1.0
+        return power_of_two(float(np.abs(self.bounds).max(initial=0.0)))
 
     def radius(self) -> float | None:
         """Return a bound of ``|z|`` over the set from its bounding box; None if there is none."""

@@ -14,6 +14,7 @@ import scipy  # parts of it load when first used
 
 from lopro._util.arrays import Array, asarray_like, copy, to_numpy
 from lopro._util.deadline import current_deadline
+from lopro.cones.by_clarabel import run_clarabel
 from lopro.errors import InfeasibleError, ProjectionError
 from lopro.newton.engines import QuadraticProgram, solve_program
 from lopro.newton.parts import Interval
@@ -177,26 +178,14 @@ def _interior_point(halfspaces: HalfSpaces, slack: Matrix) -> Face:
     """Solve ``min |w|^2 / 2, N w <= slack`` by Clarabel and return the face it ends on."""
     import clarabel
 
-    deadline = current_deadline()
-    deadline.check()
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    settings.time_limit = deadline.left
-    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-10
     d = halfspaces.dimension
-    solver = clarabel.DefaultSolver(
-        scipy.sparse.identity(d, format="csc"),
-        np.zeros(d),
-        halfspaces.csc,
-        slack,
-        [clarabel.NonnegativeConeT(len(halfspaces))],
-        settings,
-    )
-    answer = solver.solve()
-    deadline.check()
+    eye = scipy.sparse.identity(d, format="csc")
+    cones = [clarabel.NonnegativeConeT(len(halfspaces))]
+    # The slacks are in units of the distance already.
+    answer = run_clarabel(eye, np.zeros(d), halfspaces.csc, slack, cones, 1e-10, homogeneous=False)
     if "PrimalInfeasible" in str(answer.status):
         raise_if_empty(halfspaces)
-    w, multipliers = np.asarray(answer.x), np.asarray(answer.z)
+    w, multipliers = answer.x, answer.z
     # Whatever the solver says of itself, a bad start costs the active set time and nothing else.
     if not (np.isfinite(w).all() and np.isfinite(multipliers).all()):
         return Face.empty(d)

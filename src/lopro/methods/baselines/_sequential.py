@@ -12,10 +12,8 @@ from dataclasses import dataclass
 
 from lopro._util.arrays import Array
 from lopro._util.validation import check_count, check_number
-from lopro.errors import MissingCapabilityError
 from lopro.methods.inner.accelerated import AcceleratedState
-from lopro.methods.multipliers import MultiplierMethod
-from lopro.methods.subproblems import first_stiffness, minimised
+from lopro.methods.subproblems import check_penalties, first_stiffness, minimised
 from lopro.penalties import MemberPenalties
 from lopro.problem import Problem
 from lopro.protocol import Candidate, Candidates, PenalisedMinimum, Workbench
@@ -57,12 +55,7 @@ class SequentialMinimization:
         check_count("rounds", self.rounds)
 
     def check(self, problem: Problem) -> None:
-        # What its penalised problems need is what those of the library's own multiplier method need.
-        try:
-            MultiplierMethod().check(problem)
-        except MissingCapabilityError as error:
-            text = str(error).replace("MultiplierMethod", type(self).__name__)
-            raise MissingCapabilityError(text) from None
+        check_penalties(problem, type(self).__name__)
 
     def run(self, bench: Workbench, x0: Array) -> Candidates:
         beta = first_stiffness(bench, x0) if self.stiffness is None else self.stiffness

@@ -8,9 +8,9 @@ from typing import ClassVar
 
 from lopro._util.arrays import Array
 from lopro._util.validation import check_count
-from lopro.errors import MissingCapabilityError
 from lopro.methods import OneProjection
 from lopro.methods.baselines._multipliers import feasible_candidate
+from lopro.methods.baselines.projected_subgradient import check_stochastic
 from lopro.methods.inner import (
     ConstantStep,
     StochasticSubgradient,
@@ -91,7 +91,8 @@ class FullTouch:
 
     def check(self, problem: Problem) -> None:
         self._needs.check(problem)
-        need_samples(problem, self.stochastic, "FullTouch")
+        if self.stochastic:
+            check_stochastic(problem, "FullTouch(stochastic=True)")
 
     def run(self, bench: Workbench, x0: Array) -> Candidates:
         at, T = self._needs.find(bench, x0), self.iterations
@@ -105,12 +106,3 @@ class FullTouch:
         if at.certain and not self.stochastic:
             claim = Claim(Gbar * D / math.sqrt(T), "FullTouch: Gbar D / sqrt(T)")
         yield from OneProjection(inner, Hinge(at.weight), T, claim).run(bench, at.start)
-
-
-def need_samples(problem: Problem, stochastic: bool, method: str) -> None:
-    """Raise if subgradients are to be sampled and cannot be."""
-    if stochastic and not problem.objective.stochastic:
-        raise MissingCapabilityError(
-            f"{method}(stochastic=True) needs an objective with stochastic_subgradient(x, rng), and "
-            f"{type(problem.objective).__name__} has none; use {method}()"
-        )

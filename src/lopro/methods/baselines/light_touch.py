@@ -18,7 +18,7 @@ from lopro.errors import MissingCapabilityError
 from lopro.functions import Ball
 from lopro.methods import OneProjection
 from lopro.methods.baselines._multipliers import feasible_candidate
-from lopro.methods.baselines.full_touch import need_samples
+from lopro.methods.baselines.projected_subgradient import check_stochastic
 from lopro.methods.baselines.touch_rows import Rows
 from lopro.methods.inner.subgradient import into_ball
 from lopro.methods.setting import Needs, Setting, check_constants
@@ -115,7 +115,8 @@ class LightTouch:
 
     def check(self, problem: Problem) -> None:
         self._needs.check(problem)
-        need_samples(problem, self.stochastic, "LightTouch")
+        if self.stochastic:
+            check_stochastic(problem, "LightTouch(stochastic=True)")
         rows = Rows(problem.constraint)
         if self.sampled is not None and self.sampled > rows.count:
             raise ValueError(f"sampled must be at most {rows.count}, got {self.sampled}")

@@ -69,6 +69,7 @@ class ProgramEngines:
             bench.target.scale,
             bench.unit,
             None if math.isinf(left) else left,
+            convex=True,  # objectives have looked at their matrices when they were made
         )
         bench.tick()
         count("factorizations")

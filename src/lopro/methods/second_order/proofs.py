@@ -29,10 +29,12 @@ def answer(problem: Composite, outcome: Outcome, bench: Workbench, like: Array) 
         raise UnboundedError("the objective falls without end along the ray", outcome.ray)
     x = asarray_like(outcome.x, like)
     evidence = _bound(problem, outcome, bench)
+    constraint = bench.problem.constraint
     with bench.observe():
-        violation = bench.problem.constraint.violation(x)
+        image = constraint.image(x)
+        violation = constraint.violation_at(x, image)
     if violation <= feasibility_tolerance(x):
-        return Candidate(x, evidence)
+        return Candidate(x, evidence, image=image)
     return Candidate(bench.project(x), evidence, before=x)
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-import time
 
 import numpy as np
 
+from lopro._util.deadline import Deadline
 from lopro.newton.arrays import norm
 from lopro.newton.bounds import check_descent, check_empty, negative_curvature
 from lopro.newton.engines.answer import Answer, AnswerStatus
@@ -38,6 +38,7 @@ def solve_program(
     scale: float = 0.0,
     length: float = 0.0,
     seconds: float | None = None,
+    convex: bool = False,
 ) -> Outcome:
     """Solve a quadratic or linear program by the engine that fits, and prove its answer.
 
@@ -51,6 +52,8 @@ def solve_program(
         As for `lopro.newton.prove`.
     seconds : float, optional
         Time limit.
+    convex : bool
+        Whether it is known already that the quadratic part is positive semidefinite.
 
     Raises
     ------
@@ -66,21 +69,16 @@ def solve_program(
     >>> outcome.status.name, outcome.x.round(6)
     ('CONVERGED', array([ 2., -1.]))
     """
-    end = None if seconds is None else time.perf_counter() + seconds
-    direction = None if program.P is None else negative_curvature(program.P)
-    if direction is not None:
-        raise NotConvex(direction)
+    deadline = Deadline(seconds)
+    if program.P is not None and not convex:
+        direction = negative_curvature(program.P)
+        if direction is not None:
+            raise NotConvex(direction)
     problem = program.composite()
     best: Outcome | None = None
 
-    def left() -> float | None:
-        return None if end is None else max(0.01, end - time.perf_counter())
-
-    def stopped() -> bool:
-        return end is not None and time.perf_counter() > end
-
     for engine in engines_for(program):
-        answer = engine(program, _RESIDUAL, left())
+        answer = engine(program, _RESIDUAL, None if seconds is None else max(0.01, deadline.left))
         found = _without_solution(program, problem, answer)
         if found is not None:
             return found
@@ -94,12 +92,12 @@ def solve_program(
                 scale,
                 length,
                 None,
-                stopped,
+                lambda: deadline.passed,
             )
             best = found if best is None or found.better(best, feasibility, length) else best
             if best.status is Status.CONVERGED:
                 return best
-        if stopped():
+        if deadline.passed:
             break
     return best or _unproved(program, problem, Status.STOPPED)
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
+from lopro._util.units import power_of_two
 from lopro.newton.arrays import Array, Matrix
 from lopro.newton.engines.answer import Answer
 from lopro.newton.parts import Interval
@@ -122,10 +123,9 @@ class Units:
         )
 
 
-def _power(sizes: Array) -> Array:
-    """Return the powers of two nearest to sizes (1 for zero)."""
-    safe = np.where((sizes > 0.0) & np.isfinite(sizes), sizes, 1.0)
-    return np.asarray(2.0 ** np.round(np.log2(safe)))
+def _powers(sizes: Array) -> Array:
+    """Return the powers of two nearest to sizes."""
+    return np.array([power_of_two(size) for size in sizes.tolist()])
 
 
 def _largest(M: Matrix) -> Array:
@@ -144,14 +144,14 @@ def in_handy_units(program: QuadraticProgram) -> tuple[QuadraticProgram, Units]:
     the same handy form.
     """
     p = program
-    largest = _power(_largest(p.A))
+    largest = _powers(_largest(p.A))
     x = _length(p, largest)
     q = p.q * x
     P = None if p.P is None else p.P * (x * x)
     slope = float(np.abs(q).max(initial=0.0))
     if slope == 0.0 and P is not None:
         slope = float(_largest(P).max(initial=0.0))
-    f = float(_power(np.array([slope]))[0])
+    f = power_of_two(slope)
     scale = 1.0 / largest
     dense = isinstance(p.A, np.ndarray)
     A = p.A * scale[:, None] if dense else scipy.sparse.diags_array(scale) @ p.A
@@ -178,4 +178,4 @@ def _length(p: QuadraticProgram, largest: Array) -> float:
     own = np.where(np.isfinite(p.most), p.most, np.where(np.isfinite(p.least), p.least, 0.0))
     lengths = np.concatenate([np.abs(sides / largest), np.abs(own)])
     lengths = lengths[lengths > 0.0]
-    return float(_power(np.array([np.quantile(lengths, 0.9)]))[0]) if len(lengths) else 1.0
+    return power_of_two(float(np.quantile(lengths, 0.9))) if len(lengths) else 1.0

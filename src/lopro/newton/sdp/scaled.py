@@ -7,15 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 import scipy  # parts of it load when first used
 
+from lopro._util.units import power_of_two
 from lopro.newton.arrays import Array, norm
 from lopro.newton.sdp.program import Block, SemidefiniteProgram
 
 __all__ = ["ScaledProgram"]
-
-
-def _power(size: float) -> float:
-    """Return the power of two nearest to a size, 1 for zero."""
-    return float(2.0 ** np.round(np.log2(size))) if size > 0.0 else 1.0
 
 
 @dataclass(frozen=True)
@@ -38,9 +34,9 @@ class ScaledProgram:
         squares = np.zeros(len(program.b))
         for block in program.blocks:
             squares += np.asarray(block.A.multiply(block.A).sum(axis=1)).ravel()
-        rows = np.array([_power(s) for s in np.sqrt(squares)])
-        x = _power(norm(program.b / rows))
-        cost = _power(float(np.sqrt(sum(float(np.sum(p.C**2)) for p in program.blocks))))
+        rows = np.array([power_of_two(s) for s in np.sqrt(squares)])
+        x = power_of_two(norm(program.b / rows))
+        cost = power_of_two(float(np.sqrt(sum(float(np.sum(p.C**2)) for p in program.blocks))))
         scale = scipy.sparse.diags_array(1.0 / rows)
         blocks = tuple(
             Block(p.size, p.diagonal, p.C / cost, scipy.sparse.csr_array(scale @ p.A))
