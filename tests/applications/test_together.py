@@ -112,14 +112,20 @@ def test_limits_are_for_each_and_end_the_sharing() -> None:
     assert [r.status.name for r in late] == ["TIME_LIMIT"] * 2
 
 
-def test_a_device_shares_products() -> None:
+def test_a_device_shares_products_where_the_matrix_is_wide() -> None:
+    """Elsewhere columns that stay on the device are worth more than fewer products with all of them."""
     torch = pytest.importorskip("torch", reason="torch is not installed")
-    matrix, several = torch.asarray(A), torch.asarray(Y)
-    found = lopro.bpdn(matrix, several, RADII, tol=1e-8)
-    assert all(r.success and isinstance(r.x, torch.Tensor) for r in found)
-    assert max(r.counts.passes for r in found) == 5
-    for j, mine in enumerate(found):
-        assert mine.fun == pytest.approx(lopro.bpdn(A, Y[:, j], RADII[j], tol=1e-8).fun, rel=1e-10)
+    high = lopro.bpdn(torch.asarray(A), torch.asarray(Y), RADII, tol=1e-8)
+    wide, several = torch.asarray(A[:16]), torch.asarray(Y[:16])
+    radii = 0.3 * np.linalg.norm(Y[:16], axis=0)
+    shared = lopro.bpdn(wide, several, radii, tol=1e-8)
+    for j, (mine, theirs) in enumerate(zip(high, shared, strict=True)):
+        assert mine.success and theirs.success and isinstance(theirs.x, torch.Tensor)
+        assert mine.method == "WorkingSet()" and "passes shared" in theirs.method
+        alone = lopro.bpdn(A, Y[:, j], RADII[j], tol=1e-8)
+        assert mine.fun == pytest.approx(alone.fun, rel=1e-10)
+        alone = lopro.bpdn(A[:16], Y[:16, j], radii[j], tol=1e-8)
+        assert theirs.fun == pytest.approx(alone.fun, rel=1e-8)
 
 
 def test_who_shares() -> None:

@@ -34,6 +34,7 @@ __all__ = [
     "isfinite",
     "mix",
     "namespace",
+    "nonnegative",
     "norm",
     "on_host",
     "take",
@@ -131,6 +132,14 @@ def isfinite(x: Array) -> bool:
 def equal(x: Array, y: Array) -> bool:
     """Whether two arrays of one shape agree in every entry."""
     return bool(namespace(x, y).all(x == y))
+
+
+def nonnegative(x: Array) -> Array:
+    """Return ``x`` with zeros in place of its negative entries."""
+    if isinstance(x, np.ndarray):
+        return np.maximum(x, 0.0)
+    xp = namespace(x)
+    return xp.where(x > 0.0, x, xp.zeros_like(x))
 
 
 def is_complex(x: Array) -> bool:

@@ -7,6 +7,7 @@ of two residuals is rounding. On this piece the solution is a formula in which n
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -29,6 +30,7 @@ def first_piece(bench: Workbench, sparse: SparseProblem, x0: Array) -> Candidate
     column and ``c = a^H y``, its coefficient has the phase of ``c`` and the smaller root ``t`` of
     ``|y - t a c / |c||^2 = sigma^2`` as its modulus.
     """
+    sparse = replace(sparse, weights=to_numpy(sparse.weights))
     ball = sparse.ball
     y = to_numpy(ball.y)
     if not _CLOSE * norm(y) < ball.sigma < norm(y):
@@ -52,7 +54,7 @@ def first_piece(bench: Workbench, sparse: SparseProblem, x0: Array) -> Candidate
     r = y - image
     g = to_numpy(ball.pullback((asarray_like(r, like),)))
     found = sparse.proved(r, g, stretch=norm(correlations) / norm(y))
-    fun = t * float(to_numpy(sparse.weights)[j])
+    fun = t * float(sparse.weights[j])
     if found is None or fun + found.support > 0.5 * bench.target.gap(fun):
         return None
     bench.tick()

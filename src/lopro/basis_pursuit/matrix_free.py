@@ -11,13 +11,11 @@ import math
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-import numpy as np
-
-from lopro._util.arrays import Array, asarray_like, eps, norm, to_numpy, widest
+from lopro._util.arrays import Array, asarray_like, eps, namespace, nonnegative, norm, widest
 from lopro._util.validation import check_count
 from lopro.basis_pursuit.by_columns import finish_by_columns, reads_columns
 from lopro.basis_pursuit.first_piece import first_piece
-from lopro.basis_pursuit.mixing import Mixture, Point, Vector
+from lopro.basis_pursuit.mixing import Mixture, Point
 from lopro.basis_pursuit.problem import SparseProblem, residual_ball_of
 from lopro.basis_pursuit.shrinkage import MixedShrinkage, ShrinkageState
 from lopro.constraints import ResidualBall
@@ -87,7 +85,7 @@ class MatrixFree:
             )
 
     def run(self, bench: Workbench, x0: Array) -> Candidates:
-        sparse = SparseProblem.of(bench.problem, to_numpy(x0))
+        sparse = SparseProblem.of(bench.problem, x0)
         ball, w = sparse.ball, sparse.weights
         if norm(ball.y) <= ball.sigma:
             yield _at_zero(bench, sparse, x0)
@@ -95,8 +93,9 @@ class MatrixFree:
         found = first_piece(bench, sparse, x0)
         if found is not None:
             yield found
-        if ball.sigma == 0.0 or float(w.min()) == 0.0:
-            if ball.sigma == 0.0 and float(w.min()) > 0.0 and reads_columns(sparse):
+        least = sparse.objective.least_weight
+        if ball.sigma == 0.0 or least == 0.0:
+            if ball.sigma == 0.0 and least > 0.0 and reads_columns(sparse):
                 yield from finish_by_columns(bench, self._nearly(bench, sparse, x0))
             yield from MultiplierMethod().run(bench, x0)
             return
@@ -148,7 +147,7 @@ class _Search:
     def start(self, x0: Array) -> ShrinkageState:
         """Return the state that starts at ``x0``, or at zero where its sign is not allowed."""
         self._like = x0
-        x = np.maximum(to_numpy(x0), 0.0) if self.sparse.nonneg else x0
+        x = nonnegative(x0) if self.sparse.nonneg else x0
         state = self.algorithm.init(self.bench.objective, x, self.bench.rng)
         if not self.moving(
             state
@@ -180,8 +179,8 @@ class _Search:
         if error < 0.9 * self._least:
             self._least, self.idle = error, 0
 
-    def _allowed(self, x: Vector) -> bool:
-        return not self.sparse.nonneg or float(x.min()) >= 0.0
+    def _allowed(self, x: Array) -> bool:
+        return not self.sparse.nonneg or float(namespace(x).min(x)) >= 0.0
 
     def _fun(self, p: Point | Mixture) -> float:
         return float(self.bench.objective.value(p.x))

@@ -19,36 +19,68 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from lopro._util.arrays import norm
+from lopro._util.arrays import (
+    Array,
+    asarray_like,
+    eps,
+    inner,
+    is_complex,
+    namespace,
+    norm,
+    to_numpy,
+)
 
-__all__ = ["Blend", "Mixture", "Point"]
+__all__ = ["Blend", "Mixture", "Point", "how_many"]
 
 Vector: TypeAlias = "np.ndarray[Any, Any]"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+def how_many(mask: Array) -> int:
+    """Return how many entries are true."""
+    if isinstance(mask, np.ndarray):
+        return int(np.count_nonzero(mask))
+    return int(namespace(mask).count_nonzero(mask))
+
+
+@dataclass(frozen=True, eq=False)
 class Point:
     """An iterate with what has been computed of it."""
 
-    x: Vector
-    r: Vector  # y - A x
-    g: Vector  # A^H r
-    rho: Vector  # what is left of the fixed-point equation
+    x: Array
+    r: Array  # y - A x
+    g: Array  # A^H r
+    rho: Array  # what is left of the fixed-point equation
     alpha: float
-    active: Vector  # where x is not zero
+
+    # Numbers that are asked for again and again: each has to come from the device.
+
+    @cached_property
+    def active(self) -> Array:
+        """Where x is not zero."""
+        return self.x != 0
+
+    @cached_property
+    def nonzeros(self) -> int:
+        """How many entries are not zero."""
+        return how_many(self.active)
+
+    @cached_property
+    def length(self) -> float:
+        """The length of the residual."""
+        return norm(self.r)
 
     def differs(self, other: Point) -> int:
         """Return in how many places only one of two points is zero."""
-        return int(np.count_nonzero(self.active ^ other.active))
+        return how_many(self.active ^ other.active)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Mixture:
     """An affine combination of points: residual and gradient come without a product."""
 
-    x: Vector
-    r: Vector
-    g: Vector
+    x: Array
+    r: Array
+    g: Array
     alpha: float
     #: How much longer than ``r`` the residuals are that were mixed, with the moduli of their weights: by so
     #: much rounding errors of the gradients have grown.
@@ -76,21 +108,23 @@ class Blend:
     >>> from lopro.basis_pursuit.mixing import Blend, Point
     >>> def point(x):
     ...     x = np.array([x])
-    ...     return Point(x, 5 - x, 5 - x, 3 - x, 1.0, x != 0)
+    ...     return Point(x, 5 - x, 5 - x, 3 - x, 1.0)
     >>> Blend([point(1.0), point(2.5)]).at(1.0).x.round(6)
     array([3.])
     """
 
     def __init__(self, points: list[Point]) -> None:
         self.points = points
-        rows = np.flatnonzero(points[-1].active)
-        R = np.stack([p.rho[rows] for p in points])
-        gram = np.asarray((R.conj() @ R.T).real, dtype=np.float64)
+        xp = namespace(points[-1].rho)
+        (rows,) = xp.nonzero(points[-1].active)
+        R = xp.stack([xp.take(p.rho, rows, axis=0) for p in points])
+        products = to_numpy((xp.conj(R) if is_complex(R) else R) @ R.T)
+        gram = np.asarray(products.real, dtype=np.float64)
         # Residuals differ by orders of magnitude: with unit columns the regularisation is a relative one.
         sizes = np.diag(gram)
         self._scale = 1.0 / np.sqrt(np.maximum(sizes, 1e-20 * sizes.max() + 1e-300))
         self._gram = gram * np.outer(self._scale, self._scale)
-        self._regularisation = max(1e-12, 10.0 * float(np.finfo(points[-1].x.dtype).eps))
+        self._regularisation = max(1e-12, 10.0 * eps(points[-1].x))
         self._alpha = points[-1].alpha
         self._alphas = np.array([p.alpha for p in points]) / self._alpha
 
@@ -138,9 +172,8 @@ class Blend:
             return None
         theta, slope = self._line
         at, change = self._mixed("r", theta), self._mixed("r", slope)
-        a = float(np.vdot(change, change).real)
-        b = float(np.vdot(change, at).real)
-        c = float(np.vdot(at, at).real) - length * length  # a power would round with the units
+        a, b = inner(change, change), inner(change, at)
+        c = inner(at, at) - length * length  # a power would round with the units
         if a <= 0.0 or b * b < a * c:
             return None
         # The residual grows with the parameter where it matters: the larger root.
@@ -151,13 +184,19 @@ class Blend:
         at, slope = self._line
         theta = at + (alpha / self._alpha - 1.0) * slope
         x, r, g = (self._mixed(name, theta) for name in ("x", "r", "g"))
-        mixed = sum(abs(float(t)) * norm(p.r) for t, p in zip(theta, self.points, strict=True))
+        mixed = sum(abs(float(t)) * p.length for t, p in zip(theta, self.points, strict=True))
         length = norm(r)
         return Mixture(x, r, g, alpha, mixed / length if length > 0.0 else math.inf)
 
-    def _mixed(self, name: str, theta: Vector) -> Vector:
-        total: Vector = 0.0 * getattr(self.points[0], name)
-        for weight, point in zip(theta, self.points, strict=True):
+    def _mixed(self, name: str, theta: Vector) -> Array:
+        parts = [getattr(point, name) for point in self.points]
+        if not isinstance(parts[0], np.ndarray):
+            block = namespace(*parts).stack(
+                parts
+            )  # one product instead of two calls for each point
+            return asarray_like(theta, block) @ block
+        total: Vector = 0.0 * parts[0]
+        for weight, part in zip(theta, parts, strict=True):
             # A Python number does not widen single precision.
-            total += float(weight) * getattr(point, name)
+            total += float(weight) * part
         return total

@@ -5,6 +5,8 @@ from the value at which the solution is zero to the one at which the residual ha
 multiplier of basis pursuit denoising is its inverse. A step costs one product with ``A`` and one with its
 adjoint, whatever happens: line searches, the next ``alpha`` and the mixture of earlier iterates from which
 the next step starts use that residuals and gradients are affine in ``x``.
+
+Vectors stay where the matrix is: of a matrix on a device, numbers come to the host and no vectors.
 """
 
 from __future__ import annotations
@@ -16,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from lopro._util.arrays import Array, asarray_like, eps, inner, norm, to_numpy
+from lopro._util.arrays import Array, asarray_like, eps, inner, namespace, nonnegative, norm
 from lopro._util.validation import check_count, check_number
-from lopro.basis_pursuit.mixing import Blend, Mixture, Point, Vector
+from lopro.basis_pursuit.mixing import Blend, Mixture, Point, how_many
 from lopro.constraints.residual_ball import ResidualBall
 from lopro.objectives import Objective
 
@@ -90,7 +92,7 @@ class MixedShrinkage:
     """
 
     ball: ResidualBall
-    gauge: Callable[[Vector], float]
+    gauge: Callable[[Array], float]
     nonneg: bool = False
     tol: float = 1e-6
     memory: int = 20
@@ -110,29 +112,29 @@ class MixedShrinkage:
 
     # Products.
 
-    def residual(self, x: Vector) -> Vector:
+    def residual(self, x: Array) -> Array:
         """Return ``y - A x``; nothing is multiplied for ``x = 0``."""
-        y = to_numpy(self.ball.y)
-        if not x.any():
-            r: Vector = y + x[:1].sum()  # the dtype of the two
-        else:
-            r = y - to_numpy(self.ball.image(asarray_like(x, self._like(x)))[0])
-        return r
+        y = self.ball.y
+        if how_many(x != 0) == 0:
+            return y + namespace(x).sum(x[:1])  # the dtype of the two
+        return y - self.ball.image(asarray_like(x, self._like(x)))[0]
 
-    def _gradient(self, r: Vector) -> Vector:
-        return to_numpy(self.ball.pullback((asarray_like(r, self._like(r)),)))
+    def _gradient(self, r: Array) -> Array:
+        return self.ball.pullback((asarray_like(r, self._like(r)),))
 
-    def _like(self, v: Vector) -> Array:
+    def _like(self, v: Array) -> Array:
         like = self.ball.like
         return v if isinstance(like, np.ndarray) else like
 
     # Steps.
 
     def init(self, f: Objective, x: Array, rng: np.random.Generator) -> ShrinkageState:
-        start = to_numpy(x)
+        start = asarray_like(x, self._like(x))
         r = self.residual(start)
-        image = norm(to_numpy(self.ball.y) - r)
-        if image == 0.0 and start.any():  # A x = 0: the start says nothing about the data
+        image = norm(self.ball.y - r)
+        if (
+            image == 0.0 and how_many(start != 0) > 0
+        ):  # A x = 0: the start says nothing about the data
             start = 0.0 * start
         g = self._gradient(r)
         # From zero, the step that the residual itself suggests; it is at least 1 / |A|^2.
@@ -144,10 +146,10 @@ class MixedShrinkage:
         point = self._with_residual(f, start, r, g, alpha, length)
         return ShrinkageState([point], Mixture.of(point), length)
 
-    def _first_alpha(self, f: Objective, x: Vector, g: Vector) -> float:
+    def _first_alpha(self, f: Objective, x: Array, g: Array) -> float:
         """Return the parameter that a start fits best; half the largest useful one for zero."""
         largest = self.gauge(g)
-        s = to_numpy(f.subgradient(x))
+        s = f.subgradient(x)
         square = inner(s, s)
         fitted = inner(g, s) / square if square > 0.0 else 0.0
         return min(max(fitted, 0.5 * largest), largest)
@@ -161,17 +163,17 @@ class MixedShrinkage:
         if base is None:
             g = self._gradient(r)
             self._note_length(state, x, r)
-            point = Point(x, r, g, g - (z - x) / t, alpha, x != 0)
+            point = Point(x, r, g, g - (z - x) / t, alpha)
         else:
             # Between base and x the objective falls at first, and the least point costs no product.
             # Further on than x there may be negative entries; from zero there are none.
-            beyond = state.plain and not (self.nonneg and base.active.any())
+            beyond = state.plain and not (self.nonneg and base.nonzeros > 0)
             tau = _line_search(f, base, x - base.x, r - base.r, alpha, 1e9 if beyond else 1.0)
             x, r = base.x + tau * (x - base.x), base.r + tau * (r - base.r)
             state.points = [base]
             self._note_length(state, x, r)
             point = self._with_residual(f, x, r, self._gradient(r), alpha, state.length)
-            if not base.active.any():  # zero lies on a piece of its own
+            if base.nonzeros == 0:  # zero lies on a piece of its own
                 state.points = []
         state.plain = base is not None and not state.plain
         self._remember(state, point)
@@ -193,18 +195,18 @@ class MixedShrinkage:
         if state.plain:
             state.mix, state.left = Mixture.of(state.last), []
 
-    def _shrink(self, f: Objective, z: Vector, threshold: float) -> Vector:
-        x: Vector = f.prox(z, threshold)
-        return np.maximum(x, 0.0) if self.nonneg else x
+    def _shrink(self, f: Objective, z: Array, threshold: float) -> Array:
+        x = f.prox(z, threshold)
+        return nonnegative(x) if self.nonneg else x
 
     def _with_residual(
-        self, f: Objective, x: Vector, r: Vector, g: Vector, alpha: float, t: float
+        self, f: Objective, x: Array, r: Array, g: Array, alpha: float, t: float
     ) -> Point:
         """Return a point that is not the outcome of a step, with its own fixed-point residual."""
         rho = (self._shrink(f, x + t * g, t * alpha) - x) / t
-        return Point(x, r, g, rho, alpha, x != 0)
+        return Point(x, r, g, rho, alpha)
 
-    def _refusal(self, f: Objective, state: ShrinkageState, x: Vector, r: Vector) -> Point | None:
+    def _refusal(self, f: Objective, state: ShrinkageState, x: Array, r: Array) -> Point | None:
         """Return the best recent point if ``x`` is worse than all of them, else None."""
         alpha, recent = state.mix.alpha, state.points[-_REFERENCES:]
         values = [_value(f, p.x, p.r, alpha) for p in recent]
@@ -212,7 +214,7 @@ class MixedShrinkage:
             return None
         return recent[int(np.argmin(values))]
 
-    def _note_length(self, state: ShrinkageState, x: Vector, r: Vector) -> None:
+    def _note_length(self, state: ShrinkageState, x: Array, r: Array) -> None:
         """Take the shortest of the last three steps that two neighbours suggest (Barzilai, Borwein).
 
         A long one may come from a direction that A hardly sees; the others bound it.
@@ -227,7 +229,7 @@ class MixedShrinkage:
         """Keep what belongs to the same piece: points that have almost the same zeros."""
         points = [*state.points, point][-self.memory :]
         old, recent = points[:-_RECENT], points[-_RECENT:]
-        limit = _SAME * np.count_nonzero(point.active)
+        limit = _SAME * point.nonzeros
         state.points = [p for p in old if p.differs(point) <= limit] + recent
 
     # The parameter.
@@ -240,13 +242,13 @@ class MixedShrinkage:
         """
         last = state.last
         blend = Blend(state.points)
-        count = max(1, int(np.count_nonzero(last.active)))
+        count = max(1, last.nonzeros)
         unrest = norm(last.rho[last.active]) / (last.alpha * count**0.5)
         floor = min(1.0, 0.4 + 0.5 * unrest) * self.gauge(last.g)
         target = self._target(f, last)
         root = blend.root(target)
         if root is None:
-            root = last.alpha * target / max(norm(last.r), 1e-3 * target)
+            root = last.alpha * target / max(last.length, 1e-3 * target)
         alpha = max(root, min(floor, last.alpha), 0.2 * last.alpha)
         return blend.at(min(alpha, 1.5 * last.alpha)), blend.left
 
@@ -257,12 +259,12 @@ class MixedShrinkage:
         return sigma * (1.0 - min(0.01, spare * point.alpha / sigma**2))
 
 
-def _value(f: Objective, x: Vector, r: Vector, alpha: float) -> float:
+def _value(f: Objective, x: Array, r: Array, alpha: float) -> float:
     return alpha * float(f.value(x)) + 0.5 * inner(r, r)
 
 
 def _line_search(
-    f: Objective, base: Point, move: Vector, q: Vector, alpha: float, furthest: float
+    f: Objective, base: Point, move: Array, q: Array, alpha: float, furthest: float
 ) -> float:
     """Return ``tau <= furthest`` for which the objective at ``base + tau move`` is least.
 
@@ -270,7 +272,7 @@ def _line_search(
     """
 
     def slope(tau: float) -> float:
-        s = to_numpy(f.subgradient(base.x + tau * move))
+        s = f.subgradient(base.x + tau * move)
         return alpha * inner(s, move) + inner(base.r + tau * q, q)
 
     low, high = 0.0, 1.0

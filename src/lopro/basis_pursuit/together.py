@@ -18,10 +18,10 @@ from lopro._util.counting import Counts, count, counting
 from lopro._util.deadline import OutOfTime, current_deadline
 from lopro.basis_pursuit.pool import Asking, Pool, Question
 from lopro.basis_pursuit.pooled_search import PooledSearch
-from lopro.basis_pursuit.working_set import WorkingSet
+from lopro.basis_pursuit.working_set import WorkingSet, passes_are_dear
 from lopro.driver.options import Options
 from lopro.errors import InfeasibleError, StalledError
-from lopro.maps import ArrayMap, LinearMap, NumPyMap
+from lopro.maps import LinearMap, NumPyMap
 from lopro.problem import Problem
 from lopro.protocol import Candidate, Candidates, Card, Multiplier, Target, Workbench
 
@@ -34,7 +34,9 @@ AT_A_TIME = 64
 
 
 def shares_passes(A: LinearMap, problems: Sequence[Problem]) -> bool:
-    """Whether several problems on a matrix should be searched together: it is far away, or on a device.
+    """Whether several problems on a matrix should be searched together: it is far away, or wide on a device.
+
+    Where a device reads a matrix as fast as it computes, columns that stay on it are worth more.
 
     Examples
     --------
@@ -44,7 +46,7 @@ def shares_passes(A: LinearMap, problems: Sequence[Problem]) -> bool:
     >>> shares_passes(linear_map(np.eye(2)), [])
     False
     """
-    near = A.in_memory and (isinstance(A, NumPyMap) or not isinstance(A, ArrayMap))
+    near = isinstance(A, NumPyMap) or not passes_are_dear(A)
     if near or len(problems) < 2 or not A.has_columns:
         return False
     return not any(is_complex(problem.start(None)) for problem in problems)

@@ -33,7 +33,7 @@ from lopro.objectives import L1Norm
 from lopro.problem import Problem
 from lopro.protocol import Candidates, Card, Workbench, next_candidate
 
-__all__ = ["WorkingSet"]
+__all__ = ["WorkingSet", "passes_are_dear"]
 
 #: Columns per row from which on products take most of the time.
 _WIDE = 50
@@ -105,7 +105,7 @@ class WorkingSet:
     def run(self, bench: Workbench, x0: Array) -> Candidates:
         ball, _ = residual_ball_of(bench.problem.constraint)
         assert ball is not None
-        if not _passes_are_dear(ball.A):
+        if not passes_are_dear(ball.A):
             near = ColumnSearch(bench, x0, self.first)
             yield from self._unless_zero(bench, near, self._in_memory(bench, near, x0))
         else:
@@ -185,7 +185,7 @@ class WorkingSet:
                 yield from newton(search, self.rounds)
 
 
-def _passes_are_dear(A: LinearMap) -> bool:
+def passes_are_dear(A: LinearMap) -> bool:
     """Whether to do more with few columns for the sake of fewer products with all of them.
 
     So it is for data that are far away, and in memory for matrices that are much wider than high.

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from lopro._util.arrays import Array, asarray_like, eps, norm, to_numpy
+from lopro._util.arrays import Array, Companion, asarray_like, eps, norm, to_numpy
 from lopro._util.validation import check_count, check_number, check_shape
 from lopro.constraints.base import Constraint, ValidInequality
 from lopro.functions import Ball, Constant, Image, Linearization, Source
@@ -251,6 +252,11 @@ class PSDCone(Constraint):
             self._start = vectors.sum(axis=1)
         return values, vectors
 
+    @cached_property
+    def _probe(self) -> Companion:
+        """A random vector that asymmetry shows in."""
+        return Companion(np.random.default_rng(self.dim).standard_normal(self.dim))
+
     def _check_symmetric(self, x: Array) -> None:
         check_shape("x", x, (self.dim, self.dim))
         allowed = max(1e-8, 1e2 * eps(x))
@@ -259,7 +265,7 @@ class PSDCone(Constraint):
         else:
             # (X - X^H) v has the expected length |X - X^H|_F for a random v: two products
             # instead of passes over whole matrices, in the loop where every pass is felt.
-            v = asarray_like(np.random.default_rng(self.dim).standard_normal(self.dim), x)
+            v = self._probe.beside(x)
             forward = x @ v
             asymmetry, size = norm(forward - adjoint(adjoint(v[:, None]) @ x)[:, 0]), norm(forward)
         if asymmetry > allowed * size:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from lopro._util.arrays import Array, asarray_like, is_complex, isfinite, namespace, norm
+from lopro._util.arrays import Array, asarray_like, is_complex, namespace, norm, to_numpy
 from lopro._util.counting import count
 from lopro._util.deadline import current_deadline
 from lopro._util.validation import check_count, check_number
 
 __all__ = ["EigenpairTracker"]
+
+#: A small matrix, or few numbers, on the host.
+Small: TypeAlias = "np.ndarray[Any, Any]"
 
 #: Pairs that are followed beyond those asked for: those that may be the smallest next.
 _SPARE = 7
@@ -62,8 +66,8 @@ class EigenpairTracker:
     def _width(self) -> int:
         return 2 * self._followed + 2
 
-    def smallest(self, X: Array) -> tuple[Array, Array] | None:
-        """Return values (ascending) and vectors; None where the accuracy cannot be reached so."""
+    def smallest(self, X: Array) -> tuple[Small, Array] | None:
+        """Return values (ascending, on the host) and vectors; None where the accuracy cannot be reached."""
         if 4 * self._width > X.shape[0]:
             return None  # a block would not be much narrower than the matrix
         basis = self._basis
@@ -74,8 +78,9 @@ class EigenpairTracker:
         for _ in range(_TRIES):
             current_deadline().check()
             products = basis @ X
-            inside = products @ _conjugate(basis).T
-            if not isfinite(inside):
+            # The small matrix goes to the host: a device takes a hundred times as long for its eigenpairs.
+            inside = to_numpy(products @ _conjugate(basis).T)
+            if not np.isfinite(inside).all():
                 return None
             values, vectors, residuals = _ritz_pairs(inside, basis, products, self._followed)
             scout = self._scout(inside, basis, products)
@@ -85,7 +90,7 @@ class EigenpairTracker:
                 return values[: self.k], _conjugate(vectors[: self.k, :]).T
         return None
 
-    def _scout(self, inside: Array, basis: Array, products: Array) -> Array:
+    def _scout(self, inside: Small, basis: Array, products: Array) -> Array:
         """Return the scout after one step of steepest descent, and its residual."""
         self._age += 1
         if self._age % _SCOUTING == 0:
@@ -99,13 +104,15 @@ class EigenpairTracker:
 
 
 def _ritz_pairs(
-    inside: Array, basis: Array, products: Array, count: int
-) -> tuple[Array, Array, Array]:
+    inside: Small, basis: Array, products: Array, count: int
+) -> tuple[Small, Array, Array]:
     """Return the lowest Ritz values of a block, their vectors (as rows) and their residuals."""
-    values, mixing = namespace(basis).linalg.eigh(0.5 * (inside + _conjugate(inside).T))
-    values, mixing = values[:count], _conjugate(mixing[:, :count]).T
-    vectors = mixing @ basis
-    return values, vectors, mixing @ products - values[:, None] * vectors
+    values, mixing = np.linalg.eigh(0.5 * (inside + inside.conj().T))
+    values, mixing = values[:count], mixing[:, :count].conj().T
+    there = asarray_like(mixing, basis)
+    vectors = there @ basis
+    residuals = there @ products - asarray_like(values[:, None], basis) * vectors
+    return values, vectors, residuals
 
 
 def _stacked(*rows: Array) -> Array:
