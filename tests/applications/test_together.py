@@ -121,7 +121,7 @@ def test_a_device_shares_products_where_the_matrix_is_wide() -> None:
     shared = lopro.bpdn(wide, several, radii, tol=1e-8)
     for j, (mine, theirs) in enumerate(zip(high, shared, strict=True)):
         assert mine.success and theirs.success and isinstance(theirs.x, torch.Tensor)
-        assert mine.method == "WorkingSet()" and "passes shared" in theirs.method
+        assert "passes shared" not in mine.method and "passes shared" in theirs.method
         alone = lopro.bpdn(A, Y[:, j], RADII[j], tol=1e-8)
         assert mine.fun == pytest.approx(alone.fun, rel=1e-10)
         alone = lopro.bpdn(A[:16], Y[:16, j], radii[j], tol=1e-8)

@@ -335,7 +335,7 @@ def test_mixtures_are_affine_and_meet_the_radius(rng: np.random.Generator) -> No
         x = rng.standard_normal(4)
         r = y - A @ x
         g = A.T @ r
-        points.append(Point(x, r, g, g - alpha * s, alpha))
+        points.append(Point(x, r, g, g - alpha * s, alpha, float(abs(x).sum())))
     blend = Blend(points)
     length = 1.3 * float(np.linalg.norm(y - A @ np.linalg.lstsq(A, y)[0]))
     alpha = blend.root(length)

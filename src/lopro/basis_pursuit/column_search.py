@@ -23,10 +23,10 @@ class ColumnSearch(Search):
     def __init__(self, bench: Workbench, x0: Array, first: int | None) -> None:
         super().__init__(bench.problem, bench.target)
         self.bench = bench
-        self.correlations = self.pulled(self.y)
+        self._single = is_single(self._like) and not isinstance(self._like, np.ndarray)
+        self.correlations = self.pulled(self.y, rough=self._single)
         self.learn_units(self.correlations)
         self.done = False
-        self._single = is_single(self._like) and not isinstance(self._like, np.ndarray)
         # Whether to follow the path in small steps.
         self.patient, self._descent = False, _HASTY_DESCENT
         start = to_numpy(x0).astype(np.float64, copy=False)

@@ -43,6 +43,7 @@ class ColumnsInPlace(ColumnSet):
     def __init__(self, like: Array, y: Vector, weights: Vector) -> None:
         super().__init__(y, weights)
         self._like = widened(like)
+        self._single = is_single(like)
         self._times = times_for(like)
         self._gram: Array = from_numpy(np.empty((0, 0)), self._like)
 
@@ -65,8 +66,15 @@ class ColumnsInPlace(ColumnSet):
     def extend(
         self, indices: Vector, read: Callable[[Vector], Array], correlations: Vector
     ) -> None:
+        there, own = from_numpy(self.y, self._like), [np.empty(0)]
         for start in range(0, len(indices), _PIECE):
-            self._append(read(indices[start : start + _PIECE]))
+            new = read(indices[start : start + _PIECE])
+            self._append(new)
+            if self._single:
+                own.append(to_numpy(self._times(widened(new).T, there)))
+        if self._single:
+            # Those of all columns may be sums in single precision.
+            correlations = np.concatenate(own)
         self.indices = np.concatenate([self.indices, indices])
         self.weights = self._all_weights[self.indices]
         self.correlations = np.concatenate([self.correlations, correlations])

@@ -166,13 +166,13 @@ class _Search:
         pair = (state.last, state.mix)
         for p in pair:
             self._improve_bound(p)
-        inside = [p for p in pair if norm(p.r) <= self.ball.sigma and self._allowed(p.x)]
+        inside = [p for p in pair if p.length <= self.ball.sigma and self._allowed(p.x)]
         if inside:
             self._best = min(inside, key=self._fun)
         else:
             self._best = state.last
         fun = self._fun(self._best)
-        excess = max(0.0, norm(self._best.r) / self.ball.sigma - 1.0)
+        excess = max(0.0, self._best.length / self.ball.sigma - 1.0)
         self._gap = fun - self.bound if inside else math.inf
         error = excess + abs(fun - self.bound) / max(fun, 1e-300)
         self.idle += 1
@@ -183,13 +183,13 @@ class _Search:
         return not self.sparse.nonneg or float(namespace(x).min(x)) >= 0.0
 
     def _fun(self, p: Point | Mixture) -> float:
-        return float(self.bench.objective.value(p.x))
+        return p.fun if isinstance(p, Point) else float(self.bench.objective.value(p.x))
 
     def _improve_bound(self, p: Point | Mixture) -> None:
         """Scale the residual to a feasible dual point; it bounds the optimum from below."""
         growth = p.growth if isinstance(p, Mixture) else 1.0
         if not isinstance(p, Mixture):
-            self._stretch = max(self._stretch, norm(p.g) / (norm(p.r) or 1.0))
+            self._stretch = max(self._stretch, norm(p.g) / (p.length or 1.0))
         # Mixed correlations are those of the mixed residual only up to rounding.
         found = self.sparse.proved(p.r, p.g, self._stretch, growth)
         if found is not None and -found.support > self.bound:

@@ -51,6 +51,7 @@ class Point:
     g: Array  # A^H r
     rho: Array  # what is left of the fixed-point equation
     alpha: float
+    fun: float  # f(x)
 
     # Numbers that are asked for again and again: each has to come from the device.
 
@@ -63,6 +64,11 @@ class Point:
     def nonzeros(self) -> int:
         """How many entries are not zero."""
         return how_many(self.active)
+
+    @cached_property
+    def square(self) -> float:
+        """The square of the length of the residual."""
+        return inner(self.r, self.r)
 
     @cached_property
     def length(self) -> float:
@@ -82,6 +88,7 @@ class Mixture:
     r: Array
     g: Array
     alpha: float
+    length: float  # of r
     #: How much longer than ``r`` the residuals are that were mixed, with the moduli of their weights: by so
     #: much rounding errors of the gradients have grown.
     growth: float
@@ -89,7 +96,7 @@ class Mixture:
     @staticmethod
     def of(point: Point) -> Mixture:
         """Return the mixture that is one point."""
-        return Mixture(point.x, point.r, point.g, point.alpha, 1.0)
+        return Mixture(point.x, point.r, point.g, point.alpha, point.length, 1.0)
 
 
 class Blend:
@@ -108,7 +115,7 @@ class Blend:
     >>> from lopro.basis_pursuit.mixing import Blend, Point
     >>> def point(x):
     ...     x = np.array([x])
-    ...     return Point(x, 5 - x, 5 - x, 3 - x, 1.0)
+    ...     return Point(x, 5 - x, 5 - x, 3 - x, 1.0, 0.0)
     >>> Blend([point(1.0), point(2.5)]).at(1.0).x.round(6)
     array([3.])
     """
@@ -186,7 +193,7 @@ class Blend:
         x, r, g = (self._mixed(name, theta) for name in ("x", "r", "g"))
         mixed = sum(abs(float(t)) * p.length for t, p in zip(theta, self.points, strict=True))
         length = norm(r)
-        return Mixture(x, r, g, alpha, mixed / length if length > 0.0 else math.inf)
+        return Mixture(x, r, g, alpha, length, mixed / length if length > 0.0 else math.inf)
 
     def _mixed(self, name: str, theta: Vector) -> Array:
         parts = [getattr(point, name) for point in self.points]

@@ -159,11 +159,12 @@ class MixedShrinkage:
         z = start.x + t * start.g
         x = self._shrink(f, z, t * alpha)
         r = self.residual(x)
-        base = state.last if state.plain else self._refusal(f, state, x, r)
+        fun = 0.0 if state.plain else float(f.value(x))
+        base = state.last if state.plain else self._refusal(state, fun, r)
         if base is None:
             g = self._gradient(r)
             self._note_length(state, x, r)
-            point = Point(x, r, g, g - (z - x) / t, alpha)
+            point = Point(x, r, g, g - (z - x) / t, alpha, fun)
         else:
             # Between base and x the objective falls at first, and the least point costs no product.
             # Further on than x there may be negative entries; from zero there are none.
@@ -177,10 +178,10 @@ class MixedShrinkage:
                 state.points = []
         state.plain = base is not None and not state.plain
         self._remember(state, point)
-        self._prepare(f, state)
+        self._prepare(state)
         return state
 
-    def _prepare(self, f: Objective, state: ShrinkageState) -> None:
+    def _prepare(self, state: ShrinkageState) -> None:
         """Choose where the next step starts.
 
         Where more entries are nonzero than A has rank for, this piece has no fixed point: plain steps
@@ -188,7 +189,7 @@ class MixedShrinkage:
         that has stopped improving gives way to a plain step with a long line search.
         """
         if not state.plain:
-            state.mix, left = self._mixed(f, state)
+            state.mix, left = self._mixed(state)
             steady = abs(state.mix.alpha - state.last.alpha) <= 0.01 * state.last.alpha
             state.left = [*state.left, left][-_WINDOW:] if steady else []
             state.plain = len(state.left) == _WINDOW and left > 0.9 * state.left[0]
@@ -204,13 +205,13 @@ class MixedShrinkage:
     ) -> Point:
         """Return a point that is not the outcome of a step, with its own fixed-point residual."""
         rho = (self._shrink(f, x + t * g, t * alpha) - x) / t
-        return Point(x, r, g, rho, alpha)
+        return Point(x, r, g, rho, alpha, float(f.value(x)))
 
-    def _refusal(self, f: Objective, state: ShrinkageState, x: Array, r: Array) -> Point | None:
-        """Return the best recent point if ``x`` is worse than all of them, else None."""
+    def _refusal(self, state: ShrinkageState, fun: float, r: Array) -> Point | None:
+        """Return the best recent point if one with this value and residual is worse than all of them."""
         alpha, recent = state.mix.alpha, state.points[-_REFERENCES:]
-        values = [_value(f, p.x, p.r, alpha) for p in recent]
-        if _value(f, x, r, alpha) <= max(values) * (1.0 + 64.0 * eps(r)):
+        values = [alpha * p.fun + 0.5 * p.square for p in recent]
+        if alpha * fun + 0.5 * inner(r, r) <= max(values) * (1.0 + 64.0 * eps(r)):
             return None
         return recent[int(np.argmin(values))]
 
@@ -234,7 +235,7 @@ class MixedShrinkage:
 
     # The parameter.
 
-    def _mixed(self, f: Objective, state: ShrinkageState) -> tuple[Mixture, float]:
+    def _mixed(self, state: ShrinkageState) -> tuple[Mixture, float]:
         """Choose the next parameter and mix the points for it.
 
         It goes down as far as the residual asks, but not much below the largest correlation: a point
@@ -245,22 +246,18 @@ class MixedShrinkage:
         count = max(1, last.nonzeros)
         unrest = norm(last.rho[last.active]) / (last.alpha * count**0.5)
         floor = min(1.0, 0.4 + 0.5 * unrest) * self.gauge(last.g)
-        target = self._target(f, last)
+        target = self._target(last)
         root = blend.root(target)
         if root is None:
             root = last.alpha * target / max(last.length, 1e-3 * target)
         alpha = max(root, min(floor, last.alpha), 0.2 * last.alpha)
         return blend.at(min(alpha, 1.5 * last.alpha)), blend.left
 
-    def _target(self, f: Objective, point: Point) -> float:
+    def _target(self, point: Point) -> float:
         """Return the residual to aim at: inside by what costs f a tenth of its tolerance."""
         sigma = self.ball.sigma
-        spare = 0.1 * self.tol * float(f.value(point.x))
+        spare = 0.1 * self.tol * point.fun
         return sigma * (1.0 - min(0.01, spare * point.alpha / sigma**2))
-
-
-def _value(f: Objective, x: Array, r: Array, alpha: float) -> float:
-    return alpha * float(f.value(x)) + 0.5 * inner(r, r)
 
 
 def _line_search(
