@@ -2,6 +2,7 @@
 #   make test        environment, lint, types, tests and doctests
 #   make reproduce   environment, then the paper's experiments: one page, report/index.html
 #                    (SHORT=1: a minute; FULL=1: the paper's full scale; COLON=path: the real data)
+#   make oldest      the tests with the oldest releases that pyproject.toml allows, in .venv-oldest
 #   make mutants     which deliberate errors in the mathematics the tests notice
 #                    (MUTANTS_ARGS='-j 2 --file projections')
 #   make deadline    limits and interrupts with a real clock, one test at a time
@@ -43,7 +44,7 @@ export MKL_NUM_THREADS ?= 1
 export MPLBACKEND ?= Agg
 
 .DEFAULT_GOAL := help
-.PHONY: help venv lint types check deadline test mutants fuzz reproduce bench figures docs format clean
+.PHONY: help venv lint types check deadline test oldest mutants fuzz reproduce bench figures docs format clean
 .DELETE_ON_ERROR:
 
 help:
@@ -89,6 +90,15 @@ deadline: $(DEV)
 
 test: lint types check
 
+# Formatters and type checkers speak of their newest releases only.
+oldest: tests/oldest.py pyproject.toml
+	@echo "== pytest with the oldest releases"
+	@test -x .venv-oldest/bin/python || $(PYTHON) -m venv .venv-oldest
+	@.venv-oldest/bin/python tests/oldest.py > .venv-oldest/constraints.txt
+	@.venv-oldest/bin/python -m pip --disable-pip-version-check install -qq -e ".[dev]" \
+		-c .venv-oldest/constraints.txt
+	.venv-oldest/bin/python -m pytest -n $(JOBS) $(PYTEST_ARGS)
+
 # In copies of the sources: the checkout stays as it is.
 mutants: $(DEV)
 	@echo "== mutants"
@@ -128,6 +138,6 @@ format: $(DEV)
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .venv-oldest build dist .mypy_cache .pytest_cache .ruff_cache
 	rm -rf docs/_build docs/_generated docs/auto_examples docs/sg_execution_times.rst
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
