@@ -73,7 +73,7 @@ class Point:
     @cached_property
     def length(self) -> float:
         """The length of the residual."""
-        return norm(self.r)
+        return math.sqrt(self.square) if 1e-20 < self.square < 1e30 else norm(self.r)
 
     def differs(self, other: Point) -> int:
         """Return in how many places only one of two points is zero."""

@@ -17,7 +17,7 @@ from lopro.maps.base import LinearMap
 __all__ = ["ArrayMap"]
 
 #: Entries that are converted to double precision at a time.
-_SLAB = 2**24
+_SLAB = 2**23
 
 
 class ArrayMap(LinearMap):
