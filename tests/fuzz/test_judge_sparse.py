@@ -8,8 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fuzz.judge.claims import Claims
+from fuzz.judge.claims import Claims, Raised
 from fuzz.judge.verdict import Class
+from fuzz.sparse.case import SparseCase
 from fuzz.sparse.column import Column
 from fuzz.sparse.dual import gauge
 from fuzz.sparse.judge import Asked, judge_column
@@ -213,3 +214,21 @@ def test_a_dual_point_that_rounding_makes_too_long_condemns_false_bounds_only():
     exact = replace(column, A=A.astype(float), y=y.astype(float), eps=EPS)
     claims = replace(claims, x=np.array([0.0, 1.0]), dual=dual)
     assert verdict(claims, exact).label == "dual not feasible"
+
+
+@pytest.mark.parametrize(
+    ("length", "dtype", "fair"),
+    [
+        (1.0, "float64", False),
+        (1e-200, "float64", True),
+        (1e-16, "float64", False),
+        (1e-16, "float32", True),
+        (1e-12, "float32", False),
+    ],
+)
+def test_units_are_refused_only_where_squares_leave_the_range(length, dtype, fair):
+    A, y = np.eye(2, dtype=dtype), np.array([length, 0.0], dtype)
+    case = SparseCase("bpdn", A, y, 0.1 * length)
+    asked = Raised("ValueError", "y must be given in other units", "", ("ValueError",))
+    found = case.excuse(asked)
+    assert (found is not None and found.kind is Class.REFUSED) is fair

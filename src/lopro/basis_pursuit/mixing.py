@@ -85,7 +85,8 @@ class Blend:
         self.points = points
         rows = np.flatnonzero(points[-1].active)
         R = np.stack([p.rho[rows] for p in points])
-        gram = np.asarray((R.conj() @ R.T).real, dtype=np.float64)
+        R = R.astype(np.result_type(R, np.float64))  # squares leave the range of single precision
+        gram = np.asarray((R.conj() @ R.T).real)
         # Residuals differ by orders of magnitude: with unit columns the regularisation is a relative one.
         sizes = np.diag(gram)
         self._scale = 1.0 / np.sqrt(np.maximum(sizes, 1e-20 * sizes.max() + 1e-300))

@@ -11,7 +11,16 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro._util.arrays import Array, copy, eps, is_complex, is_single, to_numpy, widest
+from lopro._util.arrays import (
+    Array,
+    asarray_like,
+    copy,
+    eps,
+    is_complex,
+    is_single,
+    to_numpy,
+    widest,
+)
 from lopro._util.deadline import current_deadline
 from lopro._util.real_vectors import Vector, from_real_vector, to_real_vector
 from lopro.cones.cones import ConeRows
@@ -167,7 +176,14 @@ class Intersection(Constraint):
             return project_polyhedron(x, self._stacked)
         if self.value(x) <= 0.0:
             return copy(x)
-        return self._made_feasible(self._nearest(x))
+        return self._made_feasible(self._nearest_in_double(x))
+
+    def _nearest_in_double(self, x: Array) -> Array:
+        """Project single precision as double, where that takes no copy of a matrix: rounding adds up."""
+        mapped = any(isinstance(m, ResidualBall) for m in self._members)
+        if mapped or not isinstance(x, np.ndarray) or not is_single(x):
+            return self._nearest(x)
+        return asarray_like(self._nearest(x.astype(np.result_type(x, np.float64))), x)
 
     def _nearest(self, x: Array) -> Array:
         """Project by the first method that gets there; each of them ends with a check or an error."""

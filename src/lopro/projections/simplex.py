@@ -12,7 +12,7 @@ __all__ = ["project_l1_ball", "project_simplex", "simplex_threshold"]
 
 
 def simplex_threshold(values: np.ndarray[Any, Any], total: float) -> tuple[float, float]:
-    """Return the largest value ``v`` and ``t <= 0`` with ``sum [values - v - t]_+ = total``, for ``total > 0``.
+    """Return the largest value ``v`` and ``t <= 0`` with ``sum [values - v - t]_+ = total > 0``.
 
     Next to large values a small total is lost in their rounding. Distances from the largest one are exact
     for all that matter: none that stays positive is further below it than ``total``.
