@@ -5,6 +5,7 @@ from __future__ import annotations
 __all__ = [
     "InfeasibleError",
     "MissingCapabilityError",
+    "NonFiniteError",
     "ProjectionError",
     "StalledError",
     "UnboundedError",
@@ -29,6 +30,10 @@ class UnboundedError(ValueError):
     def __init__(self, message: str, ray: object) -> None:
         super().__init__(message)
         self.ray = ray
+
+
+class NonFiniteError(ValueError):
+    """A function returned NaN or inf, or a run left the finite numbers; the driver turns it into a status."""
 
 
 class ProjectionError(RuntimeError):

@@ -25,7 +25,7 @@ from lopro._util.deadline import using_clock
 from lopro.constraints import FunctionConstraint, Polyhedron, ResidualBall
 from lopro.errors import ProjectionError, StalledError
 from lopro.methods.inner import AcceleratedGradient, ConstantStep, SqrtStep, SubgradientDescent
-from lopro.objectives import L1Norm, Linear, SquaredDistance
+from lopro.objectives import FunctionObjective, L1Norm, Linear, SquaredDistance
 from lopro.penalties import Hinge, Softplus
 
 METHODS = [
@@ -267,6 +267,39 @@ def test_nan_from_the_objective_ends_the_run(oracle, after, method):
     ended(result, Status.NONFINITE)
     assert np.isfinite(result.x).all()
     assert ball.violation(result.x) <= 1e-9
+
+
+@pytest.mark.parametrize("bad", ["value", "gradient", "both"])
+@pytest.mark.parametrize(
+    "method", [lopro.Auto(), lopro.LoPGD(), lopro.LoPNAG()], ids=lambda m: type(m).__name__
+)
+def test_a_callable_that_is_infinite_at_the_start_is_a_status(bad, method):
+    """As in SciPy: a result without success that says why, whatever else the run has reached."""
+
+    def broken(what):
+        return math.inf if bad in (what, "both") else 0.0
+
+    f = FunctionObjective(
+        lambda x: float(x @ x) + broken("value"), gradient=lambda x: 2.0 * x + broken("gradient")
+    )
+    ball = ResidualBall(np.diag([1.0, 3.0]), np.zeros(2), 1.0)
+    x0 = np.array([3.0, 4.0])
+    result = lopro.solve(Problem(f, ball), x0, method)
+    ended(result, Status.NONFINITE)
+    assert any("finite" in warning for warning in result.warnings)
+    assert result.certificate.gap == math.inf and np.isfinite(result.x).all()
+
+
+def test_a_start_out_of_the_range_of_the_objective_is_no_error():
+    """The exponential overflows at the start alone: a method that projects first never sees it."""
+    f = FunctionObjective(
+        lambda x: float(np.sum(np.exp(x))) if (x < 700.0).all() else math.inf,
+        gradient=lambda x: np.where(x < 700.0, np.exp(np.minimum(x, 700.0)), math.inf),
+    )
+    problem = Problem(f, ResidualBall(np.eye(2), np.zeros(2), 1.0))
+    good = lopro.solve(problem, np.full(2, 800.0), lopro.LoPNAG())
+    assert good.success and good.fun == pytest.approx(2.0 * np.exp(-np.sqrt(0.5)), rel=1e-5)
+    ended(lopro.solve(problem, np.full(2, 800.0)), Status.NONFINITE)
 
 
 def test_steps_that_are_much_too_long_end_as_nonfinite():

@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 
 from fuzz.general.balls import ResidualBall
+from fuzz.general.case import MinimizeCase, SolveCase
 from fuzz.general.judge import Asked, judge_model
 from fuzz.general.matrix_sets import PSDCone, Spectrahedron
 from fuzz.general.model import Model
+from fuzz.general.more_objectives import Farthest
 from fuzz.general.objectives import L1, LeastSquares, Linear, SquaredDistance
 from fuzz.general.sets import Box, Polyhedron, Simplex
-from fuzz.judge.claims import Claims
+from fuzz.judge.claims import Claims, Outcome
 from fuzz.judge.verdict import Class
 
 EPS = float(np.finfo(np.float64).eps)
@@ -118,6 +120,54 @@ def test_forgeries_are_found_in_other_units(name, unit):
     if claims.x.dtype == np.float64:
         claims = replace(claims, x=claims.x * unit)
     assert judge_model(model, ASKED, claims).label == name.split(",")[0]
+
+
+def test_callables_are_measured_by_values_and_slopes():
+    """Nothing else is known of them: ``c / |g|`` over ``|x|``, in whatever units ``x`` is."""
+    for form in ("callable", "kinked"):
+        for unit in (1.0, 1e-9, 1e9):
+            ball = ResidualBall(2.0 * np.eye(2), np.zeros(2), 2.0 * unit, form)
+            x = unit * np.array([3.0, 4.0])
+            assert ball.violation(x, unit) == pytest.approx(0.8, rel=1e-12)  # 4 of 5
+            assert ball.violation(x / 5.0, unit) == 0.0
+            assert ball.violation(x * 0.2 * (1 + 1e-6), unit) == pytest.approx(1e-6, rel=1e-3)
+    assert ResidualBall(2.0 * np.eye(2), np.zeros(2), 2.0).violation([3.0, 4.0], 1.0) == (
+        pytest.approx(4.0)
+    )
+
+
+def test_a_violation_of_callables_may_not_be_understated():
+    ball = ResidualBall(np.eye(2), np.zeros(2), 1.0, "callable")
+    model = Model(Linear(np.array([1.0, 0.0])), (ball,), (2,), inside=np.zeros(2))
+    far = claims_at([1e4, 0.0], 1e4, bound=-1.0, status="TIME_LIMIT", violation=0.5)
+    assert judge_model(model, ASKED, far).kind is Class.HONEST  # half of it: squares
+    assert judge_model(model, ASKED, replace(far, violation=1e-4)).label == "violation understated"
+    assert judge_model(model, ASKED, claims_at([-1 - 1e-6, 0.0], -1 - 1e-6)).label == (
+        "infeasible success"
+    )
+
+
+def test_callables_alone_promise_no_precision():
+    ball = ResidualBall(np.eye(2), np.zeros(2), 1.0, "callable")
+    for objective, x0, promised in (
+        (Farthest(np.ones(2)), None, None),
+        (Farthest(np.ones(2)), np.zeros(2), "float32"),
+        (Linear(np.ones(2)), None, "float32"),
+    ):
+        case = SolveCase(Model(objective, (ball,), (2,)), x0=x0, dtype="float32")
+        assert case.asked().dtype == promised
+    case = SolveCase(Model(Farthest(np.ones(2)), (replace(ball, form=""),), (2,)), dtype="float32")
+    assert case.asked().dtype == "float32"
+
+
+def test_sets_of_scipy_are_callables():
+    ball = ResidualBall(np.eye(2), np.zeros(2), 1.0)
+    model = Model(Linear(np.array([1.0, 0.0])), (ball,), (2,), inside=np.zeros(2))
+    case = MinimizeCase(model, x0=np.zeros(2), scipy=True)
+    far = claims_at([1e4, 0.0], 1e4, bound=-1.0, status="TIME_LIMIT", violation=0.5)
+    assert case.judge(Outcome(claims=(far,))).kind is Class.HONEST
+    kept = replace(case, scipy=False)
+    assert kept.judge(Outcome(claims=(far,))).label == "violation understated"
 
 
 def test_success_that_misses_the_tolerance_is_found():

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from fuzz.judge.claims import Claims
+from fuzz.judge.contract import SLACK, feasible_up_to
 from fuzz.judge.verdict import Class
 from fuzz.judge.wide import wide
 from fuzz.metric.judge import judge_metric
@@ -66,6 +67,17 @@ def test_the_cone_is_measured_in_the_units_of_each_feature():
         scaled = A / np.outer([1.0, unit], [1.0, unit])
         assert problem.violation(scaled) == pytest.approx(0.1, rel=0.5)
         assert problem.violation(scaled * np.array([[1, 0.5], [0.5, 1]])) == 0.0
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_an_unused_feature_has_rounding_on_its_diagonal(dtype):
+    """A tenth of a rounding unit below zero is psd in either precision, a hundred of them are not."""
+    eps = float(np.finfo(dtype).eps)
+    problem = MetricProblem(wide(np.eye(2)), np.array([2.0, 0.0]), 0.0)
+    allowed = SLACK * feasible_up_to(eps)
+    for unit, within in ((0.1, True), (100.0, False)):
+        A = np.diag([2.0, -2.0 * unit * eps]).astype(dtype)
+        assert (problem.violation(A) <= allowed) is within
 
 
 @pytest.mark.parametrize("l1", [0.0, 0.01, 10.0])

@@ -8,9 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fuzz.judge.claims import Claims
+from fuzz.judge.claims import Claims, Raised
 from fuzz.judge.verdict import Class
+from fuzz.sparse.case import SparseCase
 from fuzz.sparse.column import Column
+from fuzz.sparse.dual import gauge
 from fuzz.sparse.judge import Asked, judge_column
 
 EPS = float(np.finfo(np.float64).eps)
@@ -191,3 +193,42 @@ def test_bounds_from_both_sides_meet(rng, kind, sigma):
     upper, lower = upper_bound(column, [found.x]), proved(column, found.nu)
     assert found.solved and upper is not None
     assert lower <= float(upper.value) <= lower * (1 + 1e-7)
+
+
+def test_a_dual_point_that_rounding_makes_too_long_condemns_false_bounds_only():
+    """Two columns that nearly cancel amplify the rounding of single precision: 1e4 units of it here."""
+    eps = float(np.finfo(np.float32).eps)
+    # The columns (1e4, 1e4) and (0, 1): nu = (t, 1) is feasible for t = -1 + 1e-4, less a rounding.
+    A, y = np.array([[1e4, 0.0], [1e4, 1.0]], np.float32), np.array([0.0, 1.0], np.float32)
+    column = Column(A, y, 0.0, np.ones(2), False, eps)
+    dual = np.array([-1.0 + 1e-4 + 8 * eps, 1.0])
+    claims = replace(
+        RIGHT, x=np.array([0.0, 1.0], np.float32), lower_bound=1.0, dual=dual.astype(np.float32)
+    )
+    asked = {"dtype": np.float32}
+    assert float(gauge(column, claims.dual)) > 1.005
+    assert verdict(claims, column, **asked).kind is Class.CERTIFIED
+    raised = replace(claims, lower_bound=1.0 + 1e-4)
+    assert verdict(raised, column, **asked).label == "bound above optimum"
+    # In double precision the same numbers are no rounding.
+    exact = replace(column, A=A.astype(float), y=y.astype(float), eps=EPS)
+    claims = replace(claims, x=np.array([0.0, 1.0]), dual=dual)
+    assert verdict(claims, exact).label == "dual not feasible"
+
+
+@pytest.mark.parametrize(
+    ("length", "dtype", "fair"),
+    [
+        (1.0, "float64", False),
+        (1e-200, "float64", True),
+        (1e-16, "float64", False),
+        (1e-16, "float32", True),
+        (1e-12, "float32", False),
+    ],
+)
+def test_units_are_refused_only_where_squares_leave_the_range(length, dtype, fair):
+    A, y = np.eye(2, dtype=dtype), np.array([length, 0.0], dtype)
+    case = SparseCase("bpdn", A, y, 0.1 * length)
+    asked = Raised("ValueError", "y must be given in other units", "", ("ValueError",))
+    found = case.excuse(asked)
+    assert (found is not None and found.kind is Class.REFUSED) is fair

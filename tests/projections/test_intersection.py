@@ -23,6 +23,7 @@ from lopro.constraints import (
     Polyhedron,
     PSDCone,
     ResidualBall,
+    Simplex,
 )
 from lopro.errors import InfeasibleError, ProjectionError
 from lopro.projections.dykstra import dykstra
@@ -203,3 +204,20 @@ def test_members_that_do_not_meet() -> None:
         Intersection(left, right).project(np.array([0.0, 5.0]))
     with pytest.raises(ProjectionError, match="apart"):
         dykstra(np.array([0.0, 5.0]), [left.project, right.project], max_cycles=50)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_single_precision_ends_as_near_as_double(seed: int) -> None:
+    """Rounding must not add up over cycles: with sets that need no matrix the work is done in double."""
+    rng = np.random.default_rng(seed)
+    inside = np.float32(1e-3 * rng.dirichlet(np.ones(14)))
+    C = rng.standard_normal((32, 14)).astype(np.float32)
+    b = np.float32(C @ inside + 2e-5 * rng.random(32))
+    total = float(inside.sum())
+    single = Intersection(Polyhedron(C, b), Simplex(14, total, equality=True))
+    double = Intersection(
+        Polyhedron(C.astype(float), b.astype(float)), Simplex(14, total, equality=True)
+    )
+    z, exact = single.project(np.zeros(14, np.float32)), double.project(np.zeros(14))
+    assert z.dtype == np.float32 and single.violation(z) <= 2e-5
+    assert np.linalg.norm(z - exact) <= 1e-6 * np.linalg.norm(exact)

@@ -31,6 +31,22 @@ def make(seed: int) -> tuple[np.random.Generator, Any, float]:
     return rng, x, float(10.0 ** rng.uniform(-2, 2))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("share", [1e-3, 1e-6, 1e-12])
+def test_a_small_total_is_not_lost_next_to_large_entries(dtype: str, share: float) -> None:
+    """The sum is right relative to itself, not to the point: distances from the largest entry are exact."""
+    rng = np.random.default_rng(0)
+    eps = float(np.finfo(dtype).eps)
+    for d in (1, 4, 30):
+        x = (rng.standard_normal(d) + 2.0).astype(dtype)
+        x[-1] = x.max()  # a tie shares the total
+        total = share * float(x.max())
+        assert not np.signbit(project_simplex(x, total)).any()
+        for p in (project_simplex(x, total), project_l1_ball(x, total)):
+            assert p.dtype == x.dtype
+            assert abs(float(np.abs(p.astype(np.float64)).sum()) - total) <= 4 * d * eps * total
+
+
 def corners(d: int, total: float, rng: np.random.Generator) -> list[Any]:
     return [*(total * np.eye(d)), *(total * rng.dirichlet(np.ones(d), 5))]
 

@@ -344,3 +344,20 @@ def test_mixtures_are_affine_and_meet_the_radius(rng: np.random.Generator) -> No
     assert mix.r == pytest.approx(y - A @ mix.x, abs=1e-9)
     assert np.linalg.norm(mix.r) == pytest.approx(length, rel=1e-9)
     assert mix.g == pytest.approx(alpha * s, abs=1e-6)
+
+
+def test_mixtures_in_single_precision_have_the_weights_of_double(rng: np.random.Generator) -> None:
+    """Residuals of 1e25 have squares beyond the range of single precision."""
+    A, y, s = rng.standard_normal((12, 4)), rng.standard_normal(12), np.ones(4)
+    for unit in (1.0, 1e25, 1e-25):
+        blends = []
+        for dtype in (np.float32, np.float64):
+            points = []
+            for k, alpha in enumerate((1.0, 0.9, 0.8)):
+                x = np.float32(np.random.default_rng(k).standard_normal(4)).astype(dtype)
+                r = np.float32(y - A @ x)
+                rho = np.float32(unit * (A.T @ r - alpha * s)).astype(dtype)
+                points.append(Point(x, r.astype(dtype), rho, rho, alpha, x != 0))
+            blends.append(Blend(points).at(0.85).x)
+        assert blends[0].dtype == np.float32
+        assert blends[0] == pytest.approx(blends[1], rel=1e-3, abs=1e-3)

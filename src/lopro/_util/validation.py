@@ -11,6 +11,7 @@ from array_api_compat import is_dask_array
 from lopro._util.arrays import Array, is_array, is_complex, isfinite, namespace
 
 __all__ = [
+    "as_float",
     "check_array",
     "check_callable",
     "check_constant",
@@ -108,7 +109,7 @@ def check_number(
     exclusive: bool = False,
 ) -> float:
     """Return ``value`` as a finite float in the range; ``exclusive`` shuts out the end points."""
-    number = _as_float(name, value)
+    number = as_float(name, value)
     if not math.isfinite(number):
         raise ValueError(f"{name} must be finite, got {number}")
     inside = minimum < number < maximum if exclusive else minimum <= number <= maximum
@@ -120,7 +121,8 @@ def check_number(
     return number
 
 
-def _as_float(name: str, value: Any) -> float:
+def as_float(name: str, value: Any) -> float:
+    """Return a real number as a float, finite or not."""
     # float() would also take strings, truth values, arrays with one entry, and NumPy's complex
     # numbers less their imaginary part.
     wrong = isinstance(value, (str, bytes, bool, np.bool_, np.complexfloating))
@@ -136,7 +138,7 @@ def _as_float(name: str, value: Any) -> float:
 
 def check_constant(name: str, value: Any, *, minimum: float = 0.0) -> float:
     """Return ``value`` as a float of at least ``minimum``; infinite means that it is not known."""
-    number = _as_float(name, value)
+    number = as_float(name, value)
     if not number >= minimum:
         raise ValueError(f"{name} must be at least {minimum:g} and not NaN, got {number}")
     return number

@@ -29,6 +29,7 @@ from lopro._util.arrays import (
     norm,
     to_numpy,
 )
+from lopro.maps.algebra import widened
 
 __all__ = ["Blend", "Mixture", "Point", "how_many"]
 
@@ -124,9 +125,9 @@ class Blend:
         self.points = points
         xp = namespace(points[-1].rho)
         (rows,) = xp.nonzero(points[-1].active)
-        R = xp.stack([xp.take(p.rho, rows, axis=0) for p in points])
-        products = to_numpy((xp.conj(R) if is_complex(R) else R) @ R.T)
-        gram = np.asarray(products.real, dtype=np.float64)
+        # Squares leave the range of single precision.
+        R = widened(xp.stack([xp.take(p.rho, rows, axis=0) for p in points]))
+        gram = np.asarray(to_numpy((xp.conj(R) if is_complex(R) else R) @ R.T).real)
         # Residuals differ by orders of magnitude: with unit columns the regularisation is a relative one.
         sizes = np.diag(gram)
         self._scale = 1.0 / np.sqrt(np.maximum(sizes, 1e-20 * sizes.max() + 1e-300))

@@ -11,12 +11,22 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro._util.arrays import Array, copy, eps, is_complex, is_single, to_numpy, widest
+from lopro._util.arrays import (
+    Array,
+    asarray_like,
+    copy,
+    eps,
+    is_complex,
+    is_single,
+    to_numpy,
+    widest,
+)
 from lopro._util.deadline import current_deadline
 from lopro._util.real_vectors import Vector, from_real_vector, to_real_vector
 from lopro.cones.cones import ConeRows
 from lopro.cones.rows import ball_rows, halfspace_rows
 from lopro.constraints.base import Constraint, ValidInequality
+from lopro.constraints.box import Box
 from lopro.constraints.polyhedron import Polyhedron
 from lopro.constraints.residual_ball import ResidualBall
 from lopro.errors import InfeasibleError, ProjectionError
@@ -24,6 +34,7 @@ from lopro.functions import Ball, Constant, Image, Linearization
 from lopro.projections.conic import project_conic
 from lopro.projections.cuts import Cut, project_by_cuts
 from lopro.projections.dykstra import dykstra
+from lopro.projections.empty_ball import nonnegative_residual_exceeds
 from lopro.projections.halfspaces import HalfSpaces
 from lopro.projections.newton import Equation, polish
 from lopro.projections.polyhedron import RepeatedProjection, project_polyhedron, raise_if_empty
@@ -167,7 +178,14 @@ class Intersection(Constraint):
             return project_polyhedron(x, self._stacked)
         if self.value(x) <= 0.0:
             return copy(x)
-        return self._made_feasible(self._nearest(x))
+        return self._made_feasible(self._nearest_in_double(x))
+
+    def _nearest_in_double(self, x: Array) -> Array:
+        """Project single precision as double, where that takes no copy of a matrix: rounding adds up."""
+        mapped = any(isinstance(m, ResidualBall) for m in self._members)
+        if mapped or not isinstance(x, np.ndarray) or not is_single(x):
+            return self._nearest(x)
+        return asarray_like(self._nearest(x.astype(np.result_type(x, np.float64))), x)
 
     def _nearest(self, x: Array) -> Array:
         """Project by the first method that gets there; each of them ends with a check or an error."""
@@ -176,6 +194,10 @@ class Intersection(Constraint):
                 z = from_real_vector(self._project_by_newton(to_real_vector(x), self._conic), x)
                 if self.violation(z) <= max(1e-9, 1e2 * eps(z)):
                     return z  # what was not active is satisfied as well
+        if self._excludes_signs:
+            raise InfeasibleError(
+                "no x >= 0 has |A x - y| <= sigma: the residual of nonnegative least squares proves it"
+            )
         projectors = [
             RepeatedProjection(m.halfspaces) if isinstance(m, Polyhedron) else m.project
             for m in self._ordered
@@ -184,6 +206,15 @@ class Intersection(Constraint):
             return dykstra(x, projectors, violation=self.violation, max_cycles=_MAX_CYCLES)
         except ProjectionError:
             return self._project_by_cuts(x)
+
+    @cached_property
+    def _excludes_signs(self) -> bool:
+        """Whether this is a residual ball that is proved to have no point with ``x >= 0``."""
+        balls = [m for m in self._members if isinstance(m, ResidualBall)]
+        orthants = [m for m in self._members if isinstance(m, Box) and m.is_orthant]
+        if len(balls) != 1 or len(orthants) != 1 or is_complex(balls[0].y):
+            return False
+        return nonnegative_residual_exceeds(balls[0].A, balls[0].y, balls[0].sigma)
 
     def _project_by_newton(self, x: Vector, conic: list[ConeRows]) -> Vector:
         """Let a conic solver find out what is active, and Newton's method the point."""

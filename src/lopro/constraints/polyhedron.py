@@ -240,10 +240,10 @@ class Polyhedron(MappedFunction, Constraint):
     @cached_property
     def _infeasibility(self) -> str | None:
         try:
-            excess = self.halfspaces.infeasibility()
+            excess = self.halfspaces.excess_everywhere()
         except InfeasibleError as error:
             return str(error)
-        if excess <= self.halfspaces.feasibility_tolerance():
+        if excess is None:
             return None
         return (
             f"the polyhedron is empty: every point violates some unit row by {excess:.3g} or more"

@@ -18,8 +18,14 @@ from lopro.driver.incumbent import Incumbent, Judged
 from lopro.driver.options import Options
 from lopro.driver.progress import Progress
 from lopro.driver.result import History, Iterate, Result, Status
-from lopro.driver.workbench import NonFinite, Spent, Workbench
-from lopro.errors import InfeasibleError, ProjectionError, StalledError, UnboundedError
+from lopro.driver.workbench import Spent, Workbench
+from lopro.errors import (
+    InfeasibleError,
+    NonFiniteError,
+    ProjectionError,
+    StalledError,
+    UnboundedError,
+)
 from lopro.problem import Problem
 from lopro.protocol import (
     Candidate,
@@ -136,8 +142,9 @@ class Run:
         """Run a part of the loop; what ends the run on purpose becomes a status, and None."""
         try:
             return part()
-        except NonFinite:
+        except NonFiniteError as error:
             self.status = Status.NONFINITE
+            self.warnings.append(str(error))
         except OverflowError as error:
             self.status = Status.NONFINITE
             self.warnings.append(f"a number grew beyond all bounds: {error}")
@@ -172,7 +179,7 @@ class Run:
         with self.bench.observe(), self.deadline.wrapping_up():
             judged = self.incumbent.judge(candidate.x, candidate.image)
             if not math.isfinite(judged.fun):
-                raise NonFinite
+                raise NonFiniteError(f"the objective has the value {judged.fun}")
             penalised_value = self._penalised_value(candidate, judged)
             regularity = self._regularity(candidate)
             self.incumbent.learn(candidate, judged.fun, penalised_value)
@@ -269,7 +276,7 @@ class Run:
                     points = [bench.project(points[1])]
             except OutOfTime:
                 self.warnings.append("there was no time to project the point that was reached")
-            except (NonFinite, InfeasibleError, ProjectionError) as error:
+            except (NonFiniteError, InfeasibleError, ProjectionError) as error:
                 self.warnings.append(f"the interrupted point could not be projected: {error}")
         for x in points:
             if x is not None and isfinite(x):
@@ -283,6 +290,8 @@ class Run:
         except OutOfTime:
             self.warnings.append("there was no time to measure the violation of the point")
             self.incumbent.keep(Judged(x, math.nan, math.inf))
+        except NonFiniteError as error:
+            self.warnings.append(str(error))
 
     def _message(self, status: Status, certificate: Certificate) -> str:
         said = status.value

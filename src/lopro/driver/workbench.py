@@ -17,6 +17,7 @@ from lopro.driver.counted import counted_problem
 from lopro.driver.options import Options
 from lopro.driver.progress import Progress
 from lopro.driver.result import Status
+from lopro.errors import NonFiniteError
 from lopro.objectives import Objective
 from lopro.penalties import Penalised, Penalty
 from lopro.problem import Problem
@@ -24,15 +25,11 @@ from lopro.protocol import Method, Stepper, Target
 
 F = TypeVar("F")
 
-__all__ = ["NonFinite", "Spent", "Workbench"]
+__all__ = ["Spent", "Workbench"]
 
 
 #: Values below this share of the one at the start count as zero in relative gaps.
 NEGLIGIBLE = 1e-8
-
-
-class NonFinite(Exception):
-    """An inner algorithm left the finite numbers."""
 
 
 class Spent(Exception):
@@ -152,7 +149,7 @@ class Workbench:
 
     def project(self, x: Array) -> Array:
         if not isfinite(x):
-            raise NonFinite
+            raise NonFiniteError("the method left the finite numbers")
         if self.spent:
             raise Spent
         count("projections")

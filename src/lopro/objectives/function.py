@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -9,13 +10,13 @@ import numpy as np
 
 from lopro._util.arrays import Array, asarray_like, copy, is_array, is_complex, isfinite
 from lopro._util.validation import (
+    as_float,
     check_array,
     check_callable,
-    check_number,
     check_shape,
     checked_shape,
 )
-from lopro.errors import MissingCapabilityError
+from lopro.errors import MissingCapabilityError, NonFiniteError
 from lopro.functions import Ball, Constant
 from lopro.objectives.base import Objective
 
@@ -110,7 +111,10 @@ class FunctionObjective(Objective):
         self._mu = _given("strong_convexity", strong_convexity)
 
     def value(self, x: Array) -> float:
-        return check_number("value(x)", self._value(copy(x)))
+        number = as_float("value(x)", self._value(copy(x)))
+        if not math.isfinite(number):
+            raise NonFiniteError(f"value(x) must be finite, got {number}")
+        return number
 
     def subgradient(self, x: Array) -> Array:
         return _checked_like(f"{self._slope_name}(x)", self._slope(copy(x)), x)
@@ -172,5 +176,5 @@ def _checked_like(name: str, output: Any, x: Array) -> Array:
     if is_complex(array) and not is_complex(x):
         raise TypeError(f"{name} must return a real array for a real point, got {array.dtype}")
     if not isfinite(array):
-        raise ValueError(f"{name} must return finite numbers, but it contains NaN or inf")
+        raise NonFiniteError(f"{name} must return finite numbers, but it contains NaN or inf")
     return copy(asarray_like(array, x))

@@ -15,7 +15,8 @@ from lopro._util.real_vectors import Vector
 from lopro._util.units import power_of_two
 from lopro.cones.cones import ConeRows
 from lopro.cones.program import ConicAnswer, ConicProgram
-from lopro.errors import ProjectionError
+from lopro.errors import InfeasibleError, ProjectionError
+from lopro.projections.emptiness import cones_exclude
 
 __all__ = ["project_conic"]
 
@@ -23,7 +24,7 @@ __all__ = ["project_conic"]
 def project_conic(x: Vector, members: list[ConeRows]) -> ConicAnswer:
     """Return the projection of ``x`` as Clarabel finds it; slacks and multipliers are in comparable units.
 
-    Raises `ProjectionError` when it finds none.
+    Raises `ProjectionError` when it finds none, `InfeasibleError` with a proof that none exists.
 
     Examples
     --------
@@ -39,11 +40,15 @@ def project_conic(x: Vector, members: list[ConeRows]) -> ConicAnswer:
     program.add_quadratic(scipy.sparse.identity(x.size))
     # Measured from x, so that the solver's tolerances are about the step and not about x, and in units of
     # the rows, so that they do not depend on the user's; those of the step the program finds by itself.
-    for member in members:
-        size = power_of_two(float(abs(member.rows).max()))
+    sizes = [power_of_two(float(abs(member.rows).max())) for member in members]
+    for member, size in zip(members, sizes, strict=True):
         slack = (member.bounds - member.rows @ x) / size
         program.add_set(replace(member, rows=member.rows / size, bounds=slack))
     answer = program.solve(1e-12)
+    if "PrimalInfeasible" in str(answer.status):
+        multipliers = [z / size for z, size in zip(answer.multipliers, sizes, strict=True)]
+        if cones_exclude(members, multipliers):
+            raise InfeasibleError("the set is empty: multipliers of the conic solver prove it")
     if not (np.isfinite(answer.point).all() and all(map(_finite, answer.multipliers))):
         raise ProjectionError(f"the conic solver found no projection: {answer.status}")
     return replace(answer, point=x + answer.point)

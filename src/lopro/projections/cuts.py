@@ -82,7 +82,7 @@ def project_by_cuts(x: Vector, oracle: Oracle, *, tol: float, max_cuts: int = 20
         try:
             z = bundle.project(0.05 * accuracy)
         except Contradiction as contradiction:
-            if contradiction.excess > 1e-6 * size:
+            if contradiction.excess > 1e-6 * size and bundle.is_empty:
                 raise InfeasibleError(f"the set is empty: {contradiction}") from None
             raise
     raise ProjectionError(
@@ -107,6 +107,11 @@ class _Bundle:
                 normal = cut.normal / length
                 self._normals = np.vstack([self._normals, normal])
                 self._slack = np.append(self._slack, cut.bound / length - float(normal @ self._x))
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether multipliers prove that the cuts have no common point."""
+        return HalfSpaces(self._normals, self._slack).excess_everywhere() is not None
 
     def project(self, blur: float) -> Vector:
         halfspaces = HalfSpaces(self._normals, self._slack)

@@ -5,21 +5,26 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import scipy  # parts of it load when first used
 
 from lopro._util.arrays import Array, asarray_like, eps, inner, is_single, norm, to_numpy
 from lopro._util.deadline import current_deadline
+from lopro._util.units import power_of_two
 from lopro.maps import LinearMap, linear_map
 
-__all__ = ["residual_exceeds"]
+__all__ = ["nonnegative_residual_exceeds", "residual_exceeds"]
 
 _PROBES = 3
+#: Entries of a matrix that is copied for a proof.
+_DENSE = 4e6
 
 
-def residual_exceeds(A: LinearMap, y: Array, sigma: float, nu: Array) -> bool:
-    """Whether ``nu`` proves that no ``x`` has ``|A x - y| <= sigma``.
+def residual_exceeds(A: LinearMap, y: Array, sigma: float, nu: Array, nonneg: bool = False) -> bool:
+    """Whether ``nu`` proves that no ``x`` (no ``x >= 0``) has ``|A x - y| <= sigma``.
 
     Every residual has ``|A x - y| >= (Re <y, nu> - Re <A^H nu, x>) / |nu|``. So ``A^H nu`` has to vanish, up
-    to the rounding of the product, and ``Re <y, nu> / |nu|`` has to exceed sigma, by more than rounding.
+    to the rounding of the product, and ``Re <y, nu> / |nu|`` has to exceed sigma, by more than rounding. For
+    ``x >= 0`` it is enough if no entry of ``A' nu`` is positive.
 
     Examples
     --------
@@ -39,7 +44,40 @@ def residual_exceeds(A: LinearMap, y: Array, sigma: float, nu: Array) -> bool:
     beyond = inner(y, nu) / length - sigma
     if not beyond > max(1e-10, 1e3 * unit) * (size + sigma):
         return False
-    return norm(A.adjoint(nu)) <= 64.0 * unit * _frobenius(A, y) * length
+    pulled = A.adjoint(nu)
+    left = norm(np.maximum(to_numpy(pulled), 0.0) if nonneg else pulled)
+    return left <= 64.0 * unit * _frobenius(A, y) * length
+
+
+def nonnegative_residual_exceeds(A: LinearMap, y: Array, sigma: float) -> bool:
+    """Whether the residual of nonnegative least squares proves that no ``x >= 0`` has ``|A x - y| <= sigma``.
+
+    Explicit maps only, and none so large that a dense copy would hurt.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.maps import linear_map
+    >>> from lopro.projections.empty_ball import nonnegative_residual_exceeds
+    >>> A, y = linear_map(np.array([[1.0, 0.0], [0.0, 1.0]])), np.array([3.0, -2.0])
+    >>> nonnegative_residual_exceeds(A, y, 1.9), nonnegative_residual_exceeds(A, y, 2.1)
+    (True, False)
+    """
+    rows, columns = A.shape
+    if not A.explicit or rows * columns > _DENSE:
+        return False
+    current_deadline().need(10.0 * rows * columns * min(rows, columns))
+    matrix, right = (to_numpy(v).astype(np.float64) for v in (A.toarray(), y))
+    unit, size = (power_of_two(float(np.abs(v).max(initial=0.0))) for v in (matrix, right))
+    try:
+        x, _ = scipy.optimize.nnls(matrix / unit, right / size)
+    except RuntimeError:  # it did not end
+        return False
+    # The residual is orthogonal to the columns in use: exactly so, not only as far as x has been solved for.
+    nu, used = right, np.linalg.qr(matrix[:, x > 0.0])[0]
+    for _ in range(2):
+        nu = nu - used @ (used.T @ nu)
+    return residual_exceeds(linear_map(matrix), right, sigma, nu, nonneg=True)
 
 
 def _exceeds_in_double(A: LinearMap, y: Array, sigma: float) -> bool:

@@ -13,7 +13,9 @@ import scipy  # parts of it load when first used
 from lopro._util.arrays import to_numpy
 from lopro._util.deadline import EIGH, current_deadline
 from lopro._util.units import power_of_two
+from lopro.cones.rows import halfspace_rows
 from lopro.errors import InfeasibleError, ProjectionError
+from lopro.projections.emptiness import cones_exclude
 
 __all__ = ["HalfSpaces"]
 
@@ -74,13 +76,13 @@ class HalfSpaces:
         chosen = self.normals[indices]
         return chosen.toarray() if scipy.sparse.issparse(chosen) else np.asarray(chosen)
 
-    def infeasibility(self) -> float:
-        """Return the least ``t >= -1`` with ``N z <= h + t`` for some ``z``, by a linear program.
+    def excess_everywhere(self) -> float | None:
+        """Return by how much every point violates some row, where multipliers prove it; None otherwise.
 
-        Positive means that the set is empty, negative that it has an interior.
+        A linear program finds the least ``t`` with ``N z <= h + t``; its multipliers are the proof.
         """
         if len(self) == 0:
-            return -1.0
+            return None
         ones = -np.ones((len(self), 1))
         A = scipy.sparse.hstack([self.csc, scipy.sparse.csc_matrix(ones)]).tocsc()
         cost = np.zeros(self.dimension + 1)
@@ -89,7 +91,12 @@ class HalfSpaces:
         answer = _linear_program(cost, A, self.bounds / scale, -1.0)
         if answer is None:
             raise ProjectionError("the linear program that looks for a feasible point failed")
-        return answer * scale
+        excess = float(answer.fun) * scale
+        if excess <= self.feasibility_tolerance():
+            return None
+        weights = -np.asarray(answer.ineqlin.marginals)
+        proved = cones_exclude([halfspace_rows(self.normals, self.bounds)], [weights])
+        return excess if proved else None
 
     def feasibility_tolerance(self) -> float:
         """Return what the linear program's own accuracy is worth on this system."""
@@ -112,7 +119,7 @@ class HalfSpaces:
             high = _linear_program(-cost, self.csc, self.bounds / self._scale, -math.inf)
             if low is None or high is None:
                 return None
-            corners.append(max(abs(low), abs(high)))
+            corners.append(max(abs(low.fun), abs(high.fun)))
         # The program's answers are good to about 1e-9; a bound has to err to the safe side.
         return self._scale * (float(np.linalg.norm(corners)) * (1.0 + 1e-7) + 1e-7)
 
@@ -142,7 +149,7 @@ def row_norms(rows: Any) -> Matrix:
     return np.asarray(np.linalg.norm(rows, axis=1), dtype=np.float64)
 
 
-def _linear_program(cost: Matrix, A: Any, b: Matrix, floor: float) -> float | None:
+def _linear_program(cost: Matrix, A: Any, b: Matrix, floor: float) -> Any | None:
     """Minimise ``cost . z`` over ``A z <= b``, the last variable at least ``floor``; by HiGHS."""
     deadline = current_deadline()
     deadline.check()
@@ -162,4 +169,4 @@ def _linear_program(cost: Matrix, A: Any, b: Matrix, floor: float) -> float | No
         },
     )
     deadline.check()
-    return float(answer.fun) if answer.status == 0 else None
+    return answer if answer.status == 0 else None

@@ -194,9 +194,9 @@ def _interior_point(halfspaces: HalfSpaces, slack: Matrix) -> Face:
 
 
 def raise_if_empty(halfspaces: HalfSpaces) -> None:
-    """Raise InfeasibleError if a linear program finds that no point satisfies all rows."""
-    excess = halfspaces.infeasibility()
-    if excess > halfspaces.feasibility_tolerance():
+    """Raise InfeasibleError if the multipliers of a linear program prove that no point satisfies all rows."""
+    excess = halfspaces.excess_everywhere()
+    if excess is not None:
         raise InfeasibleError(
             f"the polyhedron is empty: some unit row is violated by {excess:.3g} at every point"
         )

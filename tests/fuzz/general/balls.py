@@ -60,7 +60,13 @@ class ResidualBall(Set):
     #: "callable" for a smooth FunctionConstraint, "kinked" for one that is not smooth.
     form: str = ""
 
+    @property
+    def untyped(self) -> bool:
+        return self.form in ("callable", "kinked")
+
     def violation(self, x: Any, unit: float) -> float:
+        if self.untyped:
+            return self._first_order_distance(x, unit)
         excess = residual_length(self.A, x, self.y).low - self.sigma
         size = norm(self.y)
         scale = max(np.longdouble(self.sigma), 1e-6 * size) if self.sigma > 0.0 else size
@@ -69,6 +75,22 @@ class ResidualBall(Set):
         terms = norm(np.abs(wide(self.A)) @ np.abs(wide(x))) + size
         excess -= 8.0 * eps_of(np.asarray(x).dtype) * terms  # what the digits of x can do
         return float(max(excess, np.longdouble(0)) / scale) if excess > 0 else 0.0
+
+    def _first_order_distance(self, x: Any, unit: float) -> float:
+        """Return ``c / |g|`` over the size of ``x``: of callables nothing but values and slopes is known.
+
+        That is what `Constraint.violation` documents for them; ``c = |A x - y| - sigma`` has the slope
+        ``A'r / |r|``, and squares have half the distance at least.
+        """
+        excess = residual_length(self.A, x, self.y).low - self.sigma
+        terms = norm(np.abs(wide(self.A)) @ np.abs(wide(x))) + norm(self.y)
+        excess -= 8.0 * eps_of(np.asarray(x).dtype) * terms
+        if excess <= 0:
+            return 0.0
+        r = wide(self.A) @ wide(x) - wide(self.y)
+        slope = norm(wide(self.A).T @ r) / norm(r)
+        size = max(norm(x), np.longdouble(unit))
+        return float(excess / (slope * size)) if slope > 0 else float("inf")
 
     def holds(self, x: Any) -> bool:
         found = residual_length(self.A, x, self.y)

@@ -11,7 +11,7 @@ import numpy as np
 
 from fuzz.general.judge import Asked, judge_model
 from fuzz.general.model import Model
-from fuzz.general.scipy_form import constraint_text
+from fuzz.general.scipy_form import constraint_text, seen_as
 from fuzz.general.sets import Array
 from fuzz.general.shrink import simpler_models
 from fuzz.judge.claims import Outcome, Raised
@@ -77,7 +77,13 @@ class SolveCase:
         with np.errstate(over="ignore", invalid="ignore"):
             first = abs(float(self.model.objective.value(start)))
         first = first if math.isfinite(first) else 0.0
-        return Asked(tol, self.dtype, eps_of(self.dtype), first=first)
+        return Asked(tol, self._dtype_promised, eps_of(self.dtype), first=first)
+
+    @property
+    def _dtype_promised(self) -> str | None:
+        """The precision of the result; callables without a start show none."""
+        parts = (self.model.objective, *self.model.members)
+        return None if self.x0 is None and all(p.untyped for p in parts) else self.dtype
 
     def judge(self, outcome: Outcome) -> Verdict:
         if len(outcome.claims) != 1:
@@ -128,6 +134,11 @@ class MinimizeCase(SolveCase):
         options = replace(self, x0=None)._options(script)
         script.call = f"result = lopro.minimize({', '.join(words + options)})"
         return script
+
+    def judge(self, outcome: Outcome) -> Verdict:
+        members = tuple(seen_as(m, self.scipy) for m in self.model.members)
+        seen = replace(self, model=self.model.changed(members=members))
+        return super(MinimizeCase, seen).judge(outcome)
 
     def asked(self) -> Asked:
         asked = super().asked()

@@ -78,6 +78,10 @@ class Exponentials(Objective):
 
     B: Array
 
+    @property
+    def untyped(self) -> bool:
+        return True
+
     def value(self, x: Any) -> Any:
         return np.sum(np.exp(wide(self.B) @ wide(x)))
 
@@ -113,6 +117,10 @@ class Farthest(Objective):
     """``max |x_i - c_i|`` as callables: not smooth, no prox."""
 
     c: Array
+
+    @property
+    def untyped(self) -> bool:
+        return True
 
     def value(self, x: Any) -> Any:
         return np.max(np.abs(wide(x) - wide(self.c)))
@@ -176,6 +184,10 @@ class Sum(Objective):
 
     parts: tuple[Objective, ...]
     factors: tuple[float, ...]
+
+    @property
+    def untyped(self) -> bool:
+        return all(p.untyped for p in self.parts)
 
     def value(self, x: Any) -> Any:
         pairs = zip(self.parts, self.factors, strict=True)

@@ -29,6 +29,11 @@ __all__ = [
 class Objective:
     """What a judge needs to know of an objective."""
 
+    @property
+    def untyped(self) -> bool:
+        """Whether the library is given callables alone, which have no precision of their own."""
+        return False
+
     def value(self, x: Any) -> Any:
         """Return the value in long double."""
         raise NotImplementedError

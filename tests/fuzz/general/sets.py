@@ -31,6 +31,11 @@ EXACT = 64.0 * EPS
 class Set:
     """What a judge needs to know of a set."""
 
+    @property
+    def untyped(self) -> bool:
+        """Whether the library is given callables alone, which have no precision of their own."""
+        return False
+
     def violation(self, x: Any, unit: float) -> float:
         """Return how far ``x`` is outside, relative to the numbers involved."""
         raise NotImplementedError

@@ -13,6 +13,7 @@ __all__ = [
     "Interval",
     "exact_product",
     "length",
+    "narrow",
     "norm",
     "power_of_two",
     "residual_length",
@@ -31,6 +32,12 @@ def wide(values: Any) -> Wide:
     """Return ``values`` in long double, real or complex; exact for every float and integer."""
     array = np.asarray(values)
     return array.astype(np.clongdouble if array.dtype.kind == "c" else np.longdouble)
+
+
+def narrow(values: Any) -> Any:
+    """Return ``values`` in double precision, complex ones as complex ones."""
+    array = np.asarray(values)
+    return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
 
 
 def norm(values: Any) -> Any:

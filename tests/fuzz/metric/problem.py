@@ -11,9 +11,13 @@ import numpy as np
 from fuzz.general.matrix_sets import least_eigenvalue, symmetric_basis
 from fuzz.general.sets import Array
 from fuzz.judge.conic import Program
+from fuzz.judge.contract import SLACK, eps_of, feasible_up_to
 from fuzz.judge.wide import norm, power_of_two, wide
 
 __all__ = ["MetricProblem"]
+
+#: The rounding unit of double precision.
+DOUBLE = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)
@@ -63,12 +67,11 @@ class MetricProblem:
 
     def violation(self, A: Any) -> float:
         """Return how far ``A`` is from the cone, whatever the units of the features are."""
-        A = wide(A)
         size = norm(A)
         if size == 0:
             return 0.0
-        # What an entry of the diagonal is worth where a feature alone explains the targets.
-        least = 1e-8 * max(float(self.targets.max()), 1e-300) / self.scales**2
+        least = self._least(eps_of(np.asarray(A).dtype))
+        A = wide(A)
         D = [
             power_of_two(float(np.sqrt(max(v, b))))
             for v, b in zip(np.diagonal(A), least, strict=True)
@@ -77,12 +80,22 @@ class MetricProblem:
         skew = float(norm(A - A.T) / size)
         return max(skew, float(max(-least_eigenvalue(scaled), np.longdouble(0))))
 
+    def _least(self, eps: float) -> Array:
+        """Return the diagonal entries below which a feature counts as unused.
+
+        Where a feature alone explains the targets it has the entry ``max(targets) / scale^2``, known up to
+        rounding. A fifth of that rounding must not look like more violation than a result may have.
+        """
+        eps = max(eps, DOUBLE)
+        share = eps / (5.0 * SLACK * feasible_up_to(eps))
+        return share * max(float(self.targets.max()), 1e-300) / self.scales**2
+
     def inside(self, A: Any) -> Any:
         """Return ``A``, symmetric, with its diagonal raised until it is psd beyond doubt."""
         A = wide(A)
         A = (A + A.T) / 2
         left = self.violation(A)
-        least = 1e-8 * max(float(self.targets.max()), 1e-300) / self.scales**2
+        least = self._least(DOUBLE)
         room = np.diag(np.maximum(np.diagonal(A), wide(least)))
         for grown in (1.0, 4.0, 64.0):
             raised = A + room * np.longdouble(4.0 * left * grown + 1e-18)

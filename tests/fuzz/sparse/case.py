@@ -11,6 +11,7 @@ import numpy as np
 from fuzz.judge.claims import Outcome, Raised
 from fuzz.judge.contract import eps_of
 from fuzz.judge.verdict import Class, Verdict, worst
+from fuzz.judge.wide import norm
 from fuzz.machine.script import Script
 from fuzz.sparse.column import Array, Column
 from fuzz.sparse.judge import Asked, judge_column
@@ -135,7 +136,15 @@ class SparseCase:
         # A method that says in advance what it lacks is within its rights; the default is not.
         if self.method is not None and raised.kind == "MissingCapabilityError":
             return Verdict(Class.REFUSED, raised.message)
+        if raised.on_purpose and "must be given in other units" in raised.message:
+            return Verdict(Class.REFUSED, raised.message) if self._out_of_range() else None
         return None
+
+    def _out_of_range(self) -> bool:
+        """Whether squares of the numbers, whatever is done with them, leave the range of numbers."""
+        widest = 1e15 if eps_of(self.A.dtype) > 1e-10 else 1e140
+        sizes = [float(norm(self.A)), *(float(norm(column)) for column in np.atleast_2d(self.y.T))]
+        return any(size > 0.0 and not 1.0 / widest < size < widest for size in sizes)
 
     def simpler(self) -> Iterator[SparseCase]:
         return simpler(self)

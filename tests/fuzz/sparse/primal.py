@@ -10,7 +10,7 @@ import mpmath
 import numpy as np
 import scipy.optimize
 
-from fuzz.judge.wide import length, norm, wide
+from fuzz.judge.wide import length, narrow, norm, wide
 from fuzz.sparse.column import Array, Column
 
 __all__ = ["Upper", "least_residual", "upper_bound"]
@@ -67,7 +67,7 @@ def _in_ball(column: Column, x: Any) -> list[Upper]:
 def _aims(column: Column, x: Any) -> Iterator[Any]:
     """Yield points with smaller residuals, the nearest first."""
     U, s, Vh = column.spectrum
-    r = np.asarray(wide(column.y) - wide(column.A) @ x).astype(U.dtype)
+    r = narrow(wide(column.y) - wide(column.A) @ x)
     for share in _SHARES:
         kept = s > share * s[0]
         if not kept.any():
@@ -101,7 +101,7 @@ def least_residual(column: Column) -> Array:
             continue
         x = Vh[kept].conj().T @ ((U[:, kept].conj().T @ y) / s[kept])
         # One step of refinement: the residual in long double.
-        r = np.asarray(wide(y) - wide(A) @ wide(x)).astype(U.dtype)
+        r = narrow(wide(y) - wide(A) @ wide(x))
         x = x + Vh[kept].conj().T @ ((U[:, kept].conj().T @ r) / s[kept])
         left = float(norm(wide(A) @ wide(x) - wide(y)))
         if left < least:
@@ -162,7 +162,7 @@ def _refined(column: Column, x: Any, kept: Array) -> Upper | None:
     z = np.zeros(len(x), dtype=np.result_type(x.dtype, np.longdouble))
     z[kept] = x[kept]
     for _ in range(4):
-        r = np.asarray(wide(column.y) - wide(column.A) @ z).astype(U.dtype)
+        r = narrow(wide(column.y) - wide(column.A) @ z)
         z[kept] += wide(Vh[above].conj().T @ ((U[:, above].conj().T @ r) / s[above]))
     left = norm(wide(column.A) @ z - wide(column.y))
     if left > 1e-15 * column.size or (column.nonneg and (z < 0).any()):

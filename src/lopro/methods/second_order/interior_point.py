@@ -21,6 +21,7 @@ from lopro.constraints.base import ValidInequality
 from lopro.errors import InfeasibleError, StalledError
 from lopro.newton.solve import FARTHER
 from lopro.problem import Problem
+from lopro.projections.emptiness import cones_exclude
 from lopro.protocol import Candidate, Candidates, Card, Multiplier, ProvedBound, Workbench
 
 __all__ = ["InteriorPoint"]
@@ -92,7 +93,7 @@ class InteriorPoint:
         for _ in range(answer.iterations):
             if not bench.tick():
                 break
-        _raise_if_unsolvable(answer)
+        _raise_if_unsolvable(answer, sets)
         x_hat = from_real_vector(answer.point, x0)
         evidence = Multiplier(_valid_inequality(sets, answer, x0))
         x = bench.project(x_hat)
@@ -141,11 +142,15 @@ def _inequality_of(rows: ConeRows, z: Vector, like: Array) -> ValidInequality:
     return ValidInequality(from_real_vector(rows.rows.T @ z, like), float(rows.bounds @ z))
 
 
-def _raise_if_unsolvable(answer: ConicAnswer) -> None:
+def _raise_if_unsolvable(answer: ConicAnswer, sets: list[ConeRows]) -> None:
     from clarabel import SolverStatus
 
     if answer.status == SolverStatus.PrimalInfeasible:
-        raise InfeasibleError("the conic solver has a proof that the set is empty")
+        if cones_exclude(sets, answer.multipliers):
+            raise InfeasibleError("the set is empty: multipliers of the conic solver prove it")
+        raise StalledError(
+            "the conic solver takes the set for empty, but its multipliers do not prove it"
+        )
     if answer.status == SolverStatus.DualInfeasible:
         raise OverflowError(
             "the objective has no lower bound on the set (a ray of the conic solver)"

@@ -1,0 +1,81 @@
+"""When rows and cones have no common point: multipliers prove it, and are checked like any other bound."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy  # parts of it load when first used
+
+from lopro._util.deadline import current_deadline
+from lopro._util.real_vectors import Vector
+from lopro.cones.cones import ConeRows, Nonnegative
+
+__all__ = ["cones_exclude"]
+
+_EPS = float(np.finfo(np.float64).eps)
+#: Multipliers of inequalities below this share of the largest are what a solver leaves of zeros.
+_NOTHING = 1e-7
+#: What the bounds have to be short by, relative to what is compared.
+_MARGIN = 1e-10
+
+
+def cones_exclude(members: Sequence[ConeRows], multipliers: Sequence[Vector]) -> bool:
+    """Whether multipliers prove that no ``x`` has ``bounds - rows x`` in every cone.
+
+    For ``z`` in the dual cones such an ``x`` has ``<z, bounds> >= <rows' z, x>``. So ``rows' z`` has to
+    vanish, up to the rounding of the product, and ``<z, bounds>`` has to be negative, by more than rounding.
+    A solver's multipliers are good to some digits only: they are moved to the nearest ones with
+    ``rows' z = 0`` before.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.cones.rows import halfspace_rows
+    >>> from lopro.projections.emptiness import cones_exclude
+    >>> apart = halfspace_rows(
+    ...     np.array([[1.0], [-1.0]]), np.array([1.0, -2.0])
+    ... )  # x <= 1 and x >= 2
+    >>> cones_exclude([apart], [np.array([1.0, 1.0 + 1e-9])])
+    True
+    >>> touching = halfspace_rows(np.array([[1.0], [-1.0]]), np.array([1.0, -1.0]))
+    >>> cones_exclude([touching], [np.array([1.0, 1.0 + 1e-9])])
+    False
+    """
+    rows = scipy.sparse.csr_array(scipy.sparse.vstack([m.rows for m in members]))
+    bounds = np.concatenate([m.bounds for m in members])
+    if not all(np.isfinite(z).all() for z in multipliers):
+        return False
+    z = _inside(members, np.concatenate(list(multipliers)))
+    for _ in range(2):
+        z = _inside(members, _balanced(rows, z))
+    sizes = np.abs(z)
+    left = float(np.linalg.norm(rows.T @ z))
+    if not left <= 64.0 * _EPS * float(np.linalg.norm(abs(rows).T @ sizes)):
+        return False
+    return bool(z @ bounds < -_MARGIN * float(sizes @ np.abs(bounds)))
+
+
+def _inside(members: Sequence[ConeRows], z: Vector) -> Vector:
+    """Return ``z`` within the dual cones, without what is left of zeros."""
+    parts = np.split(z, np.cumsum([len(m.bounds) for m in members])[:-1])
+    largest = float(np.abs(z).max(initial=0.0))
+    inside = []
+    for member, part in zip(members, parts, strict=True):
+        if isinstance(member.cone, Nonnegative):
+            part = np.where(part > _NOTHING * largest, part, 0.0)
+        inside.append(member.cone.into_dual(part))
+    return np.concatenate(inside)
+
+
+def _balanced(rows: Any, z: Vector) -> Vector:
+    """Return the nearest vector with the same zeros and ``rows' z = 0``."""
+    used = np.flatnonzero(z)
+    if used.size == 0:
+        return z
+    M = rows[used]
+    current_deadline().need(8.0 * M.shape[0] * M.shape[1] * min(M.shape))
+    moved = z.copy()
+    moved[used] -= np.linalg.lstsq(M.T.toarray(), rows.T @ z, rcond=None)[0]
+    return moved
