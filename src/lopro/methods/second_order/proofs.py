@@ -6,6 +6,7 @@ import math
 
 from lopro._util.arrays import Array, asarray_like, norm
 from lopro.constraints.base import ValidInequality
+from lopro.constraints.box import Box
 from lopro.errors import InfeasibleError, UnboundedError
 from lopro.newton.problem import Composite
 from lopro.newton.solve import FARTHER, Outcome, Status
@@ -33,7 +34,9 @@ def answer(problem: Composite, outcome: Outcome, bench: Workbench, like: Array) 
     with bench.observe():
         image = constraint.image(x)
         violation = constraint.violation_at(x, image)
-    if violation <= feasibility_tolerance(x):
+    # Bounds of variables are kept to the last digit: functions of users may not be defined beyond them.
+    allowed = 0.0 if isinstance(constraint, Box) else feasibility_tolerance(x)
+    if violation <= allowed:
         return Candidate(x, evidence, image=image)
     return Candidate(bench.project(x), evidence, before=x)
 
@@ -61,12 +64,12 @@ def _bound(problem: Composite, outcome: Outcome, bench: Workbench) -> ProvedBoun
 
 def _inequality(problem: Composite, outcome: Outcome) -> ValidInequality:
     """Return the multipliers as a valid inequality of the set, with one array for each of its rows."""
-    inside = [
-        term.part.into_domain(v) for term, v in zip(problem.terms, outcome.multipliers, strict=True)
-    ]
+    pairs = zip(problem.terms, outcome.multipliers, strict=True)
+    sets = [(term, v) for term, v in pairs if term.part.steepness == 0.0]
+    inside = [term.part.into_domain(v) for term, v in sets]
     direction = 0.0 * outcome.x
     support = 0.0
-    for term, v in zip(problem.terms, inside, strict=True):
+    for (term, _), v in zip(sets, inside, strict=True):
         direction = direction + term.D.adjoint(v)
         support += term.part.conjugate(v)
     return ValidInequality(direction, support, tuple(inside))
