@@ -13,6 +13,7 @@ from lopro._util.arrays import Array
 from lopro._util.deadline import OutOfTime
 from lopro.errors import StalledError
 from lopro.methods.second_order.form_objectives import has_second_derivatives
+from lopro.methods.second_order.form_sets import by_members, by_sets
 from lopro.methods.second_order.forms import composite
 from lopro.methods.second_order.proofs import answer
 from lopro.newton.line_search import UnboundedBelow
@@ -84,9 +85,10 @@ class NewtonMultipliers:
                 bench.target.scale,
                 bench.unit,
                 np.asarray(x0, dtype=np.float64),
+                _first_multipliers(problem, bench),
                 stopped=lambda: not bench.tick(),
             ):
-                yield answer(problem, outcome, bench, x0)
+                yield answer(problem, outcome, bench, x0, by_members)
                 if not progress.made(outcome.lacking(bench.unit)):
                     break
         raise StalledError
@@ -102,6 +104,17 @@ def newton_reason(problem: Problem, form: Composite) -> str:
     smooth = "f has second derivatives at hand" if known else "f is smooth (L-BFGS)"
     norms = ", norms have a prox," if form.norms else ""
     return f"{smooth}{norms} and the set is given by {sets}"
+
+
+def _first_multipliers(problem: Composite, bench: Workbench) -> list[Array] | None:
+    """Return what the user has given for the sets, and zeros for the norms."""
+    given = bench.multipliers0
+    if given is None:
+        return None
+    sets = by_sets(bench.problem.constraint, [np.asarray(v, np.float64) for v in given])
+    pairs = zip(problem.terms, sets, strict=False)  # norms come last
+    inside = [term.part.into_domain(v) for term, v in pairs]
+    return [*inside, *(np.zeros(term.part.size) for term in problem.terms[len(sets) :])]
 
 
 class _Progress:
