@@ -44,6 +44,7 @@ def minimize(
     callback: Callback | None = None,
     progress: bool = False,
     seed: int | np.random.Generator | None = None,
+    multipliers0: Sequence[Array] | None = None,
 ) -> Result:
     """Minimise a convex function given as a callable over a convex set.
 
@@ -70,7 +71,7 @@ def minimize(
         ``mu`` such that ``fun - mu/2 |x|^2`` is convex; taken on trust.
     solution_norm, gap_scale : float, optional
         As in `lopro.Problem`: what certificates of callables may rest on, and what gaps are relative to.
-    method, tol, max_iter, max_projections, time_limit, stop, callback, progress, seed
+    method, tol, max_iter, max_projections, time_limit, stop, callback, progress, seed, multipliers0
         As in `lopro.solve`.
 
     Returns
@@ -94,7 +95,9 @@ def minimize(
     x0 = check_array("x0", x0)
     more = {"hess": hess, "hessp": hessp, "strong_convexity": strong_convexity}
     objective = _objective(fun, jac, x0, smooth, more)
-    options = Options(tol, max_iter, max_projections, time_limit, stop, callback, progress, seed)
+    options = Options(
+        tol, max_iter, max_projections, time_limit, stop, callback, progress, seed, multipliers0
+    )
     problem = Problem(objective, as_constraint(constraint, x0), solution_norm, gap_scale)
     return run_to_the_end(problem, x0, method, options)
 

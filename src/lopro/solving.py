@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Any
 
@@ -35,6 +35,7 @@ def solve(
     callback: Callback | None = None,
     progress: bool = False,
     seed: int | np.random.Generator | None = None,
+    multipliers0: Sequence[Array] | None = None,
 ) -> Result:
     """Minimise a convex function over a convex set with few projections.
 
@@ -61,6 +62,9 @@ def solve(
         Show progress on the terminal.
     seed : int or Generator, optional
         For stochastic inner algorithms.
+    multipliers0 : sequence of arrays, optional
+        Multipliers to begin with, for solving again after a small change: ``multipliers`` of an earlier
+        result, one array for each set. Methods that have no use for them say so in the warnings.
 
     Returns
     -------
@@ -76,7 +80,9 @@ def solve(
     >>> result.x.round(4), result.status.name
     (array([0.5, 0. ]), 'CONVERGED')
     """
-    options = Options(tol, max_iter, max_projections, time_limit, stop, callback, progress, seed)
+    options = Options(
+        tol, max_iter, max_projections, time_limit, stop, callback, progress, seed, multipliers0
+    )
     return run_to_the_end(problem, x0, method, options)
 
 
@@ -105,6 +111,7 @@ def iterate(
     time_limit: float | None = None,
     stop: Rule | Callable[[Iterate], bool] | None = None,
     seed: int | np.random.Generator | None = None,
+    multipliers0: Sequence[Array] | None = None,
 ) -> Run:
     """Return the run as an iterator, to drive by hand: the same code path as `solve`.
 
@@ -122,7 +129,9 @@ def iterate(
     >>> bool(run.result().fun < 2.1)
     True
     """
-    options = Options(tol, max_iter, max_projections, time_limit, stop, seed=seed)
+    options = Options(
+        tol, max_iter, max_projections, time_limit, stop, seed=seed, multipliers0=multipliers0
+    )
     return Run(problem, Auto() if method is None else method, x0, options)
 
 

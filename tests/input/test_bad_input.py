@@ -87,7 +87,7 @@ EMPTY = {
     "zero-row": (Polyhedron([[0.0, 0.0]], [-1.0]), "set is empty: result.ray"),
     "residual-ball": (
         ResidualBall(np.array([[1.0, 0.0], [1.0, 0.0]]), np.array([1.0, -1.0]), 0.5),
-        "least-squares residual",
+        "result.ray",
     ),
     "intersection": (
         Intersection(Polyhedron([[1.0, 0.0]], [-1.0]), Polyhedron([[-1.0, 0.0]], [-1.0])),

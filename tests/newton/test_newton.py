@@ -8,7 +8,7 @@ from newton.examples import differences, half_spaces, isotonic, linear_program
 
 from lopro.newton import Composite, Settings, Status, iterate, solve
 from lopro.newton.maps import Operator
-from lopro.newton.parts import Interval
+from lopro.newton.parts import L1, Interval
 from lopro.newton.smooth import LeastSquares, Linear, Logistic, Quadratic, SquaredDistance, Sum
 
 
@@ -286,3 +286,15 @@ def test_maps_of_the_wrong_shape_and_crossed_bounds_are_refused():
         Interval(np.nan, np.zeros(2))
     with pytest.raises(ValueError, match="vector"):
         Interval(0.0, 1.0)
+
+
+def test_a_norm_counts_in_the_value_and_in_the_gap():
+    """1/2 |x - (3, 0.5, -2)|^2 + |x|_1 over x_1 <= 1: 4.625 at (1, 0, -1), the gap is that of the sum."""
+    f = SquaredDistance(np.array([3.0, 0.5, -2.0]))
+    row = (Interval(upper=np.ones(1)), np.array([[1.0, 0.0, 0.0]]))
+    outcome = solve(Composite(f, [row, (L1(1.0, size=3), None)]), tol=1e-10, feasibility=1e-11)
+    assert outcome.status is Status.CONVERGED
+    assert outcome.fun == pytest.approx(4.625, rel=1e-9)
+    assert outcome.bound.value == pytest.approx(4.625, rel=1e-9) and outcome.gap >= 0.0
+    np.testing.assert_allclose(outcome.x, [1.0, 0.0, -1.0], atol=1e-8)
+    np.testing.assert_allclose(outcome.multipliers[1], [1.0, 0.5, -1.0], atol=1e-8)

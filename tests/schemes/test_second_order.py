@@ -21,7 +21,15 @@ from lopro.constraints import (
     Simplex,
 )
 from lopro.errors import MissingCapabilityError
-from lopro.objectives import L1Norm, LeastSquares, Linear, Logistic, Quadratic, SquaredDistance
+from lopro.objectives import (
+    FunctionObjective,
+    L1Norm,
+    LeastSquares,
+    Linear,
+    Logistic,
+    Quadratic,
+    SquaredDistance,
+)
 
 METHODS = [NewtonMultipliers(), ProgramEngines()]
 HALF = np.array([[1.0, 1.0]])
@@ -133,12 +141,11 @@ def test_newton_where_f_is_no_quadratic() -> None:
 @pytest.mark.parametrize(
     ("f", "c"),
     [
-        (L1Norm(), Polyhedron(HALF, [1.0])),
-        (SquaredDistance(np.ones(2)), ResidualBall(np.eye(2), np.zeros(2), 1.0)),
         (SquaredDistance(np.eye(2)), PSDCone(2)),
         (SquaredDistance(np.ones(2)), FunctionConstraint(lambda x: -1.0, np.zeros_like)),
+        (FunctionObjective(np.sum, subgradient=np.ones_like, shape=(2,)), Polyhedron(HALF, [1.0])),
     ],
-    ids=["l1", "ball", "cone", "function"],
+    ids=["cone", "function", "subgradient"],
 )
 @pytest.mark.parametrize("method", METHODS, ids=names)
 def test_what_they_cannot_do_is_refused_before_any_work(method: Any, f: Any, c: Any) -> None:
@@ -151,10 +158,14 @@ def test_engines_want_a_matrix_of_second_derivatives() -> None:
     for f in (
         Logistic(np.eye(2), np.ones(2)),
         LeastSquares(np.eye(2), np.ones(2)),
+        L1Norm(),
     ):
         NewtonMultipliers().check(Problem(f, half))
         with pytest.raises(MissingCapabilityError):
             ProgramEngines().check(Problem(f, half))
+    ball = ResidualBall(np.eye(2), np.zeros(2), 1.0)
+    with pytest.raises(MissingCapabilityError):
+        ProgramEngines().check(Problem(SquaredDistance(np.ones(2)), ball))
 
 
 # Problems without solution.

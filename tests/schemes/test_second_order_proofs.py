@@ -12,6 +12,7 @@ import lopro
 from lopro import NewtonMultipliers, Problem
 from lopro.constraints import Polyhedron
 from lopro.errors import InfeasibleError, UnboundedError
+from lopro.methods.second_order.form_sets import by_members
 from lopro.methods.second_order.forms import composite
 from lopro.methods.second_order.proofs import answer
 from lopro.newton.bounds import LowerBound
@@ -32,8 +33,8 @@ def told(
     bound = LowerBound(7.0, slope, np.array([3.0, 4.0]))
     multipliers = (np.array([2.0, -5.0]),)
     point = np.array(x, dtype=float)
-    outcome = Outcome(Status.STOPPED, point, multipliers, 0.0, bound, charge, 0.0, 1)
-    candidate = answer(composite(problem), outcome, bench, np.zeros(2))
+    outcome = Outcome(Status.STOPPED, point, multipliers, 7.0, bound, charge, 0.0, 1)
+    candidate = answer(composite(problem), outcome, bench, np.zeros(2), by_members)
     np.testing.assert_array_equal(candidate.x, point)
     assert candidate.before is None
     assert isinstance(candidate.evidence, ProvedBound)
@@ -49,6 +50,13 @@ def test_what_a_violation_may_have_gained_is_charged() -> None:
     """It is told apart: the bound is one of the optimum, the charge counts as a part of the gap."""
     found = told(charge=0.25)
     assert (found.value, found.gained) == (7.0, 0.25)
+
+
+def test_a_slope_that_is_no_rounding_proves_nothing() -> None:
+    """What a bound loses within its radius may be as much as the value, 7 over a distance of 3e4, not more."""
+    assert told(slope=6.9 / 3e4).value == pytest.approx(0.1, rel=1e-12)
+    with pytest.raises(AssertionError):
+        told(slope=7.1 / 3e4)
 
 
 def test_a_slope_costs_its_share_of_ten_thousand_lengths() -> None:
@@ -85,7 +93,7 @@ def test_a_point_outside_is_projected_and_the_evidence_stays() -> None:
     bench = lopro.iterate(problem).bench
     bound = LowerBound(7.0, 0.0, np.zeros(2))
     outcome = Outcome(Status.STOPPED, np.array([1.0, 1.0]), (np.zeros(2),), 0.0, bound, 0.5, 0.3, 1)
-    candidate = answer(composite(problem), outcome, bench, np.zeros(2))
+    candidate = answer(composite(problem), outcome, bench, np.zeros(2), by_members)
     assert candidate.x == pytest.approx([0.5, 0.5])
     np.testing.assert_array_equal(candidate.before, [1.0, 1.0])
     assert (candidate.evidence.value, candidate.evidence.gained) == (7.0, 0.5)
@@ -99,7 +107,7 @@ def test_no_solution_is_an_error_that_carries_its_proof(status: Any, error: Any)
     bound = LowerBound(0.0, 0.0, np.zeros(2))
     outcome = Outcome(status, np.zeros(2), (np.zeros(2),), 0.0, bound, 0.0, 0.0, 1, ray=np.ones(2))
     with pytest.raises(error) as told:
-        answer(composite(problem), outcome, lopro.iterate(problem).bench, np.zeros(2))
+        answer(composite(problem), outcome, lopro.iterate(problem).bench, np.zeros(2), by_members)
     np.testing.assert_array_equal(told.value.ray, np.ones(2))
 
 

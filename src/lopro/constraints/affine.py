@@ -10,6 +10,8 @@ import scipy  # parts of it load when first used
 from lopro._util.arrays import Array, asarray_like, is_complex, namespace, take
 from lopro._util.validation import check_array, check_shape
 from lopro.constraints.polyhedron import Polyhedron, PolyhedronForm
+from lopro.constraints.two_sided import joined, parted
+from lopro.functions import Image
 from lopro.maps import linear_map
 
 __all__ = ["Affine"]
@@ -65,6 +67,12 @@ class Affine(Polyhedron):
         b = np.concatenate([self.upper[above], -self.lower[below]])
         C = _one_sided(self.M.matrix, above, below)
         super().__init__(C, asarray_like(b, self.M.like), form)
+
+    def multipliers_of(self, dual: Image) -> Image:
+        return (joined(dual[0], self.lower, self.upper),)
+
+    def dual_of(self, multipliers: Image) -> Image:
+        return (parted(multipliers[0], self.lower, self.upper),)
 
     def __repr__(self) -> str:
         equations = int(np.count_nonzero(self.lower == self.upper))

@@ -160,3 +160,14 @@ class Constraint(Function):
     def support_image(self, dual: Image) -> float:
         """Return ``sup {<dual, q> : q in Q}`` for a ``dual`` that is normal to ``Q`` somewhere."""
         raise NotImplementedError
+
+    def multipliers_of(self, dual: Image) -> Image:
+        """Return the multipliers as a user counts them, one for each row, from those of the image.
+
+        They differ where a row has two sides: positive at its upper bound and negative at its lower one.
+        """
+        return dual
+
+    def dual_of(self, multipliers: Image) -> Image:
+        """Return the multipliers of the image from those that a user counts: the inverse."""
+        return multipliers

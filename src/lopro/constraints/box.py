@@ -20,7 +20,8 @@ from lopro._util.arrays import (
 from lopro._util.validation import check_array, check_shape
 from lopro.constraints.base import Constraint, ValidInequality
 from lopro.constraints.polyhedron import MaxForm, Polyhedron, PolyhedronForm
-from lopro.functions import Constant, Source
+from lopro.constraints.two_sided import joined, parted
+from lopro.functions import Constant, Image, Source
 
 __all__ = ["Box"]
 
@@ -79,6 +80,12 @@ class Box(Polyhedron):
     def upper(self) -> np.ndarray[Any, Any]:
         """The upper bounds, on the host; do not write on them."""
         return np.asarray(self._high.array)
+
+    def multipliers_of(self, dual: Image) -> Image:
+        return (joined(dual[0], self.lower, self.upper),)
+
+    def dual_of(self, multipliers: Image) -> Image:
+        return (parted(multipliers[0], self.lower, self.upper),)
 
     @property
     def is_orthant(self) -> bool:

@@ -115,6 +115,12 @@ class Intersection(Constraint):
             yield m, image[at : at + m.image_length]
             at += m.image_length
 
+    def multipliers_of(self, dual: Image) -> Image:
+        return tuple(v for m, part in self.shares(dual) for v in m.multipliers_of(part))
+
+    def dual_of(self, multipliers: Image) -> Image:
+        return tuple(v for m, part in self.shares(multipliers) for v in m.dual_of(part))
+
     def linearize_at(self, image: Image) -> Linearization:
         return max((m.linearize_at(part) for m, part in self.shares(image)), key=lambda p: p[0])
 

@@ -27,6 +27,7 @@ class Options:
     callback: Callback | None = None
     progress: bool = False
     seed: Any = None
+    multipliers0: Any = None
 
     def __post_init__(self) -> None:
         check_number("tol", self.tol, minimum=0.0)

@@ -146,6 +146,10 @@ class Result:
     warnings: tuple[str, ...] = ()
     #: The valid inequality of the set that the lower bound rests on; None where it rests on something else.
     multiplier: ValidInequality | None = field(default=None, repr=False)
+    #: The same by constraints: one array for each set of rows ``l <= Mx <= u`` (or ``Mx in Q``), in order,
+    #: with ``grad f(x) + sum of M'v = 0``: positive at upper bounds and negative at lower ones, as in SciPy's
+    #: ``trust-constr`` and, for ``Mx <= u`` and ``Mx == u``, as CVXPY's dual values. None where not known.
+    multipliers: tuple[Array, ...] | None = field(default=None, repr=False)
     #: What proves that there is no solution: multipliers of rows that contradict each other (INFEASIBLE), or
     #: a direction in which the objective falls for ever (UNBOUNDED).
     ray: Any = field(default=None, repr=False)

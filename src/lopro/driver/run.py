@@ -26,6 +26,7 @@ from lopro.errors import (
     StalledError,
     UnboundedError,
 )
+from lopro.functions import Image
 from lopro.problem import Problem
 from lopro.protocol import (
     Candidate,
@@ -243,6 +244,8 @@ class Run:
     def result(self) -> Result:
         """Return the best feasible point with its certificate, which was computed at that very point."""
         known, bench = self.incumbent, self.bench
+        if bench.options.multipliers0 is not None and not bench.began_with_multipliers:
+            self.warnings.append("multipliers0 were of no use to the method")
         if known.best is None and self.status not in _NO_SOLUTION:
             self._settle()
         status = self.status or bench.ended or Status.STOPPED
@@ -262,8 +265,16 @@ class Run:
             history=self.history.snapshot(),
             warnings=tuple(self.warnings),
             multiplier=known.multiplier,
+            multipliers=self._multipliers(),
             ray=self._ray,
         )
+
+    def _multipliers(self) -> Image | None:
+        """Return the multipliers of the bound, one array for each set of rows, where they are known."""
+        found = self.incumbent.multiplier
+        if found is None or found.dual is None:
+            return None
+        return self.bench.problem.constraint.multipliers_of(found.dual)
 
     def _settle(self) -> None:
         """Make a feasible point of what a run without a candidate has reached, or the least violating one."""

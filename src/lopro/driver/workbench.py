@@ -14,10 +14,12 @@ from lopro._util.deadline import Deadline, OutOfTime
 from lopro._util.validation import check_seed
 from lopro.constraints import Constraint
 from lopro.driver.counted import counted_problem
+from lopro.driver.multipliers import checked_multipliers
 from lopro.driver.options import Options
 from lopro.driver.progress import Progress
 from lopro.driver.result import Status
 from lopro.errors import NonFiniteError
+from lopro.functions import Image
 from lopro.objectives import Objective
 from lopro.penalties import Penalised, Penalty
 from lopro.problem import Problem
@@ -59,6 +61,9 @@ class Workbench:
         self.projected: Array | None = None
         self.cut_short = False
         self._reached: Callable[[], Array] = lambda: start
+        self._multipliers0 = checked_multipliers(problem.constraint, start, options.multipliers0)
+        #: Whether a method has asked for the multipliers to begin with.
+        self.began_with_multipliers = False
 
     @cached_property
     def target(self) -> Target:
@@ -85,6 +90,11 @@ class Workbench:
         """A length that is typical of ``x``, which first steps are compared with."""
         with self.observe():
             return self.problem.typical_size(self._start)
+
+    @property
+    def multipliers0(self) -> Image | None:
+        self.began_with_multipliers = True
+        return self._multipliers0
 
     @property
     def objective(self) -> Objective:

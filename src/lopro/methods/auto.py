@@ -14,8 +14,10 @@ from lopro.methods.multipliers import MultiplierMethod
 from lopro.methods.paper.lopgd import LoPGD
 from lopro.methods.registry import recognised
 from lopro.methods.second_order import NewtonMultipliers, ProgramEngines
-from lopro.methods.second_order.forms import quadratic_program
+from lopro.methods.second_order.forms import composite, quadratic_program
 from lopro.methods.second_order.interior_point import InteriorPoint
+from lopro.methods.second_order.newton_multipliers import newton_reason
+from lopro.newton import smooth as kernel
 from lopro.problem import Problem
 from lopro.protocol import Candidates, Card, Method, Workbench
 
@@ -35,9 +37,9 @@ class Auto:
     """The default: the method that fits the problem, and the next one where it does not get there.
 
     In this order: the application whose form is recognised (basis pursuit, metric learning); engines for
-    sparse quadratic and linear programs; Newton's method where second derivatives and rows are at hand;
-    the method of multipliers where the set is an image of an easy one; an interior point method where there
-    is a conic form; adaptive LoPGD.
+    sparse quadratic and linear programs; Newton's method where f is smooth, with norms or without, and the
+    set is given by rows and balls; the method of multipliers where the set is an image of an easy one; an
+    interior point method where there is a conic form; adaptive LoPGD.
 
     Examples
     --------
@@ -100,20 +102,27 @@ def _choices(problem: Problem) -> Iterator[Choice]:
 
 
 def _second_order(problem: Problem) -> Iterator[Choice]:
-    newton = NewtonMultipliers()
-    step = Choice(newton, "f has second derivatives at hand and the set is given by rows")
     try:
-        program = quadratic_program(
-            problem
-        )  # what is a program can be taken by Newton's method, too
+        program = quadratic_program(problem)
     except MissingCapabilityError:
-        if _fits(newton, problem):
-            yield step
+        yield from _newton(problem)
         return
+    # What is a program can be taken by Newton's method, too.
+    step = Choice(NewtonMultipliers(), newton_reason(problem, composite(problem)))
     kind = "linear" if program.P is None else "quadratic"
     engines = Choice(ProgramEngines(), f"it is a {kind} program")
     sparse = scipy.sparse.issparse(program.A) and program.sparse
     yield from (engines, step) if sparse else (step, engines)
+
+
+def _newton(problem: Problem) -> Iterator[Choice]:
+    """Yield Newton's method where f has curvature: norms alone are left to methods that know nothing else."""
+    try:
+        form = composite(problem)
+    except MissingCapabilityError:
+        return
+    if not isinstance(form.smooth, kernel.Linear):
+        yield Choice(NewtonMultipliers(), newton_reason(problem, form))
 
 
 def _fits(method: Method, problem: Problem) -> bool:

@@ -95,7 +95,9 @@ class MultiplierMethod:
 
     def run(self, bench: Workbench, x0: Array) -> Candidates:
         constraint = bench.constraint
-        penalty = MemberPenalties.of(constraint, first_stiffness(bench, x0))
+        given = bench.multipliers0
+        dual = None if given is None else bench.problem.constraint.dual_of(given)
+        penalty = MemberPenalties.of(constraint, first_stiffness(bench, x0), dual)
         x, L, slack, target = x0, None, math.inf, math.inf
         best, idle, since_projection = math.inf, 0, 0
         while True:

@@ -1,7 +1,7 @@
 """Second derivatives as lists of pieces, so that what solves with them can choose how.
 
 Every generalised Hessian here is ``sum of D' (...) D``: a diagonal, a matrix that never changes,
-``B' diag(h) B`` with a changing ``h``, or products alone.
+``B' diag(h) B`` or ``B' blocks B`` with changing ``h`` or blocks, a few rows, or products alone.
 """
 
 from __future__ import annotations
@@ -11,10 +11,24 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
+import scipy  # parts of it load when first used
 
 from lopro.newton.arrays import Array, Matrix
+from lopro.newton.maps import Dense, Identity, LinearMap, Sparse
 
-__all__ = ["Constant", "Diagonal", "Gram", "Piece", "Product", "apply", "diagonal", "trace"]
+__all__ = [
+    "Blocks",
+    "Constant",
+    "Diagonal",
+    "Gram",
+    "LowRank",
+    "Piece",
+    "Product",
+    "apply",
+    "diagonal",
+    "trace",
+    "weighted",
+]
 
 
 @dataclass(frozen=True)
@@ -45,14 +59,10 @@ class Constant:
 
 @dataclass(frozen=True)
 class Gram:
-    """``B' diag(weights) B`` with ``weights >= 0``: ``B`` never changes, the weights do.
-
-    ``fixed`` is False where ``B`` itself is new in every step, so that nothing is remembered of it.
-    """
+    """``B' diag(weights) B`` with ``weights >= 0``: ``B`` never changes, the weights do."""
 
     B: Matrix
     weights: Array
-    fixed: bool = True
 
     def apply(self, s: Array) -> Array:
         return np.asarray((self.weights * (self.B @ s)) @ self.B)
@@ -60,6 +70,48 @@ class Gram:
     def diagonal(self) -> Array:
         squares = self.B * self.B if isinstance(self.B, np.ndarray) else self.B.multiply(self.B)
         return np.asarray(self.weights @ squares).ravel()
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """``B' S B`` with a block diagonal ``S >= 0``: ``B`` never changes, the blocks do.
+
+    ``blocks`` has the shape (groups, k, k); a group is k consecutive rows of ``B``.
+    """
+
+    B: Matrix
+    blocks: Array
+
+    @property
+    def middle(self) -> Matrix:
+        """``S`` as a sparse matrix."""
+        groups = len(self.blocks)
+        return scipy.sparse.bsr_array((self.blocks, np.arange(groups), np.arange(groups + 1)))
+
+    def apply(self, s: Array) -> Array:
+        return np.asarray((self.middle @ (self.B @ s)) @ self.B)
+
+    def diagonal(self) -> Array:
+        image = self.middle @ self.B
+        products = self.B * image if isinstance(self.B, np.ndarray) else self.B.multiply(image)
+        return np.asarray(products.sum(axis=0)).ravel()
+
+
+@dataclass(frozen=True)
+class LowRank:
+    """``rows' core rows`` with few rows, new in every step, and a symmetric core of any sign.
+
+    By itself it may be indefinite; the sum with the other pieces is not.
+    """
+
+    rows: Array
+    core: Array
+
+    def apply(self, s: Array) -> Array:
+        return np.asarray((self.core @ (self.rows @ s)) @ self.rows)
+
+    def diagonal(self) -> Array:
+        return np.asarray(np.einsum("ki,ki->i", self.rows, self.core @ self.rows))
 
 
 @dataclass(frozen=True)
@@ -77,7 +129,27 @@ class Product:
         return np.full(self.size, self.mean)
 
 
-Piece: TypeAlias = Diagonal | Constant | Gram | Product
+Piece: TypeAlias = Diagonal | Constant | Gram | Blocks | LowRank | Product
+
+
+def weighted(D: LinearMap, weights: Array) -> Piece:
+    """Return ``D' diag(weights) D`` for weights that are not negative.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.newton.curvature import weighted
+    >>> from lopro.newton.maps import Identity
+    >>> weighted(Identity(2), np.array([1.0, 3.0]))
+    Diagonal(values=array([1., 3.]))
+    """
+    if isinstance(D, Identity):
+        return Diagonal(weights)
+    if isinstance(D, Dense | Sparse):
+        return Gram(D.M, weights)
+    norms = D.row_norms()
+    mean = float(weights @ (norms * norms)) / D.shape[1]
+    return Product(lambda s: D.adjoint(weights * D.forward(s)), mean, D.shape[1])
 
 
 def apply(pieces: Sequence[Piece], s: Array) -> Array:

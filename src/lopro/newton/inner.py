@@ -42,7 +42,7 @@ class Local:
         targets = F.targets(point)
         duals = F.duals(targets)
         gradient = F.gradient(point, duals)
-        own = norm(F.problem.smooth.gradient(point.x, point.image))
+        own = max(norm(F.problem.smooth.gradient(point.x, point.image)), F.steepness)
         return Local(point, targets, duals, gradient, own, _noise(F, point, targets, duals, own))
 
     @property

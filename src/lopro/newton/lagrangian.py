@@ -68,6 +68,8 @@ class AugmentedLagrangian:
         self.penalties = tuple(penalties)
         self.shift = 0.0 if anchor is None else shift
         self.anchor = np.zeros(problem.size) if anchor is None else anchor
+        #: Slope of the norms among the terms: what a gradient is compared with where ``f`` has none.
+        self.steepness = problem.steepness()
         self._steps = tuple(1.0 / beta for beta in self.penalties)
         self._centres = tuple(
             u / beta for u, beta in zip(self.multipliers, self.penalties, strict=True)
@@ -109,7 +111,7 @@ class AugmentedLagrangian:
         """Return the generalised Hessian without the proximal term, in pieces."""
         own = self.problem.smooth.curvature(point.x, point.image)
         terms = zip(self.problem.terms, complements, self.penalties, strict=True)
-        return (*own, *(c.piece(term.D, beta) for term, c, beta in terms))
+        return (*own, *(p for term, c, beta in terms for p in c.pieces(term.D, beta)))
 
     def along(self, point: Point, targets: Image, direction: Point) -> Slope:
         """Return the derivatives along a direction."""

@@ -12,7 +12,7 @@ import scipy  # parts of it load when first used
 
 from lopro.newton.arrays import Array, Matrix
 
-__all__ = ["Dense", "Identity", "LinearMap", "Operator", "Sparse", "as_map"]
+__all__ = ["Dense", "Identity", "LinearMap", "Operator", "Sparse", "as_map", "matrix_of"]
 
 
 class LinearMap(Protocol):
@@ -142,9 +142,14 @@ class Operator:
         return self._norms
 
 
-def as_map(D: Any, size: int) -> LinearMap:
+def matrix_of(D: LinearMap) -> Matrix | None:
+    """Return the entries of a map that has them, else None."""
+    return D.M if isinstance(D, Dense | Sparse) else None
+
+
+def as_map(D: Any, size: int | None = None) -> LinearMap:
     """Return ``D`` as a map: None is the identity, arrays and operators of SciPy are wrapped."""
-    if D is None:
+    if D is None and size is not None:
         return Identity(size)
     if isinstance(D, Identity | Dense | Sparse | Operator):
         return D

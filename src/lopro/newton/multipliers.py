@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lopro.newton import curvature
 from lopro.newton.arrays import EPS, Array, Image, norm
 from lopro.newton.inner import Local, minimise
 from lopro.newton.lagrangian import AugmentedLagrangian, Point
-from lopro.newton.parts import Interval, Steps
-from lopro.newton.problem import Composite, Term
+from lopro.newton.parts import Steps
+from lopro.newton.problem import Composite
+from lopro.newton.scales import mean_curvature, squared_norms
 from lopro.newton.systems import System, choose_system
 from lopro.newton.systems.base import SingularSystem
 
@@ -163,9 +163,9 @@ class _Run:
         zeros = [np.zeros(term.part.size) for term in problem.terms]
         given = zeros if multipliers0 is None else [np.array(u, dtype=float) for u in multipliers0]
         self.multipliers: Image = tuple(given)
-        self.scale = _mean_curvature(problem, self.point)
+        self.scale = mean_curvature(problem, self.point)
         self.penalties: list[Steps] = [
-            settings.stiffness * self.scale / _squared_norms(term) for term in problem.terms
+            settings.stiffness * self.scale / squared_norms(term) for term in problem.terms
         ]
         self.system = system or self._fitting_system()
         self.last = [np.inf] * len(problem.terms)
@@ -256,7 +256,7 @@ class _Run:
         for term, u, v, beta in zip(
             self.problem.terms, self.multipliers, local.duals, self.penalties, strict=True
         ):
-            moved = np.abs(v - u) / (beta * np.sqrt(_squared_norms(term)))
+            moved = np.abs(v - u) / (beta * np.sqrt(squared_norms(term)))
             size = float(moved.max(initial=0.0)) if term.part.separable else norm(moved)
             found.append(size / length if length > 0.0 else size)
         return found
@@ -275,42 +275,3 @@ class _Run:
             self.settings.growth * beta if grows else beta
             for beta, grows in zip(self.penalties, slow, strict=True)
         ]
-
-
-def _squared_norms(term: Term) -> Steps:
-    """Return the squared norms of the rows, their mean where the part has one penalty for all."""
-    norms = term.D.row_norms()
-    squares = norms * norms
-    if term.part.separable:
-        return np.where(squares > 0.0, squares, 1.0)
-    mean = float(squares.mean()) if squares.size else 1.0
-    return mean if mean > 0.0 else 1.0
-
-
-def _mean_curvature(problem: Composite, point: Point) -> float:
-    """Return a scale in units of ``f`` over those of ``x`` squared: from the Hessian, else the gradient."""
-    pieces = problem.smooth.curvature(point.x, point.image)
-    mean = curvature.trace(pieces, problem.size) / problem.size
-    if mean > 0.0:
-        return mean
-    slope = norm(problem.smooth.gradient(point.x, point.image))
-    length = max([norm(point.x), *(_length(term) for term in problem.terms)])
-    if length == 0.0:  # zero is feasible: the bounds still tell in which units x is
-        length = max((_farthest_bound(term) for term in problem.terms), default=0.0)
-    return slope / length if slope > 0.0 and length > 0.0 else 1.0
-
-
-def _length(term: Term) -> float:
-    """Return the size of x that the data of a term suggest: how far its rows are from zero."""
-    zero = np.zeros(term.part.size)
-    offset = term.part.prox(zero, 1.0 / np.ones(term.part.size) if term.part.separable else 1.0)
-    return float((np.abs(offset) / np.sqrt(_squared_norms(term))).max(initial=0.0))
-
-
-def _farthest_bound(term: Term) -> float:
-    """Return how far from zero the farthest row of an interval is; 0 for other parts."""
-    if not isinstance(term.part, Interval):
-        return 0.0
-    bounds = np.abs(np.stack([term.part.lower, term.part.upper]))
-    bounds = np.where(np.isfinite(bounds), bounds, 0.0)
-    return float((bounds / np.sqrt(_squared_norms(term))).max(initial=0.0))

@@ -54,6 +54,16 @@ class Composite:
                 expected = (term.part.size, self.size)
                 raise ValueError(f"terms: a map of shape {expected} is needed, got {term.D.shape}")
 
+    @property
+    def norms(self) -> tuple[Term, ...]:
+        """The terms that are no sets."""
+        return tuple(term for term in self.terms if term.part.steepness > 0.0)
+
     def value(self, x: Array) -> float:
-        """Return the objective, infinite outside of the sets."""
-        return self.smooth.value(x) + sum(t.part.value(t.D.forward(x)) for t in self.terms)
+        """Return the objective: the smooth part and the norms, whether or not ``x`` is in the sets."""
+        return self.smooth.value(x) + sum(t.part.value(t.D.forward(x)) for t in self.norms)
+
+    def steepness(self) -> float:
+        """Return the largest slope of a norm along a row of its map; 0 where all terms are sets."""
+        slopes = [t.part.steepness * t.D.row_norms().max(initial=0.0) for t in self.norms]
+        return float(max(slopes, default=0.0))

@@ -10,13 +10,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lopro.newton.arrays import Array, Image, norm
+from lopro.newton.arrays import EPS, Array, Image, norm
 from lopro.newton.bounds.certificates import Descent, Emptiness, check_descent, check_empty
-from lopro.newton.curvature import Diagonal, Gram, Piece
+from lopro.newton.bounds.enclose import enclose_conjugate
+from lopro.newton.bounds.mapped import enclose_adjoint
+from lopro.newton.bounds.rounding import Estimate, length
+from lopro.newton.curvature import Piece, weighted
 from lopro.newton.maps import Dense, Identity, Sparse
 from lopro.newton.multipliers import Iterate
 from lopro.newton.parts import Interval, Part
-from lopro.newton.problem import Composite
+from lopro.newton.problem import Composite, Term
 from lopro.newton.smooth import Linear, Quadratic
 from lopro.newton.systems import SingularSystem, choose_system
 
@@ -29,10 +32,10 @@ _PROMISING = 1e3
 _FLAT = 1e-6
 
 
-def interval_rows(problem: Composite) -> list[tuple[object, Array, Array]] | None:
-    """Return the rows ``lower <= A x <= upper`` of a problem whose terms are all of this kind, else None."""
+def interval_rows(terms: Sequence[Term]) -> list[tuple[object, Array, Array]] | None:
+    """Return the rows ``lower <= A x <= upper`` of terms that are all of this kind, else None."""
     rows: list[tuple[object, Array, Array]] = []
-    for term in problem.terms:
+    for term in terms:
         part = term.part
         if not isinstance(part, Interval) or not isinstance(term.D, Identity | Dense | Sparse):
             return None
@@ -44,62 +47,77 @@ def interval_rows(problem: Composite) -> list[tuple[object, Array, Array]] | Non
 def farkas_multipliers(
     problem: Composite, before: Sequence[Array], after: Sequence[Array]
 ) -> tuple[Image, Emptiness] | None:
-    """Return multipliers along which a run diverges, and what they prove, if the problem has rows only.
+    """Return multipliers of the sets along which a run diverges, and what they prove; None without entries.
 
     Parameters
     ----------
     problem : Composite
-        A problem with rows ``lower <= A x <= upper``.
+        A problem whose sets are those of matrices.
     before, after : sequences of arrays
         Multipliers of two outer steps, the later ones last.
     """
-    rows = interval_rows(problem)
-    moved = [b - a for a, b in zip(before, after, strict=True)]
-    size = max((float(np.abs(y).max(initial=0.0)) for y in moved), default=0.0)
-    if rows is None or size == 0.0:
+    pairs = zip(problem.terms, before, after, strict=True)
+    found = [(term, b - a) for term, a, b in pairs if term.part.steepness == 0.0]
+    sets = [term for term, _ in found]
+    size = max((float(np.abs(y).max(initial=0.0)) for _, y in found), default=0.0)
+    known = all(isinstance(term.D, Identity | Dense | Sparse) for term in sets)
+    if not known or size == 0.0:
         return None
-    y = _repaired(problem, [m / size for m in moved])
-    support = sum(t.part.conjugate(v) for t, v in zip(problem.terms, y, strict=True))
-    residual = _residual(problem, y)
+    y = _repaired(sets, [moved / size for _, moved in found], problem.size)
+    support = sum(t.part.conjugate(v) for t, v in zip(sets, y, strict=True))
+    residual = _residual(sets, y, problem.size)
     # The exact check takes long; it is made only where rounded numbers promise something.
     if not support < -_PROMISING * norm(residual):
         return None
+    rows = interval_rows(sets)
+    if rows is None:
+        return tuple(y), _enclosed_emptiness(sets, y, problem.size)
     return tuple(y), check_empty(rows, y, problem.size)
 
 
-def _residual(problem: Composite, y: Sequence[Array]) -> Array:
-    total = np.zeros(problem.size)
-    for term, v in zip(problem.terms, y, strict=True):
+def _enclosed_emptiness(sets: Sequence[Term], y: Sequence[Array], size: int) -> Emptiness:
+    """Return what multipliers of balls and cones prove, with the rounding of the arithmetic on their side."""
+    support, normal, error = Estimate(0.0), np.zeros(size), np.zeros(size)
+    for term, v in zip(sets, y, strict=True):
+        support = support + enclose_conjugate(term.part, v)
+        own, own_error = enclose_adjoint(term.D, v)
+        normal = normal + own
+        error = error + own_error + EPS * np.abs(normal)
+    return Emptiness(-support.upper(), length(normal, error * (1.0 + 8.0 * EPS)))
+
+
+def _residual(sets: Sequence[Term], y: Sequence[Array], size: int) -> Array:
+    total = np.zeros(size)
+    for term, v in zip(sets, y, strict=True):
         total = total + term.D.adjoint(v)
     return total
 
 
-def _repaired(problem: Composite, y: list[Array]) -> list[Array]:
+def _repaired(sets: Sequence[Term], y: list[Array], size: int) -> list[Array]:
     """Return multipliers near ``y`` with a smaller ``sum A'y``: least squares on their support."""
     for _ in range(_ROUNDS):
-        y = [t.part.into_domain(v) for t, v in zip(problem.terms, y, strict=True)]
-        residual = _residual(problem, y)
+        y = [t.part.into_domain(v) for t, v in zip(sets, y, strict=True)]
+        residual = _residual(sets, y, size)
         pieces: list[Piece] = []
-        for term, v in zip(problem.terms, y, strict=True):
+        for term, v in zip(sets, y, strict=True):
             weights = (v != 0.0) / np.maximum(term.D.row_norms() ** 2, np.finfo(float).tiny)
-            matrix = term.D.M if isinstance(term.D, Dense | Sparse) else None
-            pieces.append(Diagonal(weights) if matrix is None else Gram(matrix, weights))
+            pieces.append(weighted(term.D, weights))
         try:
-            step = choose_system(problem.size, pieces).solve(pieces, 1e-12, residual, 1e-12)
+            step = choose_system(size, pieces).solve(pieces, 1e-12, residual, 1e-12)
         except SingularSystem:
             return y
         y = [
             v - (v != 0.0) * term.D.forward(step) / np.maximum(term.D.row_norms() ** 2, 1e-300)
-            for term, v in zip(problem.terms, y, strict=True)
+            for term, v in zip(sets, y, strict=True)
         ]
-    return [t.part.into_domain(v) for t, v in zip(problem.terms, y, strict=True)]
+    return [t.part.into_domain(v) for t, v in zip(sets, y, strict=True)]
 
 
 def descent_ray(
     problem: Composite, before: Iterate, after: Iterate
 ) -> tuple[Array, Descent] | None:
     """Return the direction in which the points of a run move, and what it proves (quadratic objectives)."""
-    rows = interval_rows(problem)
+    rows = interval_rows(problem.terms)
     f = problem.smooth
     d = after.point.x - before.point.x
     if rows is None or not isinstance(f, Linear | Quadratic) or norm(d) == 0.0:

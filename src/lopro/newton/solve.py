@@ -112,7 +112,7 @@ def _outcome(
 ) -> Outcome:
     bound = lower_bound(problem, x, v, convexity)
     charge = violation_charge(problem, x, v)
-    fun = problem.smooth.value(x)
+    fun = problem.value(x)
     violation = relative_violation(problem, x)
     return Outcome(status, x, tuple(v), fun, bound, charge, violation, steps)
 

@@ -210,19 +210,26 @@ class MemberPenalties:
         return math.nan
 
     @staticmethod
-    def of(constraint: Constraint, stiffness: float | Sequence[float]) -> MemberPenalties:
-        """Return the penalties with zero multipliers: of the set where there is one, else of c.
+    def of(
+        constraint: Constraint, stiffness: float | Sequence[float], dual: Image | None = None
+    ) -> MemberPenalties:
+        """Return the penalties: of the set where there is one, else of c.
 
-        The stiffness is one for all, or one for each member.
+        The stiffness is one for all, or one for each member. The multipliers are zero, or given for the
+        images of members that are all of them sets.
         """
         members = constraint.members()
         betas = (stiffness,) * len(members) if isinstance(stiffness, (int, float)) else stiffness
-        return MemberPenalties(
+        found = MemberPenalties(
             tuple(
                 SetPenalty(beta) if member.has_image_set else CentredHinge(beta)
                 for member, beta in zip(members, betas, strict=True)
             )
         )
+        if dual is None:
+            return found
+        shares = found._shares(constraint, dual)
+        return MemberPenalties(tuple(SetPenalty(part.weight, share) for part, _, share in shares))
 
     def image(self, constraint: Constraint, x: Array) -> Image:
         return constraint.image(x)

@@ -13,6 +13,7 @@ import numpy as np
 
 from lopro._util.arrays import Array
 from lopro.constraints import Constraint
+from lopro.functions import Image
 from lopro.objectives import Objective
 from lopro.penalties import Penalised, Penalty
 from lopro.problem import Problem
@@ -46,6 +47,11 @@ class Workbench(Protocol):
     @property
     def unit(self) -> float:
         """A length that is typical of ``x``, in its units: what first steps are compared with."""
+        ...
+
+    @property
+    def multipliers0(self) -> Image | None:
+        """Multipliers to begin with, one array for each set of rows as a user counts them; None for zero."""
         ...
 
     @property

@@ -12,15 +12,20 @@ import numpy as np
 from lopro._util.arrays import Array
 from lopro._util.deadline import OutOfTime
 from lopro.errors import StalledError
+from lopro.methods.second_order.form_objectives import has_second_derivatives
+from lopro.methods.second_order.form_sets import by_members, by_sets
 from lopro.methods.second_order.forms import composite
 from lopro.methods.second_order.proofs import answer
+from lopro.newton.line_search import UnboundedBelow
+from lopro.newton.parts import Ball, Interval
+from lopro.newton.problem import Composite
 from lopro.newton.solve import outcomes
 from lopro.newton.systems import SingularSystem
 from lopro.problem import Problem
 from lopro.protocol import Candidates, Card, Workbench
 from lopro.protocol.certificates import feasibility_tolerance
 
-__all__ = ["NewtonMultipliers"]
+__all__ = ["NewtonMultipliers", "newton_reason"]
 
 #: Proofs without progress after which a run has stalled.
 _PATIENCE = 3
@@ -30,11 +35,14 @@ _PATIENCE = 3
 class NewtonMultipliers:
     """Semismooth Newton steps on augmented Lagrangians: few steps, each with a factorisation.
 
-    Problem: min f(x) s.t. l <= Mx <= u, where f is a sum of `LeastSquares`, `Quadratic`, `Linear`,
-    `SquaredDistance` and `Logistic` with nonnegative factors, and the set is a `Polyhedron`, a box, an
-    `Affine` set, a `Simplex`, or an `Intersection` of those. Oracles: none, it reads the data. Every outer
-    step minimises ``f(x) + beta/2 dist(Mx + u/beta, [l, u])^2`` by Newton's method and takes over the
-    multipliers; the iterates converge superlinearly where the solution is not degenerate.
+    Problem: min f(x) + sum of g(Dx) s.t. Mx in Q, where f is a sum of `LeastSquares`, `Quadratic`, `Linear`,
+    `SquaredDistance`, `Logistic` and smooth `FunctionObjective` with nonnegative factors, g(Dx) an `L1Norm`,
+    a `GroupNorm` or a `TotalVariation`, and the set a `Polyhedron`, a box, an `Affine` set, a `Simplex`, a
+    `ResidualBall`, or an `Intersection` of those. Oracles: it reads the data; of operators and callables it
+    asks for products and derivatives, which are those of L-BFGS where there is no Hessian. Every outer step
+    minimises f and the centred Moreau envelopes of all others, ``beta/2 dist(Mx + u/beta, Q)^2`` for a set,
+    by Newton's method and takes over the multipliers; the iterates converge superlinearly where the
+    solution is not degenerate.
 
     Its bound needs no radius: the multipliers are refined until the slope of the Lagrangian is rounding,
     and what rounding is left costs ``|slope|^2 / (2 mu)`` where f is strongly convex; elsewhere the
@@ -57,8 +65,8 @@ class NewtonMultipliers:
     """
 
     card: ClassVar[Card] = Card(
-        assumptions="f has second derivatives at hand, the set is given by rows",
-        oracles="none: it reads the data",
+        assumptions="f smooth or a norm or a sum, the set is given by rows and balls",
+        oracles="the data, or products and derivatives",
         rate="superlinear near a solution that is not degenerate",
         projections="0 or 1",
         reference="Li, Sun, Toh (2018); Hermans, Themelis, Patrinos (2022)",
@@ -69,7 +77,7 @@ class NewtonMultipliers:
 
     def run(self, bench: Workbench, x0: Array) -> Candidates:
         problem, progress = composite(bench.problem), _Progress()
-        with contextlib.suppress(OutOfTime, SingularSystem):
+        with contextlib.suppress(OutOfTime, SingularSystem, UnboundedBelow):
             for outcome in outcomes(
                 problem,
                 bench.target.tol,
@@ -77,12 +85,36 @@ class NewtonMultipliers:
                 bench.target.scale,
                 bench.unit,
                 np.asarray(x0, dtype=np.float64),
+                _first_multipliers(problem, bench),
                 stopped=lambda: not bench.tick(),
             ):
-                yield answer(problem, outcome, bench, x0)
+                yield answer(problem, outcome, bench, x0, by_members)
                 if not progress.made(outcome.lacking(bench.unit)):
                     break
         raise StalledError
+
+
+def newton_reason(problem: Problem, form: Composite) -> str:
+    """Say why the method fits a problem, of which this is the form."""
+    kinds = {type(term.part) for term in form.terms}
+    sets = " and ".join(
+        name for part, name in ((Interval, "rows"), (Ball, "balls")) if part in kinds
+    )
+    known = has_second_derivatives(problem.objective)
+    smooth = "f has second derivatives at hand" if known else "f is smooth (L-BFGS)"
+    norms = ", norms have a prox," if form.norms else ""
+    return f"{smooth}{norms} and the set is given by {sets}"
+
+
+def _first_multipliers(problem: Composite, bench: Workbench) -> list[Array] | None:
+    """Return what the user has given for the sets, and zeros for the norms."""
+    given = bench.multipliers0
+    if given is None:
+        return None
+    sets = by_sets(bench.problem.constraint, [np.asarray(v, np.float64) for v in given])
+    pairs = zip(problem.terms, sets, strict=False)  # norms come last
+    inside = [term.part.into_domain(v) for term, v in pairs]
+    return [*inside, *(np.zeros(term.part.size) for term in problem.terms[len(sets) :])]
 
 
 class _Progress:

@@ -10,6 +10,7 @@ from lopro._util.arrays import Array
 from lopro._util.counting import count
 from lopro._util.deadline import current_deadline
 from lopro.errors import StalledError
+from lopro.methods.second_order.form_sets import by_program
 from lopro.methods.second_order.forms import quadratic_program
 from lopro.methods.second_order.proofs import answer
 from lopro.newton.engines import solve_program
@@ -73,5 +74,5 @@ class ProgramEngines:
         )
         bench.tick()
         count("factorizations")
-        yield answer(program.composite(), outcome, bench, x0)
+        yield answer(program.composite(), outcome, bench, x0, by_program)
         raise StalledError

@@ -3,20 +3,41 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 from lopro._util.arrays import Array, asarray_like, norm
-from lopro.constraints.base import ValidInequality
+from lopro.constraints.base import Constraint, ValidInequality
+from lopro.constraints.box import Box
 from lopro.errors import InfeasibleError, UnboundedError
 from lopro.newton.problem import Composite
 from lopro.newton.solve import FARTHER, Outcome, Status
 from lopro.protocol import Candidate, ProvedBound, Workbench
 from lopro.protocol.certificates import feasibility_tolerance
 
-__all__ = ["answer"]
+__all__ = ["Shared", "answer"]
+
+#: From a constraint and the multipliers of sets to one array for each member.
+Shared: TypeAlias = Callable[[Constraint, Sequence[Array]], tuple[Array, ...]]
 
 
-def answer(problem: Composite, outcome: Outcome, bench: Workbench, like: Array) -> Candidate:
+def answer(
+    problem: Composite, outcome: Outcome, bench: Workbench, like: Array, shared: Shared
+) -> Candidate:
     """Return the candidate of an outcome, projected if it violates the set by more than rounding.
+
+    Parameters
+    ----------
+    problem : Composite
+        The problem that the kernel has solved.
+    outcome : Outcome
+        What it has found.
+    bench : Workbench
+        That of the run.
+    like : array
+        In whose library and precision the point is returned.
+    shared : callable
+        Makes of the multipliers of the sets, in the order of the kernel, those of the members.
 
     Raises
     ------
@@ -28,12 +49,15 @@ def answer(problem: Composite, outcome: Outcome, bench: Workbench, like: Array) 
     if outcome.status is Status.UNBOUNDED:
         raise UnboundedError("the objective falls without end along the ray", outcome.ray)
     x = asarray_like(outcome.x, like)
-    evidence = _bound(problem, outcome, bench)
+    inequality = _inequality(problem, outcome, bench.problem.constraint, shared)
+    evidence = _bound(outcome, bench, inequality)
     constraint = bench.problem.constraint
     with bench.observe():
         image = constraint.image(x)
         violation = constraint.violation_at(x, image)
-    if violation <= feasibility_tolerance(x):
+    # Bounds of variables are kept to the last digit: functions of users may not be defined beyond them.
+    allowed = 0.0 if isinstance(constraint, Box) else feasibility_tolerance(x)
+    if violation <= allowed:
         return Candidate(x, evidence, image=image)
     return Candidate(bench.project(x), evidence, before=x)
 
@@ -44,8 +68,8 @@ def _emptiness(outcome: Outcome) -> str:
     return f"the constraint set is empty{where}: result.ray holds the multipliers that prove it"
 
 
-def _bound(problem: Composite, outcome: Outcome, bench: Workbench) -> ProvedBound:
-    """Return the bound, less what it loses as far out as solutions are looked for."""
+def _bound(outcome: Outcome, bench: Workbench, inequality: ValidInequality) -> ProvedBound | None:
+    """Return the bound, less what it loses as far out as solutions are looked for; None if that is all."""
     bound, given = outcome.bound, bench.problem.radius
     radius, source = math.inf, "Lagrangian bound of the multipliers, rounding included"
     value = bound.value
@@ -55,18 +79,23 @@ def _bound(problem: Composite, outcome: Outcome, bench: Workbench) -> ProvedBoun
     elif bound.slope > 0.0:
         radius = FARTHER * max(norm(outcome.x), bench.unit)
         value = bound.within(radius)
+        if bound.value - value > max(abs(outcome.fun), bench.target.scale):
+            return None  # a slope that is no rounding: the objective may well fall without end
         source = f"{source}, within a distance of {radius:.3g} from x"
-    return ProvedBound(value, source, radius, _inequality(problem, outcome), outcome.charge)
+    return ProvedBound(value, source, radius, inequality, outcome.charge)
 
 
-def _inequality(problem: Composite, outcome: Outcome) -> ValidInequality:
-    """Return the multipliers as a valid inequality of the set, with one array for each of its rows."""
-    inside = [
-        term.part.into_domain(v) for term, v in zip(problem.terms, outcome.multipliers, strict=True)
-    ]
+def _inequality(
+    problem: Composite, outcome: Outcome, constraint: Constraint, shared: Shared
+) -> ValidInequality:
+    """Return the multipliers as a valid inequality of the set, with those of its images."""
+    pairs = zip(problem.terms, outcome.multipliers, strict=True)
+    sets = [(term, v) for term, v in pairs if term.part.steepness == 0.0]
+    inside = [term.part.into_domain(v) for term, v in sets]
     direction = 0.0 * outcome.x
     support = 0.0
-    for term, v in zip(problem.terms, inside, strict=True):
+    for (term, _), v in zip(sets, inside, strict=True):
         direction = direction + term.D.adjoint(v)
         support += term.part.conjugate(v)
-    return ValidInequality(direction, support, tuple(inside))
+    dual = constraint.dual_of(shared(constraint, inside))
+    return ValidInequality(direction, support, dual)

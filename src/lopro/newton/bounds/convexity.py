@@ -56,8 +56,8 @@ def _(f: Quadratic) -> float:
 
 @strong_convexity.register
 def _(f: LeastSquares) -> float:
-    rows, columns = f.B.shape
-    if rows < columns:
+    rows, columns = f.map.shape
+    if f.B is None or rows < columns:
         return 0.0
     P = f.normal_matrix if f.normal_matrix is not None else f.B.T @ f.B
     # The entries of the normal matrix are sums over all rows; |B|'|B| has norm at most |B|_F^2.

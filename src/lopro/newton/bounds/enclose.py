@@ -8,8 +8,9 @@ from functools import singledispatch
 import numpy as np
 
 from lopro.newton.arrays import EPS, Array
-from lopro.newton.bounds.rounding import Estimate, adjoint_product, dot, length, product, total
-from lopro.newton.parts import Interval, Part
+from lopro.newton.bounds.mapped import enclose_adjoint, enclose_forward
+from lopro.newton.bounds.rounding import Estimate, dot, length, product, total
+from lopro.newton.parts import L1, Ball, GroupNorms, Interval, Part, SecondOrderCone
 from lopro.newton.smooth import LeastSquares, Linear, Logistic, Quadratic, SquaredDistance, Sum
 
 __all__ = ["Enclosure", "enclose", "enclose_conjugate"]
@@ -68,18 +69,18 @@ def _(f: Quadratic, x: Array) -> Enclosure:
 
 @enclose.register
 def _(f: LeastSquares, x: Array) -> Enclosure:
-    Bx, error = product(f.B, x)
+    Bx, error = enclose_forward(f.map, x)
     residual = Bx - f.b
     error = (error + EPS * np.abs(residual)) * (1.0 + 8.0 * EPS)
     # |r|^2 with r known up to e: each square is off by at most 2 |r| e + e^2.
     squares = residual * residual
     value = total(squares, EPS * squares + (2.0 * np.abs(residual) + error) * error) * 0.5
-    return Enclosure(value, *adjoint_product(f.B, residual, error))
+    return Enclosure(value, *enclose_adjoint(f.map, residual, error))
 
 
 @enclose.register
 def _(f: Logistic, x: Array) -> Enclosure:
-    Ax, error = product(f.A, x)
+    Ax, error = enclose_forward(f.map, x)
     margins = -f.labels * Ax
     losses = np.logaddexp(0.0, margins)
     # The loss has slope at most 1 and the odds at most 1/4.
@@ -87,7 +88,7 @@ def _(f: Logistic, x: Array) -> Enclosure:
     odds = f.odds(Ax)
     p = -f.weights * f.labels * odds
     p_error = f.weights * (_LIBRARY * odds + 0.25 * error) * (1.0 + 8.0 * EPS) + EPS * np.abs(p)
-    return Enclosure(value, *adjoint_product(f.A, p, p_error))
+    return Enclosure(value, *enclose_adjoint(f.map, p, p_error))
 
 
 @enclose.register
@@ -112,3 +113,30 @@ def _(part: Interval, v: Array) -> Estimate:
     if not bool(np.all(np.isfinite(sides[used]))):
         return Estimate(np.inf)
     return dot(v[used], sides[used])
+
+
+@enclose_conjugate.register
+def _(part: Ball, v: Array) -> Estimate:
+    # The length is an upper bound already: what its product rounds to is a matter of one unit.
+    return dot(v, part.center) + Estimate(length(v)) * part.radius
+
+
+@enclose_conjugate.register
+def _(part: SecondOrderCone, v: Array) -> Estimate:
+    if not length(v[1:]) <= -float(v[0]):
+        return Estimate(np.inf)
+    return dot(v, -part.offset)
+
+
+@enclose_conjugate.register
+def _(part: L1, v: Array) -> Estimate:
+    return Estimate(part.conjugate(v))
+
+
+@enclose_conjugate.register
+def _(part: GroupNorms, v: Array) -> Estimate:
+    blocks = v.reshape(part.groups, part.group_size)
+    # The norms of groups, each rounded up.
+    up = 1.0 + (part.group_size + 4) * EPS
+    lengths = np.sqrt(np.einsum("ij,ij->i", blocks, blocks)) * up
+    return Estimate(0.0 if bool(np.all(lengths <= part.weight)) else np.inf)

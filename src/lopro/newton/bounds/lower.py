@@ -16,8 +16,9 @@ import numpy as np
 
 from lopro.newton.arrays import EPS, Array
 from lopro.newton.bounds.enclose import Enclosure, enclose, enclose_conjugate
-from lopro.newton.bounds.rounding import Estimate, adjoint_product, dot, length, total
-from lopro.newton.maps import Dense, Identity, Sparse
+from lopro.newton.bounds.mapped import enclose_adjoint
+from lopro.newton.bounds.rounding import Estimate, dot, length, total
+from lopro.newton.maps import Identity
 from lopro.newton.parts import Interval
 from lopro.newton.problem import Composite, Term
 
@@ -84,20 +85,10 @@ def lagrangian(problem: Composite, x: Array, multipliers: Sequence[Array]) -> En
     for term, v in zip(problem.terms, multipliers, strict=True):
         if bounds_variables(term):
             continue
-        normal, error = _adjoint(term, v)
+        normal, error = enclose_adjoint(term.D, v)
         own = dot(normal, x, error) - enclose_conjugate(term.part, v)
         result = result + Enclosure(own, normal, error)
     return result
-
-
-def _adjoint(term: Term, v: Array) -> tuple[Array, Array]:
-    if isinstance(term.D, Identity):
-        return v, np.zeros(len(v))
-    if isinstance(term.D, Dense | Sparse):
-        return adjoint_product(term.D.M, v)
-    # An operator is taken at its word: its result is charged as if summed in the order of the rows.
-    normal = term.D.adjoint(v)
-    return normal, np.full(len(normal), EPS * float(term.D.row_norms() @ np.abs(v)))
 
 
 @dataclass(frozen=True)

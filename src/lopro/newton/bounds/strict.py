@@ -14,8 +14,8 @@ import numpy as np
 
 from lopro.newton.arrays import Array, Image, Pattern, norm
 from lopro.newton.bounds.lower import Box, Remainder, bounds_variables, lagrangian
-from lopro.newton.curvature import Diagonal, Piece, diagonal
-from lopro.newton.parts import Interval, Mask
+from lopro.newton.curvature import Diagonal, Piece, diagonal, weighted
+from lopro.newton.parts import Interval
 from lopro.newton.problem import Composite
 from lopro.newton.systems import SingularSystem, choose_system
 
@@ -141,4 +141,4 @@ def _pieces(problem: Composite, x: Array, weights: Sequence[Array]) -> list[Piec
     for w in weights:
         w *= scale
     terms = zip(problem.terms, weights, strict=True)
-    return [*own, *(Mask(w).piece(t.D, 1.0) for t, w in terms if not bounds_variables(t))]
+    return [*own, *(weighted(t.D, w) for t, w in terms if not bounds_variables(t))]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lopro.newton.arrays import EPS, Array
+from lopro.newton.arrays import EPS, Array, norm
 from lopro.newton.problem import Composite
 
 __all__ = ["relative_violation", "violation_charge"]
@@ -42,13 +42,12 @@ def relative_violation(problem: Composite, x: Array) -> float:
     for term in problem.terms:
         image = term.D.forward(x)
         excess = np.atleast_1d(term.part.violation(image))
-        norms = term.D.row_norms()
-        nearest = np.abs(image) + np.broadcast_to(excess, excess.shape)
-        sizes = norms * length
+        sizes = term.D.row_norms() * length
         if term.part.separable:
-            sizes = np.maximum(sizes, nearest)
+            sizes = np.maximum(sizes, np.abs(image) + excess)
             shares = excess / np.where(sizes > 0.0, sizes, 1.0)
         else:
-            shares = excess / max(float(np.sqrt(sizes @ sizes)), np.finfo(float).tiny)
+            largest = max(norm(sizes), norm(image) + float(excess[0]))
+            shares = excess / (largest if largest > 0.0 else 1.0)
         worst = max(worst, float(shares.max(initial=0.0)))
     return worst

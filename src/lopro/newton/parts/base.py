@@ -7,16 +7,13 @@ Hessian is ``beta D' (I - J) D`` for ``J`` in the generalised Jacobian of the pr
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
-import numpy as np
-
 from lopro.newton.arrays import Array
-from lopro.newton.curvature import Diagonal, Gram, Piece, Product
-from lopro.newton.maps import Dense, Identity, LinearMap, Sparse
+from lopro.newton.curvature import Piece
+from lopro.newton.maps import LinearMap
 
-__all__ = ["Complement", "Mask", "Part", "Steps"]
+__all__ = ["Complement", "Part", "Steps"]
 
 #: ``1 / beta``: one for each entry of separable parts, else one number.
 Steps: TypeAlias = "Array | float"
@@ -29,12 +26,8 @@ class Complement(Protocol):
         """Return ``(I - J) s``."""
         ...
 
-    def piece(self, D: LinearMap, beta: Steps) -> Piece:
-        """Return ``beta D' (I - J) D``."""
-        ...
-
-    def same(self, other: Complement) -> bool:
-        """Whether this and ``other`` are the same matrix."""
+    def pieces(self, D: LinearMap, beta: Steps) -> tuple[Piece, ...]:
+        """Return ``beta D' (I - J) D``, in pieces that are of the same kinds at every point."""
         ...
 
 
@@ -44,6 +37,8 @@ class Part(Protocol):
     size: int
     #: Whether it is a sum of functions of one entry each, so that entries may have their own penalty.
     separable: bool
+    #: The largest norm of a subgradient, by entry if separable; 0 for a set, whose values are 0 and infinity.
+    steepness: float
 
     def value(self, z: Array) -> float:
         """Return ``g(z)``: 0 in and infinity outside of a set."""
@@ -68,26 +63,3 @@ class Part(Protocol):
     def violation(self, z: Array) -> Array:
         """Return how far ``z`` is from the domain of ``g``: by entry if separable, else in all."""
         ...
-
-
-@dataclass(frozen=True)
-class Mask:
-    """``I - J = diag(values)`` with values between 0 and 1."""
-
-    values: Array
-
-    def apply(self, s: Array) -> Array:
-        return self.values * s
-
-    def piece(self, D: LinearMap, beta: Steps) -> Piece:
-        weights = beta * self.values
-        if isinstance(D, Identity):
-            return Diagonal(weights)
-        if isinstance(D, Dense | Sparse):
-            return Gram(D.M, weights)
-        norms = D.row_norms()
-        mean = float(weights @ (norms * norms)) / D.shape[1]
-        return Product(lambda s: D.adjoint(weights * D.forward(s)), mean, D.shape[1])
-
-    def same(self, other: Complement) -> bool:
-        return isinstance(other, Mask) and np.array_equal(self.values, other.values)

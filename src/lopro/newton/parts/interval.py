@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from lopro.newton.arrays import Array
-from lopro.newton.parts.base import Mask, Steps
+from lopro.newton.parts.base import Steps
+from lopro.newton.parts.complements import Mask
 
 __all__ = ["Interval"]
 
@@ -34,6 +35,7 @@ class Interval:
     """
 
     separable = True
+    steepness = 0.0
 
     def __init__(self, lower: Any = None, upper: Any = None, size: int | None = None) -> None:
         lo = np.asarray(-np.inf if lower is None else lower, dtype=np.float64)

@@ -9,7 +9,8 @@ import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro.newton.arrays import Array, Image, Matrix
-from lopro.newton.curvature import Constant, Gram, Piece
+from lopro.newton.curvature import Constant, Piece, weighted
+from lopro.newton.maps import as_map, matrix_of
 from lopro.newton.smooth.base import Slope
 from lopro.newton.smooth.quadratic import straight
 
@@ -20,11 +21,11 @@ _FILL = 4
 
 
 class LeastSquares:
-    """``1/2 |Bx - b|^2`` for dense or sparse ``B``.
+    """``1/2 |Bx - b|^2`` for dense or sparse ``B``, or an operator.
 
     Parameters
     ----------
-    B : array or scipy.sparse array, shape (rows, columns)
+    B : array, scipy.sparse array or map, shape (rows, columns)
         The matrix; never copied where it is an array of doubles.
     b : array, shape (rows,)
         The right-hand side.
@@ -40,17 +41,16 @@ class LeastSquares:
     images = 1
 
     def __init__(self, B: Any, b: Any) -> None:
-        sparse = scipy.sparse.issparse(B)
-        self.B: Matrix = (
-            scipy.sparse.csr_array(B, dtype=np.float64) if sparse else np.asarray(B, np.float64)
-        )
+        self.map = as_map(B)
+        #: The matrix; None for an operator.
+        self.B: Matrix | None = matrix_of(self.map)
         self.b: Array = np.asarray(b, dtype=np.float64)
-        self.size: int = self.B.shape[1]
+        self.size: int = self.map.shape[1]
 
     @cached_property
     def normal_matrix(self) -> Matrix | None:
         """``B'B`` where products with it are cheaper than products with ``B`` and ``B'``, else None."""
-        if self.B.shape[0] < self.size:
+        if self.B is None or self.B.shape[0] < self.size:
             return None
         product = self.B.T @ self.B
         if scipy.sparse.issparse(product) and product.nnz > _FILL * self.B.nnz:
@@ -60,24 +60,24 @@ class LeastSquares:
     @cached_property
     def q(self) -> Array:
         """``-B'b``."""
-        return -np.asarray(self.B.T @ self.b)
+        return -self.map.adjoint(self.b)
 
     def value(self, x: Array) -> float:
-        residual = self.B @ x - self.b
+        residual = self.map.forward(x) - self.b
         return 0.5 * float(residual @ residual)
 
     def image(self, x: Array) -> Image:
         P = self.normal_matrix
-        return (np.asarray(self.B @ x if P is None else P @ x),)
+        return (self.map.forward(x) if P is None else np.asarray(P @ x),)
 
     def gradient(self, x: Array, image: Image) -> Array:
         if self.normal_matrix is None:
-            return np.asarray(self.B.T @ (image[0] - self.b))
+            return self.map.adjoint(image[0] - self.b)
         return image[0] + self.q
 
     def curvature(self, x: Array, image: Image) -> tuple[Piece, ...]:
         P = self.normal_matrix
-        return (Gram(self.B, np.ones(self.B.shape[0])) if P is None else Constant(P),)
+        return (weighted(self.map, np.ones(len(self.b))) if P is None else Constant(P),)
 
     def along(self, x: Array, image: Image, d: Array, direction: Image) -> Slope:
         if self.normal_matrix is None:

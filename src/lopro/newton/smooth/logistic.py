@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.newton.arrays import Array, Image, Matrix
-from lopro.newton.curvature import Gram, Piece
+from lopro.newton.arrays import Array, Image
+from lopro.newton.curvature import Piece, weighted
+from lopro.newton.maps import as_map
 from lopro.newton.smooth.base import Slope
 
 __all__ = ["Logistic"]
@@ -19,7 +20,7 @@ class Logistic:
 
     Parameters
     ----------
-    A : array or scipy.sparse array, shape (samples, features)
+    A : array, scipy.sparse array or map, shape (samples, features)
         The samples.
     labels : array, shape (samples,)
         -1 or 1.
@@ -37,31 +38,28 @@ class Logistic:
     images = 1
 
     def __init__(self, A: Any, labels: Any, weights: Any = 1.0) -> None:
-        sparse = scipy.sparse.issparse(A)
-        self.A: Matrix = (
-            scipy.sparse.csr_array(A, dtype=np.float64) if sparse else np.asarray(A, np.float64)
-        )
+        self.map = as_map(A)
         self.labels: Array = np.asarray(labels, dtype=np.float64)
         self.weights: Array = np.broadcast_to(np.asarray(weights, np.float64), self.labels.shape)
-        self.size: int = self.A.shape[1]
+        self.size: int = self.map.shape[1]
 
     def value(self, x: Array) -> float:
-        margins = self.labels * (self.A @ x)
+        margins = self.labels * self.map.forward(x)
         return float(self.weights @ np.logaddexp(0.0, -margins))
 
     def image(self, x: Array) -> Image:
-        return (np.asarray(self.A @ x),)
+        return (self.map.forward(x),)
 
     def odds(self, scores: Array) -> Array:
         """Return the probabilities of the wrong label at these scores ``A x``."""
         return np.asarray(scipy.special.expit(-self.labels * scores))
 
     def gradient(self, x: Array, image: Image) -> Array:
-        return np.asarray((-self.weights * self.labels * self.odds(image[0])) @ self.A)
+        return self.map.adjoint(-self.weights * self.labels * self.odds(image[0]))
 
     def curvature(self, x: Array, image: Image) -> tuple[Piece, ...]:
         p = self.odds(image[0])
-        return (Gram(self.A, self.weights * p * (1.0 - p)),)
+        return (weighted(self.map, self.weights * p * (1.0 - p)),)
 
     def along(self, x: Array, image: Image, d: Array, direction: Image) -> Slope:
         scores, e = image[0], direction[0]

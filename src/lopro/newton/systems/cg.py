@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from lopro._util.deadline import current_deadline
 from lopro.newton.arrays import Array, norm
 from lopro.newton.curvature import Piece, apply, diagonal
 from lopro.newton.systems.base import SingularSystem
@@ -86,7 +87,12 @@ class ConjugateGradients:
             raise SingularSystem("no curvature at all")
         weights = 1.0 / np.maximum(on_diagonal, 1e-12 * largest)
         x, products = conjugate_gradients(
-            lambda s: apply(pieces, s) + shift * s, rhs, accuracy, weights, self.max_products
+            lambda s: apply(pieces, s) + shift * s,
+            rhs,
+            accuracy,
+            weights,
+            self.max_products,
+            lambda: current_deadline().passed,
         )
         self.products += products
         return x

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lopro.newton.curvature import Diagonal, Gram, Piece, Product
+from lopro.newton.curvature import Diagonal, Gram, LowRank, Piece, Product
 from lopro.newton.systems.base import System
 from lopro.newton.systems.cg import ConjugateGradients
+from lopro.newton.systems.corrected import CorrectedSystem
 from lopro.newton.systems.dense import DenseSystem
 from lopro.newton.systems.pattern import is_sparse, pair_count
 from lopro.newton.systems.row_space import RowSpaceSystem
@@ -25,8 +26,8 @@ _SMALL, _LARGE = 100, 6000
 def choose_system(size: int, pieces: Sequence[Piece]) -> System:
     """Return the solver of linear systems that fits the pieces of the Hessian.
 
-    Sparse where every piece is; in the space of rows where these are few; dense up to some thousand
-    variables; conjugate gradients for the rest, and for maps that are known by their products.
+    Sparse where every piece is, but for some rows; in the space of rows where these are few; dense up to some
+    thousand variables; conjugate gradients for the rest, and for maps that are known by their products.
 
     Examples
     --------
@@ -39,9 +40,11 @@ def choose_system(size: int, pieces: Sequence[Piece]) -> System:
     """
     if any(isinstance(p, Product) for p in pieces):
         return DenseSystem(size) if size <= _SMALL else ConjugateGradients(size)
+    rest = [p for p in pieces if not isinstance(p, LowRank)]
     share = _THIN if size <= _FILLING else 1.0
-    if size > _SMALL and is_sparse(pieces) and pair_count(pieces) <= min(_PAIRS, share * size**2):
-        return SparseSystem(size, pieces)
+    if size > _SMALL and is_sparse(rest) and pair_count(rest) <= min(_PAIRS, share * size**2):
+        sparse = SparseSystem(size, rest)
+        return sparse if len(rest) == len(pieces) else CorrectedSystem(sparse)
     grams = [p for p in pieces if isinstance(p, Gram)]
     diagonal = all(isinstance(p, Gram | Diagonal) for p in pieces)
     if diagonal and 2 * sum(p.B.shape[0] for p in grams) <= size:

@@ -9,7 +9,7 @@ import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro.newton.arrays import EPS, Array, Matrix, weighted_gram
-from lopro.newton.curvature import Constant, Diagonal, Gram, Piece, Product
+from lopro.newton.curvature import Blocks, Constant, Diagonal, Gram, LowRank, Piece, Product
 from lopro.newton.systems.base import SingularSystem
 
 __all__ = ["DenseSystem", "cholesky", "cholesky_solve"]
@@ -106,11 +106,8 @@ class DenseSystem:
 
     def _changed(self, pieces: Sequence[Piece], shift: float) -> bool:
         grams = [p for p in pieces if isinstance(p, Gram)]
-        changed = any(isinstance(p, Product) for p in pieces)
+        changed = any(isinstance(p, Product | LowRank | Blocks) for p in pieces)
         for gram in grams:
-            if not gram.fixed:
-                changed = True
-                continue
             if id(gram.B) not in self._grams:
                 self._grams[id(gram.B)] = _UpdatedGram(gram.B)
             changed |= self._grams[id(gram.B)].update(gram.weights)
@@ -135,9 +132,12 @@ class DenseSystem:
             elif isinstance(piece, Constant):
                 dense = isinstance(piece.matrix, np.ndarray)
                 total += piece.matrix if dense else piece.matrix.toarray()
-            elif piece.fixed:
-                total += self._grams[id(piece.B)].matrix
+            elif isinstance(piece, LowRank):
+                total += piece.rows.T @ (piece.core @ piece.rows)
+            elif isinstance(piece, Blocks):
+                product = piece.B.T @ (piece.middle @ piece.B)
+                total += product if isinstance(product, np.ndarray) else product.toarray()
             else:
-                total += weighted_gram(piece.B, piece.weights)
+                total += self._grams[id(piece.B)].matrix
         total.flat[:: self.size + 1] += on_diagonal
         return total

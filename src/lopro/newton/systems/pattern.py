@@ -14,7 +14,7 @@ import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro.newton.arrays import Array, Matrix
-from lopro.newton.curvature import Constant, Diagonal, Gram, Piece, Product
+from lopro.newton.curvature import Blocks, Constant, Diagonal, Gram, LowRank, Piece, Product
 
 __all__ = ["FixedPattern", "is_sparse", "pair_count"]
 
@@ -24,17 +24,19 @@ def is_sparse(pieces: Sequence[Piece]) -> bool:
     for piece in pieces:
         if isinstance(piece, Constant) and not scipy.sparse.issparse(piece.matrix):
             return False
-        if isinstance(piece, Gram) and not (piece.fixed and scipy.sparse.issparse(piece.B)):
+        if isinstance(piece, Gram | Blocks) and not scipy.sparse.issparse(piece.B):
             return False
-        if isinstance(piece, Product):
+        if isinstance(piece, Product | LowRank):
             return False
     return True
 
 
 def pair_count(pieces: Sequence[Piece]) -> int:
     """Return the number of products that the entries of all ``B'B`` take."""
-    grams = [p.B for p in pieces if isinstance(p, Gram)]
-    return sum(int((np.diff(B.tocsr().indptr).astype(np.int64) ** 2).sum()) for B in grams)
+    grams = [(p.B, 1) for p in pieces if isinstance(p, Gram)]
+    blocks = [(p.B, p.blocks.shape[1]) for p in pieces if isinstance(p, Blocks)]
+    counts = [np.diff(B.tocsr().indptr[::size]).astype(np.int64) for B, size in grams + blocks]
+    return sum(int((count**2).sum()) for count in counts)
 
 
 class FixedPattern:
@@ -69,6 +71,8 @@ class FixedPattern:
                 total += entry_map @ piece.values
             elif isinstance(piece, Gram):
                 total += entry_map @ piece.weights
+            elif isinstance(piece, Blocks):
+                total += entry_map @ piece.blocks.ravel()
             else:
                 total += entry_map
         return total
@@ -91,22 +95,29 @@ def _source(size: int, piece: Piece) -> _Source:
         return _Source(coo.coords[0], coo.coords[1], coo.data)
     if isinstance(piece, Gram):
         return _pairs(piece.B)
+    if isinstance(piece, Blocks):
+        return _pairs(piece.B, piece.blocks.shape[1])
     if isinstance(piece, Diagonal):
         return _Source(np.arange(size), np.arange(size), np.ones(size), np.arange(size), size)
     raise TypeError("products have no pattern")
 
 
-def _pairs(B: Matrix) -> _Source:
-    """Return the lower entries of all ``b_i b_i'``."""
+def _pairs(B: Matrix, size: int = 1) -> _Source:
+    """Return the lower entries of all ``b_i b_j'`` with i and j in the same group of so many rows."""
     B = B.tocsr()
-    counts = np.diff(B.indptr)
-    own = np.repeat(np.arange(B.shape[0]), counts)
-    repeats = counts[own]
+    starts = B.indptr[::size]  # rows of a group lie one after the other
+    counts = np.diff(starts)
+    group = np.repeat(np.arange(len(counts)), counts)
+    repeats = counts[group]
     first = np.repeat(np.arange(B.nnz), repeats)
     ends = np.cumsum(repeats)
     within = np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - repeats, repeats)
-    second = np.repeat(B.indptr[own], repeats) + within
+    second = np.repeat(starts[group], repeats) + within
     rows, columns = B.indices[first], B.indices[second]
     lower = rows >= columns
-    values = (B.data[first] * B.data[second])[lower]
-    return _Source(rows[lower], columns[lower], values, own[first][lower], B.shape[0])
+    first, second = first[lower], second[lower]
+    place = np.repeat(np.arange(B.shape[0]), np.diff(B.indptr))  # the row of every entry
+    # The blocks are stored one after the other, each row by row.
+    own = size * place[first] + place[second] % size
+    values = B.data[first] * B.data[second]
+    return _Source(rows[lower], columns[lower], values, own, size * B.shape[0])

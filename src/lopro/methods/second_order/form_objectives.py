@@ -1,0 +1,147 @@
+"""Objectives as second-order methods take them: smooth functions, and norms of linear images."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+from typing import TypeAlias
+
+import numpy as np
+
+from lopro.errors import MissingCapabilityError
+from lopro.methods.second_order.callables import SmoothCallable
+from lopro.methods.second_order.form_data import MapOrNone, host, matrix, matrix_or_operator, scaled
+from lopro.newton import smooth as kernel
+from lopro.newton.parts import L1, GroupNorms, Part
+from lopro.newton.smooth import Smooth
+from lopro.objectives import (
+    FunctionObjective,
+    GroupNorm,
+    L1Norm,
+    LeastSquares,
+    Linear,
+    Logistic,
+    Objective,
+    Quadratic,
+    Scaled,
+    SquaredDistance,
+    Sum,
+)
+
+__all__ = ["Norm", "has_second_derivatives", "norm_form", "objective_form", "smooth_form"]
+
+#: A norm and the map whose values it takes; None is the identity.
+Norm: TypeAlias = tuple[Part, MapOrNone]
+
+
+def objective_form(f: Objective, size: int) -> tuple[Smooth, list[Norm]]:
+    """Return an objective as a smooth function and norms.
+
+    Examples
+    --------
+    >>> import lopro
+    >>> from lopro.methods.second_order.form_objectives import objective_form
+    >>> smooth, [(norm, D)] = objective_form(
+    ...     lopro.objectives.Scaled(2.0, lopro.objectives.L1Norm()), 3
+    ... )
+    >>> norm.weights, D
+    (array([2., 2., 2.]), None)
+    """
+    parts = Sum(f).parts  # multiples of sums are taken apart, too
+    norms = [norm_form(part, 1.0, size) for part in parts]
+    smooth = [smooth_form(p, 1.0) for p, norm in zip(parts, norms, strict=True) if norm is None]
+    found = [norm for norm in norms if norm is not None]
+    if not smooth:
+        return kernel.Linear(np.zeros(size)), found
+    return (smooth[0] if len(smooth) == 1 else kernel.Sum(smooth)), found
+
+
+def has_second_derivatives(f: Objective) -> bool:
+    """Whether no part of an objective is a callable without second derivatives."""
+    if isinstance(f, Sum):
+        return all(has_second_derivatives(part) for part in f.parts)
+    if isinstance(f, Scaled):
+        return has_second_derivatives(f.f)
+    return not isinstance(f, FunctionObjective) or f.has_hessian
+
+
+@singledispatch
+def norm_form(f: Objective, factor: float, size: int) -> Norm | None:
+    """Return ``factor * f`` for a norm of a linear image, None for others."""
+    return None
+
+
+@norm_form.register
+def _(f: L1Norm, factor: float, size: int) -> Norm | None:
+    return L1(factor * f.weights_like(np.zeros(size))), None
+
+
+@norm_form.register
+def _(f: GroupNorm, factor: float, size: int) -> Norm | None:
+    D = matrix_or_operator(f.D)
+    if f.group_size == 1:
+        return L1(factor, f.groups), D
+    return GroupNorms(factor, f.groups, f.group_size), D
+
+
+@norm_form.register
+def _(f: Scaled, factor: float, size: int) -> Norm | None:
+    # Nothing times a norm is no norm: the smooth zero is simpler.
+    return norm_form(f.f, factor * f.factor, size) if f.factor > 0.0 else None
+
+
+@singledispatch
+def smooth_form(f: Objective, factor: float) -> Smooth:
+    """Return ``factor * f`` with its second derivatives; register a type of your own with ``register``."""
+    raise MissingCapabilityError(
+        f"the objective {f!r} has no second derivatives at hand; lopro.Auto() needs none"
+    )
+
+
+@smooth_form.register
+def _(f: LeastSquares, factor: float) -> Smooth:
+    root = float(np.sqrt(factor))
+    return kernel.LeastSquares(scaled(root, matrix_or_operator(f.A)), root * host(f.b))
+
+
+@smooth_form.register
+def _(f: Quadratic, factor: float) -> Smooth:
+    P, q = matrix(f.P), host(f.q)
+    P = P if factor == 1.0 else factor * P
+    return kernel.Quadratic(P, factor * q, factor * f.constant)
+
+
+@smooth_form.register
+def _(f: Linear, factor: float) -> Smooth:
+    return kernel.Linear(factor * host(f.a))
+
+
+@smooth_form.register
+def _(f: SquaredDistance, factor: float) -> Smooth:
+    return kernel.SquaredDistance(host(f.z), factor)
+
+
+@smooth_form.register
+def _(f: Logistic, factor: float) -> Smooth:
+    n, d = f.X.shape
+    loss = kernel.Logistic(matrix_or_operator(f.X), host(f.labels), factor / n)
+    if f.l2 == 0.0:
+        return loss
+    return kernel.Sum([loss, kernel.SquaredDistance(np.zeros(d), factor * f.l2)])
+
+
+@smooth_form.register
+def _(f: FunctionObjective, factor: float) -> Smooth:
+    if not f.smooth or f.shape is None:
+        raise MissingCapabilityError("the objective has no gradient, or points of unknown size")
+    return SmoothCallable(f, f.shape[0], factor)
+
+
+@smooth_form.register
+def _(f: Scaled, factor: float) -> Smooth:
+    return smooth_form(f.f, factor * f.factor)
+
+
+@smooth_form.register
+def _(f: Sum, factor: float) -> Smooth:
+    parts = [smooth_form(part, factor) for part in f.parts]
+    return parts[0] if len(parts) == 1 else kernel.Sum(parts)

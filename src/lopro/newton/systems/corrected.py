@@ -1,0 +1,73 @@
+"""Sparse systems and a few dense rows: the rows are taken out and brought back by Woodbury's identity."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from lopro.newton.arrays import Array, norm
+from lopro.newton.curvature import LowRank, Piece, apply
+from lopro.newton.systems.base import SingularSystem, System
+
+__all__ = ["CorrectedSystem"]
+
+#: Corrections by the residual, and the residual to reach; they bring back digits that the identity costs.
+_CORRECTIONS = 3
+_WANTED = 1e-10
+
+
+class CorrectedSystem:
+    """Solves with ``H + V' C V`` for few rows ``V`` through another system that solves with ``H``."""
+
+    def __init__(self, base: System) -> None:
+        self.base = base
+        self.factorisations = 0
+        self.products = 0
+
+    def solve(
+        self, pieces: Sequence[Piece], shift: float, rhs: Array, accuracy: float = 0.0
+    ) -> Array:
+        """Return the solution, corrected by its residual."""
+        rest = [p for p in pieces if not isinstance(p, LowRank)]
+        low = [p for p in pieces if isinstance(p, LowRank)]
+        V = np.concatenate([p.rows for p in low])
+        if len(V) == 0:
+            return self.base.solve(rest, shift, rhs, accuracy)
+        images = np.stack([self.base.solve(rest, shift, row, accuracy) for row in V])
+        # (I + C V H^-1 V')^-1 C takes cores that are singular, or zero.
+        core = np.zeros((len(V), len(V)))
+        start = 0
+        for p in low:
+            stop = start + len(p.core)
+            core[start:stop, start:stop] = p.core
+            start = stop
+        middle = np.eye(len(V)) + core @ (V @ images.T)
+
+        def woodbury(r: Array) -> Array:
+            x = self.base.solve(rest, shift, r, accuracy)
+            self.factorisations = self.base.factorisations
+            return np.asarray(x - np.linalg.solve(middle, core @ (V @ x)) @ images)
+
+        try:
+            return self._refined(woodbury, pieces, shift, rhs)
+        except np.linalg.LinAlgError as error:
+            raise SingularSystem(str(error)) from None
+
+    def _refined(
+        self,
+        solve: Callable[[Array], Array],
+        pieces: Sequence[Piece],
+        shift: float,
+        rhs: Array,
+    ) -> Array:
+        x = solve(rhs)
+        for _ in range(_CORRECTIONS):
+            residual = rhs - apply(pieces, x) - shift * x
+            self.products += 1
+            if norm(residual) <= _WANTED * norm(rhs):
+                return x
+            x = x + solve(residual)
+        if not norm(rhs - apply(pieces, x) - shift * x) <= 0.1 * norm(rhs):
+            raise SingularSystem("the residual does not fall")
+        return x
