@@ -21,9 +21,11 @@ from lopro.methods import (
     LoPGD,
     LoPNAG,
     MultiplierMethod,
+    NearestSemidefinite,
     NewtonMultipliers,
     OneProjection,
     ProgramEngines,
+    SemidefiniteEngines,
     baselines,
     inner,
     theory,
@@ -36,6 +38,7 @@ from lopro.metric.application import MetricLearning
 from lopro.minimize import minimize
 from lopro.problem import Problem
 from lopro.protocol import certificates
+from lopro.sdpa import read_sdpa
 from lopro.solving import iterate, solve
 
 __version__ = "0.1.0"
@@ -55,12 +58,14 @@ __all__ = [
     "MetricResult",
     "MissingCapabilityError",
     "MultiplierMethod",
+    "NearestSemidefinite",
     "NewtonMultipliers",
     "OneProjection",
     "Problem",
     "ProgramEngines",
     "ProjectionError",
     "Result",
+    "SemidefiniteEngines",
     "Status",
     "WorkingSet",
     "adaptive",
@@ -80,6 +85,7 @@ __all__ = [
     "nearest_correlation",
     "objectives",
     "penalties",
+    "read_sdpa",
     "restarts",
     "schedules",
     "solve",

@@ -6,13 +6,16 @@ from lopro.methods.paper.lopgd import LoPGD
 from lopro.methods.paper.lopnag import LoPNAG
 from lopro.methods.paper.one_projection import OneProjection
 from lopro.methods.second_order import NewtonMultipliers, ProgramEngines
+from lopro.methods.semidefinite import NearestSemidefinite, SemidefiniteEngines
 
 __all__ = [
     "Auto",
     "LoPGD",
     "LoPNAG",
     "MultiplierMethod",
+    "NearestSemidefinite",
     "NewtonMultipliers",
     "OneProjection",
     "ProgramEngines",
+    "SemidefiniteEngines",
 ]

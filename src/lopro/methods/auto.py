@@ -16,6 +16,7 @@ from lopro.methods.registry import recognised
 from lopro.methods.second_order import NewtonMultipliers, ProgramEngines
 from lopro.methods.second_order.forms import quadratic_program
 from lopro.methods.second_order.interior_point import InteriorPoint
+from lopro.methods.semidefinite import NearestSemidefinite, SemidefiniteEngines
 from lopro.problem import Problem
 from lopro.protocol import Candidates, Card, Method, Workbench
 
@@ -34,10 +35,10 @@ class Choice:
 class Auto:
     """The default: the method that fits the problem, and the next one where it does not get there.
 
-    In this order: the application whose form is recognised (basis pursuit, metric learning); engines for
-    sparse quadratic and linear programs; Newton's method where second derivatives and rows are at hand;
-    the method of multipliers where the set is an image of an easy one; an interior point method where there
-    is a conic form; adaptive LoPGD.
+    In this order: the application whose form is recognised (basis pursuit, metric learning); semidefinite
+    programs and nearest matrices; engines for sparse quadratic and linear programs; Newton's method where
+    second derivatives and rows are at hand; the method of multipliers where the set is an image of an easy
+    one; an interior point method where there is a conic form; adaptive LoPGD.
 
     Examples
     --------
@@ -88,6 +89,12 @@ def _choices(problem: Problem) -> Iterator[Choice]:
     if found is not None:
         yield Choice(found[1], f"it has the form of {found[0]}")
         return
+    if _fits(SemidefiniteEngines(), problem):
+        yield Choice(SemidefiniteEngines(), "it is a semidefinite program")
+    elif _fits(NearestSemidefinite(), problem):
+        yield Choice(
+            NearestSemidefinite(), "a squared distance over semidefinite matrices is one projection"
+        )
     yield from _second_order(problem)
     if _fits(MultiplierMethod(), problem):
         yield Choice(MultiplierMethod(), "the set is given by a linear map into an easy set")

@@ -1,0 +1,192 @@
+"""Problems over matrices as semidefinite programs: cost, rows, and the blocks that they fall into."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy  # parts of it load when first used
+
+from lopro._util.arrays import is_complex
+from lopro.constraints.box import Box
+from lopro.constraints.matrix_rows import MatrixRows, matrix_rows
+from lopro.constraints.psd import PSDCone
+from lopro.constraints.spectrahedron import Spectrahedron
+from lopro.errors import MissingCapabilityError
+from lopro.newton.sdp import Block, SemidefiniteProgram
+from lopro.newton.sdp.standard import StandardRows
+from lopro.objectives import Linear, Objective, Scaled, SquaredDistance, Sum
+from lopro.problem import Problem
+
+__all__ = ["SemidefiniteForm", "nearest_form", "quadratic_parts", "semidefinite_form"]
+
+
+@dataclass(frozen=True, eq=False)
+class SemidefiniteForm:
+    """A semidefinite program, and the way back to the matrix and to the members of the set.
+
+    Attributes
+    ----------
+    program : SemidefiniteProgram
+        One block for each set of indices that cost and rows connect; slacks and indices that stand alone
+        make up a last, diagonal one.
+    indices : tuple of arrays
+        The indices of each block; those of the diagonal block are followed by the slacks.
+    cost : array
+        The whole matrix C.
+    set_ : MatrixRows
+        The rows.
+    rows : StandardRows
+        The same as equations.
+    """
+
+    program: SemidefiniteProgram
+    indices: tuple[Any, ...]
+    cost: Any
+    set_: MatrixRows
+    rows: StandardRows
+
+    def matrix(self, X: tuple[Any, ...]) -> Any:
+        """Return the matrix that blocks make up; zeros between them."""
+        whole = np.zeros((self.set_.size, self.set_.size))
+        for block, at, x in zip(self.program.blocks, self.indices, X, strict=True):
+            if block.diagonal:
+                whole[at, at] = x[: len(at)]
+            else:
+                whole[np.ix_(at, at)] = x
+        return whole
+
+    def traces(self, length: float) -> float:
+        """Return the largest trace, slacks included, that a matrix of this norm can have."""
+        sizes = np.sqrt(np.asarray(self.rows.A.multiply(self.rows.A).sum(axis=1)).ravel())
+        k, units = self.rows.slack.nonzero()[0], np.abs(self.rows.slack.data)
+        slacks = float(((np.abs(self.rows.b[k]) + sizes[k] * length) / units).sum())
+        return math.sqrt(self.set_.size) * length + slacks
+
+    def length(self, trace: float) -> float:
+        """Return a norm up to which every matrix has at most this trace, slacks included."""
+        at_zero = self.traces(0.0)
+        slope = self.traces(1.0) - at_zero
+        return max(0.0, trace - at_zero) / slope if math.isfinite(trace) else math.inf
+
+    def duals(self, members: Any, y: Any, cost: bool, shift: float) -> tuple[Any, ...]:
+        """Return multipliers for each member, signed as those of upper sides; for the cone minus the slack.
+
+        With the cost they are those of an optimum, without it those of a contradiction. The slack gets a
+        shift that makes it positive semidefinite.
+        """
+        v = -self.rows.multipliers(y)
+        n = self.set_.size
+        pulled = np.asarray(self.set_.A.T @ v).reshape(n, n)
+        slack = (self.cost if cost else 0.0) + pulled + shift * np.eye(n)
+        found, start = [], 0
+        for member, rows in zip(members, self.set_.counts, strict=True):
+            own = v[start : start + rows]
+            if isinstance(member, Box):
+                A = self.set_.A[start : start + rows]
+                own = np.asarray(A.T @ own).reshape(n, n)
+            found.append(-slack if isinstance(member, PSDCone | Spectrahedron) else own)
+            start += rows
+        return tuple(found)
+
+
+def semidefinite_form(problem: Problem) -> SemidefiniteForm:
+    """Return a problem with a linear objective over positive semidefinite matrices as a program.
+
+    Raises
+    ------
+    MissingCapabilityError
+        Where the objective is not linear, or the set is not one cone of real matrices with rows.
+
+    Examples
+    --------
+    Indices that nothing connects are blocks of their own:
+
+    >>> import numpy as np, lopro
+    >>> from lopro.methods.semidefinite import semidefinite_form
+    >>> f = lopro.objectives.Linear(np.array([[0.0, 1, 0], [1, 0, 0], [0, 0, 5]]))
+    >>> at = np.arange(3)
+    >>> fixed = lopro.constraints.Affine.entries((at, at), 1.0, 1.0, shape=(3, 3))
+    >>> set_ = lopro.constraints.Intersection(lopro.constraints.PSDCone(3), fixed)
+    >>> [block.size for block in semidefinite_form(lopro.Problem(f, set_)).program.blocks]
+    [2, 1]
+    """
+    set_ = _rows(problem)
+    cost, weight, _ = quadratic_parts(problem.objective, set_.size)
+    if weight > 0.0:
+        raise MissingCapabilityError("a semidefinite program has a linear objective")
+    rows = StandardRows.of(set_.A, set_.lower, set_.upper)
+    program, indices = _split(cost, rows, set_.size)
+    return SemidefiniteForm(program, indices, cost, set_, rows)
+
+
+def nearest_form(problem: Problem) -> tuple[MatrixRows, Any, float, Any]:
+    """Return rows, C, w and Z of ``<C, X> + w/2 |X - Z|^2`` with a positive w; raises as the other form."""
+    set_ = _rows(problem)
+    cost, weight, centre = quadratic_parts(problem.objective, set_.size)
+    if weight == 0.0:
+        raise MissingCapabilityError("the objective is not a squared distance")
+    return set_, cost, weight, centre
+
+
+def _rows(problem: Problem) -> MatrixRows:
+    for part in (problem.objective, problem.constraint):
+        if part.like is not None and not isinstance(part.like, np.ndarray):
+            raise MissingCapabilityError("semidefinite programs are made of NumPy arrays")
+        if part.like is not None and is_complex(part.like):
+            raise MissingCapabilityError("semidefinite programs are made of real numbers")
+    set_ = matrix_rows(problem.constraint.members())
+    if set_ is None:
+        raise MissingCapabilityError(
+            "the set is not one cone of real positive semidefinite matrices, together with rows"
+        )
+    return set_
+
+
+def quadratic_parts(f: Objective, n: int) -> tuple[Any, float, Any]:
+    """Return C, w and Z of ``f = <C, X> + w/2 |X - Z|^2`` on symmetric matrices, up to a constant."""
+    C, weight, Z = np.zeros((n, n)), 0.0, np.zeros((n, n))
+    for part in f.parts if isinstance(f, Sum) else (f,):
+        factor, own = (part.factor, part.f) if isinstance(part, Scaled) else (1.0, part)
+        if isinstance(own, Linear):
+            C = C + factor * np.asarray(own.a, dtype=np.float64)
+        elif isinstance(own, SquaredDistance):
+            weight += factor
+            Z = Z + factor * np.asarray(own.z, dtype=np.float64)
+        else:
+            raise MissingCapabilityError(f"the objective {own!r} is neither linear nor a distance")
+    Z = Z / weight if weight > 0.0 else Z
+    return 0.5 * (C + C.T), weight, 0.5 * (Z + Z.T)
+
+
+def _split(cost: Any, rows: StandardRows, n: int) -> tuple[SemidefiniteProgram, tuple[Any, ...]]:
+    """Return the blocks of the sparsity pattern of cost and rows.
+
+    What is between them is free, and zeros there are never worse: the blocks of a positive semidefinite
+    matrix, alone on its diagonal, make up another one.
+    """
+    i, j = np.nonzero(cost)
+    places = np.unique(rows.A.indices)
+    i, j = np.concatenate([i, places // n]), np.concatenate([j, places % n])
+    pattern = scipy.sparse.coo_array((np.ones(len(i)), (i, j)), (n, n))
+    _, label = scipy.sparse.csgraph.connected_components(pattern, directed=False)
+    used = np.zeros(n, dtype=bool)
+    used[i] = used[j] = True
+    sizes = np.bincount(label)
+    columns = rows.A.tocsc()
+    blocks, indices = [], []
+    for k in np.flatnonzero(sizes > 1):
+        at = np.flatnonzero(label == k)
+        own = (at[:, None] * n + at).ravel()
+        blocks.append(Block(len(at), False, cost[np.ix_(at, at)], columns[:, own].tocsr()))
+        indices.append(at)
+    alone = np.flatnonzero((sizes[label] == 1) & used)
+    slacks = rows.slack.shape[1]
+    if len(alone) + slacks:
+        C = np.concatenate([cost[alone, alone], np.zeros(slacks)])
+        A = scipy.sparse.hstack([columns[:, alone * n + alone], rows.slack], format="csr")
+        blocks.append(Block(len(C), True, C, A))
+        indices.append(alone)
+    return SemidefiniteProgram(rows.b, tuple(blocks)), tuple(indices)
