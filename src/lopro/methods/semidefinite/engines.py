@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from dataclasses import dataclass
 from typing import ClassVar
@@ -10,10 +11,10 @@ import numpy as np
 
 from lopro._util.arrays import Array, asarray_like, norm
 from lopro._util.counting import count
-from lopro._util.deadline import current_deadline
+from lopro._util.deadline import OutOfTime, current_deadline
 from lopro.constraints.base import ValidInequality
 from lopro.errors import InfeasibleError, StalledError, UnboundedError
-from lopro.methods.semidefinite.form import SemidefiniteForm, semidefinite_form
+from lopro.methods.semidefinite.form import SemidefiniteForm, check_form, semidefinite_form
 from lopro.newton.sdp import Judge, Outcome, Status, solve
 from lopro.newton.sdp.faces import reduced
 from lopro.newton.sdp.nearest import NearestProblem
@@ -87,7 +88,7 @@ class SemidefiniteEngines:
                 raise ValueError(f"engines must be of 'newton' and 'clarabel', got {name!r}")
 
     def check(self, problem: Problem) -> None:
-        semidefinite_form(problem)
+        check_form(problem, distance=False)
 
     def plan(self, problem: Problem) -> str:
         """Say in words which engine comes first on a problem, and why; nothing is solved."""
@@ -135,11 +136,13 @@ def _candidate(
     x = asarray_like(form.matrix(outcome.X), like)
     evidence = _bound(form, outcome, bench, norm(x))
     constraint = bench.problem.constraint
-    with bench.observe():
-        violation = constraint.violation(x)
-    if violation <= feasibility_tolerance(x):
-        return Candidate(x, evidence)
-    return Candidate(bench.project(x), evidence, before=x)
+    # Without the time for more, the point is returned as it is: what is proved is not lost.
+    with contextlib.suppress(OutOfTime), current_deadline().wrapping_up():
+        with bench.observe():
+            violation = constraint.violation(x)
+        if violation > feasibility_tolerance(x):
+            return Candidate(bench.project(x), evidence, before=x)
+    return Candidate(x, evidence)
 
 
 def _bound(

@@ -12,6 +12,7 @@ import scipy  # parts of it load when first used
 from lopro._util.arrays import is_complex
 from lopro.constraints.box import Box
 from lopro.constraints.matrix_rows import MatrixRows, matrix_rows
+from lopro.constraints.polyhedron import Polyhedron
 from lopro.constraints.psd import PSDCone
 from lopro.constraints.spectrahedron import Spectrahedron
 from lopro.errors import MissingCapabilityError
@@ -20,7 +21,7 @@ from lopro.newton.sdp.standard import StandardRows
 from lopro.objectives import Linear, Objective, Scaled, SquaredDistance, Sum
 from lopro.problem import Problem
 
-__all__ = ["SemidefiniteForm", "nearest_form", "quadratic_parts", "semidefinite_form"]
+__all__ = ["SemidefiniteForm", "check_form", "nearest_form", "quadratic_parts", "semidefinite_form"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,10 +114,9 @@ def semidefinite_form(problem: Problem) -> SemidefiniteForm:
     >>> [block.size for block in semidefinite_form(lopro.Problem(f, set_)).program.blocks]
     [2, 1]
     """
+    check_form(problem, distance=False)
     set_ = _rows(problem)
-    cost, weight, _ = quadratic_parts(problem.objective, set_.size)
-    if weight > 0.0:
-        raise MissingCapabilityError("a semidefinite program has a linear objective")
+    cost, _, _ = quadratic_parts(problem, set_.size)
     rows = StandardRows.of(set_.A, set_.lower, set_.upper)
     program, indices = _split(cost, rows, set_.size)
     return SemidefiniteForm(program, indices, cost, set_, rows)
@@ -124,39 +124,60 @@ def semidefinite_form(problem: Problem) -> SemidefiniteForm:
 
 def nearest_form(problem: Problem) -> tuple[MatrixRows, Any, float, Any]:
     """Return rows, C, w and Z of ``<C, X> + w/2 |X - Z|^2`` with a positive w; raises as the other form."""
+    check_form(problem, distance=True)
     set_ = _rows(problem)
-    cost, weight, centre = quadratic_parts(problem.objective, set_.size)
-    if weight == 0.0:
-        raise MissingCapabilityError("the objective is not a squared distance")
-    return set_, cost, weight, centre
+    return set_, *quadratic_parts(problem, set_.size)
 
 
-def _rows(problem: Problem) -> MatrixRows:
+def check_form(problem: Problem, *, distance: bool) -> None:
+    """Raise unless a problem has the form asked for; its numbers are not looked at."""
     for part in (problem.objective, problem.constraint):
         if part.like is not None and not isinstance(part.like, np.ndarray):
             raise MissingCapabilityError("semidefinite programs are made of NumPy arrays")
         if part.like is not None and is_complex(part.like):
             raise MissingCapabilityError("semidefinite programs are made of real numbers")
-    set_ = matrix_rows(problem.constraint.members())
-    if set_ is None:
+    members = problem.constraint.members()
+    kinds = [isinstance(m, PSDCone | Spectrahedron) for m in members]
+    rows = [m for m, cone in zip(members, kinds, strict=True) if not cone]
+    only = len(members) == 1 and isinstance(members[0], PSDCone)
+    if sum(kinds) != 1 or only or not all(isinstance(m, Polyhedron) for m in rows):
         raise MissingCapabilityError(
             "the set is not one cone of real positive semidefinite matrices, together with rows"
         )
+    found = [isinstance(own, SquaredDistance) and factor > 0.0 for factor, own in _parts(problem)]
+    if any(found) != distance:
+        raise MissingCapabilityError(
+            "the objective is not a squared distance" if distance else "the objective is not linear"
+        )
+
+
+def _parts(problem: Problem) -> list[tuple[float, Objective]]:
+    """Return the parts of the objective with their factors; raises for those of other types."""
+    f = problem.objective
+    found: list[tuple[float, Objective]] = []
+    for part in f.parts if isinstance(f, Sum) else (f,):
+        factor, own = (part.factor, part.f) if isinstance(part, Scaled) else (1.0, part)
+        if not isinstance(own, Linear | SquaredDistance):
+            raise MissingCapabilityError(f"the objective {own!r} is neither linear nor a distance")
+        found.append((factor, own))
+    return found
+
+
+def _rows(problem: Problem) -> MatrixRows:
+    set_ = matrix_rows(problem.constraint.members())
+    assert set_ is not None
     return set_
 
 
-def quadratic_parts(f: Objective, n: int) -> tuple[Any, float, Any]:
-    """Return C, w and Z of ``f = <C, X> + w/2 |X - Z|^2`` on symmetric matrices, up to a constant."""
+def quadratic_parts(problem: Problem, n: int) -> tuple[Any, float, Any]:
+    """Return C, w and Z of ``<C, X> + w/2 |X - Z|^2``: f on symmetric matrices, up to a constant."""
     C, weight, Z = np.zeros((n, n)), 0.0, np.zeros((n, n))
-    for part in f.parts if isinstance(f, Sum) else (f,):
-        factor, own = (part.factor, part.f) if isinstance(part, Scaled) else (1.0, part)
+    for factor, own in _parts(problem):
         if isinstance(own, Linear):
             C = C + factor * np.asarray(own.a, dtype=np.float64)
         elif isinstance(own, SquaredDistance):
             weight += factor
             Z = Z + factor * np.asarray(own.z, dtype=np.float64)
-        else:
-            raise MissingCapabilityError(f"the objective {own!r} is neither linear nor a distance")
     Z = Z / weight if weight > 0.0 else Z
     return 0.5 * (C + C.T), weight, 0.5 * (Z + Z.T)
 
@@ -167,14 +188,14 @@ def _split(cost: Any, rows: StandardRows, n: int) -> tuple[SemidefiniteProgram, 
     What is between them is free, and zeros there are never worse: the blocks of a positive semidefinite
     matrix, alone on its diagonal, make up another one.
     """
-    i, j = np.nonzero(cost)
-    places = np.unique(rows.A.indices)
-    i, j = np.concatenate([i, places // n]), np.concatenate([j, places % n])
-    pattern = scipy.sparse.coo_array((np.ones(len(i)), (i, j)), (n, n))
-    _, label = scipy.sparse.csgraph.connected_components(pattern, directed=False)
-    used = np.zeros(n, dtype=bool)
-    used[i] = used[j] = True
-    sizes = np.bincount(label)
+    label, used = _components(cost, rows, n)
+    sizes, slacks = np.bincount(label), rows.slack.shape[1]
+    if len(sizes) == 1 and n > 1:
+        blocks, indices = [Block(n, False, cost, rows.A)], [np.arange(n)]
+        if slacks:
+            blocks.append(Block(slacks, True, np.zeros(slacks), rows.slack))
+            indices.append(np.arange(0))
+        return SemidefiniteProgram(rows.b, tuple(blocks)), tuple(indices)
     columns = rows.A.tocsc()
     blocks, indices = [], []
     for k in np.flatnonzero(sizes > 1):
@@ -183,10 +204,24 @@ def _split(cost: Any, rows: StandardRows, n: int) -> tuple[SemidefiniteProgram, 
         blocks.append(Block(len(at), False, cost[np.ix_(at, at)], columns[:, own].tocsr()))
         indices.append(at)
     alone = np.flatnonzero((sizes[label] == 1) & used)
-    slacks = rows.slack.shape[1]
     if len(alone) + slacks:
         C = np.concatenate([cost[alone, alone], np.zeros(slacks)])
         A = scipy.sparse.hstack([columns[:, alone * n + alone], rows.slack], format="csr")
         blocks.append(Block(len(C), True, C, A))
         indices.append(alone)
     return SemidefiniteProgram(rows.b, tuple(blocks)), tuple(indices)
+
+
+def _components(cost: Any, rows: StandardRows, n: int) -> tuple[Any, Any]:
+    """Return which component of the pattern each index belongs to, and whether it occurs at all."""
+    entries = cost != 0.0
+    if (np.count_nonzero(entries, axis=1) - entries.diagonal() == n - 1).any():
+        return np.zeros(n, dtype=int), np.ones(n, dtype=bool)  # one index meets all others
+    i, j = np.nonzero(entries)
+    places = np.unique(rows.A.indices)
+    i, j = np.concatenate([i, places // n]), np.concatenate([j, places % n])
+    pattern = scipy.sparse.coo_array((np.ones(len(i)), (i, j)), (n, n))
+    _, label = scipy.sparse.csgraph.connected_components(pattern, directed=False)
+    used = np.zeros(n, dtype=bool)
+    used[i] = used[j] = True
+    return label, used

@@ -10,7 +10,7 @@ from lopro._util.arrays import Array, asarray_like, norm
 from lopro._util.counting import count
 from lopro._util.deadline import EIGH, current_deadline
 from lopro.errors import InfeasibleError, StalledError
-from lopro.methods.semidefinite.form import nearest_form
+from lopro.methods.semidefinite.form import check_form, nearest_form
 from lopro.newton.arrays import EPS
 from lopro.newton.sdp.nearest import NearestProblem
 from lopro.problem import Problem
@@ -56,7 +56,7 @@ class NearestSemidefinite:
     )
 
     def check(self, problem: Problem) -> None:
-        nearest_form(problem)
+        check_form(problem, distance=True)
 
     def run(self, bench: Workbench, x0: Array) -> Candidates:
         set_, C, weight, Z = nearest_form(bench.problem)
