@@ -17,6 +17,7 @@ from lopro.driver.result import History, Iterate, Result, Status
 from lopro.errors import InfeasibleError, MissingCapabilityError, ProjectionError
 from lopro.explaining import explain
 from lopro.methods import (
+    AlternatingDirections,
     Auto,
     LoPGD,
     LoPNAG,
@@ -44,6 +45,7 @@ from lopro.solving import iterate, solve
 __version__ = "0.1.0"
 
 __all__ = [
+    "AlternatingDirections",
     "Auto",
     "BPDNResult",
     "ConsensusADMM",

@@ -135,6 +135,10 @@ class Affine(Polyhedron):
         columns = self.M.matrix.tocsc()
         return bool(np.diff(columns.indptr).max(initial=0) <= 1)
 
+    @property
+    def projects_in_closed_form(self) -> bool:
+        return self._disjoint
+
     def project(self, x: Array) -> Array:
         if not self._disjoint or is_complex(x):
             return super().project(x)

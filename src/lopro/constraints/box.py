@@ -110,6 +110,10 @@ class Box(Polyhedron):
         low, high = self._low.beside(x), self._high.beside(x)
         return xp.where(x < low, low, xp.where(x > high, high, x))
 
+    @property
+    def projects_in_closed_form(self) -> bool:
+        return True
+
     def projector(self) -> Callable[[Array], Array]:
         return self.project
 

@@ -1,5 +1,6 @@
 """Methods for `lopro.solve`: only methods may project, and only through the workbench."""
 
+from lopro.methods.alternating import AlternatingDirections
 from lopro.methods.auto import Auto
 from lopro.methods.multipliers import MultiplierMethod
 from lopro.methods.paper.lopgd import LoPGD
@@ -9,6 +10,7 @@ from lopro.methods.second_order import NewtonMultipliers, ProgramEngines
 from lopro.methods.semidefinite import NearestSemidefinite, SemidefiniteEngines
 
 __all__ = [
+    "AlternatingDirections",
     "Auto",
     "LoPGD",
     "LoPNAG",
