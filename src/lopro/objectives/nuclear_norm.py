@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from lopro._util.arrays import Array, copy, eps, is_complex, namespace
+from lopro._util.arrays import Array, copy, eps, is_complex, namespace, norm
 from lopro._util.counting import count
 from lopro._util.deadline import EIGH, current_deadline
 from lopro._util.validation import checked_shape
@@ -62,11 +62,16 @@ class NuclearNorm(OfImage):
     def value(self, x: Array) -> float:
         (z,) = self.image(x)
         xp = namespace(z)
-        current_deadline().need(self._work)
-        return float(xp.sum(xp.linalg.svdvals(xp.reshape(z, self.matrix_shape))))
+        return (
+            0.0
+            if norm(z) == 0.0
+            else float(xp.sum(xp.linalg.svdvals(xp.reshape(z, self.matrix_shape))))
+        )
 
     def outer(self, z: Array) -> tuple[float, Callable[[], Array]]:
         xp = namespace(z)
+        if norm(z) == 0.0:
+            return 0.0, lambda: 0.0 * z
         U, s, Vh = singular_values(xp.reshape(z, self.matrix_shape))
 
         def slope() -> Array:
@@ -79,6 +84,7 @@ class NuclearNorm(OfImage):
     def prox(self, x: Array, step: float) -> Array:
         if step == 0.0:
             return copy(x)
+        current_deadline().need(self._work)
         xp = namespace(x)
         U, s, Vh = singular_values(x)
         left = xp.where(s > step, s - step, 0.0 * s)
@@ -99,7 +105,6 @@ class NuclearNorm(OfImage):
         if self.D is not None:
             return None
         xp = namespace(v)
-        current_deadline().need(self._work)
         largest = float(xp.max(xp.linalg.svdvals(v)))
         # Rounding of the largest singular value must not make the point infeasible.
         largest = largest * (1.0 + 8.0 * max(self.matrix_shape) * eps(v))
@@ -120,7 +125,6 @@ class NuclearNorm(OfImage):
 
 def singular_values(X: Array) -> tuple[Array, Array, Array]:
     """Return ``U, s, V^H`` with ``X = U diag(s) V^H``; counted as an eigendecomposition."""
-    current_deadline().need(EIGH * X.shape[0] * X.shape[1] * min(X.shape))
     count("eigendecompositions")
     U, s, Vh = namespace(X).linalg.svd(X, full_matrices=False)
     return U, s, Vh
