@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,10 @@ import scipy.sparse
 import lopro
 from lopro import NearestSemidefinite, Problem, SemidefiniteEngines, Status
 from lopro.constraints import Affine, Intersection, Polyhedron, PSDCone, ResidualBall, Spectrahedron
-from lopro.errors import MissingCapabilityError
-from lopro.methods.semidefinite import semidefinite_form
+from lopro.errors import InfeasibleError, MissingCapabilityError, UnboundedError
+from lopro.methods.semidefinite import engines, semidefinite_form
+from lopro.newton.sdp import Outcome
+from lopro.newton.sdp import Status as KernelStatus
 from lopro.objectives import L1Norm, Linear, SquaredDistance
 
 UNITS = [(1.0, 1.0), (1e-9, 1.0), (1e9, 1.0), (1.0, 1e-9), (1.0, 1e9)]
@@ -152,6 +155,21 @@ def test_an_objective_without_end_comes_with_a_ray() -> None:
 def test_a_falling_objective_over_an_empty_set_is_not_called_unbounded() -> None:
     empty = Affine.entries([0], -1.0, -1.0, shape=(2, 2))
     assert lopro.solve(program(-np.eye(2), empty)).status is Status.INFEASIBLE
+
+
+def test_a_ray_alone_does_not_prove_that_the_objective_falls() -> None:
+    """An engine that finds the ray first, over a set that is empty."""
+    problem = program(-np.eye(2), Affine.entries([0], -1.0, -1.0, shape=(2, 2)))
+    form = semidefinite_form(problem)
+    ray = tuple(np.ones(b.shape) if b.diagonal else np.eye(b.size) for b in form.program.blocks)
+    found = Outcome(KernelStatus.UNBOUNDED, ray, np.zeros(1))
+    with pytest.raises(InfeasibleError):
+        engines._raise_if_unsolvable(form, found, SimpleNamespace(problem=problem))
+    filled = program(-np.eye(2), Affine.entries([0], 1.0, 1.0, shape=(2, 2)))
+    with pytest.raises(UnboundedError):
+        engines._raise_if_unsolvable(
+            semidefinite_form(filled), found, SimpleNamespace(problem=filled)
+        )
 
 
 def test_unbounded_traces_have_a_radius_unless_the_norm_is_given() -> None:
