@@ -225,8 +225,8 @@ class Intersection(Constraint):
         G = to_real_vector(x).reshape(problem.size, problem.size)
         found = problem.solve(0.5 * (G + G.T), stopped=lambda: deadline.passed)
         deadline.check()
-        if math.isinf(found.empty):
-            raise InfeasibleError("no positive semidefinite matrix satisfies the rows", found.y)
+        if found.emptiness is not None:
+            raise InfeasibleError(found.emptiness, found.y)
         return asarray_like(found.X, x) if found.solved else None
 
     def _project_by_newton(self, x: Vector, conic: list[ConeRows]) -> Vector:

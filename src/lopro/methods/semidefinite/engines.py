@@ -180,8 +180,8 @@ def _raise_if_unsolvable(form: SemidefiniteForm, outcome: Outcome, bench: Workbe
     nearest = NearestProblem(set_.size, set_.A, set_.lower, set_.upper)
     deadline = current_deadline()
     point = nearest.solve(np.zeros((set_.size,) * 2), stopped=lambda: deadline.passed)
-    if math.isinf(point.empty):
-        raise InfeasibleError("no positive semidefinite matrix satisfies the rows", point.y)
+    if point.emptiness is not None:
+        raise InfeasibleError(point.emptiness, point.y)
     if not point.solved:
         raise StalledError
     raise UnboundedError("the objective falls without end along the ray", form.matrix(outcome.X))

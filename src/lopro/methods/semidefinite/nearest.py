@@ -68,8 +68,8 @@ class NearestSemidefinite:
         count("projections")
         found = problem.solve(G, stopped=lambda: deadline.passed)
         count("eigendecompositions", found.steps)
-        if math.isinf(found.empty):
-            raise InfeasibleError("no positive semidefinite matrix satisfies the rows", found.y)
+        if found.emptiness is not None:
+            raise InfeasibleError(found.emptiness, found.y)
         if not found.solved:
             deadline.check()
             raise StalledError

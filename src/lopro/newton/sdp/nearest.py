@@ -22,7 +22,6 @@ from lopro.newton.bounds.rounding import Estimate, dot, product
 from lopro.newton.multipliers import never
 from lopro.newton.sdp.judge import DualBound, Judge
 from lopro.newton.sdp.multipliers import minimised
-from lopro.newton.sdp.outcome import FARTHER
 from lopro.newton.sdp.program import Block, SemidefiniteProgram
 from lopro.newton.sdp.standard import StandardRows
 from lopro.newton.systems.base import SingularSystem
@@ -38,6 +37,8 @@ _LIGHT = 2.0
 _INNER = 1e-3
 #: The residual to reach and the one to be content with, in units of G and the bounds.
 _WANTED, _ACCEPTED = 8.0 * EPS, 1e-11
+#: A set is called empty where that is proved for traces so many times the data.
+_BEYOND = 1e8
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class Nearest:
     steps : int
         Newton steps.
     empty : float
-        Below this trace no matrix is feasible; 0 where nothing is known, infinite where there is none.
+        Up to this trace, which is far beyond the data, no matrix is feasible; 0 where nothing is known.
     """
 
     X: Array
@@ -61,6 +62,14 @@ class Nearest:
     residual: float
     steps: int
     empty: float = 0.0
+
+    @property
+    def emptiness(self) -> str | None:
+        """What is proved of an empty set, in words; None where nothing is."""
+        if self.empty == 0.0:
+            return None
+        where = "" if math.isinf(self.empty) else f" up to a trace of {self.empty:.3g}"
+        return f"no positive semidefinite matrix{where} satisfies the rows"
 
     @property
     def solved(self) -> bool:
@@ -164,4 +173,4 @@ class NearestProblem:
         if not norm(y) > 0.0:
             return 0.0
         radius = Judge(self._program(unit, 1.0)).empty(y / norm(y))
-        return radius * unit if radius >= FARTHER else 0.0
+        return radius * unit if radius >= _BEYOND else 0.0
