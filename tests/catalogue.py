@@ -171,9 +171,54 @@ def _affine(name: str, form: Any, wrap: Any = None) -> ConstraintCase:
     limits = np.concatenate([BOUNDS[:4], 0.7 * BOUNDS[:3], BOUNDS[4:]])
 
     def build(of: Convert) -> Constraint:
-        return Affine(of(ROWS) if wrap is None else wrap(of, ROWS), lower, upper, form)
+        return Affine(of(ROWS) if wrap is None else wrap(of, ROWS), lower, upper, form=form)
 
     return ConstraintCase(name, build, _inside(sides, limits))
+
+
+def _on_matrices(name: str, wrap: Any = None) -> ConstraintCase:
+    """The same rows, on matrices with two rows and two columns."""
+    flat = _affine(name, MaxForm())
+
+    def build(of: Convert) -> Constraint:
+        M = of(ROWS) if wrap is None else wrap(of, ROWS)
+        set_ = flat.numpy
+        assert isinstance(set_, Affine)
+        return Affine(M, set_.lower, set_.upper, shape=(2, 2))
+
+    return ConstraintCase(name, build, lambda rng: flat.feasible(rng).reshape(2, 2))
+
+
+def _entries() -> ConstraintCase:
+    """Four of six entries: one fixed, one with both sides, one with an upper and one with a lower side."""
+    lower, upper = np.array([0.5, -1.0, -np.inf, 2.0]), np.array([0.5, 1.0, 3.0, np.inf])
+    index = np.array([0, 1, 1, 0]), np.array([0, 2, 0, 1])
+
+    def draw(rng: np.random.Generator) -> Any:
+        x = rng.standard_normal((2, 3))
+        x[index] = np.minimum(np.maximum(x[index], lower), upper)
+        return x
+
+    return ConstraintCase(
+        "affine-entries",
+        lambda of: Affine.entries(index, of(lower), of(upper), shape=(2, 3)),
+        draw,
+    )
+
+
+def _box_of_matrices() -> ConstraintCase:
+    low = np.array([[-1.0, 0.0, -np.inf], [0.0, 0.0, -2.0]])
+    high = np.array([[1.0, 0.5, 2.0], [np.inf, 3.0, -1.0]])
+    span = np.where(np.isfinite(high - low), high - low, 2.0)
+
+    def draw(rng: np.random.Generator) -> Any:
+        corner = np.where(np.isfinite(low), low, high)
+        sign = np.where(np.isfinite(low), 1.0, -1.0)
+        return corner + sign * span * rng.random((2, 3))
+
+    return ConstraintCase(
+        "box-matrix", lambda of: Polyhedron.box(of(low), of(high), MaxForm()), draw
+    )
 
 
 def _box(form: Any) -> ConstraintCase:
@@ -298,6 +343,30 @@ def _intersection() -> ConstraintCase:
     return ConstraintCase("intersection", build, both)
 
 
+def _semidefinite(name: str, kind: int) -> ConstraintCase:
+    """Positive semidefinite matrices with diagonal 1, or with bounds on the trace and on an entry."""
+
+    def draw(rng: np.random.Generator) -> Any:
+        B = rng.standard_normal((4, 6))
+        X = B @ B.T
+        scale = 1.0 / np.sqrt(X.diagonal())
+        X = scale[:, None] * X * scale if kind == 1 else X * (rng.uniform(2.0, 4.0) / X.trace())
+        X = 0.5 * (X + X.T)
+        if kind == 2:
+            X[0, 1] = X[1, 0] = min(0.3, X[0, 1])
+        return X if np.linalg.eigvalsh(X)[0] > 0.0 else draw(rng)
+
+    def build(of: Convert) -> Constraint:
+        if kind == 1:
+            ones, at = of(np.ones(4)), np.arange(4)
+            return Intersection(PSDCone(4), Affine.entries((at, at), ones, ones, shape=(4, 4)))
+        trace = Affine(of(np.eye(4).reshape(1, 16)), 2.0, 4.0, shape=(4, 4))
+        entry = Affine.entries(([0], [1]), upper=of(np.array([0.3])), shape=(4, 4))
+        return Intersection(PSDCone(4), trace, entry)
+
+    return ConstraintCase(name, build, draw, symmetric=True, thin=kind == 1)
+
+
 CONSTRAINTS = [
     _ball("ball-wide-squared", WIDE, 1.0, SquaredResidual()),
     _ball("ball-wide-norm", WIDE, 1.0, ResidualNorm()),
@@ -316,6 +385,13 @@ CONSTRAINTS = [
     _affine("affine-max", MaxForm()),
     _affine("affine-norm", NormForm()),
     _affine("affine-sparse", MaxForm(), sparse),
+    _on_matrices("affine-matrix"),
+    _on_matrices("affine-matrix-sparse", sparse),
+    _on_matrices("affine-operator", operator),
+    _entries(),
+    _box_of_matrices(),
+    _semidefinite("semidefinite-diagonal", 1),
+    _semidefinite("semidefinite-trace", 2),
     _box(MaxForm()),
     _box(NormForm()),
     _psd(MinEigenvalue()),

@@ -11,8 +11,8 @@ ROOT = Path(__file__).parent.parent / "src" / "lopro"
 LAYERS = [
     "errors", "_moved", "_util", "newton", "functions", "maps", "cones", "projections",
     "constraints", "objectives", "conic_forms", "penalties", "problem", "protocol", "driver", "methods",
-    "solving", "explaining", "basis_pursuit", "metric", "correlation", "minimize", "cvxpy", "sklearn", "cli",
-    "__init__", "__main__",
+    "solving", "explaining", "sdpa", "basis_pursuit", "metric", "correlation", "minimize", "cvxpy", "sklearn",
+    "cli", "__init__", "__main__",
 ]  # fmt: skip
 
 #: Imports that point upwards, and why.

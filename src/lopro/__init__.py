@@ -17,13 +17,16 @@ from lopro.driver.result import History, Iterate, Result, Status
 from lopro.errors import InfeasibleError, MissingCapabilityError, ProjectionError
 from lopro.explaining import explain
 from lopro.methods import (
+    AlternatingDirections,
     Auto,
     LoPGD,
     LoPNAG,
     MultiplierMethod,
+    NearestSemidefinite,
     NewtonMultipliers,
     OneProjection,
     ProgramEngines,
+    SemidefiniteEngines,
     baselines,
     inner,
     theory,
@@ -36,11 +39,13 @@ from lopro.metric.application import MetricLearning
 from lopro.minimize import minimize
 from lopro.problem import Problem
 from lopro.protocol import certificates
+from lopro.sdpa import read_sdpa
 from lopro.solving import iterate, solve
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "AlternatingDirections",
     "Auto",
     "BPDNResult",
     "ConsensusADMM",
@@ -55,12 +60,14 @@ __all__ = [
     "MetricResult",
     "MissingCapabilityError",
     "MultiplierMethod",
+    "NearestSemidefinite",
     "NewtonMultipliers",
     "OneProjection",
     "Problem",
     "ProgramEngines",
     "ProjectionError",
     "Result",
+    "SemidefiniteEngines",
     "Status",
     "WorkingSet",
     "adaptive",
@@ -80,6 +87,7 @@ __all__ = [
     "nearest_correlation",
     "objectives",
     "penalties",
+    "read_sdpa",
     "restarts",
     "schedules",
     "solve",

@@ -32,5 +32,7 @@ def explain(problem: Problem) -> str:
     name = type(problem.objective).__name__
     lines = [f"minimise {name} over {problem.constraint!r}{size}"]
     for place, choice in enumerate(Auto().choices(problem), start=1):
-        lines.append(f"{place}. {choice.method!r}: {choice.reason}")
+        plan = getattr(choice.method, "plan", None)
+        more = "" if plan is None else f"; {plan(problem)}"
+        lines.append(f"{place}. {choice.method!r}: {choice.reason}{more}")
     return "\n".join(lines)

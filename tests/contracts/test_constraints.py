@@ -79,7 +79,8 @@ def test_regularity(case: ConstraintCase, rng: Any) -> None:
     c = case.numpy
     rho = c.regularity()
     if rho is None:
-        assert case.name in {"ball-operator", "function-smooth", "intersection"}
+        unknown = {"ball-operator", "function-smooth", "intersection"}
+        assert case.name in unknown or case.name.startswith("semidefinite")
         return
     assert rho.source in (Source.DERIVED, Source.GIVEN)
     checked = 0

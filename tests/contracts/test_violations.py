@@ -41,7 +41,8 @@ def by_hand(c: Constraint, x: Any) -> float:
     if isinstance(c, Polyhedron):
         C = np.asarray(c.C.toarray())
         lengths = np.sqrt((C * C).sum(axis=1))
-        return max(0.0, float(np.max((C @ x - c.b) / (lengths * length(x) + np.abs(c.b)))))
+        excess = C @ np.ravel(x) - c.b
+        return max(0.0, float(np.max(excess / (lengths * length(x) + np.abs(c.b)))))
     size = 0.0  # of the points of the set; a cone has none, and a function tells none
     if isinstance(c, PSDCone):
         distance = -float(np.linalg.eigvalsh(x)[0])

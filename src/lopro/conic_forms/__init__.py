@@ -5,6 +5,7 @@ constraints, `add_objective` for objectives. A new type registers one more.
 """
 
 from lopro.cones import ConeRows, ConicAnswer, ConicProgram
+from lopro.conic_forms import norms as _norms  # noqa: F401 (registers its forms)
 from lopro.conic_forms.objectives import add_half_square, add_objective
 from lopro.conic_forms.sets import set_rows
 

@@ -12,6 +12,7 @@ from lopro._util.arrays import is_complex, to_numpy
 from lopro._util.real_vectors import Vector
 from lopro.cones.cones import ConeRows, Nonnegative, PSDTriangle, Zero, triangle
 from lopro.cones.rows import ball_rows, halfspace_rows
+from lopro.constraints.affine import Affine
 from lopro.constraints.base import Constraint
 from lopro.constraints.polyhedron import Polyhedron
 from lopro.constraints.psd import PSDCone
@@ -20,6 +21,7 @@ from lopro.constraints.simplex import Simplex
 from lopro.constraints.spectrahedron import Spectrahedron
 from lopro.errors import MissingCapabilityError
 from lopro.maps import LinearMap
+from lopro.projections.halfspaces import HalfSpaces, row_norms
 
 __all__ = ["real_matrix", "real_vector", "set_rows"]
 
@@ -49,6 +51,30 @@ def set_rows(set_: Constraint, complex_points: bool = False) -> list[ConeRows]:
 @set_rows.register
 def _(set_: Polyhedron, complex_points: bool = False) -> list[ConeRows]:
     return [halfspace_rows(set_.halfspaces.normals, set_.halfspaces.bounds)]
+
+
+@set_rows.register
+def _(set_: Affine, complex_points: bool = False) -> list[ConeRows]:
+    """Give equations as such: as pairs of inequalities they would leave no interior."""
+    rows = HalfSpaces.from_system(_host(set_.M), np.zeros(set_.M.shape[0]))
+    lengths = row_norms(_host(set_.M))
+    if (lengths == 0.0).any():
+        return [halfspace_rows(set_.halfspaces.normals, set_.halfspaces.bounds)]
+    lower, upper = set_.lower / lengths, set_.upper / lengths
+    equal = np.flatnonzero(lower == upper)
+    above, below = (np.flatnonzero((lower < upper) & np.isfinite(s)) for s in (upper, lower))
+    N = scipy.sparse.csr_array(rows.normals)
+    found = []
+    if len(equal):
+        found.append(ConeRows(N[equal].tocsc(), upper[equal], Zero(len(equal))))
+    if len(above) + len(below):
+        sides = scipy.sparse.vstack([N[above], -N[below]])
+        found.append(halfspace_rows(sides, np.concatenate([upper[above], -lower[below]])))
+    return found
+
+
+def _host(M: LinearMap) -> Any:
+    return M.matrix if scipy.sparse.issparse(M.matrix) else to_numpy(M.matrix)
 
 
 @set_rows.register

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro._util.arrays import Array, asarray_like, is_complex, namespace, take
-from lopro._util.validation import check_array, check_shape
+from lopro._util.arrays import (
+    Array,
+    Companion,
+    asarray_like,
+    is_array,
+    is_complex,
+    is_single,
+    namespace,
+    take,
+)
+from lopro._util.validation import check_array, check_shape, checked_shape
 from lopro.constraints.polyhedron import Polyhedron, PolyhedronForm
 from lopro.constraints.two_sided import joined, parted
 from lopro.functions import Image
-from lopro.maps import linear_map
+from lopro.maps import LinearMap, linear_map
 
 __all__ = ["Affine"]
 
@@ -22,10 +33,13 @@ class Affine(Polyhedron):
 
     Parameters
     ----------
-    M : array, scipy.sparse matrix or LinearMap of shape (m, d)
-        Real, with entries that can be read; sparse stays sparse. Not copied.
+    M : array, scipy.sparse matrix, LinearOperator or LinearMap of shape (m, d)
+        Real; sparse stays sparse. Not copied. Of an operator the entries are read when the set is made, by
+        ``m`` products with its adjoint.
     lower, upper : array of shape (m,) or float, optional
         Infinite entries and None mean no bound.
+    shape : tuple of int, optional
+        Shape of the points where they are not vectors; ``M`` acts on ``x.ravel()``.
     form : MaxForm or NormForm
         Which function ``c`` describes the set.
 
@@ -38,35 +52,77 @@ class Affine(Polyhedron):
     >>> f = lopro.objectives.SquaredDistance(np.array([3.0, 0.0]))
     >>> lopro.solve(lopro.Problem(f, total)).x.round(9)
     array([ 2., -1.])
+
+    On matrices, here with the trace 1:
+
+    >>> unit = lopro.constraints.Affine(np.eye(2).reshape(1, 4), 1.0, 1.0, shape=(2, 2))
+    >>> unit.project(np.zeros((2, 2)))
+    array([[0.5, 0. ],
+           [0. , 0.5]])
     """
 
     def __init__(
-        self, M: Any, lower: Any = None, upper: Any = None, form: PolyhedronForm | None = None
+        self,
+        M: Any,
+        lower: Any = None,
+        upper: Any = None,
+        shape: Any = None,
+        form: PolyhedronForm | None = None,
     ) -> None:
         self.M = linear_map(M, "M")
-        if not self.M.explicit:
-            raise TypeError("M must be an array or a sparse matrix: its rows have to be read")
         if is_complex(self.M.like):
             raise TypeError(f"M must be real, got dtype {self.M.like.dtype}")
+        if not self.M.explicit:
+            self.M = linear_map(_read(self.M), "M")
         rows = self.M.shape[0]
         self.lower = _sides("lower", lower, -np.inf, rows)
         self.upper = _sides("upper", upper, np.inf, rows)
-        wrong = np.flatnonzero(self.lower > self.upper)
-        if wrong.size:
-            i = int(wrong[0])
-            raise ValueError(
-                f"lower must not exceed upper, but lower[{i}]={self.lower[i]:g} > "
-                f"upper[{i}]={self.upper[i]:g}"
-            )
-        if np.isposinf(self.lower).any() or np.isneginf(self.upper).any():
-            raise ValueError("lower must be below +inf and upper above -inf everywhere")
+        _check_sides(self.lower, self.upper)
         above = np.flatnonzero(np.isfinite(self.upper))
         below = np.flatnonzero(np.isfinite(self.lower))
         if above.size + below.size == 0:
             raise ValueError("lower and upper must not both be infinite everywhere")
         b = np.concatenate([self.upper[above], -self.lower[below]])
         C = _one_sided(self.M.matrix, above, below)
-        super().__init__(C, asarray_like(b, self.M.like), form)
+        super().__init__(C, asarray_like(b, self.M.like), form, shape)
+        #: For each row of ``C``, the row of ``M`` that it comes from, and whether it is a lower side.
+        self.sides = np.concatenate([above, below]), np.arange(len(b)) >= len(above)
+        self._low, self._high = Companion(self.lower), Companion(self.upper)
+
+    @staticmethod
+    def entries(
+        index: Any, lower: Any = None, upper: Any = None, shape: Any = None, form: Any = None
+    ) -> Affine:
+        """Return bounds on some entries of an array; equations where both sides agree.
+
+        Parameters
+        ----------
+        index : tuple of int arrays, array of bool, or array of int
+            Which entries: indices for each axis, as of ``numpy.nonzero``; a mask of the shape; or places
+            in ``x.ravel()``. Each entry once.
+        lower, upper : array or float, optional
+            One number for each entry, in this order; those of a mask in the order of ``x[mask]``. Arrays in
+            single precision make a set of points in single precision.
+        shape : tuple of int
+            Shape of the points; a mask has it already.
+        form : MaxForm or NormForm
+            Which function ``c`` describes the set.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from lopro.constraints import Affine
+        >>> fixed = Affine.entries(([0, 1], [1, 0]), 0.5, 0.5, shape=(2, 2))
+        >>> fixed.project(np.eye(2))
+        array([[1. , 0.5],
+               [0.5, 1. ]])
+        """
+        places, shape = _places(index, shape)
+        single = any(is_array(side) and is_single(side) for side in (lower, upper))
+        ones = np.ones(len(places), dtype=np.float32 if single else np.float64)
+        rows = np.arange(len(places))
+        M = scipy.sparse.csr_array((ones, (rows, places)), (len(places), int(np.prod(shape))))
+        return Affine(M, lower, upper, shape, form)
 
     def multipliers_of(self, dual: Image) -> Image:
         return (joined(dual[0], self.lower, self.upper),)
@@ -76,7 +132,95 @@ class Affine(Polyhedron):
 
     def __repr__(self) -> str:
         equations = int(np.count_nonzero(self.lower == self.upper))
-        return f"Affine({self.M.shape[0]} rows, {equations} of them equations)"
+        points = f", points of shape {self.shape}" if len(self.shape) > 1 else ""
+        return f"Affine({self.M.shape[0]} rows, {equations} of them equations{points})"
+
+    @cached_property
+    def _disjoint(self) -> bool:
+        """Whether no two rows share a variable, so that each can be met by itself."""
+        if not scipy.sparse.issparse(self.M.matrix):
+            return self.M.shape[0] == 1
+        columns = self.M.matrix.tocsc()
+        return bool(np.diff(columns.indptr).max(initial=0) <= 1)
+
+    @property
+    def projects_in_closed_form(self) -> bool:
+        return self._disjoint
+
+    def project(self, x: Array) -> Array:
+        if not self._disjoint or is_complex(x):
+            return super().project(x)
+        if self.infeasibility() is not None:
+            return super().project(x)  # which says so
+        v = self._vector(x)
+        lengths = asarray_like(np.where(self._squares > 0.0, self._squares, 1.0), v)
+        for _ in range(2):  # the second time for what rounding has left of a long step
+            z = self.M.forward(v)
+            xp, low, high = namespace(z), self._low.beside(z), self._high.beside(z)
+            step = xp.where(z < low, low - z, xp.where(z > high, high - z, 0.0 * z))
+            v = v + self.M.adjoint(step / lengths)
+        return self._point(v)
+
+    @cached_property
+    def _squares(self) -> np.ndarray[Any, Any]:
+        """The squared lengths of the rows of M."""
+        lengths = np.zeros(self.M.shape[0])
+        lengths[self.sides[0]] = self._lengths
+        return np.asarray(lengths**2)
+
+    def projector(self) -> Callable[[Array], Array]:
+        return self.project if self._disjoint else super().projector()
+
+    @cached_property
+    def _infeasibility(self) -> str | None:
+        # Rows without a variable in common contradict each other only where one is zero.
+        if self._disjoint and (self._squares[self.sides[0]] > 0.0).all():
+            return None
+        return super()._infeasibility
+
+
+def _read(M: LinearMap) -> Any:
+    """Return the entries of an operator as a sparse matrix, by products with its adjoint."""
+    rows, units = [], np.zeros(M.shape[0], dtype=M.like.dtype)
+    for i in range(M.shape[0]):
+        units[i] = 1.0
+        rows.append(scipy.sparse.csr_array(np.asarray(M.adjoint(units)).reshape(1, -1)))
+        units[i] = 0.0
+    # Sparse whatever the entries: points of other libraries are met by way of the host, as by the operator.
+    return scipy.sparse.vstack(rows, format="csr").astype(M.like.dtype)
+
+
+def _places(index: Any, shape: Any) -> tuple[np.ndarray[Any, Any], tuple[int, ...]]:
+    """Return places in the raveled array, and the shape of the array."""
+    if not isinstance(index, tuple) and np.asarray(index).dtype == bool:
+        mask = np.asarray(index)
+        if shape is not None and checked_shape(shape) != mask.shape:
+            raise ValueError(f"index is a mask of shape {mask.shape}, but shape is {shape}")
+        found, shape = np.flatnonzero(mask), mask.shape
+    else:
+        if shape is None:
+            raise TypeError("shape is needed, unless index is a mask of the shape of the points")
+        shape = checked_shape(shape)
+        found = _from_indices(index, shape)
+    if not len(found):
+        raise ValueError("index must name one entry at least")
+    if len(np.unique(found)) < len(found):
+        raise ValueError("index must name each entry once")
+    return found, shape
+
+
+def _from_indices(index: Any, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    parts = [np.asarray(part) for part in (index if isinstance(index, tuple) else (index,))]
+    if any(part.dtype.kind not in "iu" for part in parts):
+        raise TypeError("index must hold integers, or be a mask of truth values")
+    size = int(np.prod(shape))
+    limits = shape if isinstance(index, tuple) else (size,)
+    if len(parts) != len(limits):
+        raise ValueError(f"index must have {len(limits)} parts for shape {shape}, got {len(parts)}")
+    for part, limit in zip(parts, limits, strict=True):
+        if part.size and (part.min() < 0 or part.max() >= limit):
+            raise ValueError(f"index must be in 0 to {limit - 1}, got {part.min()} to {part.max()}")
+    return np.asarray(np.ravel_multi_index(tuple(np.broadcast_arrays(*parts)), limits)).ravel()
 
 
 def _sides(name: str, value: Any, missing: float, rows: int) -> Any:
@@ -91,6 +235,17 @@ def _sides(name: str, value: Any, missing: float, rows: int) -> Any:
     side = np.array(np.broadcast_to(given, (rows,)), dtype=np.float64)
     side.flags.writeable = False
     return side
+
+
+def _check_sides(lower: Any, upper: Any) -> None:
+    wrong = np.flatnonzero(lower > upper)
+    if wrong.size:
+        i = int(wrong[0])
+        raise ValueError(
+            f"lower must not exceed upper, but lower[{i}]={lower[i]:g} > upper[{i}]={upper[i]:g}"
+        )
+    if np.isposinf(lower).any() or np.isneginf(upper).any():
+        raise ValueError("lower must be below +inf and upper above -inf everywhere")
 
 
 def _one_sided(matrix: Any, above: Any, below: Any) -> Array:

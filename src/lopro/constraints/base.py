@@ -85,6 +85,11 @@ class Constraint(Function):
         raise NotImplementedError
 
     @property
+    def projects_in_closed_form(self) -> bool:
+        """Whether `project` is a formula that costs no more than a few passes over the point."""
+        return False
+
+    @property
     def has_linear_minimizer(self) -> bool:
         """Whether linear functions can be minimised over the set."""
         return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,7 @@ class Box(Polyhedron):
     Parameters
     ----------
     lower, upper : array
-        Vectors of the same length with ``lower <= upper``; infinite entries mean no bound.
+        Of the shape of the points, with ``lower <= upper``; infinite entries mean no bound.
     form : MaxForm or NormForm
         Which function ``c`` describes the set.
 
@@ -51,23 +52,25 @@ class Box(Polyhedron):
         low, high = _bound("lower", lower), _bound("upper", upper)
         check_shape("upper", high, tuple(low.shape))
         if (low > high).any():
-            i = int(np.flatnonzero(low > high)[0])
+            at = tuple(int(i) for i in np.argwhere(low > high)[0])
+            place = ", ".join(map(str, at))
             raise ValueError(
-                f"lower must not exceed upper, but lower[{i}]={low[i]:g} > upper[{i}]={high[i]:g}"
+                f"lower must not exceed upper, but lower[{place}]={low[at]:g} > "
+                f"upper[{place}]={high[at]:g}"
             )
         if np.isposinf(low).any() or np.isneginf(high).any():
             raise ValueError("lower must be below +inf and upper above -inf everywhere")
         above, below = np.flatnonzero(np.isfinite(high)), np.flatnonzero(np.isfinite(low))
         if len(above) + len(below) == 0:
             raise ValueError("lower and upper must not both be infinite everywhere")
-        C = _selection(len(low), above, below)
-        b = np.concatenate([high[above], -low[below]])
+        C = _selection(low.size, above, below)
+        b = np.concatenate([high.ravel()[above], -low.ravel()[below]])
         like = next((a for a in (lower, upper) if is_array(a)), b)
-        if len(low) <= _DENSE_UP_TO or not isinstance(like, np.ndarray):
+        if low.size <= _DENSE_UP_TO or not isinstance(like, np.ndarray):
             C = asarray_like(C.toarray(), _floating(like))
         else:
             C = C.astype(_floating(like).dtype)
-        super().__init__(C, asarray_like(b, _floating(like)), form)
+        super().__init__(C, asarray_like(b, _floating(like)), form, low.shape)
         self._low, self._high = Companion(low), Companion(high)
         self._bounded = len(np.union1d(above, below))
 
@@ -109,9 +112,17 @@ class Box(Polyhedron):
     def project(self, x: Array) -> Array:
         if is_complex(x):
             raise TypeError(f"x must be real for a polyhedron, got dtype {x.dtype}")
+        check_shape("x", x, self.shape)
         xp = namespace(x)
         low, high = self._low.beside(x), self._high.beside(x)
         return xp.where(x < low, low, xp.where(x > high, high, x))
+
+    @property
+    def projects_in_closed_form(self) -> bool:
+        return True
+
+    def projector(self) -> Callable[[Array], Array]:
+        return self.project
 
     def linear_minimizer(self, direction: Array) -> Array:
         xp = namespace(direction)
@@ -126,7 +137,9 @@ def _bound(name: str, value: Any) -> np.ndarray[Any, Any]:
     """Check a bound that may be infinite but not NaN, and bring it to the host."""
     host = to_numpy(value) if is_array(value) else np.asarray(value)
     finite = np.where(np.isinf(host), 0.0, host) if host.dtype.kind in "fiu" else value
-    check_array(name, finite, ndim=1, allow_complex=False)
+    check_array(name, finite, allow_complex=False)
+    if host.ndim == 0:
+        raise ValueError(f"{name} must have at least 1 dimension, got a number")
     return np.asarray(host, dtype=np.float64)
 
 

@@ -21,23 +21,28 @@ from lopro._util.arrays import (
     to_numpy,
     widest,
 )
-from lopro._util.deadline import current_deadline
+from lopro._util.deadline import EIGH, current_deadline
 from lopro._util.real_vectors import Vector, from_real_vector, to_real_vector
 from lopro.cones.cones import ConeRows
 from lopro.cones.rows import ball_rows, halfspace_rows
 from lopro.constraints.base import Constraint, ValidInequality
 from lopro.constraints.box import Box
+from lopro.constraints.matrix_rows import matrix_rows
+from lopro.constraints.on_symmetric import on_symmetric
 from lopro.constraints.polyhedron import Polyhedron
+from lopro.constraints.psd import PSDCone
 from lopro.constraints.residual_ball import ResidualBall
+from lopro.constraints.spectrahedron import Spectrahedron
 from lopro.errors import InfeasibleError, ProjectionError
 from lopro.functions import Ball, Constant, Image, Linearization
+from lopro.newton.sdp.nearest import NearestProblem
 from lopro.projections.conic import project_conic
 from lopro.projections.cuts import Cut, project_by_cuts
 from lopro.projections.dykstra import dykstra
 from lopro.projections.empty_ball import nonnegative_residual_exceeds
 from lopro.projections.halfspaces import HalfSpaces
 from lopro.projections.newton import Equation, polish
-from lopro.projections.polyhedron import RepeatedProjection, project_polyhedron, raise_if_empty
+from lopro.projections.polyhedron import project_polyhedron, raise_if_empty
 
 __all__ = ["Intersection"]
 
@@ -55,9 +60,13 @@ class Intersection(Constraint):
     Notes
     -----
     Polyhedra alone are stacked and projected on as one. For polyhedra and residual balls a conic solver
-    finds what is active and Newton's method the point. Otherwise Dykstra's method runs on the members'
+    finds what is active and Newton's method the point; rows on positive semidefinite matrices are met by
+    Newton's method on the dual. Otherwise Dykstra's method runs on the members'
     projections, and where they meet at too flat an angle for it, an outer approximation by supporting
     half-spaces takes over. Every way ends with a check or an error.
+
+    Beside a cone of matrices, rows are replaced by their symmetric parts, and the bounds of entries
+    ``(i, j)`` and ``(j, i)`` become those of one: the set is the same, and slopes stay symmetric.
 
     Examples
     --------
@@ -77,7 +86,10 @@ class Intersection(Constraint):
                 raise TypeError(f"member {i} must be a lopro Constraint, got {member!r}")
         if not constraints:
             raise ValueError("an Intersection needs at least one constraint")
-        self._members = tuple(m for c in constraints for m in c.members())
+        members = [m for c in constraints for m in c.members()]
+        if any(isinstance(m, PSDCone | Spectrahedron) for m in members):
+            members = [on_symmetric(m) for m in members]
+        self._members = tuple(members)
         shapes = {m.shape for m in self._members if m.shape is not None}
         if len(shapes) > 1:
             raise ValueError(f"the members have points of different shapes: {sorted(shapes)}")
@@ -181,7 +193,8 @@ class Intersection(Constraint):
         if len(self._members) == 1:
             return self._members[0].project(x)
         if self._stacked is not None:
-            return project_polyhedron(x, self._stacked)
+            v = project_polyhedron(to_real_vector(x), self._stacked)
+            return from_real_vector(v, x)
         if self.value(x) <= 0.0:
             return copy(x)
         return self._made_feasible(self._nearest_in_double(x))
@@ -195,6 +208,10 @@ class Intersection(Constraint):
 
     def _nearest(self, x: Array) -> Array:
         """Project by the first method that gets there; each of them ends with a check or an error."""
+        if self._matrices is not None and not is_complex(x):
+            z = self._project_by_dual(x, self._matrices)
+            if z is not None and self.violation(z) <= max(1e-9, 1e2 * eps(z)):
+                return z
         if self._conic is not None and not is_complex(x):
             with suppress(ProjectionError):
                 z = from_real_vector(self._project_by_newton(to_real_vector(x), self._conic), x)
@@ -205,8 +222,7 @@ class Intersection(Constraint):
                 "no x >= 0 has |A x - y| <= sigma: the residual of nonnegative least squares proves it"
             )
         projectors = [
-            RepeatedProjection(m.halfspaces) if isinstance(m, Polyhedron) else m.project
-            for m in self._ordered
+            m.projector() if isinstance(m, Polyhedron) else m.project for m in self._ordered
         ]
         try:
             return dykstra(x, projectors, violation=self.violation, max_cycles=_MAX_CYCLES)
@@ -221,6 +237,25 @@ class Intersection(Constraint):
         if len(balls) != 1 or len(orthants) != 1 or is_complex(balls[0].y):
             return False
         return nonnegative_residual_exceeds(balls[0].A, balls[0].y, balls[0].sigma)
+
+    @cached_property
+    def _matrices(self) -> NearestProblem | None:
+        """Where the members are a cone of matrices and rows: the problem of the nearest such matrix."""
+        rows = matrix_rows(self._members)
+        if rows is None:
+            return None
+        return NearestProblem(rows.size, rows.A, rows.lower, rows.upper)
+
+    def _project_by_dual(self, x: Array, problem: NearestProblem) -> Array | None:
+        """Return the nearest matrix by Newton's method on the dual; None where that does not get there."""
+        deadline = current_deadline()
+        deadline.need(EIGH * problem.size**3)
+        G = to_real_vector(x).reshape(problem.size, problem.size)
+        found = problem.solve(0.5 * (G + G.T), stopped=lambda: deadline.passed)
+        deadline.check()
+        if found.emptiness is not None:
+            raise InfeasibleError(found.emptiness, found.y)
+        return asarray_like(found.X, x) if found.solved else None
 
     def _project_by_newton(self, x: Vector, conic: list[ConeRows]) -> Vector:
         """Let a conic solver find out what is active, and Newton's method the point."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -22,15 +24,15 @@ from lopro._util.arrays import (
 )
 from lopro._util.arrays import to_numpy as to_host
 from lopro._util.counting import count
-from lopro._util.validation import check_array, check_shape
+from lopro._util.validation import check_array, check_shape, checked_shape
 from lopro.constraints.base import Constraint, ValidInequality
 from lopro.constraints.hoffman import hoffman_max, hoffman_norm
 from lopro.errors import InfeasibleError
 from lopro.functions import Ball, Constant, Image, Linearization, MappedFunction, Source
-from lopro.maps import linear_map
+from lopro.maps import LinearMap, linear_map
 from lopro.projections.halfspaces import HalfSpaces
 from lopro.projections.linear_program import LinearMinimum, minimize_linear
-from lopro.projections.polyhedron import project_polyhedron
+from lopro.projections.polyhedron import RepeatedProjection, project_polyhedron
 
 __all__ = ["MaxForm", "NormForm", "Polyhedron", "PolyhedronForm"]
 
@@ -78,6 +80,8 @@ class Polyhedron(MappedFunction, Constraint):
         The right-hand side.
     form : MaxForm or NormForm
         Which function ``c`` describes the set.
+    shape : tuple of int, optional
+        Shape of the points, where they are not vectors: ``C`` acts on ``x.ravel()``.
 
     Notes
     -----
@@ -101,8 +105,11 @@ class Polyhedron(MappedFunction, Constraint):
     has_image_set = True
     has_vertices = True
     real_only = True
+    shape: tuple[int, ...]
 
-    def __init__(self, C: Any, b: Any, form: PolyhedronForm | None = None) -> None:
+    def __init__(
+        self, C: Any, b: Any, form: PolyhedronForm | None = None, shape: Any = None
+    ) -> None:
         self.C = linear_map(C, "C")
         if not self.C.explicit:
             raise TypeError("C must be an array or a sparse matrix: its rows have to be read")
@@ -113,7 +120,7 @@ class Polyhedron(MappedFunction, Constraint):
         self.form: PolyhedronForm = MaxForm() if form is None else form
         if not isinstance(self.form, (MaxForm, NormForm)):
             raise TypeError(f"form must be MaxForm() or NormForm(), got {form!r}")
-        self.shape = (self.C.shape[1],)
+        self.shape = checked_point_shape(shape, self.C)
         self.like = self.C.like
         self._b = Companion(self.b)
         self._lengths = np.asarray(to_host(self.C.row_norms), dtype=np.float64)
@@ -141,7 +148,18 @@ class Polyhedron(MappedFunction, Constraint):
     def image(self, x: Array) -> Image:
         if is_complex(x):
             raise TypeError(f"x must be real for a polyhedron, got dtype {x.dtype}")
-        return (self.C.forward(x),)
+        return (self.C.forward(self._vector(x)),)
+
+    def _vector(self, x: Array) -> Array:
+        """Return a point as the vector that the rows act on."""
+        if len(self.shape) == 1:
+            return x
+        check_shape("x", x, self.shape)
+        return namespace(x).reshape(x, (-1,))
+
+    def _point(self, v: Array) -> Array:
+        """Return the point that a vector stands for."""
+        return v if len(self.shape) == 1 else namespace(v).reshape(v, self.shape)
 
     def linearize_at(self, image: Image) -> Linearization:
         (z,) = image
@@ -152,21 +170,22 @@ class Polyhedron(MappedFunction, Constraint):
             return float(excess[i]), lambda: self.row(i, z)
         outside = xp.where(excess > 0.0, excess, 0.0 * excess)
         c = norm(outside)
-        return c, lambda: self.C.adjoint(outside / c if c > 0.0 else outside)
+        return c, lambda: self.pullback((outside / c if c > 0.0 else outside,))
 
     def row(self, i: int, like: Array) -> Array:
-        """Return a copy of row ``i`` of ``C`` in the library of ``like``."""
+        """Return a copy of row ``i`` of ``C`` in the library of ``like``, in the shape of a point."""
         if not scipy.sparse.issparse(self._entries):
-            return copy(asarray_like(self._entries[i, :], like))
-        return asarray_like(np.asarray(self._matrix[[i]].toarray()).ravel(), like)
+            return self._point(copy(asarray_like(self._entries[i, :], like)))
+        return self._point(asarray_like(np.asarray(self._matrix[[i]].toarray()).ravel(), like))
 
     def row_values(self, rows: np.ndarray[Any, Any], x: Array) -> np.ndarray[Any, Any]:
         """Return ``c_i x - b_i`` of some rows, on the host; the other rows are not looked at."""
         count("rows", len(rows))
+        v = self._vector(x)
         if isinstance(self.C.like, np.ndarray):
-            products = self._matrix[rows] @ to_host(x)
+            products = self._matrix[rows] @ to_host(v)
         else:
-            products = to_host(take(self._entries, rows) @ x)
+            products = to_host(take(self._entries, rows) @ v)
         values: np.ndarray[Any, Any] = np.asarray(products, dtype=np.float64) - self._host_b[rows]
         return values
 
@@ -269,7 +288,12 @@ class Polyhedron(MappedFunction, Constraint):
         return float(sizes.max(initial=0.0)) or None
 
     def project(self, x: Array) -> Array:
-        return project_polyhedron(x, self.halfspaces)
+        return self._point(project_polyhedron(self._vector(x), self.halfspaces))
+
+    def projector(self) -> Callable[[Array], Array]:
+        """Return the projection, for a sequence of nearby points."""
+        repeated = RepeatedProjection(self.halfspaces)
+        return lambda x: self._point(repeated(self._vector(x)))
 
     # The set as {x : C x in Q} with the orthant Q below b.
 
@@ -279,7 +303,7 @@ class Polyhedron(MappedFunction, Constraint):
         return (namespace(z).where(z > b, b, z),)
 
     def pullback(self, dual: Image) -> Array:
-        return self.C.adjoint(dual[0])
+        return self._point(self.C.adjoint(dual[0]))
 
     def support_image(self, dual: Image) -> float:
         return inner(self._b.beside(dual[0]), dual[0])
@@ -291,12 +315,26 @@ class Polyhedron(MappedFunction, Constraint):
         return self.radius() is not None
 
     def linear_minimizer(self, direction: Array) -> Array:
-        return asarray_like(self._linear_minimum(direction).vertex, direction)
+        return self._point(asarray_like(self._linear_minimum(direction).vertex, direction))
 
     def support_inequality(self, direction: Array) -> ValidInequality:
         """Return what the multipliers of the linear program prove; it points along -direction, nearly."""
         u, rows = self._linear_minimum(direction).multipliers, self.halfspaces
-        return ValidInequality(asarray_like(rows.csc.T @ u, direction), float(rows.bounds @ u))
+        normal = self._point(asarray_like(rows.csc.T @ u, direction))
+        return ValidInequality(normal, float(rows.bounds @ u))
 
     def _linear_minimum(self, direction: Array) -> LinearMinimum:
-        return minimize_linear(np.asarray(to_host(direction), dtype=np.float64), self.halfspaces)
+        cost = np.asarray(to_host(direction), dtype=np.float64).reshape(-1)
+        return minimize_linear(cost, self.halfspaces)
+
+
+def checked_point_shape(shape: Any, C: LinearMap) -> tuple[int, ...]:
+    """Return the shape of the points that rows act on; vectors by default."""
+    if shape is None:
+        return (C.shape[1],)
+    found = checked_shape(shape)
+    if math.prod(found) != C.shape[1]:
+        raise ValueError(
+            f"shape must hold the {C.shape[1]} numbers that the rows of {C.name} act on, got {found}"
+        )
+    return found

@@ -1,18 +1,23 @@
 """Methods for `lopro.solve`: only methods may project, and only through the workbench."""
 
+from lopro.methods.alternating import AlternatingDirections
 from lopro.methods.auto import Auto
 from lopro.methods.multipliers import MultiplierMethod
 from lopro.methods.paper.lopgd import LoPGD
 from lopro.methods.paper.lopnag import LoPNAG
 from lopro.methods.paper.one_projection import OneProjection
 from lopro.methods.second_order import NewtonMultipliers, ProgramEngines
+from lopro.methods.semidefinite import NearestSemidefinite, SemidefiniteEngines
 
 __all__ = [
+    "AlternatingDirections",
     "Auto",
     "LoPGD",
     "LoPNAG",
     "MultiplierMethod",
+    "NearestSemidefinite",
     "NewtonMultipliers",
     "OneProjection",
     "ProgramEngines",
+    "SemidefiniteEngines",
 ]

@@ -10,6 +10,7 @@ import scipy  # parts of it load when first used
 
 from lopro._util.arrays import Array
 from lopro.errors import MissingCapabilityError, StalledError
+from lopro.methods.alternating import AlternatingDirections
 from lopro.methods.multipliers import MultiplierMethod
 from lopro.methods.paper.lopgd import LoPGD
 from lopro.methods.registry import recognised
@@ -17,7 +18,9 @@ from lopro.methods.second_order import NewtonMultipliers, ProgramEngines
 from lopro.methods.second_order.forms import composite, quadratic_program
 from lopro.methods.second_order.interior_point import InteriorPoint
 from lopro.methods.second_order.newton_multipliers import newton_reason
+from lopro.methods.semidefinite import NearestSemidefinite, SemidefiniteEngines
 from lopro.newton import smooth as kernel
+from lopro.objectives import NuclearNorm, Scaled
 from lopro.problem import Problem
 from lopro.protocol import Candidates, Card, Method, Workbench
 
@@ -36,10 +39,11 @@ class Choice:
 class Auto:
     """The default: the method that fits the problem, and the next one where it does not get there.
 
-    In this order: the application whose form is recognised (basis pursuit, metric learning); engines for
-    sparse quadratic and linear programs; Newton's method where f is smooth, with norms or without, and the
-    set is given by rows and balls; the method of multipliers where the set is an image of an easy one; an
-    interior point method where there is a conic form; adaptive LoPGD.
+    In this order: the application whose form is recognised (basis pursuit, metric learning); semidefinite
+    programs and nearest matrices; nuclear norms over bounds on entries; engines for sparse quadratic and
+    linear programs; Newton's method where f is smooth, with norms or without, and the set is given by rows
+    and balls; the method of multipliers where the set is an image of an easy one; an interior point method
+    where there is a conic form; adaptive LoPGD.
 
     Examples
     --------
@@ -90,6 +94,17 @@ def _choices(problem: Problem) -> Iterator[Choice]:
     if found is not None:
         yield Choice(found[1], f"it has the form of {found[0]}")
         return
+    if _fits(SemidefiniteEngines(), problem):
+        yield Choice(SemidefiniteEngines(), "it is a semidefinite program")
+    elif _fits(NearestSemidefinite(), problem):
+        yield Choice(
+            NearestSemidefinite(), "a squared distance over semidefinite matrices is one projection"
+        )
+    f = problem.objective
+    spectral = isinstance(f.f if isinstance(f, Scaled) else f, NuclearNorm)
+    if spectral and _fits(AlternatingDirections(), problem):
+        reason = "its prox takes singular values, and the projection is a formula"
+        yield Choice(AlternatingDirections(), reason)
     yield from _second_order(problem)
     if _fits(MultiplierMethod(), problem):
         yield Choice(MultiplierMethod(), "the set is given by a linear map into an easy set")

@@ -5,10 +5,13 @@ from __future__ import annotations
 from lopro.objectives.base import Objective
 from lopro.objectives.function import FunctionObjective
 from lopro.objectives.group_norm import GroupNorm, TotalVariation
+from lopro.objectives.huber import Huber
 from lopro.objectives.l1 import L1Norm
 from lopro.objectives.least_squares import LeastSquares
 from lopro.objectives.linear import Linear
+from lopro.objectives.linf_norm import LInfNorm
 from lopro.objectives.logistic import Logistic
+from lopro.objectives.nuclear_norm import NuclearNorm
 from lopro.objectives.off_diagonal import OffDiagonalL1
 from lopro.objectives.quadratic import Quadratic
 from lopro.objectives.squared_distance import SquaredDistance
@@ -17,10 +20,13 @@ from lopro.objectives.sums import Scaled, Sum
 __all__ = [
     "FunctionObjective",
     "GroupNorm",
+    "Huber",
     "L1Norm",
+    "LInfNorm",
     "LeastSquares",
     "Linear",
     "Logistic",
+    "NuclearNorm",
     "Objective",
     "OffDiagonalL1",
     "Quadratic",

@@ -17,7 +17,7 @@ from lopro.newton.sdp.dual_point import Centre, DualPoint
 from lopro.newton.sdp.hessian import Directions
 from lopro.newton.sdp.program import SemidefiniteProgram
 
-__all__ = ["State", "iterate"]
+__all__ = ["State", "iterate", "minimised"]
 
 _ARMIJO = 1e-4
 #: Trials of a line search, each a quarter of the last, and how often it is repeated with more damping.
@@ -76,6 +76,35 @@ def iterate(
         yield run.advance(stopped)
 
 
+def minimised(
+    program: SemidefiniteProgram,
+    centre: tuple[Array, ...],
+    y: Array,
+    wanted: float,
+    limit: int,
+    stopped: Callable[[], bool] = never,
+) -> tuple[DualPoint, int]:
+    """Minimise one augmented Lagrangian of penalty 1; return the last point and the steps made.
+
+    Parameters
+    ----------
+    program : SemidefiniteProgram
+        With rows and ``b`` of about size 1.
+    centre : tuple of arrays
+        The centre, one array for each block; any symmetric matrices.
+    y : array
+        Where to begin.
+    wanted : float
+        The residual to reach.
+    limit : int
+        Newton steps at most.
+    stopped : callable
+        Whether time is up.
+    """
+    run = _Run(program, (centre, y, 1.0))
+    return run.settle(wanted, limit, stopped), run.steps
+
+
 class _Run:
     """X, y and sigma of a run."""
 
@@ -107,6 +136,18 @@ class _Run:
         self.y = point.y
         self.centre = self._next(point, primal, dual, solved)
         return State(point, centre, primal, dual, self.decompositions, self.steps)
+
+    def settle(self, wanted: float, limit: int, stopped: Callable[[], bool]) -> DualPoint:
+        """Minimise the augmented Lagrangian to a residual, or as far as it goes."""
+        point = self._evaluate(self.y)
+        for _ in range(limit):
+            if point.primal_residual <= wanted or stopped():
+                break
+            following = self._newton(point, point.primal_residual, stopped)
+            if following is None:
+                break
+            point = following
+        return point
 
     def _next(self, point: DualPoint, primal: float, dual: float, solved: bool) -> Centre:
         """Return the next X and penalty, which grows where the dual residual is the larger one."""

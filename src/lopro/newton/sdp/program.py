@@ -105,6 +105,10 @@ class SemidefiniteProgram:
         """Return ``<C, X>``."""
         return float(sum(np.sum(p.C * x) for p, x in zip(self.blocks, X, strict=True)))
 
+    def size_of_terms(self, X: Sequence[Array]) -> float:
+        """Return the sum of the absolute terms of ``<C, X>``."""
+        return float(sum(np.abs(p.C * x).sum() for p, x in zip(self.blocks, X, strict=True)))
+
     def rows(self, X: Sequence[Array]) -> Array:
         """Return ``A X``."""
         total = np.zeros(len(self.b))

@@ -20,6 +20,8 @@ _MOMENT = 1e9
 #: Newton's method may make so many eigendecompositions before the other engine gets its turn, and more where
 #: that one takes longer: a decomposition, with the linear systems around it, is counted so many times.
 _FIRST, _AROUND = 300.0, 8.0
+#: The largest share of entries of a slack that is looked at for cliques.
+_SPARSE = 0.2
 
 
 def order_of_engines(program: SemidefiniteProgram) -> tuple[tuple[str, float], ...]:
@@ -56,9 +58,11 @@ def cliques(block: Block) -> list[int]:
     A pattern that is not sparse is one clique.
     """
     n = block.size
+    if np.count_nonzero(block.C) > _SPARSE * n * n:
+        return [n]
     places = np.unique(np.concatenate([block.A.indices, np.flatnonzero(block.C.ravel())]))
     i, j = places // n, places % n
-    if len(places) > 0.2 * n * n:
+    if len(places) > _SPARSE * n * n:
         return [n]
     neighbours: list[set[int]] = [set() for _ in range(n)]
     for a, b in zip(i[i > j].tolist(), j[i > j].tolist(), strict=True):

@@ -39,9 +39,15 @@ class Search:
     """
 
     def __init__(
-        self, original: SemidefiniteProgram, tol: float, scale: float, stopped: Callable[[], bool]
+        self,
+        original: SemidefiniteProgram,
+        tol: float,
+        scale: float,
+        stopped: Callable[[], bool],
+        terms: bool = False,
     ) -> None:
         self.original, self.tol, self.scale, self.stopped = original, tol, scale, stopped
+        self.terms = terms
         self.judge = Judge(original)
         self.face = reduced(original)
         self.handy = self.units = ScaledProgram.of(self.face.program)
@@ -64,9 +70,10 @@ class Search:
         )
         return SemidefiniteProgram(self.units.program.b, blocks)
 
-    def allowed(self, fun: float) -> float:
+    def allowed(self, fun: float, X: tuple[Array, ...]) -> float:
         """Return the gap at which a point with this value has converged, in original units."""
-        return self.tol * max(abs(fun), self.scale)
+        size = self.original.size_of_terms(X) if self.terms else abs(fun)
+        return self.tol * max(size, self.scale)
 
     def promising(self, X: tuple[Array, ...], y: Array, dual_residual: float) -> bool:
         """Whether a look may pay: the gap in rounded numbers, with the dual residual charged, is small."""
@@ -75,7 +82,8 @@ class Search:
         fun = p.value(X)
         trace = sum(float(x.sum() if x.ndim == 1 else x.trace()) for x in X)
         gap = abs(fun - float(p.b @ y)) + max(0.0, dual_residual - self.margin) * trace
-        return gap * unit <= self.allowed(fun * unit)
+        size = p.size_of_terms(X) if self.terms else abs(fun)
+        return gap * unit <= self.tol * max(size * unit, self.scale)
 
     def look(self, X: tuple[Array, ...], y: Array) -> bool:
         """Judge a point and multipliers in units of the engine; True if this ends the search."""
@@ -84,7 +92,7 @@ class Search:
         if not math.isfinite(fun):
             return False
         trace = sum(float(x.sum() if x.ndim == 1 else x.trace()) for x in X)
-        loss = 0.2 * self.allowed(fun) / max(trace, np.finfo(float).tiny)
+        loss = 0.2 * self.allowed(fun, X) / max(trace, np.finfo(float).tiny)
         y = self.face.multipliers(self.original, self.units.multipliers(y), loss)
         return self.consider(X, y)
 
@@ -148,7 +156,7 @@ class Search:
     def converged(self) -> bool:
         """Whether point and bound prove the gap asked for."""
         found = self.outcome(Status.CONVERGED)
-        return found.violation <= FEASIBLE and found.gap <= self.allowed(found.fun)
+        return found.violation <= FEASIBLE and found.gap <= self.allowed(found.fun, found.X)
 
     def widen(self) -> bool:
         """Ask for a margin, or a larger one, where traces are not bounded; False if it is large enough."""
@@ -156,7 +164,7 @@ class Search:
             return False
         unit = self.units.cost * self.units.x
         trace = max(self.point.trace / self.units.x, np.finfo(float).tiny)
-        full = 0.3 * self.allowed(self.point.fun) / unit / trace
+        full = 0.3 * self.allowed(self.point.fun, self.point.X) / unit / trace
         wider = [share * full for share in _MARGINS if share * full > 1.5 * self.margin]
         self.margin = wider[0] if wider else self.margin
         return bool(wider)

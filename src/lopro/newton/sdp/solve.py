@@ -37,6 +37,7 @@ def solve(
     seconds: float | None = None,
     scale: float = 1.0,
     engines: tuple[str, ...] | None = None,
+    terms: bool = False,
 ) -> Outcome:
     """Minimise ``<C, X>`` over ``A X = b``, X positive semidefinite, and prove the answer.
 
@@ -52,6 +53,8 @@ def solve(
         The least value that the gap is relative to.
     engines : tuple of "newton" and "clarabel", optional
         What finds the answer, in this order; by a rule from the sizes by default. All are proved alike.
+    terms : bool
+        Whether the gap is relative to the sum of the absolute terms of ``<C, X>`` instead of its value.
 
     Examples
     --------
@@ -73,7 +76,7 @@ def solve(
         return deadline.passed or not deadline.affords(work)
 
     with deadline.active():
-        search = Search(program, tol, scale, stopped)
+        search = Search(program, tol, scale, stopped, terms)
         newton = _NewtonRun(search)
         for engine, limit in _order(engines, search):
             search.engine = engine

@@ -1,0 +1,119 @@
+"""Rows on symmetric matrices: the same set beside a cone of such matrices, with symmetric normals.
+
+Projections on single rows, and slopes, then stay symmetric, as the cone wants its points.
+"""
+
+from __future__ import annotations
+
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+import scipy  # parts of it load when first used
+
+from lopro._util.arrays import asarray_like, namespace
+from lopro.constraints.affine import Affine
+from lopro.constraints.base import Constraint
+from lopro.constraints.box import Box
+from lopro.constraints.polyhedron import Polyhedron
+
+__all__ = ["on_symmetric"]
+
+
+@singledispatch
+def on_symmetric(set_: Constraint) -> Constraint:
+    """Return a set that has the same symmetric matrices as members, with symmetric normals.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.constraints import Affine
+    >>> from lopro.constraints.on_symmetric import on_symmetric
+    >>> fixed = on_symmetric(Affine.entries(([0], [1]), 1.0, 1.0, shape=(2, 2)))
+    >>> fixed.project(np.zeros((2, 2)))
+    array([[0., 1.],
+           [1., 0.]])
+    """
+    return set_
+
+
+@on_symmetric.register
+def _(set_: Polyhedron) -> Constraint:
+    if not _square(set_):
+        return set_
+    C = symmetrised(set_.C.matrix, set_.shape[0])
+    return set_ if C is None else Polyhedron(C, set_.b, set_.form, set_.shape)
+
+
+@on_symmetric.register
+def _(set_: Box) -> Constraint:
+    if not _square(set_):
+        return set_
+    low, high = set_.lower, set_.upper
+    least, most = np.maximum(low, low.T), np.minimum(high, high.T)
+    if np.array_equal(least, low) and np.array_equal(most, high):
+        return set_
+    if (least > most).any():
+        # Bounds that contradict each other are for the rows to tell.
+        C = symmetrised(set_.C.matrix, set_.shape[0])
+        return Polyhedron(C, set_.b, set_.form, set_.shape)
+    return Box(asarray_like(least, set_.like), asarray_like(most, set_.like), set_.form)
+
+
+@on_symmetric.register
+def _(set_: Affine) -> Constraint:
+    if not _square(set_):
+        return set_
+    M = symmetrised(set_.M.matrix, set_.shape[0])
+    if M is None:
+        return set_
+    if not scipy.sparse.issparse(M):
+        return Affine(M, set_.lower, set_.upper, set_.shape, set_.form)
+    # Entries (i, j) and (j, i) are one entry here.
+    first, group = _groups(M)
+    lower, upper = np.full(len(first), -np.inf), np.full(len(first), np.inf)
+    np.maximum.at(lower, group, set_.lower)
+    np.minimum.at(upper, group, set_.upper)
+    if (lower > upper).any():
+        return Affine(M, set_.lower, set_.upper, set_.shape, set_.form)
+    return Affine(M[first], lower, upper, set_.shape, set_.form)
+
+
+def _square(set_: Polyhedron) -> bool:
+    return len(set_.shape) == 2 and set_.shape[0] == set_.shape[1]
+
+
+def symmetrised(matrix: Any, n: int) -> Any:
+    """Return rows ``(A + A') / 2`` for rows A that act on raveled matrices; None where they are so already.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.constraints.on_symmetric import symmetrised
+    >>> symmetrised(np.array([[0.0, 1.0, 0.0, 0.0]]), 2)
+    array([[0. , 0.5, 0.5, 0. ]])
+    """
+    if scipy.sparse.issparse(matrix):
+        entries = scipy.sparse.coo_array(matrix)
+        i, places = entries.coords
+        turned = (places % n) * n + places // n
+        other = scipy.sparse.csr_array((entries.data, (i, turned)), matrix.shape)
+        rows = matrix.tocsr()
+        return None if (rows != other).nnz == 0 else scipy.sparse.csr_array(0.5 * (rows + other))
+    xp = namespace(matrix)
+    cube = xp.reshape(matrix, (matrix.shape[0], n, n))
+    both = xp.permute_dims(cube, (0, 2, 1))
+    if bool(xp.all(cube == both)):
+        return None
+    return xp.reshape(0.5 * (cube + both), (matrix.shape[0], n * n))
+
+
+def _groups(M: Any) -> tuple[Any, Any]:
+    """Return the first of each group of equal rows, and the group of each row."""
+    M.sort_indices()
+    # Equal rows have equal products with any vector; that the others differ is checked.
+    keys = M @ np.random.default_rng(0).standard_normal(M.shape[1]).astype(M.dtype)
+    _, first, group = np.unique(keys, return_index=True, return_inverse=True)
+    if (M[first][group] != M).nnz:
+        return np.arange(M.shape[0]), np.arange(M.shape[0])
+    return first, group

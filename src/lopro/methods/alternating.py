@@ -1,0 +1,136 @@
+"""Alternating directions: a prox and a projection in turn, for a pair of which both are easy."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from lopro._util.arrays import Array, inner, norm
+from lopro._util.validation import check_count, check_number
+from lopro.constraints.base import ValidInequality
+from lopro.errors import MissingCapabilityError, StalledError
+from lopro.objectives import Objective
+from lopro.problem import Problem
+from lopro.protocol import Candidate, Candidates, Card, Multiplier, Workbench
+
+__all__ = ["AlternatingDirections"]
+
+#: The first step of the prox, as a share of the dual norm of the nearest point of the set to the start.
+_FIRST_STEP = 1.0 / 3.0
+#: The step changes by this factor where one residual is so many times the other, at looks.
+_CHANGE, _UNBALANCED = 2.0, 3.0
+#: Looks come less often as a run goes on: after this share of the iterations made.
+_SHARE = 0.125
+
+
+@dataclass(frozen=True)
+class AlternatingDirections:
+    """Alternating directions (Douglas-Rachford): a prox of f and a projection on the set in every iteration.
+
+    Problem: min f(x) s.t. c(x) <= 0, where f has a prox and the set a projection in closed form (bounds on
+    entries, rows that share no variable). Oracles: prox, projection. It is for functions whose prox is the
+    dear part, as that of `NuclearNorm`, where few iterations are worth more than few projections.
+
+    Every projection leaves ``w - P(w)``, which is normal to the set: scaled into the domain of the conjugate
+    of f it proves a lower bound, so that a run needs no constants to know where it is.
+
+    Parameters
+    ----------
+    every : int
+        Iterations between two looks at the gap, at first; each look takes as long as one or two of them.
+    relaxation : float
+        From 1 to below 2; more than 1 is usually faster.
+    patience : int
+        Give up after so many looks in a row without a better gap.
+
+    References
+    ----------
+    J. Eckstein, D. P. Bertsekas, "On the Douglas-Rachford splitting method and the proximal point algorithm
+    for maximal monotone operators", Math. Program. 55 (1992).
+
+    Examples
+    --------
+    A matrix of rank one from three of its entries:
+
+    >>> import numpy as np, lopro
+    >>> f = lopro.objectives.NuclearNorm((2, 2))
+    >>> known = lopro.constraints.Affine.entries(
+    ...     [0, 1, 2], [4.0, 2.0, 2.0], [4.0, 2.0, 2.0], (2, 2)
+    ... )
+    >>> result = lopro.solve(lopro.Problem(f, known), method=lopro.AlternatingDirections())
+    >>> result.success, result.x.round(3), round(result.fun, 4)
+    (True, array([[4., 2.],
+           [2., 1.]]), 5.0)
+    """
+
+    card: ClassVar[Card] = Card(
+        assumptions="f has a prox, the set a projection in closed form",
+        oracles="prox, projections on the set",
+        rate="O(1/T); linear near many solutions",
+        projections="1 per iteration, in closed form",
+        reference="Eckstein, Bertsekas (1992)",
+    )
+
+    every: int = 10
+    relaxation: float = 1.6
+    patience: int = 30
+
+    def __post_init__(self) -> None:
+        check_count("every", self.every)
+        check_count("patience", self.patience)
+        check_number("relaxation", self.relaxation, minimum=1.0, maximum=2.0)
+        if self.relaxation == 2.0:
+            raise ValueError("relaxation must be below 2, got 2")
+
+    def check(self, problem: Problem) -> None:
+        if not problem.objective.proximable:
+            raise MissingCapabilityError(f"the objective {problem.objective!r} has no prox")
+        if not problem.constraint.projects_in_closed_form:
+            raise MissingCapabilityError(
+                f"the projection on {problem.constraint!r} is not a formula"
+            )
+
+    def run(self, bench: Workbench, x0: Array) -> Candidates:
+        z = bench.project(x0)
+        step, u = _FIRST_STEP * _dual_size(bench.objective, z), 0.0 * z
+        best, idle, k, next_look = math.inf, 0, 0, self.every
+        while bench.tick():
+            x = bench.objective.prox(z - u, step)
+            w = self.relaxation * x + (1.0 - self.relaxation) * z + u
+            last, z = z, bench.project(w)
+            u, k = w - z, k + 1
+            if k < next_look:
+                continue
+            next_look = k + max(self.every, int(_SHARE * k))
+            v = u / step
+            verdict = yield Candidate(z, Multiplier(ValidInequality(v, inner(v, z))))
+            gap = verdict.merit()
+            best, idle = (gap, 0) if gap < 0.9 * best else (best, idle + 1)
+            if idle > self.patience:
+                raise StalledError
+            factor = _balance(norm(x - z) / _size(x), norm(z - last) / _size(u))
+            step, u = step * factor, u * factor
+        raise StalledError
+
+
+def _balance(primal: float, dual: float) -> float:
+    """Return by how much the step changes: a long one moves the point, a short one the multiplier."""
+    if primal > _UNBALANCED * dual:
+        return 1.0 / _CHANGE
+    return _CHANGE if dual > _UNBALANCED * primal else 1.0
+
+
+def _size(x: Array) -> float:
+    return norm(x) or 1.0
+
+
+def _dual_size(f: Objective, z: Array) -> float:
+    """Return about the least step whose prox makes zero of ``z``: its dual norm, where f is a norm."""
+    length = norm(z)
+    if length == 0.0:
+        return 1.0
+    # A multiple that is far outside of the domain, whatever the units: its scale is one over its norm.
+    factor = 1e6 * math.sqrt(math.prod(z.shape)) / length
+    scale = f.scale_into_domain(factor * z)
+    return length if scale is None or scale == 0.0 else 1.0 / (scale * factor)

@@ -1,0 +1,7 @@
+"""Methods for positive semidefinite matrices that satisfy rows, with linear and quadratic objectives."""
+
+from lopro.methods.semidefinite.engines import SemidefiniteEngines
+from lopro.methods.semidefinite.form import nearest_form, semidefinite_form
+from lopro.methods.semidefinite.nearest import NearestSemidefinite
+
+__all__ = ["NearestSemidefinite", "SemidefiniteEngines", "nearest_form", "semidefinite_form"]

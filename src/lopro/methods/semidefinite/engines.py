@@ -1,0 +1,187 @@
+"""Semidefinite programs: by Newton's method of multipliers or by Clarabel, proved by us."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from lopro._util.arrays import Array, asarray_like, norm
+from lopro._util.counting import count
+from lopro._util.deadline import OutOfTime, current_deadline
+from lopro.constraints.base import ValidInequality
+from lopro.errors import InfeasibleError, StalledError, UnboundedError
+from lopro.methods.semidefinite.form import SemidefiniteForm, check_form, semidefinite_form
+from lopro.newton.sdp import Judge, Outcome, Status, solve
+from lopro.newton.sdp.faces import reduced
+from lopro.newton.sdp.nearest import NearestProblem
+from lopro.newton.sdp.rule import order_of_engines
+from lopro.problem import Problem
+from lopro.protocol import Candidate, Candidates, Card, ProvedBound, Workbench
+from lopro.protocol.certificates import feasibility_tolerance
+
+__all__ = ["SemidefiniteEngines"]
+
+#: Of the time that is left: a last point may have to be projected.
+_SHARE = 0.8
+_NAMES = {"newton": "Newton's method of multipliers", "clarabel": "Clarabel on the dual form"}
+
+
+@dataclass(frozen=True)
+class SemidefiniteEngines:
+    """Semidefinite programs by Newton's method of multipliers, or by Clarabel on the dual form.
+
+    Problem: min <C, X> s.t. l <= <A_k, X> <= u, X positive semidefinite, given as `Linear` over an
+    `Intersection` of a `PSDCone` (or a `Spectrahedron`) with `Affine` sets, polyhedra and boxes of matrices.
+    Oracles: none, it reads the data. Indices that neither C nor a row connects are blocks of their own.
+
+    Which of the two comes first is told by their work: a step of the interior point method takes the cube of
+    the entries of a block, or of the cliques of a sparse one, and fifteen steps are enough; Newton's method
+    takes about sixty eigendecompositions. The other one takes over where the first proves too little.
+
+    What is certified does not rest on the engine: ``C - A*y`` is proved to be positive semidefinite by a
+    Cholesky factorisation with the rounding of its own arithmetic. Where nothing bounds the trace of
+    feasible matrices, the certificate states up to where it holds. A program without solution is told so only
+    with multipliers, or a ray, that have been checked.
+
+    Parameters
+    ----------
+    engines : tuple of "newton" and "clarabel", optional
+        What is tried, in this order; by default as above.
+
+    References
+    ----------
+    X. Zhao, D. Sun, K.-C. Toh, "A Newton-CG augmented Lagrangian method for semidefinite programming", SIAM
+    J. Optim. 20 (2010); P. J. Goulart, Y. Chen, "Clarabel: an interior-point solver for conic programs with
+    quadratic objectives" (2024).
+
+    Examples
+    --------
+    The least eigenvalue of a matrix:
+
+    >>> import numpy as np, lopro
+    >>> f = lopro.objectives.Linear(np.array([[2.0, 1.0], [1.0, 2.0]]))
+    >>> trace = lopro.constraints.Affine(np.eye(2).reshape(1, 4), 1.0, 1.0, shape=(2, 2))
+    >>> set_ = lopro.constraints.Intersection(lopro.constraints.PSDCone(2), trace)
+    >>> result = lopro.solve(lopro.Problem(f, set_), method=lopro.SemidefiniteEngines())
+    >>> result.success, round(result.fun, 5), result.x.round(4)
+    (True, 1.0, array([[ 0.5, -0.5],
+           [-0.5,  0.5]]))
+    """
+
+    card: ClassVar[Card] = Card(
+        assumptions="f linear, the set one cone of positive semidefinite matrices with rows",
+        oracles="none: it reads the data",
+        rate="some tens of eigendecompositions, or factorisations",
+        projections="0 or 1",
+        reference="Zhao, Sun, Toh (2010); Goulart, Chen (Clarabel, 2024)",
+    )
+
+    engines: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        for name in self.engines or ():
+            if name not in _NAMES:
+                raise ValueError(f"engines must be of 'newton' and 'clarabel', got {name!r}")
+
+    def check(self, problem: Problem) -> None:
+        check_form(problem, distance=False)
+
+    def plan(self, problem: Problem) -> str:
+        """Say in words which engine comes first on a problem, and why; nothing is solved."""
+        program = semidefinite_form(problem).program
+        sizes = sorted((b.size for b in program.blocks if not b.diagonal), reverse=True)
+        blocks = (
+            f"{len(sizes)} blocks of up to {sizes[0]}" if sizes[1:] else f"a block of {sizes[0]}"
+        )
+        shown = f"{blocks if sizes else 'numbers only'}, {len(program.b)} rows"
+        if self.engines is not None:
+            return f"{shown}: {_NAMES[self.engines[0]]}, as asked for"
+        first = order_of_engines(reduced(program).program)[0][0]
+        why = (
+            "the cliques of the slack are small"
+            if first == "clarabel"
+            else "its steps are cheaper than factorisations of that size"
+        )
+        return f"{shown}: {_NAMES[first]}, {why}"
+
+    def run(self, bench: Workbench, x0: Array) -> Candidates:
+        form = semidefinite_form(bench.problem)
+        if not bench.tick():
+            raise StalledError
+        left = current_deadline().left
+        outcome = solve(
+            form.program,
+            bench.target.tol,
+            None if math.isinf(left) else _SHARE * left,
+            bench.target.scale,
+            self.engines,
+            terms=bench.problem.gap_scale is None,
+        )
+        count("eigendecompositions", outcome.decompositions)
+        count("factorizations", int(outcome.engine == "clarabel"))
+        _raise_if_unsolvable(form, outcome, bench)
+        if math.isfinite(outcome.fun):
+            yield _candidate(form, outcome, bench, x0)
+        raise StalledError
+
+
+def _candidate(
+    form: SemidefiniteForm, outcome: Outcome, bench: Workbench, like: Array
+) -> Candidate:
+    """Return the point with its bound, projected if it violates the set by more than rounding."""
+    x = asarray_like(form.matrix(outcome.X), like)
+    evidence = _bound(form, outcome, bench, norm(x))
+    constraint = bench.problem.constraint
+    # Without the time for more, the point is returned as it is: what is proved is not lost.
+    with contextlib.suppress(OutOfTime), current_deadline().wrapping_up():
+        with bench.observe():
+            violation = constraint.violation(x)
+        if violation > feasibility_tolerance(x):
+            return Candidate(bench.project(x), evidence, before=x)
+    return Candidate(x, evidence)
+
+
+def _bound(
+    form: SemidefiniteForm, outcome: Outcome, bench: Workbench, length: float
+) -> ProvedBound:
+    value, radius, given = outcome.lower_bound, math.inf, bench.problem.radius
+    judged = Judge(form.program).dual(outcome.y)
+    source = "multipliers with a positive semidefinite slack, rounding included"
+    if math.isfinite(outcome.radius):
+        if given is not None:
+            value = max(value, judged.at(form.traces(given.value)))
+            source = f"{source}, |x*| <= {given.value:.4g} ({given.source.value})"
+        else:
+            radius = max(0.0, form.length(outcome.radius) - length)
+            source = f"{source}, for traces up to {outcome.radius:.3g}"
+    dual = form.duals(bench.problem.constraint.members(), outcome.y, True, judged.slope)
+    direction = -form.cost - judged.slope * np.eye(form.set_.size)
+    support = -float(form.rows.b @ outcome.y)
+    inequality = ValidInequality(direction, support, dual)
+    return ProvedBound(value, source, radius, inequality, outcome.charge)
+
+
+def _raise_if_unsolvable(form: SemidefiniteForm, outcome: Outcome, bench: Workbench) -> None:
+    members = bench.problem.constraint.members()
+    if outcome.status is Status.EMPTY:
+        where = "" if math.isinf(outcome.radius) else f" for traces up to {outcome.radius:.3g}"
+        raise InfeasibleError(
+            f"the constraint set is empty{where}: result.ray holds the multipliers that prove it",
+            form.duals(members, outcome.y, False, 0.0),
+        )
+    if outcome.status is not Status.UNBOUNDED:
+        return
+    # That the objective falls along a ray matters only where there is a point to begin at.
+    set_ = form.set_
+    nearest = NearestProblem(set_.size, set_.A, set_.lower, set_.upper)
+    deadline = current_deadline()
+    point = nearest.solve(np.zeros((set_.size,) * 2), stopped=lambda: deadline.passed)
+    if point.emptiness is not None:
+        raise InfeasibleError(point.emptiness, point.y)
+    if not point.solved:
+        raise StalledError
+    raise UnboundedError("the objective falls without end along the ray", form.matrix(outcome.X))

@@ -1,0 +1,227 @@
+"""Problems over matrices as semidefinite programs: cost, rows, and the blocks that they fall into."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy  # parts of it load when first used
+
+from lopro._util.arrays import is_complex
+from lopro.constraints.box import Box
+from lopro.constraints.matrix_rows import MatrixRows, matrix_rows
+from lopro.constraints.polyhedron import Polyhedron
+from lopro.constraints.psd import PSDCone
+from lopro.constraints.spectrahedron import Spectrahedron
+from lopro.errors import MissingCapabilityError
+from lopro.newton.sdp import Block, SemidefiniteProgram
+from lopro.newton.sdp.standard import StandardRows
+from lopro.objectives import Linear, Objective, Scaled, SquaredDistance, Sum
+from lopro.problem import Problem
+
+__all__ = ["SemidefiniteForm", "check_form", "nearest_form", "quadratic_parts", "semidefinite_form"]
+
+
+@dataclass(frozen=True, eq=False)
+class SemidefiniteForm:
+    """A semidefinite program, and the way back to the matrix and to the members of the set.
+
+    Attributes
+    ----------
+    program : SemidefiniteProgram
+        One block for each set of indices that cost and rows connect; slacks and indices that stand alone
+        make up a last, diagonal one.
+    indices : tuple of arrays
+        The indices of each block; those of the diagonal block are followed by the slacks.
+    cost : array
+        The whole matrix C.
+    set_ : MatrixRows
+        The rows.
+    rows : StandardRows
+        The same as equations.
+    """
+
+    program: SemidefiniteProgram
+    indices: tuple[Any, ...]
+    cost: Any
+    set_: MatrixRows
+    rows: StandardRows
+
+    def matrix(self, X: tuple[Any, ...]) -> Any:
+        """Return the matrix that blocks make up; zeros between them."""
+        whole = np.zeros((self.set_.size, self.set_.size))
+        for block, at, x in zip(self.program.blocks, self.indices, X, strict=True):
+            if block.diagonal:
+                whole[at, at] = x[: len(at)]
+            else:
+                whole[np.ix_(at, at)] = x
+        return whole
+
+    def traces(self, length: float) -> float:
+        """Return the largest trace, slacks included, that a matrix of this norm can have."""
+        sizes = np.sqrt(np.asarray(self.rows.A.multiply(self.rows.A).sum(axis=1)).ravel())
+        k, units = self.rows.slack.nonzero()[0], np.abs(self.rows.slack.data)
+        slacks = float(((np.abs(self.rows.b[k]) + sizes[k] * length) / units).sum())
+        return math.sqrt(self.set_.size) * length + slacks
+
+    def length(self, trace: float) -> float:
+        """Return a norm up to which every matrix has at most this trace, slacks included."""
+        at_zero = self.traces(0.0)
+        slope = self.traces(1.0) - at_zero
+        return max(0.0, trace - at_zero) / slope if math.isfinite(trace) else math.inf
+
+    def duals(self, members: Any, y: Any, cost: bool, shift: float) -> tuple[Any, ...]:
+        """Return multipliers for each member, signed as those of upper sides; for the cone minus the slack.
+
+        With the cost they are those of an optimum, without it those of a contradiction. The slack gets a
+        shift that makes it positive semidefinite.
+        """
+        v = -self.rows.multipliers(y)
+        n = self.set_.size
+        pulled = np.asarray(self.set_.A.T @ v).reshape(n, n)
+        slack = (self.cost if cost else 0.0) + pulled + shift * np.eye(n)
+        found, start = [], 0
+        for member, rows in zip(members, self.set_.counts, strict=True):
+            own = v[start : start + rows]
+            if isinstance(member, Box):
+                A = self.set_.A[start : start + rows]
+                own = np.asarray(A.T @ own).reshape(n, n)
+            found.append(-slack if isinstance(member, PSDCone | Spectrahedron) else own)
+            start += rows
+        return tuple(found)
+
+
+def semidefinite_form(problem: Problem) -> SemidefiniteForm:
+    """Return a problem with a linear objective over positive semidefinite matrices as a program.
+
+    Raises
+    ------
+    MissingCapabilityError
+        Where the objective is not linear, or the set is not one cone of real matrices with rows.
+
+    Examples
+    --------
+    Indices that nothing connects are blocks of their own:
+
+    >>> import numpy as np, lopro
+    >>> from lopro.methods.semidefinite import semidefinite_form
+    >>> f = lopro.objectives.Linear(np.array([[0.0, 1, 0], [1, 0, 0], [0, 0, 5]]))
+    >>> at = np.arange(3)
+    >>> fixed = lopro.constraints.Affine.entries((at, at), 1.0, 1.0, shape=(3, 3))
+    >>> set_ = lopro.constraints.Intersection(lopro.constraints.PSDCone(3), fixed)
+    >>> [block.size for block in semidefinite_form(lopro.Problem(f, set_)).program.blocks]
+    [2, 1]
+    """
+    check_form(problem, distance=False)
+    set_ = _rows(problem)
+    cost, _, _ = quadratic_parts(problem, set_.size)
+    rows = StandardRows.of(set_.A, set_.lower, set_.upper)
+    program, indices = _split(cost, rows, set_.size)
+    return SemidefiniteForm(program, indices, cost, set_, rows)
+
+
+def nearest_form(problem: Problem) -> tuple[MatrixRows, Any, float, Any]:
+    """Return rows, C, w and Z of ``<C, X> + w/2 |X - Z|^2`` with a positive w; raises as the other form."""
+    check_form(problem, distance=True)
+    set_ = _rows(problem)
+    return set_, *quadratic_parts(problem, set_.size)
+
+
+def check_form(problem: Problem, *, distance: bool) -> None:
+    """Raise unless a problem has the form asked for; its numbers are not looked at."""
+    for part in (problem.objective, problem.constraint):
+        if part.like is not None and not isinstance(part.like, np.ndarray):
+            raise MissingCapabilityError("semidefinite programs are made of NumPy arrays")
+        if part.like is not None and is_complex(part.like):
+            raise MissingCapabilityError("semidefinite programs are made of real numbers")
+    members = problem.constraint.members()
+    kinds = [isinstance(m, PSDCone | Spectrahedron) for m in members]
+    rows = [m for m, cone in zip(members, kinds, strict=True) if not cone]
+    only = len(members) == 1 and isinstance(members[0], PSDCone)
+    if sum(kinds) != 1 or only or not all(isinstance(m, Polyhedron) for m in rows):
+        raise MissingCapabilityError(
+            "the set is not one cone of real positive semidefinite matrices, together with rows"
+        )
+    found = [isinstance(own, SquaredDistance) and factor > 0.0 for factor, own in _parts(problem)]
+    if any(found) != distance:
+        raise MissingCapabilityError(
+            "the objective is not a squared distance" if distance else "the objective is not linear"
+        )
+
+
+def _parts(problem: Problem) -> list[tuple[float, Objective]]:
+    """Return the parts of the objective with their factors; raises for those of other types."""
+    f = problem.objective
+    found: list[tuple[float, Objective]] = []
+    for part in f.parts if isinstance(f, Sum) else (f,):
+        factor, own = (part.factor, part.f) if isinstance(part, Scaled) else (1.0, part)
+        if not isinstance(own, Linear | SquaredDistance):
+            raise MissingCapabilityError(f"the objective {own!r} is neither linear nor a distance")
+        found.append((factor, own))
+    return found
+
+
+def _rows(problem: Problem) -> MatrixRows:
+    set_ = matrix_rows(problem.constraint.members())
+    assert set_ is not None
+    return set_
+
+
+def quadratic_parts(problem: Problem, n: int) -> tuple[Any, float, Any]:
+    """Return C, w and Z of ``<C, X> + w/2 |X - Z|^2``: f on symmetric matrices, up to a constant."""
+    C, weight, Z = np.zeros((n, n)), 0.0, np.zeros((n, n))
+    for factor, own in _parts(problem):
+        if isinstance(own, Linear):
+            C = C + factor * np.asarray(own.a, dtype=np.float64)
+        elif isinstance(own, SquaredDistance):
+            weight += factor
+            Z = Z + factor * np.asarray(own.z, dtype=np.float64)
+    Z = Z / weight if weight > 0.0 else Z
+    return 0.5 * (C + C.T), weight, 0.5 * (Z + Z.T)
+
+
+def _split(cost: Any, rows: StandardRows, n: int) -> tuple[SemidefiniteProgram, tuple[Any, ...]]:
+    """Return the blocks of the sparsity pattern of cost and rows.
+
+    What is between them is free, and zeros there are never worse: the blocks of a positive semidefinite
+    matrix, alone on its diagonal, make up another one.
+    """
+    label, used = _components(cost, rows, n)
+    sizes, slacks = np.bincount(label), rows.slack.shape[1]
+    if len(sizes) == 1 and n > 1:
+        blocks, indices = [Block(n, False, cost, rows.A)], [np.arange(n)]
+        if slacks:
+            blocks.append(Block(slacks, True, np.zeros(slacks), rows.slack))
+            indices.append(np.arange(0))
+        return SemidefiniteProgram(rows.b, tuple(blocks)), tuple(indices)
+    columns = rows.A.tocsc()
+    blocks, indices = [], []
+    for k in np.flatnonzero(sizes > 1):
+        at = np.flatnonzero(label == k)
+        own = (at[:, None] * n + at).ravel()
+        blocks.append(Block(len(at), False, cost[np.ix_(at, at)], columns[:, own].tocsr()))
+        indices.append(at)
+    alone = np.flatnonzero((sizes[label] == 1) & used)
+    if len(alone) + slacks:
+        C = np.concatenate([cost[alone, alone], np.zeros(slacks)])
+        A = scipy.sparse.hstack([columns[:, alone * n + alone], rows.slack], format="csr")
+        blocks.append(Block(len(C), True, C, A))
+        indices.append(alone)
+    return SemidefiniteProgram(rows.b, tuple(blocks)), tuple(indices)
+
+
+def _components(cost: Any, rows: StandardRows, n: int) -> tuple[Any, Any]:
+    """Return which component of the pattern each index belongs to, and whether it occurs at all."""
+    entries = cost != 0.0
+    if (np.count_nonzero(entries, axis=1) - entries.diagonal() == n - 1).any():
+        return np.zeros(n, dtype=int), np.ones(n, dtype=bool)  # one index meets all others
+    i, j = np.nonzero(entries)
+    places = np.unique(rows.A.indices)
+    i, j = np.concatenate([i, places // n]), np.concatenate([j, places % n])
+    pattern = scipy.sparse.coo_array((np.ones(len(i)), (i, j)), (n, n))
+    _, label = scipy.sparse.csgraph.connected_components(pattern, directed=False)
+    used = np.zeros(n, dtype=bool)
+    used[i] = used[j] = True
+    return label, used

@@ -1,0 +1,86 @@
+"""The l-infinity norm: the largest modulus of an entry."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from lopro._util.arrays import Array, namespace
+from lopro._util.validation import checked_shape
+from lopro.functions import Ball, Constant, Source
+from lopro.objectives.l1 import unit_phase
+from lopro.objectives.of_image import OfImage
+from lopro.projections.simplex import project_l1_ball
+
+__all__ = ["LInfNorm"]
+
+
+class LInfNorm(OfImage):
+    """``f(x) = max_i |x_i|``, or ``max_i |(D x)_i|`` with a map.
+
+    Parameters
+    ----------
+    D : array, scipy.sparse matrix, LinearOperator or LinearMap of shape (m, d), optional
+        Real. Not copied. With a map points are vectors, and there is no prox.
+    shape : tuple of int, optional
+        Shape of the points, where there is no map; any shape will do if it is not given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.objectives import LInfNorm
+    >>> f = LInfNorm()
+    >>> x = np.array([3.0, -4.0])
+    >>> f.value(x), f.prox(x, 3.0)
+    (4.0, array([ 2., -2.]))
+    """
+
+    def __init__(self, D: Any = None, shape: Any = None) -> None:
+        super().__init__(D, None if shape is None else checked_shape(shape))
+        self.proximable = self.D is None
+
+    def shaped(self, shape: tuple[int, ...]) -> LInfNorm:
+        return self if self.shape is not None else LInfNorm(shape=shape)
+
+    def outer(self, z: Array) -> tuple[float, Callable[[], Array]]:
+        xp = namespace(z)
+        sizes = xp.abs(z)
+        largest = float(xp.max(sizes))
+
+        def slope() -> Array:
+            reached = xp.astype(sizes == xp.max(sizes), sizes.dtype)
+            # The mean over all entries that are largest.
+            share = reached / float(xp.sum(reached))
+            return xp.astype(share, z.dtype) * unit_phase(z)
+
+        return largest, slope
+
+    def prox(self, x: Array, step: float) -> Array:
+        # Moreau: what is left of x by the projection on the dual ball.
+        return x - project_l1_ball(x, float(step))
+
+    def minorant(self, x: Array, target: Array) -> tuple[float, Array]:
+        if self.D is not None:
+            return super().minorant(x, target)
+        # Every slope in the l1 ball touches f at 0.
+        return 0.0, project_l1_ball(target, 1.0)
+
+    def scale_into_domain(self, v: Array) -> float | None:
+        if self.D is not None:
+            return None
+        xp = namespace(v)
+        total = float(xp.sum(xp.abs(v)))
+        return 1.0 if total <= 1.0 else 1.0 / total
+
+    def lipschitz(self, ball: Ball | None = None) -> Constant:
+        return self._times_map(1.0, Source.DERIVED, "below the Euclidean norm")
+
+    def infimum(self) -> Constant:
+        return Constant(0.0, Source.DERIVED, "a norm")
+
+    def sublevel_radius(self, level: float) -> Constant | None:
+        if self.D is not None or self.shape is None:
+            return None
+        radius = max(level, 0.0) * math.sqrt(math.prod(self.shape))
+        return Constant(radius, Source.DERIVED, "root of the dimension times the largest entry")

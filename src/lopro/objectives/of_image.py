@@ -1,0 +1,59 @@
+"""Functions of a linear image, ``g(D x)``: what they share, with or without a map."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from lopro._util.arrays import Array, is_complex
+from lopro._util.validation import check_shape
+from lopro.functions import Constant, Image, Linearization, MappedFunction
+from lopro.maps import LinearMap, linear_map
+from lopro.objectives.base import Objective
+
+__all__ = ["OfImage"]
+
+
+class OfImage(MappedFunction, Objective):
+    """``f(x) = g(D x)``, or ``g(x)`` without a map; subclasses define `outer`.
+
+    Parameters
+    ----------
+    D : array, scipy.sparse matrix, LinearOperator or LinearMap, optional
+        Real. Not copied.
+    shape : tuple of int, optional
+        Shape of the points, where there is no map.
+    """
+
+    def __init__(self, D: Any = None, shape: tuple[int, ...] | None = None) -> None:
+        self.D: LinearMap | None = None if D is None else linear_map(D, "D")
+        self.shape = shape
+        if self.D is not None:
+            if is_complex(self.D.like):
+                raise TypeError(f"D must be real, got dtype {self.D.like.dtype}")
+            self.shape, self.like = (self.D.shape[1],), self.D.like
+
+    def outer(self, z: Array) -> tuple[float, Callable[[], Array]]:
+        """Return ``g(z)``, and a function that returns a subgradient there."""
+        raise NotImplementedError
+
+    def image(self, x: Array) -> Image:
+        if self.D is None:
+            if self.shape is not None:
+                check_shape("x", x, self.shape)
+            return (x,)
+        if is_complex(x):
+            raise TypeError(f"x must be real, got dtype {x.dtype}")
+        return (self.D.forward(x),)
+
+    def linearize_at(self, image: Image) -> Linearization:
+        value, slope = self.outer(image[0])
+        D = self.D
+        return value, slope if D is None else lambda: D.adjoint(slope())
+
+    def _times_map(self, value: float, source: Any, note: str) -> Constant:
+        """Return a Lipschitz constant of ``g`` as one of ``f``."""
+        if self.D is None:
+            return Constant(value, source, note)
+        s = self.D.largest_singular_value
+        return Constant(value * s.value, s.source, f"{note}, times the {s.note}")
