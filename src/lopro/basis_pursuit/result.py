@@ -26,8 +26,9 @@ class BPDNResult(Result):
 
     @property
     def support(self) -> Array:
-        """Indices of the nonzeros of ``x``."""
-        return namespace(self.x).nonzero(self.x)[0]
+        """Indices of the nonzeros of ``x``; of its rows that are not zero, where it has several columns."""
+        xp = namespace(self.x)
+        return xp.nonzero(self.x if self.x.ndim == 1 else xp.any(self.x != 0.0, axis=1))[0]
 
     @staticmethod
     def of(result: Result, problem: Problem) -> BPDNResult:

@@ -194,8 +194,9 @@ class MixedShrinkage:
             state.mix, state.left = Mixture.of(state.last), []
 
     def _shrink(self, f: Objective, z: Vector, threshold: float) -> Vector:
-        x: Vector = f.prox(z, threshold)
-        return np.maximum(x, 0.0) if self.nonneg else x
+        # Negative entries go first: those of a block would keep the others alive.
+        x: Vector = f.prox(np.maximum(z, 0.0) if self.nonneg else z, threshold)
+        return x
 
     def _with_residual(
         self, f: Objective, x: Vector, r: Vector, g: Vector, alpha: float, t: float
