@@ -65,6 +65,14 @@ def test_a_proposal_is_proved() -> None:
         assert problem.constraint.violation(proposal.x) == 0.0
 
 
+def test_newtons_steps_are_few() -> None:
+    """An error in Newton's matrix, or in the next alpha, does not make a wrong answer but a longer way."""
+    A, Y = several(60, 150, 20, 3)
+    problems = [bpdn_problem(linear_map(A), y, 1.0) for y in Y.T]
+    proposals = BlockLockstep(linear_map(A), 1e-7).search(problems)
+    assert sum(99 if p is None else p.steps for p in proposals) <= 111
+
+
 def test_real_measurements_of_a_complex_matrix() -> None:
     A, Y = several(30, 80, 5, 4)
     results = lopro.bpdn(A, Y.real, 1.0)

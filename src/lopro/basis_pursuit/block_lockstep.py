@@ -230,8 +230,8 @@ class _Walks:
 
         def products(v: Vector, of: int, w: Vector) -> Vector:
             turned = (turning * v[:, n:] * w[:, n:]).sum(axis=1)
-            whole: Vector = (right[:, :, of] * w).sum(axis=1)
-            return whole - turned
+            known: Vector = (right[:, :, of] * w).sum(axis=1) - turned
+            return known
 
         felt = np.concatenate([forces.real, forces.imag], axis=1)
         a, pq, pp = products(q, 1, q), products(q, 1, p), products(p, 0, p)
