@@ -39,7 +39,11 @@ def _pool_of_scipy() -> Any:
 @contextmanager
 def one_pool() -> Iterator[None]:
     """Run the block with SciPy's linear algebra on one thread; NumPy keeps all of its own."""
-    with _pool_of_scipy().limit(limits=1):
+    pool = _pool_of_scipy()
+    if all(lib.num_threads == 1 for lib in pool.lib_controllers):
+        yield  # nothing to hold back, and a limit takes longer than a small factorisation
+        return
+    with pool.limit(limits=1):
         yield
 
 

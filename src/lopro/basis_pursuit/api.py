@@ -9,6 +9,7 @@ from lopro._util.arrays import Array
 from lopro._util.deadline import Deadline
 from lopro._util.validation import check_array, check_number, check_shape
 from lopro.basis_pursuit.free_columns import FreeColumns
+from lopro.basis_pursuit.joint import solve_joint
 from lopro.basis_pursuit.many import radii_for, solve_columns, solve_sharing
 from lopro.basis_pursuit.pose import Pose, solve_one
 from lopro.basis_pursuit.result import BPDNResult
@@ -30,6 +31,8 @@ def bpdn(
     method: Method | None = None,
     weights: Any = None,
     nonneg: bool = False,
+    joint: bool = False,
+    groups: Any = None,
     tol: float = 1e-6,
     max_iter: int | None = None,
     max_projections: int | None = None,
@@ -56,9 +59,16 @@ def bpdn(
         By default `WorkingSet` for real matrices with columns, and a matrix-free method otherwise; or
         `lopro.LoPNAG`, `lopro.OneProjection`, `lopro.MultiplierMethod`, `lopro.baselines.NESTA`, ...
     weights : array or float, optional
-        Weights ``w``. Where some are 0, the coefficients there cost nothing (not with ``nonneg``).
+        Weights ``w``, one for each coefficient, row or group. Where some are 0, the coefficients there cost
+        nothing (not with ``nonneg``, ``joint`` or ``groups``).
     nonneg : bool
         Ask for ``x >= 0`` (real problems).
+    joint : bool
+        Take the columns of ``y`` together: one matrix ``X`` whose rows are zero together,
+        ``min sum_i w_i |X_i|_2  s.t. |A X - y|_F <= sigma``. Data that NumPy can read.
+    groups : array of length d, optional
+        Which group a coefficient belongs to, a number: the sum of ``w_g |x_g|_2`` over groups is least.
+        Weights are in the order of these numbers. Data that NumPy can read.
     tol : float
         Certified relative gap ``gap / fun`` to reach.
     max_iter, max_projections : int, optional
@@ -70,7 +80,7 @@ def bpdn(
 
     Returns
     -------
-    BPDNResult, or a list of them for ``y`` with columns
+    BPDNResult, or a list of them for ``y`` with columns (one with ``joint``)
         Feasible, with gap, lower bound, dual solution, support and counts.
 
     Examples
@@ -85,7 +95,10 @@ def bpdn(
     """
     options = Options(tol, max_iter, max_projections, time_limit, stop, callback, progress, seed)
     with Deadline(time_limit).active():
-        return _bpdn(Pose(A, weights, nonneg), y, sigma, x0, method, options.within_call())
+        pose = Pose(A, weights, nonneg, groups)
+        if joint:
+            return solve_joint(pose, y, sigma, x0, method, options.within_call())
+        return _bpdn(pose, y, sigma, x0, method, options.within_call())
 
 
 def _bpdn(pose: Pose, y: Any, sigma: Any, x0: Any, method: Method | None, options: Options) -> Any:

@@ -6,11 +6,10 @@ from contextlib import suppress
 from typing import Any
 
 from lopro.basis_pursuit.matrix_free import MatrixFree
-from lopro.basis_pursuit.problem import residual_ball_of
+from lopro.basis_pursuit.problem import NORMS, residual_ball_of
 from lopro.basis_pursuit.working_set import WorkingSet
 from lopro.errors import MissingCapabilityError
 from lopro.methods import MultiplierMethod
-from lopro.objectives import L1Norm
 from lopro.problem import Problem
 from lopro.protocol import Method
 
@@ -27,7 +26,7 @@ class BasisPursuit:
         """Return the method of `lopro.bpdn` for a problem of this form."""
         ball, _ = residual_ball_of(problem.constraint)
         objective = problem.objective
-        if ball is None or not isinstance(objective, L1Norm) or objective.least_weight <= 0.0:
+        if ball is None or not isinstance(objective, NORMS) or objective.least_weight <= 0.0:
             return None
         return self.choose(problem)
 

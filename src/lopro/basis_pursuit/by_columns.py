@@ -5,6 +5,8 @@ from __future__ import annotations
 from contextlib import suppress
 
 from lopro._util.arrays import Array, is_complex, to_numpy
+from lopro.basis_pursuit.block_norm import BlockNorm
+from lopro.basis_pursuit.block_search import BlockSearch
 from lopro.basis_pursuit.column_search import ColumnSearch
 from lopro.basis_pursuit.problem import SparseProblem
 from lopro.errors import StalledError
@@ -16,7 +18,7 @@ _COLUMNS = 2000  # that an operator is asked for: each costs a product
 _ROUNDS = 25
 
 
-def newton(search: ColumnSearch, rounds: int) -> Candidates:
+def newton(search: ColumnSearch | BlockSearch, rounds: int) -> Candidates:
     """Go round until the solution is complete, or Newton's method is stuck."""
     for _ in range(rounds):
         search.round()
@@ -32,6 +34,8 @@ def newton(search: ColumnSearch, rounds: int) -> Candidates:
 def reads_columns(sparse: SparseProblem) -> bool:
     """Whether an operator may be asked for columns: a real one of moderate size, on the host."""
     ball = sparse.ball
+    if isinstance(sparse.objective, BlockNorm):
+        return False
     on_host = not is_complex(ball.like) and type(ball.y) is type(to_numpy(ball.y))
     return on_host and min(ball.A.shape) <= _COLUMNS
 

@@ -30,7 +30,7 @@ class ColumnSearch(Search):
         # Whether to follow the path in small steps.
         self.patient, self._descent = False, _HASTY_DESCENT
         start = to_numpy(x0).astype(np.float64, copy=False)
-        self._start(start, max(10, self.A.shape[0] // 10) if first is None else first)
+        self._start(start, max(10, min(self.A.shape) // 10) if first is None else first)
 
     def _start(self, x0: Vector, count: int) -> None:
         """Begin with the support of the start and the columns that correlate most with ``y``."""

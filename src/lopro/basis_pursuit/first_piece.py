@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from lopro._util.arrays import Array, asarray_like, norm, to_numpy, widest
 from lopro._util.exact import square_beyond
+from lopro.basis_pursuit.block_norm import BlockNorm
 from lopro.basis_pursuit.problem import SparseProblem
 from lopro.constraints import ResidualBall
 from lopro.constraints.base import ValidInequality
+from lopro.objectives import L1Norm
 from lopro.protocol import Candidate, Multiplier, Workbench
 
 __all__ = ["first_piece"]
@@ -28,7 +31,7 @@ def first_piece(bench: Workbench, sparse: SparseProblem, x0: Array) -> Candidate
 
     The column that correlates most with ``y``, in units of its weight, enters first. Where ``a`` is that
     column and ``c = a^H y``, its coefficient has the phase of ``c`` and the smaller root ``t`` of
-    ``|y - t a c / |c||^2 = sigma^2`` as its modulus.
+    ``|y - t a c / |c||^2 = sigma^2`` as its modulus. A block enters along its correlations.
     """
     sparse = replace(sparse, weights=to_numpy(sparse.weights))
     ball = sparse.ball
@@ -38,18 +41,20 @@ def first_piece(bench: Workbench, sparse: SparseProblem, x0: Array) -> Candidate
     like = widest((ball.y, ball.like))
     correlations = to_numpy(ball.pullback((asarray_like(y, like),)))
     j = int(np.argmax(sparse.excess(correlations)))
-    c, size = correlations[j], float(abs(correlations[j]))
-    if size == 0.0 or (sparse.nonneg and c.real <= 0.0) or not math.isfinite(size):
+    block = _block_of(j, sparse.objective)
+    c = np.maximum(correlations[block], 0.0) if sparse.nonneg else correlations[block]
+    size = norm(c)
+    if size == 0.0 or not math.isfinite(size):
         return None
     x = np.zeros(ball.A.shape[1], dtype=correlations.dtype)
-    x[j] = c / size
+    x[block] = c / size
     column = to_numpy(ball.image(asarray_like(x, x0))[0])
     rest = square_beyond(y, ball.sigma)
     depth = size * size - norm(column) * norm(column) * rest
     if depth < 0.0 or not math.isfinite(depth):
         return None
     t = rest / (size + math.sqrt(depth))
-    x[j] *= t
+    x[block] *= t
     image = t * column
     r = y - image
     g = to_numpy(ball.pullback((asarray_like(r, like),)))
@@ -59,6 +64,11 @@ def first_piece(bench: Workbench, sparse: SparseProblem, x0: Array) -> Candidate
         return None
     bench.tick()
     return _candidate(bench, found, asarray_like(x, x0), asarray_like(image, like))
+
+
+def _block_of(j: int, objective: L1Norm | BlockNorm) -> Any:
+    """Return the entries that leave zero together with one of them."""
+    return objective.labels == objective.labels[j] if isinstance(objective, BlockNorm) else [j]
 
 
 def _candidate(bench: Workbench, found: ValidInequality, x: Array, image: Array) -> Candidate:

@@ -24,6 +24,7 @@ from lopro.basis_pursuit.problem import SparseProblem
 from lopro.basis_pursuit.result import BPDNResult
 from lopro.driver.options import Options
 from lopro.driver.result import History, Status
+from lopro.maps.double import wide_dtype
 from lopro.protocol import Certificate, Target
 
 __all__ = ["LassoResult", "lasso"]
@@ -178,12 +179,17 @@ class _Search:
             A.shape,
             matvec=lambda v: to_numpy(A.forward(asarray_like(v.ravel(), self.like))),
             rmatvec=lambda v: to_numpy(A.adjoint(asarray_like(v.ravel(), self.like))),
-            dtype=to_numpy(self.like).dtype,
+            dtype=wide_dtype(to_numpy(self.like).dtype),
         )
         close = 10.0 * eps(self.like)
         steps = 2 * min(A.shape)
         x = scipy.sparse.linalg.lsmr(
-            operator, to_numpy(self.y), atol=close, btol=close, conlim=0.0, maxiter=steps
+            operator,
+            to_numpy(self.y).astype(operator.dtype),
+            atol=close,
+            btol=close,
+            conlim=0.0,
+            maxiter=steps,
         )[0]
         current_deadline().check()
         self._look(asarray_like(np.maximum(x, 0.0) if self.pose.nonneg else x, self.like))

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from lopro._util.arrays import Array, to_numpy
+from lopro._util.arrays import Array, is_complex, to_numpy
 from lopro._util.deadline import OutOfTime
 from lopro._util.validation import check_array
+from lopro.basis_pursuit.block_lockstep import BlockLockstep
 from lopro.basis_pursuit.lockstep import Lockstep, Proposed
 from lopro.basis_pursuit.pose import Pose, solve_one
 from lopro.basis_pursuit.result import BPDNResult
@@ -44,9 +45,11 @@ def solve_columns(
             )
     problems = [pose.problem(Y[:, j], float(radii[j])) for j in range(k)]
     results: list[BPDNResult | None] = [None] * k
-    if method is None and starts is None and not options.limited and Lockstep.pays(pose.A, k):
-        results = _in_lockstep(pose.A, problems, options)
-    elif method is None and starts is None and not options.limited:
+    free = method is None and starts is None and not options.limited and pose.groups is None
+    kinds = [kind for kind in (Lockstep, BlockLockstep) if kind.pays(pose.A, k)]
+    if free and kinds and is_complex(problems[0].constraint.like) == (kinds[0] is BlockLockstep):
+        results = _in_lockstep(kinds[0](pose.A, options.tol), problems, options)
+    elif free:
         return solve_sharing(pose.A, problems, options)
     return [
         solve_one(problem, None if starts is None else starts[:, j], method, options)
@@ -83,12 +86,12 @@ def radii_for(sigma: Any, k: int) -> Any:
 
 
 def _in_lockstep(
-    A: LinearMap, problems: list[Problem], options: Options
+    lockstep: Lockstep | BlockLockstep, problems: list[Problem], options: Options
 ) -> list[BPDNResult | None]:
     """Return certified results for what the searches finish, None for the rest."""
     started = time.perf_counter()
     try:
-        proposals = Lockstep(A, options.tol).search(problems)
+        proposals = lockstep.search(problems)
     except OutOfTime:
         return [None] * len(problems)
     share = (time.perf_counter() - started) / len(problems)

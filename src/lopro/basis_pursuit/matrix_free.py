@@ -16,13 +16,12 @@ from lopro._util.validation import check_count
 from lopro.basis_pursuit.by_columns import finish_by_columns, reads_columns
 from lopro.basis_pursuit.first_piece import first_piece
 from lopro.basis_pursuit.mixing import Mixture, Point
-from lopro.basis_pursuit.problem import SparseProblem, residual_ball_of
+from lopro.basis_pursuit.problem import NORMS, SparseProblem, residual_ball_of
 from lopro.basis_pursuit.shrinkage import MixedShrinkage, ShrinkageState
 from lopro.constraints import ResidualBall
 from lopro.constraints.base import ValidInequality
 from lopro.errors import MissingCapabilityError, StalledError
 from lopro.methods.multipliers import MultiplierMethod
-from lopro.objectives import L1Norm
 from lopro.problem import Problem
 from lopro.protocol import Candidate, Candidates, Card, Multiplier, Workbench
 
@@ -78,7 +77,7 @@ class MatrixFree:
 
     def check(self, problem: Problem) -> None:
         ball, _ = residual_ball_of(problem.constraint)
-        if ball is None or not isinstance(problem.objective, L1Norm):
+        if ball is None or not isinstance(problem.objective, NORMS):
             raise MissingCapabilityError(
                 "MatrixFree needs L1Norm over a ResidualBall (and possibly x >= 0), got "
                 f"{problem.objective!r} over {problem.constraint!r}"

@@ -9,8 +9,9 @@ import numpy as np
 
 from lopro._util.arrays import Array, asarray_like, is_array, is_complex, to_numpy
 from lopro._util.deadline import current_deadline
-from lopro._util.validation import check_array
+from lopro._util.validation import check_array, check_shape
 from lopro.basis_pursuit.application import BasisPursuit
+from lopro.basis_pursuit.block_norm import BlockNorm
 from lopro.basis_pursuit.free_columns import FreeColumns
 from lopro.basis_pursuit.result import BPDNResult
 from lopro.constraints import Box, Intersection, ResidualBall
@@ -26,7 +27,13 @@ __all__ = ["Pose", "bpdn_problem", "solve_one"]
 
 
 def bpdn_problem(
-    A: Any, y: Any, sigma: float, *, weights: Any = None, nonneg: bool = False
+    A: Any,
+    y: Any,
+    sigma: float,
+    *,
+    weights: Any = None,
+    nonneg: bool = False,
+    groups: Any = None,
 ) -> Problem:
     """Return the problem that `bpdn` solves, for use with `lopro.solve` and `lopro.iterate`.
 
@@ -39,7 +46,14 @@ def bpdn_problem(
     """
     ball = ResidualBall(A, y, sigma)
     d = ball.A.shape[1]
-    objective = L1Norm(_in_precision_of(ball.like, weights), shape=(d,))
+    objective: L1Norm | BlockNorm
+    if groups is not None:
+        objective = BlockNorm(groups, weights)
+        check_shape("groups", objective.labels, (d,))
+        if len(objective.of_blocks) == d:  # groups of one
+            objective = L1Norm(_in_precision_of(ball.like, objective.of_blocks[objective.labels]))
+    else:
+        objective = L1Norm(_in_precision_of(ball.like, weights), shape=(d,))
     if objective.least_weight <= 0.0:
         raise ValueError("weights must be positive: a coefficient that costs nothing has no bound")
     if not nonneg:
@@ -65,6 +79,7 @@ class Pose:
     A: Any
     weights: Any = None
     nonneg: bool = False
+    groups: Any = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "A", linear_map(self.A, "A"))
@@ -72,6 +87,8 @@ class Pose:
     def free_columns(self) -> FreeColumns | None:
         """Return how to do without the columns of weight 0; None where there are none, or only these."""
         if self.weights is None or self.nonneg or not is_array(self.weights):
+            return None
+        if self.groups is not None:
             return None
         w = to_numpy(self.weights)
         fits = w.shape == (self.A.shape[1],) and bool(np.isfinite(w).all())
@@ -81,7 +98,9 @@ class Pose:
 
     def problem(self, y: Array, sigma: float) -> Problem:
         """Return the problem for one right-hand side."""
-        return bpdn_problem(self.A, y, sigma, weights=self.weights, nonneg=self.nonneg)
+        return bpdn_problem(
+            self.A, y, sigma, weights=self.weights, nonneg=self.nonneg, groups=self.groups
+        )
 
 
 def solve_one(

@@ -5,20 +5,26 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from lopro._util.arrays import Array, eps, is_single, namespace, norm
+from lopro.basis_pursuit.block_norm import BlockNorm
 from lopro.constraints import Box, ResidualBall
 from lopro.constraints.base import Constraint, ValidInequality
 from lopro.objectives import L1Norm
 from lopro.problem import Problem
 
-__all__ = ["SparseProblem", "residual_ball_of"]
+__all__ = ["NORMS", "SparseProblem", "residual_ball_of"]
+
+#: What basis pursuit minimises.
+NORMS = (L1Norm, BlockNorm)
 
 
 @dataclass(frozen=True)
 class SparseProblem:
     """``min sum w_i |x_i|  s.t. |A x - y| <= sigma``, with ``x >= 0`` where ``nonneg``."""
 
-    objective: L1Norm
+    objective: L1Norm | BlockNorm
     ball: ResidualBall
     weights: Array
     nonneg: bool
@@ -30,13 +36,19 @@ class SparseProblem:
         """Read a problem whose parts have been checked; the weights come in the kind of ``like``."""
         ball, nonneg = residual_ball_of(problem.constraint)
         objective = problem.objective
-        assert ball is not None and isinstance(objective, L1Norm)
+        assert ball is not None and isinstance(objective, NORMS)
         first = isinstance(problem.constraint.members()[0], ResidualBall)
         return SparseProblem(objective, ball, objective.weights_like(like), nonneg, first)
 
     def excess(self, g: Array, blur: float = 0.0) -> Array:
         """Return correlations in units of the weights; those of the wrong sign do not count."""
-        return ((g if self.nonneg else abs(g)) + blur) / self.weights
+        return (self._sizes(g) + blur) / self.weights
+
+    def _sizes(self, g: Array) -> Array:
+        """Return moduli, or lengths of blocks at each of their entries."""
+        if isinstance(self.objective, BlockNorm):
+            return self.objective.moduli(np.maximum(g, 0.0) if self.nonneg else g)
+        return g if self.nonneg else abs(g)
 
     def gauge(self, g: Array, blur: float = 0.0) -> float:
         """Return the factor by which ``g = A^H r``, known up to ``blur``, is too large for a dual point."""
@@ -75,9 +87,13 @@ class SparseProblem:
         support = self.ball.support_image((of_ball,))
         if not self.nonneg:
             return ValidInequality(-g / gauge, support, (of_ball,))
-        of_signs = g / gauge - self.weights
+        # A slope of the norm that is not below the correlations: what they lack, the signs pay for.
+        slope = self.weights
+        if isinstance(self.objective, BlockNorm):
+            slope = np.maximum(g, 0.0) / gauge
+        of_signs = g / gauge - slope
         dual = (of_ball, of_signs) if self.ball_first else (of_signs, of_ball)
-        return ValidInequality(-self.weights, support, dual)
+        return ValidInequality(-slope, support, dual)
 
     def at_zero(self, like: Array) -> ValidInequality:
         """Return the multiplier that proves 0, the value where ``x = 0`` is feasible."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 
-from lopro._util.arrays import Array, namespace
+from lopro._util.arrays import Array, eps, namespace, norm
 from lopro.basis_pursuit.problem import SparseProblem
 from lopro.driver.result import Result
 from lopro.problem import Problem
@@ -26,8 +26,9 @@ class BPDNResult(Result):
 
     @property
     def support(self) -> Array:
-        """Indices of the nonzeros of ``x``."""
-        return namespace(self.x).nonzero(self.x)[0]
+        """Indices of the nonzeros of ``x``; of its rows that are not zero, where it has several columns."""
+        xp = namespace(self.x)
+        return xp.nonzero(self.x if self.x.ndim == 1 else xp.any(self.x != 0.0, axis=1))[0]
 
     @staticmethod
     def of(result: Result, problem: Problem) -> BPDNResult:
@@ -38,6 +39,10 @@ class BPDNResult(Result):
         if dual is not None:
             bound = result.certificate.lower_bound
             proved = -sparse.ball.support_image((-dual,))
-            if proved < bound - 1e-12 * abs(bound):  # the bound rests on a radius as well
+            # The point was rounded to the precision of the data after its value had been taken.
+            rounding = 8.0 * eps(dual) * norm(sparse.ball.y) * norm(dual)
+            if (
+                proved < bound - 1e-12 * abs(bound) - rounding
+            ):  # the bound rests on a radius as well
                 dual = None
         return BPDNResult(**fields, dual=dual)

@@ -7,7 +7,16 @@ import math
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro._util.arrays import Array, asarray_like, eps, from_numpy, is_single, to_numpy, widest
+from lopro._util.arrays import (
+    Array,
+    asarray_like,
+    eps,
+    from_numpy,
+    is_complex,
+    is_single,
+    to_numpy,
+    widest,
+)
 from lopro.basis_pursuit.columns_in_place import column_set, restricted_to
 from lopro.basis_pursuit.problem import SparseProblem, residual_ball_of
 from lopro.basis_pursuit.signed_support import Restricted, Solution, Vector
@@ -22,7 +31,7 @@ __all__ = ["Search"]
 
 
 class Search:
-    """The state of one search; vectors are NumPy's, in double precision.
+    """The state of one search; vectors are NumPy's, in double precision, complex where points are.
 
     Parameters
     ----------
@@ -43,19 +52,24 @@ class Search:
         # Weights in double precision do not widen points of single precision data.
         self._like = like = ball.like
         self.plain = isinstance(like, np.ndarray) and not is_single(like)
-        self.y = to_numpy(ball.y).astype(np.float64, copy=False)
+        wide = np.complex128 if is_complex(like) else np.float64
+        self.y = to_numpy(ball.y).astype(wide, copy=False)
         self.sparse = SparseProblem.of(problem, np.zeros(self.A.shape[1]))
-        self.columns = column_set(like, self.y, self.sparse.weights)
-        self.restricted: Restricted = restricted_to(
-            self.columns, ball.sigma - self._margin, self.sparse.nonneg
-        )
-        self.signs = np.empty(0)
+        self._set_up()
         self.floor = 0.0
         self.solution: Solution | None = None
         self.fun = math.inf
         #: About the norm of the matrix, once it is known.
         self._stretch = 0.0
         self.bound, self.inequality = -math.inf, self.sparse.at_zero(self.sparse.weights)
+
+    def _set_up(self) -> None:
+        """Begin with no columns."""
+        self.columns = column_set(self._like, self.y, self.sparse.weights)
+        self.restricted: Restricted = restricted_to(
+            self.columns, self.ball.sigma - self._margin, self.sparse.nonneg
+        )
+        self.signs = np.empty(0)
 
     @property
     def _margin(self) -> float:
@@ -128,12 +142,23 @@ class Search:
         if solution.reached or not solution.settled or length <= self.ball.sigma:
             return
         cosine = solution.alpha * gauge / length
-        largest_cosine = self.restricted.most / float(np.linalg.norm(self.y))
-        if cosine <= 1e-8 * largest_cosine and self.ball.is_empty:
-            raise InfeasibleError(
-                f"no x has |A x - y| <= sigma: the least-squares residual is {self.ball.misfit:.6g}, "
-                f"sigma is {self.ball.sigma:.6g}"
-            )
+        largest_cosine = self._most / float(np.linalg.norm(self.y))
+        if cosine <= 1e-8 * largest_cosine:
+            misfit = self._proved_misfit(solution)
+            if misfit is not None:
+                raise InfeasibleError(
+                    f"no x has |A x - y| <= sigma: the least-squares residual is {misfit:.6g}, "
+                    f"sigma is {self.ball.sigma:.6g}"
+                )
+
+    @property
+    def _most(self) -> float:
+        """The largest correlation with ``y`` in units of the weights."""
+        return self.restricted.most
+
+    def _proved_misfit(self, solution: Solution) -> float | None:
+        """Return the least-squares residual if it is proved to be too long."""
+        return self.ball.misfit if self.ball.is_empty else None
 
     @property
     def good(self) -> bool:
@@ -150,7 +175,7 @@ class Search:
 
     def point(self) -> Array:
         """Return the present solution among all columns, in the library of the problem."""
-        x = np.zeros(self.A.shape[1])
+        x = np.zeros(self.A.shape[1], dtype=self.y.dtype)
         if self.solution is not None:
             x[self._places] = self.solution.x
         return asarray_like(x, self._like)

@@ -197,8 +197,8 @@ class MixedShrinkage:
             state.mix, state.left = Mixture.of(state.last), []
 
     def _shrink(self, f: Objective, z: Array, threshold: float) -> Array:
-        x = f.prox(z, threshold)
-        return nonnegative(x) if self.nonneg else x
+        # Negative entries go first: those of a block would keep the others alive.
+        return f.prox(nonnegative(z) if self.nonneg else z, threshold)
 
     def _with_residual(
         self, f: Objective, x: Array, r: Array, g: Array, alpha: float, t: float

@@ -30,18 +30,19 @@ _LEAST_ALPHA = 1e-9  # relative; below it correlations with the residual are rou
 
 
 class ColumnSet:
-    """Some columns of a matrix, their Gram matrix and their correlations with ``y``.
+    """Some columns of a matrix, their Gram matrix and their correlations with ``y``, real or complex.
 
-    Columns are held in pieces and the Gram matrix exactly, so that memory is what the columns take.
+    ``y`` may be several right-hand sides, the columns of an array. Columns are held in pieces and the Gram
+    matrix exactly, so that memory is what the columns take.
     """
 
     def __init__(self, y: Vector, weights: Vector) -> None:
         self.y = y
         self._all_weights = weights
         self.indices = np.empty(0, dtype=np.intp)
-        self.weights = np.empty(0, dtype=y.dtype)
-        self.correlations = np.empty(0, dtype=y.dtype)
-        #: ``A'A`` of the columns.
+        self.weights = np.empty(0, dtype=weights.dtype)
+        self.correlations = np.empty((0, *y.shape[1:]), dtype=y.dtype)
+        #: ``A^H A`` of the columns.
         self.gram = np.empty((0, 0), dtype=y.dtype)
         self._pieces: list[Vector] = []  # columns in the order of the indices
 
@@ -61,8 +62,8 @@ class ColumnSet:
             new = read(indices[start - n : stop - n])
             self._pieces.append(new)
             for at, piece in self._placed():
-                gram[start:stop, at] = new.T @ piece
-            gram[:start, start:stop] = gram[start:stop, :start].T
+                gram[start:stop, at] = new.conj().T @ piece
+            gram[:start, start:stop] = gram[start:stop, :start].conj().T
         self.indices = np.concatenate([self.indices, indices])
         self.weights = self._all_weights[self.indices]
         self.correlations = np.concatenate([self.correlations, correlations])
@@ -86,6 +87,10 @@ class ColumnSet:
             yield slice(at, at + piece.shape[1]), piece
             at += piece.shape[1]
 
+    def toarray(self) -> Vector:
+        """Return the columns side by side."""
+        return np.concatenate(self._pieces, axis=1)
+
     def forward(self, x: Vector) -> Vector:
         """Return ``A x`` for coefficients of all columns of the set."""
         image = np.zeros_like(self.y)
@@ -94,10 +99,10 @@ class ColumnSet:
         return image
 
     def adjoint(self, r: Vector) -> Vector:
-        """Return ``A'r`` for all columns of the set."""
+        """Return ``A^H r`` for all columns of the set."""
         pulled = np.empty_like(self.correlations)
         for at, piece in self._placed():
-            pulled[at] = r @ piece
+            pulled[at] = piece.conj().T @ r
         return pulled
 
 

@@ -17,6 +17,8 @@ import numpy as np
 from lopro._util.arrays import Array, is_complex
 from lopro._util.deadline import OutOfTime
 from lopro._util.validation import check_count
+from lopro.basis_pursuit.block_norm import BlockNorm
+from lopro.basis_pursuit.block_search import BlockSearch
 from lopro.basis_pursuit.by_columns import newton
 from lopro.basis_pursuit.checkpoint import Checkpoint
 from lopro.basis_pursuit.column_search import ColumnSearch
@@ -25,11 +27,11 @@ from lopro.basis_pursuit.linear_program import fits_linear_program, vertex
 from lopro.basis_pursuit.matrix_free import MatrixFree
 from lopro.basis_pursuit.pool import Pool, answered
 from lopro.basis_pursuit.pooled_search import PooledSearch
-from lopro.basis_pursuit.problem import residual_ball_of
+from lopro.basis_pursuit.problem import NORMS, residual_ball_of
+from lopro.basis_pursuit.repeated import Repeated
 from lopro.basis_pursuit.search import Search
 from lopro.errors import MissingCapabilityError, StalledError
 from lopro.maps import ArrayMap, LinearMap
-from lopro.objectives import L1Norm
 from lopro.problem import Problem
 from lopro.protocol import Candidates, Card, Workbench, next_candidate
 
@@ -95,17 +97,25 @@ class WorkingSet:
 
     def check(self, problem: Problem) -> None:
         ball, _ = residual_ball_of(problem.constraint)
-        fits = isinstance(problem.objective, L1Norm)
-        if not fits or ball is None or not ball.A.has_columns or is_complex(ball.like):
+        fits = isinstance(problem.objective, NORMS)
+        if not fits or ball is None or not ball.A.has_columns:
             raise MissingCapabilityError(
-                "WorkingSet needs L1Norm over a ResidualBall with a real matrix that has columns (and "
+                "WorkingSet needs L1Norm over a ResidualBall with a matrix that has columns (and "
                 f"possibly x >= 0), got {problem.objective!r} over {problem.constraint!r}"
+            )
+        if _in_blocks(problem) and not _for_blocks(problem):
+            raise MissingCapabilityError(
+                "WorkingSet needs real numbers and no groups where a matrix is on a device, in files or on a "
+                f"cluster, got {problem.objective!r} over {problem.constraint!r}"
             )
 
     def run(self, bench: Workbench, x0: Array) -> Candidates:
         ball, _ = residual_ball_of(bench.problem.constraint)
         assert ball is not None
-        if not passes_are_dear(ball.A):
+        if _in_blocks(bench.problem):
+            blocks = BlockSearch(bench, x0)
+            yield from self._unless_zero(bench, blocks, self._by_blocks(bench, blocks, x0))
+        elif not passes_are_dear(ball.A):
             near = ColumnSearch(bench, x0, self.first)
             yield from self._unless_zero(bench, near, self._in_memory(bench, near, x0))
         else:
@@ -128,6 +138,16 @@ class WorkingSet:
         if found is not None:
             yield found
         yield from self._search(bench, search)
+
+    def _by_blocks(self, bench: Workbench, search: BlockSearch, x0: Array) -> Candidates:
+        """Newton's method on blocks; the matrix-free method where it does not end."""
+        found = first_piece(bench, search.sparse, x0)
+        if found is not None:
+            yield found
+        with suppress(StalledError):
+            yield from newton(search, 4 * _PATIENT_ROUNDS)
+        if not search.done:
+            yield from MatrixFree().run(bench, search.point())
 
     def _from_afar(self, bench: Workbench, search: PooledSearch, x0: Array) -> Candidates:
         """Newton's method on a pool of columns; the matrix-free method where it does not end."""
@@ -183,6 +203,21 @@ class WorkingSet:
             search.resume_with(found.signs)
             with suppress(StalledError):
                 yield from newton(search, self.rounds)
+
+
+def _in_blocks(problem: Problem) -> bool:
+    """Whether coefficients have directions that turn, rather than signs."""
+    ball, _ = residual_ball_of(problem.constraint)
+    assert ball is not None
+    return is_complex(ball.like) or isinstance(problem.objective, BlockNorm)
+
+
+def _for_blocks(problem: Problem) -> bool:
+    """Whether the search over blocks may be asked: arrays of NumPy, and sparse ones."""
+    ball, _ = residual_ball_of(problem.constraint)
+    assert ball is not None
+    base = ball.A.base if isinstance(ball.A, Repeated) else ball.A
+    return base.in_memory and isinstance(base.like, np.ndarray)
 
 
 def passes_are_dear(A: LinearMap) -> bool:

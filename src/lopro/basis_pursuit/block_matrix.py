@@ -1,0 +1,100 @@
+"""Newton's matrix of a sum of lengths of blocks, and how to solve with it.
+
+For ``alpha sum_b w_b |Z_b| + |A Z - Y|^2 / 2`` with directions ``u_b = Z_b / |Z_b|`` it is
+
+    H = A^H A + alpha D (I - u u'),   D_b = w_b / |Z_b|:
+
+turning a short block costs much. With ``E = 1 / (alpha D)``, ``K = E^1/2 A^H A E^1/2``, ``R = (I + K)^-1``
+and ``T = I - R`` its inverse is ``E^1/2 (R + R u (u' T u)^-1 u' R) E^1/2``: a matrix over the columns,
+whatever the number of right-hand sides, and one over the blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+import scipy  # parts of it load when first used
+
+from lopro.errors import StalledError
+
+__all__ = ["newton_solver"]
+
+Vector: TypeAlias = "np.ndarray[Any, Any]"
+
+_SHIFTS = (1e-14, 1e-11, 1e-8, 1e-5)  # of a matrix with eigenvalues between 0 and 1
+
+
+def newton_solver(gram: Vector, u: Vector, e: Vector, starts: Vector) -> Callable[[Vector], Vector]:
+    """Return what solves with Newton's matrix.
+
+    Parameters
+    ----------
+    gram : array of shape (n, n)
+        ``A^H A`` of the columns of the blocks.
+    u : array of shape (n, k)
+        Directions, of length 1 over the rows of each block.
+    e : array of length n
+        The root of ``|Z_b| / (alpha w_b)`` for each row.
+    starts : array of int
+        Where blocks begin.
+
+    Examples
+    --------
+    A block of two: along its direction the matrix is that of the columns, across it is 1 more.
+
+    >>> import numpy as np
+    >>> from lopro.basis_pursuit.block_matrix import newton_solver
+    >>> u = np.array([[1.0], [0.0]])
+    >>> solve = newton_solver(np.eye(2), u, np.ones(2), np.array([0]))
+    >>> solve(np.array([[1.0], [1.0]])).round(6)
+    array([[1. ],
+           [0.5]])
+    """
+    n, single = len(e), len(starts) == len(e)
+    K = e[:, None] * gram
+    K *= e
+    K.flat[:: n + 1] += 1.0
+    potrf, potri, potrs = scipy.linalg.get_lapack_funcs(("potrf", "potri", "potrs"), (K,))
+    # The transpose, which is the conjugate, is in the order LAPACK wants: all is conjugate from here on.
+    factor, info = potrf(K.T, lower=True, overwrite_a=True, clean=False)
+    if info != 0:
+        raise StalledError("the Gram matrix is not positive")
+    R, _ = potri(factor, lower=True)
+    # u' T u, of which the lower half is right; T = I - R, and u has unit length.
+    C = np.multiply(R.T, u.conj() @ u.T).real
+    np.negative(C, out=C)
+    C.flat[:: n + 1] += (u.real * u.real + u.imag * u.imag).sum(axis=1)
+    if not single:
+        C = np.triu(C) + np.triu(C, 1).T
+        C = np.add.reduceat(np.add.reduceat(C, starts, axis=0), starts, axis=1)
+    inner = _definite(C)
+    sizes = np.diff(np.append(starts, n))
+
+    def by_R(right: Vector) -> Vector:
+        solved: Vector = potrs(factor, right.conj(), lower=True)[0]
+        return solved.conj()
+
+    def solve(right: Vector) -> Vector:
+        a = by_R(e[:, None] * right)
+        along = (u.conj() * a).real.sum(axis=1)
+        b = inner(along if single else np.add.reduceat(along, starts))
+        both: Vector = e[:, None] * (a + by_R((b if single else b.repeat(sizes))[:, None] * u))
+        return both
+
+    return solve
+
+
+def _definite(C: Vector) -> Callable[[Vector], Vector]:
+    """Return what solves with a matrix that is positive, or nearly: blocks that depend on others share.
+
+    Its upper half counts.
+    """
+    potrf, potrs = scipy.linalg.get_lapack_funcs(("potrf", "potrs"), (C,))
+    for shift in _SHIFTS:
+        C.flat[:: len(C) + 1] += shift
+        factor, info = potrf(C.T, lower=True, clean=False)
+        if info == 0:
+            return lambda right: np.asarray(potrs(factor, right, lower=True)[0])
+    raise StalledError("directions of blocks depend on each other")

@@ -1,0 +1,262 @@
+"""Newton's method for ``min sum_b w_b |Z_b|  s.t. |A Z - Y| <= sigma`` on a few blocks of rows of ``Z``.
+
+A block is a row of ``Z`` (a complex number, or the coefficients of several right-hand sides) or the rows of a
+group. Where no block vanishes, the solution for a multiplier ``alpha`` solves ``A^H (Y - A Z) = alpha w u``
+with the directions ``u_b = Z_b / |Z_b|``: smooth equations, for which Newton's method converges fast. Blocks
+of one real number have no direction to turn to: there this is Newton's method on signs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from lopro._util.deadline import current_deadline
+from lopro.basis_pursuit.block_matrix import newton_solver
+from lopro.basis_pursuit.signed_support import ColumnSet, largest
+
+__all__ = ["BlockNewton"]
+
+Vector: TypeAlias = "np.ndarray[Any, Any]"
+
+_LEAST_LENGTH, _GROWTH = 1e-6, 0.3  # of a block, in units of alpha w / |a|^2; of a newcomer
+_TRIALS = 20  # halvings of a step that does not lower the objective
+
+
+@dataclass(frozen=True, eq=False)
+class _Face:
+    """Blocks that take part in a step: their columns, directions and weights, with Newton's matrix."""
+
+    rows: Vector  # which columns of A, rows of Z
+    starts: Vector  # where blocks begin among these
+    sizes: Vector  # and how many they are
+    u: Vector  # unit directions, block by block
+    weights: Vector  # of each row
+    gram: Vector
+    solve: Callable[[Vector], Vector]
+
+
+class BlockNewton:
+    """A point on a set of blocks, its residual, and steps from it.
+
+    Parameters
+    ----------
+    columns : ColumnSet
+        The columns of the blocks, those of a block side by side; its ``y`` has a column or several.
+    sigma : float
+        Length that the residual should have.
+    nonneg : bool
+        Ask for ``Z >= 0``: entries leave zero where their correlation is positive.
+
+    Examples
+    --------
+    The complex number of least modulus within 1 of 3 + 4i.
+
+    >>> import numpy as np
+    >>> from lopro.basis_pursuit.block_newton import BlockNewton
+    >>> from lopro.basis_pursuit.signed_support import ColumnSet
+    >>> columns = ColumnSet(np.array([[3.0 + 4.0j]]), np.ones(1))
+    >>> newton = BlockNewton(columns, sigma=1.0)
+    >>> newton.extend(
+    ...     np.array([0]), np.array([1]), lambda indices: np.ones((1, 1)), np.ones((1, 1))
+    ... )
+    >>> newton.step(alpha=0.6)
+    >>> newton.z.round(6), round(newton.length, 6)
+    (array([[2.4+3.2j]]), 1.0)
+    """
+
+    def __init__(self, columns: ColumnSet, sigma: float, nonneg: bool = False) -> None:
+        self.columns, self.sigma, self.nonneg = columns, sigma, nonneg
+        self.z: Vector = np.zeros((0, columns.y.shape[1]), dtype=columns.y.dtype)
+        #: Where blocks begin.
+        self.starts = np.empty(0, dtype=np.intp)
+        #: How many columns each block has.
+        self.sizes = np.empty(0, dtype=np.intp)
+        self.move_to(self.z, 1.0)
+
+    # The set.
+
+    def extend(
+        self,
+        indices: Vector,
+        sizes: Vector,
+        read: Callable[[Vector], Vector],
+        correlations: Vector,
+    ) -> None:
+        """Take in blocks of so many columns each; they are zero."""
+        n = len(self.columns)
+        self.starts = np.concatenate([self.starts, n + np.cumsum(sizes) - sizes])
+        self.sizes = np.concatenate([self.sizes, sizes])
+        self.columns.extend(indices, read, correlations)
+        empty = np.zeros((len(indices), self.z.shape[1]), dtype=self.z.dtype)
+        self.z = np.concatenate([self.z, empty])
+        self._pull()
+
+    def keep(self, blocks: Vector) -> None:
+        """Forget blocks that are zero, all but those marked."""
+        rows = np.repeat(blocks, self.sizes)
+        self.columns.keep(rows)
+        self.z, self.sizes = self.z[rows], self.sizes[blocks]
+        self.starts = np.cumsum(self.sizes) - self.sizes
+        self._pull()
+
+    @property
+    def weights(self) -> Vector:
+        """The weight of each block."""
+        return self.columns.weights[self.starts]
+
+    # The point.
+
+    def move_to(self, z: Vector, alpha: float) -> None:
+        """Take another point."""
+        self.z, self.alpha = z, alpha
+        self.residual = self.columns.y - self.columns.forward(z)
+        self.length = float(np.linalg.norm(self.residual))
+        self._pull()
+
+    def _pull(self) -> None:
+        """Compute correlations and lengths anew."""
+        self.slope = self.columns.adjoint(self.residual)
+        if self.nonneg:
+            # An entry at zero does not feel what pulls it below.
+            self.slope = np.where(self.z > 0.0, self.slope, np.maximum(self.slope, 0.0))
+        #: The length of each block, and of its correlations.
+        self.lengths, self.pulls = _lengths(self.z, self.starts), _lengths(self.slope, self.starts)
+        self.active = self.lengths > 0.0
+
+    @property
+    def value(self) -> float:
+        """The objective at the point."""
+        return float(self.weights @ self.lengths)
+
+    def value_of(self, z: Vector) -> float:
+        """Return the objective at another point."""
+        return float(self.weights @ _lengths(z, self.starts))
+
+    def spread(self, of_blocks: Vector) -> Vector:
+        """Return what belongs to blocks for each of their rows."""
+        return of_blocks if len(self.sizes) == len(self.z) else np.repeat(of_blocks, self.sizes)
+
+    @property
+    def unrest(self) -> float:
+        """By how much the equations of the active blocks are off, in units of alpha."""
+        factors = self.alpha * self.weights / np.where(self.active, self.lengths, 1.0)
+        rest = self.slope - self.spread(factors)[:, None] * self.z
+        off = _lengths(rest, self.starts)[self.active] / self.weights[self.active]
+        return float(off.max(initial=0.0)) / self.alpha
+
+    @property
+    def excess(self) -> Vector:
+        """By how much blocks that are zero exceed what their weight allows; 0 if they do not."""
+        beyond = self.pulls / self.weights - (1.0 + 1e-10) * self.alpha
+        return np.where(self.active, 0.0, np.maximum(beyond, 0.0))
+
+    # Steps.
+
+    @property
+    def room(self) -> int:
+        """How many blocks may join: half as many as there are, and fewer as equations run out.
+
+        More blocks than equations are dependent, and which of them have to leave would be chance.
+        """
+        active = int(np.count_nonzero(self.active))
+        equations = self.residual.size * (2 if np.iscomplexobj(self.residual) else 1)
+        many = max(10, len(self.residual) // 4, active // 2)
+        return min(many, max(1, (equations - active) // 8))
+
+    def step(self, alpha: float) -> None:
+        """Make a Newton step towards the point whose residual is as long as sigma; alpha is at least this."""
+        excess, taking_part = self.excess, self.active.copy()
+        wanted = np.flatnonzero(excess)
+        taking_part[wanted[largest(excess[wanted], self.room)]] = True
+        if not taking_part.any():
+            self.alpha = alpha
+            return
+        face = self._face(taking_part)
+        slope, pull = self.slope[face.rows], face.weights[:, None] * face.u
+        p, q = face.solve(slope - self.alpha * pull), face.solve(pull)
+        root = self._root(face, p, q)
+        after = alpha if root is None or root < alpha else min(root, 2.0 * self.alpha)
+        self._move(face, p - (after - self.alpha) * q, after)
+
+    def _face(self, blocks: Vector) -> _Face:
+        """Factor Newton's matrix for these blocks; those that are zero point along their slope."""
+        free = self.spread(blocks)
+        if self.nonneg:
+            free = free & ((self.z > 0.0) | (self.slope > 0.0)).any(axis=1)
+        rows, sizes = np.flatnonzero(free), self.sizes[blocks]
+        if self.nonneg:
+            sizes = np.add.reduceat(free, self.starts, dtype=np.intp)[blocks]
+        current_deadline().need(8.0 * len(rows) ** 3)
+        starts, weights = np.cumsum(sizes) - sizes, self.weights[blocks]
+        along = np.where(self.spread(self.active)[:, None], self.z, self.slope)[rows]
+        unit = np.where(self.active, self.lengths, self.pulls)[blocks]
+        u = along / np.repeat(np.where(unit > 0.0, unit, 1.0), sizes)[:, None]
+        gram = self.columns.gram[np.ix_(rows, rows)]
+        stiff = np.maximum.reduceat(gram.diagonal().real, starts)
+        stiff = np.where(stiff > 0.0, stiff, 1.0)
+        # Newcomers have no length yet: a part of what they would grow to alone.
+        grown = np.where(self.active, self.lengths, 0.0)[blocks] * stiff
+        grown += (
+            _GROWTH * np.where(self.active, 0.0, self.pulls - self.alpha * self.weights)[blocks]
+        )
+        e = np.sqrt(np.maximum(grown / (self.alpha * weights), _LEAST_LENGTH) / stiff)
+        solve = newton_solver(gram, u, np.repeat(e, sizes), starts)
+        return _Face(rows, starts, sizes, u, np.repeat(weights, sizes), gram, solve)
+
+    def _root(self, face: _Face, p: Vector, q: Vector) -> float | None:
+        """Return the alpha at which the step makes the residual as long as sigma; None if it cannot."""
+        slope, by_p, by_q = self.slope[face.rows], face.gram @ p, face.gram @ q
+        a, b = _real(q, by_q), _real(slope, q) - _real(p, by_q)
+        left = self.length**2 - 2.0 * _real(slope, p) + _real(p, by_p)
+        c = left - self.sigma**2
+        if a <= 0.0 or b * b < a * c:
+            return None
+        return self.alpha + (math.sqrt(b * b - a * c) - b) / a
+
+    def _move(self, face: _Face, step: Vector, alpha: float) -> None:
+        """Go as far as ``alpha f + |r|^2 / 2`` falls; blocks that would turn round become zero."""
+        starts, sizes = face.starts, face.sizes
+        base, slope, weights = self.z[face.rows], self.slope[face.rows], face.weights[face.starts]
+
+        def tried(share: float) -> tuple[Vector, float]:
+            z = base + share * step
+            if self.nonneg:
+                z = np.maximum(z, 0.0)
+            turned = np.add.reduceat((face.u.conj() * z).real.sum(axis=1), starts) <= 0.0
+            z[np.repeat(turned, sizes)] = 0.0
+            move = z - base
+            change = 0.5 * _real(move, face.gram @ move) - _real(slope, move)
+            return z, alpha * float(weights @ _lengths(z, starts)) + change
+
+        before = alpha * float(weights @ _lengths(base, starts))
+        rounding = 1e-12 * (before + 0.5 * self.length**2)
+        share = 1.0
+        z, after = tried(share)
+        for _ in range(_TRIALS):
+            if after <= before + rounding:
+                break
+            share *= 0.5
+            z, after = tried(share)
+        whole = np.zeros_like(self.z)
+        whole[face.rows] = z
+        self.move_to(whole, alpha)
+
+
+def _lengths(v: Vector, starts: Vector) -> Vector:
+    """Return the lengths of blocks of rows."""
+    squares = (v.real * v.real).sum(axis=1)
+    if np.iscomplexobj(v):
+        squares += (v.imag * v.imag).sum(axis=1)
+    if len(starts) < len(squares):
+        squares = np.add.reduceat(squares, starts)
+    lengths: Vector = np.sqrt(squares)
+    return lengths
+
+
+def _real(a: Vector, b: Vector) -> float:
+    return float(np.vdot(a, b).real)

@@ -1,0 +1,129 @@
+"""The sum of the lengths of blocks: groups of coefficients, or rows of several right-hand sides."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from lopro._util.arrays import Array, to_numpy
+from lopro._util.validation import check_array
+from lopro.errors import MissingCapabilityError
+from lopro.functions import Ball, Constant, Source
+from lopro.objectives import Objective
+
+__all__ = ["BlockNorm"]
+
+Vector: TypeAlias = "np.ndarray[Any, Any]"
+
+
+class BlockNorm(Objective):
+    """``f(x) = sum_g w_g |x_g|_2`` over blocks of a vector; blocks of one entry make the l1 norm.
+
+    Parameters
+    ----------
+    labels : array of length d
+        Which block an entry belongs to: equal labels, one block. The order of blocks is that of the labels.
+    weights : float or array, optional
+        Positive; one number for all blocks (default 1) or one for each.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.basis_pursuit.block_norm import BlockNorm
+    >>> f = BlockNorm([0, 1, 0], weights=[1.0, 2.0])
+    >>> x = np.array([3.0, -1.0, 4.0])
+    >>> f.value(x), f.prox(x, 1.0) + 0.0
+    (7.0, array([2.4, 0. , 3.2]))
+    """
+
+    proximable = True
+
+    def __init__(self, labels: Any, weights: Any = None) -> None:
+        found = to_numpy(check_array("groups", labels, ndim=1, allow_complex=False))
+        names, places = np.unique(found, return_inverse=True)
+        #: The block of each entry, numbered from 0.
+        self.labels: Vector = places.ravel()
+        each = (
+            np.float64(1.0)
+            if weights is None
+            else to_numpy(check_array("weights", weights, allow_complex=False))
+        )
+        if each.shape not in ((), names.shape):
+            raise ValueError(
+                f"weights must be a number or {len(names)} of them, one for each group, "
+                f"got shape {each.shape}"
+            )
+        #: The weight of each block.
+        self.of_blocks: Vector = np.broadcast_to(each.astype(np.float64), names.shape)
+        if self.least_weight < 0.0:
+            raise ValueError(
+                f"weights must be nonnegative, but one of them is {self.least_weight:g}"
+            )
+        self.shape = (len(self.labels),)
+
+    @property
+    def least_weight(self) -> float:
+        """The smallest weight."""
+        return float(self.of_blocks.min())
+
+    def lengths(self, x: Array) -> Vector:
+        """Return the length of each block, in double precision."""
+        if not isinstance(x, np.ndarray):
+            raise MissingCapabilityError("groups and joint sparsity need data that NumPy can read")
+        squares = np.square(x.real, dtype=np.float64)
+        if np.iscomplexobj(x):
+            squares += np.square(x.imag, dtype=np.float64)
+        return np.sqrt(np.bincount(self.labels, weights=squares, minlength=len(self.of_blocks)))
+
+    def _everywhere(self, of_blocks: Vector, like: Array) -> Vector:
+        """Return what belongs to blocks at each of their entries, in the precision of ``like``."""
+        return of_blocks[self.labels].astype(np.asarray(like).real.dtype, copy=False)
+
+    def moduli(self, x: Array) -> Vector:
+        """Return the length of its block for each entry."""
+        return self._everywhere(self.lengths(x), x)
+
+    def weights_like(self, x: Array) -> Array:
+        """Return the weight of its block for each entry, in the kind of ``x``."""
+        return self._everywhere(self.of_blocks, x)
+
+    def value(self, x: Array) -> float:
+        return float(self.of_blocks @ self.lengths(x))
+
+    def subgradient(self, x: Array) -> Array:
+        lengths = self.lengths(x)
+        factors = self.of_blocks / np.where(lengths > 0.0, lengths, 1.0)
+        return x * self._everywhere(factors, x)
+
+    def prox(self, x: Array, step: float) -> Array:
+        return x - self._clipped(x, float(step) * self.of_blocks)
+
+    def _clipped(self, x: Array, bounds: Vector) -> Array:
+        """Return ``x`` with every block that is too long pulled back."""
+        lengths = self.lengths(x)
+        beyond = lengths > bounds
+        factors = np.where(beyond, bounds / np.where(beyond, lengths, 1.0), 1.0)
+        return x * self._everywhere(factors, x)
+
+    def minorant(self, x: Array, target: Array) -> tuple[float, Array]:
+        return 0.0, self._clipped(target, self.of_blocks)
+
+    def scale_into_domain(self, v: Array) -> float:
+        lengths = self.lengths(v)
+        beyond = lengths > self.of_blocks
+        return float((self.of_blocks[beyond] / lengths[beyond]).min(initial=1.0))
+
+    def lipschitz(self, ball: Ball | None = None) -> Constant | None:
+        value = math.sqrt(float(self.of_blocks @ self.of_blocks))
+        return Constant(value, Source.DERIVED, "Euclidean norm of the weights of blocks")
+
+    def infimum(self) -> Constant:
+        return Constant(0.0, Source.DERIVED, "a norm")
+
+    def sublevel_radius(self, level: float) -> Constant | None:
+        if self.least_weight == 0.0:
+            return None
+        radius = max(level, 0.0) / self.least_weight
+        return Constant(radius, Source.DERIVED, "the length is below the sum of those of blocks")

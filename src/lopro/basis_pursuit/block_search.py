@@ -1,0 +1,295 @@
+"""A working-set search over blocks: complex coefficients, rows of several right-hand sides, groups.
+
+As with signs, only the blocks that matter are worked on, and a product ``A^H r`` with all columns tells which
+are missing and how far the solution can be from the optimum. But directions turn, so that Newton's method
+converges fast rather than ends. ``alpha`` comes down in steps as long as the equations allow.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy  # parts of it load when first used
+
+from lopro._util.arrays import Array, is_single, to_numpy
+from lopro._util.deadline import current_deadline
+from lopro._util.threads import one_pool
+from lopro._util.units import power_of_two
+from lopro.basis_pursuit.block_newton import BlockNewton
+from lopro.basis_pursuit.block_norm import BlockNorm
+from lopro.basis_pursuit.repeated import Repeated
+from lopro.basis_pursuit.search import Search
+from lopro.basis_pursuit.signed_support import ColumnSet, Solution, Vector, largest
+from lopro.maps import LinearMap
+from lopro.projections.empty_ball import residual_exceeds
+from lopro.protocol import Workbench
+
+__all__ = ["BlockSearch"]
+
+_START = 0.2  # of the largest alpha
+_FAR, _NEAR = 0.3, 0.5  # of alpha: steps down where few blocks are active, and where there are many
+_CALM, _FEW = 0.5, 0.2  # unrest and missing blocks, beyond which alpha stays where it is
+_STILL, _STILL_ENOUGH = 1e-6, 0.1  # unrest of a solution, and of a point that a solution is near to
+_LEAST_ALPHA = 1e-10  # of the largest
+_IDLE = 1e-3  # of the longest block: what is shorter may only support the dual point
+_ENDS_AT = 1e-2  # of the largest alpha: from here on equations may be met in one step
+
+
+class BlockSearch(Search):
+    """The state of one run on a matrix in memory, NumPy's or a sparse one.
+
+    Parameters
+    ----------
+    bench : Workbench
+        Of a problem with complex points, or with a `BlockNorm`.
+    x0 : array
+        A start.
+    """
+
+    def __init__(self, bench: Workbench, x0: Array) -> None:
+        super().__init__(bench.problem, bench.target)
+        self.bench, self.done, self.stuck = bench, False, False
+        self.correlations = self.pulled(self.y)
+        self.learn_units(self.correlations)
+        # Newton's method works in units in which columns and y are about 1 long: powers of two.
+        self._unit_a, self._unit_y = power_of_two(self._stretch), power_of_two(_norm(self.y))
+        columns = ColumnSet(self._rows(self.y / self._unit_y), self._weights)
+        self.newton = BlockNewton(columns, self.ball.sigma / self._unit_y, self.sparse.nonneg)
+        self._largest = float(self._excess(self.correlations).max(initial=0.0))
+        self._top = self._largest / (self._unit_a * self._unit_y)  # in Newton's units
+        self.missing = np.empty(0, dtype=np.intp)
+        self._start(to_numpy(x0))
+
+    def _set_up(self) -> None:
+        """Sort columns by blocks: those of a block are read and held together."""
+        objective, d = self.sparse.objective, self.A.shape[1]
+        # Entries of a row may be zero alone where signs count: then each of them has a column of its own.
+        self.base: LinearMap = self.A
+        if isinstance(self.A, Repeated) and not self.sparse.nonneg:
+            self.base = self.A.base
+        self.copies = d // self.base.shape[1]
+        labels = np.arange(self.base.shape[1])
+        if isinstance(objective, BlockNorm):
+            labels = objective.labels[:: self.copies]
+        self._block_of, self._order = labels, np.argsort(labels, kind="stable")
+        self._sizes = np.bincount(labels)
+        self._firsts = np.cumsum(self._sizes) - self._sizes
+        self._weights = np.asarray(self.sparse.weights[:: self.copies], dtype=np.float64)
+
+    def _rows(self, v: Vector) -> Vector:
+        """Return a long vector as the rows of an array."""
+        return v.reshape(-1, self.copies)
+
+    def _columns_of(self, blocks: Vector) -> Vector:
+        """Return the columns of blocks, those of each side by side."""
+        parts = [
+            self._order[self._firsts[b] : self._firsts[b] + self._sizes[b]] for b in blocks.tolist()
+        ]
+        return np.concatenate(parts) if parts else np.empty(0, dtype=np.intp)
+
+    def _excess(self, everywhere: Vector) -> Vector:
+        """Return the correlations of blocks in units of their weights."""
+        excess = np.asarray(self.sparse.excess(everywhere))
+        of_blocks: Vector = excess[self._order[self._firsts] * self.copies]
+        return of_blocks
+
+    def read(self, indices: Vector) -> Array:
+        block = self.base.columns(indices)
+        dense = block.toarray() if scipy.sparse.issparse(block) else block
+        wide = np.complex128 if np.iscomplexobj(dense) else np.float64
+        return np.asarray(dense).astype(wide, copy=False) / self._unit_a
+
+    # The set.
+
+    def _start(self, x0: Vector) -> None:
+        """Begin with the blocks of the start and those that correlate most with ``y``."""
+        size = self._excess(self.correlations)
+        rows = self._rows(x0.astype(self.y.dtype, copy=False))
+        if self.sparse.nonneg:
+            rows = np.maximum(rows, 0.0)
+        given = np.flatnonzero(np.add.reduceat(np.abs(rows).sum(axis=1)[self._order], self._firsts))
+        likely = largest(size, max(10, self.base.shape[0] // 10))
+        chosen = np.union1d(given, likely[size[likely] > 0.0])
+        self._extend(chosen)
+        self.newton.alpha = _START * self._top
+        if given.size:
+            z = rows[self.newton.columns.indices] * (self._unit_a / self._unit_y)
+            self.newton.move_to(z, self._fitted_alpha(z))
+
+    def _fitted_alpha(self, z: Vector) -> float:
+        """Return the alpha that a start fits best."""
+        newton = self.newton
+        newton.move_to(z, 1.0)
+        weights = newton.weights[newton.active]
+        pull = float(np.vdot(newton.slope, z / _lengths_of_rows(newton)).real)
+        alpha = pull / float(weights @ weights)
+        return min(max(alpha, 1e-6 * self._top), self._top)
+
+    def _extend(self, blocks: Vector) -> None:
+        columns = self._columns_of(blocks)
+        correlations = self._rows(self.correlations)[columns]
+        self.newton.extend(columns, self._sizes[blocks], self.read, correlations)
+
+    def take_in_missing(self) -> None:
+        """Add the blocks that violate most; those that were taken in for nothing leave first."""
+        active = self.newton.active
+        if np.count_nonzero(active) < 0.8 * len(active):
+            self.newton.keep(active)
+        self._extend(self.missing[largest(self._missing_size, self.newton.room)])
+
+    # Rounds.
+
+    def round(self) -> None:
+        """Make a Newton step on the present blocks, then look at all of them."""
+        self.bench.tick()
+        newton = self.newton
+        newton.sigma = self._aim()
+        with one_pool():
+            newton.step(self._lowest_alpha())
+        self._accept()
+        self._look()
+        if self._calm and not self._on_the_way:
+            self._try_to_end()
+
+    def _aim(self) -> float:
+        """Return the residual to aim at: inside by what costs a tenth of the tolerance, and a hair."""
+        newton, sigma = self.newton, (self.ball.sigma - self._margin) / self._unit_y
+        if sigma <= 0.0:
+            return 0.0
+        spare = 0.1 * self.target.tol * newton.value * newton.alpha / sigma**2
+        hair = 4.0 * float(np.finfo(np.float64).eps) * _norm(newton.columns.y)
+        return max(0.0, sigma * (1.0 - 1e-12 - min(0.01, spare)) - hair)
+
+    @property
+    def _calm(self) -> bool:
+        """Whether the point is close enough to the solution for its alpha, on all blocks."""
+        few = self.missing.size <= _FEW * np.count_nonzero(self.newton.active)
+        return bool(few and self.newton.unrest <= (_CALM if self._on_the_way else _STILL_ENOUGH))
+
+    @property
+    def _on_the_way(self) -> bool:
+        """Whether there is some way to go: not where equations may be met in one step from here."""
+        return self.ball.sigma > 0.0 or self.newton.alpha > _ENDS_AT * self._top
+
+    def _lowest_alpha(self) -> float:
+        newton = self.newton
+        active = np.count_nonzero(newton.active)
+        if not active or not self._calm:
+            return newton.alpha
+        share = _FAR if active * self.copies < 0.5 * newton.columns.y.size else _NEAR
+        return max(share * newton.alpha, _LEAST_ALPHA * self._top)
+
+    def _accept(self) -> None:
+        """Make the point of Newton's method the present solution."""
+        newton = self.newton
+        x = newton.z.ravel() * (self._unit_y / self._unit_a)
+        residual = newton.residual.ravel() * self._unit_y
+        alpha = newton.alpha * (self._unit_a * self._unit_y)
+        reached = newton.length * self._unit_y <= self.ball.sigma - self._margin
+        places = newton.columns.indices[:, None] * self.copies + np.arange(self.copies)
+        self._keep(x, places.ravel(), residual, alpha, reached)
+
+    def _keep(
+        self, x: Vector, places: Vector, residual: Vector, alpha: float, reached: bool
+    ) -> None:
+        dual = residual / alpha if alpha > 0.0 else residual
+        settled = self.newton.unrest <= _STILL and not self.newton.excess.any()
+        self.solution = Solution(x, np.empty(0), alpha, residual, dual, reached, settled)
+        self._places, self._image = places, self.y - residual
+        if is_single(self._like):
+            rounded = self._rows(x).astype(to_numpy(self._like).dtype).astype(self.y.dtype)
+            image = self.newton.columns.forward(rounded * (self._unit_a / self._unit_y))
+            self._image = image.ravel() * self._unit_y
+        self.fun = float(self.newton.value * (self._unit_y / self._unit_a))
+
+    def _look(self) -> None:
+        """Look at all blocks: a bound, and those that are missing."""
+        solution = self.solution
+        assert solution is not None
+        everywhere = self.pulled(solution.dual)
+        self.missing = np.empty(0, dtype=np.intp)
+        self.price(solution, everywhere)
+        excess = self._excess(everywhere)
+        excess[self._block_of[self.newton.columns.indices]] = 0.0
+        self.missing = np.flatnonzero(excess > 1.0 + 1e-9)
+        self._missing_size = excess[self.missing]
+        self.stuck = self.newton.alpha <= _LEAST_ALPHA * self._top and not solution.reached
+
+    @property
+    def _most(self) -> float:
+        return self._largest
+
+    @property
+    def complete(self) -> bool:
+        """Whether the solution is good enough to be looked at."""
+        solution = self.solution
+        if solution is None or not solution.reached:
+            return False
+        return self.good or (solution.settled and self.missing.size == 0)
+
+    def _proved_misfit(self, solution: Solution) -> float | None:
+        if not isinstance(self.A, Repeated):
+            return super()._proved_misfit(solution)
+        base = self.A.base
+        if not base.explicit:
+            return None
+        rows, columns = base.shape
+        current_deadline().need(8.0 * rows * columns * min(rows, columns))
+        matrix, rest = np.asarray(base.toarray()), self.y.reshape(-1, self.A.copies)
+        for _ in range(
+            2
+        ):  # a short rest is orthogonal only up to the rounding of what it is a rest of
+            rest = rest - matrix @ np.linalg.lstsq(matrix, rest, rcond=None)[0]
+        too_long = residual_exceeds(self.A, self.ball.y, self.ball.sigma, rest.ravel())
+        return _norm(rest) if too_long else None
+
+    # Equations.
+
+    def _try_to_end(self) -> None:
+        """Meet equations by moving the blocks at hand as little as possible, the longest alone at first."""
+        newton, bound = self.newton, self.bound
+        longest = float(newton.lengths.max(initial=0.0))
+        for least in (_IDLE, 0.0):
+            blocks = newton.lengths > least * longest
+            found = self._corrected(newton.spread(blocks))
+            if found is None:
+                continue
+            value = newton.value_of(found) * (self._unit_y / self._unit_a)
+            if value - bound <= 0.5 * self.target.gap(value):
+                self._end_with(found, value)
+                return
+
+    def _corrected(self, rows: Vector) -> Vector | None:
+        """Return coefficients of these rows alone that meet the equations; None if there are none."""
+        newton, c = self.newton, self.newton.columns
+        if newton.nonneg:
+            rows = rows & (newton.z > 0.0).any(axis=1)
+        sizes = _lengths_of_rows(newton)[rows]
+        z = np.where(rows[:, None], newton.z, 0.0)
+        matrix = c.toarray()[:, rows] * sizes.ravel()
+        m, n = matrix.shape
+        current_deadline().need(20.0 * m * n * min(m, n))
+        for _ in range(2):
+            rest = c.y - c.forward(z)
+            z[rows] += sizes * np.linalg.lstsq(matrix, rest, rcond=None)[0]
+        if newton.nonneg and float(z.min(initial=0.0)) < 0.0:
+            return None
+        return z if _norm(c.y - c.forward(z)) <= 1e-12 * _norm(c.y) else None
+
+    def _end_with(self, z: Vector, value: float) -> None:
+        """Make a point that meets the equations the present solution; the dual point stays."""
+        newton, solution = self.newton, self.solution
+        assert solution is not None
+        residual = (newton.columns.y - newton.columns.forward(z)).ravel() * self._unit_y
+        self._keep(
+            z.ravel() * (self._unit_y / self._unit_a), self._places, residual, 0.0, reached=True
+        )
+        self.fun = value
+
+
+def _norm(v: Vector) -> float:
+    return float(np.linalg.norm(v))
+
+
+def _lengths_of_rows(newton: BlockNewton) -> Vector:
+    """Return the length of its block for each row, 1 where it is zero."""
+    return newton.spread(np.where(newton.active, newton.lengths, 1.0))[:, None]

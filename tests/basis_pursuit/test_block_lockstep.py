@@ -1,0 +1,90 @@
+"""Many complex right-hand sides: shared work, the same solutions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import lopro
+from lopro.basis_pursuit.block_lockstep import BlockLockstep
+from lopro.basis_pursuit.pose import bpdn_problem
+from lopro.maps import linear_map
+
+
+def several(m: int, d: int, count: int, seed: int) -> tuple[Any, Any]:
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((m, d)) + 1j * rng.standard_normal((m, d))
+    X = np.zeros((d, count), dtype=complex)
+    for j in range(count):
+        X[rng.choice(d, 3, replace=False), j] = np.exp(2j * np.pi * rng.random(3))
+    return A, A @ X + 0.1 * rng.standard_normal((m, count))
+
+
+def test_together_and_alone_are_the_same() -> None:
+    A, Y = several(40, 100, 12, 0)
+    weights = np.random.default_rng(1).random(100) + 0.5
+    sigma = np.linspace(0.5, 5.0, 12)
+    together = lopro.bpdn(A, Y, sigma, weights=weights, tol=1e-8)
+    assert sum(r.method.startswith("Lockstep") for r in together) >= 10
+    for j, result in enumerate(together):
+        alone = lopro.bpdn(A, Y[:, j], sigma[j], weights=weights, tol=1e-8)
+        assert result.success and alone.success
+        assert result.fun == pytest.approx(alone.fun, rel=2e-8)
+        assert np.linalg.norm(A @ result.x - Y[:, j]) <= sigma[j]
+        np.testing.assert_allclose(result.x, alone.x, atol=1e-3 * np.abs(alone.x).max())
+        assert (np.abs(A.conj().T @ result.dual) <= weights * (1.0 + 1e-12)).all()
+
+
+def test_what_does_not_fit_is_solved_alone() -> None:
+    """Equations, and a radius beyond ``y``, among others."""
+    A, Y = several(20, 60, 4, 2)
+    sigma = [
+        0.0,
+        2.0 * float(np.linalg.norm(Y[:, 1])),
+        1.0,
+        0.9999 * float(np.linalg.norm(Y[:, 3])),
+    ]
+    results = lopro.bpdn(A, Y, sigma)
+    assert all(r.success for r in results)
+    assert not results[1].x.any() and len(results[3].support) == 1
+    assert np.linalg.norm(A @ results[0].x - Y[:, 0]) <= 1e-10 * np.linalg.norm(Y[:, 0])
+
+
+def test_a_proposal_is_proved() -> None:
+    A, Y = several(30, 80, 3, 3)
+    problems = [bpdn_problem(linear_map(A), y, 1.0) for y in Y.T]
+    for problem, proposal in zip(
+        problems, BlockLockstep(linear_map(A), 1e-7).search(problems), strict=True
+    ):
+        assert proposal is not None
+        np.testing.assert_allclose(proposal.image, A @ proposal.x, atol=1e-12)
+        fun, bound = float(np.abs(proposal.x).sum()), -proposal.inequality.support
+        assert 0.0 <= fun - bound <= 0.5e-7 * fun
+        assert problem.constraint.violation(proposal.x) == 0.0
+
+
+def test_newtons_steps_are_few() -> None:
+    """An error in Newton's matrix, or in the next alpha, does not make a wrong answer but a longer way."""
+    A, Y = several(60, 150, 20, 3)
+    problems = [bpdn_problem(linear_map(A), y, 1.0) for y in Y.T]
+    proposals = BlockLockstep(linear_map(A), 1e-7).search(problems)
+    assert sum(99 if p is None else p.steps for p in proposals) <= 111
+
+
+def test_real_measurements_of_a_complex_matrix() -> None:
+    A, Y = several(30, 80, 5, 4)
+    results = lopro.bpdn(A, Y.real, 1.0)
+    for y, result in zip(Y.real.T, results, strict=True):
+        assert result.success
+        assert result.fun == pytest.approx(lopro.bpdn(A, y, 1.0).fun, rel=2e-6)
+
+
+def test_groups_of_many_are_not_mistaken() -> None:
+    A, Y = several(30, 80, 4, 5)
+    groups = np.arange(80) // 2
+    results = lopro.bpdn(A, Y, 1.0, groups=groups)
+    alone = lopro.bpdn(A, Y[:, 0], 1.0, groups=groups)
+    assert all(r.success for r in results)
+    assert results[0].fun == pytest.approx(alone.fun, rel=2e-6)
