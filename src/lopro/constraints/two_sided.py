@@ -29,7 +29,7 @@ def joined(dual: Array, lower: Any, upper: Any) -> Array:
     array([ 2., -3.])
     """
     above, below = np.isfinite(upper), np.isfinite(lower)
-    v = np.zeros(len(above))
+    v = np.zeros(above.shape)
     found = to_numpy(dual)
     v[above] += found[: np.count_nonzero(above)]
     v[below] -= found[np.count_nonzero(above) :]

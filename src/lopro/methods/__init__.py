@@ -3,6 +3,7 @@
 from lopro.methods.alternating import AlternatingDirections
 from lopro.methods.auto import Auto
 from lopro.methods.multipliers import MultiplierMethod
+from lopro.methods.nearest_point import NearestPoint
 from lopro.methods.paper.lopgd import LoPGD
 from lopro.methods.paper.lopnag import LoPNAG
 from lopro.methods.paper.one_projection import OneProjection
@@ -15,6 +16,7 @@ __all__ = [
     "LoPGD",
     "LoPNAG",
     "MultiplierMethod",
+    "NearestPoint",
     "NearestSemidefinite",
     "NewtonMultipliers",
     "OneProjection",

@@ -12,6 +12,7 @@ from lopro._util.arrays import Array
 from lopro.errors import MissingCapabilityError, StalledError
 from lopro.methods.alternating import AlternatingDirections
 from lopro.methods.multipliers import MultiplierMethod
+from lopro.methods.nearest_point import NearestPoint
 from lopro.methods.paper.lopgd import LoPGD
 from lopro.methods.registry import recognised
 from lopro.methods.second_order import NewtonMultipliers, ProgramEngines
@@ -39,7 +40,8 @@ class Choice:
 class Auto:
     """The default: the method that fits the problem, and the next one where it does not get there.
 
-    In this order: the application whose form is recognised (basis pursuit, metric learning); semidefinite
+    In this order: the application whose form is recognised (basis pursuit, metric learning); one
+    projection for a squared distance; semidefinite
     programs and nearest matrices; nuclear norms over bounds on entries; engines for sparse quadratic and
     linear programs; Newton's method where f is smooth, with norms or without, and the set is given by rows
     and balls; the method of multipliers where the set is an image of an easy one; an interior point method
@@ -94,6 +96,8 @@ def _choices(problem: Problem) -> Iterator[Choice]:
     if found is not None:
         yield Choice(found[1], f"it has the form of {found[0]}")
         return
+    if _fits(NearestPoint(), problem):
+        yield Choice(NearestPoint(), "a squared distance over a set is one projection")
     if _fits(SemidefiniteEngines(), problem):
         yield Choice(SemidefiniteEngines(), "it is a semidefinite program")
     elif _fits(NearestSemidefinite(), problem):

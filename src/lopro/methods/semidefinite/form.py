@@ -73,7 +73,7 @@ class SemidefiniteForm:
         return max(0.0, trace - at_zero) / slope if math.isfinite(trace) else math.inf
 
     def duals(self, members: Any, y: Any, cost: bool, shift: float) -> tuple[Any, ...]:
-        """Return multipliers for each member, signed as those of upper sides; for the cone minus the slack.
+        """Return the dual for each member, of its image; for the cone minus the slack.
 
         With the cost they are those of an optimum, without it those of a contradiction. The slack gets a
         shift that makes it positive semidefinite.
@@ -88,7 +88,9 @@ class SemidefiniteForm:
             if isinstance(member, Box):
                 A = self.set_.A[start : start + rows]
                 own = np.asarray(A.T @ own).reshape(n, n)
-            found.append(-slack if isinstance(member, PSDCone | Spectrahedron) else own)
+            # Those of rows are signed as of upper sides; each side of an image is a row of its own.
+            cone = isinstance(member, PSDCone | Spectrahedron)
+            found.append(-slack if cone else member.dual_of((own,))[0])
             start += rows
         return tuple(found)
 

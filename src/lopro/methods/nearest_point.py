@@ -1,0 +1,73 @@
+"""A squared distance over a set that is easy to project on: its projection is the solution."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from lopro._util.arrays import Array, asarray_like
+from lopro.constraints.box import Box
+from lopro.constraints.easy import EasySet
+from lopro.errors import MissingCapabilityError, StalledError
+from lopro.objectives import Objective, Scaled, SquaredDistance
+from lopro.problem import Problem
+from lopro.protocol import Candidate, Candidates, Card, Multiplier, Workbench
+
+__all__ = ["NearestPoint"]
+
+
+@dataclass(frozen=True)
+class NearestPoint:
+    """The nearest point of a set: one projection, and what is normal to the set there as its proof.
+
+    Problem: min w/2 |x - z|^2 over one bounded set with a linear minimiser: `L1Ball`, `Simplex`,
+    `Spectrahedron`, a bounded `Box`. Oracles: one projection and one linear minimisation.
+
+    The difference ``v = z - x`` is normal to the set at the projection. Whatever ``v`` is, ``<v, y>`` is at most
+    its maximum over the set, which proves a lower bound: the value at x, where the projection is exact.
+
+    Examples
+    --------
+    >>> import numpy as np, lopro
+    >>> f = 2.0 * lopro.objectives.SquaredDistance(np.array([3.0, 1.0]))
+    >>> result = lopro.solve(
+    ...     lopro.Problem(f, lopro.constraints.L1Ball(2)), method=lopro.NearestPoint()
+    ... )
+    >>> result.success, result.x, round(result.fun, 9), result.counts.projections
+    (True, array([1., 0.]), 5.0, 1)
+    """
+
+    card: ClassVar[Card] = Card(
+        assumptions="f a squared distance, a bounded set with a linear minimiser",
+        oracles="projection, linear minimisation",
+        rate="exact",
+        projections="1",
+        reference="the definition of a projection",
+    )
+
+    def check(self, problem: Problem) -> None:
+        set_ = problem.constraint
+        easy = isinstance(set_, (EasySet, Box)) and set_.has_linear_minimizer
+        if not easy or _distance(problem.objective) is None:
+            raise MissingCapabilityError(
+                "NearestPoint needs SquaredDistance over one bounded set with a linear_minimizer (L1Ball, "
+                f"Simplex, Spectrahedron, a bounded Box), got {problem.objective!r} over {set_!r}"
+            )
+
+    def run(self, bench: Workbench, x0: Array) -> Candidates:
+        found = _distance(bench.problem.objective)
+        assert found is not None
+        weight, z = found[0], asarray_like(found[1], x0)
+        bench.tick()
+        x = bench.project(z)
+        normal = weight * (z - x)
+        yield Candidate(x, Multiplier(bench.constraint.support_inequality(-normal)), before=z)
+        raise StalledError
+
+
+def _distance(f: Objective) -> tuple[float, Array] | None:
+    """Return the weight and the point of a squared distance; None for another objective."""
+    weight = 1.0
+    if isinstance(f, Scaled):
+        weight, f = f.factor, f.f
+    return (weight, f.z) if isinstance(f, SquaredDistance) else None
