@@ -51,7 +51,7 @@ def called(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 @pytest.fixture(scope="module")
 def wine(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("metric")
-    run = called(folder, "--time-limit", "0.4", "--tol", "1e-5")
+    run = called(folder, "--time-limit", "1.5", "--tol", "1e-5")
     assert run.returncode == 0, run.stderr
     found: dict[str, Any] = json.loads((folder / "metric_learning.json").read_text())["wine"]
     found["figures"] = [path.name for path in folder.glob("*.png")]

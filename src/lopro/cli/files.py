@@ -91,7 +91,7 @@ def _read_npz(path: Path, key: str | None) -> Any:
 
 
 def _read_mtx(path: Path, key: str | None) -> Any:
-    found = scipy.io.mmread(path)
+    found = scipy.io.mmread(path, spmatrix=False)
     return found.tocsr() if scipy.sparse.issparse(found) else found
 
 

@@ -23,8 +23,8 @@ class NearestPoint:
     Problem: min w/2 |x - z|^2 over one bounded set with a linear minimiser: `L1Ball`, `Simplex`,
     `Spectrahedron`, a bounded `Box`. Oracles: one projection and one linear minimisation.
 
-    The difference ``v = z - x`` is normal to the set at the projection. Whatever ``v`` is, ``<v, y>`` is at most
-    its maximum over the set, which proves a lower bound: the value at x, where the projection is exact.
+    The difference ``v = z - x`` is normal to the set at the projection. Whatever ``v`` is, ``<v, y>`` is at
+    most its maximum over the set, which proves a lower bound: the value at x, where the projection is exact.
 
     Examples
     --------
