@@ -16,6 +16,7 @@ import numpy as np
 from lopro._util.arrays import Array, asarray_like, eps, norm, to_numpy, widest
 from lopro._util.validation import check_count
 from lopro.basis_pursuit.by_columns import finish_by_columns, reads_columns
+from lopro.basis_pursuit.by_cones import solve_by_cones
 from lopro.basis_pursuit.first_piece import first_piece
 from lopro.basis_pursuit.mixing import Mixture, Point, Vector
 from lopro.basis_pursuit.problem import SparseProblem, residual_ball_of
@@ -98,6 +99,7 @@ class MatrixFree:
         if ball.sigma == 0.0 or float(w.min()) == 0.0:
             if ball.sigma == 0.0 and float(w.min()) > 0.0 and reads_columns(sparse):
                 yield from finish_by_columns(bench, self._nearly(bench, sparse, x0))
+            yield from solve_by_cones(bench, sparse, x0)
             yield from MultiplierMethod().run(bench, x0)
             return
         search = _Search(bench, sparse, self.memory)
@@ -116,6 +118,7 @@ class MatrixFree:
             raise StalledError
         if not ball.A.has_columns and reads_columns(sparse):
             yield from finish_by_columns(bench, search.point())
+        yield from solve_by_cones(bench, sparse, search.point())
         yield from MultiplierMethod().run(bench, search.point())
 
     def _nearly(self, bench: Workbench, sparse: SparseProblem, x0: Array) -> Array:
