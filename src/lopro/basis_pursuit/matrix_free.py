@@ -31,6 +31,9 @@ from lopro.protocol import Candidate, Candidates, Card, Multiplier, Workbench
 
 __all__ = ["MatrixFree"]
 
+#: Multiplier updates without progress after which the last resort gives up, too.
+_PATIENCE = 20
+
 #: Equations begin with this much of ``|y|`` as a radius, for at most so many steps.
 _RELAXED, _RELAXED_STEPS = 1e-2, 60
 
@@ -100,7 +103,7 @@ class MatrixFree:
             if ball.sigma == 0.0 and float(w.min()) > 0.0 and reads_columns(sparse):
                 yield from finish_by_columns(bench, self._nearly(bench, sparse, x0))
             yield from solve_by_cones(bench, sparse, x0)
-            yield from MultiplierMethod().run(bench, x0)
+            yield from MultiplierMethod(patience=_PATIENCE).run(bench, x0)
             return
         search = _Search(bench, sparse, self.memory)
         state = search.start(x0)
@@ -119,7 +122,7 @@ class MatrixFree:
         if not ball.A.has_columns and reads_columns(sparse):
             yield from finish_by_columns(bench, search.point())
         yield from solve_by_cones(bench, sparse, search.point())
-        yield from MultiplierMethod().run(bench, search.point())
+        yield from MultiplierMethod(patience=_PATIENCE).run(bench, search.point())
 
     def _nearly(self, bench: Workbench, sparse: SparseProblem, x0: Array) -> Array:
         """Return a point that almost solves equations: its support is the one to begin with."""
