@@ -8,6 +8,7 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
+import scipy.sparse
 from scipy.sparse.linalg import aslinearoperator
 
 import lopro
@@ -183,3 +184,17 @@ def test_equations_of_a_map_that_vanishes() -> None:
     for y, status in ((np.ones(4), "INFEASIBLE"), (np.zeros(4), "CONVERGED")):
         result = lopro.bpdn(aslinearoperator(np.zeros((4, 6))), y, 0.0, time_limit=10.0)
         assert result.status.name == status
+
+
+@pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_array])
+def test_columns_nearly_orthogonal_to_y_are_not_taken_for_short_ones(form) -> None:
+    """In single precision entries of 1e-12 are fine, even where ``A'y`` is 1e-7 of what it could be."""
+    y = np.array([1.0, 0.0], np.float32)
+    for size, fine in ((1e-12, True), (1e-17, False)):
+        A = np.array([[1e-7 * size, 0.0], [size, size]], np.float32)
+        sparse = SparseProblem.of(bpdn_problem(form(A), y, 0.5), np.zeros(2, np.float32))
+        if fine:
+            sparse.check_units(A.T @ y, y)
+            continue
+        with pytest.raises(ValueError, match=r"A must be given in other units: .* about 1e-17"):
+            sparse.check_units(A.T @ y, y)

@@ -221,3 +221,29 @@ def test_single_precision_ends_as_near_as_double(seed: int) -> None:
     z, exact = single.project(np.zeros(14, np.float32)), double.project(np.zeros(14))
     assert z.dtype == np.float32 and single.violation(z) <= 2e-5
     assert np.linalg.norm(z - exact) <= 1e-6 * np.linalg.norm(exact)
+
+
+def test_a_kinked_callable_and_a_polyhedron_take_one_outer_approximation() -> None:
+    """Not one in every cycle of Dykstra's method: far away that took a thousand times the work."""
+    rng = np.random.default_rng(3)
+    A, y = rng.standard_normal((20, 12)), rng.standard_normal(20)
+    calls = 0
+
+    def value(x: Any) -> float:
+        nonlocal calls
+        calls += 1
+        return float(np.linalg.norm(A @ x - y)) / sigma - 1.0
+
+    def slope(x: Any) -> Any:
+        r = A @ x - y
+        return A.T @ r / np.linalg.norm(r) / sigma
+
+    sigma = 1.1 * float(np.linalg.norm(A @ np.linalg.lstsq(A, y)[0] - y))
+    inside = np.linalg.lstsq(A, y)[0]
+    rows = Polyhedron(rng.standard_normal((5, 12)), np.zeros(5))
+    rows = Polyhedron(rows.C, rows.C @ inside + 0.01)
+    x = 1e4 * rng.standard_normal(12)
+    z = Intersection(FunctionConstraint(value, slope, shape=(12,)), rows).project(x)
+    exact = Intersection(ResidualBall(A, y, sigma), rows).project(x)
+    assert np.linalg.norm(z - exact) <= 1e-6 * np.linalg.norm(exact)
+    assert calls <= 2000

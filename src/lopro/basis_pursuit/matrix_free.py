@@ -14,6 +14,7 @@ from typing import ClassVar
 from lopro._util.arrays import Array, asarray_like, eps, namespace, nonnegative, norm, widest
 from lopro._util.validation import check_count
 from lopro.basis_pursuit.by_columns import finish_by_columns, reads_columns
+from lopro.basis_pursuit.by_cones import solve_by_cones
 from lopro.basis_pursuit.first_piece import first_piece
 from lopro.basis_pursuit.mixing import Mixture, Point
 from lopro.basis_pursuit.problem import NORMS, SparseProblem, residual_ball_of
@@ -26,6 +27,9 @@ from lopro.problem import Problem
 from lopro.protocol import Candidate, Candidates, Card, Multiplier, Workbench
 
 __all__ = ["MatrixFree"]
+
+#: Multiplier updates without progress after which the last resort gives up, too.
+_PATIENCE = 20
 
 #: Equations begin with this much of ``|y|`` as a radius, for at most so many steps.
 _RELAXED, _RELAXED_STEPS = 1e-2, 60
@@ -96,7 +100,8 @@ class MatrixFree:
         if ball.sigma == 0.0 or least == 0.0:
             if ball.sigma == 0.0 and least > 0.0 and reads_columns(sparse):
                 yield from finish_by_columns(bench, self._nearly(bench, sparse, x0))
-            yield from MultiplierMethod().run(bench, x0)
+            yield from solve_by_cones(bench, sparse, x0)
+            yield from MultiplierMethod(patience=_PATIENCE).run(bench, x0)
             return
         search = _Search(bench, sparse, self.memory)
         state = search.start(x0)
@@ -114,7 +119,8 @@ class MatrixFree:
             raise StalledError
         if not ball.A.has_columns and reads_columns(sparse):
             yield from finish_by_columns(bench, search.point())
-        yield from MultiplierMethod().run(bench, search.point())
+        yield from solve_by_cones(bench, sparse, search.point())
+        yield from MultiplierMethod(patience=_PATIENCE).run(bench, search.point())
 
     def _nearly(self, bench: Workbench, sparse: SparseProblem, x0: Array) -> Array:
         """Return a point that almost solves equations: its support is the one to begin with."""

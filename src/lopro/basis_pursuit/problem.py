@@ -55,17 +55,21 @@ class SparseProblem:
         return float(namespace(g).max(self.excess(g, blur)))
 
     def check_units(self, g: Array, r: Array) -> None:
-        """Raise where squares of the entries of ``A`` would leave the range of numbers."""
+        """Raise where squares of ``y`` or of ``A``, seen by ``g = A^H r``, leave the range of numbers."""
         length = norm(r)
         stretch = norm(g) / length if length > 0.0 else 0.0
         widest = 1e15 if is_single(g) else 1e140
+        if 0.0 < stretch <= 1.0 / widest and self.ball.A.explicit:
+            # Columns that are nearly orthogonal to y look short.
+            stretch = float(abs(self.ball.A.matrix).max())
         if not (stretch == 0.0 or 1.0 / widest < stretch < widest):
             raise ValueError(
                 f"A must be given in other units: its entries are about {stretch:.3g} in size, and the "
                 "square of that is out of the range of numbers"
             )
-        if not (length == 0.0 or 1.0 / widest < length < widest):
-            raise ValueError(f"y must be given in other units: its length is {length:.3g}")
+        size = norm(self.ball.y)  # not that of the residual, which is short at a good start
+        if not (size == 0.0 or 1.0 / widest < size < widest):
+            raise ValueError(f"y must be given in other units: its length is {size:.3g}")
 
     def proved(
         self, r: Array, g: Array, stretch: float = 0.0, growth: float = 1.0

@@ -20,6 +20,7 @@ from lopro._util.validation import check_count
 from lopro.basis_pursuit.block_norm import BlockNorm
 from lopro.basis_pursuit.block_search import BlockSearch
 from lopro.basis_pursuit.by_columns import newton
+from lopro.basis_pursuit.by_cones import solve_by_cones
 from lopro.basis_pursuit.checkpoint import Checkpoint
 from lopro.basis_pursuit.column_search import ColumnSearch
 from lopro.basis_pursuit.first_piece import first_piece
@@ -188,8 +189,13 @@ class WorkingSet:
                     yield from newton(search, _PATIENT_ROUNDS)
         if search.done:
             return
-        # The first-order method finds out signs that Newton's method then needs one round for.
-        candidates, verdict = MatrixFree().run(bench, search.point()), None
+        # Other methods find out signs that Newton's method then needs one round for.
+        yield from self._helped(search, solve_by_cones(bench, search.sparse, search.point()))
+        yield from self._helped(search, MatrixFree().run(bench, search.point()))
+
+    def _helped(self, search: ColumnSearch, candidates: Candidates) -> Candidates:
+        """Pass candidates of another method on, and what Newton's method makes of their signs."""
+        verdict = None
         while (candidate := next_candidate(candidates, verdict)) is not None:
             verdict = yield candidate
             if search.resume(candidate.taken_at):

@@ -112,6 +112,11 @@ class FunctionConstraint(Constraint):
             )
         return z
 
+    @property
+    def projects_by_cuts(self) -> bool:
+        """Whether a projection takes many values and subgradients: nothing better is known."""
+        return self._project is None and not self.smooth
+
     def _checked(self, name: str, result: Any, x: Array) -> Array:
         """Check what a callable returned; a copy, so that nobody's array is shared."""
         if not is_array(result):

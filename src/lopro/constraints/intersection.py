@@ -27,6 +27,7 @@ from lopro.cones.cones import ConeRows
 from lopro.cones.rows import ball_rows, halfspace_rows
 from lopro.constraints.base import Constraint, ValidInequality
 from lopro.constraints.box import Box
+from lopro.constraints.function import FunctionConstraint
 from lopro.constraints.matrix_rows import matrix_rows
 from lopro.constraints.on_symmetric import on_symmetric
 from lopro.constraints.polyhedron import Polyhedron
@@ -221,6 +222,10 @@ class Intersection(Constraint):
             raise InfeasibleError(
                 "no x >= 0 has |A x - y| <= sigma: the residual of nonnegative least squares proves it"
             )
+        if any(_cut_by_slopes(m) for m in self._members):
+            # Cuts within cycles would be two loops: one outer approximation does for all members.
+            with suppress(ProjectionError):
+                return self._project_by_cuts(x)
         projectors = [
             m.projector() if isinstance(m, Polyhedron) else m.project for m in self._ordered
         ]
@@ -363,9 +368,18 @@ def _member_cuts(member: Constraint, v: Vector, z: Array) -> list[Cut]:
         violated = np.flatnonzero(rows.normals @ v > rows.bounds)
         normals = rows.rows(violated)
         return [Cut(n, float(rows.bounds[i])) for n, i in zip(normals, violated, strict=True)]
+    if _cut_by_slopes(member):
+        c = member.value(z)
+        g = to_real_vector(member.subgradient(z)) if c > 0.0 else v
+        return [Cut(g, float(g @ v) - c)] if c > 0.0 else []
     p = to_real_vector(member.project(z))
     normal: Any = v - p
     return [Cut(normal, float(normal @ p))] if np.linalg.norm(normal) > 0.0 else []
+
+
+def _cut_by_slopes(member: Constraint) -> bool:
+    """Whether a subgradient is all that is cheap to know of a member."""
+    return isinstance(member, FunctionConstraint) and member.projects_by_cuts
 
 
 def _largest_constant(constants: list[Constant | None], *, every: bool) -> Constant | None:

@@ -15,7 +15,7 @@ from fuzz.general.scipy_form import constraint_text, seen_as
 from fuzz.general.sets import Array
 from fuzz.general.shrink import simpler_models
 from fuzz.judge.claims import Outcome, Raised
-from fuzz.judge.contract import eps_of
+from fuzz.judge.contract import SLACK, eps_of
 from fuzz.judge.verdict import Class, Verdict
 from fuzz.machine.script import Script
 
@@ -77,6 +77,9 @@ class SolveCase:
         with np.errstate(over="ignore", invalid="ignore"):
             first = abs(float(self.model.objective.value(start)))
         first = first if math.isfinite(first) else 0.0
+        if first == 0.0 and self.model.inside is not None:
+            # Then the slope over a typical length counts; a point of the set shows that up to a factor.
+            first = SLACK * self.model.objective.size(self.model.inside)
         return Asked(tol, self._dtype_promised, eps_of(self.dtype), first=first)
 
     @property

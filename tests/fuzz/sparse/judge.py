@@ -183,7 +183,7 @@ class _Judge:
                 continue
             r = float(norm(wide(column.A) @ wide(x) - wide(column.y)))
             residuals.append(r)
-            if self._meets(x, r) or column.holds(x):
+            if self._meets(x, r) or self._holds_in_spite_of_rounding(x, r):
                 raise Finding(
                     "false INFEASIBLE", f"a point has residual {r!r}, sigma is {column.sigma!r}"
                 )
@@ -191,6 +191,16 @@ class _Judge:
         if least > column.sigma * (1.0 + 1e-9) + 1e-9 * column.size and self._rank_is_clear():
             return Verdict(Class.CERTIFIED, "empty")
         return Verdict(Class.UNKNOWN, "nearly empty", f"least residual {least!r}", self._facts())
+
+    def _holds_in_spite_of_rounding(self, x: Any, residual: float) -> bool:
+        """Whether the point is inside by more than the rounding of a product with it.
+
+        A dual vector proves emptiness up to the rounding of ``A' nu``: that no point is inside by more than
+        ``64 eps |A| |x|``. Where small singular values are rounding, huge points do, and prove nothing.
+        """
+        column = self.column
+        product = rounding(column.eps, norm(column.A) * norm(x))
+        return residual + product <= column.sigma and column.holds(x)
 
     def _meets(self, x: Any, residual: float) -> bool:
         """Whether equations are met as well as the rounding of ``y`` lets them be."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from lopro._util.arrays import Array, norm
 from lopro._util.validation import check_count
+from lopro.errors import StalledError
 from lopro.methods.inner import AcceleratedGradient, Backtracking, ConstantStep, SubgradientDescent
 from lopro.methods.inner.accelerated import curvature_along_gradient
 from lopro.methods.paper.epochs import Epoch, Plan
@@ -192,6 +193,8 @@ class Recentring:
 
 
 def _restarting(L: float | None = None) -> AcceleratedGradient:
+    if L is not None and not math.isfinite(L):
+        raise StalledError("no step is short enough: rounding hides every decrease")
     return AcceleratedGradient(step_rule=Backtracking(L), restart=True)
 
 

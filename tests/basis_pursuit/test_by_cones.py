@@ -1,0 +1,71 @@
+"""Ill-conditioned problems by the dual in singular coordinates: exact cases, proofs, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import lopro
+from lopro.basis_pursuit.by_cones import rotated_dual
+
+
+def spread(rng: np.random.Generator, m: int, n: int, fall: float) -> np.ndarray:
+    """Return a matrix whose singular values fall from 1 to ``fall``."""
+    U, _ = np.linalg.qr(rng.standard_normal((m, m)))
+    V, _ = np.linalg.qr(rng.standard_normal((n, m)))
+    return U @ np.diag(np.geomspace(1.0, fall, m)) @ V.T
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-9, 1e9])
+@pytest.mark.parametrize("nonneg", [False, True])
+@pytest.mark.parametrize("sigma", [0.0, 0.5])
+def test_a_diagonal_problem_has_a_known_answer(unit, nonneg, sigma):
+    """``min |x1| + 2 |x2|, |diag(1, 1e-6) x - (0, 1)| <= sigma``: ``x2 = (1 - sigma) / 1e-6``, by ``nu2``."""
+    A, y = np.diag([1.0, 1e-6]), unit * np.array([0.0, 1.0])
+    found = rotated_dual(A, y, sigma * unit, np.array([1.0, 2.0]), nonneg)
+    assert found is not None
+    x2 = unit * (1.0 - sigma) / 1e-6
+    assert found.x == pytest.approx([0.0, x2], rel=1e-8, abs=1e-8 * x2)
+    value = float(found.nu @ y) - sigma * unit * float(np.linalg.norm(found.nu))
+    assert value == pytest.approx(2.0 * x2, rel=1e-8)
+    assert found.stretch == pytest.approx(1.0)
+
+
+def test_what_a_tall_matrix_does_not_reach_is_in_the_dual_point():
+    """``|x - 3|^2 + 4 <= 5`` leaves ``x = 2``; the residual (1, -2) is a multiple of the dual point."""
+    found = rotated_dual(np.array([[1.0], [0.0]]), np.array([3.0, 2.0]), 5**0.5, np.ones(1), False)
+    assert found is not None
+    assert found.x == pytest.approx([2.0], rel=1e-7)
+    assert found.nu == pytest.approx([1.0, 2.0], rel=1e-6)
+
+
+def test_a_radius_out_of_reach_is_left_to_others():
+    assert rotated_dual(np.ones((2, 1)), np.array([1.0, -1.0]), 1.0, np.ones(1), False) is None
+
+
+@pytest.mark.parametrize("fall", [1e-6, 1e-8])
+@pytest.mark.parametrize("shape", [(9, 14), (20, 70)])
+def test_ill_conditioned_problems_are_solved_with_a_proof(fall, shape):
+    rng = np.random.default_rng(1)
+    A, y = spread(rng, *shape, fall), rng.standard_normal(shape[0])
+    sigma = 0.05 * float(np.linalg.norm(y))
+    result = lopro.bpdn(A, y, sigma, time_limit=20.0)
+    assert result.success and np.linalg.norm(A @ result.x - y) <= sigma * (1 + 1e-9)
+    # The bound in long double, from the dual point alone.
+    nu = result.dual.astype(np.longdouble)
+    gauge = np.abs(A.T.astype(np.longdouble) @ nu).max()
+    shown = (y @ nu - sigma * np.sqrt(nu @ nu)) / max(gauge, 1)
+    assert shown >= result.fun * (1 - 1e-5)
+
+
+def test_a_good_start_is_not_taken_for_bad_units():
+    """The residual of a start that meets the equations is tiny, and no reason to refuse ``y``."""
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((10, 20)).astype(np.float32)
+    x = np.zeros(20, np.float32)
+    x[:2] = 1e-9
+    y = A @ x
+    result = lopro.bpdn(A, y, 0.0, x0=x, tol=1e-2, method=lopro.MatrixFree(), time_limit=5.0)
+    assert result.certificate.violation <= 1e-5
+    with pytest.raises(ValueError, match="y must be given in other units"):
+        lopro.bpdn(A, np.float32(1e-7) * y, 0.0, tol=1e-2, method=lopro.MatrixFree())
