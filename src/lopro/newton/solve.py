@@ -260,7 +260,7 @@ def _attempts(
     length: float,
     stopped: Callable[[], bool],
 ) -> Iterator[Outcome]:
-    """Yield what candidates prove, as they are and with multipliers moved inside; what takes long comes last."""
+    """Yield what candidates prove, as they are and with multipliers moved inside; what is dear comes last."""
     left: list[Outcome] = []
     everywhere = can_be_strict(problem)
     for point, v, steps in _candidates(problem, x, multipliers, stopped):

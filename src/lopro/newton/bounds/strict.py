@@ -34,7 +34,7 @@ _SMALL = 100
 
 
 def can_be_strict(problem: Composite) -> bool:
-    """Whether every variable has a bound: where one has none, some rounding of its slope is left in any case."""
+    """Whether every variable has a bound: where one has none, some rounding of its slope is left."""
     box = Box.of(problem)
     return bool(np.all(np.isfinite(box.lower) | np.isfinite(box.upper)))
 
