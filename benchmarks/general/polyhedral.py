@@ -16,6 +16,7 @@ import scipy.sparse
 from benchmarks._report import write_json
 from benchmarks.general.by_proxqp import solve_by_proxqp
 from benchmarks.general.measure import Run, interleaved, judge, print_table, records
+from benchmarks.general.posed import by_lopro
 from lopro.newton import Composite, Settings, solve
 from lopro.newton.engines import (
     QuadraticProgram,
@@ -88,8 +89,10 @@ def half_spaces(small: bool) -> Iterator[Case]:
         tight = A @ rng.standard_normal(d) + rng.uniform(size=m)
         for name, rows, upper in (("unit", unit, np.ones(m)), ("tight", A, tight)):
             make = partial(normal_equations, B, b, rows, upper)
+            ours = partial(least_squares, B, b, rows, upper)
             peers = {
-                "newton": newton(partial(least_squares, B, b, rows, upper)),
+                "lopro": by_lopro(ours, TOL),
+                "newton": newton(ours),
                 "piqp": engine(solve_by_piqp, make),
                 "proxqp": engine(solve_by_proxqp, make),
                 "osqp": osqp(make),
@@ -112,7 +115,8 @@ def logistic(small: bool) -> Iterator[Case]:
         odds = 1.0 / (1.0 + np.exp(-3.0 * A @ rng.standard_normal(50) / np.sqrt(50)))
         labels = np.where(rng.uniform(size=n) < odds, 1.0, -1.0)
         for ridge in (0.0, 1e-3):
-            peers = {"newton": newton(partial(fair, A, labels, C, ridge))}
+            ours = partial(fair, A, labels, C, ridge)
+            peers = {"lopro": by_lopro(ours, TOL), "newton": newton(ours)}
             if n <= 10_000:
                 peers["clarabel"] = clarabel_logistic(A, labels, C, ridge)
             yield f"logistic {n}x50 ridge {ridge:g}", fair(A, labels, C, ridge), peers
@@ -157,6 +161,7 @@ def shape(small: bool) -> Iterator[Case]:
         make = partial(projection, y, D)
         regression = partial(shaped, y, D)
         peers = {
+            "lopro": by_lopro(regression, TOL),
             "newton": newton(regression),
             "piqp": engine(solve_by_piqp, make),
             "clarabel": engine(solve_by_clarabel, make),
@@ -205,6 +210,7 @@ def linear(small: bool) -> Iterator[Case]:
             terms.append((Interval(lower=np.zeros(n)), None))
         problem = partial(Composite, Linear(q), terms)
         peers = {
+            "lopro": by_lopro(problem, TOL),
             "newton": newton(problem),
             "highs": engine(solve_by_highs, make),
             "piqp": engine(solve_by_piqp, make),

@@ -6,7 +6,8 @@ exactly where the gap is proved; the proof is in ``problem.solver_stats.extra_st
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -70,6 +71,9 @@ class Lopro(CLARABEL):  # type: ignore[misc]
         if not cone.__name__.startswith(("Exp", "Pow"))
     ]
 
+    #: Bounds of variables (``cvxpy.Variable(bounds=...)``) come apart from the other rows.
+    BOUNDED_VARIABLES = True
+
     def name(self) -> str:
         """Return the name of the solver."""
         return "LOPRO"
@@ -97,7 +101,9 @@ class Lopro(CLARABEL):  # type: ignore[misc]
         program = _program(data)
         deadline = Deadline()
         outcome = solve_conic(program, tol, limit)
-        return _answer(program, outcome, tol, deadline.elapsed)
+        # CVXPY asks for the multipliers of its own rows, not for those of bounds.
+        z = outcome.z[: len(data[settings.B])]
+        return _answer(program, replace(outcome, z=z), tol, deadline.elapsed)
 
     def invert(self, solution: _Answer, inverse_data: Any) -> Any:
         """Return the solution in CVXPY's words, with the certificate beside it."""
@@ -127,7 +133,29 @@ def _program(data: dict[str, Any]) -> ConicData:
     P = data.get(settings.P)
     P = scipy.sparse.csr_array((len(q), len(q))) if P is None else scipy.sparse.csr_array(P)
     A = scipy.sparse.csr_array(data[settings.A])
-    return ConicData(P, q, A, np.asarray(data[settings.B], dtype=np.float64), cones)
+    b = np.asarray(data[settings.B], dtype=np.float64)
+    least, most = (data.get(key) for key in (settings.LOWER_BOUNDS, settings.UPPER_BOUNDS))
+    bounds = _bounds(
+        np.full(len(q), -np.inf) if least is None else np.asarray(least, np.float64),
+        np.full(len(q), np.inf) if most is None else np.asarray(most, np.float64),
+    )
+    for cone, rows, sides in bounds:
+        A, b = scipy.sparse.vstack([A, rows], format="csr"), np.concatenate([b, sides])
+        cones.append((cone, len(sides)))
+    return ConicData(P, q, A, b, cones)
+
+
+def _bounds(least: Any, most: Any) -> Iterator[tuple[SetCone, Any, Any]]:
+    """Yield bounds of variables as further rows, ``b - A x`` in a cone: fixed ones, then the two sides."""
+    eye = scipy.sparse.eye_array(len(least), format="csr")
+    fixed = np.flatnonzero(least == most)
+    below = np.flatnonzero(np.isfinite(least) & (least != most))
+    above = np.flatnonzero(np.isfinite(most) & (least != most))
+    if len(fixed):
+        yield Zero(len(fixed)), eye[fixed], least[fixed]
+    if len(below) + len(above):
+        rows = scipy.sparse.vstack([-eye[below], eye[above]], format="csr")
+        yield Nonnegative(rows.shape[0]), rows, np.concatenate([-least[below], most[above]])
 
 
 def _answer(program: ConicData, outcome: ConicOutcome, tol: float, seconds: float) -> _Answer:

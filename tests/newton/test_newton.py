@@ -6,7 +6,8 @@ import scipy.optimize
 import scipy.sparse
 from newton.examples import differences, half_spaces, isotonic, linear_program
 
-from lopro.newton import Composite, Settings, Status, iterate, solve
+from lopro.newton import Composite, Outcome, Settings, Status, iterate, solve
+from lopro.newton.bounds import LowerBound
 from lopro.newton.maps import Operator
 from lopro.newton.parts import L1, Interval
 from lopro.newton.smooth import LeastSquares, Linear, Logistic, Quadratic, SquaredDistance, Sum
@@ -298,3 +299,15 @@ def test_a_norm_counts_in_the_value_and_in_the_gap():
     assert outcome.bound.value == pytest.approx(4.625, rel=1e-9) and outcome.gap >= 0.0
     np.testing.assert_allclose(outcome.x, [1.0, 0.0, -1.0], atol=1e-8)
     np.testing.assert_allclose(outcome.multipliers[1], [1.0, 0.5, -1.0], atol=1e-8)
+
+
+def test_what_is_charged_counts_when_outcomes_are_compared():
+    """A point that has gained by its violation is not the better one for a smaller gap."""
+    bound = LowerBound(1.0, 0.0, np.zeros(1))
+
+    def found(charge, fun):
+        return Outcome(Status.STOPPED, np.ones(1), (), fun, bound, charge, 0.0, 0)
+
+    honest, lucky = found(0.0, 1.5), found(3.0, -1.9)
+    assert lucky.gap < honest.gap
+    assert honest.better(lucky, 1e-9) and not lucky.better(honest, 1e-9)

@@ -310,7 +310,11 @@ def test_explain_names_newton_where_there_are_second_derivatives(rng: Any) -> No
         assert result.success and "NewtonMultipliers" in result.method
 
 
-def test_norms_alone_are_left_to_others() -> None:
+def test_norms_alone_go_to_newton_over_rows_and_to_others_else() -> None:
     half = Polyhedron([[1.0, 1.0]], [-1.0])
-    assert "NewtonMultipliers" not in lopro.explain(Problem(L1Norm(), half))
+    reason = "f is a norm with a prox and the set is given by rows"
+    assert explained(L1Norm(), half) == f"1. NewtonMultipliers(): {reason}"
+    assert lopro.solve(Problem(L1Norm(), half)).fun == pytest.approx(1.0, rel=1e-6)
     assert "InteriorPoint" in explained(TotalVariation(2), half)
+    both = Intersection(half, ResidualBall(np.eye(2), np.zeros(2), 2.0))
+    assert "MultiplierMethod" in explained(L1Norm(), both)

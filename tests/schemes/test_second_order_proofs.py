@@ -53,7 +53,7 @@ def test_what_a_violation_may_have_gained_is_charged() -> None:
 
 
 def test_a_slope_that_is_no_rounding_proves_nothing() -> None:
-    """What a bound loses within its radius may be as much as the value, 7 over a distance of 3e4, no more."""
+    """What a bound loses within its radius may be as much as the value, 7 over 3e4, and not more."""
     assert told(slope=6.9 / 3e4).value == pytest.approx(0.1, rel=1e-12)
     with pytest.raises(AssertionError):
         told(slope=7.1 / 3e4)

@@ -21,6 +21,8 @@ from lopro.methods.second_order.interior_point import InteriorPoint
 from lopro.methods.second_order.newton_multipliers import newton_reason
 from lopro.methods.semidefinite import NearestSemidefinite, SemidefiniteEngines
 from lopro.newton import smooth as kernel
+from lopro.newton.maps import Identity
+from lopro.newton.parts import L1, Interval
 from lopro.objectives import NuclearNorm, Scaled
 from lopro.problem import Problem
 from lopro.protocol import Candidates, Card, Method, Workbench
@@ -53,7 +55,7 @@ class Auto:
     >>> f = lopro.objectives.L1Norm()
     >>> half = lopro.constraints.Polyhedron(np.array([[-2.0, -1.0]]), np.array([-1.0]))
     >>> lopro.Auto().choose(lopro.Problem(f, half))
-    MultiplierMethod(steps=25, patience=60)
+    NewtonMultipliers()
     """
 
     card: ClassVar[Card] = Card(
@@ -135,12 +137,17 @@ def _second_order(problem: Problem) -> Iterator[Choice]:
 
 
 def _newton(problem: Problem) -> Iterator[Choice]:
-    """Yield Newton's method where f has curvature: norms alone are left to methods that know nothing else."""
+    """Yield Newton's method where f has curvature, or is a norm of the variables and the set has rows only.
+
+    Norms of other images, and norms over balls, are solved faster by interior points and first order.
+    """
     try:
         form = composite(problem)
     except MissingCapabilityError:
         return
-    if not isinstance(form.smooth, kernel.Linear):
+    rows = all(isinstance(term.part, Interval | L1) for term in form.terms)
+    plain = all(isinstance(term.D, Identity) for term in form.norms)
+    if not isinstance(form.smooth, kernel.Linear) or (rows and plain):
         yield Choice(NewtonMultipliers(), newton_reason(problem, form))
 
 

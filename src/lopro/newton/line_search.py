@@ -15,6 +15,8 @@ __all__ = ["UnboundedBelow", "least_along"]
 
 #: Steps longer than this many times the Newton step mean that nothing stops the descent.
 _LONGEST = 2.0**100
+#: Steps shorter than this make nothing of a Newton step, and brackets so narrow hold nothing but rounding.
+_SHORTEST, _NARROW = 1e-12, 1e-9
 #: By how much a step grows at a time while the slope is negative.
 _STRETCH = 16.0
 
@@ -60,7 +62,8 @@ def least_along(slope: Slope, at_zero: float, accuracy: float, evaluations: int 
         if low > _LONGEST:
             raise UnboundedBelow("the slope stays negative")
         t = _next(t, first, second, low, high)
-        if not low < t < high:
+        narrow = accuracy > 0.0 and high <= max(_SHORTEST, (1.0 + _NARROW) * low)
+        if narrow or not low < t < high:
             break
     return best
 

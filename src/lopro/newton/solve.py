@@ -13,6 +13,7 @@ from lopro.newton.bounds import (
     Descent,
     Emptiness,
     LowerBound,
+    can_be_strict,
     lower_bound,
     relative_violation,
     strictly_feasible,
@@ -103,8 +104,8 @@ class Outcome:
         return self.lacking(length) < other.lacking(length)
 
     def lacking(self, length: float = 0.0) -> float:
-        """Return the gap that holds as far out as `FARTHER` times the point, or the length if longer."""
-        return self.gap + self.bound.slope * FARTHER * max(length, norm(self.x))
+        """Return the gap (the charge if larger) as far out as `FARTHER` times the point, or the length."""
+        return max(self.gap, self.charge) + self.bound.slope * FARTHER * max(length, norm(self.x))
 
 
 def _outcome(
@@ -243,15 +244,36 @@ def prove(
     """
     mu = strong_convexity(problem.smooth) if convexity is None else convexity
     best: Outcome | None = None
-    for point, v, steps in _candidates(problem, x, multipliers, stopped):
-        now = _outcome(problem, point, v, mu, Status.STOPPED, steps)
-        if mu == 0.0 and now.bound.slope > 0.0:
-            now = _strict(problem, now, length)
+    for now in _attempts(problem, x, multipliers, mu, length, stopped):
         best = now if best is None or now.better(best, feasibility, length) else best
         if best.violation <= feasibility and best.holds(tol, scale, length):
             return dataclasses.replace(best, status=Status.CONVERGED)
     assert best is not None
     return best
+
+
+def _attempts(
+    problem: Composite,
+    x: Array,
+    multipliers: Sequence[Array],
+    mu: float,
+    length: float,
+    stopped: Callable[[], bool],
+) -> Iterator[Outcome]:
+    """Yield what candidates prove, as they are and with multipliers moved inside; what is dear comes last."""
+    left: list[Outcome] = []
+    everywhere = can_be_strict(problem)
+    for point, v, steps in _candidates(problem, x, multipliers, stopped):
+        now = _outcome(problem, point, v, mu, Status.STOPPED, steps)
+        # A bound that may hold everywhere is worth the time even where the gap is proved.
+        if now.bound.slope == 0.0 or not everywhere:
+            yield now
+        if now.bound.slope > 0.0:
+            left.append(now)
+            yield _strict(problem, now, length, thorough=False)
+    for outcome in left:
+        if not stopped():
+            yield _strict(problem, outcome, length, thorough=True)
 
 
 def _candidates(
@@ -267,9 +289,9 @@ def _candidates(
         return
 
 
-def _strict(problem: Composite, outcome: Outcome, length: float) -> Outcome:
+def _strict(problem: Composite, outcome: Outcome, length: float, thorough: bool) -> Outcome:
     """Return the outcome with multipliers that rounding cannot make infeasible, if that is better."""
-    found = strictly_feasible(problem, outcome.x, outcome.multipliers)
+    found = strictly_feasible(problem, outcome.x, outcome.multipliers, thorough)
     if found is None:
         return outcome
     point, v = found

@@ -19,6 +19,7 @@ from lopro.methods.second_order.proofs import answer
 from lopro.newton.line_search import UnboundedBelow
 from lopro.newton.parts import Ball, Interval
 from lopro.newton.problem import Composite
+from lopro.newton.smooth import Linear
 from lopro.newton.solve import outcomes
 from lopro.newton.systems import SingularSystem
 from lopro.problem import Problem
@@ -103,6 +104,8 @@ def newton_reason(problem: Problem, form: Composite) -> str:
     known = has_second_derivatives(problem.objective)
     smooth = "f has second derivatives at hand" if known else "f is smooth (L-BFGS)"
     norms = ", norms have a prox," if form.norms else ""
+    if form.norms and isinstance(form.smooth, Linear):
+        smooth, norms = "f is a norm with a prox", ""
     return f"{smooth}{norms} and the set is given by {sets}"
 
 

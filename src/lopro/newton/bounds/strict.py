@@ -14,12 +14,14 @@ import numpy as np
 
 from lopro.newton.arrays import Array, Image, Pattern, norm
 from lopro.newton.bounds.lower import Box, Remainder, bounds_variables, lagrangian
-from lopro.newton.curvature import Diagonal, Piece, diagonal, weighted
+from lopro.newton.curvature import Constant, Diagonal, Gram, Piece, diagonal, weighted
+from lopro.newton.maps import Identity, Sparse
 from lopro.newton.parts import Interval
 from lopro.newton.problem import Composite
-from lopro.newton.systems import SingularSystem, choose_system
+from lopro.newton.systems import AugmentedSystem, SingularSystem, choose_system
+from lopro.newton.systems.pattern import is_sparse
 
-__all__ = ["strictly_feasible"]
+__all__ = ["can_be_strict", "strictly_feasible"]
 
 #: How many times their error the slopes are moved inside, and how often that is tried.
 _MARGIN = 4.0
@@ -27,10 +29,18 @@ _ROUNDS = 4
 #: Weights of variables that are to stay where they are, and of all, relative to the mean curvature.
 _HELD = 1e4
 _SHIFTS = (1e-13, 1e-11, 1e-9)
+#: Up to this size dense factors are the faster ones.
+_SMALL = 100
+
+
+def can_be_strict(problem: Composite) -> bool:
+    """Whether every variable has a bound: where one has none, some rounding of its slope is left."""
+    box = Box.of(problem)
+    return bool(np.all(np.isfinite(box.lower) | np.isfinite(box.upper)))
 
 
 def strictly_feasible(
-    problem: Composite, x: Array, multipliers: Sequence[Array]
+    problem: Composite, x: Array, multipliers: Sequence[Array], thorough: bool = True
 ) -> tuple[Array, Image] | None:
     """Return a point and multipliers near these at which no slope falls towards a missing bound.
 
@@ -40,6 +50,8 @@ def strictly_feasible(
         A problem whose terms are all intervals.
     x, multipliers : arrays
         A solution, up to little.
+    thorough : bool
+        Whether to try normal equations where a sparse system does not get there: they round in another way.
 
     Returns
     -------
@@ -65,38 +77,62 @@ def strictly_feasible(
     """
     if not all(isinstance(term.part, Interval) for term in problem.terms):
         return None
-    v = [t.part.into_domain(u) for t, u in zip(problem.terms, multipliers, strict=True)]
-    box = Box.of(problem)
-    for k in range(_ROUNDS):
+    first = [t.part.into_domain(u) for t, u in zip(problem.terms, multipliers, strict=True)]
+    at_x = lagrangian(problem, x, first)
+    if not Remainder.of(Box.of(problem), x, at_x.gradient, at_x.error).rise.any():
+        return None
+    found, done = _moved(problem, x, first, quick=True)
+    if done or not thorough or not _sparse(problem, x):
+        return found
+    return _moved(problem, x, first, quick=False)[0]
+
+
+def _moved(
+    problem: Composite, x: Array, v: list[Array], quick: bool
+) -> tuple[tuple[Array, Image], bool]:
+    """Return the point and the multipliers after some rounds, and whether nothing is left to be moved."""
+    box, last = Box.of(problem), np.inf
+    for _ in range(_ROUNDS):
         at_x = lagrangian(problem, x, v)
-        left = Remainder.of(box, x, at_x.gradient, at_x.error)
-        if not left.rise.any():
-            return (x, tuple(v)) if k else None
+        size = norm(Remainder.of(box, x, at_x.gradient, at_x.error).rise)
+        if size == 0.0 or size > 0.5 * last:
+            return (x, tuple(v)), size == 0.0
+        last = size
         moving, wanted = _wanted(box, x, at_x.gradient, at_x.error)
-        step, weights = _step(problem, x, v, moving, wanted)
+        step, weights = _step(problem, x, v, moving, wanted, quick)
         if step is None:
             break
         x = x + step
         terms = zip(problem.terms, v, weights, strict=True)
         v = [t.part.into_domain(u + w * t.D.forward(step)) for t, u, w in terms]
-    return x, tuple(v)
+    return (x, tuple(v)), False
 
 
 def _step(
-    problem: Composite, x: Array, v: Sequence[Array], moving: Pattern, wanted: Array
+    problem: Composite, x: Array, v: Sequence[Array], moving: Pattern, wanted: Array, quick: bool
 ) -> tuple[Array | None, list[Array]]:
     """Return a step of the point that changes the slopes as wanted, and weights: those of its multipliers."""
     weights = _weights(problem, v)
     pieces = _pieces(problem, x, weights)
     mean = float(diagonal(pieces, problem.size).mean())
     pieces = [*pieces, Diagonal(np.where(moving, 0.0, _HELD * mean))]
-    system = choose_system(problem.size, pieces)
+    # The step is one of few, so a pattern of normal equations would not pay, and they may fill up.
+    augmented = quick and _sparse(problem, x)
+    system = AugmentedSystem(problem.size) if augmented else choose_system(problem.size, pieces)
     for shift in _SHIFTS:
         try:
             return system.solve(pieces, shift * mean, wanted, 1e-12), weights
         except SingularSystem:
             continue
     return None, weights
+
+
+def _sparse(problem: Composite, x: Array) -> bool:
+    """Whether rows and curvature are sparse, and the system is not a small one."""
+    own = problem.smooth.curvature(x, problem.smooth.image(x))
+    known = all(isinstance(piece, Diagonal | Constant | Gram) for piece in own) and is_sparse(own)
+    rows = all(isinstance(term.D, Identity | Sparse) for term in problem.terms)
+    return known and rows and problem.size > _SMALL
 
 
 def _wanted(box: Box, x: Array, slope: Array, error: Array) -> tuple[Pattern, Array]:

@@ -94,9 +94,9 @@ def solve_program(
                 None,
                 lambda: deadline.passed,
             )
+            if found.status is Status.CONVERGED:
+                return found
             best = found if best is None or found.better(best, feasibility, length) else best
-            if best.status is Status.CONVERGED:
-                return best
         if deadline.passed:
             break
     return best or _unproved(program, problem, Status.STOPPED)

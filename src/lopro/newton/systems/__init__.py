@@ -1,5 +1,6 @@
 """Linear systems with generalised Hessians, solved by what fits."""
 
+from lopro.newton.systems.augmented import AugmentedSystem
 from lopro.newton.systems.base import SingularSystem, System
 from lopro.newton.systems.cg import ConjugateGradients
 from lopro.newton.systems.choose import choose_system
@@ -9,6 +10,7 @@ from lopro.newton.systems.row_space import RowSpaceSystem
 from lopro.newton.systems.sparse import SparseSystem
 
 __all__ = [
+    "AugmentedSystem",
     "ConjugateGradients",
     "CorrectedSystem",
     "DenseSystem",

@@ -1,0 +1,126 @@
+"""One table and one performance profile of everything that the benchmarks of this folder have written.
+
+A profile shows, for each solver, the share of problems that it solved within a factor of the fastest one.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.general.measure import FEASIBLE
+
+__all__ = ["Entry", "draw", "entries_of", "profile", "table"]
+
+#: What counts as solved: the relative gap of each collection, and statuses that say so themselves.
+GAPS = {"general_sdplib": 1e-4}
+SOLVED = ("CONVERGED", "INFEASIBLE", "UNBOUNDED", "EMPTY")
+#: Kernels by themselves are no peers.
+OURS, KERNELS = "lopro", ("newton", "kernel")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One run: which collection and problem, whose, how long, and whether it solved it."""
+
+    collection: str
+    problem: str
+    peer: str
+    seconds: float
+    solved: bool
+
+
+def entries_of(folder: Path) -> list[Entry]:
+    """Read every ``general_*.json``."""
+    found: list[Entry] = []
+    for path in sorted(folder.glob("general_*.json")):
+        for row in json.loads(path.read_text())["runs"]:
+            name = row.get("problem") or row.get("file") or f"{row.get('kind')} {row.get('n')}"
+            done = is_solved(row, GAPS.get(path.stem, 1e-6))
+            found.append(Entry(path.stem, name, row["peer"], float(row["seconds"]), done))
+    return found
+
+
+def is_solved(row: Mapping[str, Any], tol: float) -> bool:
+    """Whether a run has a feasible point with this gap; where the judge says so itself, what it says."""
+    if "status" in row:
+        return str(row["status"]).startswith(SOLVED)
+    judged = row.get("judged") or row
+    gap, violation = judged.get("gap"), judged.get("violation", judged.get("diagonal"))
+    return gap is not None and violation is not None and gap <= tol and violation <= FEASIBLE
+
+
+def profile(entries: Iterable[Entry]) -> dict[str, list[float]]:
+    """Return for each peer its times over the best one, sorted; infinite where it has not solved a problem.
+
+    Problems that nobody has solved are left out.
+
+    Examples
+    --------
+    >>> from benchmarks.general.profile import Entry, profile
+    >>> runs = [Entry("c", "p", "a", 1.0, True), Entry("c", "p", "b", 3.0, True)]
+    >>> profile(runs)
+    {'a': [1.0], 'b': [3.0]}
+    """
+    runs = list(entries)
+    best: dict[str, float] = {}
+    for run in runs:
+        if run.solved:
+            best[run.problem] = min(run.seconds, best.get(run.problem, math.inf))
+    peers = dict.fromkeys(run.peer for run in runs)
+    ratios: dict[str, list[float]] = {}
+    for peer in peers:
+        mine = {run.problem: run for run in runs if run.peer == peer}
+        ratios[peer] = sorted(
+            mine[name].seconds / least if name in mine and mine[name].solved else math.inf
+            for name, least in best.items()
+        )
+    return ratios
+
+
+def table(entries: Sequence[Entry]) -> str:
+    """Return one line for each peer of each collection: solved, fastest, within a factor of 2 and 10."""
+    lines = [f"{'collection':22s}{'peer':12s}{'solved':>8s}{'best':>6s}{'<= 2':>6s}{'<= 10':>6s}"]
+    for collection in dict.fromkeys(entry.collection for entry in entries):
+        mine = [entry for entry in entries if entry.collection == collection]
+        for peer, ratios in profile(mine).items():
+            counts = [sum(r <= factor for r in ratios) for factor in (1e300, 1.0, 2.0, 10.0)]
+            shown = "".join(f"{count:6d}" for count in counts[1:])
+            label = collection.removeprefix("general_")
+            lines.append(f"{label:22s}{peer:12s}{counts[0]:5d}/{len(ratios):<3d}{shown}")
+    return "\n".join(lines)
+
+
+def draw(entries: Sequence[Entry]) -> Any:
+    """Return a figure with one panel for each collection."""
+    import matplotlib.pyplot as plt
+
+    collections = list(dict.fromkeys(entry.collection for entry in entries))
+    figure, axes = plt.subplots(
+        1, len(collections), figsize=(4.2 * len(collections), 3.4), squeeze=False, sharey=True
+    )
+    for axis, collection in zip(axes[0], collections, strict=True):
+        mine = [e for e in entries if e.collection == collection and e.peer not in KERNELS]
+        for peer, ratios in profile(mine).items():
+            known = [r for r in ratios if math.isfinite(r)]
+            shares = [(k + 1) / len(ratios) for k in range(len(known))]
+            last = 1e3
+            axis.step(
+                [1.0, *known, last],
+                [0.0, *shares, shares[-1] if shares else 0.0],
+                where="post",
+                label=peer,
+                linewidth=2.2 if peer == OURS else 1.2,
+            )
+        axis.set_xscale("log")
+        axis.set_xlim(1.0, 1e3)
+        axis.set_ylim(0.0, 1.02)
+        axis.set_title(collection.removeprefix("general_"))
+        axis.set_xlabel("time over the fastest")
+        axis.legend(loc="lower right", fontsize=8)
+    axes[0][0].set_ylabel("share of problems solved")
+    return figure

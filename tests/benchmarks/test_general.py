@@ -1,0 +1,80 @@
+"""The benchmark of the general solver: a family at toy size, and the profile of runs made up by hand."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.skipif(
+    not (ROOT / "benchmarks").exists(), reason="a source distribution has tests but no benchmarks"
+)
+for _module in ("osqp", "proxsuite", "matplotlib"):
+    pytest.importorskip(_module, reason='the benchmark needs more: pip install "lopro[bench]"')
+
+
+@pytest.fixture
+def profile(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(str(ROOT))
+    import benchmarks.general.profile
+
+    return benchmarks.general.profile
+
+
+def row(peer: str, problem: str, seconds: float, gap: float, violation: float = 0.0) -> Any:
+    judged = {"fun": 1.0, "gap": gap, "violation": violation, "reach": None}
+    return {"problem": problem, "peer": peer, "seconds": seconds, "judged": judged, "note": ""}
+
+
+def test_ratios_are_to_the_fastest_that_solved(profile: Any, tmp_path: Path) -> None:
+    """On p the fastest is not feasible; q is solved by one; r by nobody, and is left out."""
+    runs = [
+        row("a", "p", 1.0, 1e-7, violation=1e-6),
+        row("b", "p", 2.0, 1e-7),
+        row("c", "p", 6.0, 1e-9),
+        row("a", "q", 5.0, 1e-7),
+        row("b", "q", 1.0, 1e-3),
+        {"problem": "q", "peer": "c", "seconds": 1.0, "judged": None, "note": "failed"},
+        row("a", "r", 1.0, 1.0),
+    ]
+    (tmp_path / "general_made_up.json").write_text(json.dumps({"runs": runs}))
+    matrices = [
+        {"file": "m", "peer": "a", "seconds": 3.0, "status": "CONVERGED", "gap": 9e-5},
+        {"file": "m", "peer": "b", "seconds": 1.0, "status": "STALLED", "gap": 1e-9},
+    ]
+    (tmp_path / "general_sdplib.json").write_text(json.dumps({"runs": matrices}))
+    entries = profile.entries_of(tmp_path)
+    first = [e for e in entries if e.collection == "general_made_up"]
+    assert profile.profile(first) == {
+        "a": [1.0, math.inf],
+        "b": [1.0, math.inf],
+        "c": [3.0, math.inf],
+    }
+    assert profile.profile(e for e in entries if e not in first) == {"a": [1.0], "b": [math.inf]}
+    assert "c               1/2       0     0     1" in profile.table(entries)
+    profile.draw(entries).savefig(tmp_path / "profile.png")
+    assert (tmp_path / "profile.png").stat().st_size > 1000
+
+
+def test_a_family_runs_at_toy_size_and_ours_solves_all() -> None:
+    run = subprocess.run(
+        [sys.executable, "-m", "benchmarks.general", "polyhedral", "--small"],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+    assert run.returncode == 0, run.stderr
+    ours = [line for line in run.stdout.splitlines() if " lopro " in line or "0.001lopro" in line]
+    assert len(ours) == 10
+    for line in ours:
+        numbers = line.split("lopro")[1].split()
+        assert float(numbers[2]) <= 1e-9 and float(numbers[3]) <= 1e-6
