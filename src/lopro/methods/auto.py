@@ -15,6 +15,7 @@ from lopro.methods.multipliers import MultiplierMethod
 from lopro.methods.paper.lopgd import LoPGD
 from lopro.methods.registry import recognised
 from lopro.methods.second_order import NewtonMultipliers, ProgramEngines
+from lopro.methods.second_order import robust as _robust  # noqa: F401 (registers its form)
 from lopro.methods.second_order.forms import quadratic_program
 from lopro.methods.second_order.interior_point import InteriorPoint
 from lopro.methods.semidefinite import NearestSemidefinite, SemidefiniteEngines
