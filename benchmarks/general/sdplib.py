@@ -1,6 +1,6 @@
-"""SDPLIB: our semidefinite programs against Clarabel and SCS, all judged by the same proof.
+"""SDPLIB: `lopro.solve` on semidefinite programs against Clarabel and SCS, all judged by the same proof.
 
-python -m benchmarks.general.sdplib [PATH] [--only NAME ...] [--seconds S] [--rounds N] [--ours]
+python -m benchmarks.general.sdplib [PATH] [--only NAME ...] [--seconds S] [--rounds N] [--ours] [--kernel]
 
 PATH is a folder with ``.dat-s`` files; by default ``sdplib`` in the folder that LOPRO_DATA names. Answers of
 all are moved into the cone and onto their rows, and proved alike; certified means a relative gap of at most
@@ -12,12 +12,14 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 
+import lopro
 from benchmarks._report import write_json
 from benchmarks.general.collections import folder_of
 from benchmarks.general.measure import interleaved
@@ -30,7 +32,30 @@ from lopro.newton.spectral import Spectrum
 TOL = 1e-4
 #: Operations of one step, between which Clarabel looks at the clock.
 _TOO_LARGE = 2e11
+_STATUS = {
+    "CONVERGED": Status.CONVERGED, "INFEASIBLE": Status.EMPTY, "UNBOUNDED": Status.UNBOUNDED,
+    "TIME_LIMIT": Status.STOPPED,
+}  # fmt: skip
 _SOLVED = (Status.CONVERGED, Status.EMPTY, Status.UNBOUNDED)
+
+
+def by_lopro(problem: lopro.Problem, seconds: float) -> Outcome:
+    """Return the answer of `lopro.solve`, in the words of the kernel; gaps are relative to the value."""
+    result = lopro.solve(replace(problem, gap_scale=0.0), tol=TOL, time_limit=seconds)
+    c, status = result.certificate, _STATUS.get(result.status.name, Status.STALLED)
+    charge = c.gap - max(0.0, result.fun - c.lower_bound)
+    engine = result.method.rpartition("-> ")[2]
+    return Outcome(
+        status,
+        (result.x,),
+        np.zeros(0),
+        result.fun,
+        c.lower_bound,
+        charge,
+        c.violation,
+        c.radius,
+        engine,
+    )
 
 
 def by_clarabel(program: SemidefiniteProgram, seconds: float) -> Outcome:
@@ -130,6 +155,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--ours", action="store_true", help="without the peers")
+    parser.add_argument("--kernel", action="store_true", help="with the kernel by itself")
     options = parser.parse_args()
     folder = folder_of("sdplib", options.path)
     runs: list[dict[str, Any]] = []
@@ -139,8 +165,10 @@ def main() -> None:
             continue
         program = read_sdpa(path)
         peers: dict[str, Callable[[], Any]] = {
-            "lopro": partial(solve, program, TOL, options.seconds, 0.0)
+            "lopro": partial(by_lopro, lopro.read_sdpa(path), options.seconds)
         }
+        if options.kernel:
+            peers["kernel"] = partial(solve, program, TOL, options.seconds, 0.0)
         if not options.ours:
             peers["clarabel"] = partial(by_clarabel, program, options.seconds)
             peers["scs"] = partial(by_scs, program, options.seconds)

@@ -8,6 +8,7 @@ import scipy.sparse
 from lopro.newton import Composite
 from lopro.newton.parts import Interval
 from lopro.newton.smooth import LeastSquares, Linear, Logistic, Quadratic, SquaredDistance, Sum
+from lopro.newton.smooth.huber import Huber
 
 
 def half_spaces(rng, d=12, m=60, slack=1.0):
@@ -53,4 +54,5 @@ def smooth_functions(rng, d=5):
         "logistic": Logistic(A, labels, 1.0 / 9.0),
         "sparse logistic": Logistic(scipy.sparse.csr_array(A), labels),
         "sum": Sum([Logistic(A, labels), ridge, Linear(rng.standard_normal(d))]),
+        "huber": Huber(A, rng.standard_normal(9), 0.8, 2.0),
     }

@@ -12,6 +12,7 @@ from lopro.newton.arrays import EPS
 from lopro.newton.bounds.enclose import enclose, enclose_conjugate
 from lopro.newton.parts import Interval
 from lopro.newton.smooth import LeastSquares, Linear, Logistic, Quadratic, SquaredDistance, Sum
+from lopro.newton.smooth.huber import Huber
 
 
 def exact_quadratic(P, q, x):
@@ -61,6 +62,19 @@ def test_least_squares_with_cancellation(rng):
     assert abs(Fraction(found.value.value) - sum(r * r for r in residual) / 2) <= Fraction(
         found.value.error
     )
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("delta", [0.3, 100.0])
+def test_huber(rng, sparse, delta):
+    B, b, x = rng.standard_normal((9, 4)), rng.standard_normal(9), rng.standard_normal(4)
+    f = Huber(scipy.sparse.csr_array(B) if sparse else B, b, delta, 0.7)
+    residual = [exact_dot(row, x) - Fraction(c) for row, c in zip(B, b.tolist(), strict=True)]
+    most, weight = Fraction(delta), Fraction(0.7)
+    slopes = [max(-most, min(most, r)) for r in residual]
+    gradient = [weight * sum(Fraction(B[i, j]) * slopes[i] for i in range(9)) for j in range(4)]
+    value = weight * sum(s * (r - s / 2) for r, s in zip(residual, slopes, strict=True))
+    assert_encloses(enclose(f, x), value, gradient)
 
 
 def test_linear_and_distance(rng):

@@ -140,6 +140,28 @@ def test_huber_location_of_three_points_and_an_outlier(method: Any) -> None:
     assert result.fun == pytest.approx(1.0 / 6.0 + 100.0 - 1.0 / 3.0 - 0.5, rel=1e-8)
 
 
+@pytest.mark.parametrize("unit", UNITS)
+def test_huber_regression_by_newton_steps(unit: float) -> None:
+    """With and without outliers, in any units, against Clarabel; no more than a few dozen steps."""
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((200, 10))
+    b = A @ np.ones(10) + 0.1 * rng.standard_normal(200)
+    b[:20] += 50.0
+    rows = Affine(np.ones((1, 10)), 8.0 * unit, 9.0 * unit)
+    f = Huber(A, unit * b, delta=0.3 * unit)
+    newton = lopro.solve(Problem(f, rows), method=lopro.NewtonMultipliers(), tol=1e-9)
+    assert newton.status is Status.CONVERGED and newton.iterations <= 60
+    clarabel = lopro.solve(Problem(f, rows), method=InteriorPoint())
+    assert newton.fun == pytest.approx(clarabel.fun, rel=1e-7)
+    assert newton.certificate.lower_bound <= newton.fun
+    assert "1. NewtonMultipliers" in lopro.explain(Problem(f, rows))
+    # The row is active at its upper side, and its multiplier balances the slope of f there.
+    assert newton.multiplier is not None
+    assert -f.subgradient(newton.x) == pytest.approx(
+        newton.multiplier.direction, abs=1e-5 * float(np.abs(newton.multiplier.direction).max())
+    )
+
+
 @pytest.mark.parametrize(
     "method", [AlternatingDirections(), MultiplierMethod(), InteriorPoint()], ids=repr
 )

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from functools import singledispatch
 from typing import TypeAlias
 
 import numpy as np
+import scipy  # parts of it load when first used
 
 from lopro.errors import MissingCapabilityError
 from lopro.methods.second_order.callables import SmoothCallable
@@ -16,6 +18,7 @@ from lopro.newton.smooth import Smooth
 from lopro.objectives import (
     FunctionObjective,
     GroupNorm,
+    Huber,
     L1Norm,
     LeastSquares,
     Linear,
@@ -127,6 +130,15 @@ def _(f: Logistic, factor: float) -> Smooth:
     if f.l2 == 0.0:
         return loss
     return kernel.Sum([loss, kernel.SquaredDistance(np.zeros(d), factor * f.l2)])
+
+
+@smooth_form.register
+def _(f: Huber, factor: float) -> Smooth:
+    if f.shape is None:
+        raise MissingCapabilityError("second-order methods take vectors of a known size")
+    D = scipy.sparse.eye_array(math.prod(f.shape), format="csr") if f.D is None else matrix(f.D)
+    b = np.zeros(D.shape[0]) if f.b is None else host(f.b)
+    return kernel.Huber(D, b, f.delta, factor)
 
 
 @smooth_form.register

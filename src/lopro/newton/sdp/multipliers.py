@@ -27,6 +27,8 @@ _DAMPINGS = 4
 _INNER = 1.0
 #: Directions are solved for to three times the residual, between these: more cost more than it saved.
 _LOOSE, _TIGHT = 0.1, 1e-4
+#: Newton steps after which the state is shown though the inner problem is not solved.
+_AT_A_TIME = 200
 #: The first penalty, for programs of about size 1.
 _SIGMA = 10.0
 
@@ -123,12 +125,16 @@ class _Run:
     def advance(self, stopped: Callable[[], bool]) -> State:
         """Minimise the augmented Lagrangian and take over the X found, or try a smaller penalty."""
         point = self._evaluate(self.y)
-        centre = self.centre
+        centre, first = self.centre, self.steps
         solved = True
         while solved and not stopped():
             primal, dual = point.primal_residual, point.moved / centre.sigma
             if primal <= max(_INNER * dual, 4.0 * EPS):
                 break
+            if self.steps - first >= _AT_A_TIME:
+                # The consumer may have seen enough; if not, the same inner problem goes on.
+                self.y = point.y
+                return State(point, centre, primal, dual, self.decompositions, self.steps)
             following = self._newton(point, primal, stopped)
             solved = following is not None
             point = following or point

@@ -23,10 +23,11 @@ from lopro.newton.multipliers import never
 from lopro.newton.sdp.judge import DualBound, Judge
 from lopro.newton.sdp.multipliers import minimised
 from lopro.newton.sdp.program import Block, SemidefiniteProgram
+from lopro.newton.sdp.scaled import ScaledProgram
 from lopro.newton.sdp.standard import StandardRows
 from lopro.newton.systems.base import SingularSystem
 
-__all__ = ["Nearest", "NearestProblem"]
+__all__ = ["Nearest", "NearestProblem", "nearest_blocks"]
 
 #: Newton steps for each centre of the slacks, and centres.
 _STEPS, _CENTRES = 60, 60
@@ -75,6 +76,32 @@ class Nearest:
     def solved(self) -> bool:
         """Whether little but rounding is left."""
         return self.residual <= _ACCEPTED
+
+
+def nearest_blocks(
+    program: SemidefiniteProgram, X: tuple[Array, ...], stopped: Callable[[], bool] = never
+) -> tuple[Array, ...]:
+    """Return the feasible point of a program that is nearest to X, as near as Newton's method comes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.newton.sdp import SemidefiniteProgram
+    >>> from lopro.newton.sdp.nearest import nearest_blocks
+    >>> program = SemidefiniteProgram.dense(np.eye(2), [np.eye(2)], [1.0])
+    >>> nearest_blocks(program, (np.diag([0.75, 0.75]),))[0].round(12)
+    array([[0.5, 0. ],
+           [0. , 0.5]])
+    """
+    scaled = ScaledProgram.of(program)
+    blocks = tuple(Block(p.size, p.diagonal, 0.0 * p.C, p.A) for p in scaled.program.blocks)
+    flat, y = SemidefiniteProgram(scaled.program.b, blocks), np.zeros(len(program.b))
+    centre = tuple(x / scaled.x for x in X)
+    try:
+        point, _ = minimised(flat, centre, y, _WANTED, _STEPS, stopped)
+    except SingularSystem:
+        return X
+    return scaled.matrices(point.X)
 
 
 class NearestProblem:

@@ -11,6 +11,7 @@ import numpy as np
 from lopro.newton.arrays import Array, norm
 from lopro.newton.sdp.faces import reduced
 from lopro.newton.sdp.judge import DualBound, Judge, PrimalValue
+from lopro.newton.sdp.nearest import nearest_blocks
 from lopro.newton.sdp.onto_rows import onto_rows
 from lopro.newton.sdp.outcome import FARTHER, FEASIBLE, Outcome, Status
 from lopro.newton.sdp.program import Block, SemidefiniteProgram
@@ -25,6 +26,8 @@ _MARGINS = 0.1, 1.0, 30.0, 1000.0
 _TINY = float(np.finfo(np.float64).tiny)
 #: Certificates of programs without solution must hold for points so much larger than the data.
 _BEYOND = 1e8
+#: Sum of the cubes of the blocks up to which a point that stays off its rows is projected onto them.
+_CUBES = 1e5
 
 
 class Search:
@@ -144,7 +147,17 @@ class Search:
             np.maximum(x, 0.0) if x.ndim == 1 else Spectrum(x).positive_part() for x in X
         )
         moved = self.judge.primal(onto_rows(self.original, inside, self.stopped))
-        return moved if moved.violation < plain.violation else plain
+        best = moved if moved.violation < plain.violation else plain
+        if best.violation <= FEASIBLE or self.stopped() or not self._small:
+            return best
+        projected = self.judge.primal(nearest_blocks(self.original, inside, self.stopped))
+        return projected if projected.violation < best.violation else best
+
+    @property
+    def _small(self) -> bool:
+        """Whether a projection costs little, and multipliers of it exist: X is not confined to a face."""
+        cubes = sum(float(p.size) ** 3 for p in self.original.blocks if not p.diagonal)
+        return cubes <= _CUBES and all(Q is None for Q in self.face.bases)
 
     def _reach(self) -> float:
         """Return the trace up to which bounds are asked for."""

@@ -24,8 +24,8 @@ __all__ = ["solve"]
 #: Whether the program is scaled for Clarabel, which has a scaling of its own, and the accuracy it is asked
 #: for: where it cannot reach that, its answer may be worse than to less.
 _ATTEMPTS = (False, 1e-8), (True, 1e-8), (True, 1e-10)
-#: Outer steps after which rays are looked for.
-_LOOKS = frozenset(2**k for k in range(3, 20))
+#: Outer steps after which rays are looked for, and a proof in any case.
+_LOOKS = frozenset(int(8 * 1.4**k) for k in range(40))
 #: A run has stalled after so many looks that proved too little, or outer steps without smaller residuals.
 _PATIENCE = 60
 _WAITING = 300
@@ -155,7 +155,8 @@ class _NewtonRun:
                 self.failed += 1
                 if search.widen():
                     return True
-            if k in _LOOKS and search.look_for_rays(X, y):
+            # What rounded numbers do not promise may be proved all the same, where rows are badly scaled.
+            if k in _LOOKS and (search.look_for_rays(X, y) or search.look(X, y)):
                 return False
             if self._stalled(state):
                 search.look_for_rays(X, y)
