@@ -9,9 +9,17 @@ import numpy as np
 
 from lopro.newton.arrays import EPS, Array
 from lopro.newton.bounds.mapped import enclose_adjoint, enclose_forward
-from lopro.newton.bounds.rounding import Estimate, dot, length, product, total
+from lopro.newton.bounds.rounding import Estimate, adjoint_product, dot, length, product, total
 from lopro.newton.parts import L1, Ball, GroupNorms, Interval, Part, SecondOrderCone
-from lopro.newton.smooth import LeastSquares, Linear, Logistic, Quadratic, SquaredDistance, Sum
+from lopro.newton.smooth import (
+    Huber,
+    LeastSquares,
+    Linear,
+    Logistic,
+    Quadratic,
+    SquaredDistance,
+    Sum,
+)
 
 __all__ = ["Enclosure", "enclose", "enclose_conjugate"]
 
@@ -89,6 +97,19 @@ def _(f: Logistic, x: Array) -> Enclosure:
     p = -f.weights * f.labels * odds
     p_error = f.weights * (_LIBRARY * odds + 0.25 * error) * (1.0 + 8.0 * EPS) + EPS * np.abs(p)
     return Enclosure(value, *enclose_adjoint(f.map, p, p_error))
+
+
+@enclose.register
+def _(f: Huber, x: Array) -> Enclosure:
+    Ax, error = product(f.A, x)
+    r = Ax - f.b
+    error = (error + EPS * np.abs(r)) * (1.0 + 8.0 * EPS)
+    s = f.slopes(r)
+    losses = s * (r - 0.5 * s)
+    # The loss has slope at most |s| + e where the residual is off by e, and the slope itself at most 1.
+    value = total(losses, 4.0 * EPS * np.abs(losses) + (np.abs(s) + error) * error) * f.weight
+    p = f.weight * s
+    return Enclosure(value, *adjoint_product(f.A, p, f.weight * error + EPS * np.abs(p)))
 
 
 @enclose.register

@@ -7,9 +7,7 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.newton.arrays import EPS, Array, Image, Matrix
-from lopro.newton.bounds.enclose import Enclosure, enclose
-from lopro.newton.bounds.rounding import adjoint_product, product, total
+from lopro.newton.arrays import Array, Image, Matrix
 from lopro.newton.curvature import Gram, Piece
 from lopro.newton.smooth.base import Slope
 
@@ -80,16 +78,3 @@ class Huber:
             return first, self.weight * float(e[small] @ e[small])
 
         return derivatives
-
-
-@enclose.register
-def _(f: Huber, x: Array) -> Enclosure:
-    Ax, error = product(f.A, x)
-    r = Ax - f.b
-    error = (error + EPS * np.abs(r)) * (1.0 + 8.0 * EPS)
-    s = f.slopes(r)
-    losses = s * (r - 0.5 * s)
-    # The loss has slope at most |s| + e where the residual is off by e, and the slope itself at most 1.
-    value = total(losses, 4.0 * EPS * np.abs(losses) + (np.abs(s) + error) * error) * f.weight
-    p = f.weight * s
-    return Enclosure(value, *adjoint_product(f.A, p, f.weight * error + EPS * np.abs(p)))
