@@ -57,8 +57,13 @@ class Parts:
 
     @property
     def largest(self) -> float:
-        """A bound of the absolute distances."""
-        lengths = (math.sqrt(float(np.square(M).sum(axis=1).max())) for M in (self.F, self.X))
+        """A bound of the absolute distances: by Cauchy and Schwarz, with features of one size."""
+        sizes = np.sqrt(np.square(self.X).mean(axis=0))
+        sizes = np.where(sizes > 0.0, sizes, 1.0)
+        lengths = (
+            math.sqrt(float(np.square(M).sum(axis=1).max()))
+            for M in (self.F * sizes, self.X / sizes)
+        )
         return 2.0 * float(np.abs(self.a).max()) + 2.0 * math.prod(lengths)
 
 

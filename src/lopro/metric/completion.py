@@ -1,32 +1,40 @@
 r"""Proving that features outside can stay there: completing the multiplier of a small problem.
 
 Weights ``w`` of a problem on few features are feasible for the dual on all of them if there is a ``Y`` in the
-box ``|Y_ij| <= tau``, ``Y_ii = 0``, with ``Y - M(w)`` positive semidefinite. Splitting (Douglas and Rachford)
-looks for it. The set of such ``Y`` may be thin, but a little below ``w`` it has an interior, in which the
-iteration soon ends. `lowered` gives up a chosen share of the bound, and the prize is a point that is feasible
-exactly.
+box ``|Y_ij| <= tau``, ``Y_ii = 0``, with ``S = Y - M(w)`` positive semidefinite: its diagonal is given, and
+off the diagonal it lies within ``tau`` of ``-M(w)``. It is looked for as ``S = B'B + diag(s)``, ``s >= 0``,
+with few rows in ``B``, so that it is semidefinite whatever ``B`` is, and no eigenvalue is ever computed. What
+is left is to make the violation of the box small, a smooth function of ``B``: the sum of the squares of
+
+    ``|b_i'b_j + M_ij| - tau``  and  ``|b_i|^2 + M_ii``,    where they are positive,
+
+in units in which the diagonal of ``S`` is one. The set of solutions may be thin, but a little below ``w`` it
+has an interior: `lowered` gives up a chosen share of the bound. And what is still violated can be paid for
+(M5 of the theory), so that every ``B`` proves something.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from lopro._util.arrays import Array, namespace, norm
-from lopro._util.diagonals import boxed, diagonal_of, raise_diagonal, scaled
-from lopro.metric.dual import is_psd
+from lopro._util.arrays import Array, from_numpy, inner, namespace
+from lopro._util.deadline import current_deadline
+from lopro._util.diagonals import diagonal_of, raise_diagonal, without_diagonal
+from lopro.metric.completion_start import KnownSlack, first_factor
+from lopro.metric.descent import Descent
+from lopro.metric.dual import PairMultiplier, dual_value
 from lopro.metric.loss import PairLoss
-from lopro.projections.psd import counted_negative_part, symmetric_part
 
 __all__ = ["Completion"]
 
-RELAXATION = 1.7
 #: Of the share that is given up, this part scales the weights; the rest lowers them evenly.
 SCALED_PART = 0.7
-#: How much of the interior is aimed for, in units of an even lowering that costs the whole share, and down
-#: to how much less than nothing a slack counts as semidefinite: bounds pay for what is missing.
-MARGIN, ROUNDING = 0.5, 1e-3
-#: Single precision is enough to hit an interior that is not thinner than this, in half the time.
-SINGLE_FROM = 2e-3
+#: How much narrower than the box the aim is, in units of the share.
+MARGIN = 0.2
+#: Single precision is enough where this much of the unit diagonal is left to aim at, in half the time.
+SINGLE_FROM = 2e-5
+#: A feature whose slack is smaller than this, next to the largest, is measured as if it had that much.
+LEAST_SLACK = 1e-4
 
 
 def even_lowering(loss: PairLoss, fun: float, share: float) -> float:
@@ -56,7 +64,7 @@ class Completion:
     tau : float
         Size of the box.
     sizes : array of shape (d,)
-        The diagonal of ``M(1)``: the unit in which slack is measured.
+        The diagonal of ``M(1)``: the unit of features.
     trace : float
         Weight of the trace, which every slack has on its diagonal.
 
@@ -64,65 +72,119 @@ class Completion:
     --------
     >>> import numpy as np
     >>> from lopro.metric.completion import Completion
+    >>> from lopro.metric.completion_start import KnownSlack
     >>> from lopro.metric.loss import PairLoss
     >>> loss = PairLoss.from_differences(np.array([[1.0, 1.0], [1.0, -1.0]]), np.ones(2))
     >>> search = Completion(loss, 0.5, np.array([2.0, 2.0]))
-    >>> search.aim(np.array([0.05, -1.0]), fun=1.0, share=0.1)
-    >>> while not search.feasible():
-    ...     search.step()
-    >>> bool(np.linalg.eigvalsh(search.slack()).min() >= 0.0)
+    >>> search.aim(np.array([0.05, -0.3]), 0.1, 0.1, KnownSlack(np.array([0]), np.array([[0.25]])))
+    >>> while search.violation > 0.0 and search.step():
+    ...     pass
+    >>> bool(np.linalg.eigvalsh(-search.multiplier().direction).min() >= -1e-12)
     True
     """
 
     def __init__(self, loss: PairLoss, tau: float, sizes: Array, trace: float = 0.0) -> None:
-        self.loss = loss
-        self.trace = trace
-        self.tau = tau
-        self.sizes = sizes
-        self._z: Array | None = None
-        #: How many eigenvalues were negative in the last step.
-        self._negative = 0
+        self.loss, self.tau, self.sizes, self.trace = loss, tau, sizes, trace
+        self._known: KnownSlack | None = None
+        self._B: Array | None = None
 
-    def aim(self, weights: Array, fun: float, share: float) -> None:
-        """Search for what these weights, less a share of the bound, need; from where the search stands."""
-        self.share = share
+    def aim(self, weights: Array, fun: float, share: float, known: KnownSlack) -> None:
+        """Search for what these weights, less a share of the bound, need.
+
+        The search begins at what is known on some features, or goes on from where it stands if those are the
+        same as before.
+        """
         self.weights = lowered(self.loss, weights, fun, share)
         self.M = raise_diagonal(self.loss.adjoint(self.weights), -self.trace)
-        self._unit = even_lowering(self.loss, fun, share)
-        if self._z is None:
-            self._z = boxed(self.M + 0.0, self.tau)
-        #: How far the two sets were apart in the last step, and in which features.
-        self.apart = float("inf")
-        self.excess: Array = 0.0 * self.sizes
-
-    def step(self) -> None:
-        """Make one iteration of the splitting."""
         xp = namespace(self.M)
-        single = isinstance(self.M, np.ndarray) and self.share >= SINGLE_FROM
-        kind = xp.float32 if single else self.M.dtype
-        z = self._z = xp.astype(self._z, kind, copy=False)
-        Y = boxed(z + 0.0, self.tau)
-        # Matrices of this size are what memory is spent on: hence the updates in place.
-        wished = xp.astype(-self.M, kind, copy=False)
-        wished += 2.0 * Y
-        wished -= z
-        margin = xp.astype(MARGIN * self._unit * self.sizes, kind, copy=False)
-        # Early on most eigenvalues are negative, later few: the smaller side of the spectrum is enough.
-        lowered_slack = raise_diagonal(wished, -margin)
-        moved, self._negative = counted_negative_part(lowered_slack, self._negative)
-        del wished, lowered_slack
-        self.excess = diagonal_of(moved) + 0.0
-        moved += Y
-        moved -= z
-        self.apart = norm(moved)
-        moved *= RELAXATION
-        moved += z
-        self._z = symmetric_part(moved)
+        self._slack = -diagonal_of(self.M)
+        self._roots = xp.sqrt(self._measured(self._slack))
+        if self._B is None or self._known is None or not known.same_features(self._known):
+            M = self.loss.adjoint(self.weights)
+            factor = first_factor(self.loss, M, self._slack, self._roots, known)
+            self._B = from_numpy(factor, self.M)
+        self._known = known
+        self._set_box(1.0 - MARGIN * share, share)
+        self._descent = Descent(self._violation_at, xp.astype(self._B / self._roots, self._kind))
 
-    def slack(self) -> Array:
-        """Return ``Y - M`` for the present ``Y``."""
-        return boxed(namespace(self.M).astype(self._z, self.M.dtype), self.tau) - self.M
+    def _measured(self, slack: Array) -> Array:
+        """Return the slack of each feature that serves as its unit: positive, one where nothing differs."""
+        xp = namespace(slack)
+        present = self.sizes > 0.0
+        ones = 0.0 * self.sizes + 1.0
+        relative = xp.where(present, slack / xp.where(present, self.sizes, ones), 0.0 * ones)
+        least = max(LEAST_SLACK * float(xp.max(relative)), 1e-300)
+        floor = xp.where(relative > least, relative, least * ones)
+        return xp.where(present, floor * self.sizes, ones)
 
-    def feasible(self) -> bool:
-        """Whether the present slack is positive semidefinite, up to a small part of the share."""
-        return is_psd(scaled(self.slack(), self.sizes), ROUNDING * self._unit)
+    def _set_box(self, width: float, share: float) -> None:
+        xp = namespace(self.M)
+        inverse = 1.0 / self._roots
+        narrow = share * self.tau * float(xp.min(inverse)) ** 2
+        single = isinstance(self.M, np.ndarray) and narrow >= SINGLE_FROM
+        self._kind = xp.float32 if single else xp.float64
+        self._box = xp.astype((width * self.tau * inverse)[:, None] * inverse, self._kind)
+        self._most = xp.astype(width * self._slack * inverse**2, self._kind)
+        centre = without_diagonal(self.M * (inverse[:, None] * inverse))
+        self._centre = xp.astype(centre, self._kind)
+
+    def _violation_at(self, B: Array) -> tuple[float, Array]:
+        """Return the sum of squares and its gradient ``B R``, with the matrix ``R`` of violations."""
+        current_deadline().need(4.0 * B.shape[0] * B.shape[1] ** 2)
+        xp = namespace(B)
+        R = B.T @ B
+        norms = diagonal_of(R) + 0.0
+        R += self._centre
+        R -= xp.minimum(xp.maximum(R, -self._box), self._box)
+        over = norms - self._most
+        R = raise_diagonal(without_diagonal(R), xp.where(over > 0.0, over, 0.0 * over))
+        self._latest = R
+        return 0.25 * inner(R, R), B @ R
+
+    def step(self) -> bool:
+        """Make one step of the descent; False if there is none."""
+        going = self._descent.step()
+        self._B = self._descent.x * namespace(self.M).astype(self._roots, self._kind)
+        return going
+
+    @property
+    def violation(self) -> float:
+        """The sum of squares of what is violated, with the margin that is aimed for."""
+        return self._descent.value
+
+    @property
+    def excess(self) -> Array:
+        """How much each feature has to do with what is violated."""
+        R = self._latest
+        return namespace(R).sum(R * R, axis=1)
+
+    def proved(self) -> float:
+        """Return the value of the dual point that the present factor gives."""
+        shift, scale, _ = self._repaired()
+        return dual_value(self.loss, self.weights - shift, scale)
+
+    def multiplier(self) -> PairMultiplier:
+        """Return that dual point: in the box, with a slack that is semidefinite up to rounding."""
+        shift, scale, Y = self._repaired()
+        weights = scale * (self.weights - shift)
+        M = raise_diagonal(self.loss.adjoint(weights), -self.trace)
+        M -= scale * Y
+        return PairMultiplier(M, 0.0, weights=weights)
+
+    def _repaired(self) -> tuple[float, float, Array]:
+        """Return by how much the weights are lowered, then scaled, and the ``Y`` before the scaling.
+
+        Columns that are too long need more slack, which lower weights have; ``Y`` takes what that does to the
+        rest, and entries outside of the box are scaled into it.
+        """
+        xp = namespace(self.M)
+        B = xp.astype(self._B, xp.float64)
+        Y = B.T @ B
+        present = self.sizes > 0.0
+        ones = 0.0 * self.sizes + 1.0
+        over = (diagonal_of(Y) - self._slack) / xp.where(present, self.sizes, ones)
+        shift = max(0.0, float(xp.max(xp.where(present, over, 0.0 * over))))
+        M = self.M if shift == 0.0 else self.loss.adjoint(self.weights - shift)
+        Y = without_diagonal(Y + M)
+        most = float(xp.max(abs(Y)))
+        return shift, min(1.0, self.tau / most) if most > 0.0 else 1.0, Y

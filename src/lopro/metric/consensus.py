@@ -15,6 +15,7 @@ every iterate comes with a dual point.
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable
 from typing import Any
@@ -24,8 +25,9 @@ import numpy as np
 from lopro._util.arrays import Array, namespace, norm
 from lopro._util.diagonals import diagonal_of, raise_diagonal, without_diagonal
 from lopro.metric.dual import PairMultiplier
+from lopro.metric.interior import interior_point
 from lopro.metric.loss import PairLoss
-from lopro.metric.loss_step import LossStep, loss_step
+from lopro.metric.loss_step import ByEntries, LossStep, loss_step
 from lopro.metric.objective import SparseMetric
 from lopro.metric.row_norms import row_prox
 from lopro.projections.psd import eigenvalues, project_psd, symmetric_part
@@ -39,6 +41,8 @@ BALANCE_EVERY, LONGEST_PAUSE, BALANCE_RATIO = 25, 1600, 3.0
 #: singular but for rounding; above, nothing moves. The first one is not taken that far.
 LEAST_BETA, GREATEST_BETA = 1e-12, 1e12
 FIRST_BETA = (1e-6, 1.0)
+#: Up to so many features an interior point method takes a second at most.
+FEW = 40
 
 
 class Consensus:
@@ -210,6 +214,24 @@ class Consensus:
         other.beta = self.beta
         if other.beta < least:
             other.rescale(least / other.beta)
+        return other
+
+    def by_interior_point(self, accuracy: float) -> Consensus | None:
+        """Return the state at the solution that an interior point method finds; None where it is too dear."""
+        d, loss = len(self._A), self._loss_step
+        if not isinstance(loss, ByEntries) or d > FEW or self._by_rows:
+            return None
+        sizes = diagonal_of(self._unit)
+        A, S = interior_point(
+            loss, self.objective.l1 / self._unit, self.objective.trace / sizes, accuracy
+        )
+        if not np.isfinite(A).all() or not np.isfinite(S).all():
+            return None
+        other = copy.copy(self)
+        other._A = other._B = other._C = self.project(A)
+        weights = self.objective.loss.residuals(other.A) / self.objective.loss.count
+        Y = S + self.objective.loss.adjoint(weights) / self._unit
+        other._U, other._W = self._clipped(Y / self.beta), -S / self.beta
         return other
 
     def multiplier(self) -> PairMultiplier:

@@ -16,6 +16,7 @@ from lopro.constraints import PSDCone
 from lopro.errors import MissingCapabilityError, StalledError
 from lopro.metric.all_pairs import PairSum
 from lopro.metric.completion import Completion
+from lopro.metric.completion_start import KnownSlack
 from lopro.metric.dual import PairMultiplier
 from lopro.metric.objective import SparseMetric
 from lopro.metric.starts import good_start
@@ -26,12 +27,15 @@ from lopro.protocol import Candidate, Candidates, Card, Multiplier, Workbench
 
 __all__ = ["FeatureWorkingSet", "require_sparse_metric"]
 
-#: Accuracy at which features are priced.
-ROUGH = 1e-3
+#: Accuracy at which features are priced in the end. Whoever is wanted clearly is seen sooner, so that the
+#: first ones are asked in at a rougher one, until nobody else comes.
+ROUGH, FIRST_ACCURACY = 1e-3, 0.05
 #: Share of the bound that the first completion gives up, and how it falls from one to the next.
-FIRST_SHARE, FALL = 0.1, 0.3
-#: Steps of a completion between two looks at it, and after which it must have come closer.
-CHECK_EVERY, STALL_AFTER = 5, 60
+FIRST_SHARE, FALL = 0.1, 0.05
+#: What a completion may lose altogether, in units of that share.
+MOST_LOST = 1.8
+#: Steps of a completion between two looks at it, and after which its violation must have fallen to this part.
+LOOK_EVERY, STALL_AFTER, SLOWEST = 10, 60, 0.9
 
 
 @dataclass(frozen=True)
@@ -42,8 +46,8 @@ class FeatureWorkingSet:
     (`lopro.metric.consensus`) solves the problem on a few features; features that would lower the
     objective are priced (`lopro.metric.pricing`) and join; when none is left, the multiplier is completed
     to all features (`lopro.metric.completion`), which proves the bound. Eigendecompositions are those of
-    small matrices until the completion, which takes one of full size per step, and goes on only until the
-    gap that was asked for is proved.
+    small matrices; the completion takes products of a factor with few rows, and goes on only until the gap
+    that was asked for is proved.
 
     Parameters
     ----------
@@ -70,7 +74,7 @@ class FeatureWorkingSet:
         assumptions="sparse metric learning: squared loss on pairs, l1 norm off the diagonal, A psd",
         oracles="samples, pairs and targets",
         rate="linear in practice: ADMM with an exact loss step on a small working set",
-        projections="none on the full cone; small eigendecompositions, full ones for the proof only",
+        projections="none on the full cone; small eigendecompositions, a Cholesky factor for the proof",
         reference="this library: working set, pricing by lasso, completion of the multiplier",
     )
 
@@ -112,6 +116,8 @@ class _Search:
         self.objective = sparse_metric_of(bench.problem)
         self.wanted = max(bench.target.tol, 1e-12)
         self.alive: Features = np.flatnonzero(to_numpy(self.objective.spread.diagonal) > 0.0)
+        #: The latest search for a multiplier of all features, once there is one.
+        self.completion: Completion | None = None
         #: Without the norm the features are left for coordinates in which the problem is easier.
         self.white = self.objective.spread.white
         if self.white is None:
@@ -154,16 +160,21 @@ class _Search:
             yield from search.candidates()
         except OutOfTime:
             with current_deadline().wrapping_up():
-                last = search._candidate(search._quick_multiplier())
+                last = search._candidate(search._last_multiplier())
             yield last
 
     def candidates(self) -> Candidates:
-        while self._solve(max(ROUGH, 0.2 * self.wanted)):
+        least = max(ROUGH, 0.2 * self.wanted)
+        accuracy = max(FIRST_ACCURACY, least)
+        while self._solve(accuracy):
             yield self._candidate(self._quick_multiplier())
             newcomers = self.work.wanted(self._crowd, ROUGH)
-            if newcomers.size == 0:
+            if newcomers.size > 0:
+                self.work.join(newcomers)
+            elif accuracy <= least or self._complete_already:
                 break
-            self.work.join(newcomers)
+            else:
+                accuracy = least
         if self.bench.exhausted:
             yield self._candidate(self._quick_multiplier())
         else:
@@ -204,41 +215,42 @@ class _Search:
         )
         share, least = max(FIRST_SHARE, 0.5 * self.wanted), 0.5 * self.wanted
         while not self._complete_already:
-            going = self._solve(0.1 * share)
-            if going and not self.work.reached(share):
+            if not self._solve(0.1 * share):
+                yield self._candidate(self._last_multiplier())
+                return
+            if not self.work.reached(share):
                 raise StalledError
             # The less is given up, the less may be left outside.
             newcomers = self.work.wanted(self._crowd, min(ROUGH, share))
-            if going and newcomers.size > 0:
+            if newcomers.size > 0:
                 self.work.join(newcomers)
                 continue
-            weights = self._on_device(self.work.multiplier.weights)
-            completion.aim(weights, self.work.fun, share)
-            if going and self._reach(completion):
-                yield self._candidate(
-                    PairMultiplier(-completion.slack(), 0.0, weights=completion.weights)
-                )
-                share = max(FALL * share, least) if share > least else 0.5 * share
-            elif self.bench.exhausted:
-                yield self._candidate(self._quick_multiplier())
+            found = self.work.multiplier
+            known = KnownSlack(self.work.features, -found.direction)
+            completion.aim(self._on_device(found.weights), self.work.fun, share, known)
+            self.completion = completion
+            reached = self._reach(completion, (1.0 - MOST_LOST * share) * self.work.fun)
+            yield self._candidate(completion.multiplier())
+            if self.bench.exhausted:
                 return
+            if reached:
+                share = max(FALL * share, least) if share > least else 0.5 * share
             else:
                 self.work.join(self._missed(completion))
         yield from self._finish()
 
-    def _reach(self, completion: Completion) -> bool:
-        """Advance the completion until it is feasible; False if it has stalled or time is up."""
-        closer, steps = np.inf, 0
-        while not completion.feasible():
-            for _ in range(CHECK_EVERY):
-                completion.step()
-                steps += 1
-                if not self.bench.tick():
-                    return False
+    def _reach(self, completion: Completion, goal: float) -> bool:
+        """Advance the completion until it proves the goal; False if it has stalled or time is up."""
+        lower, steps = np.inf, 0
+        while completion.proved() < goal:
             if steps % STALL_AFTER == 0:
-                if completion.apart > 0.99 * closer:
+                if completion.violation > SLOWEST * lower:
                     return False
-                closer = completion.apart
+                lower = completion.violation
+            for _ in range(LOOK_EVERY):
+                if not (completion.step() and self.bench.tick()):
+                    return completion.proved() >= goal
+            steps += LOOK_EVERY
         return True
 
     def _missed(self, completion: Completion) -> Features:
@@ -268,6 +280,12 @@ class _Search:
     def _full_matrix(self) -> Array:
         """Return ``M(w)`` on all features."""
         return self.objective.loss.adjoint(self._on_device(self.work.multiplier.weights))
+
+    def _last_multiplier(self) -> PairMultiplier:
+        """Return the dual point of a completion that had to be left, or else one without search."""
+        if self.completion is None or self._complete_already:
+            return self._quick_multiplier()
+        return self.completion.multiplier()
 
     def _quick_multiplier(self) -> PairMultiplier:
         """Return a dual point that needs no search.

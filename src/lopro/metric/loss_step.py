@@ -104,12 +104,23 @@ class ByEntries:
             self._factor = scipy.linalg.cho_factor(shifted, overwrite_a=True, check_finite=False)
             self._factored_for = beta
         right = self._linear + 2.0 * beta * self._packed(V)
-        return self._unpacked(scipy.linalg.cho_solve(self._factor, right, check_finite=False))
+        return self.matrix_of(scipy.linalg.cho_solve(self._factor, right, check_finite=False))
+
+    @property
+    def quadratic(self) -> tuple[Matrix, Matrix]:
+        """The Hessian ``H`` of the loss and ``l``: it is ``a'H a / 2 - l'a`` and a constant."""
+        return self._hessian, self._linear
+
+    @property
+    def places(self) -> tuple[Any, Any]:
+        """Rows and columns of the entries."""
+        return self._rows, self._columns
 
     def _packed(self, A: Matrix) -> Matrix:
         return np.asarray(A[self._rows, self._columns] * self._unit)
 
-    def _unpacked(self, a: Matrix) -> Matrix:
+    def matrix_of(self, a: Matrix) -> Matrix:
+        """Return the symmetric matrix with these entries."""
         d = self.loss.X.shape[1]
         A = np.empty((d, d))
         A[self._rows, self._columns] = A[self._columns, self._rows] = a / self._unit

@@ -20,6 +20,9 @@ Matrix: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
 
 #: Iterations of ADMM between two looks at the gap, and how many may pass without a better one.
 LOOK_EVERY, PATIENCE = 50, 6000
+#: After so many iterations with a gap of still more than this an interior point method is asked, where
+#: features are few, and after some more whatever the gap; for this accuracy.
+SLOW, SLOW_GAP, LONG, INTERIOR_ACCURACY = 500, 0.1, 2000, 1e-10
 #: A feature without partners is idle if its entry is below this share of the largest.
 IDLE = 1e-6
 
@@ -60,6 +63,8 @@ class WorkingProblem:
         self.sparse_fun, self.sparse_point = np.inf, self.point
         self.accuracy = np.inf
         self._left: set[int] = set()
+        #: Whether an interior point method was asked about these features.
+        self._asked = False
         self.bound, self.multiplier = -np.inf, self.admm.multiplier()
 
     @property
@@ -84,7 +89,7 @@ class WorkingProblem:
         self.point, self.sparse_point = point, sparse_point
         self.fun, self.sparse_fun = funs
         # What was proved on other features need not hold on these.
-        self.bound = -np.inf
+        self.bound, self._asked = -np.inf, False
 
     def _in_use(self) -> Features:
         """Return the positions of the features to keep: who has left once and come back stays."""
@@ -103,7 +108,7 @@ class WorkingProblem:
         without the accuracy, for want of progress, can be told by `reached`.
         """
         self.accuracy = accuracy
-        least, idle = np.inf, 0
+        least, idle, spent = np.inf, 0, 0
         while True:
             for _ in range(LOOK_EVERY):
                 self.admm.step()
@@ -113,10 +118,31 @@ class WorkingProblem:
             self._look()
             if self.reached(accuracy):
                 return True
-            idle = 0 if self.gap < 0.9 * least else idle + LOOK_EVERY
-            least = min(least, self.gap)
+            spent += LOOK_EVERY
+            slow = spent >= LONG or (spent >= SLOW and not self.reached(SLOW_GAP))
+            if slow and self._by_interior_point() and self.reached(accuracy):
+                return True
+            if self.gap < 0.9 * least:
+                least, idle = self.gap, 0
+            else:
+                idle += LOOK_EVERY
             if idle > PATIENCE:
                 return True
+
+    def _by_interior_point(self) -> bool:
+        """Go to where an interior point method ends, if that is better; False if it is not, or known."""
+        if self._asked:
+            return False
+        self._asked = True
+        found = self.admm.by_interior_point(INTERIOR_ACCURACY)
+        if found is None or not found.objective.value(found.C) <= self.fun:
+            return False
+        self.admm = found
+        self._look()
+        # From a solution, one iteration finds the zeros.
+        found.step()
+        self._look()
+        return True
 
     @property
     def answer(self) -> Matrix:

@@ -13,10 +13,8 @@ from lopro._util.deadline import EIGH, current_deadline
 from lopro.errors import ProjectionError
 
 __all__ = [
-    "counted_negative_part",
     "eigenvalues",
     "full_spectrum",
-    "negative_part",
     "project_psd",
     "smallest_eigenpairs",
     "symmetric_part",
@@ -120,59 +118,6 @@ def project_psd(X: Array) -> Array:
         return symmetric_part(X - (V * values[:negative]) @ adjoint(V))
     V = vectors[:, negative:]
     return symmetric_part((V * values[negative:]) @ adjoint(V))
-
-
-def negative_part(X: Array) -> Array:
-    """Return ``P_psd(X) - X`` for a symmetric ``X``: cheap where few eigenvalues are negative.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from lopro.projections.psd import negative_part
-    >>> negative_part(np.diag([2.0, -1.0]))
-    array([[0., 0.],
-           [0., 1.]])
-    """
-    return counted_negative_part(X)[0]
-
-
-def counted_negative_part(X: Array, guess: int = 0) -> tuple[Array, int]:
-    """Return ``P_psd(X) - X`` for a symmetric ``X``, and how many of its eigenvalues are negative.
-
-    Parameters
-    ----------
-    X : array
-        Symmetric.
-    guess : int
-        About how many are negative. If it is more than half, the positive ones are computed instead.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from lopro.projections.psd import counted_negative_part
-    >>> counted_negative_part(np.diag([2.0, -1.0]))
-    (array([[0., 0.],
-           [0., 1.]]), 1)
-    """
-    xp, d = namespace(X), X.shape[0]
-    if not (isinstance(X, np.ndarray) and d >= _LANCZOS_FROM):
-        values, vectors = full_spectrum(X)
-        negative = int(xp.count_nonzero(values < 0.0))
-        # Q Q^H is symmetric to the last bit, unlike the product of two different factors.
-        Q = vectors[:, :negative] * xp.sqrt(-values[:negative])
-        return Q @ adjoint(Q), negative
-    # Reducing to tridiagonal form is half of the work, vectors nobody needs the other half.
-    count("eigendecompositions")
-    current_deadline().need(EIGH * float(d) ** 3)
-    positive = 2 * guess > d
-    side = (0.0, np.inf) if positive else (-np.inf, 0.0)
-    values, vectors = scipy.linalg.eigh(X, subset_by_value=side, check_finite=False, driver="evr")
-    vectors *= np.sqrt(np.abs(values))
-    part = vectors @ adjoint(vectors)
-    if not positive:
-        return part, len(values)
-    part -= X
-    return part, d - len(values)
 
 
 def smallest_eigenpairs(X: Array, k: int, start: Array | None = None) -> tuple[Array, Array]:

@@ -1,0 +1,95 @@
+"""Descent with a memory (L-BFGS) for a function of a matrix, one step at a time, in any array library."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+from lopro._util.arrays import Array, inner, norm
+
+__all__ = ["Descent"]
+
+#: How many steps are remembered, how often a step is shortened, and what it has to gain.
+MEMORY, HALVINGS, SUFFICIENT = 20, 12, 1e-4
+#: Steps along which the gradient turns by less than this are not remembered.
+FLAT = 1e-8
+
+
+class Descent:
+    """The state of L-BFGS; the caller decides when it is over.
+
+    SciPy's is one call with vectors of the host in double precision. Here the function lives where the matrix
+    does, in its precision, and others may look in between two steps without an end of the memory.
+
+    Parameters
+    ----------
+    function : callable
+        Returns value and gradient; a sum of squares, whose least value is about zero.
+    x : array
+        Where to begin.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.metric.descent import Descent
+    >>> scales = np.array([1.0, 10.0, 100.0])
+    >>> search = Descent(lambda x: (0.5 * scales @ x**2, scales * x), np.ones(3))
+    >>> while search.step() and search.value > 1e-12:
+    ...     pass
+    >>> bool(search.value <= 1e-12)
+    True
+    """
+
+    def __init__(self, function: Callable[[Array], tuple[float, Array]], x: Array) -> None:
+        self.function = function
+        self.x = x
+        self.value, self.gradient = function(x)
+        self._memory: deque[tuple[Array, Array, float]] = deque(maxlen=MEMORY)
+
+    def step(self) -> bool:
+        """Make one step; return False if no step lowers the function any more."""
+        while True:
+            direction = self._direction()
+            if self._along(direction):
+                return True
+            if not self._memory:
+                return False
+            self._memory.clear()
+
+    def _direction(self) -> Array:
+        """Return minus the gradient, in the curvature that the last steps have seen."""
+        q, factors = self.gradient, []
+        for moved, turned, curvature in reversed(self._memory):
+            factors.append(inner(moved, q) / curvature)
+            q = q - factors[-1] * turned
+        if self._memory:
+            _, turned, curvature = self._memory[-1]
+            q = (curvature / inner(turned, turned)) * q
+        for (moved, turned, curvature), factor in zip(self._memory, reversed(factors), strict=True):
+            q = q + (factor - inner(turned, q) / curvature) * moved
+        return -q
+
+    def _along(self, direction: Array) -> bool:
+        slope = inner(self.gradient, direction)
+        if not slope < 0.0:
+            return False
+        # Without a memory the unit of length is unknown: that of a quadratic with the minimum zero is tried.
+        size = 1.0 if self._memory else min(1.0, 2.0 * self.value / -slope)
+        for _ in range(HALVINGS):
+            x = self.x + size * direction
+            value, gradient = self.function(x)
+            # Strictly: where rounding decides, it is over.
+            if value < self.value + SUFFICIENT * size * slope:
+                self._remember(size * direction, gradient - self.gradient)
+                self.x, self.value, self.gradient = x, value, gradient
+                return True
+            # The parabola through both values and the slope, within reason.
+            fitted = -0.5 * slope * size**2 / (value - self.value - slope * size)
+            size = min(max(fitted, 0.1 * size), 0.5 * size)
+        return False
+
+    def _remember(self, moved: Array, turned: Array) -> None:
+        curvature = inner(moved, turned)
+        # Where the function is not convex, a step may see none.
+        if curvature > FLAT * norm(moved) * norm(turned):
+            self._memory.append((moved, turned, curvature))

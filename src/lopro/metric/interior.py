@@ -1,0 +1,90 @@
+r"""Few features by an interior point method: for problems on which ADMM takes too many iterations.
+
+Where some features are so large that the norm hardly matters to them and others are not, no coordinates are
+good for all of them, and the multipliers of ADMM creep. With few features Newton steps are cheap. Clarabel
+makes them on
+
+    min ``1/2 a'H a - l'a + sum_k c_k u_k``  over  ``|a_k| <= u_k`` off the diagonal,  ``A`` psd,
+
+where ``a`` are the entries of the upper triangle of ``A``. Nothing of its answer is believed: the point is
+projected and the multiplier judged as those of ADMM are.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, TypeAlias
+
+import numpy as np
+import scipy  # parts of it load when first used
+
+from lopro.cones.by_clarabel import run_clarabel
+from lopro.metric.loss_step import ByEntries
+
+__all__ = ["interior_point"]
+
+Matrix: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
+
+
+def interior_point(
+    loss: ByEntries, tau: Matrix, trace: Matrix, accuracy: float
+) -> tuple[Matrix, Matrix]:
+    """Return the solution, and the multiplier ``S`` of the cone.
+
+    Parameters
+    ----------
+    loss : ByEntries
+        The loss as a quadratic function of the entries.
+    tau : array of shape (d, d)
+        The weight of each entry off the diagonal.
+    trace : array of shape (d,)
+        The weight of each entry of the diagonal.
+    accuracy : float
+        Of the gap and the residuals, relative.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.metric.interior import interior_point
+    >>> from lopro.metric.loss import PairLoss
+    >>> from lopro.metric.loss_step import ByEntries
+    >>> X = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]])
+    >>> loss = ByEntries(PairLoss(X, ([0, 0], [1, 2]), [0.0, 2.0]))
+    >>> A, S = interior_point(loss, np.full((2, 2), 0.1), np.zeros(2), 1e-9)
+    >>> A.round(2) + 0.0
+    array([[0. , 0. ],
+           [0. , 0.5]])
+    """
+    import clarabel
+
+    d, (H, linear) = len(tau), loss.quadratic
+    rows, columns = loss.places
+    off = rows != columns
+    # The vectors of entries have a factor of the root of two off the diagonal, where each stands for two.
+    slopes = math.sqrt(2.0) * tau[rows, columns][off]
+    rise = np.zeros(len(rows))
+    rise[~off] = trace
+    a, u = scipy.sparse.eye_array(len(rows), format="csr"), scipy.sparse.eye_array(len(slopes))
+    # Clarabel reads triangles column by column.
+    cone = scipy.sparse.hstack([a[np.lexsort((rows, columns))], _none(len(rows), len(slopes))])
+    constraints = scipy.sparse.vstack(
+        [-cone, scipy.sparse.hstack([a[off], -u]), scipy.sparse.hstack([-a[off], -u])]
+    )
+    P = scipy.sparse.block_diag([scipy.sparse.csc_array(H), _none(len(slopes), len(slopes))])
+    cones = [clarabel.PSDTriangleConeT(d), clarabel.NonnegativeConeT(2 * len(slopes))]
+    solved = run_clarabel(
+        P,
+        np.concatenate([rise - linear, slopes]),
+        constraints,
+        np.zeros(constraints.shape[0]),
+        cones,
+        accuracy,
+        homogeneous=True,
+    )
+    multiplier = np.empty(len(rows))
+    multiplier[np.lexsort((rows, columns))] = solved.z[: len(rows)]
+    return loss.matrix_of(solved.x[: len(rows)]), loss.matrix_of(multiplier)
+
+
+def _none(rows: int, columns: int) -> Any:
+    return scipy.sparse.csc_array((rows, columns))
