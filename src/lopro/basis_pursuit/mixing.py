@@ -25,8 +25,10 @@ __all__ = ["Blend", "Mixture", "Point"]
 
 Vector: TypeAlias = "np.ndarray[Any, Any]"
 
+_SMALL = 100_000  # entries of points that are copied side by side
 
-@dataclass(frozen=True, slots=True, eq=False)
+
+@dataclass(frozen=True, eq=False)
 class Point:
     """An iterate with what has been computed of it."""
 
@@ -36,6 +38,11 @@ class Point:
     rho: Vector  # what is left of the fixed-point equation
     alpha: float
     active: Vector  # where x is not zero
+
+    @cached_property
+    def length(self) -> float:
+        """The length of the residual."""
+        return norm(self.r)
 
     def differs(self, other: Point) -> int:
         """Return in how many places only one of two points is zero."""
@@ -82,7 +89,7 @@ class Blend:
     """
 
     def __init__(self, points: list[Point]) -> None:
-        self.points = points
+        self.points, self._stacks = points, dict[str, Vector]()
         rows = np.flatnonzero(points[-1].active)
         R = np.stack([p.rho[rows] for p in points])
         gram = np.asarray((R.conj() @ R.T).real, dtype=np.float64)
@@ -99,32 +106,30 @@ class Blend:
         """Whether the points differ in the parameter, so that its influence can be told."""
         return bool(np.ptp(self._alphas) > 1e-9)
 
-    def _solve(self, ratio: float) -> Vector:
-        """Return the weights for the parameter ``ratio`` times the last one."""
-        rows, values = [self._scale], [1.0]
+    def _solve(self, *ratios: float) -> list[Vector]:
+        """Return the weights for the parameters that are so many times the last one."""
+        rows, values = [self._scale], [[1.0] * len(ratios)]
         if self._spread:
-            rows, values = [*rows, (self._alphas - 1.0) * self._scale], [1.0, ratio - 1.0]
-        sizes = [float(np.linalg.norm(row)) for row in rows]
-        conditions = np.stack([row / size for row, size in zip(rows, sizes, strict=True)])
-        wanted = np.array([value / size for value, size in zip(values, sizes, strict=True)])
-        U, s, Vh = np.linalg.svd(conditions)
-        rank = int(np.count_nonzero(s > 1e-9 * s[0]))
-        theta = Vh[:rank].T @ ((U[:, :rank].T @ wanted) / s[:rank])
-        free = Vh[rank:].T
-        if free.shape[1]:
-            reduced = free.T @ self._gram @ free + self._regularisation * np.eye(free.shape[1])
-            theta = theta - free @ np.linalg.solve(reduced, free.T @ (self._gram @ theta))
-        theta = theta * self._scale
-        weights: Vector = theta / theta.sum()  # what rounding has left of the first condition
-        return weights
+            rows.append((self._alphas - 1.0) * self._scale)
+            values.append([ratio - 1.0 for ratio in ratios])
+        sizes = np.array([[float(np.linalg.norm(row))] for row in rows])
+        conditions, wanted = np.stack(rows) / sizes, np.array(values) / sizes
+        # The least square under conditions, and their multipliers, from one system.
+        n, m = len(self.points), len(rows)
+        system, right = np.zeros((n + m, n + m)), np.zeros((n + m, len(ratios)))
+        system[:n, :n] = self._gram
+        system.flat[: n * (n + m) : n + m + 1] += self._regularisation
+        system[n:, :n], system[:n, n:], right[n:] = conditions, conditions.T, wanted
+        theta = np.linalg.solve(system, right)[:n]
+        theta = theta * self._scale[:, None]
+        # What rounding has left of the first condition.
+        return [column / column.sum() for column in theta.T]
 
     @cached_property
     def _line(self) -> tuple[Vector, Vector]:
         """Weights at the last parameter, and their derivative in its relative change."""
-        theta = self._solve(1.0)
-        if not self._spread:
-            return theta, 0.0 * theta
-        return theta, 10.0 * (self._solve(1.1) - theta)
+        theta, *further = self._solve(1.0, 1.1) if self._spread else self._solve(1.0)
+        return theta, 10.0 * (further[0] - theta) if further else 0.0 * theta
 
     @property
     def left(self) -> float:
@@ -151,11 +156,16 @@ class Blend:
         at, slope = self._line
         theta = at + (alpha / self._alpha - 1.0) * slope
         x, r, g = (self._mixed(name, theta) for name in ("x", "r", "g"))
-        mixed = sum(abs(float(t)) * norm(p.r) for t, p in zip(theta, self.points, strict=True))
+        mixed = sum(abs(float(t)) * p.length for t, p in zip(theta, self.points, strict=True))
         length = norm(r)
         return Mixture(x, r, g, alpha, mixed / length if length > 0.0 else math.inf)
 
     def _mixed(self, name: str, theta: Vector) -> Vector:
+        if self.points[0].x.size <= _SMALL:  # one product instead of many short sums
+            if name not in self._stacks:
+                self._stacks[name] = np.stack([getattr(p, name) for p in self.points])
+            stack = self._stacks[name]
+            return np.asarray(theta.astype(stack.real.dtype) @ stack)
         total: Vector = 0.0 * getattr(self.points[0], name)
         for weight, point in zip(theta, self.points, strict=True):
             # A Python number does not widen single precision.

@@ -208,10 +208,12 @@ class MixedShrinkage:
     def _refusal(self, f: Objective, state: ShrinkageState, x: Vector, r: Vector) -> Point | None:
         """Return the best recent point if ``x`` is worse than all of them, else None."""
         alpha, recent = state.mix.alpha, state.points[-_REFERENCES:]
-        values = [_value(f, p.x, p.r, alpha) for p in recent]
-        if _value(f, x, r, alpha) <= max(values) * (1.0 + 64.0 * eps(r)):
+        value, limit = _value(f, x, r, alpha), 1.0 + 64.0 * eps(r)
+        # The last one is the likeliest to be worse: most often one comparison is enough.
+        if value <= _value(f, recent[-1].x, recent[-1].r, alpha) * limit:
             return None
-        return recent[int(np.argmin(values))]
+        values = [_value(f, p.x, p.r, alpha) for p in recent]
+        return None if value <= max(values) * limit else recent[int(np.argmin(values))]
 
     def _note_length(self, state: ShrinkageState, x: Vector, r: Vector) -> None:
         """Take the shortest of the last three steps that two neighbours suggest (Barzilai, Borwein).
