@@ -53,6 +53,8 @@ def newton_solver(gram: Vector, u: Vector, e: Vector, starts: Vector) -> Callabl
            [0.5]])
     """
     n, single = len(e), len(starts) == len(e)
+    if single and u.shape[1] == 1 and np.iscomplexobj(gram):
+        return _along_and_across(gram, u[:, 0], e)
     K = e[:, None] * gram
     K *= e
     K.flat[:: n + 1] += 1.0
@@ -86,14 +88,39 @@ def newton_solver(gram: Vector, u: Vector, e: Vector, starts: Vector) -> Callabl
     return solve
 
 
-def _definite(C: Vector) -> Callable[[Vector], Vector]:
+def _along_and_across(gram: Vector, u: Vector, e: Vector) -> Callable[[Vector], Vector]:
+    """Return what solves where blocks are complex numbers: real equations along and across each of them.
+
+    This is one factorisation of twice the size, and quicker than two of the original one.
+    """
+    n = len(u)
+    turned = u.conj()[:, None] * gram
+    turned *= u
+    H = np.empty((2 * n, 2 * n))
+    # The upper half, which is the lower one of the transpose.
+    H[:n, :n] = H[n:, n:] = turned.real
+    np.negative(turned.imag, out=H[:n, n:])
+    across = slice(n * (2 * n + 1), None, 2 * n + 1)
+    H.flat[across] += 1.0 / (e * e)
+    solve_both = _definite(H, scale=np.tile(turned.diagonal().real, 2))
+
+    def solve(right: Vector) -> Vector:
+        parts = u.conj() * right[:, 0]
+        found = solve_both(np.concatenate([parts.real, parts.imag]))
+        both: Vector = u * (found[:n] + 1j * found[n:])
+        return both[:, None]
+
+    return solve
+
+
+def _definite(C: Vector, scale: float | Vector = 1.0) -> Callable[[Vector], Vector]:
     """Return what solves with a matrix that is positive, or nearly: blocks that depend on others share.
 
     Its upper half counts.
     """
     potrf, potrs = scipy.linalg.get_lapack_funcs(("potrf", "potrs"), (C,))
     for shift in _SHIFTS:
-        C.flat[:: len(C) + 1] += shift
+        C.flat[:: len(C) + 1] += shift * scale
         factor, info = potrf(C.T, lower=True, clean=False)
         if info == 0:
             return lambda right: np.asarray(potrs(factor, right, lower=True)[0])

@@ -104,11 +104,6 @@ class BlockNewton:
         self.starts = np.cumsum(self.sizes) - self.sizes
         self._pull()
 
-    @property
-    def weights(self) -> Vector:
-        """The weight of each block."""
-        return self.columns.weights[self.starts]
-
     # The point.
 
     def move_to(self, z: Vector, alpha: float) -> None:
@@ -119,7 +114,7 @@ class BlockNewton:
         self._pull()
 
     def _pull(self) -> None:
-        """Compute correlations and lengths anew."""
+        """Compute correlations, lengths and weights of the blocks anew."""
         self.slope = self.columns.adjoint(self.residual)
         if self.nonneg:
             # An entry at zero does not feel what pulls it below.
@@ -127,6 +122,8 @@ class BlockNewton:
         #: The length of each block, and of its correlations.
         self.lengths, self.pulls = _lengths(self.z, self.starts), _lengths(self.slope, self.starts)
         self.active = self.lengths > 0.0
+        self.weights = self.columns.weights[self.starts]
+        self.unrest = self._unrest()
 
     @property
     def value(self) -> float:
@@ -141,9 +138,10 @@ class BlockNewton:
         """Return what belongs to blocks for each of their rows."""
         return of_blocks if len(self.sizes) == len(self.z) else np.repeat(of_blocks, self.sizes)
 
-    @property
-    def unrest(self) -> float:
-        """By how much the equations of the active blocks are off, in units of alpha."""
+    def _unrest(self) -> float:
+        """Return by how much the equations of the active blocks are off, in units of alpha."""
+        if not self.active.any():
+            return 0.0
         factors = self.alpha * self.weights / np.where(self.active, self.lengths, 1.0)
         rest = self.slope - self.spread(factors)[:, None] * self.z
         off = _lengths(rest, self.starts)[self.active] / self.weights[self.active]
@@ -249,6 +247,8 @@ class BlockNewton:
 
 def _lengths(v: Vector, starts: Vector) -> Vector:
     """Return the lengths of blocks of rows."""
+    if v.shape[1] == 1 and len(starts) == len(v):
+        return np.abs(v[:, 0])
     squares = (v.real * v.real).sum(axis=1)
     if np.iscomplexobj(v):
         squares += (v.imag * v.imag).sum(axis=1)

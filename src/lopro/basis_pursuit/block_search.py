@@ -118,7 +118,7 @@ class BlockSearch(Search):
     def _fitted_alpha(self, z: Vector) -> float:
         """Return the alpha that a start fits best."""
         newton = self.newton
-        newton.move_to(z, 1.0)
+        newton.move_to(z, self._top)
         weights = newton.weights[newton.active]
         pull = float(np.vdot(newton.slope, z / _lengths_of_rows(newton)).real)
         alpha = pull / float(weights @ weights)
@@ -134,7 +134,8 @@ class BlockSearch(Search):
         active = self.newton.active
         if np.count_nonzero(active) < 0.8 * len(active):
             self.newton.keep(active)
-        self._extend(self.missing[largest(self._missing_size, self.newton.room)])
+        if self.missing.size:
+            self._extend(self.missing[largest(self._missing_size, self.newton.room)])
 
     # Rounds.
 

@@ -35,6 +35,8 @@ __all__ = ["Blend", "Mixture", "Point", "how_many"]
 
 Vector: TypeAlias = "np.ndarray[Any, Any]"
 
+_SMALL = 100_000  # entries of points that are copied side by side
+
 
 def how_many(mask: Array) -> int:
     """Return how many entries are true."""
@@ -122,7 +124,7 @@ class Blend:
     """
 
     def __init__(self, points: list[Point]) -> None:
-        self.points = points
+        self.points, self._stacks = points, dict[str, Array]()
         xp = namespace(points[-1].rho)
         (rows,) = xp.nonzero(points[-1].active)
         # Squares leave the range of single precision.
@@ -141,32 +143,30 @@ class Blend:
         """Whether the points differ in the parameter, so that its influence can be told."""
         return bool(np.ptp(self._alphas) > 1e-9)
 
-    def _solve(self, ratio: float) -> Vector:
-        """Return the weights for the parameter ``ratio`` times the last one."""
-        rows, values = [self._scale], [1.0]
+    def _solve(self, *ratios: float) -> list[Vector]:
+        """Return the weights for the parameters that are so many times the last one."""
+        rows, values = [self._scale], [[1.0] * len(ratios)]
         if self._spread:
-            rows, values = [*rows, (self._alphas - 1.0) * self._scale], [1.0, ratio - 1.0]
-        sizes = [float(np.linalg.norm(row)) for row in rows]
-        conditions = np.stack([row / size for row, size in zip(rows, sizes, strict=True)])
-        wanted = np.array([value / size for value, size in zip(values, sizes, strict=True)])
-        U, s, Vh = np.linalg.svd(conditions)
-        rank = int(np.count_nonzero(s > 1e-9 * s[0]))
-        theta = Vh[:rank].T @ ((U[:, :rank].T @ wanted) / s[:rank])
-        free = Vh[rank:].T
-        if free.shape[1]:
-            reduced = free.T @ self._gram @ free + self._regularisation * np.eye(free.shape[1])
-            theta = theta - free @ np.linalg.solve(reduced, free.T @ (self._gram @ theta))
-        theta = theta * self._scale
-        weights: Vector = theta / theta.sum()  # what rounding has left of the first condition
-        return weights
+            rows.append((self._alphas - 1.0) * self._scale)
+            values.append([ratio - 1.0 for ratio in ratios])
+        sizes = np.array([[float(np.linalg.norm(row))] for row in rows])
+        conditions, wanted = np.stack(rows) / sizes, np.array(values) / sizes
+        # The least square under conditions, and their multipliers, from one system.
+        n, m = len(self.points), len(rows)
+        system, right = np.zeros((n + m, n + m)), np.zeros((n + m, len(ratios)))
+        system[:n, :n] = self._gram
+        system.flat[: n * (n + m) : n + m + 1] += self._regularisation
+        system[n:, :n], system[:n, n:], right[n:] = conditions, conditions.T, wanted
+        theta = np.linalg.solve(system, right)[:n]
+        theta = theta * self._scale[:, None]
+        # What rounding has left of the first condition.
+        return [column / column.sum() for column in theta.T]
 
     @cached_property
     def _line(self) -> tuple[Vector, Vector]:
         """Weights at the last parameter, and their derivative in its relative change."""
-        theta = self._solve(1.0)
-        if not self._spread:
-            return theta, 0.0 * theta
-        return theta, 10.0 * (self._solve(1.1) - theta)
+        theta, *further = self._solve(1.0, 1.1) if self._spread else self._solve(1.0)
+        return theta, 10.0 * (further[0] - theta) if further else 0.0 * theta
 
     @property
     def left(self) -> float:
@@ -197,14 +197,18 @@ class Blend:
         return Mixture(x, r, g, alpha, length, mixed / length if length > 0.0 else math.inf)
 
     def _mixed(self, name: str, theta: Vector) -> Array:
-        parts = [getattr(point, name) for point in self.points]
-        if not isinstance(parts[0], np.ndarray):
-            block = namespace(*parts).stack(
-                parts
-            )  # one product instead of two calls for each point
-            return asarray_like(theta, block) @ block
-        total: Vector = 0.0 * parts[0]
-        for weight, part in zip(theta, parts, strict=True):
+        x = self.points[0].x
+        on_host = isinstance(x, np.ndarray)
+        if not on_host or x.size <= _SMALL:  # one product instead of many short sums
+            if name not in self._stacks:
+                parts = [getattr(p, name) for p in self.points]
+                self._stacks[name] = namespace(*parts).stack(parts)
+            stack = self._stacks[name]
+            if on_host:
+                return np.asarray(theta.astype(stack.real.dtype) @ stack)
+            return asarray_like(theta, stack) @ stack
+        total: Vector = 0.0 * getattr(self.points[0], name)
+        for weight, point in zip(theta, self.points, strict=True):
             # A Python number does not widen single precision.
-            total += float(weight) * part
+            total += float(weight) * getattr(point, name)
         return total
