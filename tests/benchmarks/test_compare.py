@@ -86,6 +86,7 @@ def test_most_methods_apply_somewhere(records: dict[str, Any]) -> None:
     # Programs are not among these problems: benchmarks.general has them.
     programs = {
         "AlternatingDirections",
+        "NearestPoint",
         "NearestSemidefinite",
         "ProgramEngines",
         "SemidefiniteEngines",
