@@ -188,3 +188,9 @@ def _failures(score: Score) -> str:
         return ""
     first: Any = score.failures[0]
     return f"{len(score.failures)} of the splits failed; {first}"[:240]
+
+
+if __name__ == "__main__":
+    from benchmarks.metric_learning.nested import main
+
+    raise SystemExit(main())
