@@ -16,25 +16,23 @@ difference of the two sides, which is strongly convex, answers it.
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+import math
 
-import numpy as np
+from lopro._util.arrays import Array, namespace
 
 __all__ = ["prices"]
-
-Matrix: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
 
 STEPS = 300
 
 
 def prices(
-    S: Matrix,
-    M: Matrix,
-    diagonal: Matrix,
+    S: Array,
+    M: Array,
+    diagonal: Array,
     tau: float,
     threshold: float = 1e-3,
     steps: int = STEPS,
-) -> Matrix:
+) -> Array:
     """Return for each feature a small ``q_i``, relative to ``1 + |x|^2``; negative: wanted.
 
     With enough steps it is below ``-threshold |M_ii|`` if any ``x`` makes it so.
@@ -62,14 +60,15 @@ def prices(
     >>> prices(np.array([[1.0]]), np.array([[3.0, 0.5]]), np.array([-2.0, -2.0]), 1.0).round(2)
     array([-0.4,  2. ])
     """
-    rho = threshold * np.abs(diagonal)
-    L = max(float(np.linalg.eigvalsh(S)[-1]), 0.0) + max(float(rho.max(initial=0.0)), 1e-300)
-    x = ahead = np.zeros_like(M)
+    xp = namespace(S)
+    rho = threshold * xp.abs(diagonal)
+    L = max(float(xp.linalg.eigvalsh(S)[-1]), 0.0) + max(float(xp.max(rho)), 1e-300)
+    x = ahead = xp.zeros_like(M)
     t = 1.0
     for _ in range(steps):
         moved = ahead - (S @ ahead + rho * ahead - M) / L
-        before, x = x, moved - np.clip(moved, -tau / L, tau / L)
-        t, last = 0.5 + np.sqrt(0.25 + t * t), t
+        before, x = x, moved - xp.clip(moved, -tau / L, tau / L)
+        t, last = 0.5 + math.sqrt(0.25 + t * t), t
         ahead = x + ((last - 1.0) / t) * (x - before)
-    q = np.sum(x * (S @ x - 2.0 * M), axis=0) + 2.0 * tau * np.abs(x).sum(axis=0) - diagonal
-    return np.asarray(q / (1.0 + np.square(x).sum(axis=0)))
+    q = xp.sum(x * (S @ x - 2.0 * M), axis=0) + 2.0 * tau * xp.sum(xp.abs(x), axis=0) - diagonal
+    return q / (1.0 + xp.sum(x * x, axis=0))

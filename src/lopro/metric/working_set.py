@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from lopro._util.arrays import to_numpy
+from lopro._util.arrays import from_numpy, to_numpy
 from lopro.constraints import PSDCone
 from lopro.metric.consensus import Consensus
 from lopro.metric.objective import SparseMetric
@@ -190,7 +190,9 @@ class WorkingProblem:
         diagonal = np.einsum("ij,ij->j", X[:, outside], flow[:, outside])
         S = -0.5 * (self.multiplier.direction + self.multiplier.direction.T)
         diagonal = diagonal - self.objective.trace
-        found = prices(S, M, diagonal, self.objective.l1, threshold)
+        # Thousands of small problems at once: worth the way to a device, where the samples are on one.
+        there = [from_numpy(part, self.objective.loss.X) for part in (S, M, diagonal)]
+        found = to_numpy(prices(*there, self.objective.l1, threshold))
         # Nothing is wanted that would hardly be felt.
         count = int((found < -threshold * np.abs(diagonal)).sum())
         return np.sort(outside[np.argsort(found)[: min(count, most)]])
