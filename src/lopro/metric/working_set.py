@@ -191,8 +191,8 @@ class WorkingProblem:
         S = -0.5 * (self.multiplier.direction + self.multiplier.direction.T)
         diagonal = diagonal - self.objective.trace
         # Thousands of small problems at once: worth the way to a device, where the samples are on one.
-        there = (from_numpy(part, self.objective.loss.X) for part in (S, M, diagonal))
-        found = to_numpy(prices(*there, tau=self.objective.l1, threshold=threshold))
+        S, M, weights = (from_numpy(part, self.objective.loss.X) for part in (S, M, diagonal))
+        found = to_numpy(prices(S, M, weights, self.objective.l1, threshold))
         # Nothing is wanted that would hardly be felt.
         count = int((found < -threshold * np.abs(diagonal)).sum())
         return np.sort(outside[np.argsort(found)[: min(count, most)]])
