@@ -196,7 +196,10 @@ class _Search:
         """Scale the residual to a feasible dual point; it bounds the optimum from below."""
         growth = p.growth if isinstance(p, Mixture) else 1.0
         if not isinstance(p, Mixture):
-            self._stretch = max(self._stretch, norm(p.g) / (norm(p.r) or 1.0))
+            # A residual may be nearly orthogonal to the columns; then the image of x shows their size.
+            image = to_numpy(self.ball.y) - to_numpy(p.r)
+            sizes = (norm(p.g) / (norm(p.r) or 1.0), norm(image) / (norm(p.x) or math.inf))
+            self._stretch = max(self._stretch, *sizes)
         # Mixed correlations are those of the mixed residual only up to rounding.
         found = self.sparse.proved(p.r, p.g, self._stretch, growth)
         if found is not None and -found.support > self.bound:
