@@ -1,4 +1,4 @@
-"""Killed at fifty moments (SIGKILL: nothing can be tidied up), the job goes on without loss or half a part."""
+"""Killed at fifty moments (SIGKILL), the job goes on without loss and without half a part."""
 
 from __future__ import annotations
 
