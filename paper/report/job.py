@@ -58,6 +58,7 @@ def reproduce(
     check_installed()
     order = order or Order()
     machine, store = facts(), Store(out / "parts")
+    store.tidy()
     keys = {name: _key(name, order, machine) for name in TITLES}
     done = {name: found for name, key in keys.items() if (found := store.load(name, key))}
     todo = [name for name in names if fresh or name not in done]

@@ -48,6 +48,11 @@ class Store:
         section = Section.from_dict(data["section"])
         return Finished(section, data["seconds"], data["when"], folder)
 
+    def tidy(self) -> None:
+        """Remove what a process that was killed in the middle of `save` has left behind."""
+        for partial in self.root.glob(".*-*"):
+            shutil.rmtree(partial, ignore_errors=True)
+
     def save(self, part: str, key: dict[str, Any], draft: Draft, seconds: float) -> Finished:
         """Write a finished part in one move: there is never half of one."""
         section, folder = draft.section(), self._folder(part, key)

@@ -157,6 +157,14 @@ def test_half_a_part_is_never_kept(tmp_path: Path):
     assert list(tmp_path.iterdir()) == [] and store.load("rates", {"seed": 0}) is None
 
 
+def test_what_a_killed_process_left_behind_is_removed(recorder, tmp_path: Path):
+    half = tmp_path / "parts" / ".rates-abc"
+    half.mkdir(parents=True)
+    (half / "0.svg").write_bytes(b"half")
+    job.reproduce(out=tmp_path)
+    assert not half.exists() and recorder.ran == list(TITLES)
+
+
 def test_every_part_says_what_it_depends_on_in_plain_data():
     keys = {
         (name, scale): json.dumps(part(name).parameters(Order(scale)))

@@ -9,6 +9,7 @@ import pytest
 from scipy.sparse.linalg import LinearOperator
 
 import lopro
+from lopro.basis_pursuit.problem import SparseProblem
 
 
 def problem(seed: int, dtype: Any) -> tuple[Any, LinearOperator, Any, float]:
@@ -61,3 +62,24 @@ def test_the_dual_of_a_mixture_pays_for_what_its_weights_have_magnified(dtype: A
     found = [charged(seed, dtype, steps) for seed in range(4) for steps in (2, 3, 5, 8, 12, 16)]
     assert min(found) >= 0.75
     assert max(found) >= 2.0
+
+
+def test_a_start_whose_residual_is_orthogonal_shows_the_size_of_the_map_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Near the least-squares residual ``A'r`` is tiny; rounding of ``A'r`` is still that of a large ``A``."""
+    rng = np.random.default_rng(5)
+    U, _ = np.linalg.qr(rng.standard_normal((5, 5)))
+    A = (U[:, :3] * np.array([3e6, 2e6, 9e5])) @ np.linalg.qr(rng.standard_normal((17, 3)))[0].T
+    y = U[:, :3] @ rng.standard_normal(3) + 0.003 * U[:, 3]
+    x0 = np.linalg.pinv(A, rcond=1e-10) @ y
+    sigma = float(np.linalg.norm(y - A @ x0)) * (1.0 + 1e-9)
+    proved, seen = SparseProblem.proved, []
+
+    def watched(self: Any, r: Any, g: Any, stretch: float = 0.0, growth: float = 1.0) -> Any:
+        seen.append(stretch)
+        return proved(self, r, g, stretch, growth)
+
+    monkeypatch.setattr(SparseProblem, "proved", watched)
+    lopro.bpdn(A, y, sigma, x0=x0, tol=1e-10, max_iter=30, method=lopro.MatrixFree())
+    assert seen and min(seen) >= 8e5

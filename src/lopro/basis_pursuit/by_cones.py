@@ -19,10 +19,12 @@ import scipy  # parts of it load when first used
 from lopro._util.arrays import Array, asarray_like, is_complex, norm, to_numpy, widest
 from lopro._util.deadline import current_deadline
 from lopro._util.real_vectors import Vector
+from lopro.basis_pursuit.by_columns import reads_columns
 from lopro.basis_pursuit.problem import SparseProblem
 from lopro.cones.by_clarabel import run_clarabel
 from lopro.constraints.base import ValidInequality
 from lopro.errors import ProjectionError, StalledError
+from lopro.maps import LinearMap
 from lopro.methods.second_order.interior_point import InteriorPoint
 from lopro.protocol import Candidate, Candidates, Multiplier, Workbench
 
@@ -30,6 +32,8 @@ __all__ = ["rotated_dual", "solve_by_cones"]
 
 #: Entries of a matrix for which some factorisations cost less than what has been tried before.
 _SMALL = 1e5
+#: Columns of an operator.
+_COLUMNS = 300
 #: Singular values below this share of the largest are rounding.
 _RANK = 1e-13
 _ACCURACY = 1e-12
@@ -39,22 +43,48 @@ _EPS, _WIDE = (float(np.finfo(kind).eps) for kind in (np.float64, np.longdouble)
 def solve_by_cones(bench: Workbench, sparse: SparseProblem, x: Array) -> Candidates:
     """Propose what interior-point methods find; nothing where they are too dear or get nowhere."""
     A = sparse.ball.A
-    if not A.explicit or A.shape[0] * A.shape[1] > _SMALL:
+    if A.shape[0] * A.shape[1] > _SMALL or not (A.explicit or _may_be_read(A, sparse)):
+        return
+    if float(sparse.weights.min()) == 0.0:
         return
     with suppress(StalledError, ProjectionError, OverflowError):
-        if not is_complex(sparse.ball.like) and float(sparse.weights.min()) > 0.0:
-            candidate = _from_dual(bench, sparse, x)
-            if candidate is not None:
-                yield candidate
-    with suppress(StalledError, ProjectionError, OverflowError):
-        yield from InteriorPoint().run(bench, x)
+        found = _complex if is_complex(sparse.ball.like) else _from_dual
+        candidate = found(bench, sparse, x)
+        if candidate is not None:
+            yield candidate
+
+
+def _complex(bench: Workbench, sparse: SparseProblem, like: Array) -> Candidate | None:
+    """Return what the general interior-point method finds, with the bound that its residual proves."""
+    ball = sparse.ball
+    if not ball.A.explicit:
+        return None
+    found = next(iter(InteriorPoint().run(bench, like)), None)
+    if found is None:
+        return None
+    r = ball.y - ball.A.forward(found.taken_at)
+    stretch = ball.largest_singular_value.value
+    proof = sparse.proved(r, ball.A.adjoint(r), stretch)
+    return None if proof is None else Candidate(found.x, Multiplier(proof), before=found.before)
+
+
+def _may_be_read(A: LinearMap, sparse: SparseProblem) -> bool:
+    """Whether all columns of an operator may be asked for: each costs a product."""
+    return A.shape[1] <= _COLUMNS and reads_columns(sparse)
+
+
+def _matrix(A: LinearMap, like: Array) -> Vector:
+    if A.explicit:
+        return _plain(A.toarray())
+    eye = np.eye(A.shape[1])
+    return np.stack([_plain(A.forward(asarray_like(e, like))) for e in eye], axis=1)
 
 
 def _from_dual(bench: Workbench, sparse: SparseProblem, like: Array) -> Candidate | None:
     """Return the solution of the rotated dual with the bound that it proves."""
     ball = sparse.ball
-    A, y, w = (_plain(v) for v in (ball.A.toarray(), ball.y, sparse.weights))
-    w = w * np.ones(A.shape[1])
+    A, y = _matrix(ball.A, like), _plain(ball.y)
+    w = _plain(sparse.weights) * np.ones(A.shape[1])
     found = rotated_dual(A, y, ball.sigma, w, sparse.nonneg)
     if found is None:
         return None

@@ -194,7 +194,9 @@ class _Search:
         """Scale the residual to a feasible dual point; it bounds the optimum from below."""
         growth = p.growth if isinstance(p, Mixture) else 1.0
         if not isinstance(p, Mixture):
-            self._stretch = max(self._stretch, norm(p.g) / (p.length or 1.0))
+            # A residual may be nearly orthogonal to the columns; then the image of x shows their size.
+            image = norm(self.ball.y - p.r) / (norm(p.x) or math.inf)
+            self._stretch = max(self._stretch, norm(p.g) / (p.length or 1.0), image)
         # Mixed correlations are those of the mixed residual only up to rounding.
         found = self.sparse.proved(p.r, p.g, self._stretch, growth)
         if found is not None and -found.support > self.bound:

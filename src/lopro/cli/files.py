@@ -37,11 +37,12 @@ def read_array(name: str) -> Any:
     reader = _reader(path)
     try:
         found = reader(path, key)
-    except (BadInput, MemoryError):
+    except BadInput:
         raise
     except Exception as error:
-        # Every format fails in its own way; what the user needs is which file, and why.
-        raise BadInput(f"{path} could not be read: {error}") from None
+        # Every format fails in its own way; what the user needs is which file, and why: one line of it.
+        reason = str(error).splitlines() or [type(error).__name__]
+        raise BadInput(f"{path} could not be read: {reason[0]}") from None
     return found
 
 
