@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
+from lopro._util.units import power_of_two
 from lopro.newton import Status
 from lopro.newton.engines import (
     AnswerStatus,
@@ -16,6 +17,7 @@ from lopro.newton.engines import (
     solve_by_piqp,
     solve_program,
 )
+from lopro.newton.engines.program import _powers
 
 QUADRATIC = [solve_by_piqp, solve_by_clarabel]
 
@@ -158,3 +160,8 @@ def test_programs_without_solution_carry_a_certificate(rng):
     assert outcome.status is Status.UNBOUNDED
     assert outcome.certificate.unbounded(1e8, 1e-12)
     assert outcome.ray @ falling.q < 0.0
+
+
+def test_powers_of_rows_are_those_of_single_numbers():
+    sizes = np.array([0.0, 5.0, 0.3, 1e-300, 1e300, np.inf, 6.0, 2.0**-0.5, 3.0])
+    assert _powers(sizes).tolist() == [power_of_two(size) for size in sizes.tolist()]

@@ -147,3 +147,15 @@ def test_the_augmented_system_agrees_with_a_dense_solve_and_stays_sparse(rng):
     np.testing.assert_allclose(x, solution(pieces, 0.1, rhs), rtol=1e-9, atol=1e-12)
     with pytest.raises(SingularSystem):
         AugmentedSystem(n).solve([Diagonal(np.zeros(n))], 0.0, rhs)
+
+
+def test_sparse_matrices_that_fill_up_are_left_to_products(rng):
+    """A random graph has factors that are as good as dense; a chain and an arrow have not."""
+    n = 12000
+    entries = (rng.standard_normal(4 * n), (rng.integers(0, n, 4 * n), rng.integers(0, n, 4 * n)))
+    random = scipy.sparse.coo_array(entries, shape=(n, n)).tocsr()
+    arrow = scipy.sparse.vstack([differences(n), scipy.sparse.eye_array(n).tocsr()[[0]]])
+    ones = Diagonal(np.ones(n))
+    chosen = choose_system(n, [ones, Gram(random, np.ones(n))])
+    assert isinstance(chosen, ConjugateGradients)
+    assert isinstance(choose_system(n, [ones, Gram(arrow.tocsr(), np.ones(n))]), SparseSystem)

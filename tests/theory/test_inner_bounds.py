@@ -9,6 +9,7 @@ import pytest
 from theory.checks import penalised
 from theory.problems import Known, t1, t2, t3, t4, t6_box
 
+import lopro
 from lopro.functions import Ball
 from lopro.methods.inner import (
     AcceleratedGradient,
@@ -172,3 +173,26 @@ def test_prop_2_claims_nothing_for_other_variants(inner: Any) -> None:
     F = penalised(known, Softplus(2.0, 0.1))
     assert inner.bound(after(inner, F, known.x0, 10), 1.0) is None
     assert AcceleratedGradient().bound(after(inner, F, known.x0, 10), 1.0) is not None
+
+
+def test_sampled_steps_of_the_weighted_average_come_near_and_claim_nothing() -> None:
+    """Twenty rows at a time: within the bound of C1' for the gradients that were met, and one projection."""
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((500, 3))
+    labels = np.where(A @ np.ones(3) + rng.standard_normal(500) > 0.0, 1, -1)
+    f = lopro.objectives.Logistic(A, labels, l2=1.0, batch_size=20)
+    half = lopro.constraints.Polyhedron(np.ones((1, 3)), np.array([0.1]))
+    problem = lopro.Problem(f, half)
+    ball = lopro.theorems.solution_ball(problem, np.zeros(3))
+    constants = lopro.theory.constants_of(problem, ball)
+    steps = 4000
+    method = lopro.theorems.weighted_average(constants, steps, ball, stochastic=True)
+    assert isinstance(method.inner, StochasticSubgradient) and method.claim is None
+    result = lopro.solve(problem, np.zeros(3), method, tol=0, seed=0)
+    exact = lopro.solve(problem, tol=1e-9)
+    largest = max(float(np.linalg.norm(a)) for a in A) + f.l2 * ball.radius
+    slope = largest + constants.weight * constants.Gc
+    error = result.fun - exact.fun
+    assert -1e-8 <= error <= 2.0 * slope**2 / (constants.mu * (steps + 1))
+    assert error < 1e-3 * exact.fun
+    assert result.counts.projections == 1

@@ -124,8 +124,9 @@ class Units:
 
 
 def _powers(sizes: Array) -> Array:
-    """Return the powers of two nearest to sizes."""
-    return np.array([power_of_two(size) for size in sizes.tolist()])
+    """Return the powers of two nearest to sizes: `power_of_two` of each."""
+    usable = (sizes > 0.0) & np.isfinite(sizes)
+    return np.exp2(np.rint(np.log2(np.where(usable, sizes, 1.0))))
 
 
 def _largest(M: Matrix) -> Array:

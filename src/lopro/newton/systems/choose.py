@@ -19,8 +19,17 @@ __all__ = ["choose_system"]
 _PAIRS = 50_000_000
 #: Up to this size a matrix with more than this share of nonzeros fills up: dense factors are faster then.
 _FILLING, _THIN = 3000, 0.02
+#: Sparse factors of a band that takes so many operations are not tried where rows have so many entries:
+#: graphs like random ones fill up, and what has begun cannot be interrupted.
+_OPERATIONS, _BRANCHES = 2e11, 6
 #: Up to this size products alone are made into a matrix, and dense matrices are factorised.
 _SMALL, _LARGE = 100, 6000
+
+
+def _fills_up(system: SparseSystem) -> bool:
+    """Whether factors may be as good as dense: a wide band in the best order, and no mere arrow."""
+    wide = system.size * float(system.width) ** 2 > _OPERATIONS
+    return wide and len(system.pattern.rows) > _BRANCHES * system.size
 
 
 def choose_system(size: int, pieces: Sequence[Piece]) -> System:
@@ -44,7 +53,8 @@ def choose_system(size: int, pieces: Sequence[Piece]) -> System:
     share = _THIN if size <= _FILLING else 1.0
     if size > _SMALL and is_sparse(rest) and pair_count(rest) <= min(_PAIRS, share * size**2):
         sparse = SparseSystem(size, rest)
-        return sparse if len(rest) == len(pieces) else CorrectedSystem(sparse)
+        if not _fills_up(sparse):
+            return sparse if len(rest) == len(pieces) else CorrectedSystem(sparse)
     grams = [p for p in pieces if isinstance(p, Gram)]
     diagonal = all(isinstance(p, Gram | Diagonal) for p in pieces)
     if diagonal and 2 * sum(p.B.shape[0] for p in grams) <= size:

@@ -17,6 +17,7 @@ from lopro.methods.inner import (
     FixedSmoothness,
     InverseTimeStep,
     LinearWeights,
+    StochasticSubgradient,
     SubgradientDescent,
     SuffixAverage,
     WeightedInverseTimeStep,
@@ -56,18 +57,25 @@ def corollary_1(
     return OneProjection(inner, Hinge(lam), T, Claim(gap, "Cor 1 with the constants given"))
 
 
-def weighted_average(constants: ProblemConstants, T: int, ball: Ball) -> OneProjection:
+def weighted_average(
+    constants: ProblemConstants, T: int, ball: Ball, *, stochastic: bool = False
+) -> OneProjection:
     """Strongly convex, nonsmooth, the better choice (C1'): ``eta_t = 2/(mu(t+1))``, weights ``t``.
 
     Guarantee: ``2 Gbar^2 / (mu (T + 1))``, where the constants hold on ``ball``. Its centre must be
     feasible and its radius at least ``|g| / mu`` for a subgradient ``g`` of f at the centre.
+
+    With ``stochastic`` the steps use sampled subgradients of f. The same bound then holds on average, with
+    the root mean square of the sampled ones in the place of G, which is not known: no claim is made.
     """
     check_count("T", T)
     _need_strong_convexity(constants, "C1'")
     lam = constants.weight
     gap = 2.0 * constants.subgradient_bound(lam) ** 2 / (constants.mu * (T + 1))
-    inner = SubgradientDescent(WeightedInverseTimeStep(constants.mu), LinearWeights(), ball)
-    return OneProjection(inner, Hinge(lam), T, Claim(gap, "C1' with the constants given"))
+    kind = StochasticSubgradient if stochastic else SubgradientDescent
+    inner = kind(WeightedInverseTimeStep(constants.mu), LinearWeights(), ball)
+    claim = None if stochastic else Claim(gap, "C1' with the constants given")
+    return OneProjection(inner, Hinge(lam), T, claim)
 
 
 def corollary_2a(
