@@ -90,6 +90,10 @@ def test_inequalities_on_both_sides() -> None:
     assert result.fun == pytest.approx(0.5 + 2.0 * 1.5, rel=1e-6)
     assert result.x.diagonal() == pytest.approx([0.5, 1.5, 0.0], abs=1e-5)
     assert result.multiplier is not None and result.multiplier.dual is not None
+    # It is valid at feasible matrices, near it or not.
+    for d in ([0.25, 1.75, 0.0], [0.5, 1.5, 0.0], [0.5, 9.0, 4.0]):
+        reached = float((result.multiplier.direction * np.diag(d)).sum())
+        assert reached <= result.multiplier.support + 1e-9
     _, total, entry = result.multiplier.dual
     assert total == pytest.approx([-2.0], abs=1e-4) and entry == pytest.approx([1.0], abs=1e-4)
 
