@@ -15,6 +15,7 @@ import lopro
 from lopro import NearestSemidefinite, Problem, SemidefiniteEngines, Status
 from lopro.constraints import Affine, Intersection, Polyhedron, PSDCone, ResidualBall, Spectrahedron
 from lopro.errors import InfeasibleError, MissingCapabilityError, UnboundedError
+from lopro.methods.baselines import InteriorPoint
 from lopro.methods.semidefinite import engines, semidefinite_form
 from lopro.newton.sdp import Outcome
 from lopro.newton.sdp import Status as KernelStatus
@@ -297,6 +298,21 @@ def test_sdplib_through_solve(name: str) -> None:
     assert result.certificate.lower_bound <= VALUES[name] + 1e-4 * abs(VALUES[name])
 
 
+@pytest.mark.parametrize(
+    ("name", "engine"),
+    [
+        ("mcp100", "Newton"), ("mcp250-1", "Clarabel"), ("theta1", "Newton"), ("theta3", "Newton"),
+        ("gpp100", "Newton"), ("truss5", "Clarabel"), ("qap5", "Clarabel"),
+    ],
+)  # fmt: skip
+def test_explain_on_sdplib(name: str, engine: str) -> None:
+    path = DATA / "sdplib" / f"{name}.dat-s"
+    if not path.exists():
+        pytest.skip(f"no {path}: set LOPRO_DATA to a folder with sdplib/*.dat-s")
+    first = lopro.explain(lopro.read_sdpa(path)).splitlines()[1]
+    assert "it is a semidefinite program" in first and f"rows: {engine}" in first
+
+
 @pytest.mark.parametrize(("name", "status"), [("infd1", "INFEASIBLE"), ("infp1", "UNBOUNDED")])
 def test_sdplib_without_solution(name: str, status: str) -> None:
     path = DATA / "sdplib" / f"{name}.dat-s"
@@ -304,3 +320,35 @@ def test_sdplib_without_solution(name: str, status: str) -> None:
         pytest.skip(f"no {path}: set LOPRO_DATA to a folder with sdplib/*.dat-s")
     result = lopro.solve(lopro.read_sdpa(path))
     assert result.status.name == status and result.ray is not None
+
+
+# Random programs, against Clarabel's conic form of the same.
+
+
+def random_problem(seed: int) -> Problem:
+    """Rows of all kinds around a matrix of random rank, a linear cost or a distance, in random units."""
+    rng = np.random.default_rng(seed)
+    n, m = int(rng.integers(2, 7)), int(rng.integers(1, 8))
+    A = rng.standard_normal((m, n, n)) * (rng.random((m, n, n)) < rng.choice([0.3, 1.0]))
+    B = rng.standard_normal((n, int(rng.integers(1, n + 1))))
+    inside = B @ B.T
+    level, kind = A.reshape(m, -1) @ inside.ravel(), rng.integers(0, 4, m)
+    room = rng.random((2, m))
+    lower = np.where(kind == 0, level, np.where(kind == 1, -np.inf, level - room[0]))
+    upper = np.where(kind == 0, level, np.where(kind == 2, np.inf, level + room[1]))
+    sets = [PSDCone(n), Affine(A.reshape(m, -1), lower, upper, shape=(n, n))]
+    sets.append(trace_is(n, -np.inf, 2.0 * float(inside.trace()) + 1.0))
+    unit, C = 10.0 ** rng.integers(-6, 7), rng.standard_normal((n, n))
+    f = Linear(unit * C) if seed % 3 else unit * SquaredDistance(C)
+    return Problem(f, Intersection(*sets))
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_random_programs_agree_with_clarabel(seed: int) -> None:
+    problem = random_problem(seed)
+    ours, peer = lopro.solve(problem), lopro.solve(problem, method=InteriorPoint())
+    assert ours.status is Status.CONVERGED
+    assert ours.method.endswith(("SemidefiniteEngines(engines=None)", "NearestSemidefinite()"))
+    size = problem.objective.magnitude(ours.x, ours.fun)
+    assert ours.fun == pytest.approx(peer.fun, abs=5e-6 * size)
+    assert ours.certificate.lower_bound <= peer.fun + 1e-7 * size
