@@ -51,6 +51,15 @@ def pulled_back(problem: Problem, dual: Any) -> Any:
     return total
 
 
+def contradicts(problem: Problem, ray: Any, support: Any) -> None:
+    """Multipliers that add up to nothing, with a negative right-hand side: 0 <= -1 for all of the set."""
+    slack, row = ray
+    size = float(np.abs(slack).max())
+    assert support(row) < 0.0
+    np.testing.assert_allclose(pulled_back(problem, ray), 0.0, atol=1e-12 * size)
+    assert np.linalg.eigvalsh(-slack)[0] >= -1e-9 * size
+
+
 @pytest.mark.parametrize("engine", ["newton", "clarabel"])
 @pytest.mark.parametrize(("s", "t"), UNITS)
 def test_the_least_eigenvalue_in_any_units(s: float, t: float, engine: str) -> None:
@@ -141,11 +150,7 @@ def test_an_empty_set_comes_with_multipliers() -> None:
     problem = program(np.eye(3), trace_is(3, -2.0, -1.0))
     result = lopro.solve(problem)
     assert result.status is Status.INFEASIBLE
-    slack, row = result.ray
-    # They add up to nothing, with a negative right-hand side: 0 <= -1 for every member of the set.
-    assert row[0] > 0.0 and -1.0 * row[0] < 0.0
-    np.testing.assert_allclose(pulled_back(problem, result.ray), 0.0, atol=1e-12)
-    assert np.linalg.eigvalsh(-slack)[0] >= -1e-12
+    contradicts(problem, result.ray, lambda row: -1.0 * row[0])
 
 
 def test_an_objective_without_end_comes_with_a_ray() -> None:
@@ -275,8 +280,26 @@ def test_a_distance_with_a_linear_part(rng: Any) -> None:
 
 def test_an_empty_set_has_no_nearest_matrix() -> None:
     set_ = Intersection(PSDCone(3), trace_is(3, -1.0, -1.0))
-    result = lopro.solve(Problem(SquaredDistance(np.eye(3)), set_))
-    assert result.status is Status.INFEASIBLE and result.ray is not None
+    problem = Problem(SquaredDistance(np.eye(3)), set_)
+    result = lopro.solve(problem)
+    assert result.status is Status.INFEASIBLE
+    contradicts(problem, result.ray, lambda row: -1.0 * row[0])
+
+
+def test_emptiness_that_newton_steps_do_not_see_is_asked_for() -> None:
+    """Rows whose combination is minus the identity, at a positive level: steps end long before it shows."""
+    rng = np.random.default_rng(1081)
+    A = rng.standard_normal((2, 5, 5))
+    A = A + A.transpose(0, 2, 1)
+    A[0] = -np.eye(5) - 0.7 * A[1]  # A_0 + 0.7 A_1 = -I
+    b = np.array([1.0 - 0.7 * 0.3, 0.3])
+    problem = Problem(
+        SquaredDistance(rng.standard_normal((5, 5))),
+        Intersection(PSDCone(5), Affine(A.reshape(2, -1), b, b, shape=(5, 5))),
+    )
+    result = lopro.solve(problem)
+    assert result.status is Status.INFEASIBLE
+    contradicts(problem, result.ray, lambda row: float(row @ b))
 
 
 # SDPLIB.

@@ -14,7 +14,12 @@ from lopro._util.counting import count
 from lopro._util.deadline import OutOfTime, current_deadline
 from lopro.constraints.base import ValidInequality
 from lopro.errors import InfeasibleError, StalledError, UnboundedError
-from lopro.methods.semidefinite.form import SemidefiniteForm, check_form, semidefinite_form
+from lopro.methods.semidefinite.form import (
+    SemidefiniteForm,
+    check_form,
+    member_duals,
+    semidefinite_form,
+)
 from lopro.newton.sdp import Judge, Outcome, Status, solve
 from lopro.newton.sdp.faces import reduced
 from lopro.newton.sdp.nearest import NearestProblem
@@ -183,7 +188,7 @@ def _raise_if_unsolvable(form: SemidefiniteForm, outcome: Outcome, bench: Workbe
     deadline = current_deadline()
     point = nearest.solve(np.zeros((set_.size,) * 2), stopped=lambda: deadline.passed)
     if point.emptiness is not None:
-        raise InfeasibleError(point.emptiness, point.y)
+        raise InfeasibleError(point.emptiness, member_duals(members, set_, -point.y))
     if not point.solved:
         raise StalledError
     raise UnboundedError("the objective falls without end along the ray", form.matrix(outcome.X))

@@ -21,7 +21,14 @@ from lopro.newton.sdp.standard import StandardRows
 from lopro.objectives import Linear, Objective, Scaled, SquaredDistance, Sum
 from lopro.problem import Problem
 
-__all__ = ["SemidefiniteForm", "check_form", "nearest_form", "quadratic_parts", "semidefinite_form"]
+__all__ = [
+    "SemidefiniteForm",
+    "check_form",
+    "member_duals",
+    "nearest_form",
+    "quadratic_parts",
+    "semidefinite_form",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,18 +86,23 @@ class SemidefiniteForm:
         shift that makes it positive semidefinite.
         """
         v = -self.rows.multipliers(y)
-        n = self.set_.size
-        pulled = np.asarray(self.set_.A.T @ v).reshape(n, n)
-        slack = (self.cost if cost else 0.0) + pulled + shift * np.eye(n)
-        found, start = [], 0
-        for member, rows in zip(members, self.set_.counts, strict=True):
-            own = v[start : start + rows]
-            if isinstance(member, Box):
-                A = self.set_.A[start : start + rows]
-                own = np.asarray(A.T @ own).reshape(n, n)
-            found.append(-slack if isinstance(member, PSDCone | Spectrahedron) else own)
-            start += rows
-        return tuple(found)
+        extra = shift * np.eye(self.set_.size) + (self.cost if cost else 0.0)
+        return member_duals(members, self.set_, v, extra)
+
+
+def member_duals(members: Any, set_: MatrixRows, v: Any, extra: Any = 0.0) -> tuple[Any, ...]:
+    """Return multipliers for each member: signed ones of rows, and ``-(A*v + extra)`` for the cone."""
+    n = set_.size
+    slack = np.asarray(set_.A.T @ v).reshape(n, n) + extra
+    found, start = [], 0
+    for member, rows in zip(members, set_.counts, strict=True):
+        own = v[start : start + rows]
+        if isinstance(member, Box):
+            A = set_.A[start : start + rows]
+            own = np.asarray(A.T @ own).reshape(n, n)
+        found.append(-slack if isinstance(member, PSDCone | Spectrahedron) else own)
+        start += rows
+    return tuple(found)
 
 
 def semidefinite_form(problem: Problem) -> SemidefiniteForm:
