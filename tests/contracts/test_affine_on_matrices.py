@@ -129,6 +129,9 @@ def test_slacks_have_the_size_of_their_rows() -> None:
     np.testing.assert_array_equal(rows.slack.toarray(), [[8.0, 0.0], [0.0, -8.0], [0.0, 0.0]])
     np.testing.assert_array_equal(rows.slacks(np.array([0.5, 1.0])), [0.5, 1.5])
     np.testing.assert_array_equal(rows.multipliers(np.array([1.0, 2.0, 4.0])), [3.0, 4.0])
+    # An upper side pulls down, a lower one up, an equation either way.
+    np.testing.assert_array_equal(rows.signed(np.array([1.0, 2.0, -4.0])), [0.0, 2.0, -4.0])
+    np.testing.assert_array_equal(rows.signed(np.array([-1.0, -2.0, 4.0])), [-1.0, 0.0, 4.0])
 
 
 # The nearest positive semidefinite matrix on rows.

@@ -385,3 +385,14 @@ def test_sdplib(name, value):
     assert found.status is Status.CONVERGED
     assert -found.fun == pytest.approx(value, rel=1e-4)
     assert found.lower_bound <= -value * (1.0 - 1e-6 * math.copysign(1.0, value))
+
+
+def test_rows_that_x_cannot_move_are_left_alone():
+    """Where X vanishes, or is indefinite after a correction, rows have no size to be divided by."""
+    rows = [np.diag([1.0, 0.0]), np.diag([0.0, 1.0])]
+    program = SemidefiniteProgram.dense(np.eye(2), rows, [1.0, 1.0])
+    (X,) = onto_rows(program, [np.diag([0.9, 0.0])], lambda: False)
+    np.testing.assert_allclose(X, np.diag([1.0, 0.0]), atol=1e-12)
+    across = 100.0 * np.array([[0.0, 1.0], [1.0, 0.0]])
+    program = SemidefiniteProgram.dense(np.eye(2), [across, across + rows[0]], [1.0, 1.0])
+    assert np.all(np.isfinite(onto_rows(program, [np.diag([1.0, -1.0])], lambda: False)[0]))

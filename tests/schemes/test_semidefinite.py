@@ -15,6 +15,7 @@ import lopro
 from lopro import NearestSemidefinite, Problem, SemidefiniteEngines, Status
 from lopro.constraints import Affine, Intersection, Polyhedron, PSDCone, ResidualBall, Spectrahedron
 from lopro.errors import InfeasibleError, MissingCapabilityError, UnboundedError
+from lopro.methods.baselines import InteriorPoint
 from lopro.methods.semidefinite import engines, semidefinite_form
 from lopro.newton.sdp import Outcome
 from lopro.newton.sdp import Status as KernelStatus
@@ -44,6 +45,15 @@ def pulled_back(problem: Problem, dual: Any) -> Any:
     for member, v in zip(problem.constraint.members(), dual, strict=True):
         total = total + member.pullback((v,))
     return total
+
+
+def contradicts(problem: Problem, ray: Any, support: Any) -> None:
+    """Multipliers that add up to nothing, with a negative right-hand side: 0 <= -1 for all of the set."""
+    slack, row = ray
+    size = float(np.abs(slack).max())
+    assert support(row) < 0.0
+    np.testing.assert_allclose(pulled_back(problem, ray), 0.0, atol=1e-12 * size)
+    assert np.linalg.eigvalsh(-slack)[0] >= -1e-9 * size
 
 
 @pytest.mark.parametrize("engine", ["newton", "clarabel"])
@@ -86,7 +96,11 @@ def test_inequalities_on_both_sides() -> None:
     assert result.status is Status.CONVERGED
     assert result.fun == pytest.approx(0.5 + 2.0 * 1.5, rel=1e-6)
     assert result.x.diagonal() == pytest.approx([0.5, 1.5, 0.0], abs=1e-5)
-    assert result.multipliers is not None
+    assert result.multiplier is not None and result.multipliers is not None
+    # It is valid at feasible matrices, near it or not.
+    for d in ([0.25, 1.75, 0.0], [0.5, 1.5, 0.0], [0.5, 9.0, 4.0]):
+        reached = float((result.multiplier.direction * np.diag(d)).sum())
+        assert reached <= result.multiplier.support + 1e-9
     _, total, entry = result.multipliers
     assert total == pytest.approx([-2.0], abs=1e-4) and entry == pytest.approx([1.0], abs=1e-4)
 
@@ -133,11 +147,7 @@ def test_an_empty_set_comes_with_multipliers() -> None:
     problem = program(np.eye(3), trace_is(3, -2.0, -1.0))
     result = lopro.solve(problem)
     assert result.status is Status.INFEASIBLE
-    slack, row = result.ray
-    # They add up to nothing, with a negative right-hand side: 0 <= -1 for every member of the set.
-    assert row[0] > 0.0 and -1.0 * row[0] < 0.0
-    np.testing.assert_allclose(pulled_back(problem, result.ray), 0.0, atol=1e-12)
-    assert np.linalg.eigvalsh(-slack)[0] >= -1e-12
+    contradicts(problem, result.ray, lambda row: -1.0 * row[0])
 
 
 def test_an_objective_without_end_comes_with_a_ray() -> None:
@@ -267,8 +277,26 @@ def test_a_distance_with_a_linear_part(rng: Any) -> None:
 
 def test_an_empty_set_has_no_nearest_matrix() -> None:
     set_ = Intersection(PSDCone(3), trace_is(3, -1.0, -1.0))
-    result = lopro.solve(Problem(SquaredDistance(np.eye(3)), set_))
-    assert result.status is Status.INFEASIBLE and result.ray is not None
+    problem = Problem(SquaredDistance(np.eye(3)), set_)
+    result = lopro.solve(problem)
+    assert result.status is Status.INFEASIBLE
+    contradicts(problem, result.ray, lambda row: -1.0 * row[0])
+
+
+def test_emptiness_that_newton_steps_do_not_see_is_asked_for() -> None:
+    """Rows whose combination is minus the identity, at a positive level: steps end long before it shows."""
+    rng = np.random.default_rng(1081)
+    A = rng.standard_normal((2, 5, 5))
+    A = A + A.transpose(0, 2, 1)
+    A[0] = -np.eye(5) - 0.7 * A[1]  # A_0 + 0.7 A_1 = -I
+    b = np.array([1.0 - 0.7 * 0.3, 0.3])
+    problem = Problem(
+        SquaredDistance(rng.standard_normal((5, 5))),
+        Intersection(PSDCone(5), Affine(A.reshape(2, -1), b, b, shape=(5, 5))),
+    )
+    result = lopro.solve(problem)
+    assert result.status is Status.INFEASIBLE
+    contradicts(problem, result.ray, lambda row: float(row @ b))
 
 
 # SDPLIB.
@@ -290,6 +318,21 @@ def test_sdplib_through_solve(name: str) -> None:
     assert result.certificate.lower_bound <= VALUES[name] + 1e-4 * abs(VALUES[name])
 
 
+@pytest.mark.parametrize(
+    ("name", "engine"),
+    [
+        ("mcp100", "Newton"), ("mcp250-1", "Clarabel"), ("theta1", "Newton"), ("theta3", "Newton"),
+        ("gpp100", "Newton"), ("truss5", "Clarabel"), ("qap5", "Clarabel"),
+    ],
+)  # fmt: skip
+def test_explain_on_sdplib(name: str, engine: str) -> None:
+    path = DATA / "sdplib" / f"{name}.dat-s"
+    if not path.exists():
+        pytest.skip(f"no {path}: set LOPRO_DATA to a folder with sdplib/*.dat-s")
+    first = lopro.explain(lopro.read_sdpa(path)).splitlines()[1]
+    assert "it is a semidefinite program" in first and f"rows: {engine}" in first
+
+
 @pytest.mark.parametrize(("name", "status"), [("infd1", "INFEASIBLE"), ("infp1", "UNBOUNDED")])
 def test_sdplib_without_solution(name: str, status: str) -> None:
     path = DATA / "sdplib" / f"{name}.dat-s"
@@ -297,3 +340,35 @@ def test_sdplib_without_solution(name: str, status: str) -> None:
         pytest.skip(f"no {path}: set LOPRO_DATA to a folder with sdplib/*.dat-s")
     result = lopro.solve(lopro.read_sdpa(path))
     assert result.status.name == status and result.ray is not None
+
+
+# Random programs, against Clarabel's conic form of the same.
+
+
+def random_problem(seed: int) -> Problem:
+    """Rows of all kinds around a matrix of random rank, a linear cost or a distance, in random units."""
+    rng = np.random.default_rng(seed)
+    n, m = int(rng.integers(2, 7)), int(rng.integers(1, 8))
+    A = rng.standard_normal((m, n, n)) * (rng.random((m, n, n)) < rng.choice([0.3, 1.0]))
+    B = rng.standard_normal((n, int(rng.integers(1, n + 1))))
+    inside = B @ B.T
+    level, kind = A.reshape(m, -1) @ inside.ravel(), rng.integers(0, 4, m)
+    room = rng.random((2, m))
+    lower = np.where(kind == 0, level, np.where(kind == 1, -np.inf, level - room[0]))
+    upper = np.where(kind == 0, level, np.where(kind == 2, np.inf, level + room[1]))
+    sets = [PSDCone(n), Affine(A.reshape(m, -1), lower, upper, shape=(n, n))]
+    sets.append(trace_is(n, -np.inf, 2.0 * float(inside.trace()) + 1.0))
+    unit, C = 10.0 ** rng.integers(-6, 7), rng.standard_normal((n, n))
+    f = Linear(unit * C) if seed % 3 else unit * SquaredDistance(C)
+    return Problem(f, Intersection(*sets))
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_random_programs_agree_with_clarabel(seed: int) -> None:
+    problem = random_problem(seed)
+    ours, peer = lopro.solve(problem), lopro.solve(problem, method=InteriorPoint())
+    assert ours.status is Status.CONVERGED
+    assert ours.method.endswith(("SemidefiniteEngines(engines=None)", "NearestSemidefinite()"))
+    size = problem.objective.magnitude(ours.x, ours.fun)
+    assert ours.fun == pytest.approx(peer.fun, abs=5e-6 * size)
+    assert ours.certificate.lower_bound <= peer.fun + 1e-7 * size

@@ -44,6 +44,7 @@ from lopro.projections.empty_ball import nonnegative_residual_exceeds
 from lopro.projections.halfspaces import HalfSpaces
 from lopro.projections.newton import Equation, polish
 from lopro.projections.polyhedron import project_polyhedron, raise_if_empty
+from lopro.projections.psd import symmetric_part
 
 __all__ = ["Intersection"]
 
@@ -88,7 +89,9 @@ class Intersection(Constraint):
         if not constraints:
             raise ValueError("an Intersection needs at least one constraint")
         members = [m for c in constraints for m in c.members()]
-        if any(isinstance(m, PSDCone | Spectrahedron) for m in members):
+        #: Whether points are symmetric (Hermitian) matrices.
+        self._symmetric = any(isinstance(m, PSDCone | Spectrahedron) for m in members)
+        if self._symmetric:
             members = [on_symmetric(m) for m in members]
         self._members = tuple(members)
         shapes = {m.shape for m in self._members if m.shape is not None}
@@ -316,7 +319,7 @@ class Intersection(Constraint):
 
     def _project_by_cuts(self, x: Array) -> Array:
         def oracle(v: Vector) -> list[Cut]:
-            z = from_real_vector(v, x)
+            z = self._point(v, x)
             return [cut for m in self._members for cut in _member_cuts(m, v, z)]
 
         try:
@@ -326,7 +329,12 @@ class Intersection(Constraint):
                 # Cuts are rounded to single precision: that they contradict each other proves nothing.
                 raise ProjectionError(f"in single precision, {error}") from error
             raise
-        return from_real_vector(v, x)
+        return self._point(v, x)
+
+    def _point(self, v: Vector, x: Array) -> Array:
+        """Return the point that a vector stands for; what rounding has left of asymmetry is evened out."""
+        z = from_real_vector(v, x)
+        return symmetric_part(z) if self._symmetric else z
 
 
 _MAX_CYCLES = 1000

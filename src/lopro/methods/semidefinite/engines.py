@@ -14,7 +14,12 @@ from lopro._util.counting import count
 from lopro._util.deadline import OutOfTime, current_deadline
 from lopro.constraints.base import ValidInequality
 from lopro.errors import InfeasibleError, StalledError, UnboundedError
-from lopro.methods.semidefinite.form import SemidefiniteForm, check_form, semidefinite_form
+from lopro.methods.semidefinite.form import (
+    SemidefiniteForm,
+    check_form,
+    member_duals,
+    semidefinite_form,
+)
 from lopro.newton.sdp import Judge, Outcome, Status, solve
 from lopro.newton.sdp.faces import reduced
 from lopro.newton.sdp.nearest import NearestProblem
@@ -149,19 +154,21 @@ def _bound(
     form: SemidefiniteForm, outcome: Outcome, bench: Workbench, length: float
 ) -> ProvedBound:
     value, radius, given = outcome.lower_bound, math.inf, bench.problem.radius
-    judged = Judge(form.program).dual(outcome.y)
+    judge = Judge(form.program)
     source = "multipliers with a positive semidefinite slack, rounding included"
     if math.isfinite(outcome.radius):
         if given is not None:
-            value = max(value, judged.at(form.traces(given.value)))
+            value = judge.dual(outcome.y).at(form.traces(given.value))
             source = f"{source}, |x*| <= {given.value:.4g} ({given.source.value})"
         else:
             radius = max(0.0, form.length(outcome.radius) - length)
             source = f"{source}, for traces up to {outcome.radius:.3g}"
-    dual = form.duals(bench.problem.constraint.members(), outcome.y, True, judged.slope)
-    direction = -form.cost - judged.slope * np.eye(form.set_.size)
-    support = -float(form.rows.b @ outcome.y)
-    inequality = ValidInequality(direction, support, dual)
+    # Of an inequality only multipliers of one sign are valid; what the cone lacks then is its shift.
+    y = form.rows.signed(outcome.y)
+    shift = judge.dual(y).slope
+    dual = form.duals(bench.problem.constraint.members(), y, True, shift)
+    direction = -form.cost - shift * np.eye(form.set_.size)
+    inequality = ValidInequality(direction, -float(form.rows.b @ y), dual)
     return ProvedBound(value, source, radius, inequality, outcome.charge)
 
 
@@ -181,7 +188,7 @@ def _raise_if_unsolvable(form: SemidefiniteForm, outcome: Outcome, bench: Workbe
     deadline = current_deadline()
     point = nearest.solve(np.zeros((set_.size,) * 2), stopped=lambda: deadline.passed)
     if point.emptiness is not None:
-        raise InfeasibleError(point.emptiness, point.y)
+        raise InfeasibleError(point.emptiness, member_duals(members, set_, -point.y))
     if not point.solved:
         raise StalledError
     raise UnboundedError("the objective falls without end along the ray", form.matrix(outcome.X))

@@ -21,7 +21,14 @@ from lopro.newton.sdp.standard import StandardRows
 from lopro.objectives import Linear, Objective, Scaled, SquaredDistance, Sum
 from lopro.problem import Problem
 
-__all__ = ["SemidefiniteForm", "check_form", "nearest_form", "quadratic_parts", "semidefinite_form"]
+__all__ = [
+    "SemidefiniteForm",
+    "check_form",
+    "member_duals",
+    "nearest_form",
+    "quadratic_parts",
+    "semidefinite_form",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,20 +86,25 @@ class SemidefiniteForm:
         shift that makes it positive semidefinite.
         """
         v = -self.rows.multipliers(y)
-        n = self.set_.size
-        pulled = np.asarray(self.set_.A.T @ v).reshape(n, n)
-        slack = (self.cost if cost else 0.0) + pulled + shift * np.eye(n)
-        found, start = [], 0
-        for member, rows in zip(members, self.set_.counts, strict=True):
-            own = v[start : start + rows]
-            if isinstance(member, Box):
-                A = self.set_.A[start : start + rows]
-                own = np.asarray(A.T @ own).reshape(n, n)
-            # Those of rows are signed as of upper sides; each side of an image is a row of its own.
-            cone = isinstance(member, PSDCone | Spectrahedron)
-            found.append(-slack if cone else member.dual_of((own,))[0])
-            start += rows
-        return tuple(found)
+        extra = shift * np.eye(self.set_.size) + (self.cost if cost else 0.0)
+        return member_duals(members, self.set_, v, extra)
+
+
+def member_duals(members: Any, set_: MatrixRows, v: Any, extra: Any = 0.0) -> tuple[Any, ...]:
+    """Return the dual for each member, of its image; for the cone it is ``-(A*v + extra)``."""
+    n = set_.size
+    slack = np.asarray(set_.A.T @ v).reshape(n, n) + extra
+    found, start = [], 0
+    for member, rows in zip(members, set_.counts, strict=True):
+        own = v[start : start + rows]
+        if isinstance(member, Box):
+            A = set_.A[start : start + rows]
+            own = np.asarray(A.T @ own).reshape(n, n)
+        # Those of rows are signed as of upper sides; each side of an image is a row of its own.
+        cone = isinstance(member, PSDCone | Spectrahedron)
+        found.append(-slack if cone else member.dual_of((own,))[0])
+        start += rows
+    return tuple(found)
 
 
 def semidefinite_form(problem: Problem) -> SemidefiniteForm:

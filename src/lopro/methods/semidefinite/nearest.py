@@ -10,7 +10,7 @@ from lopro._util.arrays import Array, asarray_like, norm
 from lopro._util.counting import count
 from lopro._util.deadline import EIGH, current_deadline
 from lopro.errors import InfeasibleError, StalledError
-from lopro.methods.semidefinite.form import check_form, nearest_form
+from lopro.methods.semidefinite.form import check_form, member_duals, nearest_form
 from lopro.newton.arrays import EPS
 from lopro.newton.sdp.nearest import NearestProblem
 from lopro.problem import Problem
@@ -69,7 +69,8 @@ class NearestSemidefinite:
         found = problem.solve(G, stopped=lambda: deadline.passed)
         count("eigendecompositions", found.steps)
         if found.emptiness is not None:
-            raise InfeasibleError(found.emptiness, found.y)
+            members = bench.problem.constraint.members()
+            raise InfeasibleError(found.emptiness, member_duals(members, set_, -found.y))
         if not found.solved:
             deadline.check()
             raise StalledError

@@ -22,12 +22,13 @@ from lopro.newton.bounds.rounding import Estimate, dot, product
 from lopro.newton.multipliers import never
 from lopro.newton.sdp.judge import DualBound, Judge
 from lopro.newton.sdp.multipliers import minimised
+from lopro.newton.sdp.outcome import Status
 from lopro.newton.sdp.program import Block, SemidefiniteProgram
-from lopro.newton.sdp.scaled import ScaledProgram
+from lopro.newton.sdp.solve import solve
 from lopro.newton.sdp.standard import StandardRows
 from lopro.newton.systems.base import SingularSystem
 
-__all__ = ["Nearest", "NearestProblem", "nearest_blocks"]
+__all__ = ["Nearest", "NearestProblem"]
 
 #: Newton steps for each centre of the slacks, and centres.
 _STEPS, _CENTRES = 60, 60
@@ -78,32 +79,6 @@ class Nearest:
         return self.residual <= _ACCEPTED
 
 
-def nearest_blocks(
-    program: SemidefiniteProgram, X: tuple[Array, ...], stopped: Callable[[], bool] = never
-) -> tuple[Array, ...]:
-    """Return the feasible point of a program that is nearest to X, as near as Newton's method comes.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from lopro.newton.sdp import SemidefiniteProgram
-    >>> from lopro.newton.sdp.nearest import nearest_blocks
-    >>> program = SemidefiniteProgram.dense(np.eye(2), [np.eye(2)], [1.0])
-    >>> nearest_blocks(program, (np.diag([0.75, 0.75]),))[0].round(12)
-    array([[0.5, 0. ],
-           [0. , 0.5]])
-    """
-    scaled = ScaledProgram.of(program)
-    blocks = tuple(Block(p.size, p.diagonal, 0.0 * p.C, p.A) for p in scaled.program.blocks)
-    flat, y = SemidefiniteProgram(scaled.program.b, blocks), np.zeros(len(program.b))
-    centre = tuple(x / scaled.x for x in X)
-    try:
-        point, _ = minimised(flat, centre, y, _WANTED, _STEPS, stopped)
-    except SingularSystem:
-        return X
-    return scaled.matrices(point.X)
-
-
 class NearestProblem:
     """``min 1/2 |X - G|^2`` over ``lower <= A X <= upper``, X positive semidefinite, for any G.
 
@@ -135,6 +110,8 @@ class NearestProblem:
         self.A = scipy.sparse.csr_array(scale @ scipy.sparse.csr_array(A))
         self.lower, self.upper = lower / self.units, upper / self.units
         self.rows = StandardRows.of(self.A, self.lower, self.upper)
+        #: Whether the program without a cost was asked if the set is empty.
+        self._asked = False
 
     def solve(self, G: Array, stopped: Callable[[], bool] = never) -> Nearest:
         """Return the solution for a symmetric G, as far as it was reached."""
@@ -159,7 +136,9 @@ class NearestProblem:
             if residual > 0.5 * before and residual <= _ACCEPTED:
                 break
             wanted = max(_WANTED, _INNER * residual)
-        empty = 0.0 if residual <= _ACCEPTED else self._empty(y, unit)
+        empty = 0.0
+        if residual > _ACCEPTED:
+            y, empty = self._emptiness(y, unit, stopped)
         return Nearest(X * unit, self._original(y) * unit, residual, steps, empty)
 
     def bound(self, G: Array, found: Nearest) -> DualBound:
@@ -195,9 +174,16 @@ class NearestProblem:
     def _original(self, y: Array) -> Array:
         return np.asarray(self.rows.multipliers(y) / self.units)
 
-    def _empty(self, y: Array, unit: float) -> float:
-        """Return what the direction of the multipliers proves of an empty set."""
-        if not norm(y) > 0.0:
-            return 0.0
-        radius = Judge(self._program(unit, 1.0)).empty(y / norm(y))
-        return radius * unit if radius >= _BEYOND else 0.0
+    def _emptiness(self, y: Array, unit: float, stopped: Callable[[], bool]) -> tuple[Array, float]:
+        """Return multipliers that prove an empty set and up to which trace; these and 0 where there are none.
+
+        Where Newton's method did not come far enough, the program without a cost is asked, once.
+        """
+        program = self._program(unit, 1.0)
+        radius = Judge(program).empty(y / norm(y)) if norm(y) > 0.0 else 0.0
+        if radius < _BEYOND and not self._asked and not stopped():
+            self._asked = True
+            found = solve(program, 1e-6)
+            if found.status is Status.EMPTY:
+                return found.y, found.radius * unit
+        return y, radius * unit if radius >= _BEYOND else 0.0

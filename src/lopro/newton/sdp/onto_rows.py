@@ -87,7 +87,10 @@ def _solution(
         images = np.matmul(x, half).reshape(m, n * n)
         M += block.A @ images.T
     M = 0.5 * (M + M.T)
-    scale = 1.0 / np.sqrt(np.maximum(M.diagonal(), np.finfo(float).tiny))
+    sizes = M.diagonal()
+    # Rows that X cannot move at all have no size; dividing by it would overflow.
+    moves = sizes > np.finfo(float).eps ** 2 * float(sizes.max(initial=0.0))
+    scale = np.where(moves, 1.0 / np.sqrt(np.where(moves, sizes, 1.0)), 0.0)
     values, vectors = scipy.linalg.eigh(M * (scale[:, None] * scale))
     # Directions in which X cannot move are left out.
     use = values > 1e-13 * values[-1]

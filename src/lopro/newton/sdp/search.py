@@ -11,7 +11,7 @@ import numpy as np
 from lopro.newton.arrays import Array, norm
 from lopro.newton.sdp.faces import reduced
 from lopro.newton.sdp.judge import DualBound, Judge, PrimalValue
-from lopro.newton.sdp.nearest import nearest_blocks
+from lopro.newton.sdp.nearest_blocks import nearest_blocks
 from lopro.newton.sdp.onto_rows import onto_rows
 from lopro.newton.sdp.outcome import FARTHER, FEASIBLE, Outcome, Status
 from lopro.newton.sdp.program import Block, SemidefiniteProgram

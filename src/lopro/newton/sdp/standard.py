@@ -73,6 +73,11 @@ class StandardRows:
         """Return one multiplier for each row: the sides of a row add up."""
         return np.bincount(self.source, weights=y, minlength=self.count).astype(np.float64)
 
+    def signed(self, y: Array) -> Array:
+        """Return multipliers without those whose sign no slack allows for: their slack is not negative."""
+        slopes = np.asarray(self.slack.sum(axis=1)).ravel()
+        return np.where(slopes * y > 0.0, 0.0, y)
+
     def slacks(self, x: Array) -> Array:
         """Return what is left at a point up to the sides; not negative where they hold."""
         rows, columns = self.slack.nonzero()
