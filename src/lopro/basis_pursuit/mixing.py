@@ -25,7 +25,7 @@ __all__ = ["Blend", "Mixture", "Point"]
 
 Vector: TypeAlias = "np.ndarray[Any, Any]"
 
-_SMALL = 100_000  # entries of points that are copied side by side
+_SMALL = 8_000  # entries of points that are copied side by side
 
 
 @dataclass(frozen=True, eq=False)
