@@ -56,7 +56,7 @@ def bpdn(
     x0 : array, optional
         A start; a good one saves most of the work.
     method : Method, optional
-        By default `WorkingSet` for real matrices with columns, and a matrix-free method otherwise; or
+        By default `WorkingSet` for matrices with columns, and a matrix-free method otherwise; or
         `lopro.LoPNAG`, `lopro.OneProjection`, `lopro.MultiplierMethod`, `lopro.baselines.NESTA`, ...
     weights : array or float, optional
         Weights ``w``, one for each coefficient, row or group. Where some are 0, the coefficients there cost
@@ -92,6 +92,12 @@ def bpdn(
     >>> result = lopro.bpdn(A, y, sigma=0.01)
     >>> result.success, result.support
     (True, array([ 3, 70]))
+
+    Two signals that are zero in the same places:
+
+    >>> Y = A[:, [3, 70]] @ np.array([[1.0, 2.0], [-2.0, 1.0]])
+    >>> lopro.bpdn(A, Y, sigma=0.01, joint=True).support
+    array([ 3, 70])
     """
     options = Options(tol, max_iter, max_projections, time_limit, stop, callback, progress, seed)
     with Deadline(time_limit).active():
