@@ -11,6 +11,7 @@ from lopro._util.validation import check_array, check_number, check_shape
 from lopro.basis_pursuit.free_columns import FreeColumns
 from lopro.basis_pursuit.joint import solve_joint
 from lopro.basis_pursuit.many import radii_for, solve_columns, solve_sharing
+from lopro.basis_pursuit.pareto import ParetoCurve
 from lopro.basis_pursuit.pose import Pose, solve_one
 from lopro.basis_pursuit.result import BPDNResult
 from lopro.basis_pursuit.together import shares_passes
@@ -163,7 +164,7 @@ def bpdn_path(
     callback: Callback | None = None,
     progress: bool = False,
     seed: Any = None,
-) -> list[BPDNResult]:
+) -> ParetoCurve:
     """Solve for a list of radii, each from the solution before it; results in the order given.
 
     Where ``A`` is on a device, in a file or on a cluster, all radii are searched together and share passes.
@@ -180,6 +181,11 @@ def bpdn_path(
         Seconds of wall time for the whole path; radii that are not done by then say so.
     stop, callback, progress, seed
         As in `bpdn`.
+
+    Returns
+    -------
+    ParetoCurve
+        A list of results, with ``radii``, ``norms``, ``slopes`` and ``plot``.
 
     Examples
     --------
@@ -198,13 +204,13 @@ def bpdn_path(
         problems = [pose.problem(y, radius) for radius in radii]
         free = method is None and x0 is None and not options.limited
         if free and shares_passes(pose.A, problems):
-            return solve_sharing(pose.A, problems, options)
+            return ParetoCurve(solve_sharing(pose.A, problems, options), radii)
         results: dict[int, BPDNResult] = {}
         for i in sorted(range(len(radii)), key=lambda i: -radii[i]):
             results[i] = solve_one(problems[i], x0, method, options)
             if results[i].success:
                 x0 = results[i].x
-        return [results[i] for i in range(len(radii))]
+        return ParetoCurve([results[i] for i in range(len(radii))], radii)
 
 
 def _radii(sigmas: Any) -> list[float]:
