@@ -1,30 +1,21 @@
-"""Other people's regimes: ratios of times to SPGL1, class by class, in one process and interleaved.
-
-``python -m benchmarks.bpdn.classes`` prints a table and writes it as JSON. Ours is certified to 1e-6; SPGL1
-runs with all its tolerances at 1e-6 and with its defaults. Set ``OPENBLAS_NUM_THREADS=1`` for one thread. A
-ratio above 1 is a loss. HiGHS is the third where sigma is 0.
-"""
+"""Other people's regimes: how an instance of each class is made from a seed. `who_wins` times them."""
 
 from __future__ import annotations
 
-import argparse
-import json
 import math
-import time
-import warnings
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.optimize
+import scipy.sparse
 from scipy.sparse.linalg import LinearOperator
 
-import lopro
+from benchmarks.bpdn.images import cosine, fourier, image, mri
 
-__all__ = ["CLASSES", "measure"]
+__all__ = ["CLASSES", "Instance"]
 
-Instance = tuple[Any, np.ndarray, float]
+#: A matrix or an operator, measurements (with columns: several problems), and the radius.
+Instance = tuple[Any, np.ndarray, Any]
 
 
 def gaussian(
@@ -73,7 +64,61 @@ def with_radius(factor: float, instance: Instance) -> Instance:
     return A, y, factor * sigma
 
 
-#: By name: how an instance is made from a seed.
+def in_single_precision(instance: Instance) -> Instance:
+    """Return the instance in single precision."""
+    A, y, sigma = instance
+    return A.astype(np.float32), y.astype(np.float32), sigma
+
+
+def in_units(unit: float, instance: Instance) -> Instance:
+    """Return the instance with a matrix in other units."""
+    A, y, sigma = instance
+    return A * unit, y, sigma
+
+
+def sparse(m: int, d: int, k: int, density: float, noise: float, seed: int) -> Instance:
+    """Return a sparse matrix with Gaussian entries."""
+    rng = np.random.default_rng(seed)
+    A = scipy.sparse.random_array((m, d), density=density, rng=rng, format="csc")
+    A.data = rng.standard_normal(A.data.size)
+    x = np.zeros(d)
+    x[rng.choice(d, k, replace=False)] = rng.choice([-1.0, 1.0], k)
+    y = A @ x
+    e = rng.standard_normal(m)
+    e *= noise * np.linalg.norm(y) / np.linalg.norm(e)
+    return A, y + e, float(np.linalg.norm(e))
+
+
+def several(
+    m: int, d: int, k: int, columns: int, seed: int, *, rows: bool, iscomplex: bool
+) -> Instance:
+    """Return several right-hand sides: with the same nonzero rows, or each with its own nonzeros."""
+    rng = np.random.default_rng(seed)
+    A = gaussian(m, d, k, 0.0, seed, iscomplex=iscomplex)[0]
+    X = np.zeros((d, columns), dtype=A.dtype)
+    support = rng.choice(d, k, replace=False)
+    for j in range(columns):
+        chosen = support if rows else rng.choice(d, k, replace=False)
+        X[chosen, j] = (
+            np.exp(2j * math.pi * rng.random(k)) if iscomplex else rng.choice([-1.0, 1.0], k)
+        )
+    Y = A @ X
+    E = rng.standard_normal(Y.shape) + (1j * rng.standard_normal(Y.shape) if iscomplex else 0.0)
+    E *= 0.02 * np.linalg.norm(Y, axis=0) / np.linalg.norm(E, axis=0)
+    return A, Y + E, float(np.linalg.norm(E)) if rows else np.linalg.norm(E, axis=0)
+
+
+def with_same_rows(seed: int, *, iscomplex: bool) -> Instance:
+    """Return five right-hand sides that are to be taken together."""
+    return several(60, 150, 6, 5, seed, rows=True, iscomplex=iscomplex)
+
+
+def with_own_nonzeros(seed: int) -> Instance:
+    """Return fifty complex right-hand sides."""
+    return several(120, 400, 12, 50, seed, rows=False, iscomplex=True)
+
+
+#: By name: how an instance is made from a seed. Those with rows are joint problems.
 CLASSES: dict[str, Callable[[int], Instance]] = {
     "equations 256x1024": lambda s: gaussian(256, 1024, 32, 0.0, s),
     "equations 500x2000": lambda s: gaussian(500, 2000, 60, 0.0, s),
@@ -93,115 +138,14 @@ CLASSES: dict[str, Callable[[int], Instance]] = {
     "support near m, sigma/1e4": lambda s: with_radius(1e-4, gaussian(200, 800, 20, 0.02, s)),
     "tiny 20x50": lambda s: gaussian(20, 50, 3, 0.02, s),
     "paper-like 1000x5000, 1 %": lambda s: gaussian(1000, 5000, 100, 0.01, s),
+    "sparse 2000x20000, 0.1 %": lambda s: sparse(2000, 20000, 50, 1e-3, 0.01, s),
+    "single precision 256x1024, 1e-4": lambda s: in_single_precision(gaussian(256, 1024, 32, 1e-4, s)),
+    "operator in units of 1e-9": lambda s: as_operator(in_units(1e-9, gaussian(256, 1024, 32, 0.02, s))),
+    "rows 60x150, 5 columns": lambda s: with_same_rows(s, iscomplex=False),
+    "rows, complex 60x150, 5 columns": lambda s: with_same_rows(s, iscomplex=True),
+    "complex 120x400, 50 right-hand sides": with_own_nonzeros,
+    "cosines 2^16": lambda s: cosine(2**16, s),
+    "Fourier 2^14": lambda s: fourier(2**14, s),
+    "MRI-like 256x256, 5 %": lambda s: mri(256, 0.3, 0.05, s),
+    "image 256x256, 0.2 %": lambda s: image(256, 0.002, s),
 }  # fmt: skip
-
-
-def relative_violation(A: Any, y: np.ndarray, sigma: float, x: np.ndarray) -> float:
-    """Return by how much the residual is too long, in units of the length of y."""
-    return float(max(0.0, np.linalg.norm(A @ x - y) - sigma) / np.linalg.norm(y))
-
-
-def timed(call: Callable[[], Any]) -> tuple[float, Any]:
-    """Return the seconds a call takes, and what it returns."""
-    start = time.perf_counter()
-    answer = call()
-    return time.perf_counter() - start, answer
-
-
-def by_spgl1(instance: Instance, tol: float | None) -> np.ndarray:
-    """Solve by SPGL1 with all tolerances at one value, or with its defaults."""
-    import spgl1
-
-    A, y, sigma = instance
-    names = ("bp_tol", "ls_tol", "opt_tol", "dec_tol")
-    options = {} if tol is None else dict.fromkeys(names, tol)
-    iscomplex = bool(np.iscomplexobj(y))
-    x = spgl1.spg_bpdn(A, y, sigma, iscomplex=iscomplex, iter_lim=20000, **options)[0]
-    return np.asarray(x)
-
-
-def by_highs(instance: Instance) -> np.ndarray:
-    """Solve equations as a linear program."""
-    A, y, _ = instance
-    d = A.shape[1]
-    found = scipy.optimize.linprog(np.ones(2 * d), A_eq=np.hstack([A, -A]), b_eq=y, method="highs")
-    return np.asarray(found.x[:d] - found.x[d:])
-
-
-def measure(name: str, repeats: int, limit: float) -> dict[str, Any]:
-    """Time one class: everyone solves the same instances, one after the other."""
-    seconds: dict[str, list[float]] = {}
-    row: dict[str, Any] = {
-        "class": name,
-        "certified": 0,
-        "nonzeros": 0,
-        "products": 0,
-        "excess": [],
-    }
-    for seed in range(repeats):
-        instance = CLASSES[name](seed)
-        A, y, sigma = instance
-        calls: dict[str, Callable[[], Any]] = {
-            "ours": lambda A=A, y=y, sigma=sigma: lopro.bpdn(A, y, sigma, time_limit=limit),
-            "spgl1 1e-6": lambda instance=instance: by_spgl1(instance, 1e-6),
-            "spgl1 default": lambda instance=instance: by_spgl1(instance, None),
-        }
-        if sigma == 0.0 and isinstance(A, np.ndarray) and np.isrealobj(A) and A.size <= 2e5:
-            calls["highs"] = lambda instance=instance: by_highs(instance)
-        for who, call in calls.items():
-            took, answer = timed(call)
-            seconds.setdefault(who, []).append(took)
-            if who == "ours":
-                row["certified"] += bool(answer.success)
-                row["nonzeros"] = max(row["nonzeros"], int(np.count_nonzero(answer.x)))
-                counts = answer.counts
-                row["products"] = max(row["products"], counts.matvecs + counts.rmatvecs)
-                fun = answer.fun
-            elif who == "spgl1 1e-6":
-                violation = relative_violation(A, y, sigma, answer)
-                row["excess"].append([float(np.abs(answer).sum() / fun - 1.0), violation])
-    row["seconds"] = {who: float(np.median(times)) for who, times in seconds.items()}
-    row["ratio"] = {
-        who: row["seconds"]["ours"] / t for who, t in row["seconds"].items() if who != "ours"
-    }
-    return row
-
-
-def shown(row: dict[str, Any], repeats: int) -> str:
-    """Return a row of the table."""
-    peers = ("spgl1 1e-6", "spgl1 default", "highs")
-    cells = [
-        row["class"],
-        f"{1e3 * row['seconds']['ours']:.1f}",
-        f"{row['certified']}/{repeats}",
-        str(row["nonzeros"]),
-        str(row["products"]),
-        *(f"{row['ratio'][who]:.2f}" if who in row["ratio"] else "" for who in peers),
-    ]
-    return f"| {' | '.join(cells)} |"
-
-
-def main() -> None:
-    """Measure all classes, or those whose name contains a word."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--limit", type=float, default=30.0, help="seconds for each of our calls")
-    parser.add_argument("--only", default="", help="part of a name")
-    parser.add_argument("--json", type=Path)
-    options = parser.parse_args()
-    warnings.simplefilter("ignore")
-    print(
-        "| class | ours, ms | certified | nonzeros | products | to SPGL1 1e-6 | default | HiGHS |"
-    )
-    print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
-    rows = []
-    for name in CLASSES:
-        if options.only in name:
-            rows.append(measure(name, options.repeats, options.limit))
-            print(shown(rows[-1], options.repeats), flush=True)
-    if options.json is not None:
-        options.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()

@@ -86,3 +86,24 @@ def test_what_does_not_apply_is_said(problems: dict[str, Any], method: str) -> N
     row = row_of(problems, "dct", method)
     assert row["note"] == "needs a matrix"
     assert row["seconds"] is None and row["verdict"] is None
+
+
+def test_the_table_of_the_guide_is_the_one_that_was_measured() -> None:
+    from benchmarks.bpdn.classes import CLASSES
+    from benchmarks.bpdn.who_wins import KEPT, PAGE, table, with_table
+
+    rows = json.loads(KEPT.read_text(encoding="utf-8"))
+    page = PAGE.read_text(encoding="utf-8")
+    assert [row["class"] for row in rows] == list(CLASSES)
+    assert table(rows) in page and with_table(page, rows) == page
+
+
+@pytest.mark.parametrize("name", ["tiny 20x50", "rows 60x150, 5 columns"])
+def test_a_class_is_measured(name: str) -> None:
+    from benchmarks.bpdn.who_wins import measure, table
+
+    pytest.importorskip("spgl1")
+    row = measure(name, 1, 1, 30.0)
+    assert row["certified"] == 1 and row["failed"] == []
+    assert row["products"] > 0 and row["spgl1 products"] > 0
+    assert table([row]).splitlines()[-1].startswith(f"| {name} | ")

@@ -3,6 +3,7 @@
 from lopro.basis_pursuit.api import bpdn, bpdn_path
 from lopro.basis_pursuit.lasso import LassoResult, lasso
 from lopro.basis_pursuit.matrix_free import MatrixFree
+from lopro.basis_pursuit.pareto import ParetoCurve
 from lopro.basis_pursuit.pose import bpdn_problem
 from lopro.basis_pursuit.result import BPDNResult
 from lopro.basis_pursuit.working_set import WorkingSet
@@ -11,6 +12,7 @@ __all__ = [
     "BPDNResult",
     "LassoResult",
     "MatrixFree",
+    "ParetoCurve",
     "WorkingSet",
     "bpdn",
     "bpdn_path",

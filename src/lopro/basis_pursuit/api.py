@@ -11,6 +11,7 @@ from lopro._util.validation import check_array, check_number, check_shape
 from lopro.basis_pursuit.free_columns import FreeColumns
 from lopro.basis_pursuit.joint import solve_joint
 from lopro.basis_pursuit.many import radii_for, solve_columns, solve_sharing
+from lopro.basis_pursuit.pareto import ParetoCurve
 from lopro.basis_pursuit.pose import Pose, solve_one
 from lopro.basis_pursuit.result import BPDNResult
 from lopro.basis_pursuit.together import shares_passes
@@ -56,7 +57,7 @@ def bpdn(
     x0 : array, optional
         A start; a good one saves most of the work.
     method : Method, optional
-        By default `WorkingSet` for real matrices with columns, and a matrix-free method otherwise; or
+        By default `WorkingSet` for matrices with columns, and a matrix-free method otherwise; or
         `lopro.LoPNAG`, `lopro.OneProjection`, `lopro.MultiplierMethod`, `lopro.baselines.NESTA`, ...
     weights : array or float, optional
         Weights ``w``, one for each coefficient, row or group. Where some are 0, the coefficients there cost
@@ -92,6 +93,12 @@ def bpdn(
     >>> result = lopro.bpdn(A, y, sigma=0.01)
     >>> result.success, result.support
     (True, array([ 3, 70]))
+
+    Two signals that are zero in the same places:
+
+    >>> Y = A[:, [3, 70]] @ np.array([[1.0, 2.0], [-2.0, 1.0]])
+    >>> lopro.bpdn(A, Y, sigma=0.01, joint=True).support
+    array([ 3, 70])
     """
     options = Options(tol, max_iter, max_projections, time_limit, stop, callback, progress, seed)
     with Deadline(time_limit).active():
@@ -157,7 +164,7 @@ def bpdn_path(
     callback: Callback | None = None,
     progress: bool = False,
     seed: Any = None,
-) -> list[BPDNResult]:
+) -> ParetoCurve:
     """Solve for a list of radii, each from the solution before it; results in the order given.
 
     Where ``A`` is on a device, in a file or on a cluster, all radii are searched together and share passes.
@@ -174,6 +181,11 @@ def bpdn_path(
         Seconds of wall time for the whole path; radii that are not done by then say so.
     stop, callback, progress, seed
         As in `bpdn`.
+
+    Returns
+    -------
+    ParetoCurve
+        A list of results, with ``radii``, ``norms``, ``slopes`` and ``plot``.
 
     Examples
     --------
@@ -192,13 +204,13 @@ def bpdn_path(
         problems = [pose.problem(y, radius) for radius in radii]
         free = method is None and x0 is None and not options.limited
         if free and shares_passes(pose.A, problems):
-            return solve_sharing(pose.A, problems, options)
+            return ParetoCurve(solve_sharing(pose.A, problems, options), radii)
         results: dict[int, BPDNResult] = {}
         for i in sorted(range(len(radii)), key=lambda i: -radii[i]):
             results[i] = solve_one(problems[i], x0, method, options)
             if results[i].success:
                 x0 = results[i].x
-        return [results[i] for i in range(len(radii))]
+        return ParetoCurve([results[i] for i in range(len(radii))], radii)
 
 
 def _radii(sigmas: Any) -> list[float]:

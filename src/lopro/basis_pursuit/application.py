@@ -31,7 +31,7 @@ class BasisPursuit:
         return self.choose(problem)
 
     def choose(self, problem: Problem) -> Method:
-        """Return the method: by columns where ``A`` has real ones, matrix-free otherwise."""
+        """Return the method: by columns where ``A`` has some, matrix-free otherwise."""
         for method in (WorkingSet(), MatrixFree()):
             with suppress(MissingCapabilityError):
                 method.check(problem)

@@ -29,7 +29,7 @@ _START = 0.2  # of the largest alpha
 _FAR, _NEAR = 0.3, 0.5  # of alpha: steps down where few blocks are active, and where there are many
 _CALM, _FEW = 0.5, 0.2  # unrest and missing blocks, beyond which alpha stays where it is
 _STILL, _STILL_ENOUGH = 1e-6, 0.1  # unrest of a solution, and of a point that a solution is near to
-_LEAST_ALPHA = 1e-10  # of the largest
+_LEAST_ALPHA = 1e-12  # of the largest
 _IDLE = 1e-3  # of the longest block: what is shorter may only support the dual point
 _ENDS_AT = 1e-2  # of the largest alpha: from here on equations may be met in one step
 

@@ -35,7 +35,7 @@ __all__ = ["Blend", "Mixture", "Point", "how_many"]
 
 Vector: TypeAlias = "np.ndarray[Any, Any]"
 
-_SMALL = 100_000  # entries of points that are copied side by side
+_SMALL = 8_000  # entries of points that are copied side by side
 
 
 def how_many(mask: Array) -> int:

@@ -48,10 +48,11 @@ _PATIENT_DESCENTS = (0.7, 0.9)  # of alpha, while sigma is out of reach
 class WorkingSet:
     """Working-set semismooth Newton for ``min sum w_i |x_i|  s.t. |A x - y| <= sigma (and x >= 0)``.
 
-    Problem: `L1Norm` over a `ResidualBall` with a real matrix that has columns, optionally intersected with
-    ``x >= 0``. Oracles: columns of A, a product with A' per round. As an inner algorithm it is exact, so one
-    projection (which finds nothing to do) ends a run. Where it makes no progress `MatrixFree` goes on from
-    its point, and behind that `MultiplierMethod`.
+    Problem: `L1Norm` over a `ResidualBall` with a matrix that has columns, optionally intersected with
+    ``x >= 0``; sums of lengths of groups and rows as well (`lopro.bpdn`). Complex numbers, groups and rows
+    need matrices that NumPy or SciPy holds. Oracles: columns of A, a product with A' per round. As an inner
+    algorithm it is exact, so one projection (which finds nothing to do) ends a run. Where it makes no
+    progress `MatrixFree` goes on from its point, and behind that `MultiplierMethod`.
 
     Columns in use, their Gram matrix and its factor are where the matrix is: on its device. Those of a file
     or a cluster come to the driver, into a pool that holds more than are in use: there a pass over the data
@@ -80,9 +81,9 @@ class WorkingSet:
     """
 
     card: ClassVar[Card] = Card(
-        assumptions="l1 norm over a residual ball, optionally x >= 0, real columns",
+        assumptions="l1 norm over a residual ball, optionally x >= 0, columns",
         oracles="columns of A, a product with A' per round",
-        rate="finite: Newton's method on the signs of a working set",
+        rate="finite: Newton's method on the signs of a working set; fast where directions turn",
         projections="1 where Newton's method succeeds",
         reference="this library: semismooth Newton on working sets",
     )

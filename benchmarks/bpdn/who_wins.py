@@ -1,0 +1,186 @@
+"""Who wins where: times relative to SPGL1, class by class, in one process and in turns.
+
+``OPENBLAS_NUM_THREADS=1 python -m benchmarks.bpdn.who_wins`` measures and keeps the numbers as JSON beside
+this file; ``--write`` puts the table of what is kept into the documentation. Ours is certified to 1e-6; SPGL1
+runs with all its tolerances at 1e-6 and with its defaults. Times are processor time, the least of several for
+each instance; ratios are medians over instances, and above 1 is a loss. HiGHS is the third where sigma is 0.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.optimize
+
+import lopro
+from benchmarks.bpdn.classes import CLASSES, Instance
+
+__all__ = ["KEPT", "PAGE", "measure", "table", "with_table"]
+
+KEPT = Path(__file__).with_name("who_wins.json")
+PAGE = Path(__file__).parents[2] / "docs" / "guide" / "coming_from_spgl1.md"
+BEGIN, END = "<!-- who wins: begin -->", "<!-- who wins: end -->"
+PEERS = ("spgl1 1e-6", "spgl1 default", "highs")
+HEAD = (
+    "| class | ours, ms | certified | nonzeros | products | SPGL1's | to SPGL1 1e-6 | default | HiGHS |\n"
+    "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
+)
+
+
+def by_spgl1(instance: Instance, tol: float | None, *, rows: bool = False) -> tuple[int, bool]:
+    """Solve by SPGL1 with all tolerances at one value, or with its defaults.
+
+    Return how many products it took, and whether its point is near the ball.
+    """
+    import spgl1
+
+    A, y, sigma = instance
+    names = ("bp_tol", "ls_tol", "opt_tol", "dec_tol")
+    options: dict[str, Any] = {} if tol is None else dict.fromkeys(names, tol)
+    options["iter_lim"] = 20000
+    if rows:
+        try:
+            _, r, _, info = spgl1.spg_mmv(A, y, sigma, **options)
+        except IndexError:  # its records are full
+            return 0, False
+        return int(info["nprodA"]) + int(info["nprodAt"]), near(r, y, sigma)
+    total, all_near = 0, True
+    for right, radius in [(y, sigma)] if y.ndim == 1 else zip(y.T, sigma, strict=True):
+        _, r, _, info = spgl1.spg_bpdn(
+            A, right, radius, iscomplex=bool(np.iscomplexobj(y)), **options
+        )
+        total += int(info["nprodA"]) + int(info["nprodAt"])
+        all_near = all_near and near(r, right, radius)
+    return total, all_near
+
+
+def near(r: np.ndarray, y: np.ndarray, sigma: float) -> bool:
+    """Whether a residual is short enough, generously."""
+    return bool(np.linalg.norm(r) <= 1.05 * sigma + 1e-3 * np.linalg.norm(y))
+
+
+def by_highs(instance: Instance) -> None:
+    """Solve equations as a linear program."""
+    A, y, _ = instance
+    both = np.hstack([A, -A])
+    scipy.optimize.linprog(np.ones(both.shape[1]), A_eq=both, b_eq=y, method="highs")
+
+
+def calls_for(name: str, instance: Instance, limit: float) -> dict[str, Callable[[], Any]]:
+    """Return who is asked, and how."""
+    A, y, sigma = instance
+    rows = name.startswith("rows")
+    calls: dict[str, Callable[[], Any]] = {
+        "ours": lambda: lopro.bpdn(A, y, sigma, joint=rows, **_limit(y, rows, limit)),
+        "spgl1 1e-6": lambda: by_spgl1(instance, 1e-6, rows=rows),
+        "spgl1 default": lambda: by_spgl1(instance, None, rows=rows),
+    }
+    small = isinstance(A, np.ndarray) and np.isrealobj(A) and A.size <= 2e5
+    if small and np.ndim(sigma) == 0 and sigma == 0.0:
+        calls["highs"] = lambda: by_highs(instance)
+    return calls
+
+
+def _limit(y: np.ndarray, rows: bool, limit: float) -> dict[str, float]:
+    """A limit, except for many right-hand sides: with one they do not share their work."""
+    return {} if y.ndim == 2 and not rows else {"time_limit": limit}
+
+
+def measure(name: str, instances: int, turns: int, limit: float) -> dict[str, Any]:
+    """Time one class: everyone solves the same instances, in turns."""
+    least: dict[str, list[float]] = {}
+    row: dict[str, Any] = {"class": name, "instances": instances, "certified": 0}
+    row |= {"nonzeros": 0, "products": 0, "spgl1 products": 0, "failed": []}
+    for seed in range(instances):
+        calls = calls_for(name, CLASSES[name](seed), limit)
+        seconds = {who: float("inf") for who in calls}
+        for _ in range(turns):
+            for who, call in calls.items():
+                start = time.process_time()
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # SPGL1 divides by zero now and then
+                    answer = call()
+                seconds[who] = min(seconds[who], time.process_time() - start)
+                if who == "ours":
+                    results = answer if isinstance(answer, list) else [answer]
+                elif who.startswith("spgl1"):
+                    products, solved = answer
+                    if who == "spgl1 1e-6":
+                        row["spgl1 products"] = max(row["spgl1 products"], products)
+                    if not solved and who not in row["failed"]:
+                        row["failed"].append(who)
+        row["certified"] += all(r.success for r in results)
+        row["nonzeros"] = max(row["nonzeros"], *(len(r.support) for r in results))
+        products = sum(r.counts.matvecs + r.counts.rmatvecs for r in results)
+        row["products"] = max(row["products"], products)
+        for who, took in seconds.items():
+            least.setdefault(who, []).append(took)
+    row["seconds"] = {who: float(np.median(times)) for who, times in least.items()}
+    row["ratio"] = {
+        who: float(np.median(np.divide(least["ours"], times)))
+        for who, times in least.items()
+        if who != "ours"
+    }
+    return row
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    """Return the table of some rows, in Markdown."""
+    lines = [HEAD]
+    for row in rows:
+        cells = [
+            row["class"],
+            f"{1e3 * row['seconds']['ours']:.1f}",
+            f"{row['certified']}/{row['instances']}",
+            *(str(row[key]) for key in ("nonzeros", "products", "spgl1 products")),
+            *(cell(row, who) for who in PEERS),
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def cell(row: dict[str, Any], who: str) -> str:
+    """Return a ratio; nothing for who was not asked, and "fails" for who did not come near the ball."""
+    if who not in row["ratio"]:
+        return ""
+    return "fails" if who in row["failed"] else f"{row['ratio'][who]:.2f}"
+
+
+def with_table(page: str, rows: list[dict[str, Any]]) -> str:
+    """Return a page with its table replaced."""
+    before, _, rest = page.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return f"{before}{BEGIN}\n\n{table(rows)}\n\n{END}{after}"
+
+
+def main() -> None:
+    """Measure all classes, or those whose name contains a word; what was measured before stays."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--instances", type=int, default=3)
+    parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--limit", type=float, default=30.0, help="seconds for each of our calls")
+    parser.add_argument("--only", default="", help="part of a name")
+    parser.add_argument("--json", type=Path, default=KEPT)
+    parser.add_argument("--write", action="store_true", help="put what is kept into the page")
+    options = parser.parse_args()
+    kept = json.loads(options.json.read_text(encoding="utf-8")) if options.json.exists() else []
+    found = {row["class"]: row for row in kept}
+    if options.write:
+        PAGE.write_text(with_table(PAGE.read_text(encoding="utf-8"), kept), encoding="utf-8")
+        return
+    for name in [name for name in CLASSES if options.only in name]:
+        found[name] = measure(name, options.instances, options.turns, options.limit)
+        print(table([found[name]]).splitlines()[-1], flush=True)
+        rows = [found[name] for name in CLASSES if name in found]
+        options.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,45 @@
+"""The Pareto curve: values, slopes and tangents."""
+
+from __future__ import annotations
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+
+import lopro
+from lopro.basis_pursuit import ParetoCurve
+
+mpl.use("Agg")
+
+
+def curve(sigmas: list[float]) -> ParetoCurve:
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((20, 50))
+    return lopro.bpdn_path(A, A[:, 0] - A[:, 1], sigmas, tol=1e-10)
+
+
+def test_slopes_are_derivatives_and_tangents_lie_below() -> None:
+    path = curve([2.0, 0.5, 1.0])
+    assert isinstance(path, list) and path.radii == (2.0, 0.5, 1.0)
+    np.testing.assert_array_equal(path.norms, [r.fun for r in path])
+    near = curve([2.0 - 1e-5, 0.5 - 1e-5, 1.0 - 1e-5])
+    np.testing.assert_allclose((path.norms - near.norms) / 1e-5, path.slopes, rtol=1e-3)
+    for radius, value, slope in zip(path.radii, path.norms, path.slopes, strict=True):
+        tangent = value + slope * (np.asarray(path.radii) - radius)
+        assert (tangent <= path.norms * (1.0 + 1e-9)).all()
+
+
+def test_a_plot_shows_every_radius() -> None:
+    path = curve([2.0, 0.5, 1.0])
+    ax = path.plot()
+    line = ax.get_lines()[0]
+    np.testing.assert_array_equal(line.get_xdata(), [0.5, 1.0, 2.0])
+    assert len(ax.get_lines()) == 4 and path.plot(ax) is ax
+
+
+def test_what_has_no_dual_solution_has_no_slope() -> None:
+    path = lopro.bpdn_path(np.eye(3, 2), np.ones(3), [0.5, 1.2])
+    assert path[0].status is lopro.Status.INFEASIBLE
+    assert np.isnan(path.slopes[0]) and path.slopes[1] == pytest.approx(
+        -np.linalg.norm(path[1].dual)
+    )
