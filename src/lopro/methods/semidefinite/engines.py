@@ -166,7 +166,8 @@ def _bound(
     # Of an inequality only multipliers of one sign are valid; what the cone lacks then is its shift.
     y = form.rows.signed(outcome.y)
     shift = judge.dual(y).slope
-    dual = form.duals(bench.problem.constraint.members(), y, True, shift)
+    constraint = bench.problem.constraint
+    dual = constraint.dual_of(form.duals(constraint.members(), y, True, shift))
     direction = -form.cost - shift * np.eye(form.set_.size)
     inequality = ValidInequality(direction, -float(form.rows.b @ y), dual)
     return ProvedBound(value, source, radius, inequality, outcome.charge)

@@ -80,7 +80,7 @@ class SemidefiniteForm:
         return max(0.0, trace - at_zero) / slope if math.isfinite(trace) else math.inf
 
     def duals(self, members: Any, y: Any, cost: bool, shift: float) -> tuple[Any, ...]:
-        """Return the dual for each member, of its image; for the cone minus the slack.
+        """Return multipliers for each member, signed as those of upper sides; for the cone minus the slack.
 
         With the cost they are those of an optimum, without it those of a contradiction. The slack gets a
         shift that makes it positive semidefinite.
@@ -91,7 +91,7 @@ class SemidefiniteForm:
 
 
 def member_duals(members: Any, set_: MatrixRows, v: Any, extra: Any = 0.0) -> tuple[Any, ...]:
-    """Return the dual for each member, of its image; for the cone it is ``-(A*v + extra)``."""
+    """Return multipliers for each member: signed ones of rows, and ``-(A*v + extra)`` for the cone."""
     n = set_.size
     slack = np.asarray(set_.A.T @ v).reshape(n, n) + extra
     found, start = [], 0
@@ -100,9 +100,7 @@ def member_duals(members: Any, set_: MatrixRows, v: Any, extra: Any = 0.0) -> tu
         if isinstance(member, Box):
             A = set_.A[start : start + rows]
             own = np.asarray(A.T @ own).reshape(n, n)
-        # Those of rows are signed as of upper sides; each side of an image is a row of its own.
-        cone = isinstance(member, PSDCone | Spectrahedron)
-        found.append(-slack if cone else member.dual_of((own,))[0])
+        found.append(-slack if isinstance(member, PSDCone | Spectrahedron) else own)
         start += rows
     return tuple(found)
 
