@@ -85,7 +85,7 @@ class SolveCase:
     @property
     def _dtype_promised(self) -> str | None:
         """The precision of the result; callables without a start show none."""
-        parts = (self.model.objective, *self.model.members)
+        parts: tuple[Any, ...] = (self.model.objective, *self.model.members)
         return None if self.x0 is None and all(p.untyped for p in parts) else self.dtype
 
     def judge(self, outcome: Outcome) -> Verdict:
