@@ -100,3 +100,11 @@ def test_equations_in_single_precision_hold_up_to_their_own_rounding(nonneg):
             assert nonnegative_residual_exceeds(linear_map(A), right, 0.0) is empty
         else:
             assert residual_exceeds(linear_map(A), right, 0.0, right) is empty
+
+
+def test_what_is_left_of_weights_that_cannot_be_balanced_proves_nothing():
+    """Independent rows always have a common point: balanced, the weights are rounding of zero."""
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        rows = halfspace_rows(rng.standard_normal((3, 5)), -rng.random(3))
+        assert not cones_exclude([rows], [rng.random(3)])

@@ -26,8 +26,8 @@ def residual_exceeds(
 
     Every residual has ``|A x - y| >= (Re <y, nu> - Re <A^H nu, x>) / |nu|``. So ``A^H nu`` has to vanish, up
     to the rounding of the product, and ``Re <y, nu> / |nu|`` has to exceed sigma, by more than rounding. For
-    ``x >= 0`` it is enough if no entry of ``A' nu`` is positive. ``blur`` is the rounding of ``y``, relative, where
-    that is more than its dtype says.
+    ``x >= 0`` it is enough if no entry of ``A' nu`` is positive. ``blur`` is the relative rounding of ``y``
+    where that is more than its dtype says.
 
     Examples
     --------
