@@ -84,3 +84,27 @@ def test_a_proof_is_not_looked_for_where_there_is_a_point():
     both = Intersection(ball, Box(np.zeros(2), np.full(2, np.inf)))
     result = lopro.solve(lopro.Problem(L1Norm(), both), np.array([1.0, 0.0]))
     assert result.success and result.fun == pytest.approx(1.0 - np.sqrt(0.44), rel=1e-5)
+
+
+@pytest.mark.parametrize("nonneg", [False, True])
+def test_equations_in_single_precision_hold_up_to_their_own_rounding(nonneg):
+    """``y = A x`` rounded to single precision is out of reach by its rounding, which proves nothing."""
+    rng = np.random.default_rng(2)
+    A = rng.random((12, 5)).astype(np.float32)
+    x = rng.random(5).astype(np.float32)
+    y = A @ x
+    assert np.linalg.norm(y - A.astype(float) @ np.linalg.lstsq(A.astype(float), y)[0]) > 0.0
+    for right, empty in ((y, False), (y + np.float32(0.1) * (np.arange(12) == 0), True)):
+        right = right.astype(np.float32)
+        if nonneg:
+            assert nonnegative_residual_exceeds(linear_map(A), right, 0.0) is empty
+        else:
+            assert residual_exceeds(linear_map(A), right, 0.0, right) is empty
+
+
+def test_what_is_left_of_weights_that_cannot_be_balanced_proves_nothing():
+    """Independent rows always have a common point: balanced, the weights are rounding of zero."""
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        rows = halfspace_rows(rng.standard_normal((3, 5)), -rng.random(3))
+        assert not cones_exclude([rows], [rng.random(3)])

@@ -19,12 +19,15 @@ _PROBES = 3
 _DENSE = 4e6
 
 
-def residual_exceeds(A: LinearMap, y: Array, sigma: float, nu: Array, nonneg: bool = False) -> bool:
+def residual_exceeds(
+    A: LinearMap, y: Array, sigma: float, nu: Array, nonneg: bool = False, blur: float = 0.0
+) -> bool:
     """Whether ``nu`` proves that no ``x`` (no ``x >= 0``) has ``|A x - y| <= sigma``.
 
     Every residual has ``|A x - y| >= (Re <y, nu> - Re <A^H nu, x>) / |nu|``. So ``A^H nu`` has to vanish, up
     to the rounding of the product, and ``Re <y, nu> / |nu|`` has to exceed sigma, by more than rounding. For
-    ``x >= 0`` it is enough if no entry of ``A' nu`` is positive.
+    ``x >= 0`` it is enough if no entry of ``A' nu`` is positive. ``blur`` is the relative rounding of ``y``
+    where that is more than its dtype says.
 
     Examples
     --------
@@ -42,7 +45,7 @@ def residual_exceeds(A: LinearMap, y: Array, sigma: float, nu: Array, nonneg: bo
     if not 0.0 < length < math.inf:
         return False
     beyond = inner(y, nu) / length - sigma
-    if not beyond > max(1e-10, 1e3 * unit) * (size + sigma):
+    if not beyond > max(1e-10, 1e3 * unit, 64.0 * blur) * (size + sigma):
         return False
     pulled = A.adjoint(nu)
     left = norm(np.maximum(to_numpy(pulled), 0.0) if nonneg else pulled)
@@ -77,7 +80,7 @@ def nonnegative_residual_exceeds(A: LinearMap, y: Array, sigma: float) -> bool:
     nu, used = right, np.linalg.qr(matrix[:, x > 0.0])[0]
     for _ in range(2):
         nu = nu - used @ (used.T @ nu)
-    return residual_exceeds(linear_map(matrix), right, sigma, nu, nonneg=True)
+    return residual_exceeds(linear_map(matrix), right, sigma, nu, nonneg=True, blur=eps(y))
 
 
 def _exceeds_in_double(A: LinearMap, y: Array, sigma: float) -> bool:
@@ -92,7 +95,8 @@ def _exceeds_in_double(A: LinearMap, y: Array, sigma: float) -> bool:
     U = U[:, s > max(A.shape) * eps(matrix) * s[0]]
     for _ in range(2):  # a short rest is orthogonal only up to the rounding of what it is a rest of
         right = right - U @ (U.conj().T @ right)
-    return residual_exceeds(linear_map(matrix), to_numpy(y).astype(right.dtype), sigma, right)
+    wide = to_numpy(y).astype(right.dtype)
+    return residual_exceeds(linear_map(matrix), wide, sigma, right, blur=eps(y))
 
 
 def _frobenius(A: LinearMap, y: Array) -> float:
