@@ -164,9 +164,9 @@ class _Run:
         given = zeros if multipliers0 is None else [np.array(u, dtype=float) for u in multipliers0]
         self.multipliers: Image = tuple(given)
         self.scale = mean_curvature(problem, self.point)
-        self.penalties: list[Steps] = [
-            settings.stiffness * self.scale / squared_norms(term) for term in problem.terms
-        ]
+        squares = [squared_norms(term) for term in problem.terms]
+        self.norms = [np.sqrt(square) for square in squares]
+        self.penalties: list[Steps] = [settings.stiffness * self.scale / s for s in squares]
         self.system = system or self._fitting_system()
         self.last = [np.inf] * len(problem.terms)
         self.length = norm(x)
@@ -253,10 +253,10 @@ class _Run:
         """Return the residual ``|v - u| / beta`` of each term in units of x, relative to its size."""
         length = max(self.length, norm(local.point.x))
         found = []
-        for term, u, v, beta in zip(
-            self.problem.terms, self.multipliers, local.duals, self.penalties, strict=True
-        ):
-            moved = np.abs(v - u) / (beta * np.sqrt(squared_norms(term)))
+        pairs = zip(self.multipliers, local.duals, strict=True)
+        sizes = zip(self.problem.terms, self.penalties, self.norms, strict=True)
+        for (u, v), (term, beta, norms) in zip(pairs, sizes, strict=True):
+            moved = np.abs(v - u) / (beta * norms)
             size = float(moved.max(initial=0.0)) if term.part.separable else norm(moved)
             found.append(size / length if length > 0.0 else size)
         return found

@@ -46,6 +46,7 @@ class Interval:
         self.lower: Array = np.broadcast_to(lo, shape)
         self.upper: Array = np.broadcast_to(up, shape)
         self.size = shape[0]
+        self._fixed = self.lower == self.upper
         # The comparison is False for NaN, which is refused here as well.
         if not bool(np.all(self.lower <= self.upper)):
             raise ValueError(
@@ -62,7 +63,7 @@ class Interval:
 
     def complement(self, w: Array, steps: Steps) -> Mask:
         # Fixed entries count as active even where w happens to hit them.
-        active = (w < self.lower) | (w > self.upper) | (self.lower == self.upper)
+        active = (w < self.lower) | (w > self.upper) | self._fixed
         return Mask(active.astype(np.float64))
 
     def conjugate(self, v: Array) -> float:
