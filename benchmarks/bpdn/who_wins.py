@@ -147,9 +147,14 @@ def table(rows: list[dict[str, Any]]) -> str:
 
 
 def cell(row: dict[str, Any], who: str) -> str:
-    """Return a ratio; nothing for who was not asked, and "fails" for who did not come near the ball."""
+    """Return a ratio; nothing for who was not asked, and words for who did not come to an end.
+
+    Ours has not where it proves nothing in time, SPGL1 where its point is far from the ball.
+    """
     if who not in row["ratio"]:
         return ""
+    if row["certified"] < row["instances"]:
+        return "unproved"
     return "fails" if who in row["failed"] else f"{row['ratio'][who]:.2f}"
 
 
