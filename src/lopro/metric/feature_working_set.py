@@ -166,7 +166,7 @@ class _Search:
     def candidates(self) -> Candidates:
         least = max(ROUGH, 0.2 * self.wanted)
         accuracy = max(FIRST_ACCURACY, least)
-        while self._solve(accuracy):
+        while self._solve(accuracy, for_zeros=least):
             yield self._candidate(self._quick_multiplier())
             newcomers = self.work.wanted(self._crowd, ROUGH)
             if newcomers.size > 0:
@@ -185,8 +185,8 @@ class _Search:
         """How many features may join at a time: rounds are dear where there are many features."""
         return max(self.method.join, len(self.work.features) // 2)
 
-    def _solve(self, accuracy: float) -> bool:
-        return self.work.solve(accuracy, self.bench.tick)
+    def _solve(self, accuracy: float, for_zeros: float = np.inf) -> bool:
+        return self.work.solve(accuracy, self.bench.tick, for_zeros)
 
     @property
     def _complete_already(self) -> bool:

@@ -101,13 +101,14 @@ class WorkingProblem:
         back = np.isin(self.features, list(self._left))
         return np.flatnonzero(used | back)
 
-    def solve(self, accuracy: float, tick: Callable[[], bool]) -> bool:
+    def solve(self, accuracy: float, tick: Callable[[], bool], for_zeros: float = np.inf) -> bool:
         """Advance ADMM to this relative gap on the working set.
 
-        Returns False when ``tick``, asked after each iteration, says that a budget has run out. An end
-        without the accuracy, for want of progress, can be told by `reached`.
+        Exact zeros may cost as much, and no more than ``for_zeros``. Returns False when ``tick``, asked after
+        each iteration, says that a budget has run out. An end without the accuracy, for want of progress, can
+        be told by `reached`.
         """
-        self.accuracy = accuracy
+        self.accuracy = min(accuracy, for_zeros)
         least, idle, spent = np.inf, 0, 0
         while True:
             for _ in range(LOOK_EVERY):
