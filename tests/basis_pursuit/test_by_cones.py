@@ -32,11 +32,12 @@ def test_a_diagonal_problem_has_a_known_answer(unit, nonneg, sigma):
 
 
 def test_what_a_tall_matrix_does_not_reach_is_in_the_dual_point():
-    """``|x - 3|^2 + 4 <= 5`` leaves ``x = 2``; the residual (1, -2) is a multiple of the dual point."""
-    found = rotated_dual(np.array([[1.0], [0.0]]), np.array([3.0, 2.0]), 5**0.5, np.ones(1), False)
+    """``(x - 3)^2 + 4 <= 4.25`` leaves ``x = 2.5``; the residual (0.5, 2) is half of the dual point."""
+    A, y = np.array([[1.0], [0.0]]), np.array([3.0, 2.0])
+    found = rotated_dual(A, y, 4.25**0.5, np.ones(1), False)
     assert found is not None
-    assert found.x == pytest.approx([2.0], rel=1e-7)
-    assert found.nu == pytest.approx([1.0, 2.0], rel=1e-6)
+    assert found.x == pytest.approx([2.5], rel=1e-7)
+    assert found.nu == pytest.approx([1.0, 4.0], rel=1e-6)
 
 
 def test_a_radius_out_of_reach_is_left_to_others():
