@@ -93,14 +93,15 @@ def test_ctrl_c_within_a_solver_ends_the_job_and_keeps_no_half_of_a_part(
     def run(order: Order) -> Draft:
         calls = []
 
-        def value(x):
+        def slope(x):
             calls.append(x)
             if len(calls) == 10:  # the first ones are looks before the run
                 os.kill(os.getpid(), signal.SIGINT)
-            return float((x - 3.0) @ (x - 3.0))
+            return 4 * (x - 3.0) ** 3
 
         box = Bounds([-1, -1], [1, 1])
-        lopro.minimize(value, np.ones(2), jac=lambda x: 2 * (x - 3), constraint=box)
+        value = lambda x: float(np.sum((x - 3.0) ** 4))  # noqa: E731
+        lopro.minimize(value, -np.ones(2), jac=slope, constraint=box)
         assert len(calls) >= 10
         reached.append("after the solver")
         return Draft("half")

@@ -38,7 +38,7 @@ class Simplex(EasySet):
     >>> import numpy as np, lopro.constraints as lc
     >>> simplex = lc.Simplex(2)
     >>> simplex.value(np.array([2.0, -1.0])), simplex.project(np.array([2.0, -1.0]))
-    (2.0, array([ 1., -0.]))
+    (2.0, array([1., 0.]))
     >>> simplex.linear_minimizer(np.array([1.0, -3.0]))
     array([0., 1.])
     """
