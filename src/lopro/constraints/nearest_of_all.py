@@ -1,0 +1,257 @@
+"""The point nearest to another one in all of several sets, by the way that fits what they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy  # parts of it load when first used
+
+from lopro._util.arrays import (
+    Array,
+    asarray_like,
+    eps,
+    is_complex,
+    is_single,
+    to_numpy,
+)
+from lopro._util.deadline import EIGH, current_deadline
+from lopro._util.real_vectors import Vector, from_real_vector, to_real_vector
+from lopro.cones.cones import ConeRows
+from lopro.cones.rows import ball_rows, halfspace_rows
+from lopro.constraints.base import Constraint
+from lopro.constraints.box import Box
+from lopro.constraints.function import FunctionConstraint
+from lopro.constraints.matrix_rows import matrix_rows
+from lopro.constraints.polyhedron import Polyhedron
+from lopro.constraints.residual_ball import ResidualBall
+from lopro.errors import InfeasibleError, ProjectionError
+from lopro.newton.sdp.nearest import NearestProblem
+from lopro.projections.conic import project_conic
+from lopro.projections.cuts import Cut, project_by_cuts
+from lopro.projections.dykstra import dykstra
+from lopro.projections.empty_ball import nonnegative_residual_exceeds
+from lopro.projections.newton import Equation, polish
+from lopro.projections.psd import symmetric_part
+
+__all__ = ["NearestOfAll"]
+
+_MAX_CYCLES = 1000
+
+
+class NearestOfAll:
+    """Projections on the intersection of some sets, which are not all polyhedra.
+
+    Parameters
+    ----------
+    members : sequence of Constraint
+        The sets.
+    symmetric : bool
+        Whether points are symmetric (Hermitian) matrices.
+
+    Examples
+    --------
+    >>> import numpy as np, lopro.constraints as lc
+    >>> from lopro.constraints.nearest_of_all import NearestOfAll
+    >>> ball = lc.ResidualBall(np.eye(2), np.zeros(2), 1.0)
+    >>> half = lc.Polyhedron(np.array([[1.0, 0.0]]), np.array([0.0]))
+    >>> NearestOfAll([ball, half], symmetric=False)(np.array([3.0, 4.0])).round(9) + 0.0
+    array([0., 1.])
+    """
+
+    def __init__(self, members: Sequence[Constraint], symmetric: bool) -> None:
+        self._members, self._symmetric = members, symmetric
+
+    def __call__(self, x: Array) -> Array:
+        return self._made_feasible(self._in_double(x))
+
+    def _violation(self, x: Array) -> float:
+        return max(m.violation(x) for m in self._members)
+
+    def _in_double(self, x: Array) -> Array:
+        """Project single precision as double, where that takes no copy of a matrix: rounding adds up."""
+        mapped = any(isinstance(m, ResidualBall) for m in self._members)
+        if mapped or not isinstance(x, np.ndarray) or not is_single(x):
+            return self._nearest(x)
+        return asarray_like(self._nearest(x.astype(np.result_type(x, np.float64))), x)
+
+    def _nearest(self, x: Array) -> Array:
+        """Project by the first method that gets there; each of them ends with a check or an error."""
+        if self._matrices is not None and not is_complex(x):
+            z = self._project_by_dual(x, self._matrices)
+            if z is not None and self._violation(z) <= max(1e-9, 1e2 * eps(z)):
+                return z
+        if self._conic is not None and not is_complex(x):
+            with suppress(ProjectionError):
+                z = from_real_vector(self._project_by_newton(to_real_vector(x), self._conic), x)
+                if self._violation(z) <= max(1e-9, 1e2 * eps(z)):
+                    return z  # what was not active is satisfied as well
+        if self._excludes_signs:
+            raise InfeasibleError(
+                "no x >= 0 has |A x - y| <= sigma: the residual of nonnegative least squares proves it"
+            )
+        if any(_cut_by_slopes(m) for m in self._members):
+            # Cuts within cycles would be two loops: one outer approximation does for all members.
+            with suppress(ProjectionError):
+                return self.by_cuts(x)
+        projectors = [
+            m.projector() if isinstance(m, Polyhedron) else m.project for m in self._ordered
+        ]
+        try:
+            return dykstra(x, projectors, violation=self._violation, max_cycles=_MAX_CYCLES)
+        except ProjectionError:
+            return self.by_cuts(x)
+
+    @cached_property
+    def _excludes_signs(self) -> bool:
+        """Whether this is a residual ball that is proved to have no point with ``x >= 0``."""
+        balls = [m for m in self._members if isinstance(m, ResidualBall)]
+        orthants = [m for m in self._members if isinstance(m, Box) and m.is_orthant]
+        if len(balls) != 1 or len(orthants) != 1 or is_complex(balls[0].y):
+            return False
+        return nonnegative_residual_exceeds(balls[0].A, balls[0].y, balls[0].sigma)
+
+    @cached_property
+    def _matrices(self) -> NearestProblem | None:
+        """Where the members are a cone of matrices and rows: the problem of the nearest such matrix."""
+        rows = matrix_rows(self._members)
+        if rows is None:
+            return None
+        return NearestProblem(rows.size, rows.A, rows.lower, rows.upper)
+
+    def _project_by_dual(self, x: Array, problem: NearestProblem) -> Array | None:
+        """Return the nearest matrix by Newton's method on the dual; None where that does not get there."""
+        deadline = current_deadline()
+        deadline.need(EIGH * problem.size**3)
+        G = to_real_vector(x).reshape(problem.size, problem.size)
+        found = problem.solve(0.5 * (G + G.T), stopped=lambda: deadline.passed)
+        deadline.check()
+        if found.emptiness is not None:
+            raise InfeasibleError(found.emptiness, found.y)
+        return asarray_like(found.X, x) if found.solved else None
+
+    def _project_by_newton(self, x: Vector, conic: list[ConeRows]) -> Vector:
+        """Let a conic solver find out what is active, and Newton's method the point."""
+        answer = project_conic(x, conic)
+        equations: list[Equation] = []
+        triples = zip(self._ordered, answer.slacks, answer.multipliers, strict=True)
+        for member, slack, multiplier in triples:
+            if isinstance(member, Polyhedron):
+                active = np.flatnonzero(multiplier > slack)
+                rows = member.halfspaces.rows(active)
+                limits = member.halfspaces.bounds[active]
+                equations += [_plane(n, h) for n, h in zip(rows, limits, strict=True)]
+            elif isinstance(member, ResidualBall):
+                depth = slack[0] - np.linalg.norm(slack[1:])
+                if np.linalg.norm(multiplier[1:]) > depth:
+                    equations.append(_sphere(member))
+        z = polish(x, answer.point, equations)
+        if z is None:
+            raise ProjectionError("Newton's method did not settle on the active set")
+        return z
+
+    def _made_feasible(self, z: Array) -> Array:
+        """Take out the last of the violation by projecting on the members in turn.
+
+        Each member measures violation by a yardstick of its own, and the shortest may be below the
+        accuracy of the projection. These moves are no longer than that accuracy, so the point stays
+        as near to the projection as it was.
+        """
+        tolerance = max(1e-10, 1e2 * eps(z))
+        for _ in range(_MAX_CYCLES):
+            current_deadline().check()
+            left = self._violation(z)
+            if left <= tolerance:
+                return z
+            for member in self._members:
+                if member.violation(z) > 0.0:
+                    z = member.project(z)
+        raise ProjectionError(
+            f"the projection on the intersection leaves a relative violation of {left:.3g}"
+        )
+
+    @cached_property
+    def _ordered(self) -> list[Constraint]:
+        """The members, curved sets last, as they measure violations finest."""
+        return sorted(self._members, key=lambda m: not isinstance(m, Polyhedron))
+
+    @cached_property
+    def _conic(self) -> list[ConeRows] | None:
+        """The members as rows of a conic program, where every one of them is known to be conic."""
+        rows = [_cone_rows(m) for m in self._ordered]
+        known = [r for r in rows if r is not None]
+        return known if len(known) == len(rows) else None
+
+    def by_cuts(self, x: Array) -> Array:
+        """Project by an outer approximation with supporting half-spaces."""
+
+        def oracle(v: Vector) -> list[Cut]:
+            z = self._point(v, x)
+            return [cut for m in self._members for cut in _member_cuts(m, v, z)]
+
+        try:
+            v = project_by_cuts(to_real_vector(x), oracle, tol=max(1e-12, 4.0 * eps(x)))
+        except InfeasibleError as error:
+            if is_single(x):
+                # Cuts are rounded to single precision: that they contradict each other proves nothing.
+                raise ProjectionError(f"in single precision, {error}") from error
+            raise
+        return self._point(v, x)
+
+    def _point(self, v: Vector, x: Array) -> Array:
+        """Return the point that a vector stands for; what rounding has left of asymmetry is evened out."""
+        z = from_real_vector(v, x)
+        return symmetric_part(z) if self._symmetric else z
+
+
+def _cone_rows(member: Constraint) -> ConeRows | None:
+    """Return the rows of a member whose boundary Newton's method knows an equation for."""
+    if isinstance(member, Polyhedron):
+        return halfspace_rows(member.halfspaces.normals, member.halfspaces.bounds)
+    if not isinstance(member, ResidualBall):
+        return None
+    if is_complex(member.like) or member.sigma == 0.0 or not member.A.explicit:
+        return None
+    A = member.A.matrix if scipy.sparse.issparse(member.A.matrix) else to_numpy(member.A.matrix)
+    y = np.array(to_numpy(member.y), dtype=np.float64)
+    return ball_rows(A.astype(np.float64), y, member.sigma)
+
+
+def _plane(normal: Vector, bound: float) -> Equation:
+    return Equation(lambda z: float(normal @ z) - bound, lambda z: normal)
+
+
+def _sphere(ball: ResidualBall) -> Equation:
+    """Return ``|A z - y|^2 = sigma^2``, divided by ``2 sigma`` to give the slope the size of A."""
+    A, y = to_numpy(ball.A.toarray()), to_real_vector(ball.y)
+    scale = 1.0 / (2.0 * ball.sigma)
+
+    def value(z: Vector) -> float:
+        length = float(np.linalg.norm(A @ z - y))
+        return scale * (length - ball.sigma) * (length + ball.sigma)
+
+    return Equation(value, lambda z: (2.0 * scale) * (A.T @ (A @ z - y)))
+
+
+def _member_cuts(member: Constraint, v: Vector, z: Array) -> list[Cut]:
+    """Return violated rows of a polyhedron, or the supporting half-space at the projection."""
+    if isinstance(member, Polyhedron):
+        rows = member.halfspaces
+        violated = np.flatnonzero(rows.normals @ v > rows.bounds)
+        normals = rows.rows(violated)
+        return [Cut(n, float(rows.bounds[i])) for n, i in zip(normals, violated, strict=True)]
+    if _cut_by_slopes(member):
+        c = member.value(z)
+        g = to_real_vector(member.subgradient(z)) if c > 0.0 else v
+        return [Cut(g, float(g @ v) - c)] if c > 0.0 else []
+    p = to_real_vector(member.project(z))
+    normal: Any = v - p
+    return [Cut(normal, float(normal @ p))] if np.linalg.norm(normal) > 0.0 else []
+
+
+def _cut_by_slopes(member: Constraint) -> bool:
+    """Whether a subgradient is all that is cheap to know of a member."""
+    return isinstance(member, FunctionConstraint) and member.projects_by_cuts
