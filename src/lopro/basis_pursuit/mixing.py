@@ -83,6 +83,16 @@ class Point:
         return how_many(self.active ^ other.active)
 
 
+def _summing_to_one(weights: Vector) -> Vector:
+    """Correct what rounding has left of the first condition; the last point alone where that is nothing."""
+    total = float(weights.sum())
+    if total != 0.0 and math.isfinite(total):
+        return weights / total
+    alone = np.zeros_like(weights)
+    alone[-1] = 1.0
+    return alone
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Mixture:
     """An affine combination of points: residual and gradient come without a product."""
@@ -159,8 +169,7 @@ class Blend:
         system[n:, :n], system[:n, n:], right[n:] = conditions, conditions.T, wanted
         theta = np.linalg.solve(system, right)[:n]
         theta = theta * self._scale[:, None]
-        # What rounding has left of the first condition.
-        return [column / column.sum() for column in theta.T]
+        return [_summing_to_one(column) for column in theta.T]
 
     @cached_property
     def _line(self) -> tuple[Vector, Vector]:

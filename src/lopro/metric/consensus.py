@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from lopro._util.arrays import Array, namespace, norm
+from lopro._util.arrays import Array, eps, namespace, norm
 from lopro._util.diagonals import diagonal_of, raise_diagonal, without_diagonal
 from lopro.metric.dual import PairMultiplier
 from lopro.metric.interior import interior_point
@@ -112,6 +112,17 @@ class Consensus:
     def C(self) -> Array:
         """The positive semidefinite copy."""
         return self._C / self._unit
+
+    def settled(self) -> Array:
+        """Return ``C`` with its diagonal raised by what rounding may have taken from its eigenvalues.
+
+        Where entries differ by many orders of magnitude, that is much for the small ones; and what is psd is
+        so in any units.
+        """
+        xp, diagonal = namespace(self._C), diagonal_of(self._C)
+        rise = 4.0 * len(diagonal) * eps(self._C) * float(xp.max(diagonal))
+        raised = xp.where(diagonal > 0.0, 0.0 * diagonal + rise, 0.0 * diagonal)
+        return raise_diagonal(1.0 * self._C, raised) / self._unit
 
     def projected(self, A: Array) -> Array:
         """Return the psd matrix that is nearest in the units of the iteration."""

@@ -65,4 +65,4 @@ class ConsensusADMM:
                 if not bench.tick():
                     break
             # The loss step works in double precision.
-            yield Candidate(asarray_like(admm.C, x0), Multiplier(admm.multiplier()))
+            yield Candidate(asarray_like(admm.settled(), x0), Multiplier(admm.multiplier()))

@@ -77,5 +77,6 @@ def _balanced(rows: Any, z: Vector) -> Vector:
     M = rows[used]
     current_deadline().need(8.0 * M.shape[0] * M.shape[1] * min(M.shape))
     moved = z.copy()
-    moved[used] -= np.linalg.lstsq(M.T.toarray(), rows.T @ z, rcond=None)[0]
+    # Rows that are parallel but for rounding need no balance, and would take all there is for it.
+    moved[used] -= np.linalg.lstsq(M.T.toarray(), rows.T @ z, rcond=64.0 * _EPS)[0]
     return moved
