@@ -68,3 +68,27 @@ def test_it_is_equal_to_a_naive_twin(iterations: int, l1: float, factor: float) 
     np.testing.assert_allclose(multiplier.direction / unit, beta * W, atol=1e-9)
     residuals = t - np.einsum("ei,ij,ej->e", Z, A / unit, Z)
     np.testing.assert_allclose(multiplier.weights, residuals / len(t), atol=1e-9)
+
+
+def test_what_is_returned_is_psd_in_any_units() -> None:
+    """Rounding of large entries is much for small ones: in their own units C has negative eigenvalues."""
+    rng = np.random.default_rng(0)
+    objective = SparseMetric(
+        PairLoss.from_differences(rng.standard_normal((9, 6)), np.ones(9)), 0.1
+    )
+    admm = Consensus(objective, np.eye(6))
+    worst = 0.0
+    for _ in range(50):
+        roots = rng.standard_normal((6, 2)) * 10.0 ** np.array(
+            [[0.0], [-1], [-3], [-4], [-5], [-6]]
+        )
+        admm._C = roots @ roots.T
+        admm._C[3] = admm._C[:, 3] = 0.0  # a feature that is not used stays so
+        found = admm.settled() * admm._unit
+        assert (found[3] == 0.0).all() and np.abs(found - admm._C).max() <= 1e-13
+        used = np.arange(6) != 3
+        np.linalg.cholesky(found[np.ix_(used, used)])  # would raise
+        C = admm._C[np.ix_(used, used)]
+        size = np.sqrt(C.diagonal())
+        worst = min(worst, float(np.linalg.eigvalsh(C / np.outer(size, size))[0]))
+    assert worst < 0.0
