@@ -120,7 +120,7 @@ class Consensus:
         so in any units.
         """
         xp, diagonal = namespace(self._C), diagonal_of(self._C)
-        rise = 4.0 * len(diagonal) * eps(self._C) * float(xp.max(diagonal))
+        rise = 4.0 * diagonal.shape[0] * eps(self._C) * float(xp.max(diagonal))
         raised = xp.where(diagonal > 0.0, 0.0 * diagonal + rise, 0.0 * diagonal)
         return raise_diagonal(1.0 * self._C, raised) / self._unit
 
