@@ -20,7 +20,7 @@ __all__ = ["NearestPoint"]
 class NearestPoint:
     """The nearest point of a set: one projection, and what is normal to the set there as its proof.
 
-    Problem: min w/2 |x - z|^2 over one bounded set with a linear minimiser: `L1Ball`, `Simplex`,
+    Problem: min ``w/2 |x - z|^2`` over one bounded set with a linear minimiser: `L1Ball`, `Simplex`,
     `Spectrahedron`, a bounded `Box`. Oracles: one projection and one linear minimisation.
 
     The difference ``v = z - x`` is normal to the set at the projection. Whatever ``v`` is, ``<v, y>`` is at
