@@ -24,9 +24,9 @@ class NearestSemidefinite:
     """A squared distance over positive semidefinite matrices with rows: Newton's method on the dual.
 
     Problem: min ``w/2 |X - Z|^2 + <C, X>`` s.t. ``l <= <A_k, X> <= u``, X positive semidefinite, given as a
-    sum of `SquaredDistance` and `Linear` over an `Intersection` of a `PSDCone` with `Affine` sets, polyhedra and
-    boxes of matrices. Oracles: none, it reads the data. It is one projection, of ``Z - C/w``: with equations
-    some seven eigendecompositions, with inequalities some tens.
+    sum of `SquaredDistance` and `Linear` over an `Intersection` of a `PSDCone` with `Affine` sets, polyhedra
+    and boxes of matrices. Oracles: none, it reads the data. It is one projection, of ``Z - C/w``: with
+    equations some seven eigendecompositions, with inequalities some tens.
 
     Its bound needs no radius: multipliers of any kind prove one, and those of a solution a tight one.
 
