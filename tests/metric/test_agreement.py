@@ -90,7 +90,20 @@ def test_certified_gap_on_features_of_colon_cancer() -> None:
     result = lopro.learn_metric(X, labels, l1=1e-3, tol=1e-4)
     assert result.success and result.certificate.relative_gap <= 1e-4
     assert np.linalg.eigvalsh(result.x)[0] >= -1e-12
-    assert len(result.features) < 100
+    assert 45 <= len(result.features) <= 55
+
+
+def test_features_that_were_only_looked_at_are_not_used() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 60))
+    labels = X[:, 0] + X[:, 1] > 0.0
+    few, every = (
+        lopro.learn_metric(X, labels, l1=1e-2, tol=1e-4, method=lopro.FeatureWorkingSet(all_below))
+        for all_below in (16, 64)
+    )
+    assert few.success and every.success
+    assert set(few.features) == set(every.features)
+    assert len(every.features) == 40
 
 
 def test_methods_agree() -> None:

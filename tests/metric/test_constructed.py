@@ -25,11 +25,14 @@ def check(known: Known, result: lopro.result.Result) -> None:
 
 @pytest.mark.parametrize(("d", "features", "rank", "count"), SIZES)
 def test_constructed_optima_are_found(d: int, features: int, rank: int, count: int) -> None:
-    """100 instances: value to 1e-6, matrix to 1e-4, with tau over two decades."""
+    """100 instances: value to 1e-6, matrix to 1e-4, with tau over two decades.
+
+    Where no metric fits the pairs, the value says little of the matrix: hence the small gap asked for.
+    """
     for seed in range(count):
         rng = np.random.default_rng([d, seed])
         known = constructed(rng, d, features, rank, tau=10.0 ** rng.uniform(-2.0, 0.0))
-        check(known, lopro.solve(known.problem, method=lopro.FeatureWorkingSet(), tol=1e-8))
+        check(known, lopro.solve(known.problem, method=lopro.FeatureWorkingSet(), tol=1e-10))
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -35,7 +35,8 @@ FIRST_SHARE, FALL = 0.1, 0.05
 #: What a completion may lose altogether, in units of that share.
 MOST_LOST = 1.8
 #: Steps of a completion between two looks at it, and after which its violation must have fallen to this part.
-LOOK_EVERY, STALL_AFTER, SLOWEST = 10, 60, 0.9
+#: Its steps are cheap next to those of ADMM with more features, which is what comes when it has stalled.
+LOOK_EVERY, STALL_AFTER, SLOWEST = 10, 200, 0.9
 
 
 @dataclass(frozen=True)

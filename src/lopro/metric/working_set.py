@@ -25,6 +25,9 @@ LOOK_EVERY, PATIENCE = 50, 6000
 SLOW, SLOW_GAP, LONG, INTERIOR_ACCURACY = 500, 0.1, 2000, 1e-10
 #: A feature without partners is idle if its entry is below this share of the largest.
 IDLE = 1e-6
+#: The answer goes without features below the first of these shares that costs less than this part of the
+#: accuracy.
+SHARES, UNFELT = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6), 0.1
 
 
 class WorkingProblem:
@@ -148,8 +151,21 @@ class WorkingProblem:
     @property
     def answer(self) -> Matrix:
         """The best point with exact zeros, unless that costs more than the accuracy asked for."""
-        exact_zeros = self.sparse_fun <= self.fun + self.accuracy * self._scale
-        return self.sparse_point if exact_zeros else self.point
+        allowed = self.accuracy * self._scale
+        exact_zeros = self.sparse_fun <= self.fun + allowed
+        best = self.sparse_point if exact_zeros else self.point
+        most = (self.sparse_fun if exact_zeros else self.fun) + UNFELT * allowed
+        choices = (self._selected(best, share) for share in SHARES)
+        return next((A for A in choices if self.admm.objective.value(A) <= most), best)
+
+    def _selected(self, A: Matrix, share: float) -> Matrix:
+        """Return it without the features that count less than this, next to the first: what is psd stays so.
+
+        Features join for the sake of the proof, too, or were there from the beginning.
+        """
+        felt = A.diagonal() * to_numpy(self.admm.objective.spread.diagonal)
+        kept = felt > share * felt.max(initial=0.0)
+        return np.asarray(A * (kept[:, None] & kept))
 
     @property
     def gap(self) -> float:
