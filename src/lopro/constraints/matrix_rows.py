@@ -18,6 +18,7 @@ from lopro.constraints.on_symmetric import symmetrised
 from lopro.constraints.polyhedron import Polyhedron
 from lopro.constraints.psd import PSDCone
 from lopro.constraints.spectrahedron import Spectrahedron
+from lopro.newton.sdp.nearest import NearestProblem
 
 __all__ = ["MatrixRows", "matrix_rows"]
 
@@ -43,6 +44,10 @@ class MatrixRows:
     lower: Any
     upper: Any
     counts: tuple[int, ...]
+
+    def nearest(self) -> NearestProblem:
+        """Return the problem of the nearest matrix of the set."""
+        return NearestProblem(self.size, self.A, self.lower, self.upper)
 
 
 def matrix_rows(members: Sequence[Constraint]) -> MatrixRows | None:

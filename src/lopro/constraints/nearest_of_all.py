@@ -118,9 +118,7 @@ class NearestOfAll:
     def _matrices(self) -> NearestProblem | None:
         """Where the members are a cone of matrices and rows: the problem of the nearest such matrix."""
         rows = matrix_rows(self._members)
-        if rows is None:
-            return None
-        return NearestProblem(rows.size, rows.A, rows.lower, rows.upper)
+        return None if rows is None else rows.nearest()
 
     def _project_by_dual(self, x: Array, problem: NearestProblem) -> Array | None:
         """Return the nearest matrix by Newton's method on the dual; None where that does not get there."""

@@ -8,12 +8,11 @@ from typing import TypeAlias
 
 from lopro._util.arrays import Array, asarray_like, norm
 from lopro.constraints.base import Constraint, ValidInequality
-from lopro.constraints.box import Box
 from lopro.errors import InfeasibleError, UnboundedError
+from lopro.methods.answers import candidate_in_set
 from lopro.newton.problem import Composite
 from lopro.newton.solve import FARTHER, Outcome, Status
 from lopro.protocol import Candidate, ProvedBound, Workbench
-from lopro.protocol.certificates import feasibility_tolerance
 
 __all__ = ["Shared", "answer"]
 
@@ -51,15 +50,7 @@ def answer(
     x = asarray_like(outcome.x, like)
     inequality = _inequality(problem, outcome, bench.problem.constraint, shared)
     evidence = _bound(outcome, bench, inequality)
-    constraint = bench.problem.constraint
-    with bench.observe():
-        image = constraint.image(x)
-        violation = constraint.violation_at(x, image)
-    # Bounds of variables are kept to the last digit: functions of users may not be defined beyond them.
-    allowed = 0.0 if isinstance(constraint, Box) else feasibility_tolerance(x)
-    if violation <= allowed:
-        return Candidate(x, evidence, image=image)
-    return Candidate(bench.project(x), evidence, before=x)
+    return candidate_in_set(bench, x, evidence)
 
 
 def _emptiness(outcome: Outcome) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 from dataclasses import dataclass
 from typing import ClassVar
@@ -11,9 +10,10 @@ import numpy as np
 
 from lopro._util.arrays import Array, asarray_like, norm
 from lopro._util.counting import count
-from lopro._util.deadline import OutOfTime, current_deadline
+from lopro._util.deadline import current_deadline
 from lopro.constraints.base import ValidInequality
 from lopro.errors import InfeasibleError, StalledError, UnboundedError
+from lopro.methods.answers import candidate_in_set
 from lopro.methods.semidefinite.form import (
     SemidefiniteForm,
     check_form,
@@ -22,11 +22,9 @@ from lopro.methods.semidefinite.form import (
 )
 from lopro.newton.sdp import Judge, Outcome, Status, solve
 from lopro.newton.sdp.faces import reduced
-from lopro.newton.sdp.nearest import NearestProblem
 from lopro.newton.sdp.rule import order_of_engines
 from lopro.problem import Problem
 from lopro.protocol import Candidate, Candidates, Card, ProvedBound, Workbench
-from lopro.protocol.certificates import feasibility_tolerance
 
 __all__ = ["SemidefiniteEngines"]
 
@@ -137,17 +135,10 @@ class SemidefiniteEngines:
 def _candidate(
     form: SemidefiniteForm, outcome: Outcome, bench: Workbench, like: Array
 ) -> Candidate:
-    """Return the point with its bound, projected if it violates the set by more than rounding."""
+    """Return the point with its bound."""
     x = asarray_like(form.matrix(outcome.X), like)
     evidence = _bound(form, outcome, bench, norm(x))
-    constraint = bench.problem.constraint
-    # Without the time for more, the point is returned as it is: what is proved is not lost.
-    with contextlib.suppress(OutOfTime), current_deadline().wrapping_up():
-        with bench.observe():
-            violation = constraint.violation(x)
-        if violation > feasibility_tolerance(x):
-            return Candidate(bench.project(x), evidence, before=x)
-    return Candidate(x, evidence)
+    return candidate_in_set(bench, x, evidence)
 
 
 def _bound(
@@ -185,9 +176,8 @@ def _raise_if_unsolvable(form: SemidefiniteForm, outcome: Outcome, bench: Workbe
         return
     # That the objective falls along a ray matters only where there is a point to begin at.
     set_ = form.set_
-    nearest = NearestProblem(set_.size, set_.A, set_.lower, set_.upper)
     deadline = current_deadline()
-    point = nearest.solve(np.zeros((set_.size,) * 2), stopped=lambda: deadline.passed)
+    point = set_.nearest().solve(np.zeros((set_.size,) * 2), stopped=lambda: deadline.passed)
     if point.emptiness is not None:
         raise InfeasibleError(point.emptiness, member_duals(members, set_, -point.y))
     if not point.solved:

@@ -12,7 +12,6 @@ from lopro._util.deadline import EIGH, current_deadline
 from lopro.errors import InfeasibleError, StalledError
 from lopro.methods.semidefinite.form import check_form, member_duals, nearest_form
 from lopro.newton.arrays import EPS
-from lopro.newton.sdp.nearest import NearestProblem
 from lopro.problem import Problem
 from lopro.protocol import Candidate, Candidates, Card, ProvedBound, Workbench
 
@@ -62,7 +61,7 @@ class NearestSemidefinite:
         set_, C, weight, Z = nearest_form(bench.problem)
         deadline = current_deadline()
         deadline.need(EIGH * set_.size**3)
-        problem = NearestProblem(set_.size, set_.A, set_.lower, set_.upper)
+        problem = set_.nearest()
         G = Z - C / weight
         bench.tick()
         count("projections")

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy  # parts of it load when first used
 
+from lopro._util.deadline import current_deadline
 from lopro._util.units import power_of_two
 from lopro.newton.arrays import EPS, Array, Matrix, norm
 from lopro.newton.bounds.definite import missing
@@ -183,7 +184,8 @@ class NearestProblem:
         radius = Judge(program).empty(y / norm(y)) if norm(y) > 0.0 else 0.0
         if radius < _BEYOND and not self._asked and not stopped():
             self._asked = True
-            found = solve(program, 1e-6)
+            left = current_deadline().left
+            found = solve(program, 1e-6, None if math.isinf(left) else left)
             if found.status is Status.EMPTY:
                 return found.y, found.radius * unit
         return y, radius * unit if radius >= _BEYOND else 0.0

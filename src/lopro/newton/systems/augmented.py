@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.newton.arrays import Array, norm
-from lopro.newton.curvature import Constant, Diagonal, Gram, Piece, apply
+from lopro.newton.arrays import Array
+from lopro.newton.curvature import Constant, Diagonal, Gram, Piece
 from lopro.newton.systems.base import SingularSystem
+from lopro.newton.systems.refinement import refined
 
 __all__ = ["AugmentedSystem"]
 
@@ -40,16 +41,7 @@ class AugmentedSystem:
         def solved(r: Array) -> Array:
             return np.asarray(factors.solve(np.concatenate([r, np.zeros(rows)]))[: self.size])
 
-        x = solved(rhs)
-        for _ in range(_CORRECTIONS):
-            residual = rhs - apply(pieces, x) - shift * x
-            self.products += 1
-            if norm(residual) <= _WANTED * norm(rhs):
-                break
-            x = x + solved(residual)
-        if not norm(rhs - apply(pieces, x) - shift * x) <= 0.1 * norm(rhs):
-            raise SingularSystem("the residual does not fall")
-        return x
+        return refined(self, solved, pieces, shift, rhs, corrections=_CORRECTIONS, wanted=_WANTED)
 
     def _formed(self, pieces: Sequence[Piece], shift: float) -> tuple[object, int]:
         """Return the matrix and how many rows it has beside the variables."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
+import scipy  # parts of it load when first used
 
-from lopro.newton.arrays import Array, norm
-from lopro.newton.curvature import LowRank, Piece, apply
+from lopro.newton.arrays import Array
+from lopro.newton.curvature import LowRank, Piece
 from lopro.newton.systems.base import SingularSystem, System
+from lopro.newton.systems.refinement import refined
 
 __all__ = ["CorrectedSystem"]
 
@@ -36,12 +38,7 @@ class CorrectedSystem:
             return self.base.solve(rest, shift, rhs, accuracy)
         images = np.stack([self.base.solve(rest, shift, row, accuracy) for row in V])
         # (I + C V H^-1 V')^-1 C takes cores that are singular, or zero.
-        core = np.zeros((len(V), len(V)))
-        start = 0
-        for p in low:
-            stop = start + len(p.core)
-            core[start:stop, start:stop] = p.core
-            start = stop
+        core = scipy.linalg.block_diag(*(p.core for p in low))
         middle = np.eye(len(V)) + core @ (V @ images.T)
 
         def woodbury(r: Array) -> Array:
@@ -50,24 +47,8 @@ class CorrectedSystem:
             return np.asarray(x - np.linalg.solve(middle, core @ (V @ x)) @ images)
 
         try:
-            return self._refined(woodbury, pieces, shift, rhs)
+            return refined(
+                self, woodbury, pieces, shift, rhs, corrections=_CORRECTIONS, wanted=_WANTED
+            )
         except np.linalg.LinAlgError as error:
             raise SingularSystem(str(error)) from None
-
-    def _refined(
-        self,
-        solve: Callable[[Array], Array],
-        pieces: Sequence[Piece],
-        shift: float,
-        rhs: Array,
-    ) -> Array:
-        x = solve(rhs)
-        for _ in range(_CORRECTIONS):
-            residual = rhs - apply(pieces, x) - shift * x
-            self.products += 1
-            if norm(residual) <= _WANTED * norm(rhs):
-                return x
-            x = x + solve(residual)
-        if not norm(rhs - apply(pieces, x) - shift * x) <= 0.1 * norm(rhs):
-            raise SingularSystem("the residual does not fall")
-        return x

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lopro.newton.arrays import EPS, Array, norm
-from lopro.newton.curvature import Diagonal, Gram, Piece, apply
+from lopro.newton.arrays import EPS, Array
+from lopro.newton.curvature import Diagonal, Gram, Piece
 from lopro.newton.systems.base import SingularSystem
 from lopro.newton.systems.dense import cholesky, cholesky_solve
+from lopro.newton.systems.refinement import refined
 
 __all__ = ["RowSpaceSystem"]
 
@@ -50,16 +51,7 @@ class RowSpaceSystem:
                 scaled = scaled - cholesky_solve(factor, S @ scaled) @ S
             return np.asarray(scaled / root)
 
-        x = woodbury(rhs)
-        for _ in range(_CORRECTIONS):
-            residual = rhs - apply(pieces, x) - shift * x
-            self.products += 1
-            if norm(residual) <= _WANTED * norm(rhs):
-                return x
-            x = x + woodbury(residual)
-        if norm(rhs - apply(pieces, x) - shift * x) > 0.1 * norm(rhs):
-            raise SingularSystem("the residual does not fall")
-        return x
+        return refined(self, woodbury, pieces, shift, rhs, corrections=_CORRECTIONS, wanted=_WANTED)
 
 
 def _scaled_rows(gram: Gram) -> Array:
