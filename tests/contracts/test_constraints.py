@@ -11,6 +11,7 @@ from catalogue import CONSTRAINTS, ConstraintCase
 from catalogue_objectives import LIBRARIES, NUMPY, Library
 
 from lopro._util.arrays import inner, is_single, namespace, norm, to_numpy
+from lopro.constraints import Intersection
 from lopro.functions import Ball, Source
 
 every = pytest.mark.parametrize("case", CONSTRAINTS, ids=str)
@@ -179,6 +180,15 @@ def test_normal_is_valid_for_feasible_points(case: ConstraintCase, rng: Any) -> 
             if z is not None:
                 scale = steepness(case, x) * size(z) * (1.0 + weight)
                 assert inner(n.direction, z) <= n.support + 1e-11 * scale
+        if n.dual is not None:
+            given = 1e-11 * steepness(case, x) * (1.0 + weight)
+            shares = c.shares(n.dual) if isinstance(c, Intersection) else [(c, n.dual)]
+            used = [(m, part) for m, part in shares if any(norm(v) > 0.0 for v in part)]
+            assert norm(sum(m.pullback(part) for m, part in used) - n.direction) <= given
+            support = sum(m.support_image(part) for m, part in used)
+            assert abs(support - n.support) <= given * size(x)
+            assert [v.shape for v in n.dual] == [v.shape for v in c.image(x)]
+            assert len(c.multipliers_of(n.dual)) == len(n.dual)
 
 
 @every

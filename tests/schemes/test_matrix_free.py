@@ -346,6 +346,17 @@ def test_mixtures_are_affine_and_meet_the_radius(rng: np.random.Generator) -> No
     assert mix.g == pytest.approx(alpha * s, abs=1e-6)
 
 
+@pytest.mark.parametrize("rho", [(1e-4, 3e4), (0.0, 0.0), (1e-200, 1e3), (3e4, 1e-4)])
+def test_mixtures_of_residuals_that_have_nothing_in_common(rho: tuple[float, float]) -> None:
+    """Two points whose conditions read the same in double precision, and two without a residual."""
+    points = [
+        Point(np.full(2, x), np.ones(2), np.ones(2), vector, alpha, 2.0 * x)
+        for x, alpha, vector in zip((3.0, 5.0), (15625.0, 1.0), np.diag(rho), strict=True)
+    ]
+    # At the parameter of the last point the conditions leave that point alone, or one near to it.
+    assert Blend(points).at(1.0).x == pytest.approx(5.0, abs=2.0)
+
+
 def test_mixtures_in_single_precision_have_the_weights_of_double(rng: np.random.Generator) -> None:
     """Residuals of 1e25 have squares beyond the range of single precision."""
     A, y, s = rng.standard_normal((12, 4)), rng.standard_normal(12), np.ones(4)

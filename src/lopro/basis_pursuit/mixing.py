@@ -142,7 +142,7 @@ class Blend:
         gram = np.asarray(to_numpy((xp.conj(R) if is_complex(R) else R) @ R.T).real)
         # Residuals differ by orders of magnitude: with unit columns the regularisation is a relative one.
         sizes = np.diag(gram)
-        self._scale = 1.0 / np.sqrt(np.maximum(sizes, 1e-20 * sizes.max() + 1e-300))
+        self._scale = 1.0 / np.sqrt(np.maximum(sizes, 1e-20 * float(sizes.max()) or 1.0))
         self._gram = gram * np.outer(self._scale, self._scale)
         self._regularisation = max(1e-12, 10.0 * eps(points[-1].x))
         self._alpha = points[-1].alpha
@@ -167,7 +167,11 @@ class Blend:
         system[:n, :n] = self._gram
         system.flat[: n * (n + m) : n + m + 1] += self._regularisation
         system[n:, :n], system[:n, n:], right[n:] = conditions, conditions.T, wanted
-        theta = np.linalg.solve(system, right)[:n]
+        try:
+            theta = np.linalg.solve(system, right)[:n]
+        except np.linalg.LinAlgError:
+            # Residuals so different that the conditions read the same: weights that come nearest to both.
+            theta = np.linalg.lstsq(system, right, rcond=None)[0][:n]
         theta = theta * self._scale[:, None]
         return [_summing_to_one(column) for column in theta.T]
 

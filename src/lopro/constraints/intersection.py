@@ -171,7 +171,16 @@ class Intersection(Constraint):
         return HalfSpaces(np.vstack([p.normals for p in parts]), bounds)
 
     def valid_inequality(self, x: Array, weight: float) -> ValidInequality:
-        return self._largest(x).valid_inequality(x, weight)
+        values = [m.value(x) for m in self._members]
+        largest = values.index(max(values))
+        found = self._members[largest].valid_inequality(x, weight)
+        if found.dual is None:
+            return found
+        # The other members have no part in it.
+        dual: Image = ()
+        for i, m in enumerate(self._members):
+            dual += found.dual if i == largest else tuple(0.0 * part for part in m.image(x))
+        return ValidInequality(found.direction, found.support, dual)
 
     def project(self, x: Array) -> Array:
         if len(self._members) == 1:
