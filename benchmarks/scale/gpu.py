@@ -2,6 +2,7 @@
 
 python -m benchmarks.scale.gpu [--sizes 4000x20000 16000x80000 32000x400000] [--dtypes float64 float32]
                                [--library torch] [--many 8] [--tol 1e-8] [--repeats 3]
+                               [--matrix-free]
 
 Everything but the making of A is inside the clock. ``products`` is the time of as many products with A' as
 the call made, measured by themselves; ``extra`` is the largest device memory beside A, as a share of it.
@@ -30,6 +31,7 @@ def main() -> None:
     parser.add_argument("--many", type=int, default=8)
     parser.add_argument("--tol", type=float, default=1e-8)
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--matrix-free", action="store_true", help="products only, no columns")
     options = parser.parse_args()
     device = Torch() if options.library == "torch" else CuPy()
     records = []
@@ -60,14 +62,15 @@ def measure(
     noise = 0.05 * rng.standard_normal((rows, many))
     y, radii = device.asarray(Y + noise, dtype), np.linalg.norm(noise, axis=0)
     tol = max(options.tol, 1e-6) if dtype == "float32" else options.tol
+    method = lopro.MatrixFree() if options.matrix_free else None
     seconds = []
     for _ in range(options.repeats):
         device.forget_peak()
         start = time.perf_counter()
         if many == 1:
-            results = [lopro.bpdn(A, y[:, 0], float(radii[0]), tol=tol)]
+            results = [lopro.bpdn(A, y[:, 0], float(radii[0]), tol=tol, method=method)]
         else:
-            results = lopro.bpdn(A, y, radii, tol=tol)
+            results = lopro.bpdn(A, y, radii, tol=tol, method=method)
         device.wait()
         seconds.append(time.perf_counter() - start)
     nbytes = rows * columns * (4 if dtype == "float32" else 8)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from array_api_compat import device
 
-from lopro._util.arrays import Array, from_numpy, namespace
+from lopro._util.arrays import Array, namespace
 
 __all__ = [
     "boxed",
@@ -28,8 +29,8 @@ def diagonal_matrix(values: Array) -> Array:
     """Return the matrix with these values on its diagonal."""
     if isinstance(values, np.ndarray):
         return np.diag(values)
-    d = values.shape[0]
-    return values[:, None] * namespace(values).astype(from_numpy(np.eye(d), values), values.dtype)
+    xp = namespace(values)
+    return values[:, None] * xp.eye(values.shape[0], dtype=values.dtype, device=device(values))
 
 
 def raise_diagonal(fresh: Array, values: Any) -> Array:

@@ -78,9 +78,14 @@ class Point:
         """The length of the residual."""
         return math.sqrt(self.square) if 1e-20 < self.square < 1e30 else norm(self.r)
 
-    def differs(self, other: Point) -> int:
-        """Return in how many places only one of two points is zero."""
-        return how_many(self.active ^ other.active)
+    def differs(self, others: list[Point]) -> list[int]:
+        """Return for each of them in how many places it is zero and this one is not, or the reverse."""
+        if not others or isinstance(self.x, np.ndarray):
+            return [how_many(self.active ^ other.active) for other in others]
+        # All numbers in one journey from the device.
+        xp = namespace(self.active)
+        apart = xp.stack([other.active for other in others]) ^ self.active
+        return [int(n) for n in to_numpy(xp.count_nonzero(apart, axis=1))]
 
 
 def _summing_to_one(weights: Vector) -> Vector:

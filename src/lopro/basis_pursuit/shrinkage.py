@@ -231,7 +231,8 @@ class MixedShrinkage:
         points = [*state.points, point][-self.memory :]
         old, recent = points[:-_RECENT], points[-_RECENT:]
         limit = _SAME * point.nonzeros
-        state.points = [p for p in old if p.differs(point) <= limit] + recent
+        places = zip(old, point.differs(old), strict=True)
+        state.points = [p for p, count in places if count <= limit] + recent
 
     # The parameter.
 

@@ -32,8 +32,9 @@ __all__ = ["FeatureWorkingSet", "require_sparse_metric"]
 ROUGH, FIRST_ACCURACY = 1e-3, 0.05
 #: Share of the bound that the first completion gives up, and how it falls from one to the next.
 FIRST_SHARE, FALL = 0.1, 0.05
-#: What a completion may lose altogether, in units of that share.
-MOST_LOST = 1.8
+#: What a completion may lose altogether, in units of that share, and the gap that the working set may have:
+#: half of what is wanted is the last share, so that a twentieth is to spare.
+MOST_LOST, INSIDE = 1.6, 0.3
 #: Steps of a completion between two looks at it, and after which its violation must have fallen to this part.
 #: Its steps are cheap next to those of ADMM with more features, which is what comes when it has stalled.
 LOOK_EVERY, STALL_AFTER, SLOWEST = 10, 200, 0.9
@@ -165,7 +166,7 @@ class _Search:
             yield last
 
     def candidates(self) -> Candidates:
-        least = max(ROUGH, 0.2 * self.wanted)
+        least = max(ROUGH, INSIDE * self.wanted)
         accuracy = max(FIRST_ACCURACY, least)
         while self._solve(accuracy, for_zeros=least):
             yield self._candidate(self._quick_multiplier())
@@ -216,7 +217,7 @@ class _Search:
         )
         share, least = max(FIRST_SHARE, 0.5 * self.wanted), 0.5 * self.wanted
         while not self._complete_already:
-            if not self._solve(0.1 * share):
+            if not self._solve(INSIDE * share):
                 yield self._candidate(self._last_multiplier())
                 return
             if not self.work.reached(share):

@@ -31,11 +31,11 @@ def laplacian_times(X: Matrix, pairs: tuple[Indices, Indices], w: Matrix) -> Mat
     """
     (first, second), total = pairs, np.zeros_like(X)
     for start in range(0, len(first), _BLOCK):
-        part = slice(start, start + _BLOCK)
-        i, j = first[part], second[part]
-        along = w[part, None] * (X[i] - X[j])
-        np.add.at(total, i, along)
-        np.subtract.at(total, j, along)
+        i, j = first[start : start + _BLOCK], second[start : start + _BLOCK]
+        rows, ends = np.tile(np.arange(len(i)), 2), np.concatenate([i, j])
+        signs = np.repeat([1.0, -1.0], len(i)).astype(X.dtype)
+        incidence = scipy.sparse.csr_array((signs, (ends, rows)), shape=(len(X), len(i)))
+        total += incidence @ (w[start : start + _BLOCK, None] * (X[i] - X[j]))
     return total
 
 
