@@ -10,6 +10,7 @@ import scipy  # parts of it load when first used
 from array_api_compat import is_jax_array, is_torch_array
 
 from lopro._util.arrays import Array, asarray_like, copy, take
+from lopro._util.differences import forward_differences
 from lopro._util.validation import check_array, check_callable
 from lopro.constraints import Affine, Constraint, FunctionConstraint, Intersection, Polyhedron
 from lopro.driver.options import Callback, Options
@@ -110,7 +111,7 @@ def _objective(fun: Any, jac: Any, x0: Array, smooth: bool, more: dict[str, Any]
     elif jac is True:
         value, slope = (lambda x: _pair(fun(x))[0]), (lambda x: _pair(fun(x))[1])
     elif jac is None:
-        value, slope = fun, lambda x: scipy.optimize.approx_fprime(x, fun)
+        value, slope = fun, forward_differences(fun, x0)
     else:
         check_callable("jac", jac)
         value, slope = fun, jac
@@ -230,10 +231,12 @@ def _nonlinear(constraint: scipy.optimize.NonlinearConstraint, x0: Array | None)
             )
         return found
 
+    by_differences = forward_differences(
+        lambda z: np.atleast_1d(fun(z)), np.zeros(1) if x0 is None else x0
+    )
+
     def slopes(x: Array) -> Any:
-        if callable(jac):
-            return np.atleast_2d(jac(x))
-        return np.atleast_2d(scipy.optimize.approx_fprime(x, lambda z: np.atleast_1d(fun(z))))
+        return np.atleast_2d(jac(x) if callable(jac) else by_differences(x))
 
     def row(i: int) -> FunctionConstraint:
         return FunctionConstraint(

@@ -39,6 +39,8 @@ def test_cvxpy_says_that_the_answer_is_right(case: Any) -> None:
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", ["lp_7", "qp_bound_attr"])
 def test_problems_whose_tests_are_left_out(name: str) -> None:
+    if not hasattr(helpers, name):
+        pytest.skip(f"this release of CVXPY has no {name}")
     helper = getattr(helpers, name)()
     helper.solve(lopro.cvxpy.Lopro())
     helper.verify_objective(places=4)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from fuzz.invalid.case import InvalidCase
 from fuzz.invalid.table import Bad
 from fuzz.judge.claims import Raised
 from fuzz.judge.verdict import Class, Verdict
+from fuzz.kinds import make
 from fuzz.machine.case import Case
 from fuzz.metric.case import MetricCase
 from fuzz.sparse.case import SparseCase
@@ -183,6 +185,18 @@ KNOWN: dict[str, Callable[[], Case]] = {
         "lopro.bpdn(A, y, 0.1, method=lopro.WorkingSet)", "method"
     ),
     "method as a word": lambda: refused("lopro.bpdn(A, y, 0.1, method='auto')", "method"),
+    # As the generators make them, by kind and seed.
+    **{
+        f"{kind}:{seed}": partial(make, kind, seed)
+        for kind, seed in (
+            ("bpdn", 101000141),  # residuals without anything in common
+            ("bpdn", 101000392),  # residuals that vanish
+            ("bpdn", 101000623),  # LoPGD on an intersection
+            ("bpdn", 202000247),  # equations in single precision that rounding makes contradict
+            ("minimize", 101006605),  # a simplex cut from nearby
+            ("minimize", 101007315),  # differences at large numbers
+        )
+    },
 }
 
 #: What has to end in success, not only in a status that is true.

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from lopro._util.arrays import Array, copy, eps, is_array, isfinite
+from lopro._util.arrays import Array, copy, eps, is_array, is_single, isfinite
 from lopro._util.validation import check_callable, check_number, check_shape, checked_shape
 from lopro.constraints.base import Constraint
 from lopro.errors import ProjectionError
@@ -112,10 +112,12 @@ class FunctionConstraint(Constraint):
             )
         return z
 
-    @property
-    def projects_by_cuts(self) -> bool:
-        """Whether a projection takes many values and subgradients: nothing better is known."""
-        return self._project is None and not self.smooth
+    def projects_by_cuts(self, x: Array) -> bool:
+        """Whether projecting this point takes many values and subgradients: nothing better is known.
+
+        In single precision, Newton's method on smooth functions is lost in their rounding.
+        """
+        return self._project is None and (not self.smooth or is_single(x))
 
     def _checked(self, name: str, result: Any, x: Array) -> Array:
         """Check what a callable returned; a copy, so that nobody's array is shared."""

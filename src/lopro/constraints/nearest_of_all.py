@@ -40,6 +40,8 @@ from lopro.projections.psd import symmetric_part
 __all__ = ["NearestOfAll"]
 
 _MAX_CYCLES = 1000
+#: A projection nearer than this, next to the numbers, leaves no direction to cut along.
+_NEARBY = 1e-6
 
 
 class NearestOfAll:
@@ -86,14 +88,16 @@ class NearestOfAll:
                 return z
         if self._conic is not None and not is_complex(x):
             with suppress(ProjectionError):
-                z = from_real_vector(self._project_by_newton(to_real_vector(x), self._conic), x)
+                z = from_real_vector(
+                    self._project_by_newton(to_real_vector(x), self._conic, eps(x)), x
+                )
                 if self._violation(z) <= max(1e-9, 1e2 * eps(z)):
                     return z  # what was not active is satisfied as well
         if self._excludes_signs:
             raise InfeasibleError(
                 "no x >= 0 has |A x - y| <= sigma: the residual of nonnegative least squares proves it"
             )
-        if any(_cut_by_slopes(m) for m in self._members):
+        if any(_cut_by_slopes(m, x) for m in self._members):
             # Cuts within cycles would be two loops: one outer approximation does for all members.
             with suppress(ProjectionError):
                 return self.by_cuts(x)
@@ -131,9 +135,9 @@ class NearestOfAll:
             raise InfeasibleError(found.emptiness, found.y)
         return asarray_like(found.X, x) if found.solved else None
 
-    def _project_by_newton(self, x: Vector, conic: list[ConeRows]) -> Vector:
+    def _project_by_newton(self, x: Vector, conic: list[ConeRows], unit: float) -> Vector:
         """Let a conic solver find out what is active, and Newton's method the point."""
-        answer = project_conic(x, conic)
+        answer = project_conic(x, conic, unit)
         equations: list[Equation] = []
         triples = zip(self._ordered, answer.slacks, answer.multipliers, strict=True)
         for member, slack, multiplier in triples:
@@ -235,21 +239,25 @@ def _sphere(ball: ResidualBall) -> Equation:
 
 
 def _member_cuts(member: Constraint, v: Vector, z: Array) -> list[Cut]:
-    """Return violated rows of a polyhedron, or the supporting half-space at the projection."""
+    """Return violated rows of a polyhedron, or the supporting half-space at the projection or of a slope."""
     if isinstance(member, Polyhedron):
         rows = member.halfspaces
         violated = np.flatnonzero(rows.normals @ v > rows.bounds)
         normals = rows.rows(violated)
         return [Cut(n, float(rows.bounds[i])) for n, i in zip(normals, violated, strict=True)]
-    if _cut_by_slopes(member):
-        c = member.value(z)
-        g = to_real_vector(member.subgradient(z)) if c > 0.0 else v
-        return [Cut(g, float(g @ v) - c)] if c > 0.0 else []
-    p = to_real_vector(member.project(z))
-    normal: Any = v - p
-    return [Cut(normal, float(normal @ p))] if np.linalg.norm(normal) > 0.0 else []
+    if not _cut_by_slopes(member, z):
+        p = to_real_vector(member.project(z))
+        normal: Any = v - p
+        # From nearby, the direction of the difference is rounding.
+        if np.linalg.norm(normal) > _NEARBY * (np.linalg.norm(v) + np.linalg.norm(p)):
+            return [Cut(normal, float(normal @ p))]
+    c = member.value(z)
+    if c <= 0.0:
+        return []
+    g = to_real_vector(member.subgradient(z))
+    return [Cut(g, float(g @ v) - c)]
 
 
-def _cut_by_slopes(member: Constraint) -> bool:
+def _cut_by_slopes(member: Constraint, x: Array) -> bool:
     """Whether a subgradient is all that is cheap to know of a member."""
-    return isinstance(member, FunctionConstraint) and member.projects_by_cuts
+    return isinstance(member, FunctionConstraint) and member.projects_by_cuts(x)

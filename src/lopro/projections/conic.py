@@ -20,11 +20,14 @@ from lopro.projections.emptiness import cones_exclude
 
 __all__ = ["project_conic"]
 
+_EPS = float(np.finfo(np.float64).eps)
 
-def project_conic(x: Vector, members: list[ConeRows]) -> ConicAnswer:
+
+def project_conic(x: Vector, members: list[ConeRows], unit: float = _EPS) -> ConicAnswer:
     """Return the projection of ``x`` as Clarabel finds it; slacks and multipliers are in comparable units.
 
-    Raises `ProjectionError` when it finds none, `InfeasibleError` with a proof that none exists.
+    Raises `ProjectionError` when it finds none, `InfeasibleError` with a proof that none exists, for data
+    with this rounding unit.
 
     Examples
     --------
@@ -47,7 +50,7 @@ def project_conic(x: Vector, members: list[ConeRows]) -> ConicAnswer:
     answer = program.solve(1e-12)
     if "PrimalInfeasible" in str(answer.status):
         multipliers = [z / size for z, size in zip(answer.multipliers, sizes, strict=True)]
-        if cones_exclude(members, multipliers):
+        if cones_exclude(members, multipliers, unit):
             raise InfeasibleError("the set is empty: multipliers of the conic solver prove it")
     if not (np.isfinite(answer.point).all() and all(map(_finite, answer.multipliers))):
         raise ProjectionError(f"the conic solver found no projection: {answer.status}")

@@ -21,13 +21,16 @@ _NOTHING = 1e-7
 _MARGIN = 1e-10
 
 
-def cones_exclude(members: Sequence[ConeRows], multipliers: Sequence[Vector]) -> bool:
+def cones_exclude(
+    members: Sequence[ConeRows], multipliers: Sequence[Vector], unit: float = _EPS
+) -> bool:
     """Whether multipliers prove that no ``x`` has ``bounds - rows x`` in every cone.
 
     For ``z`` in the dual cones such an ``x`` has ``<z, bounds> >= <rows' z, x>``. So ``rows' z`` has to
     vanish, up to the rounding of the product, and ``<z, bounds>`` has to be negative, by more than rounding.
     A solver's multipliers are good to some digits only: they are moved to the nearest ones with
-    ``rows' z = 0`` before.
+    ``rows' z = 0`` before. ``unit`` is the rounding unit of what the data came in: by so little the
+    bounds in single precision contradict each other often.
 
     Examples
     --------
@@ -54,7 +57,8 @@ def cones_exclude(members: Sequence[ConeRows], multipliers: Sequence[Vector]) ->
     left = float(np.linalg.norm(rows.T @ z))
     if not left <= 64.0 * _EPS * float(np.linalg.norm(abs(rows).T @ sizes)):
         return False
-    return bool(z @ bounds < -_MARGIN * float(sizes @ np.abs(bounds)))
+    margin = max(_MARGIN, 64.0 * unit)
+    return bool(z @ bounds < -margin * float(sizes @ np.abs(bounds)))
 
 
 def _inside(members: Sequence[ConeRows], z: Vector) -> Vector:

@@ -27,7 +27,8 @@ class L1Ball(Set):
     size: float
 
     def violation(self, x: Any, unit: float) -> float:
-        return float(max(np.sum(np.abs(wide(x))) / np.longdouble(self.size) - 1, np.longdouble(0)))
+        total, size = np.sum(np.abs(wide(x))), np.longdouble(self.size)
+        return float(max(total - size, np.longdouble(0)) / max(total, size))
 
     def holds(self, x: Any) -> bool:
         total = np.sum(np.abs(wide(x)))

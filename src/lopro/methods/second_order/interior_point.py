@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from lopro._util.arrays import Array, is_complex
+from lopro._util.arrays import Array, eps, is_complex
 from lopro._util.counting import count
 from lopro._util.deadline import current_deadline
 from lopro._util.real_vectors import Vector, from_real_vector, to_real_vector
@@ -93,7 +93,7 @@ class InteriorPoint:
         for _ in range(answer.iterations):
             if not bench.tick():
                 break
-        _raise_if_unsolvable(answer, sets)
+        _raise_if_unsolvable(answer, sets, eps(x0))
         x_hat = from_real_vector(answer.point, x0)
         evidence = Multiplier(_valid_inequality(sets, answer, x0))
         x = bench.project(x_hat)
@@ -142,11 +142,11 @@ def _inequality_of(rows: ConeRows, z: Vector, like: Array) -> ValidInequality:
     return ValidInequality(from_real_vector(rows.rows.T @ z, like), float(rows.bounds @ z))
 
 
-def _raise_if_unsolvable(answer: ConicAnswer, sets: list[ConeRows]) -> None:
+def _raise_if_unsolvable(answer: ConicAnswer, sets: list[ConeRows], unit: float) -> None:
     from clarabel import SolverStatus
 
     if answer.status == SolverStatus.PrimalInfeasible:
-        if cones_exclude(sets, answer.multipliers):
+        if cones_exclude(sets, answer.multipliers, unit):
             raise InfeasibleError("the set is empty: multipliers of the conic solver prove it")
         raise StalledError(
             "the conic solver takes the set for empty, but its multipliers do not prove it"

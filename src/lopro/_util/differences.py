@@ -1,0 +1,44 @@
+"""Derivatives by forward differences, in the units of the variables."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy  # parts of it load when first used
+
+from lopro._util.arrays import to_numpy
+
+__all__ = ["forward_differences"]
+
+#: A variable is moved as if it had at least this share of the largest one; and where that one has less than
+#: this share of the start, which may well be zero, as if it were at the start.
+_LEAST, _VANISHED = 1e-2, 1e-4
+
+
+def forward_differences(fun: Callable[[Any], Any], x0: Any) -> Callable[[Any], Any]:
+    """Return the gradient of ``fun``, or the Jacobian if it returns vectors.
+
+    Variables are moved by a share of their size that is the root of the rounding unit: a step of a fixed
+    length would be lost in large numbers, and would be far too long for small ones.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro._util.differences import forward_differences
+    >>> slope = forward_differences(lambda x: x @ x, np.ones(2))
+    >>> slope(np.array([3.0, 4.0])).round(5), (slope(np.array([3e9, 4e9])) / 1e9).round(5)
+    (array([6., 8.]), array([6., 8.]))
+    """
+    start = float(np.abs(to_numpy(x0)).max(initial=0.0)) or 1.0
+    share = math.sqrt(np.finfo(np.float64).eps)
+
+    def slope(x: Any) -> Any:
+        size = np.abs(np.asarray(x))
+        largest = float(size.max(initial=0.0))
+        least = _LEAST * largest if largest > _VANISHED * start else start
+        return scipy.optimize.approx_fprime(x, fun, share * np.maximum(size, least))
+
+    return slope

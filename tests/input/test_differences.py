@@ -1,0 +1,35 @@
+"""Forward differences in the units of the variables."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import lopro
+from lopro._util.differences import forward_differences
+
+
+@pytest.mark.parametrize("unit", [1e-12, 1e-6, 1.0, 1e6, 1e12])
+def test_slopes_are_as_good_in_any_unit(unit: float) -> None:
+    slope = forward_differences(lambda x: float(np.sum((x / unit) ** 3)), np.full(3, unit))
+    x = unit * np.array([1.0, -2.0, 0.5])
+    np.testing.assert_allclose(slope(x) * unit, [3.0, 12.0, 0.75], rtol=1e-6, atol=1e-6)
+
+
+def test_a_start_at_zero_has_the_unit_one() -> None:
+    slope = forward_differences(lambda x: float(np.sum(np.exp(x))), np.zeros(2))
+    np.testing.assert_allclose(slope(np.zeros(2)), [1.0, 1.0], rtol=1e-6)
+
+
+def test_an_objective_that_falls_without_end_proves_nothing_far_away() -> None:
+    """A fixed step is lost beside 1e8: the slope was zero there, and the value passed for the minimum."""
+    from scipy.optimize import LinearConstraint
+
+    result = lopro.minimize(
+        lambda x: -0.35 * float(x[0]),
+        np.array([-4534.0]),
+        constraint=LinearConstraint([[-3.0]], -np.inf, 0.0),
+        tol=0.01,
+        max_iter=2000,
+    )
+    assert not result.success and result.certificate.lower_bound == -np.inf
