@@ -193,6 +193,8 @@ KNOWN: dict[str, Callable[[], Case]] = {
             ("bpdn", 101000392),  # residuals that vanish
             ("bpdn", 101000623),  # LoPGD on an intersection
             ("bpdn", 202000247),  # equations in single precision that rounding makes contradict
+            ("bpdn", 202003091),  # a start for a zero y, complex
+            ("metric", 202002846),  # less than nothing of a feature
             ("minimize", 101006605),  # a simplex cut from nearby
             ("minimize", 101007315),  # differences at large numbers
         )

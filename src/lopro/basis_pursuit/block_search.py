@@ -111,7 +111,7 @@ class BlockSearch(Search):
         chosen = np.union1d(given, likely[size[likely] > 0.0])
         self._extend(chosen)
         self.newton.alpha = _START * self._top
-        if given.size:
+        if given.size and self._top > 0.0:  # where nothing correlates, zero is the answer
             z = rows[self.newton.columns.indices] * (self._unit_a / self._unit_y)
             self.newton.move_to(z, self._fitted_alpha(z))
 

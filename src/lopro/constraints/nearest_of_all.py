@@ -42,6 +42,8 @@ __all__ = ["NearestOfAll"]
 _MAX_CYCLES = 1000
 #: A projection nearer than this, next to the numbers, leaves no direction to cut along.
 _NEARBY = 1e-6
+#: Up to so many columns of an operator are read one by one.
+_FEW_COLUMNS = 300
 
 
 class NearestOfAll:
@@ -102,7 +104,8 @@ class NearestOfAll:
             with suppress(ProjectionError):
                 return self.by_cuts(x)
         projectors = [
-            m.projector() if isinstance(m, Polyhedron) else m.project for m in self._ordered
+            m.projector() if isinstance(m, Polyhedron) else m.project
+            for m in map(_readable, self._ordered)
         ]
         try:
             return dykstra(x, projectors, violation=self._violation, max_cycles=_MAX_CYCLES)
@@ -207,6 +210,21 @@ class NearestOfAll:
         """Return the point that a vector stands for; what rounding has left of asymmetry is evened out."""
         z = from_real_vector(v, x)
         return symmetric_part(z) if self._symmetric else z
+
+
+def _readable(member: Constraint) -> Constraint:
+    """Return a ball of an operator with few columns as one of a matrix.
+
+    Each projection on it takes about as many products as there are columns, and cycles take many of them.
+    """
+    if not isinstance(member, ResidualBall) or member.A.explicit:
+        return member
+    if member.A.shape[1] > _FEW_COLUMNS or not isinstance(member.like, np.ndarray):
+        return member
+    eye = np.eye(member.A.shape[1], dtype=member.like.dtype)
+    return ResidualBall(
+        np.stack([member.A.forward(e) for e in eye], axis=1), member.y, member.sigma, member.form
+    )
 
 
 def _cone_rows(member: Constraint) -> ConeRows | None:

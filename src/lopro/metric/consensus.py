@@ -121,7 +121,9 @@ class Consensus:
         """
         xp, diagonal = namespace(self._C), diagonal_of(self._C)
         rise = 4.0 * diagonal.shape[0] * eps(self._C) * float(xp.max(diagonal))
-        raised = xp.where(diagonal > 0.0, 0.0 * diagonal + rise, 0.0 * diagonal)
+        # Rounding may have left less than nothing of a feature; one that is not there at all stays away.
+        present = xp.any(self._C != 0.0, axis=1)
+        raised = xp.where(present, 0.0 * diagonal + rise, 0.0 * diagonal)
         return raise_diagonal(1.0 * self._C, raised) / self._unit
 
     def projected(self, A: Array) -> Array:

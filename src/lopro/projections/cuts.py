@@ -22,6 +22,9 @@ from lopro.projections.halfspaces import HalfSpaces
 
 __all__ = ["Cut", "project_by_cuts"]
 
+#: Violations up to this share of the accuracy are left.
+_BLUR = 0.05
+
 
 @dataclass(frozen=True)
 class Cut:
@@ -69,7 +72,8 @@ def project_by_cuts(x: Vector, oracle: Oracle, *, tol: float, max_cuts: int = 20
     for _ in range(max_cuts):
         deadline.check()
         cuts = oracle(z)
-        depth = max((cut.depth(z) for cut in cuts), default=0.0)
+        depths = [cut.depth(z) for cut in cuts]
+        depth = max(depths, default=0.0)
         size = length + max(float(np.linalg.norm(z - x)), depth)
         accuracy = tol * size
         if depth <= accuracy:
@@ -78,9 +82,10 @@ def project_by_cuts(x: Vector, oracle: Oracle, *, tol: float, max_cuts: int = 20
             raise InfeasibleError(
                 "c has slope zero at an infeasible point: it is positive everywhere"
             )
-        bundle.add(cuts)
+        # What is violated by no more than rounding is in the bundle already.
+        bundle.add([c for c, d in zip(cuts, depths, strict=True) if d > _BLUR * accuracy])
         try:
-            z = bundle.project(0.05 * accuracy)
+            z = bundle.project(_BLUR * accuracy)
         except Contradiction as contradiction:
             if contradiction.excess > 1e-6 * size and bundle.is_empty:
                 raise InfeasibleError(f"the set is empty: {contradiction}") from None
@@ -101,12 +106,12 @@ class _Bundle:
         self._face = Face.empty(x.shape[0])
 
     def add(self, cuts: Sequence[Cut]) -> None:
-        for cut in cuts:
-            length = float(np.linalg.norm(cut.normal))
-            if length > 0.0:
-                normal = cut.normal / length
-                self._normals = np.vstack([self._normals, normal])
-                self._slack = np.append(self._slack, cut.bound / length - float(normal @ self._x))
+        lengths = [float(np.linalg.norm(cut.normal)) for cut in cuts]
+        units = [cut.normal / n for cut, n in zip(cuts, lengths, strict=True) if n > 0.0]
+        bounds = [cut.bound / n for cut, n in zip(cuts, lengths, strict=True) if n > 0.0]
+        normals = np.reshape(units, (len(units), len(self._x)))
+        self._normals = np.concatenate([self._normals, normals])
+        self._slack = np.concatenate([self._slack, np.array(bounds) - normals @ self._x])
 
     @property
     def is_empty(self) -> bool:
