@@ -9,11 +9,18 @@ import pytest
 
 import lopro
 from lopro import Problem, Status
-from lopro.constraints import FunctionConstraint, Polyhedron, ResidualBall, ValidInequality
+from lopro.constraints import (
+    Affine,
+    Box,
+    FunctionConstraint,
+    Polyhedron,
+    ResidualBall,
+    ValidInequality,
+)
 from lopro.methods.inner import ConstantStep, SubgradientDescent
 from lopro.methods.paper.theorems import Theorem2
 from lopro.methods.theory import ProblemConstants
-from lopro.objectives import L1Norm, Linear, SquaredDistance
+from lopro.objectives import Huber, L1Norm, LeastSquares, Linear, SquaredDistance
 from lopro.penalties import Hinge, QuadraticHinge, Softplus
 from lopro.protocol import Candidate, Claim, ProvedBound, Target
 from lopro.protocol.certificates import Certificate, lower_bound
@@ -244,3 +251,26 @@ def test_the_radius_is_that_of_the_best_bound():
     run = lopro.iterate(problem, np.zeros(1), Proves(), tol=0.0)
     assert [it.lower_bound for it in run] == [-3.0, -2.5, -2.5]
     assert run.result().certificate.radius == 40.0
+
+
+@pytest.mark.parametrize("name", ["least-squares", "huber"])
+def test_a_square_that_can_vanish_is_known_to_be_least_at_zero(name):
+    """Equations that a point of the set solves: multipliers alone prove a bound just below zero."""
+    rng = np.random.default_rng(0)
+    D, z = rng.standard_normal((6, 10)), rng.standard_normal(10)
+    objective = LeastSquares(D, D @ z) if name == "least-squares" else Huber(D, D @ z)
+    total = Affine(np.ones((1, 10)), z.sum(), z.sum())
+    result = lopro.solve(Problem(objective, total), time_limit=20.0)
+    assert result.success and result.fun < 1e-20
+    assert result.certificate.lower_bound == 0.0
+    assert "the least value of f anywhere" in result.certificate.source
+
+
+def test_what_is_known_of_f_alone_is_not_asked_where_the_value_is_not_about_zero():
+    class Watched(LeastSquares):
+        def infimum(self):
+            raise AssertionError("not needed")
+
+    set_ = Box(np.full(3, 2.0), np.full(3, 3.0))
+    result = lopro.solve(Problem(Watched(np.eye(3), np.zeros(3)), set_))
+    assert result.success and result.fun == pytest.approx(6.0)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from lopro._util.arrays import Array, eps, inner
 from lopro.constraints.base import ValidInequality
-from lopro.functions import Image
+from lopro.functions import Image, Source
 from lopro.problem import Problem
 from lopro.protocol import Candidate, Certificate, Multiplier, PenalisedMinimum, ProvedBound, Target
 from lopro.protocol.certificates import feasibility_tolerance, lower_bound, solution_radius
@@ -83,6 +83,18 @@ class Incumbent:
             self._use_penalty(evidence, candidate.taken_at, penalised)
         if candidate.claim is not None:
             self._consider(fun - candidate.claim.gap, candidate.claim.source)
+        self._use_infimum()
+
+    def _use_infimum(self) -> None:
+        """Where the best value is about zero, it matters that a norm or a square is not negative."""
+        assert self.best is not None
+        f, best = self.problem.objective, self.best
+        negligible = self.target.reached(abs(best.fun), best.fun, best.magnitude)
+        if f.cancels or self.lower >= 0.0 or not (best.feasible and negligible):
+            return
+        least = f.infimum()
+        if least is not None and least.source is Source.DERIVED:
+            self._consider(least.value, f"the least value of f anywhere ({least.note})")
 
     def _use(self, inequality: ValidInequality, at: Array) -> None:
         assert self.best is not None
