@@ -49,8 +49,8 @@ def damping(h_squared: Vector, s: Vector, target: float) -> float:
     1.0
     """
     length = math.sqrt(float(h_squared.sum()))
-    # Below 1e-150 of the residual the target is zero for every purpose, and squares underflow.
-    if target <= 1e-150 * length or len(s) == 0:
+    # Below 1e-90 of the residual the target is zero for every purpose, and cubes underflow.
+    if target <= 1e-90 * length or len(s) == 0:
         return 0.0
     if length <= target:
         return math.inf
