@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from lopro._util.deadline import current_deadline
+from lopro.basis_pursuit.block_newton import aimed_residual
 from lopro.basis_pursuit.lockstep import Proposal
 from lopro.basis_pursuit.problem import SparseProblem
 from lopro.maps import LinearMap, NumPyMap
@@ -244,10 +245,7 @@ class _Walks:
         return np.maximum(np.minimum(root, 2.0 * self.alpha[at]), self.lowest[some])
 
     def _aims(self, at: Vector) -> Vector:
-        """Return the residuals to aim at: inside by what costs a tenth of the tolerance, and a hair."""
-        sigma = self.sigma[at]
-        fun = np.abs(self.z[at]) @ self.weights
-        spare = np.minimum(0.01, 0.1 * self.tol * fun * self.alpha[at] / sigma**2)
-        hair = 4.0 * float(np.finfo(np.float64).eps) * np.linalg.norm(self.y[at], axis=1)
-        aims: Vector = np.maximum(0.0, sigma * (1.0 - 1e-12 - spare) - hair)
-        return aims
+        """Return the residuals to aim at."""
+        allowed = self.tol * (np.abs(self.z[at]) @ self.weights)
+        sizes = np.linalg.norm(self.y[at], axis=1)
+        return np.asarray(aimed_residual(self.sigma[at], allowed, self.alpha[at], sizes))

@@ -19,7 +19,7 @@ from lopro._util.deadline import current_deadline
 from lopro.basis_pursuit.block_matrix import newton_solver
 from lopro.basis_pursuit.signed_support import ColumnSet, largest
 
-__all__ = ["BlockNewton"]
+__all__ = ["BlockNewton", "aimed_residual"]
 
 Vector: TypeAlias = "np.ndarray[Any, Any]"
 
@@ -243,6 +243,19 @@ class BlockNewton:
         whole = np.zeros_like(self.z)
         whole[face.rows] = z
         self.move_to(whole, alpha)
+
+
+def aimed_residual(sigma: Any, allowed: Any, alpha: Any, size: Any) -> Any:
+    """Return the residual to aim at: inside by what costs a tenth of the tolerance, and a hair.
+
+    Parameters
+    ----------
+    sigma, allowed, alpha, size : floats, or arrays of them
+        Radius, the gap that is allowed, multiplier, and the length of ``y``.
+    """
+    spare = np.minimum(0.01, 0.1 * allowed * alpha / sigma**2)
+    hair = 4.0 * float(np.finfo(np.float64).eps) * size
+    return np.maximum(0.0, sigma * (1.0 - 1e-12 - spare) - hair)
 
 
 def _lengths(v: Vector, starts: Vector) -> Vector:

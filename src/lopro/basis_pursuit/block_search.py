@@ -14,7 +14,7 @@ from lopro._util.arrays import Array, is_single, to_numpy
 from lopro._util.deadline import current_deadline
 from lopro._util.threads import one_pool
 from lopro._util.units import power_of_two
-from lopro.basis_pursuit.block_newton import BlockNewton
+from lopro.basis_pursuit.block_newton import BlockNewton, aimed_residual
 from lopro.basis_pursuit.block_norm import BlockNorm
 from lopro.basis_pursuit.repeated import Repeated
 from lopro.basis_pursuit.search import Search
@@ -152,13 +152,12 @@ class BlockSearch(Search):
             self._try_to_end()
 
     def _aim(self) -> float:
-        """Return the residual to aim at: inside by what costs a tenth of the tolerance, and a hair."""
+        """Return the residual to aim at, in the units of the search."""
         newton, sigma = self.newton, (self.ball.sigma - self._margin) / self._unit_y
         if sigma <= 0.0:
             return 0.0
-        spare = 0.1 * self.target.tol * newton.value * newton.alpha / sigma**2
-        hair = 4.0 * float(np.finfo(np.float64).eps) * _norm(newton.columns.y)
-        return max(0.0, sigma * (1.0 - 1e-12 - min(0.01, spare)) - hair)
+        allowed = self.target.tol * newton.value
+        return float(aimed_residual(sigma, allowed, newton.alpha, _norm(newton.columns.y)))
 
     @property
     def _calm(self) -> bool:
@@ -236,9 +235,8 @@ class BlockSearch(Search):
         rows, columns = base.shape
         current_deadline().need(8.0 * rows * columns * min(rows, columns))
         matrix, rest = np.asarray(base.toarray()), self.y.reshape(-1, self.A.copies)
-        for _ in range(
-            2
-        ):  # a short rest is orthogonal only up to the rounding of what it is a rest of
+        # Twice: a short rest is orthogonal only up to the rounding of what it is a rest of.
+        for _ in range(2):
             rest = rest - matrix @ np.linalg.lstsq(matrix, rest, rcond=None)[0]
         too_long = residual_exceeds(self.A, self.ball.y, self.ball.sigma, rest.ravel())
         return _norm(rest) if too_long else None

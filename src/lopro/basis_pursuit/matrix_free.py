@@ -112,9 +112,8 @@ class MatrixFree:
                 yield search.candidate()
             if bench.exhausted:
                 raise StalledError
-        if bench.target.tol < 1e3 * eps(
-            w
-        ):  # rounding is in the way, and would be in that of others
+        # Rounding is in the way, and would be in that of others.
+        if bench.target.tol < 1e3 * eps(w):
             yield search.candidate()
             raise StalledError
         if not ball.A.has_columns and reads_columns(sparse):
@@ -154,9 +153,8 @@ class _Search:
         self._like = x0
         x = nonnegative(x0) if self.sparse.nonneg else x0
         state = self.algorithm.init(self.bench.objective, x, self.bench.rng)
-        if not self.moving(
-            state
-        ):  # a start that is much too long, where x >= 0: zero is a better one
+        # From a start that is much too long, where x >= 0, zero is a better one.
+        if not self.moving(state):
             state = self.algorithm.init(self.bench.objective, 0.0 * x, self.bench.rng)
         self._best: Point | Mixture = state.last
         self.sparse.check_units(state.last.g, state.last.r)

@@ -41,8 +41,7 @@ class BPDNResult(Result):
             proved = -sparse.ball.support_image((-dual,))
             # The point was rounded to the precision of the data after its value had been taken.
             rounding = 8.0 * eps(dual) * norm(sparse.ball.y) * norm(dual)
-            if (
-                proved < bound - 1e-12 * abs(bound) - rounding
-            ):  # the bound rests on a radius as well
+            # Where it proves less, the bound rests on a radius as well.
+            if proved < bound - 1e-12 * abs(bound) - rounding:
                 dual = None
         return BPDNResult(**fields, dual=dual)

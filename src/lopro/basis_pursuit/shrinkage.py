@@ -132,9 +132,8 @@ class MixedShrinkage:
         start = asarray_like(x, self._like(x))
         r = self.residual(start)
         image = norm(self.ball.y - r)
-        if (
-            image == 0.0 and how_many(start != 0) > 0
-        ):  # A x = 0: the start says nothing about the data
+        # With A x = 0 the start says nothing about the data.
+        if image == 0.0 and how_many(start != 0) > 0:
             start = 0.0 * start
         g = self._gradient(r)
         # From zero, the step that the residual itself suggests; it is at least 1 / |A|^2.
