@@ -197,6 +197,7 @@ KNOWN: dict[str, Callable[[], Case]] = {
             ("metric", 202002846),  # less than nothing of a feature
             ("solve", 202006689),  # a point very far from a ball
             ("minimize", 101006605),  # a simplex cut from nearby
+            ("minimize", 202007875),  # differences far from the start
             ("minimize", 101007315),  # differences at large numbers
         )
     },

@@ -21,6 +21,12 @@ def test_a_start_at_zero_has_the_unit_one() -> None:
     np.testing.assert_allclose(slope(np.zeros(2)), [1.0, 1.0], rtol=1e-6)
 
 
+def test_a_start_that_is_far_away_does_not_matter() -> None:
+    slope = forward_differences(lambda x: 0.5 * float(x @ x), np.full(3, 2e4))
+    x = np.array([0.1, -0.3, 0.2])
+    np.testing.assert_allclose(slope(x), x, atol=1e-8)
+
+
 def test_an_objective_that_falls_without_end_proves_nothing_far_away() -> None:
     """A fixed step is lost beside 1e8: the slope was zero there, and the value passed for the minimum."""
     from scipy.optimize import LinearConstraint

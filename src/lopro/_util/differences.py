@@ -13,9 +13,10 @@ from lopro._util.arrays import to_numpy
 
 __all__ = ["forward_differences"]
 
-#: A variable is moved as if it had at least this share of the largest one; and where that one has less than
-#: this share of the start, which may well be zero, as if it were at the start.
-_LEAST, _VANISHED = 1e-2, 1e-4
+#: A variable is moved as if it had at least this share of the largest one.
+_LEAST = 1e-2
+#: Points of less than this share of the start are at zero: they say nothing of the unit.
+_VANISHED = 1e-12
 
 
 def forward_differences(fun: Callable[[Any], Any], x0: Any) -> Callable[[Any], Any]:
@@ -38,7 +39,8 @@ def forward_differences(fun: Callable[[Any], Any], x0: Any) -> Callable[[Any], A
     def slope(x: Any) -> Any:
         size = np.abs(np.asarray(x))
         largest = float(size.max(initial=0.0))
-        least = _LEAST * largest if largest > _VANISHED * start else start
+        # At zero a start in small units is the better guess; one that is far away is none.
+        least = _LEAST * largest if largest > _VANISHED * start else min(start, 1.0)
         return scipy.optimize.approx_fprime(x, fun, share * np.maximum(size, least))
 
     return slope
