@@ -104,8 +104,7 @@ class NearestOfAll:
             with suppress(ProjectionError):
                 return self.by_cuts(x)
         projectors = [
-            m.projector() if isinstance(m, Polyhedron) else m.project
-            for m in map(_readable, self._ordered)
+            m.projector() if isinstance(m, Polyhedron) else m.project for m in self._ordered
         ]
         try:
             return dykstra(x, projectors, violation=self._violation, max_cycles=_MAX_CYCLES)
@@ -180,8 +179,8 @@ class NearestOfAll:
 
     @cached_property
     def _ordered(self) -> list[Constraint]:
-        """The members, curved sets last, as they measure violations finest."""
-        return sorted(self._members, key=lambda m: not isinstance(m, Polyhedron))
+        """The members, as matrices where possible; curved sets last, as they measure violations finest."""
+        return sorted(map(_readable, self._members), key=lambda m: not isinstance(m, Polyhedron))
 
     @cached_property
     def _conic(self) -> list[ConeRows] | None:
@@ -195,7 +194,7 @@ class NearestOfAll:
 
         def oracle(v: Vector) -> list[Cut]:
             z = self._point(v, x)
-            return [cut for m in self._members for cut in _member_cuts(m, v, z)]
+            return [cut for m in self._ordered for cut in _member_cuts(m, v, z)]
 
         try:
             v = project_by_cuts(to_real_vector(x), oracle, tol=max(1e-12, 4.0 * eps(x)))
@@ -215,7 +214,8 @@ class NearestOfAll:
 def _readable(member: Constraint) -> Constraint:
     """Return a ball of an operator with few columns as one of a matrix.
 
-    Each projection on it takes about as many products as there are columns, and cycles take many of them.
+    Each projection on it takes about as many products as there are columns, and the nearest point of all sets
+    takes many of them; a matrix has a conic form, too.
     """
     if not isinstance(member, ResidualBall) or member.A.explicit:
         return member
