@@ -195,6 +195,7 @@ KNOWN: dict[str, Callable[[], Case]] = {
             ("bpdn", 202000247),  # equations in single precision that rounding makes contradict
             ("bpdn", 202003091),  # a start for a zero y, complex
             ("metric", 202002846),  # less than nothing of a feature
+            ("project", 303008727),  # a ball in single precision, from far away
             ("solve", 202006689),  # a point very far from a ball
             ("minimize", 101006605),  # a simplex cut from nearby
             ("minimize", 202007875),  # differences far from the start

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cached_property
@@ -44,6 +45,8 @@ _MAX_CYCLES = 1000
 _NEARBY = 1e-6
 #: Up to so many columns of an operator are read one by one.
 _FEW_COLUMNS = 300
+#: Matrices in single precision with up to so many entries are copied in double precision.
+_SMALL_MATRIX = 1_000_000
 
 
 class NearestOfAll:
@@ -76,11 +79,17 @@ class NearestOfAll:
         return max(m.violation(x) for m in self._members)
 
     def _in_double(self, x: Array) -> Array:
-        """Project single precision as double, where that takes no copy of a matrix: rounding adds up."""
-        mapped = any(isinstance(m, ResidualBall) for m in self._members)
-        if mapped or not isinstance(x, np.ndarray) or not is_single(x):
+        """Project single precision as double, unless that copies a large matrix: rounding adds up."""
+        if not isinstance(x, np.ndarray) or not is_single(x) or self._widened is None:
             return self._nearest(x)
-        return asarray_like(self._nearest(x.astype(np.result_type(x, np.float64))), x)
+        return asarray_like(self._widened._nearest(x.astype(np.result_type(x, np.float64))), x)
+
+    @cached_property
+    def _widened(self) -> NearestOfAll | None:
+        """The same with matrices in double precision; None where one of them is large or not at hand."""
+        members = [_in_double_precision(m) for m in map(_readable, self._members)]
+        known = [m for m in members if m is not None]
+        return NearestOfAll(known, self._symmetric) if len(known) == len(members) else None
 
     def _nearest(self, x: Array) -> Array:
         """Project by the first method that gets there; each of them ends with a check or an error."""
@@ -225,6 +234,17 @@ def _readable(member: Constraint) -> Constraint:
     return ResidualBall(
         np.stack([member.A.forward(e) for e in eye], axis=1), member.y, member.sigma, member.form
     )
+
+
+def _in_double_precision(member: Constraint) -> Constraint | None:
+    """Return a member whose matrix, if it has one, is in double precision; None where that is large."""
+    if not isinstance(member, ResidualBall):
+        return member
+    A = member.A
+    if not (A.explicit and isinstance(A.like, np.ndarray)) or math.prod(A.shape) > _SMALL_MATRIX:
+        return None
+    kind = np.result_type(A.like.dtype, np.float64)
+    return ResidualBall(A.toarray().astype(kind), member.y.astype(kind), member.sigma, member.form)
 
 
 def _cone_rows(member: Constraint) -> ConeRows | None:
