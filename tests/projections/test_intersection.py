@@ -25,7 +25,7 @@ from lopro.constraints import (
     ResidualBall,
     Simplex,
 )
-from lopro.constraints.nearest_of_all import NearestOfAll
+from lopro.constraints.nearest_of_all import NearestOfAll, _member_cuts
 from lopro.errors import InfeasibleError, ProjectionError
 from lopro.projections.dykstra import dykstra
 
@@ -252,3 +252,18 @@ def test_a_kinked_callable_and_a_polyhedron_take_one_outer_approximation() -> No
     assert np.linalg.norm(z - x) == pytest.approx(away, rel=1e-12)
     assert np.linalg.norm(z - exact) <= 1e-7 * away
     assert value(z) <= 1e-9 and calls <= 2000
+
+
+def test_cuts_from_nearby_hold_on_the_whole_set() -> None:
+    """The difference to the projection is rounding there, and so would be its direction."""
+    rng = np.random.default_rng(0)
+    total = 0.0786
+    simplex, corners = Simplex(6, total, equality=True), total * np.eye(6)
+    seen = 0
+    for _ in range(200):
+        inside = total * rng.dirichlet(np.ones(6))
+        v = inside * (1.0 + 1e-15 * rng.standard_normal(6))
+        for cut in _member_cuts(simplex, v, v):
+            seen += 1
+            assert max(cut.depth(corner) for corner in corners) <= 1e-12
+    assert seen > 50
