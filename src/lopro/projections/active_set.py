@@ -130,7 +130,7 @@ def _taken_in(halfspaces: HalfSpaces, slack: Matrix, face: Face, new: int) -> Fa
     while True:
         deadline.check()
         active = halfspaces.rows(rows)
-        r = _least_squares(active.T, normal)[0] if rows else np.empty(0)
+        r = np.linalg.lstsq(active.T, normal, rcond=None)[0] if rows else np.empty(0)
         across = normal - active.T @ r if rows else normal
         room = float(across @ across)
         full = (float(normal @ w) - float(slack[new])) / room if room > _DEPENDENT**2 else math.inf
@@ -157,15 +157,8 @@ def _taken_in(halfspaces: HalfSpaces, slack: Matrix, face: Face, new: int) -> Fa
 def _solved(halfspaces: HalfSpaces, slack: Matrix, rows: tuple[int, ...]) -> Face | None:
     """Solve the equations of some rows directly; None if they depend on each other."""
     active = halfspaces.rows(list(rows))
-    w, rank = _least_squares(active, slack[list(rows)], _DEPENDENT)
+    w, _, rank, _ = np.linalg.lstsq(active, slack[list(rows)], rcond=_DEPENDENT)
     if rank < len(rows):
         return None
-    return Face(rows, _least_squares(active.T, -w)[0], w)
-
-
-def _least_squares(M: Matrix, b: Matrix, negligible: float | None = None) -> tuple[Matrix, int]:
-    """Return the least-squares solution and the rank: by QR with pivots, a third of the time of an SVD."""
-    x, _, rank, _ = scipy.linalg.lstsq(
-        M, b, cond=negligible, lapack_driver="gelsy", check_finite=False
-    )
-    return np.asarray(x, dtype=np.float64), int(rank)
+    multipliers = np.linalg.lstsq(active.T, -w, rcond=None)[0]
+    return Face(rows, np.asarray(multipliers), np.asarray(w, dtype=np.float64))
