@@ -267,3 +267,16 @@ def test_cuts_from_nearby_hold_on_the_whole_set() -> None:
             seen += 1
             assert max(cut.depth(corner) for corner in corners) <= 1e-12
     assert seen > 50
+
+
+def test_a_ball_that_rounding_to_single_precision_makes_empty_is_not_called_empty() -> None:
+    A, tenth = np.ones((3, 1), np.float32), np.float32(0.1)
+    y = np.array([tenth, tenth, np.nextafter(tenth, np.float32(1.0))])
+    box, x = Polyhedron.box(np.float32([-5.0]), np.float32([5.0])), np.array([3.0], np.float32)
+    found = Intersection(ResidualBall(A, y, 0.0), box).project(x)
+    assert found.dtype == np.float32 and found[0] == pytest.approx(0.1, rel=1e-6)
+    with pytest.raises(ProjectionError):
+        Intersection(ResidualBall(A, y, 1e-12), box).project(x)
+    beyond = Polyhedron.box(np.float32([1.0]), np.float32([5.0]))
+    with pytest.raises(InfeasibleError):
+        Intersection(ResidualBall(A, y, 1e-3), beyond).project(x)

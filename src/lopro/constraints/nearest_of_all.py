@@ -82,7 +82,14 @@ class NearestOfAll:
         """Project single precision as double, unless that copies a large matrix: rounding adds up."""
         if not isinstance(x, np.ndarray) or not is_single(x) or self._widened is None:
             return self._nearest(x)
-        return asarray_like(self._widened._nearest(x.astype(np.result_type(x, np.float64))), x)
+        try:
+            return asarray_like(self._widened._nearest(x.astype(np.result_type(x, np.float64))), x)
+        except (InfeasibleError, ProjectionError):
+            # A ball in single precision may be empty by its rounding alone, which proves nothing: it is
+            # asked again in its own precision.
+            if not any(isinstance(m, ResidualBall) for m in self._members):
+                raise
+            return self._nearest(x)
 
     @cached_property
     def _widened(self) -> NearestOfAll | None:
