@@ -76,8 +76,7 @@ def _may_be_read(A: LinearMap, sparse: SparseProblem) -> bool:
 def _matrix(A: LinearMap, like: Array) -> Vector:
     if A.explicit:
         return _plain(A.toarray())
-    eye = np.eye(A.shape[1])
-    return np.stack([_plain(A.forward(asarray_like(e, like))) for e in eye], axis=1)
+    return _plain(A.forward(asarray_like(np.eye(A.shape[1]), like)))
 
 
 def _from_dual(bench: Workbench, sparse: SparseProblem, like: Array) -> Candidate | None:

@@ -237,10 +237,8 @@ def _readable(member: Constraint) -> Constraint:
         return member
     if member.A.shape[1] > _FEW_COLUMNS or not isinstance(member.like, np.ndarray):
         return member
-    eye = np.eye(member.A.shape[1], dtype=member.like.dtype)
-    return ResidualBall(
-        np.stack([member.A.forward(e) for e in eye], axis=1), member.y, member.sigma, member.form
-    )
+    A = member.A.forward(np.eye(member.A.shape[1], dtype=member.like.dtype))
+    return ResidualBall(A, member.y, member.sigma, member.form)
 
 
 def _in_double_precision(member: Constraint) -> Constraint | None:
