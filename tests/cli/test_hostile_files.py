@@ -23,11 +23,13 @@ def described(descr: str, shape: str) -> bytes:
 
 CODE = "__import__('pathlib').Path('done').touch()"
 MARKET = "%%MatrixMarket matrix coordinate real general\n"
+#: NumPy has had two ways to say that a file ends early.
+SHORT = ("could not be read: Failed to read", "could not be read: cannot reshape")
 RAW = {
     "code.npy": (described(CODE, "(3, 3)"), "could not be read: malformed"),
     "more_than_memory.npy": (described("'<f8'", "(1000000, 1000000000)"), "Unable to allocate"),
     "negative.npy": (described("'<f8'", "(-1, 3)"), "could not be read"),
-    "less_than_promised.npy": (described("'<f8'", "(30, 30)"), "could not be read: "),
+    "less_than_promised.npy": (described("'<f8'", "(30, 30)"), SHORT),
     "objects.npy": (described("'|O'", "(3, 3)"), "could not be read: Object arrays"),
     "endless_header.npy": (npy("{'descr': '" + 60000 * "9" + "', }"), "could not be read: Header"),
     "outside.mtx": ((MARKET + "3 3 2\n9 9 1.0\n1 1 1.0\n").encode(), "could not be read"),
@@ -60,5 +62,6 @@ def test_a_hostile_file_is_one_line_and_status_2(name, tmp_path, monkeypatch, ca
         np.save(name, array)
     assert main(["bpdn", name, "y.npy", "--sigma", "1"]) == 2
     shown = capsys.readouterr()
-    assert shown.out == "" and shown.err.count("\n") == 1 and words in shown.err
+    assert shown.out == "" and shown.err.count("\n") == 1
+    assert any(w in shown.err for w in ((words,) if isinstance(words, str) else words))
     assert not Path("done").exists()
