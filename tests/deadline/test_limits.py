@@ -14,9 +14,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import lopro
 from deadline.calls import CALLS
 
 ROOT = Path(__file__).parent.parent.parent
+DATA = Path(os.environ.get("LOPRO_DATA", ROOT.parent / "shared" / "data"))
 pytestmark = pytest.mark.serial
 
 
@@ -33,6 +35,18 @@ def test_a_call_returns_soon_after_its_limit(name: str, limit: float) -> None:
         assert result.status.name in ("TIME_LIMIT", "CONVERGED"), result
         assert result.success == (result.status.name == "CONVERGED")
     assert elapsed <= 1.2 * limit + 0.5
+
+
+@pytest.mark.parametrize("name", ["truss5", "mcp500-1", "maxG11", "arch0", "qap7", "theta3"])
+def test_semidefinite_programs_return_soon_after_their_limit(name: str) -> None:
+    path = DATA / "sdplib" / f"{name}.dat-s"
+    if not path.exists():
+        pytest.skip(f"no {path}: set LOPRO_DATA to a folder with sdplib/*.dat-s")
+    problem = lopro.read_sdpa(path)
+    started = time.perf_counter()
+    result = lopro.solve(problem, time_limit=0.5)
+    assert time.perf_counter() - started <= 1.1
+    assert result.status.name in ("TIME_LIMIT", "CONVERGED"), result
 
 
 @pytest.mark.parametrize("repeat", range(10))

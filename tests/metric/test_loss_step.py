@@ -67,6 +67,35 @@ def test_every_way_makes_the_same_step(
         np.testing.assert_allclose(step(V, beta), wished, rtol=0.0, atol=1e-7 * abs(V).max())
 
 
+@pytest.mark.parametrize("way", [ByPairs, ByEntries])
+def test_a_shift_that_stays_is_inverted(
+    way: Any, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lopro.metric.loss_step._INVERSE_AFTER", 2)
+    loss = CASES["complete, wide"]
+    step, inverted = way(loss), []
+    # Too small a shift for an inverse, two of the usual kind, and one of them again.
+    for beta in (1e-13, 0.1, 0.2, 0.1):
+        for _ in range(4):
+            V = symmetric(rng, loss.X.shape[1])
+            found = step(V, beta)
+            inverted.append(step._system._inverse is not None)
+            slope = loss.subgradient(found) + 2.0 * beta * (found - V)
+            assert abs(slope).max() <= 1e-11 * abs(loss.subgradient(V)).max()
+    assert inverted == [False] * 4 + 3 * [False, False, True, True]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_unit_of_beta_is_the_largest_curvature(case: str) -> None:
+    loss = CASES[case]
+    Z = loss.X[loss.pairs[0]] - loss.X[loss.pairs[1]]
+    largest = np.linalg.eigvalsh(np.square(Z @ Z.T))[-1] / len(Z)
+    assert 0.95 * largest <= ByPairs(loss).curvature <= largest * (1.0 + 1e-12)
+    entries = packed(Z.shape[1])
+    most = np.sqrt(len(entries[0])) * largest
+    assert largest * (1.0 - 1e-12) <= ByEntries(loss).curvature <= most * (1.0 + 1e-12)
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_the_step_is_a_minimiser(case: str, rng: np.random.Generator) -> None:
     """Straight from the definition: nothing near is better, and the slope vanishes."""

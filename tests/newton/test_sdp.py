@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from lopro._util.deadline import using_clock
+from lopro._util.deadline import Deadline, OutOfTime, using_clock
 from lopro.newton.bounds.definite import is_above, missing
 from lopro.newton.sdp import Block, Judge, SemidefiniteProgram, Status, read_sdpa, solve
 from lopro.newton.sdp.dual_point import Centre, DualPoint
 from lopro.newton.sdp.faces import reduced
-from lopro.newton.sdp.hessian import Directions
+from lopro.newton.sdp.hessian import Directions, _add_gram, _factor
 from lopro.newton.sdp.onto_rows import onto_rows
 from lopro.newton.sdp.rule import cliques, order_of_engines
 from lopro.newton.sdp.scaled import ScaledProgram
@@ -281,6 +281,42 @@ def test_hessian_is_the_derivative_of_the_gradient(rng):
     )
 
 
+@pytest.mark.parametrize("at_once", [1.0, 500.0, 1e9])
+def test_the_matrix_in_parts_is_the_matrix(rng, monkeypatch, at_once):
+    monkeypatch.setattr("lopro.newton.sdp.hessian._AT_ONCE", at_once)
+    program, _, y = random_program(rng)
+    centre = Centre(tuple(np.zeros(p.shape) for p in program.blocks), 2.0)
+    point = DualPoint.of(program, centre, y + 3.0 * rng.standard_normal(4))
+    directions = Directions(program)
+    H = np.column_stack([directions._product(point.spectra, e) for e in np.eye(4)])
+    found = np.zeros((4, 4))
+    for block, spectrum in zip(program.blocks, point.spectra, strict=True):
+        _add_gram(found, _factor(block, spectrum))
+    np.testing.assert_allclose(found, H, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("explicit", [True, False])
+def test_a_direction_is_left_when_time_is_up(rng, monkeypatch, explicit):
+    """Looks at the clock: one for each part of the matrix (four of G, four of its Gram matrix), or product."""
+    monkeypatch.setattr("lopro.newton.sdp.hessian._AT_ONCE", 1.0)
+    program, _, y = random_program(rng)
+    centre = Centre(tuple(np.zeros(p.shape) for p in program.blocks), 2.0)
+    point = DualPoint.of(program, centre, y + 3.0 * rng.standard_normal(4))
+    directions = Directions(program)
+    directions.explicit = explicit
+    looks = [0]
+
+    def clock() -> float:
+        looks[0] += 1
+        return 0.0 if looks[0] <= 3 else 2.0
+
+    with using_clock(clock):
+        deadline = Deadline(1.0)
+    with deadline.active(), pytest.raises(OutOfTime):
+        directions.find(point, centre.sigma, 1e-12, 1.0)
+    assert looks[0] == 4 and directions.matrices == 0
+
+
 def test_gram_of_sparse_and_of_full_rows(rng):
     program, _, _ = random_program(rng)
     assert program.blocks[0].full
@@ -313,7 +349,7 @@ def test_units(cost, size):
 
 
 def test_time_limits():
-    ticks = iter(np.arange(0.0, 1e6, 0.2))
+    ticks = iter(np.arange(0.0, 1e6, 0.05))
     with using_clock(lambda: next(ticks)):
         found = solve(theta(5, CYCLE), 1e-12, seconds=1.0, engines=("newton",))
     assert found.status is Status.STOPPED

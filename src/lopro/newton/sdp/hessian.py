@@ -7,12 +7,13 @@ many conjugate gradients the condition of the matrix would take.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import scipy  # parts of it load when first used
 
+from lopro._util.deadline import current_deadline
 from lopro.newton.arrays import Array
 from lopro.newton.sdp.dual_point import DualPoint, Signs
 from lopro.newton.sdp.program import Block, SemidefiniteProgram
@@ -27,6 +28,8 @@ __all__ = ["Directions"]
 _ENTRIES = 4e7
 #: Up to so many it is formed from the beginning.
 _SMALL = 2e5
+#: Operations on the matrix between two looks at the clock: hundredths of a second.
+_AT_ONCE = 1e9
 #: Shift of the explicit Hessian relative to its mean eigenvalue, and by how much it grows on failure.
 _SHIFT, _MORE = 1e-9, 100.0
 #: Shift of products; rows have about norm 1, so the Hessian has at most about that.
@@ -80,6 +83,7 @@ class Directions:
         """Return about ``-H^-1 gradient`` for the generalised Hessian ``H`` of the augmented Lagrangian.
 
         ``damping`` multiplies the small shift that keeps H regular: 1, and more after failed line searches.
+        Raises `OutOfTime` between products, or between the rows of the matrix.
         """
         if self.explicit:
             return self._by_matrix(point, damping) / sigma
@@ -87,6 +91,7 @@ class Directions:
         shift = min(1.0, _PRODUCT_SHIFT * damping)
 
         def product(h: Array) -> Array:
+            current_deadline().check()
             return self._product(point.spectra, h) + shift * h
 
         d, made = conjugate_gradients(product, -point.gradient, accuracy, 1.0, limit)
@@ -128,8 +133,7 @@ class Directions:
     def _by_matrix(self, point: DualPoint, damping: float) -> Array:
         H = np.zeros((len(self.program.b),) * 2)
         for block, spectrum in zip(self.program.blocks, point.spectra, strict=True):
-            G = _factor(block, spectrum)
-            H += G @ G.T
+            _add_gram(H, _factor(block, spectrum))
         self.matrices += 1
         mean = float(H.trace()) / len(H)
         shift = min(1.0, _SHIFT * damping) * mean if mean > 0.0 else 1.0
@@ -156,7 +160,25 @@ def _factor(block: Block, spectrum: Spectrum | Signs) -> Array:
     # (A_k V1) for all k at once: the rows as one tall matrix.
     tall: Any = block.A.reshape(m * n, n) @ V1
     images = np.asarray(tall).reshape(m, n, r)
-    rotated = np.matmul(spectrum.vectors.T, images)
-    across, within = rotated[:, : n - r], rotated[:, n - r :]
-    scaled = across * np.sqrt(2.0 * spectrum.quotients)
-    return np.concatenate([scaled.reshape(m, -1), within.reshape(m, -1)], axis=1)
+    weights = np.sqrt(2.0 * spectrum.quotients)
+    G = np.empty((m, n * r))
+    for rows in _in_parts(m, 2.0 * n * n * r):
+        rotated = np.matmul(spectrum.vectors.T, images[rows])
+        rotated[:, : n - r] *= weights
+        G[rows] = rotated.reshape(-1, n * r)
+    return G
+
+
+def _add_gram(H: Array, G: Array) -> None:
+    """Add ``G G'`` to H."""
+    m, columns = G.shape
+    for rows in _in_parts(m, 2.0 * m * columns):
+        H[rows] += G[rows] @ G.T
+
+
+def _in_parts(m: int, work: float) -> Iterator[slice]:
+    """Yield parts of m rows, each of which takes so many operations; the deadline is asked in between."""
+    size = max(1, int(_AT_ONCE / max(work, 1.0)))
+    for first in range(0, m, size):
+        current_deadline().check()
+        yield slice(first, first + size)

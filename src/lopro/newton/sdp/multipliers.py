@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy  # parts of it load when first used
 
+from lopro._util.deadline import OutOfTime
 from lopro.newton.arrays import EPS, Array, norm
 from lopro.newton.multipliers import never
 from lopro.newton.sdp.dual_point import Centre, DualPoint
@@ -171,11 +172,14 @@ class _Run:
     def _newton(
         self, point: DualPoint, primal: float, stopped: Callable[[], bool]
     ) -> DualPoint | None:
-        """Return the point after a Newton step, None where none lowers the function."""
+        """Return the point after a Newton step, None where none lowers the function or time is up."""
         damping = 1.0
         accuracy = min(_LOOSE, max(3.0 * primal, _TIGHT))
         for _ in range(_DAMPINGS):
-            d = self.directions.find(point, self.centre.sigma, accuracy, damping)
+            try:
+                d = self.directions.find(point, self.centre.sigma, accuracy, damping)
+            except OutOfTime:
+                return None
             self.steps += 1
             following = self._search(point, d, stopped)
             if following is not None or stopped():

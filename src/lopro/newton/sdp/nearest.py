@@ -138,8 +138,8 @@ class NearestProblem:
                 break
             wanted = max(_WANTED, _INNER * residual)
         empty = 0.0
-        if residual > _ACCEPTED:
-            y, empty = self._emptiness(y, unit, stopped)
+        if residual > _ACCEPTED and not stopped():
+            y, empty = self._emptiness(y, unit)
         return Nearest(X * unit, self._original(y) * unit, residual, steps, empty)
 
     def bound(self, G: Array, found: Nearest) -> DualBound:
@@ -175,14 +175,14 @@ class NearestProblem:
     def _original(self, y: Array) -> Array:
         return np.asarray(self.rows.multipliers(y) / self.units)
 
-    def _emptiness(self, y: Array, unit: float, stopped: Callable[[], bool]) -> tuple[Array, float]:
+    def _emptiness(self, y: Array, unit: float) -> tuple[Array, float]:
         """Return multipliers that prove an empty set and up to which trace; these and 0 where there are none.
 
         Where Newton's method did not come far enough, the program without a cost is asked, once.
         """
         program = self._program(unit, 1.0)
         radius = Judge(program).empty(y / norm(y)) if norm(y) > 0.0 else 0.0
-        if radius < _BEYOND and not self._asked and not stopped():
+        if radius < _BEYOND and not self._asked:
             self._asked = True
             left = current_deadline().left
             found = solve(program, 1e-6, None if math.isinf(left) else left)
