@@ -17,6 +17,7 @@ from fuzz.general.shrink import simpler_models
 from fuzz.judge.claims import Outcome, Raised
 from fuzz.judge.contract import SLACK, eps_of
 from fuzz.judge.verdict import Class, Verdict
+from fuzz.judge.wide import norm
 from fuzz.machine.script import Script
 
 __all__ = ["MinimizeCase", "SolveCase"]
@@ -78,8 +79,11 @@ class SolveCase:
             first = abs(float(self.model.objective.value(start)))
         first = first if math.isfinite(first) else 0.0
         if first == 0.0 and self.model.inside is not None:
-            # Then the slope over a typical length counts; a point of the set shows that up to a factor.
-            first = SLACK * self.model.objective.size(self.model.inside)
+            # Then the slope over a typical length counts; a point of the set shows that up to a factor,
+            # if it is as long in all directions: the slope may be steepest where this one is short.
+            f, inside = self.model.objective, self.model.inside
+            sizes = [f.size(inside), f.size(np.full(inside.shape, float(norm(inside))))]
+            first = SLACK * max(size for size in sizes if math.isfinite(size))
         return Asked(tol, self._dtype_promised, eps_of(self.dtype), first=first)
 
     @property
