@@ -16,12 +16,14 @@ from lopro._util.arrays import (
     eps,
     from_numpy,
     inner,
+    inners,
     is_array,
     is_complex,
     is_single,
     isfinite,
     namespace,
     norm,
+    norms,
     to_numpy,
     widest,
     zeros,
@@ -71,6 +73,21 @@ def test_norm_of_odd_arrays(library: Library):
     assert math.isnan(norm(library.of([1.0, np.nan])))
     # One entry far above the others decides alone, without loss of the small range.
     assert norm(library.of([1e-25, 0.0])) == pytest.approx(1e-25)
+
+
+@every_library
+@pytest.mark.parametrize("size", [1e-30, 1.0, 1e18])
+def test_several_at_once_are_the_same_one_by_one(library: Library, size):
+    """Vectors of one kind come in one journey; matrices, complex and mixed ones one after the other."""
+    vectors = [library.of(size * REAL[0]), library.of(size * REAL[1, :]), library.of(0.0 * REAL[0])]
+    others = [library.of(REAL), library.of(COMPLEX), library.of(COMPLEX[0])]
+    for arrays in (vectors, [*vectors, *others]):
+        assert norms(*arrays) == pytest.approx([norm(x) for x in arrays], rel=library.tolerance)
+        assert all(type(found) is float for found in norms(*arrays))
+    pairs = [(vectors[0], vectors[1]), (vectors[1], vectors[1]), (vectors[0], vectors[2])]
+    for some in (pairs, [*pairs, (others[0], others[1])]):
+        wanted = [inner(x, y) for x, y in some]
+        assert inners(*some) == pytest.approx(wanted, rel=10 * library.tolerance)
 
 
 @every_library

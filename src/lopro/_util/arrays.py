@@ -28,6 +28,7 @@ __all__ = [
     "equal",
     "from_numpy",
     "inner",
+    "inners",
     "is_array",
     "is_complex",
     "is_single",
@@ -36,6 +37,7 @@ __all__ = [
     "namespace",
     "nonnegative",
     "norm",
+    "norms",
     "on_host",
     "take",
     "to_numpy",
@@ -84,6 +86,28 @@ def norm(x: Array) -> float:
         return scale
     scaled = x / scale
     return scale * math.sqrt(inner(scaled, scaled))
+
+
+def inners(*pairs: tuple[Array, Array]) -> list[float]:
+    """Return several inner products; from a device they come in one journey."""
+    arrays = [x for pair in pairs for x in pair]
+    first = arrays[0]
+    alike = all(x.ndim == 1 and x.dtype == first.dtype for x in arrays)
+    if isinstance(first, np.ndarray) or not alike or is_complex(first):
+        return [inner(x, y) for x, y in pairs]
+    with np.errstate(over="ignore", under="ignore"):
+        return [float(n) for n in to_numpy(namespace(*arrays).stack([x @ y for x, y in pairs]))]
+
+
+def norms(*arrays: Array) -> list[float]:
+    """Return several norms; from a device they come in one journey."""
+    if isinstance(arrays[0], np.ndarray):
+        return [norm(x) for x in arrays]
+    squares = inners(*((x, x) for x in arrays))
+    return [
+        math.sqrt(square) if 1e-20 < square < 1e30 else norm(x)
+        for x, square in zip(arrays, squares, strict=True)
+    ]
 
 
 def _square(x: Array) -> float:

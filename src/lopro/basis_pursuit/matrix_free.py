@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from lopro._util.arrays import Array, asarray_like, eps, namespace, nonnegative, norm, widest
+from lopro._util.arrays import Array, asarray_like, eps, namespace, nonnegative, norm, norms, widest
 from lopro._util.validation import check_count
 from lopro.basis_pursuit.by_columns import finish_by_columns, reads_columns
 from lopro.basis_pursuit.by_cones import solve_by_cones
@@ -193,8 +193,8 @@ class _Search:
         growth = p.growth if isinstance(p, Mixture) else 1.0
         if not isinstance(p, Mixture):
             # A residual may be nearly orthogonal to the columns; then the image of x shows their size.
-            image = norm(self.ball.y - p.r) / (norm(p.x) or math.inf)
-            self._stretch = max(self._stretch, norm(p.g) / (p.length or 1.0), image)
+            image, x, g = norms(self.ball.y - p.r, p.x, p.g)
+            self._stretch = max(self._stretch, g / (p.length or 1.0), image / (x or math.inf))
         # Mixed correlations are those of the mixed residual only up to rounding.
         found = self.sparse.proved(p.r, p.g, self._stretch, growth)
         if found is not None and -found.support > self.bound:

@@ -24,6 +24,7 @@ from lopro._util.arrays import (
     asarray_like,
     eps,
     inner,
+    inners,
     is_complex,
     namespace,
     norm,
@@ -143,7 +144,12 @@ class Blend:
         xp = namespace(points[-1].rho)
         (rows,) = xp.nonzero(points[-1].active)
         # Squares leave the range of single precision.
-        R = widened(xp.stack([xp.take(p.rho, rows, axis=0) for p in points]))
+        parts = [p.rho for p in points]
+        if isinstance(parts[-1], np.ndarray):
+            R = widened(np.stack([np.take(part, rows) for part in parts]))
+        else:  # one call for all of them: on a device it is calls that take time
+            R = widened(xp.take(xp.stack(parts), rows, axis=1))
+        self._last = R[-1, :]
         gram = np.asarray(to_numpy((xp.conj(R) if is_complex(R) else R) @ R.T).real)
         # Residuals differ by orders of magnitude: with unit columns the regularisation is a relative one.
         sizes = np.diag(gram)
@@ -187,6 +193,11 @@ class Blend:
         return theta, 10.0 * (further[0] - theta) if further else 0.0 * theta
 
     @property
+    def unrest(self) -> float:
+        """The length of the last fixed-point residual, where it counts."""
+        return norm(self._last)
+
+    @property
     def left(self) -> float:
         """The length of the mixed fixed-point residual at the last parameter."""
         theta = self._line[0] / self._scale
@@ -198,8 +209,8 @@ class Blend:
             return None
         theta, slope = self._line
         at, change = self._mixed("r", theta), self._mixed("r", slope)
-        a, b = inner(change, change), inner(change, at)
-        c = inner(at, at) - length * length  # a power would round with the units
+        a, b, square = inners((change, change), (change, at), (at, at))
+        c = square - length * length  # a power would round with the units
         if a <= 0.0 or b * b < a * c:
             return None
         # The residual grows with the parameter where it matters: the larger root.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lopro._util.arrays import Array, eps, is_single, namespace, norm
+from lopro._util.arrays import Array, eps, is_single, namespace, norm, norms
 from lopro.basis_pursuit.block_norm import BlockNorm
 from lopro.constraints import Box, ResidualBall
 from lopro.constraints.base import Constraint, ValidInequality
@@ -80,10 +80,10 @@ class SparseProblem:
         rounding may have gained: in ``g``, where ``stretch`` is an estimate of the norm of ``A`` and
         ``growth`` tells how much errors of ``r`` have grown, and in the value. None where nothing is proved.
         """
-        length = norm(r)
+        length, size = norms(r, g)
         if not 0.0 < length < math.inf:
             return None
-        stretch = max(stretch, norm(g) / length)
+        stretch = max(stretch, size / length)
         gauge = self.gauge(g, blur=8.0 * eps(g) * growth * stretch * length)
         if not 0.0 < gauge < math.inf:
             return None

@@ -18,7 +18,16 @@ from typing import Any
 
 import numpy as np
 
-from lopro._util.arrays import Array, asarray_like, eps, inner, namespace, nonnegative, norm
+from lopro._util.arrays import (
+    Array,
+    asarray_like,
+    eps,
+    inner,
+    inners,
+    namespace,
+    nonnegative,
+    norm,
+)
 from lopro._util.validation import check_count, check_number
 from lopro.basis_pursuit.mixing import Blend, Mixture, Point, how_many
 from lopro.constraints.residual_ball import ResidualBall
@@ -220,8 +229,8 @@ class MixedShrinkage:
         A long one may come from a direction that A hardly sees; the others bound it.
         """
         move, q = x - state.last.x, r - state.last.r
-        square, moved = inner(q, q), inner(move, move)
-        if square > 0.0 and moved > (64.0 * eps(x)) ** 2 * inner(x, x):  # not rounding alone
+        square, moved, size = inners((q, q), (move, move), (x, x))
+        if square > 0.0 and moved > (64.0 * eps(x)) ** 2 * size:  # not rounding alone
             state.lengths = [*state.lengths, moved / square][-20:]
             state.length = min(4.0 * min(state.lengths), *state.lengths[-3:])
 
@@ -244,7 +253,7 @@ class MixedShrinkage:
         last = state.last
         blend = Blend(state.points)
         count = max(1, last.nonzeros)
-        unrest = norm(last.rho[last.active]) / (last.alpha * count**0.5)
+        unrest = blend.unrest / (last.alpha * count**0.5)
         floor = min(1.0, 0.4 + 0.5 * unrest) * self.gauge(last.g)
         target = self._target(last)
         root = blend.root(target)
@@ -267,10 +276,11 @@ def _line_search(
 
     ``q`` is what the move does to the residual, so no product is needed.
     """
+    along, square = inners((base.r, q), (q, q))
 
     def slope(tau: float) -> float:
         s = f.subgradient(base.x + tau * move)
-        return alpha * inner(s, move) + inner(base.r + tau * q, q)
+        return alpha * inner(s, move) + along + tau * square
 
     low, high = 0.0, 1.0
     while high < furthest and slope(high) < 0.0:

@@ -345,9 +345,10 @@ class ResidualBall(MappedFunction, Constraint):
         if isinstance(nu, np.ndarray) and isinstance(y, np.ndarray):
             # Exact numbers of single precision: nothing has to be lost between them.
             y, nu = (v.astype(_DOUBLE.get(v.dtype.char, v.dtype), copy=False) for v in (y, nu))
-        size = self.sigma * norm(nu)
+        length = norm(nu)
+        size = self.sigma * length
         value = inner(y, nu) + size
-        blur = 8.0 * eps(nu) * (norm(y) * norm(nu) + size)
+        blur = 8.0 * eps(nu) * (self._size_of_y * length + size)
         exactly = 1e-10 if eps(nu) < 1e-10 else 1e-4
         if blur > exactly * abs(value) and math.isfinite(blur):
             return support_of_ball(to_numpy(y), self.sigma, to_numpy(nu))
