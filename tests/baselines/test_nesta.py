@@ -6,8 +6,9 @@ import array_api_strict
 import numpy as np
 import pytest
 import scipy.optimize
-import scipy.sparse.linalg
+import scipy.sparse
 from nesta_runs import bpdn_problem, huber, iterates
+from scipy.sparse.linalg import aslinearoperator
 
 import lopro
 from lopro import Problem, Status
@@ -127,7 +128,7 @@ def test_operators_and_sparse_matrices_take_the_same_steps(rng):
     problem = small(rng)
     A, y, sigma = problem.constraint.A.matrix, problem.constraint.y, problem.constraint.sigma
     expected = iterates(problem, 1e-3, 20)
-    for other in (scipy.sparse.csr_array(A), scipy.sparse.linalg.aslinearoperator(A)):
+    for other in (scipy.sparse.csr_array(A), aslinearoperator(A)):
         points = iterates(bpdn_problem(other, y, sigma), 1e-3, 20)
         np.testing.assert_allclose(points, expected, rtol=0, atol=1e-9)
 
@@ -137,7 +138,7 @@ def test_an_operator_that_cannot_reach_y(rng):
     y = A @ rng.standard_normal(20) + 0.1 * rng.standard_normal(8)
     sigma = 1.5 * float(np.linalg.norm(y - A @ np.linalg.lstsq(A, y, rcond=None)[0]))
     values = []
-    for matrix in (A, scipy.sparse.linalg.aslinearoperator(A)):
+    for matrix in (A, aslinearoperator(A)):
         result = lopro.solve(bpdn_problem(matrix, y, sigma), method=NESTA(1e-6, variation=1e-10))
         assert result.status is not Status.INFEASIBLE and result.certificate.violation <= 1e-9
         values.append(result.fun)
@@ -167,6 +168,19 @@ def test_zero_is_found_where_it_is_the_solution():
     assert result.fun <= 3 * 1e-4 and result.certificate.violation == 0.0
     nothing = lopro.solve(bpdn_problem(np.eye(2, 3), np.zeros(2), 0.0), method=NESTA())
     assert nothing.fun == 0.0
+
+
+@pytest.mark.parametrize("kind", [np.asarray, scipy.sparse.csr_array, aslinearoperator])
+def test_equations_prove_what_the_step_of_a_projection_is_worth(rng, kind):
+    """The step has no residual to be a multiple of; its multiplier comes from the spectrum or products."""
+    problem = small(rng, sigma=0.0)
+    A, y = problem.constraint.A.matrix, problem.constraint.y
+    split = np.hstack([A, -A])
+    found = scipy.optimize.linprog(np.ones(120), A_eq=split, b_eq=y, bounds=(0, None))
+    result = lopro.solve(bpdn_problem(kind(A), y, 0.0), method=NESTA(1e-5, variation=1e-9))
+    assert 0.99 * found.fun <= result.certificate.lower_bound <= found.fun * (1.0 + 1e-12)
+    q = result.multiplier.dual[0]
+    np.testing.assert_allclose(A.T @ q, result.multiplier.direction, atol=1e-12)
 
 
 def test_budgets_end_it_with_a_feasible_point(rng):

@@ -194,7 +194,10 @@ KNOWN: dict[str, Callable[[], Case]] = {
             ("bpdn", 101000623),  # LoPGD on an intersection
             ("bpdn", 202000247),  # equations in single precision that rounding makes contradict
             ("bpdn", 202003091),  # a start for a zero y, complex
+            ("bpdn", 404004107),  # the step of a projection on an ill-conditioned A x = 0
             ("metric", 202002846),  # less than nothing of a feature
+            ("metric", 404005473),  # features of which little is there, in their own units
+            ("metric", 404005815),  # a feature that rounding has left negative
             ("project", 303008727),  # a ball in single precision, from far away
             ("solve", 202006689),  # a point very far from a ball
             ("minimize", 101006605),  # a simplex cut from nearby

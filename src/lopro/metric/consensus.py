@@ -114,21 +114,25 @@ class Consensus:
         return self._C / self._unit
 
     def settled(self) -> Array:
-        """Return ``C`` with its diagonal raised by what rounding may have taken from its eigenvalues.
+        """Return ``C``, psd in whatever units."""
+        return self._settled(self._C)
+
+    def projected(self, A: Array) -> Array:
+        """Return the psd matrix that is nearest in the units of the iteration."""
+        return self._settled(self.project(A * self._unit))
+
+    def _settled(self, C: Array) -> Array:
+        """Return it in the units of the features, its diagonal raised by what rounding may have taken.
 
         Where entries differ by many orders of magnitude, that is much for the small ones; and what is psd is
         so in any units.
         """
-        xp, diagonal = namespace(self._C), diagonal_of(self._C)
-        rise = 4.0 * diagonal.shape[0] * eps(self._C) * float(xp.max(diagonal))
+        xp, diagonal = namespace(C), diagonal_of(C)
+        rise = 4.0 * diagonal.shape[0] * eps(C) * float(xp.max(diagonal))
         # Rounding may have left less than nothing of a feature; one that is not there at all stays away.
-        present = xp.any(self._C != 0.0, axis=1)
+        present = xp.any(C != 0.0, axis=1)
         raised = xp.where(present, 0.0 * diagonal + rise, 0.0 * diagonal)
-        return raise_diagonal(1.0 * self._C, raised) / self._unit
-
-    def projected(self, A: Array) -> Array:
-        """Return the psd matrix that is nearest in the units of the iteration."""
-        return self.project(A * self._unit) / self._unit
+        return raise_diagonal(1.0 * C, raised) / self._unit
 
     def with_zeros(self) -> list[Array]:
         """Return psd matrices with the zeros of ``B``.
@@ -143,7 +147,7 @@ class Consensus:
             used &= self._G.any(axis=1)
         # A feature without a diagonal has nothing else either, once all copies agree.
         kept = used[:, None] & used[None, :]
-        return [lifted(self._B * kept) / self._unit, self._C * kept / self._unit]
+        return [lifted(self._B * kept) / self._unit, self._settled(self._C * kept)]
 
     def step(self) -> None:
         """Make one iteration."""

@@ -27,6 +27,8 @@ from lopro.protocol import Candidate, Candidates, Card, Multiplier, Workbench
 
 __all__ = ["FeatureWorkingSet", "require_sparse_metric"]
 
+#: With up to so many features every product takes milliseconds at most, and there are thousands of them.
+FEW = 1000
 #: Accuracy at which features are priced in the end. Whoever is wanted clearly is seen sooner, so that the
 #: first ones are asked in at a rougher one, until nobody else comes.
 ROUGH, FIRST_ACCURACY = 1e-3, 0.05
@@ -35,8 +37,11 @@ FIRST_SHARE, FALL = 0.1, 0.05
 #: What a completion may lose altogether, in units of that share, and the gap that the working set may have:
 #: half of what is wanted is the last share, so that a twentieth is to spare.
 MOST_LOST, INSIDE = 1.6, 0.3
-#: Steps of a completion between two looks at it, and after which its violation must have fallen to this part.
-#: Its steps are cheap next to those of ADMM with more features, which is what comes when it has stalled.
+#: The part of the gap asked for that the last completion may use up.
+SPARING = 0.98
+#: Steps of a completion between two looks at it, and after which its violation, or what its bound lacks, must
+#: have fallen to this part. Its steps are cheap next to those of ADMM with more features, which is what comes
+#: when it has stalled.
 LOOK_EVERY, STALL_AFTER, SLOWEST = 10, 200, 0.9
 
 
@@ -91,7 +96,7 @@ class FeatureWorkingSet:
         require_sparse_metric(problem, "FeatureWorkingSet")
 
     def run(self, bench: Workbench, x0: Array) -> Candidates:
-        return each_in_one_pool(_Search.of(self, bench, x0))
+        return each_in_one_pool(_Search.of(self, bench, x0), short=x0.shape[0] <= FEW)
 
 
 def sparse_metric_of(problem: Problem) -> SparseMetric:
@@ -231,7 +236,8 @@ class _Search:
             known = KnownSlack(self.work.features, -found.direction)
             completion.aim(self._on_device(found.weights), self.work.fun, share, known)
             self.completion = completion
-            reached = self._reach(completion, (1.0 - MOST_LOST * share) * self.work.fun)
+            goal = min((1.0 - MOST_LOST * share) * self.work.fun, self._enough())
+            reached = self._reach(completion, goal)
             yield self._candidate(completion.multiplier())
             if self.bench.exhausted:
                 return
@@ -241,14 +247,20 @@ class _Search:
                 self.work.join(self._missed(completion))
         yield from self._finish()
 
+    def _enough(self) -> float:
+        """Return the bound with which the answer at hand is certified, with a little to spare."""
+        fun = float(self.work.admm.objective.value(self.work.answer))
+        return fun - SPARING * self.bench.target.gap(fun)
+
     def _reach(self, completion: Completion, goal: float) -> bool:
         """Advance the completion until it proves the goal; False if it has stalled or time is up."""
-        lower, steps = np.inf, 0
-        while completion.proved() < goal:
+        violation = missing = np.inf
+        steps = 0
+        while (left := goal - completion.proved()) > 0.0:
             if steps % STALL_AFTER == 0:
-                if completion.violation > SLOWEST * lower:
+                if completion.violation > SLOWEST * violation and left > SLOWEST * missing:
                     return False
-                lower = completion.violation
+                violation, missing = completion.violation, left
             for _ in range(LOOK_EVERY):
                 if not (completion.step() and self.bench.tick()):
                     return completion.proved() >= goal

@@ -182,7 +182,7 @@ class WorkingProblem:
 
     def _look(self) -> None:
         """Keep the best point and the best dual point."""
-        admm, C = self.admm, self.admm.C
+        admm, C = self.admm, self.admm.settled()
         fun = admm.objective.value(C)
         if fun < self.fun:
             self.fun, self.point = fun, C

@@ -82,7 +82,8 @@ class SolveCase:
             # Then the slope over a typical length counts; a point of the set shows that up to a factor,
             # if it is as long in all directions: the slope may be steepest where this one is short.
             f, inside = self.model.objective, self.model.inside
-            sizes = [f.size(inside), f.size(np.full(inside.shape, float(norm(inside))))]
+            with np.errstate(over="ignore", invalid="ignore"):
+                sizes = [f.size(inside), f.size(np.full(inside.shape, float(norm(inside))))]
             first = SLACK * max(size for size in sizes if math.isfinite(size))
         return Asked(tol, self._dtype_promised, eps_of(self.dtype), first=first)
 

@@ -55,7 +55,8 @@ class Column:
         scale = max(self.sigma, 1e-6 * self.size) if self.sigma > 0.0 else self.size
         found = 0.0
         if excess > 0.0:
-            found = float(excess / scale) if scale > 0.0 else np.inf
+            # ``A x = 0`` has no size of its own: the largest that such a product could have.
+            found = float(excess / (scale if scale > 0.0 else self.spectrum[1][0] * norm(x)))
         if self.nonneg:
             largest = np.abs(x).max(initial=0.0)
             found = max(found, float(-x.min(initial=0.0) / largest) if largest > 0.0 else 0.0)

@@ -11,6 +11,7 @@ from lopro._util.validation import check_count, check_number
 from lopro.constraints import ResidualBall
 from lopro.constraints.base import ValidInequality
 from lopro.errors import InfeasibleError, MissingCapabilityError
+from lopro.maps import LinearMap, SparseMap
 from lopro.objectives import L1Norm
 from lopro.problem import Problem
 from lopro.projections.residual_ball import adjoint_product, project_residual_ball
@@ -23,6 +24,8 @@ __all__ = ["NESTA"]
 COARSEST_VARIATION = 0.1
 #: How many values of the smoothed objective the stopping rule averages.
 MEMORY = 10
+#: Eigenvalues of ``A A^H`` below this share of the largest do not count for a multiplier; products for one.
+SEEN, PRODUCTS = 1e-12, 50
 
 
 @dataclass(frozen=True)
@@ -233,18 +236,18 @@ def _multiplier_of(bench: Workbench, point: Array, projected: Array) -> ValidIne
     """Return the multiplier of a projection, scaled to the edge of the dual ball or beyond.
 
     Where sigma is positive it is a multiple of the residual. Where it is 0 there is no residual; then
-    the step itself, which is ``A' q`` for some ``q``, has the same product with all feasible points.
+    the step itself is ``A^H q`` for some ``q``, up to what rounding and the condition of A have done to it.
     """
     problem, (f, c) = bench.counted, _parts(bench)
     if c.sigma > 0.0:
         normal = c.valid_inequality(projected, 1.0)
     else:
-        direction = point - projected
-        # The rounding of the step, seen from the farthest point that matters, could flatter the bound.
+        q, size = _behind(c, point - projected)
+        # The rounding of the product, seen from the farthest point that matters, could flatter the bound.
         radius = solution_radius(problem, float(f.value(projected)))
         reach = norm(projected) if radius is None else radius.value
-        noise = 8.0 * eps(point) * (norm(point) + norm(projected)) * reach
-        normal = ValidInequality(direction, inner(direction, projected) + noise)
+        noise = 8.0 * eps(point) * size * norm(q) * reach
+        normal = ValidInequality(c.A.adjoint(q), c.support_image((q,)) + noise, (q,))
     length = norm(normal.direction)
     if length == 0.0:
         return normal
@@ -252,6 +255,41 @@ def _multiplier_of(bench: Workbench, point: Array, projected: Array) -> ValidIne
     G = f.lipschitz()
     assert G is not None  # the problem has fixed the shape
     return normal.scaled(G.value / length)
+
+
+def _behind(c: ResidualBall, step: Array) -> tuple[Array, float]:
+    """Return ``q`` with ``A^H q`` near the step, and about the norm of A.
+
+    Any ``q`` is a multiplier, so that none has to be exact; what A hardly sees of the step is left out, for a
+    short ``q`` has less rounding in its product.
+    """
+    A, image = c.A, c.A.forward(step)
+    if not A.explicit or isinstance(A, SparseMap) or c.tight_frame is not None:
+        return _by_products(A, image)
+    s, U = A.left_spectrum
+    if s.shape[0] == 0:
+        return 0.0 * image, 0.0
+    seen = namespace(s).nonzero(s > SEEN * s[-1])[0]
+    U, s = namespace(U).take(U, seen, axis=1), namespace(s).take(s, seen)
+    return U @ (adjoint_product(U, image) / s), A.singular_range[0]
+
+
+def _by_products(A: LinearMap, image: Array) -> tuple[Array, float]:
+    """Return ``q`` with ``A A^H q`` near the image by some conjugate gradients, and about the norm of A."""
+    q, r = 0.0 * image, image
+    p, square, size = r, inner(r, r), 0.0
+    for _ in range(PRODUCTS):
+        if square <= SEEN * inner(image, image):
+            break
+        pulled = A.adjoint(p)
+        along = inner(pulled, pulled)
+        size = max(size, norm(pulled) / norm(p))
+        if along == 0.0:
+            break
+        q, r = q + (square / along) * p, r - (square / along) * A.forward(pulled)
+        square, before = inner(r, r), square
+        p = r + (square / before) * p
+    return q, size
 
 
 def _parts(bench: Workbench) -> tuple[L1Norm, ResidualBall]:
