@@ -26,6 +26,10 @@ class L1Ball(Set):
     dim: int
     size: float
 
+    @property
+    def untyped(self) -> bool:
+        return True  # a size and numbers, no array
+
     def violation(self, x: Any, unit: float) -> float:
         total, size = np.sum(np.abs(wide(x))), np.longdouble(self.size)
         return float(max(total - size, np.longdouble(0)) / max(total, size))
@@ -72,7 +76,8 @@ class ResidualBall(Set):
         size = norm(self.y)
         scale = max(np.longdouble(self.sigma), 1e-6 * size) if self.sigma > 0.0 else size
         if scale == 0:
-            scale = norm(np.abs(wide(self.A)) @ np.abs(wide(x)))
+            # ``A x = 0`` has no size of its own: the largest that such a product could have.
+            scale = np.longdouble(np.linalg.norm(self.A, 2)) * norm(x)
         terms = norm(np.abs(wide(self.A)) @ np.abs(wide(x))) + size
         excess -= 8.0 * eps_of(np.asarray(x).dtype) * terms  # what the digits of x can do
         return float(max(excess, np.longdouble(0)) / scale) if excess > 0 else 0.0

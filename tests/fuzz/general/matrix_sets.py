@@ -52,6 +52,10 @@ class PSDCone(Set):
     dim: int
     form: str = ""
 
+    @property
+    def untyped(self) -> bool:
+        return True  # a size and numbers, no array
+
     def violation(self, x: Any, unit: float) -> float:
         skew = norm(wide(x) - wide(x).T)
         found = max(-least_eigenvalue(x), skew)
@@ -82,6 +86,10 @@ class Spectrahedron(Set):
     dim: int
     trace: float
     equality: bool
+
+    @property
+    def untyped(self) -> bool:
+        return True  # a size and numbers, no array
 
     def violation(self, x: Any, unit: float) -> float:
         x, trace = wide(x), np.longdouble(self.trace)

@@ -33,7 +33,7 @@ class Set:
 
     @property
     def untyped(self) -> bool:
-        """Whether the library is given callables alone, which have no precision of their own."""
+        """Whether the library is given callables or numbers, which have no precision of their own."""
         return False
 
     def violation(self, x: Any, unit: float) -> float:
@@ -212,6 +212,10 @@ class Simplex(Set):
     dim: int
     total: float
     equality: bool
+
+    @property
+    def untyped(self) -> bool:
+        return True  # a size and numbers, no array
 
     def violation(self, x: Any, unit: float) -> float:
         x, total = wide(x), np.longdouble(self.total)
