@@ -115,16 +115,21 @@ class NearestOfAll:
             raise InfeasibleError(
                 "no x >= 0 has |A x - y| <= sigma: the residual of nonnegative least squares proves it"
             )
+        failed: ProjectionError | None = None
         if any(_cut_by_slopes(m, x) for m in self._members):
             # Cuts within cycles would be two loops: one outer approximation does for all members.
-            with suppress(ProjectionError):
+            try:
                 return self.by_cuts(x)
+            except ProjectionError as error:
+                failed = error
         projectors = [
             m.projector() if isinstance(m, Polyhedron) else m.project for m in self._ordered
         ]
         try:
             return dykstra(x, projectors, violation=self._violation, max_cycles=_MAX_CYCLES)
         except ProjectionError:
+            if failed is not None:
+                raise failed from None
             return self.by_cuts(x)
 
     @cached_property

@@ -8,7 +8,7 @@ multiplier would turn negative. The dual value grows strictly, so the method end
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,30 @@ class Contradiction(ProjectionError):
         self.excess = excess
 
 
+class Basis:
+    """Some unit rows in their singular basis."""
+
+    def __init__(self, rows: Matrix) -> None:
+        self._left, self._values, self._right = np.linalg.svd(rows, full_matrices=False)
+        self._rounding = max(rows.shape) * float(np.finfo(np.float64).eps)
+
+    @property
+    def independent(self) -> bool:
+        """Whether no row is close to the span of the others."""
+        values = self._values
+        return bool(values[-1] > _DEPENDENT * values[0]) and len(values) == len(self._left)
+
+    def shortest(self, sides: Matrix) -> Matrix:
+        """Return the shortest ``w`` whose products with the rows are given; the rows are independent."""
+        return np.asarray(self._right.T @ ((self._left.T @ sides) / self._values))
+
+    def combination(self, v: Matrix) -> Matrix:
+        """Return the weights with which the rows come nearest to ``v``."""
+        seen = self._values > self._rounding * self._values[0]
+        h = np.where(seen, self._right @ v, 0.0) / np.where(seen, self._values, 1.0)
+        return np.asarray(self._left @ h)
+
+
 @dataclass(frozen=True)
 class Face:
     """Linearly independent rows that hold with equality, and the shortest vector on them."""
@@ -39,6 +63,8 @@ class Face:
     rows: tuple[int, ...]
     multipliers: Matrix
     w: Matrix
+    #: The rows in their singular basis, where that is known: the next round begins with it.
+    basis: Basis | None = field(default=None, repr=False, compare=False)
 
     @staticmethod
     def empty(dimension: int) -> Face:
@@ -126,11 +152,12 @@ def _taken_in(halfspaces: HalfSpaces, slack: Matrix, face: Face, new: int) -> Fa
     """Return the face after row ``new`` has been made to hold; None if it cannot."""
     normal = halfspaces.rows([new])[0]
     rows, u, w, own = list(face.rows), face.multipliers.copy(), face.w.copy(), 0.0
-    deadline = current_deadline()
+    basis, deadline = face.basis, current_deadline()
     while True:
         deadline.check()
         active = halfspaces.rows(rows)
-        r = np.linalg.lstsq(active.T, normal, rcond=None)[0] if rows else np.empty(0)
+        basis = basis or (Basis(active) if rows else None)
+        r = basis.combination(normal) if basis else np.empty(0)
         across = normal - active.T @ r if rows else normal
         room = float(across @ across)
         full = (float(normal @ w) - float(slack[new])) / room if room > _DEPENDENT**2 else math.inf
@@ -147,18 +174,17 @@ def _taken_in(halfspaces: HalfSpaces, slack: Matrix, face: Face, new: int) -> Fa
         if full <= partial:
             solved = _solved(halfspaces, slack, (*rows, new))
             if solved is not None and solved.multipliers.min() >= -1e-9 * max(1.0, own):
-                return Face(solved.rows, np.maximum(solved.multipliers, 0.0), solved.w)
+                return replace(solved, multipliers=np.maximum(solved.multipliers, 0.0))
             return Face((*rows, new), np.append(np.maximum(u, 0.0), own), w)
         dropped = int(falling[block])
         del rows[dropped]
-        u = np.maximum(np.delete(u, dropped), 0.0)
+        u, basis = np.maximum(np.delete(u, dropped), 0.0), None
 
 
 def _solved(halfspaces: HalfSpaces, slack: Matrix, rows: tuple[int, ...]) -> Face | None:
     """Solve the equations of some rows directly; None if they depend on each other."""
-    active = halfspaces.rows(list(rows))
-    w, _, rank, _ = np.linalg.lstsq(active, slack[list(rows)], rcond=_DEPENDENT)
-    if rank < len(rows):
+    basis = Basis(halfspaces.rows(list(rows)))
+    if not basis.independent:
         return None
-    multipliers = np.linalg.lstsq(active.T, -w, rcond=None)[0]
-    return Face(rows, np.asarray(multipliers), np.asarray(w, dtype=np.float64))
+    w = basis.shortest(slack[list(rows)])
+    return Face(rows, basis.combination(-w), w, basis)

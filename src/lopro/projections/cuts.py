@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -128,5 +128,5 @@ class _Bundle:
         place = np.cumsum(keep) - 1
         rows = tuple(int(place[i]) for i in face.rows)
         self._normals, self._slack = self._normals[keep], self._slack[keep]
-        self._face = Face(rows, face.multipliers, face.w)
+        self._face = replace(face, rows=rows)
         return self._x + face.w
