@@ -297,7 +297,7 @@ def test_the_matrix_in_parts_is_the_matrix(rng, monkeypatch, at_once):
 
 @pytest.mark.parametrize("explicit", [True, False])
 def test_a_direction_is_left_when_time_is_up(rng, monkeypatch, explicit):
-    """Looks at the clock: one for each part of the matrix (four of G, four of its Gram matrix), or product."""
+    """The clock is looked at for each part of the matrix, and for each product."""
     monkeypatch.setattr("lopro.newton.sdp.hessian._AT_ONCE", 1.0)
     program, _, y = random_program(rng)
     centre = Centre(tuple(np.zeros(p.shape) for p in program.blocks), 2.0)
