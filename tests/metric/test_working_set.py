@@ -42,6 +42,28 @@ def test_values_count_as_zero_below_a_billionth_of_the_value_of_zero() -> None:
     assert metric_problem(objective.loss, 0.1).gap_scale == pytest.approx(1e-9 * at_zero)
 
 
+@pytest.mark.parametrize("unit", [1e-3, 1.0, 1e3])
+def test_the_accuracy_is_relative_to_the_value(unit: float) -> None:
+    """Targets and weight in other units scale the matrix by the one and the value by its square."""
+    plain = working_problem([1, 2, 3]).objective
+    loss = PairLoss(plain.loss.X, plain.loss.pairs, unit * plain.loss.targets)
+    work = WorkingProblem(
+        SparseMetric(loss, unit * plain.l1), np.arange(1, 4), 0.1 * unit * np.eye(3)
+    )
+    steps = [0]
+
+    def tick() -> bool:
+        steps[0] += 1
+        return True
+
+    assert work.solve(1e-4, tick)
+    assert 0.0 <= work.gap <= 1e-4 * work.fun
+    twin = working_problem([1, 2, 3])
+    twin.solve(1e-4, tick=lambda: True)
+    assert work.fun == pytest.approx(unit**2 * twin.fun, rel=1e-9)
+    assert steps[0] == twin.admm.iterations
+
+
 @pytest.mark.parametrize("iterations", [1, 3])
 def test_points_with_exact_zeros_are_semidefinite_from_the_beginning(iterations: int) -> None:
     """Whenever it is stopped: what ADMM has thresholded is lifted on its diagonal until it is psd."""

@@ -71,7 +71,7 @@ class MultiplierMethod:
     ...     np.array([[-1.0, 0.0], [0.0, -1.0], [1.0, 1.0]]), np.array([0.0, 0.0, 1.0])
     ... )
     >>> result = lopro.solve(lopro.Problem(f, simplex), method=lopro.MultiplierMethod())
-    >>> result.success, result.x.round(5)
+    >>> result.success, result.x.round(5) + 0.0
     (True, array([0., 1.]))
     """
 
