@@ -10,7 +10,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import lopro
-from lopro._util.threads import one_pool
+from lopro._util.threads import one_pool, one_thread
 from lopro.metric.api import metric_problem
 from lopro.metric.loss import PairLoss
 
@@ -31,17 +31,26 @@ def test_one_pool_limits_scipy_and_restores() -> None:
     assert threads("scipy") == scipys
 
 
+def test_one_thread_limits_all_and_restores() -> None:
+    with threadpool_limits(limits=2):
+        before = threads("scipy"), threads("numpy")
+        with one_thread():
+            assert threads("scipy") == [1] * len(before[0])
+            assert threads("numpy") == [1] * len(before[1])
+        assert (threads("scipy"), threads("numpy")) == before
+
+
 def test_a_run_holds_no_threads_back_between_its_epochs() -> None:
     """Nor when it is left in the middle, nor when another one has started in between."""
     X = np.random.default_rng(0).standard_normal((8, 5))
     loss = PairLoss(X, np.triu_indices(8, 1), np.tile([0.0, 2.0], 14))
     problem = metric_problem(loss, 0.01)
     with threadpool_limits(limits=2):
-        before = threads("scipy")
+        before = threads("scipy") + threads("numpy")
         method = lopro.FeatureWorkingSet()
         runs = [lopro.iterate(problem, method=method, tol=1e-9) for _ in range(2)]
         for run in runs:
             next(run)
-            assert threads("scipy") == before
+            assert threads("scipy") + threads("numpy") == before
         runs.clear()
-        assert threads("scipy") == before
+        assert threads("scipy") + threads("numpy") == before

@@ -64,9 +64,10 @@ class ByPairs:
 
     def __init__(self, loss: PairLoss) -> None:
         self.loss = loss
-        self._kernel = _pair_kernel(loss)
-        self.curvature = _perron(self._kernel) / loss.count
-        self._system = _Shifted(self._kernel, self.curvature * loss.count)
+        H = _pair_kernel(loss)
+        largest = _perron(H)
+        self.curvature = largest / loss.count
+        self._system = _Shifted(H, largest)
 
     def __call__(self, V: Array, beta: float) -> Array:
         loss, c = self.loss, 2.0 * self.loss.count * beta

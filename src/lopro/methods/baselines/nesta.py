@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar, cast
 
 from lopro._util.arrays import Array, eps, from_numpy, inner, namespace, norm, to_numpy
+from lopro._util.deadline import current_deadline
 from lopro._util.validation import check_count, check_number
 from lopro.constraints import ResidualBall
 from lopro.constraints.base import ValidInequality
@@ -279,7 +280,7 @@ def _by_products(A: LinearMap, image: Array) -> tuple[Array, float]:
     q, r = 0.0 * image, image
     p, square, size = r, inner(r, r), 0.0
     for _ in range(PRODUCTS):
-        if square <= SEEN * inner(image, image):
+        if square <= SEEN * inner(image, image) or current_deadline().passed:
             break
         pulled = A.adjoint(p)
         along = inner(pulled, pulled)
