@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -37,6 +38,21 @@ def test_one_thread_limits_all_and_restores() -> None:
         with one_thread():
             assert threads("scipy") == [1] * len(before[0])
             assert threads("numpy") == [1] * len(before[1])
+        assert (threads("scipy"), threads("numpy")) == before
+
+
+@pytest.mark.parametrize("first", [one_pool, one_thread])
+@pytest.mark.parametrize("second", [one_pool, one_thread])
+def test_who_leaves_last_restores(first: Any, second: Any) -> None:
+    """Blocks of two threads may overlap in any way; a limit is not taken for what was there before."""
+    with threadpool_limits(limits=2):
+        before = threads("scipy"), threads("numpy")
+        a, b = first(), second()
+        a.__enter__()
+        b.__enter__()
+        a.__exit__(None, None, None)
+        assert threads("scipy") == [1] * len(before[0])
+        b.__exit__(None, None, None)
         assert (threads("scipy"), threads("numpy")) == before
 
 

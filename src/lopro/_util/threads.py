@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import threading
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,45 +23,65 @@ T = TypeVar("T")
 S = TypeVar("S")
 
 
+class _Pool:
+    """Libraries whose threads are held back together, as long as anybody asks for it.
+
+    Limits belong to the process, and several threads may solve at once: who comes first sets the limit, and
+    who leaves last restores what was there before.
+    """
+
+    def __init__(self, libraries: Any) -> None:
+        self._libraries = libraries
+        self._lock = threading.Lock()
+        self._holders = 0
+        self._limits: Any = None
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Run the block with one thread."""
+        with self._lock:
+            # A limit takes longer than a small factorisation, so none is set where there is one thread.
+            if self._holders == 0 and any(
+                lib.num_threads > 1 for lib in self._libraries.lib_controllers
+            ):
+                self._limits = self._libraries.limit(limits=1)
+            self._holders += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._holders -= 1
+                if self._holders == 0 and self._limits is not None:
+                    self._limits.restore_original_limits()
+                    self._limits = None
+
+
 @functools.cache
-def _pools() -> Any:
+def _pools() -> tuple[_Pool, _Pool]:
+    """Return SciPy's pool and that of all others."""
     from threadpoolctl import ThreadpoolController
 
     importlib.import_module("scipy.linalg")  # what is not loaded yet cannot be held back
-    return ThreadpoolController().select(user_api="blas")
-
-
-@functools.cache
-def _pool_of_scipy() -> Any:
+    libraries = ThreadpoolController().select(user_api="blas")
+    files = [lib.filepath for lib in libraries.lib_controllers]
     # The folder tells whose it is: NumPy's own is a libscipy_openblas, too.
-    own = [
-        lib.filepath
-        for lib in _pools().lib_controllers
-        if "scipy" in Path(lib.filepath).parent.name.lower()
-    ]
-    return _pools().select(filepath=own)
+    own = [file for file in files if "scipy" in Path(file).parent.name.lower()]
+    others = [file for file in files if file not in own]
+    return _Pool(libraries.select(filepath=own)), _Pool(libraries.select(filepath=others))
 
 
 @contextmanager
 def one_pool() -> Iterator[None]:
     """Run the block with SciPy's linear algebra on one thread; NumPy keeps all of its own."""
-    with _held(_pool_of_scipy()):
+    with _pools()[0].held():
         yield
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
     """Run the block with all linear algebra on one thread."""
-    with _held(_pools()):
-        yield
-
-
-@contextmanager
-def _held(pool: Any) -> Iterator[None]:
-    if all(lib.num_threads == 1 for lib in pool.lib_controllers):
-        yield  # nothing to hold back, and a limit takes longer than a small factorisation
-        return
-    with pool.limit(limits=1):
+    scipys, others = _pools()
+    with scipys.held(), others.held():
         yield
 
 
