@@ -27,7 +27,7 @@ from lopro.protocol import Candidate, Candidates, Card, Multiplier, Workbench
 
 __all__ = ["FeatureWorkingSet", "require_sparse_metric"]
 
-#: With up to so many features every product takes milliseconds at most, and there are thousands of them.
+#: With up to so many samples and features a product takes milliseconds at most, and there are thousands.
 FEW = 1000
 #: Accuracy at which features are priced in the end. Whoever is wanted clearly is seen sooner, so that the
 #: first ones are asked in at a rougher one, until nobody else comes.
@@ -96,7 +96,8 @@ class FeatureWorkingSet:
         require_sparse_metric(problem, "FeatureWorkingSet")
 
     def run(self, bench: Workbench, x0: Array) -> Candidates:
-        return each_in_one_pool(_Search.of(self, bench, x0), short=x0.shape[0] <= FEW)
+        short = max(sparse_metric_of(bench.problem).loss.X.shape) <= FEW
+        return each_in_one_pool(_Search.of(self, bench, x0), short)
 
 
 def sparse_metric_of(problem: Problem) -> SparseMetric:
