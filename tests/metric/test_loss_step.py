@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from metric.known import all_pairs, classes, packed
 
+from lopro._util.deadline import Deadline, using_clock
 from lopro.metric.loss import PairLoss
 from lopro.metric.loss_step import ByEntries, ByPairs, Iterative, _is_complete, loss_step
 
@@ -83,6 +84,21 @@ def test_a_shift_that_stays_is_inverted(
             slope = loss.subgradient(found) + 2.0 * beta * (found - V)
             assert abs(slope).max() <= 1e-11 * abs(loss.subgradient(V)).max()
     assert inverted == [False] * 4 + 3 * [False, False, True, True]
+
+
+def test_an_inverse_without_time_for_it_is_done_without(
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fifteen pairs: the factor takes 1125 operations, the inverse 2250, and there is time for 1500."""
+    monkeypatch.setattr("lopro.metric.loss_step._INVERSE_AFTER", 2)
+    monkeypatch.setattr("lopro._util.deadline._operations_per_second", lambda: 1500.0)
+    step = ByPairs(CASES["complete, wide"])
+    with using_clock(lambda: 0.0):
+        deadline = Deadline(1.0)
+    with deadline.active():
+        for _ in range(5):
+            step(symmetric(rng, 9), 0.1)
+        assert step._system._inverse is None and not deadline.passed
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -43,7 +43,7 @@ __all__ = ["NearestOfAll"]
 _MAX_CYCLES = 1000
 #: A projection nearer than this, next to the numbers, leaves no direction to cut along.
 _NEARBY = 1e-6
-#: Up to so many columns of an operator are read one by one.
+#: Up to so many columns of an operator are read.
 _FEW_COLUMNS = 300
 #: Matrices in single precision with up to so many entries are copied in double precision.
 _SMALL_MATRIX = 1_000_000

@@ -94,8 +94,11 @@ class _Shifted:
         """Return ``x``."""
         if c != self._c:
             self._factorise(c)
-        if self._solved == _INVERSE_AFTER and c >= self._least:
-            self._invert()
+        inverse_work = 2.0 * float(len(b)) ** 3 / 3.0
+        worth_it = self._solved == _INVERSE_AFTER and c >= self._least
+        # Without time for it the factor does as well: that is no reason to end.
+        if worth_it and current_deadline().affords(inverse_work):
+            self._inverse, _ = scipy.linalg.lapack.dpotri(self._factor, lower=1, overwrite_c=1)
         self._solved += 1
         if self._inverse is None:
             return cholesky_solve(self._factor, b)
@@ -111,10 +114,6 @@ class _Shifted:
         if failed:
             raise np.linalg.LinAlgError(f"the loss step is singular with a shift of {c:g}")
         self._c, self._solved, self._inverse = c, 0, None
-
-    def _invert(self) -> None:
-        current_deadline().need(2.0 * float(len(self._H)) ** 3 / 3.0)
-        self._inverse, _ = scipy.linalg.lapack.dpotri(self._factor, lower=1, overwrite_c=1)
 
 
 def _perron(H: Matrix) -> float:
