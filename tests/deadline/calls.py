@@ -65,6 +65,11 @@ def metric() -> Call:
     return partial(lopro.learn_metric, X, labels, tol=1e-9)
 
 
+def wide_metric() -> Call:
+    X = _rng().standard_normal((600, 800))
+    return partial(lopro.learn_metric, X, np.arange(600) % 2, l1=1e-3, tol=1e-9)
+
+
 def polyhedron() -> Call:
     rng = _rng()
     rows = lc.Polyhedron(rng.standard_normal((4000, 400)), np.ones(4000))
@@ -127,6 +132,7 @@ CALLS: dict[str, Callable[[], Call]] = {
         many,
         path,
         metric,
+        wide_metric,
         polyhedron,
         cone,
         intersection,

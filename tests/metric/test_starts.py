@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
+import scipy.optimize
 from metric.known import all_pairs, classes, value
 
+from lopro._util.deadline import Deadline, using_clock
 from lopro.metric import SparseMetric
 from lopro.metric.loss import PairLoss
 from lopro.metric.starts import best_start, rank_one_direction, scaled_identity
@@ -26,6 +30,35 @@ def test_the_ray_ends_at_zero_and_pairs_may_be_fewer_than_samples() -> None:
     assert scaled_identity(PairLoss(X, ([0, 1], [1, 2]), [-1.0, -2.0])) == 0.0
     assert scaled_identity(PairLoss(X, ([0], [0]), [1.0])) == 0.0
     assert scaled_identity(PairLoss(X, ([0], [1]), [10.0])) == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("exponent", [-40, 40])
+def test_the_rank_one_start_has_no_units(exponent: int) -> None:
+    X, labels = classes(3, 10, 25, shift=0.0)
+    v = rank_one_direction(all_pairs(X, labels))
+    scaled = rank_one_direction(all_pairs(2.0**exponent * X, labels))
+    np.testing.assert_array_equal(2.0**exponent * scaled, v)
+
+
+def test_the_rank_one_start_is_given_up_when_it_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fifth of the time that is left, and as many steps as fit into the work."""
+    loss, seen = all_pairs(*classes(3, 10, 25, shift=0.0)), []
+    solve = scipy.optimize.linprog
+
+    def watched(*args: Any, options: Any, **more: Any) -> Any:
+        seen.append(options)
+        return solve(*args, options=options, **more)
+
+    monkeypatch.setattr("scipy.optimize.linprog", watched)
+    with using_clock(lambda: 0.0):
+        deadline = Deadline(5.0)
+    with deadline.active():
+        assert rank_one_direction(loss) is not None
+    assert seen[0]["time_limit"] == pytest.approx(1.0) and seen[0]["maxiter"] == 800_000
+    monkeypatch.setattr("lopro.metric.starts.WORK", 250.0)
+    assert rank_one_direction(loss) is None and seen[1]["maxiter"] == 1
+    with Deadline(1e-9).active():  # not enough to set it up
+        assert rank_one_direction(loss) is None and len(seen) == 2
 
 
 @pytest.mark.parametrize("seed", range(5))

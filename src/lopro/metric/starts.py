@@ -9,6 +9,8 @@ import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro._util.arrays import Array, from_numpy, to_numpy
+from lopro._util.deadline import current_deadline
+from lopro._util.units import power_of_two
 from lopro.metric.loss import PairLoss
 from lopro.metric.objective import SparseMetric
 
@@ -16,6 +18,11 @@ __all__ = ["best_start", "good_start", "rank_one_direction", "scaled_identity"]
 
 Matrix: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
 Vector: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
+
+#: The linear programme is a start, and there is another one. It may take this part of the time left; and as
+#: Ctrl-C does not reach into it, so many steps, counted in entries of the samples: about a second. Before its
+#: first step each entry takes as long as so many operations of a matrix product.
+FOR_A_START, WORK, SET_UP = 0.2, 2e8, 3e4
 
 
 def best_start(objective: SparseMetric, like: Array) -> Matrix:
@@ -98,14 +105,29 @@ def rank_one_direction(loss: PairLoss) -> Vector | None:
     sides = loss.sides()
     if sides is None:
         return None
+    deadline = current_deadline()
+    if not deadline.affords(SET_UP * N * d / FOR_A_START):
+        return None
     X = to_numpy(loss.X).astype(np.float64)
     # Where there are sides, all targets but 0 are equal.
     half = 0.5 * math.sqrt(loss.target_square / loss.target_size)
+    # Tolerances of the solver are absolute: with data and answer of size 1 they mean the same everywhere.
+    unit, size = power_of_two(float(np.abs(X).max(initial=0.0))), power_of_two(half)
     # v is the difference of two nonnegative vectors; the level between the groups is free.
-    rows = np.hstack([X, -X, np.ones((N, 1))])
+    rows = np.hstack([X / unit, -X / unit, np.ones((N, 1))])
     costs = np.concatenate([np.ones(2 * d), [0.0]])
     bounds = [(0.0, None)] * (2 * d) + [(None, None)]
     found = scipy.optimize.linprog(
-        costs, A_eq=rows, b_eq=half * sides, bounds=bounds, method="highs"
+        costs,
+        A_eq=rows,
+        b_eq=(half / size) * sides,
+        bounds=bounds,
+        method="highs",
+        options={
+            "time_limit": FOR_A_START * deadline.left,
+            "maxiter": max(1, int(WORK / (N * d))),
+        },
     )
-    return found.x[:d] - found.x[d : 2 * d] if found.status == 0 else None
+    if found.status != 0:
+        return None
+    return np.asarray((found.x[:d] - found.x[d : 2 * d]) * (size / unit))
