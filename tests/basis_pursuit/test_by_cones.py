@@ -40,6 +40,43 @@ def test_what_a_tall_matrix_does_not_reach_is_in_the_dual_point():
     assert found.nu == pytest.approx([1.0, 4.0], rel=1e-6)
 
 
+@pytest.mark.parametrize("sigma", [0.0, 0.5])
+def test_directions_of_complex_numbers_and_of_blocks(sigma):
+    """One block of length 1 / a, in the direction of what is measured, less what the radius allows."""
+    towards = np.array([0.6, 0.8])
+    A, w = np.diag([1e-3, 1e-3, 1.0]), np.array([2.0, 2.0, 1.0])
+    found = rotated_dual(A, np.append(towards, 0.0), sigma, w, False, np.array([5, 5, 0]) // 5)
+    assert found is not None and found.x.dtype == np.float64
+    length = (1.0 - sigma) / 1e-3
+    assert found.x == pytest.approx([*(length * towards), 0.0], rel=1e-8, abs=1e-6)
+    # The slope of the norm, pulled back: A'nu is w times the direction on the block.
+    assert A.T @ found.nu == pytest.approx([*(2.0 * towards), 0.0], rel=1e-8, abs=1e-8)
+    phase = complex(*towards)
+    found = rotated_dual(1e-3j * np.eye(1), np.array([phase]), sigma, np.array([2.0]), False)
+    assert found is not None
+    assert found.x == pytest.approx([-1j * phase * length], rel=1e-8)
+    assert found.nu == pytest.approx([2e3 * phase], rel=1e-8)
+
+
+@pytest.mark.parametrize("real_y", [False, True])
+@pytest.mark.parametrize("sigma", [0.0, 0.05])
+def test_complex_and_coherent_problems_are_solved_with_a_proof(sigma, real_y):
+    """Columns with correlations of 0.9 and more: Newton's method goes round and round there."""
+    rng = np.random.default_rng(4)
+    common = rng.standard_normal((25, 1)) + 1j * rng.standard_normal((25, 1))
+    A = 3.0 * common + rng.standard_normal((25, 80)) + 1j * rng.standard_normal((25, 80))
+    y = rng.standard_normal(25) + (0.0 if real_y else 1j * rng.standard_normal(25))
+    radius = sigma * float(np.linalg.norm(y))
+    found = rotated_dual(A, y, radius, np.ones(80), False)
+    assert found is not None
+    assert np.linalg.norm(A @ found.x - y) <= radius * (1 + 1e-7) + 1e-9
+    gauge = float(np.abs(A.conj().T @ found.nu).max())
+    bound = float(np.vdot(found.nu, y).real) - radius * float(np.linalg.norm(found.nu))
+    assert bound / gauge == pytest.approx(float(np.abs(found.x).sum()), rel=1e-8)
+    result = lopro.bpdn(A, y, radius, time_limit=20.0)
+    assert result.success and result.fun == pytest.approx(bound / gauge, rel=1e-6)
+
+
 def test_a_radius_out_of_reach_is_left_to_others():
     assert rotated_dual(np.ones((2, 1)), np.array([1.0, -1.0]), 1.0, np.ones(1), False) is None
 

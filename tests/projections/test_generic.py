@@ -205,3 +205,17 @@ def test_cuts_that_never_end_are_an_error() -> None:
 
     with pytest.raises(ProjectionError, match="rounds"):
         project_by_cuts(np.array([1.0, 1.0]), oracle, tol=1e-12, max_cuts=20)
+
+
+def test_cuts_that_contradict_each_other_by_rounding_end_the_rounds() -> None:
+    """``z <= 0`` and ``z >= 1e-11``: no point is better than these, and no cut moves it."""
+    asked = []
+
+    def oracle(z: Any) -> list[Cut]:
+        asked.append(z)
+        cuts = [Cut(np.array([1.0]), 0.0), Cut(np.array([-1.0]), -1e-11)]
+        return [cut for cut in cuts if cut.depth(z) > 0.0]
+
+    z = project_by_cuts(np.array([1.0]), oracle, tol=1e-12)
+    assert -1e-14 <= z[0] <= 1.01e-11
+    assert len(asked) <= 4

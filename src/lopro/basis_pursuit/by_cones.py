@@ -1,7 +1,7 @@
 """Small problems that are too ill-conditioned for other methods: the dual, in coordinates that are not.
 
-With ``A = U S V'`` and ``nu = U (c / s)`` the dual ``max <y, nu> - sigma |nu|, |A' nu| <= w`` becomes
-``max <U'y / s, c> - sigma |c / s|, |V c| <= w``: the columns of ``V`` are orthonormal, however small some
+With ``A = U S V^H`` and ``nu = U (c / s)`` the dual ``max <y, nu> - sigma |nu|, |A^H nu| <= w`` becomes
+``max <U^H y / s, c> - sigma |c / s|, |V c| <= w``: the columns of ``V`` are orthonormal, however small some
 singular values are. What remains of the condition is in the objective, where it does not hurt an
 interior-point method: some coordinates matter little. The multipliers of ``|V c| <= w`` are the solution.
 """
@@ -9,26 +9,28 @@ interior-point method: some coordinates matter little. The multipliers of ``|V c
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro._util.arrays import Array, asarray_like, is_complex, norm, to_numpy, widest
+from lopro._util.arrays import Array, asarray_like, norm, to_numpy, widest
 from lopro._util.deadline import current_deadline
 from lopro._util.real_vectors import Vector
+from lopro.basis_pursuit.block_norm import BlockNorm
 from lopro.basis_pursuit.by_columns import reads_columns
 from lopro.basis_pursuit.problem import SparseProblem
 from lopro.cones.by_clarabel import run_clarabel
 from lopro.constraints.base import ValidInequality
 from lopro.errors import ProjectionError, StalledError
 from lopro.maps import LinearMap
-from lopro.methods.second_order.interior_point import InteriorPoint
 from lopro.protocol import Candidate, Candidates, Multiplier, Workbench
 
-__all__ = ["rotated_dual", "solve_by_cones"]
+__all__ = ["fits_cones", "rotated_dual", "solve_by_cones"]
 
 #: Entries of a matrix for which some factorisations cost less than what has been tried before.
 _SMALL = 1e5
@@ -37,35 +39,31 @@ _COLUMNS = 300
 #: Singular values below this share of the largest are rounding.
 _RANK = 1e-13
 _ACCURACY = 1e-12
+#: Of the gap that is allowed: what a projection may cost.
+_CHEAP = 0.01
+#: Of the radius: what a point may be outside by.
+_NEAR = 1e-3
 _EPS, _WIDE = (float(np.finfo(kind).eps) for kind in (np.float64, np.longdouble))
+
+
+def fits_cones(sparse: SparseProblem) -> bool:
+    """Whether a problem is small enough for interior-point methods, and of the form below."""
+    A = sparse.ball.A
+    if A.shape[0] * A.shape[1] > _SMALL or not (A.explicit or _may_be_read(A, sparse)):
+        return False
+    if sparse.nonneg and isinstance(sparse.objective, BlockNorm):
+        return False  # the dual is not one of lengths alone
+    return float(sparse.weights.min()) > 0.0
 
 
 def solve_by_cones(bench: Workbench, sparse: SparseProblem, x: Array) -> Candidates:
     """Propose what interior-point methods find; nothing where they are too dear or get nowhere."""
-    A = sparse.ball.A
-    if A.shape[0] * A.shape[1] > _SMALL or not (A.explicit or _may_be_read(A, sparse)):
-        return
-    if float(sparse.weights.min()) == 0.0:
+    if not fits_cones(sparse):
         return
     with suppress(StalledError, ProjectionError, OverflowError):
-        found = _complex if is_complex(sparse.ball.like) else _from_dual
-        candidate = found(bench, sparse, x)
+        candidate = _from_dual(bench, sparse, x)
         if candidate is not None:
             yield candidate
-
-
-def _complex(bench: Workbench, sparse: SparseProblem, like: Array) -> Candidate | None:
-    """Return what the general interior-point method finds, with the bound that its residual proves."""
-    ball = sparse.ball
-    if not ball.A.explicit:
-        return None
-    found = next(iter(InteriorPoint().run(bench, like)), None)
-    if found is None:
-        return None
-    r = ball.y - ball.A.forward(found.taken_at)
-    stretch = ball.largest_singular_value.value
-    proof = sparse.proved(r, ball.A.adjoint(r), stretch)
-    return None if proof is None else Candidate(found.x, Multiplier(proof), before=found.before)
 
 
 def _may_be_read(A: LinearMap, sparse: SparseProblem) -> bool:
@@ -81,43 +79,56 @@ def _matrix(A: LinearMap, like: Array) -> Vector:
 
 def _from_dual(bench: Workbench, sparse: SparseProblem, like: Array) -> Candidate | None:
     """Return the solution of the rotated dual with the bound that it proves."""
-    ball = sparse.ball
+    ball, labels = sparse.ball, getattr(sparse.objective, "labels", None)
     A, y = _matrix(ball.A, like), _plain(ball.y)
-    w = _plain(sparse.weights) * np.ones(A.shape[1])
-    found = rotated_dual(A, y, ball.sigma, w, sparse.nonneg)
+    w = np.asarray(to_numpy(sparse.weights), dtype=np.float64) * np.ones(A.shape[1])
+    found = rotated_dual(A, y, ball.sigma, w, sparse.nonneg, labels)
     if found is None:
         return None
     # Dual points are long where singular values are small: their correlations need all digits there are.
-    g = A.T.astype(np.longdouble) @ found.nu.astype(np.longdouble)
+    wide = np.clongdouble if np.iscomplexobj(found.nu) else np.longdouble
+    g = (A.conj().T.astype(wide) @ found.nu.astype(wide)).astype(found.nu.dtype)
     lost = len(y) * _WIDE * found.stretch * norm(found.nu) + _EPS * float(np.abs(g).max())
     growth = lost / (_EPS * found.stretch * norm(found.nu))
-    proof = sparse.proved(found.nu, g.astype(np.float64), found.stretch, growth)
+    proof = sparse.proved(found.nu, g, found.stretch, growth)
     if proof is None:
         return None
     dual = proof.dual and tuple(asarray_like(v, widest((ball.y, ball.like))) for v in proof.dual)
     inequality = ValidInequality(asarray_like(proof.direction, like), proof.support, dual)
-    before = asarray_like(_inside(A, y, ball.sigma, w, sparse.nonneg, found.x), like)
+    shorter = partial(rotated_dual, A, y, w=w, nonneg=sparse.nonneg, labels=labels)
+    x = _inside(A, y, ball.sigma, found, shorter, _CHEAP * bench.target.gap(-proof.support))
+    if sparse.nonneg and norm(A @ x - y) > (1.0 + _NEAR) * ball.sigma + _NEAR * norm(y):
+        return None  # a projection on ball and signs takes long from afar, and ends nowhere near
+    before = asarray_like(np.maximum(x, 0.0) if sparse.nonneg else x, like)
     return Candidate(bench.project(before), Multiplier(inequality), before=before)
 
 
-def _inside(A: Vector, y: Vector, sigma: float, w: Vector, nonneg: bool, x: Vector) -> Vector:
-    """Return a point that meets the radius, from a smaller one where ``x`` is outside by a little.
+def _inside(
+    A: Vector,
+    y: Vector,
+    sigma: float,
+    found: Rotated,
+    shorter: Callable[..., Rotated | None],
+    cheap: float,
+) -> Vector:
+    """Return a point that meets the radius, from a smaller one where ``found`` is outside by a little.
 
-    A projection would do that too, but along small singular values, where it costs much of the norm.
+    A projection would do that too, but along small singular values, where it may cost much of the norm.
     """
-    aim = sigma
+    x, aim, price = found.x, sigma, norm(found.nu)
     for _ in range(3):
-        excess = float(np.linalg.norm(A @ x - y)) - sigma
+        excess = norm(A @ x - y) - sigma
         aim -= 1.5 * max(excess, 0.0)
-        if not 0.0 < excess < 1e-3 * sigma or aim <= 0.0:
+        if excess * price <= cheap or excess >= _NEAR * sigma or aim <= 0.0:
             break
-        found = rotated_dual(A, y, aim, w, nonneg)
-        x = x if found is None else found.x
-    return np.maximum(x, 0.0) if nonneg else x
+        again = shorter(sigma=aim)
+        x = x if again is None else again.x
+    return x
 
 
 def _plain(values: Any) -> Vector:
-    return np.asarray(to_numpy(values), dtype=np.float64)
+    plain = to_numpy(values)
+    return np.asarray(plain, dtype=np.complex128 if np.iscomplexobj(plain) else np.float64)
 
 
 @dataclass(frozen=True)
@@ -129,8 +140,12 @@ class Rotated:
     stretch: float
 
 
-def rotated_dual(A: Vector, y: Vector, sigma: float, w: Vector, nonneg: bool) -> Rotated | None:
+def rotated_dual(
+    A: Vector, y: Vector, sigma: float, w: Vector, nonneg: bool, labels: Vector | None = None
+) -> Rotated | None:
     """Solve ``min sum w_i |x_i|, |A x - y| <= sigma`` by its dual in singular coordinates; None if it fails.
+
+    Real or complex. With ``labels`` the lengths of blocks are summed, which are not ``nonneg``.
 
     Examples
     --------
@@ -146,16 +161,20 @@ def rotated_dual(A: Vector, y: Vector, sigma: float, w: Vector, nonneg: bool) ->
     """
     m, n = A.shape
     current_deadline().need(20.0 * m * n * min(m, n))
-    U, s, Vh = np.linalg.svd(A, full_matrices=False)
+    # Real equations of complex numbers have complex multipliers, too.
+    U, s, Vh = np.linalg.svd(A.astype(np.result_type(A, y)), full_matrices=False)
     kept = s > _RANK * s[0]
     U, s, Vh = U[:, kept], s[kept], Vh[kept]
-    seen = U.T @ y
+    seen = U.conj().T @ y
     rest = y - U @ seen
-    rest = rest - U @ (U.T @ rest)
+    rest = rest - U @ (U.conj().T @ rest)
     radius = math.sqrt(max(0.0, (sigma - norm(rest)) * (sigma + norm(rest))))
     if not s.size or (radius == 0.0 and sigma > 0.0) or not np.isfinite(seen / s).all():
         return None
-    c, z = _solved(seen / s, s, Vh.T / w[:, None], radius, norm(y), nonneg)
+    of_signs = labels is None and not np.iscomplexobj(Vh)
+    V = Vh.conj().T / w[:, None]
+    limits = _signs(V, nonneg) if of_signs else _lengths(V, labels)
+    c, z = _solved(seen / s, s, limits, radius, norm(y))
     x, nu = z / w, U @ (c / s)
     if not (np.isfinite(x).all() and np.isfinite(nu).all()):
         return None
@@ -164,31 +183,76 @@ def rotated_dual(A: Vector, y: Vector, sigma: float, w: Vector, nonneg: bool) ->
     return Rotated(x, nu, float(s[0]))
 
 
-def _solved(
-    b: Vector, s: Vector, V: Vector, radius: float, size: float, nonneg: bool
-) -> tuple[Vector, Vector]:
-    """Return ``c`` that maximises ``<b, c> - radius |c / s|`` over ``|V c| <= 1``, and the multipliers."""
+@dataclass(frozen=True, eq=False)
+class _Limits:
+    """``|V c| <= 1`` as ``bounds - rows c`` in cones, ``c`` real or as pairs, and how to read multipliers."""
+
+    rows: Vector
+    bounds: Vector
+    cones: list[Any]
+    read: Callable[[Vector], Vector]
+
+
+def _signs(V: Vector, nonneg: bool) -> _Limits:
+    """Return the limits of single real coefficients: one row each, or two."""
     import clarabel
 
-    n, r = V.shape
+    n = len(V)
+    if nonneg:
+        return _Limits(V, np.ones(n), [clarabel.NonnegativeConeT(n)], lambda z: z)
+    cones = [clarabel.NonnegativeConeT(2 * n)]
+    return _Limits(np.vstack([V, -V]), np.ones(2 * n), cones, lambda z: z[:n] - z[n:])
+
+
+def _lengths(V: Vector, labels: Vector | None) -> _Limits:
+    """Return the limits of blocks, real or complex: a cone of second order for each."""
+    import clarabel
+
+    n = len(V)
+    rows, units = V[:, None, :], np.ones(1)
+    if np.iscomplexobj(V):  # real and imaginary parts side by side, in rows and in unknowns
+        rows = np.stack([np.hstack([V.real, -V.imag]), np.hstack([V.imag, V.real])], axis=1)
+        units = np.array([1.0, 1.0j])
+    block_of = np.arange(n) if labels is None else np.asarray(labels, dtype=np.intp)
+    sizes = 1 + len(units) * np.bincount(block_of)
+    heads = np.cumsum(sizes) - sizes
+    order = np.argsort(block_of, kind="stable")
+    places = np.setdiff1d(np.arange(sizes.sum()), heads).reshape(n, len(units))
+    all_rows, bounds = np.zeros((sizes.sum(), rows.shape[2])), np.zeros(sizes.sum())
+    all_rows[places] = rows[order]
+    bounds[heads] = 1.0
+
+    def read(z: Vector) -> Vector:
+        x = np.empty(n, dtype=V.dtype)
+        x[order] = z[places] @ units
+        return x
+
+    return _Limits(all_rows, bounds, [clarabel.SecondOrderConeT(int(k)) for k in sizes], read)
+
+
+def _solved(
+    b: Vector, s: Vector, limits: _Limits, radius: float, size: float
+) -> tuple[Vector, Vector]:
+    """Return ``c`` that maximises ``<b, c> - radius |c / s|`` within the limits, and their multipliers."""
+    import clarabel
+
+    pairs = np.iscomplexobj(b)
+    if pairs:
+        b, s = np.concatenate([b.real, b.imag]), np.concatenate([s, s])
+    count, r = limits.rows.shape
     unit = float(np.abs(b).max()) or 1.0
-    zeros = np.zeros((n, 1))
-    sides = [V] if nonneg else [V, -V]
-    rows = [np.hstack([side, zeros]) for side in sides]
-    bounds, cones = [np.ones(n * len(sides))], [clarabel.NonnegativeConeT(n * len(sides))]
-    cost = -b / unit
+    rows, bounds, cones, q = [limits.rows], [limits.bounds], list(limits.cones), -b / unit
     if radius > 0.0:
         # The length of nu is measured in units in which that of y is one.
-        rows.append(
-            -np.vstack([np.eye(1, r + 1, r), np.eye(r, r + 1) * (size / (s * unit))[:, None]])
-        )
+        lengths = np.vstack([np.eye(1, r + 1, r), np.eye(r, r + 1) * (size / (s * unit))[:, None]])
+        rows = [np.hstack([limits.rows, np.zeros((count, 1))]), -lengths]
         bounds.append(np.zeros(r + 1))
         cones.append(clarabel.SecondOrderConeT(r + 1))
-    else:
-        rows = [part[:, :r] for part in rows]
-    q = np.append(cost, radius / size) if radius > 0.0 else cost
+        q = np.append(q, radius / size)
     P = scipy.sparse.csc_matrix((len(q), len(q)))
     G = scipy.sparse.csc_matrix(np.vstack(rows))
     answer = run_clarabel(P, q, G, np.concatenate(bounds), cones, _ACCURACY, homogeneous=False)
-    z = answer.z[:n] if nonneg else answer.z[:n] - answer.z[n : 2 * n]
-    return answer.x[:r], unit * z
+    c = answer.x[:r]
+    if pairs:
+        c = c[: r // 2] + 1j * c[r // 2 :]
+    return c, unit * limits.read(answer.z[:count])

@@ -8,13 +8,14 @@ finds nothing to do, as the path aims a hair inside the ball) ends a run.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 from lopro._util.arrays import Array, asarray_like, eps, namespace, nonnegative, norm, norms, widest
 from lopro._util.validation import check_count
 from lopro.basis_pursuit.by_columns import finish_by_columns, reads_columns
-from lopro.basis_pursuit.by_cones import solve_by_cones
+from lopro.basis_pursuit.by_cones import fits_cones, solve_by_cones
 from lopro.basis_pursuit.first_piece import first_piece
 from lopro.basis_pursuit.mixing import Mixture, Point
 from lopro.basis_pursuit.problem import NORMS, SparseProblem, residual_ball_of
@@ -28,11 +29,15 @@ from lopro.protocol import Candidate, Candidates, Card, Multiplier, Workbench
 
 __all__ = ["MatrixFree"]
 
-#: Multiplier updates without progress after which the last resort gives up, too.
-_PATIENCE = 20
+#: Multiplier updates without progress after which the last resort gives up, too; and where interior points
+#: have not got there, so that it would take very long and end no better.
+_PATIENCE, _LITTLE = 20, 2
 
 #: Equations begin with this much of ``|y|`` as a radius, for at most so many steps.
 _RELAXED, _RELAXED_STEPS = 1e-2, 60
+
+#: Another method that goes on from a point.
+Resort: TypeAlias = "Callable[[Workbench, SparseProblem, Array], Candidates]"
 
 
 @dataclass(frozen=True)
@@ -88,6 +93,13 @@ class MatrixFree:
             )
 
     def run(self, bench: Workbench, x0: Array) -> Candidates:
+        yield from self._from(bench, x0, solve_by_cones)
+
+    def after_cones(self, bench: Workbench, x0: Array) -> Candidates:
+        """Run where interior points have been tried, or are not for this problem."""
+        yield from self._from(bench, x0, _nothing)
+
+    def _from(self, bench: Workbench, x0: Array, cones: Resort) -> Candidates:
         sparse = SparseProblem.of(bench.problem, x0)
         ball, w = sparse.ball, sparse.weights
         if norm(ball.y) <= ball.sigma:
@@ -100,8 +112,8 @@ class MatrixFree:
         if ball.sigma == 0.0 or least == 0.0:
             if ball.sigma == 0.0 and least > 0.0 and reads_columns(sparse):
                 yield from finish_by_columns(bench, self._nearly(bench, sparse, x0))
-            yield from solve_by_cones(bench, sparse, x0)
-            yield from MultiplierMethod(patience=_PATIENCE).run(bench, x0)
+            yield from cones(bench, sparse, x0)
+            yield from _multipliers(bench, sparse, x0)
             return
         search = _Search(bench, sparse, self.memory)
         state = search.start(x0)
@@ -118,8 +130,8 @@ class MatrixFree:
             raise StalledError
         if not ball.A.has_columns and reads_columns(sparse):
             yield from finish_by_columns(bench, search.point())
-        yield from solve_by_cones(bench, sparse, search.point())
-        yield from MultiplierMethod(patience=_PATIENCE).run(bench, search.point())
+        yield from cones(bench, sparse, search.point())
+        yield from _multipliers(bench, sparse, search.point())
 
     def _nearly(self, bench: Workbench, sparse: SparseProblem, x0: Array) -> Array:
         """Return a point that almost solves equations: its support is the one to begin with."""
@@ -226,6 +238,16 @@ class _Search:
         self._ask *= 0.3
         x = self.point()
         return Candidate(self.bench.project(x), Multiplier(self.inequality), before=x)
+
+
+def _multipliers(bench: Workbench, sparse: SparseProblem, x: Array) -> Candidates:
+    """Go on with first-order multipliers, the last resort."""
+    patience = _LITTLE if fits_cones(sparse) else _PATIENCE
+    yield from MultiplierMethod(patience=patience).run(bench, x)
+
+
+def _nothing(bench: Workbench, sparse: SparseProblem, x: Array) -> Candidates:
+    yield from ()
 
 
 def _at_zero(bench: Workbench, sparse: SparseProblem, x0: Array) -> Candidate:

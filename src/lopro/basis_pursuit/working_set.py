@@ -147,9 +147,13 @@ class WorkingSet:
         if found is not None:
             yield found
         with suppress(StalledError):
-            yield from newton(search, 4 * _PATIENT_ROUNDS)
+            yield from newton(search, _PATIENT_ROUNDS)
         if not search.done:
-            yield from MatrixFree().run(bench, search.point())
+            yield from solve_by_cones(bench, search.sparse, search.point())
+            with suppress(StalledError):
+                yield from newton(search, 3 * _PATIENT_ROUNDS)
+        if not search.done:
+            yield from MatrixFree().after_cones(bench, search.point())
 
     def _from_afar(self, bench: Workbench, search: PooledSearch, x0: Array) -> Candidates:
         """Newton's method on a pool of columns; the matrix-free method where it does not end."""
@@ -192,7 +196,7 @@ class WorkingSet:
             return
         # Other methods find out signs that Newton's method then needs one round for.
         yield from self._helped(search, solve_by_cones(bench, search.sparse, search.point()))
-        yield from self._helped(search, MatrixFree().run(bench, search.point()))
+        yield from self._helped(search, MatrixFree().after_cones(bench, search.point()))
 
     def _helped(self, search: ColumnSearch, candidates: Candidates) -> Candidates:
         """Pass candidates of another method on, and what Newton's method makes of their signs."""

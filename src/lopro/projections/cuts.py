@@ -84,12 +84,16 @@ def project_by_cuts(x: Vector, oracle: Oracle, *, tol: float, max_cuts: int = 20
             )
         # What is violated by no more than rounding is in the bundle already.
         bundle.add([c for c, d in zip(cuts, depths, strict=True) if d > _BLUR * accuracy])
+        before = z
         try:
             z = bundle.project(_BLUR * accuracy)
         except Contradiction as contradiction:
             if contradiction.excess > 1e-6 * size and bundle.is_empty:
                 raise InfeasibleError(f"the set is empty: {contradiction}") from None
             raise
+        if np.array_equal(z, before):
+            # Cuts that contradict each other by rounding: the caller finds out whether it is near enough.
+            return z
     raise ProjectionError(
         f"the outer approximation is still {depth:.3g} away from the set after {max_cuts} rounds "
         f"(wanted {accuracy:.3g})"
