@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import mpmath
@@ -198,3 +199,27 @@ def test_columns_nearly_orthogonal_to_y_are_not_taken_for_short_ones(form) -> No
             continue
         with pytest.raises(ValueError, match=r"A must be given in other units: .* about 1e-17"):
             sparse.check_units(A.T @ y, y)
+
+
+@pytest.mark.parametrize("share", [0.9, 0.1])
+@pytest.mark.parametrize("kind", ["one", "many", "complex", "ball"])
+def test_dual_points_are_feasible_where_y_is_nearly_orthogonal_to_the_columns(kind, share):
+    """Correlations are tiny there and rounded like the columns and ``y``; exact numbers judge."""
+    for seed in range(25):
+        rng = np.random.default_rng(seed)
+        a, across = rng.standard_normal((2, 3))
+        across -= a * (a @ across) / (a @ a)
+        y = 2.0 * across + a * 10.0 ** rng.uniform(-4, -1)
+        low, top = float(np.linalg.norm(y - a * (a @ y) / (a @ a))), float(np.linalg.norm(y))
+        sigma = low + share * (top - low)
+        A = a[:, None] * (1.0 + 0.0j) if kind == "complex" else a[:, None]
+        if kind == "many":
+            duals = [r.dual for r in lopro.bpdn(A, np.stack([y, -y], axis=1), sigma, tol=1e-7)]
+        elif kind == "ball":
+            tau = (1.0 - share) * abs(a @ y) / (a @ a)
+            duals = [lopro.lasso(A, y, tau, tol=1e-7).dual]
+        else:
+            duals = [lopro.bpdn(A, y, sigma, tol=1e-7).dual]
+        for dual in duals:
+            pulled = sum(Fraction(u) * Fraction(v) for u, v in zip(a, dual.real, strict=True))
+            assert abs(pulled) <= 1

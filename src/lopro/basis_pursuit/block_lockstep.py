@@ -16,7 +16,7 @@ import numpy as np
 from lopro._util.deadline import current_deadline
 from lopro.basis_pursuit.block_newton import aimed_residual
 from lopro.basis_pursuit.lockstep import Proposal
-from lopro.basis_pursuit.problem import SparseProblem
+from lopro.basis_pursuit.problem import SparseProblem, stretch_at
 from lopro.maps import LinearMap, NumPyMap
 from lopro.problem import Problem
 
@@ -139,7 +139,7 @@ class _Walks:
         bound = (float(np.vdot(self.y[j], r).real) - sigma * length) / sparse.gauge(g)
         if not fun - bound <= 0.5 * self.tol * fun:
             return False
-        found = sparse.proved(r, g)
+        found = sparse.proved(r, g, stretch_at(self.z[j], image))
         if found is None or fun + found.support > 0.5 * self.tol * fun:
             return False
         self.found[j] = Proposal(self.z[j].copy(), image.copy(), found, steps)

@@ -16,6 +16,7 @@ from lopro._util.threads import one_pool
 from lopro._util.units import power_of_two
 from lopro.basis_pursuit.block_newton import BlockNewton, aimed_residual
 from lopro.basis_pursuit.block_norm import BlockNorm
+from lopro.basis_pursuit.problem import stretch_at
 from lopro.basis_pursuit.repeated import Repeated
 from lopro.basis_pursuit.search import Search
 from lopro.basis_pursuit.signed_support import ColumnSet, Solution, Vector, largest
@@ -199,6 +200,7 @@ class BlockSearch(Search):
             rounded = self._rows(x).astype(to_numpy(self._like).dtype).astype(self.y.dtype)
             image = self.newton.columns.forward(rounded * (self._unit_a / self._unit_y))
             self._image = image.ravel() * self._unit_y
+        self._stretch = max(self._stretch, stretch_at(x, self._image))
         self.fun = float(self.newton.value * (self._unit_y / self._unit_a))
 
     def _look(self) -> None:

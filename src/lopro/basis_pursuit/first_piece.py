@@ -58,7 +58,7 @@ def first_piece(bench: Workbench, sparse: SparseProblem, x0: Array) -> Candidate
     image = t * column
     r = y - image
     g = to_numpy(ball.pullback((asarray_like(r, like),)))
-    found = sparse.proved(r, g, stretch=norm(correlations) / norm(y))
+    found = sparse.proved(r, g, stretch=max(norm(correlations) / norm(y), norm(column)))
     fun = t * float(sparse.weights[j])
     if found is None or fun + found.support > 0.5 * bench.target.gap(fun):
         return None

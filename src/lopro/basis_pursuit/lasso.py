@@ -20,7 +20,7 @@ from lopro._util.counting import Counts, counting
 from lopro._util.deadline import Deadline, OutOfTime, current_deadline
 from lopro._util.validation import check_array, check_number
 from lopro.basis_pursuit.pose import Pose, solve_one
-from lopro.basis_pursuit.problem import SparseProblem
+from lopro.basis_pursuit.problem import SparseProblem, stretch_at
 from lopro.basis_pursuit.result import BPDNResult
 from lopro.driver.options import Options
 from lopro.driver.result import History, Status
@@ -119,6 +119,7 @@ class _Search:
         self.lower, self.upper = 0.0, norm(y)
         self.x: Array = self.like
         self.dual: Array | None = None
+        self._stretch = 0.0  # about the norm of A
         self.own, self.runs = Counts(), list[BPDNResult]()
         self.curve: list[tuple[float, float]] = []
         self.empty = -1.0  # the largest radius for which there is no point
@@ -213,7 +214,10 @@ class _Search:
         r = asarray_like(ball.y, self._dual_like) - image
         if norm(r) <= self.upper:
             self.upper, self.x = norm(r), x
-        found = self.sparse.proved(to_numpy(r), to_numpy(ball.pullback((r,))))
+        g = ball.pullback((r,))
+        self._stretch = self._stretch or stretch_at(g, ball.image(asarray_like(g, x))[0])
+        self._stretch = max(self._stretch, stretch_at(x, image))
+        found = self.sparse.proved(to_numpy(r), to_numpy(g), self._stretch)
         if found is not None and found.dual is not None:
             of_ball = found.dual[0 if self.sparse.ball_first else 1]
             self._raise_lower((-found.support - self.tau) / norm(of_ball), -of_ball)

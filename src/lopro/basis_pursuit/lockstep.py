@@ -19,7 +19,7 @@ from lopro._util.arrays import Array
 from lopro._util.counting import count
 from lopro._util.deadline import current_deadline
 from lopro._util.threads import one_pool
-from lopro.basis_pursuit.problem import SparseProblem
+from lopro.basis_pursuit.problem import SparseProblem, stretch_at
 from lopro.basis_pursuit.rough_newton import RoughNewton, Vector
 from lopro.basis_pursuit.working_set import WorkingSet
 from lopro.constraints import ResidualBall
@@ -150,14 +150,14 @@ class _Walk:
     def look(self, r: Vector, g: Vector, image: Vector) -> None:
         """Take note of residual and correlations at the present point; end, or choose new columns."""
         excess = self.sparse.excess(g)
-        if self.newton.fine and self._proves(r, g):
+        if self.newton.fine and self._proves(r, g, image):
             self.done, self._image = True, image.copy()
             return
         self.newton.look(r, g, excess)
 
-    def _proves(self, r: Vector, g: Vector) -> bool:
+    def _proves(self, r: Vector, g: Vector, image: Vector) -> bool:
         """Whether the residual is a dual point that leaves less than half of the gap allowed."""
-        found = self.sparse.proved(r, g)
+        found = self.sparse.proved(r, g, stretch_at(self.newton.x, image))
         if found is None or float(np.linalg.norm(r)) > self.sparse.ball.sigma:
             return False
         weights = self.sparse.weights[self.newton.support]

@@ -14,7 +14,7 @@ from lopro.constraints.base import Constraint, ValidInequality
 from lopro.objectives import L1Norm
 from lopro.problem import Problem
 
-__all__ = ["NORMS", "SparseProblem", "residual_ball_of"]
+__all__ = ["NORMS", "SparseProblem", "residual_ball_of", "stretch_at"]
 
 #: What basis pursuit minimises.
 NORMS = (L1Norm, BlockNorm)
@@ -115,6 +115,12 @@ class SparseProblem:
         scale = self.objective.scale_into_domain(multiplier.direction)
         assert scale is not None  # a norm has one
         return -scale * of_ball
+
+
+def stretch_at(x: Array, image: Array) -> float:
+    """Return ``|A x| / |x|``: residuals that are nearly orthogonal to all columns do not show their size."""
+    moved, length = norms(image, x)
+    return moved / length if 0.0 < length < math.inf else 0.0
 
 
 def residual_ball_of(constraint: Constraint) -> tuple[ResidualBall | None, bool]:

@@ -18,7 +18,7 @@ from lopro._util.arrays import (
     widest,
 )
 from lopro.basis_pursuit.columns_in_place import column_set, restricted_to
-from lopro.basis_pursuit.problem import SparseProblem, residual_ball_of
+from lopro.basis_pursuit.problem import SparseProblem, residual_ball_of, stretch_at
 from lopro.basis_pursuit.signed_support import Restricted, Solution, Vector
 from lopro.constraints import ResidualBall
 from lopro.constraints.base import ValidInequality
@@ -118,6 +118,7 @@ class Search:
         if is_single(self._like):
             rounded = solution.x.astype(np.float32).astype(np.float64)
             self._image = self.columns.forward(rounded)
+        self._stretch = max(self._stretch, stretch_at(solution.x, self._image))
 
     def price(self, solution: Solution, everywhere: Vector) -> Vector:
         """Learn from the correlations of all columns with a dual point; return them in units of weights."""
