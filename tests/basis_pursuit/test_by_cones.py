@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.sparse.linalg import aslinearoperator
 
 import lopro
 from lopro.basis_pursuit.by_cones import rotated_dual
@@ -73,8 +74,9 @@ def test_complex_and_coherent_problems_are_solved_with_a_proof(sigma, real_y):
     gauge = float(np.abs(A.conj().T @ found.nu).max())
     bound = float(np.vdot(found.nu, y).real) - radius * float(np.linalg.norm(found.nu))
     assert bound / gauge == pytest.approx(float(np.abs(found.x).sum()), rel=1e-8)
-    result = lopro.bpdn(A, y, radius, time_limit=20.0)
-    assert result.success and result.fun == pytest.approx(bound / gauge, rel=1e-6)
+    for given in (A, aslinearoperator(A)):
+        result = lopro.bpdn(given, y, radius, time_limit=20.0)
+        assert result.success and result.fun == pytest.approx(bound / gauge, rel=1e-6)
 
 
 def test_a_radius_out_of_reach_is_left_to_others():

@@ -22,7 +22,6 @@ from lopro._util.arrays import Array, asarray_like, norm, to_numpy, widest
 from lopro._util.deadline import current_deadline
 from lopro._util.real_vectors import Vector
 from lopro.basis_pursuit.block_norm import BlockNorm
-from lopro.basis_pursuit.by_columns import reads_columns
 from lopro.basis_pursuit.problem import SparseProblem
 from lopro.cones.by_clarabel import run_clarabel
 from lopro.constraints.base import ValidInequality
@@ -68,7 +67,8 @@ def solve_by_cones(bench: Workbench, sparse: SparseProblem, x: Array) -> Candida
 
 def _may_be_read(A: LinearMap, sparse: SparseProblem) -> bool:
     """Whether all columns of an operator may be asked for: each costs a product."""
-    return A.shape[1] <= _COLUMNS and reads_columns(sparse)
+    of_blocks = isinstance(sparse.objective, BlockNorm)
+    return A.shape[1] <= _COLUMNS and not of_blocks and isinstance(sparse.ball.y, np.ndarray)
 
 
 def _matrix(A: LinearMap, like: Array) -> Vector:
