@@ -12,6 +12,7 @@ import pytest
 import scipy.optimize
 from projection_judges import assert_optimal, assert_stands_still, farthest_feasible, size
 
+from lopro.constraints import FunctionConstraint
 from lopro.errors import InfeasibleError, ProjectionError
 from lopro.projections.cuts import Cut, project_by_cuts
 from lopro.projections.generic import project_sublevel
@@ -219,3 +220,27 @@ def test_cuts_that_contradict_each_other_by_rounding_end_the_rounds() -> None:
     z = project_by_cuts(np.array([1.0]), oracle, tol=1e-12)
     assert -1e-14 <= z[0] <= 1.01e-11
     assert len(asked) <= 4
+
+
+def test_projections_of_nearby_points_begin_at_the_last_answer() -> None:
+    """On an ellipsoid: the same point as from scratch, for a third of the slopes or less."""
+    rng = np.random.default_rng(5)
+    axes, slopes = 10.0 ** rng.uniform(-1, 1, 12), [0]
+
+    def slope(z: Any) -> Any:
+        slopes[0] += 1
+        return 2.0 * axes * z
+
+    ellipsoid = FunctionConstraint(lambda z: float(axes @ z**2) - 1.0, slope, smooth=True)
+    x = rng.standard_normal(12)
+    shift = 1e-2 * rng.standard_normal(12)
+    project = ellipsoid.projector()
+    project(x)
+    slopes[0] = 0
+    followed, first = project(x + shift), slopes[0]
+    scratch = ellipsoid.project(x + shift)
+    assert followed == pytest.approx(scratch, rel=1e-11, abs=1e-12)
+    assert 3 * first <= slopes[0] - first
+    far = -50.0 * x  # the last answer is of no use: on the other side
+    assert project(far) == pytest.approx(ellipsoid.project(far), rel=1e-11, abs=1e-12)
+    assert project(0.0 * x) == pytest.approx(0.0 * x)

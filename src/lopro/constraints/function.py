@@ -96,11 +96,22 @@ class FunctionConstraint(Constraint):
     def subgradient(self, x: Array) -> Array:
         return self._checked("subgradient", self._subgradient(x), x)
 
-    def project(self, x: Array) -> Array:
+    def projector(self) -> Callable[[Array], Array]:
+        """Return the projection, for a sequence of nearby points: each begins at the answer before it."""
+        last: Array | None = None
+
+        def project(x: Array) -> Array:
+            nonlocal last
+            last = self.project(x, near=last)
+            return last
+
+        return project
+
+    def project(self, x: Array, near: Array | None = None) -> Array:
         if not math.isfinite(self.value(x)):
             raise ValueError(f"value must return a finite number, got {self.value(x)}")
         if self._project is None:
-            return project_sublevel(x, self.value, self.subgradient, smooth=self.smooth)
+            return project_sublevel(x, self.value, self.subgradient, smooth=self.smooth, near=near)
         z = self._checked("project", self._project(x), x)
         if not isfinite(z):
             raise ProjectionError("project returned NaN or inf")

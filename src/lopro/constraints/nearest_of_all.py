@@ -123,7 +123,8 @@ class NearestOfAll:
             except ProjectionError as error:
                 failed = error
         projectors = [
-            m.projector() if isinstance(m, Polyhedron) else m.project for m in self._ordered
+            m.projector() if isinstance(m, Polyhedron | FunctionConstraint) else m.project
+            for m in self._ordered
         ]
         try:
             return dykstra(x, projectors, violation=self._violation, max_cycles=_MAX_CYCLES)

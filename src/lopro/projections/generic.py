@@ -31,6 +31,7 @@ def project_sublevel(
     subgradient: Callable[[Array], Array],
     *,
     smooth: bool = False,
+    near: Array | None = None,
 ) -> Array:
     """Return the point of ``{z : c(z) <= 0}`` nearest to ``x``.
 
@@ -42,6 +43,8 @@ def project_sublevel(
         The convex function and one of its subgradients.
     smooth : bool
         Whether the subgradient is a continuous gradient.
+    near : array, optional
+        The answer for another point: where that was close, a few Newton steps lead from one to the other.
 
     Raises
     ------
@@ -67,7 +70,9 @@ def project_sublevel(
     relative = max(1e-13, 4.0 * eps(x))
     fine = relative * size
     z = None
-    if smooth:
+    if smooth and near is not None:
+        z = polish(start, to_real_vector(near), [c.equation])
+    if smooth and z is None:
         z = _newton(c, start, fine)
     if z is None:
         z = _by_cuts(c, start, relative)
