@@ -191,14 +191,26 @@ def test_a_warm_start_needs_fewer_products() -> None:
 
 @pytest.mark.parametrize(("dtype", "seed"), [(np.float64, 4), (np.complex128, 3)])
 def test_stagnation_hands_over(
-    dtype: Any, seed: int, fallbacks: list[Any], columns: list[Any]
+    dtype: Any,
+    seed: int,
+    fallbacks: list[Any],
+    columns: list[Any],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Real operators are asked for the columns of the support, complex ones go on with multipliers."""
+    """Real operators are asked for the columns of the support, large complex ones go on with multipliers."""
+    monkeypatch.setattr("lopro.basis_pursuit.by_cones._COLUMNS", 0)
     A, y, sigma = small(seed, dtype=dtype)
     result = lopro.solve(problem_of(aslinearoperator(A), y, sigma), method=MatrixFree(patience=1))
     taken, idle = (columns, fallbacks) if dtype is np.float64 else (fallbacks, columns)
     assert len(taken) == 1 and idle == []
     assert np.any(taken[0] != 0.0)  # it goes on from what has been reached
+    judge(result, A, y, sigma, reference(A, y, sigma), 1e-6)
+
+
+def test_small_complex_operators_are_read(fallbacks: list[Any], columns: list[Any]) -> None:
+    A, y, sigma = small(3, dtype=np.complex128)
+    result = lopro.solve(problem_of(aslinearoperator(A), y, sigma), method=MatrixFree(patience=1))
+    assert fallbacks == columns == []  # interior points: one product for all columns
     judge(result, A, y, sigma, reference(A, y, sigma), 1e-6)
 
 
