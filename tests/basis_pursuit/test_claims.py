@@ -223,3 +223,11 @@ def test_dual_points_are_feasible_where_y_is_nearly_orthogonal_to_the_columns(ki
         for dual in duals:
             pulled = sum(Fraction(u) * Fraction(v) for u, v in zip(a, dual.real, strict=True))
             assert abs(pulled) <= 1
+
+
+def test_a_support_of_zero_is_rounded_up():
+    """``y`` and ``nu`` are opposite and ``sigma = |y|``: the support is 0, and bounds rest on no less."""
+    rng = np.random.default_rng(0)
+    for c, k in 10.0 ** rng.uniform(-8, 8, (200, 2)):
+        found = support_of_ball(np.array([0.0, c]), c, np.array([0.0, -k]))
+        assert 0.0 <= found <= 1e-44 * c * k

@@ -14,6 +14,7 @@ Vector: TypeAlias = "np.ndarray[Any, Any]"
 
 _SPLITTER = 134217729.0  # 2^27 + 1: halves of a number whose products are exact (Dekker)
 _DIGITS = 50
+_LOST = Decimal("1e-45")  # of a product or a root, at most
 
 
 def support_of_ball(y: Vector, sigma: float, nu: Vector) -> float:
@@ -32,8 +33,8 @@ def support_of_ball(y: Vector, sigma: float, nu: Vector) -> float:
     """
     with localcontext() as context:
         context.prec = _DIGITS
-        square = _inner(nu, nu)
-        value = float(_inner(y, nu) + Decimal(float(sigma)) * square.sqrt())
+        product, size = _inner(y, nu), Decimal(float(sigma)) * _inner(nu, nu).sqrt()
+        value = float(product + size + _LOST * (abs(product) + size))
     return math.nextafter(value, math.inf)
 
 
@@ -53,13 +54,14 @@ def square_beyond(y: Vector, sigma: float) -> float:
 
 
 def _inner(x: Vector, y: Vector) -> Decimal:
-    """Return the real inner product of two vectors with twice the digits of double precision."""
+    """Return the real inner product of two vectors with three times the digits of double precision."""
     a, b = _parts(x), _parts(y)
     a_power, b_power = _power(a), _power(b)
     terms = _products(np.ldexp(a, -a_power), np.ldexp(b, -b_power))
     high = math.fsum(terms)
     low = math.fsum([*terms, -high])
-    return (Decimal(high) + Decimal(low)) * Decimal(2) ** (a_power + b_power)
+    lowest = math.fsum([*terms, -high, -low])
+    return (Decimal(high) + Decimal(low) + Decimal(lowest)) * Decimal(2) ** (a_power + b_power)
 
 
 def _parts(x: Vector) -> Vector:

@@ -29,9 +29,11 @@ from lopro.protocol import Candidate, Candidates, Card, Multiplier, Workbench
 
 __all__ = ["MatrixFree"]
 
-#: Multiplier updates without progress after which the last resort gives up, too; and where interior points
-#: have not got there, so that it would take very long and end no better.
-_PATIENCE, _LITTLE = 20, 2
+#: Multiplier updates without progress after which the last resort gives up, too.
+_PATIENCE = 20
+#: Where interior points have not got there it would take very long and end no better: it has fewer steps
+#: between two looks, and fewer updates.
+_SHORT, _LITTLE = 5, 2
 
 #: Equations begin with this much of ``|y|`` as a radius, for at most so many steps.
 _RELAXED, _RELAXED_STEPS = 1e-2, 60
@@ -242,8 +244,9 @@ class _Search:
 
 def _multipliers(bench: Workbench, sparse: SparseProblem, x: Array) -> Candidates:
     """Go on with first-order multipliers, the last resort."""
-    patience = _LITTLE if fits_cones(sparse) else _PATIENCE
-    yield from MultiplierMethod(patience=patience).run(bench, x)
+    small = fits_cones(sparse)
+    last = MultiplierMethod(_SHORT, _LITTLE) if small else MultiplierMethod(patience=_PATIENCE)
+    yield from last.run(bench, x)
 
 
 def _nothing(bench: Workbench, sparse: SparseProblem, x: Array) -> Candidates:
