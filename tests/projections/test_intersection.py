@@ -17,6 +17,8 @@ from projection_judges import (
 )
 
 from lopro.constraints import (
+    Affine,
+    Box,
     FunctionConstraint,
     Intersection,
     L1Ball,
@@ -280,3 +282,17 @@ def test_a_ball_that_rounding_to_single_precision_makes_empty_is_not_called_empt
     beyond = Polyhedron.box(np.float32([1.0]), np.float32([5.0]))
     with pytest.raises(InfeasibleError):
         Intersection(ResidualBall(A, y, 1e-3), beyond).project(x)
+
+
+def test_equations_and_signs_are_rows_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Going to and fro between nearly dependent equations and signs would take thousands of cycles."""
+    rng = np.random.default_rng(2)
+    U, V = (np.linalg.qr(rng.standard_normal((n, 8)))[0] for n in (8, 20))
+    A = U @ np.diag(np.geomspace(1.0, 1e-6, 8)) @ V.T
+    y, x = A @ np.maximum(rng.standard_normal(20), 0.0), rng.standard_normal(20)
+    signs = Box(np.zeros(20), np.full(20, np.inf))
+    expected = Intersection(Affine(A, y, y), signs).project(x)
+    monkeypatch.setattr("lopro.constraints.nearest_of_all.dykstra", None)
+    z = Intersection(ResidualBall(A, y, 0.0), signs).project(x)
+    assert np.linalg.norm(z - x) == pytest.approx(np.linalg.norm(expected - x), rel=1e-9)
+    assert z.min() >= -1e-12 and np.linalg.norm(A @ z - y) <= 1e-9 * np.linalg.norm(y)

@@ -35,7 +35,9 @@ from lopro.projections.conic import project_conic
 from lopro.projections.cuts import Cut, project_by_cuts
 from lopro.projections.dykstra import dykstra
 from lopro.projections.empty_ball import nonnegative_residual_exceeds
+from lopro.projections.halfspaces import HalfSpaces
 from lopro.projections.newton import Equation, polish
+from lopro.projections.polyhedron import project_polyhedron
 from lopro.projections.psd import symmetric_part
 
 __all__ = ["NearestOfAll"]
@@ -47,6 +49,8 @@ _NEARBY = 1e-6
 _FEW_COLUMNS = 300
 #: Matrices in single precision with up to so many entries are copied in double precision.
 _SMALL_MATRIX = 1_000_000
+#: Equations with up to so many entries are projected on as rows.
+_SMALL_EQUATIONS = 100_000
 
 
 class NearestOfAll:
@@ -115,6 +119,11 @@ class NearestOfAll:
             raise InfeasibleError(
                 "no x >= 0 has |A x - y| <= sigma: the residual of nonnegative least squares proves it"
             )
+        if self._all_rows is not None and not is_complex(x):
+            with suppress(ProjectionError, InfeasibleError):
+                z = from_real_vector(project_polyhedron(to_real_vector(x), self._all_rows), x)
+                if self._violation(z) <= max(1e-9, 1e2 * eps(z)):
+                    return z
         failed: ProjectionError | None = None
         if any(_cut_by_slopes(m, x) for m in self._members):
             # Cuts within cycles would be two loops: one outer approximation does for all members.
@@ -132,6 +141,20 @@ class NearestOfAll:
             if failed is not None:
                 raise failed from None
             return self.by_cuts(x)
+
+    @cached_property
+    def _all_rows(self) -> HalfSpaces | None:
+        """The rows of all members where balls are equations with small matrices and the rest polyhedra.
+
+        Other ways go to and fro between equations and signs, and take long where the equations are nearly
+        dependent.
+        """
+        rows = [_halfspaces(m) for m in self._ordered]
+        known = [r for r in rows if r is not None]
+        if len(known) < len(rows):
+            return None
+        bounds = np.concatenate([r.bounds for r in known])
+        return HalfSpaces(scipy.sparse.vstack([r.csc for r in known]).tocsr(), bounds)
 
     @cached_property
     def _excludes_signs(self) -> bool:
@@ -269,6 +292,22 @@ def _cone_rows(member: Constraint) -> ConeRows | None:
     A = member.A.matrix if scipy.sparse.issparse(member.A.matrix) else to_numpy(member.A.matrix)
     y = np.array(to_numpy(member.y), dtype=np.float64)
     return ball_rows(A.astype(np.float64), y, member.sigma)
+
+
+def _halfspaces(member: Constraint) -> HalfSpaces | None:
+    """Return the rows of a polyhedron, or those of equations from both sides; None for other sets."""
+    if isinstance(member, Polyhedron):
+        return member.halfspaces
+    if not isinstance(member, ResidualBall) or member.sigma > 0.0 or is_complex(member.like):
+        return None
+    A = member.A
+    if not A.explicit or math.prod(A.shape) > _SMALL_EQUATIONS:
+        return None
+    matrix, y = to_numpy(A.toarray()), to_numpy(member.y)
+    try:
+        return HalfSpaces.from_system(np.vstack([matrix, -matrix]), np.concatenate([y, -y]))
+    except InfeasibleError:  # a row of zeros; other ways tell how far from empty that is
+        return None
 
 
 def _plane(normal: Vector, bound: float) -> Equation:
