@@ -89,6 +89,17 @@ class Point:
         return [int(n) for n in to_numpy(xp.count_nonzero(apart, axis=1))]
 
 
+def _solved(system: Vector, right: Vector) -> Vector:
+    """Return a solution; the nearest to one where the system is singular, zero where it is not finite."""
+    if not np.isfinite(system).all():
+        return 0.0 * right  # squares have left the range of numbers
+    try:
+        return np.linalg.solve(system, right)
+    except np.linalg.LinAlgError:
+        # Residuals so different that the conditions read the same: weights that come nearest to both.
+        return np.asarray(np.linalg.lstsq(system, right, rcond=None)[0])
+
+
 def _summing_to_one(weights: Vector) -> Vector:
     """Correct what rounding has left of the first condition; the last point alone where that is nothing."""
     total = float(weights.sum())
@@ -178,12 +189,7 @@ class Blend:
         system[:n, :n] = self._gram
         system.flat[: n * (n + m) : n + m + 1] += self._regularisation
         system[n:, :n], system[:n, n:], right[n:] = conditions, conditions.T, wanted
-        try:
-            theta = np.linalg.solve(system, right)[:n]
-        except np.linalg.LinAlgError:
-            # Residuals so different that the conditions read the same: weights that come nearest to both.
-            theta = np.linalg.lstsq(system, right, rcond=None)[0][:n]
-        theta = theta * self._scale[:, None]
+        theta = _solved(system, right)[:n] * self._scale[:, None]
         return [_summing_to_one(column) for column in theta.T]
 
     @cached_property
