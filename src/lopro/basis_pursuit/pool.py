@@ -117,7 +117,8 @@ class Pool:
     def room_for(self, count: int, in_use: Vector) -> None:
         """Drop columns that are far from any use, if the pool would grow beyond its capacity."""
         surplus = len(self) + count - max(self.most, 2 * len(in_use))
-        if surplus <= 0:
+        # The columns that stay are copied: not for the sake of a few.
+        if surplus <= self.most // 20:
             return
         free = np.setdiff1d(self.indices, in_use)
         self._drop(free[np.argsort(self._score[free], kind="stable")[:surplus]])
