@@ -60,6 +60,8 @@ def work(out: Path) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks: another start would take too long")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
+# JAX warns of it where another test has loaded it.
+@pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")
 def test_fifty_kills_cost_nothing_that_was_finished(tmp_path: Path, capsys):
     fork, rng = multiprocessing.get_context("fork"), np.random.default_rng(0)
     kept: dict[str, int] = {}
