@@ -82,7 +82,7 @@ def test_the_gauge_allows_for_the_rounding_of_correlations() -> None:
     A, y = rng.standard_normal((20, 40)), rng.standard_normal(20)
     sparse = SparseProblem.of(bpdn_problem(A, y, 0.1), np.zeros(40))
     g = A.T @ y
-    plain, stretched = sparse.proved(y, g), sparse.proved(y, g, stretch=1e6, growth=10.0)
+    plain, stretched = sparse.proved(y, g, 0.0), sparse.proved(y, g, stretch=1e6, growth=10.0)
     assert plain is not None and stretched is not None
     eps = np.finfo(float).eps
     for found, stretch, growth in (

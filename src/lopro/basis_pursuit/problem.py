@@ -72,7 +72,7 @@ class SparseProblem:
             raise ValueError(f"y must be given in other units: its length is {size:.3g}")
 
     def proved(
-        self, r: Array, g: Array, stretch: float = 0.0, growth: float = 1.0
+        self, r: Array, g: Array, stretch: float, growth: float = 1.0
     ) -> ValidInequality | None:
         """Return the multiplier that a residual ``r`` with ``g = A^H r`` is, scaled to feasibility.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from lopro._util.arrays import Array, inner, norm
@@ -83,6 +84,10 @@ class Constraint(Function):
     def project(self, x: Array) -> Array:
         """Return the nearest point of the set."""
         raise NotImplementedError
+
+    def projector(self) -> Callable[[Array], Array]:
+        """Return the projection, for a sequence of nearby points: it may learn from those before."""
+        return self.project
 
     @property
     def projects_in_closed_form(self) -> bool:

@@ -102,12 +102,15 @@ class FunctionConstraint(Constraint):
 
         def project(x: Array) -> Array:
             nonlocal last
-            last = self.project(x, near=last)
+            last = self._nearest(x, last)
             return last
 
         return project
 
-    def project(self, x: Array, near: Array | None = None) -> Array:
+    def project(self, x: Array) -> Array:
+        return self._nearest(x, None)
+
+    def _nearest(self, x: Array, near: Array | None) -> Array:
         if not math.isfinite(self.value(x)):
             raise ValueError(f"value must return a finite number, got {self.value(x)}")
         if self._project is None:

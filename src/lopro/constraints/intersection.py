@@ -6,9 +6,6 @@ import math
 from collections.abc import Iterator
 from functools import cached_property
 
-import numpy as np
-import scipy  # parts of it load when first used
-
 from lopro._util.arrays import (
     Array,
     copy,
@@ -164,11 +161,7 @@ class Intersection(Constraint):
         polyhedra = [m for m in self._members if isinstance(m, Polyhedron)]
         if len(polyhedra) < len(self._members):
             return None
-        parts = [p.halfspaces for p in polyhedra]
-        bounds = np.concatenate([p.bounds for p in parts])
-        if any(scipy.sparse.issparse(p.normals) for p in parts):
-            return HalfSpaces(scipy.sparse.vstack([p.csc for p in parts]).tocsr(), bounds)
-        return HalfSpaces(np.vstack([p.normals for p in parts]), bounds)
+        return HalfSpaces.stacked([p.halfspaces for p in polyhedra])
 
     def valid_inequality(self, x: Array, weight: float) -> ValidInequality:
         values = [m.value(x) for m in self._members]

@@ -131,10 +131,7 @@ class NearestOfAll:
                 return self.by_cuts(x)
             except ProjectionError as error:
                 failed = error
-        projectors = [
-            m.projector() if isinstance(m, Polyhedron | FunctionConstraint) else m.project
-            for m in self._ordered
-        ]
+        projectors = [m.projector() for m in self._ordered]
         try:
             return dykstra(x, projectors, violation=self._violation, max_cycles=_MAX_CYCLES)
         except ProjectionError:
@@ -151,10 +148,7 @@ class NearestOfAll:
         """
         rows = [_halfspaces(m) for m in self._ordered]
         known = [r for r in rows if r is not None]
-        if len(known) < len(rows):
-            return None
-        bounds = np.concatenate([r.bounds for r in known])
-        return HalfSpaces(scipy.sparse.vstack([r.csc for r in known]).tocsr(), bounds)
+        return HalfSpaces.stacked(known) if len(known) == len(rows) else None
 
     @cached_property
     def _excludes_signs(self) -> bool:

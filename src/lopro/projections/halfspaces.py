@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -60,6 +61,14 @@ class HalfSpaces:
 
     def __len__(self) -> int:
         return int(self.bounds.shape[0])
+
+    @staticmethod
+    def stacked(parts: Sequence[HalfSpaces]) -> HalfSpaces:
+        """Return the rows of all parts, sparse as soon as one of them is."""
+        bounds = np.concatenate([p.bounds for p in parts])
+        if any(scipy.sparse.issparse(p.normals) for p in parts):
+            return HalfSpaces(scipy.sparse.vstack([p.csc for p in parts]).tocsr(), bounds)
+        return HalfSpaces(np.vstack([p.normals for p in parts]), bounds)
 
     @property
     def dimension(self) -> int:
