@@ -33,6 +33,9 @@ UNKNOWN = FunctionConstraint(lambda x: -1.0, np.zeros_like)
         (Polyhedron(ROWS, [10.0, -3.0]), 2.0),  # rows at the distances 2 and 3/2
         (Polyhedron(ROWS, [0.0, 0.0]), None),  # a cone has no size
         (Polyhedron.box([-1.0, 0.0], [3.0, math.inf]), 3.0),
+        # Looser bounds of the same side of an entry do not count, those of the other side do.
+        (Polyhedron([[2.0, 0.0], [1.0, 0.0], [0.0, -1.0]], [2.0, 9.0, 3.0]), 3.0),
+        (Polyhedron([[2.0, 0.0], [-1.0, 0.0]], [2.0, 9.0]), 9.0),
         (Affine(ROWS, [-20.0, -math.inf], [10.0, 3.0]), 4.0),
         (ResidualBall(np.diag([2.0, 1.0]), np.array([3.0, 4.0]), 0.1), 25.0 / math.hypot(6.0, 4.0)),
         (ResidualBall(np.eye(2), np.zeros(2), 1.0), None),

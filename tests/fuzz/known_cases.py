@@ -202,6 +202,9 @@ KNOWN: dict[str, Callable[[], Case]] = {
             ("metric", 404005473),  # features of which little is there, in their own units
             ("metric", 404005815),  # a feature that rounding has left negative
             ("project", 303008727),  # a ball in single precision, from far away
+            ("project", 707007697),  # a thin ball in single precision, through an operator
+            ("project", 707008535),  # and with a tall sparse matrix
+            ("solve", 707009753),  # a set whose looser bounds are 1e8 times as large as it is
             ("solve", 202006689),  # a point very far from a ball
             ("minimize", 101006605),  # a simplex cut from nearby
             ("minimize", 202007875),  # differences far from the start

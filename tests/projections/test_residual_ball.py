@@ -14,6 +14,7 @@ from projection_judges import assert_agrees_with_outside, assert_optimal, assert
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 from lopro._util.counting import Counts, counting
+from lopro.constraints import ResidualBall
 from lopro.errors import InfeasibleError
 from lopro.maps import linear_map
 from lopro.projections.residual_ball import project_residual_ball
@@ -200,6 +201,29 @@ def test_sparse_and_single_precision(rng: Any) -> None:
     # The aim is eight roundings inside the ball, and the condition number carries them to x.
     unit, condition = np.finfo(np.float32).eps, np.linalg.cond(single[0])
     assert np.linalg.norm(q - p) <= 16.0 * unit * condition * size(x)
+
+
+@pytest.mark.parametrize("wrap", [np.asarray, scipy.sparse.csr_array, aslinearoperator])
+def test_thin_balls_in_single_precision_are_not_made_thinner(wrap: Any, rng: Any) -> None:
+    """Sums in single precision are wrong by as much as the ball is thick: they are taken in double."""
+    A = (rng.standard_normal((29, 15)) * np.geomspace(1.0, 1e3, 15)).astype(np.float32)
+    y = (A @ rng.standard_normal(15) + 0.1 * rng.standard_normal(29)).astype(np.float32)
+    x = (10.0 * rng.standard_normal(15)).astype(np.float32)
+    wide = A.astype(np.float64), y.astype(np.float64)
+    misfit = np.linalg.norm(wide[1] - wide[0] @ np.linalg.lstsq(*wide)[0])
+    for sigma in (1.001 * misfit, 1.1 * misfit):
+        z = ResidualBall(wrap(A), y, sigma).project(x)
+        assert z.dtype == np.float32
+        assert np.linalg.norm(wide[0] @ z - wide[1]) <= sigma * (1.0 + 4e-6)
+        exact = project_residual_ball(x.astype(np.float64), linear_map(wide[0]), wide[1], sigma)
+        assert np.linalg.norm(z - x) == pytest.approx(np.linalg.norm(exact - x), rel=2e-6)
+
+
+def test_single_precision_measures_violations_in_double() -> None:
+    A, y = np.array([[1.0, 1.0]], np.float32), np.array([2.0**24], np.float32)
+    ball = ResidualBall(A, y, 0.5)
+    # In single precision 2^24 + 1 is 2^24, and the residual nothing.
+    assert ball.violation(np.array([2.0**24, 1.0], np.float32)) == 0.5 / (1e-6 * 2.0**24)
 
 
 @pytest.mark.parametrize("wrap", [linear_map, lambda A: linear_map(aslinearoperator(A))])

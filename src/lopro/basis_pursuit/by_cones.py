@@ -25,6 +25,7 @@ from lopro.basis_pursuit.block_norm import BlockNorm
 from lopro.basis_pursuit.problem import SparseProblem
 from lopro.cones.by_clarabel import run_clarabel
 from lopro.constraints.base import ValidInequality
+from lopro.constraints.residual_ball import FEW_COLUMNS
 from lopro.errors import ProjectionError, StalledError
 from lopro.maps import LinearMap
 from lopro.protocol import Candidate, Candidates, Multiplier, Workbench
@@ -33,8 +34,6 @@ __all__ = ["fits_cones", "rotated_dual", "solve_by_cones"]
 
 #: Entries of a matrix for which some factorisations cost less than what has been tried before.
 _SMALL = 1e5
-#: Columns of an operator.
-_COLUMNS = 300
 #: Singular values below this share of the largest are rounding.
 _RANK = 1e-13
 _ACCURACY = 1e-12
@@ -68,19 +67,13 @@ def solve_by_cones(bench: Workbench, sparse: SparseProblem, x: Array) -> Candida
 def _may_be_read(A: LinearMap, sparse: SparseProblem) -> bool:
     """Whether all columns of an operator may be asked for: each costs a product."""
     of_blocks = isinstance(sparse.objective, BlockNorm)
-    return A.shape[1] <= _COLUMNS and not of_blocks and isinstance(sparse.ball.y, np.ndarray)
-
-
-def _matrix(A: LinearMap, like: Array) -> Vector:
-    if A.explicit:
-        return _plain(A.toarray())
-    return _plain(A.forward(asarray_like(np.eye(A.shape[1]), like)))
+    return A.shape[1] <= FEW_COLUMNS and not of_blocks and isinstance(sparse.ball.y, np.ndarray)
 
 
 def _from_dual(bench: Workbench, sparse: SparseProblem, like: Array) -> Candidate | None:
     """Return the solution of the rotated dual with the bound that it proves."""
     ball, labels = sparse.ball, getattr(sparse.objective, "labels", None)
-    A, y = _matrix(ball.A, like), _plain(ball.y)
+    A, y = _plain(ball.as_matrix.A.toarray()), _plain(ball.y)
     w = np.asarray(to_numpy(sparse.weights), dtype=np.float64) * np.ones(A.shape[1])
     found = rotated_dual(A, y, ball.sigma, w, sparse.nonneg, labels)
     if found is None:

@@ -45,10 +45,6 @@ __all__ = ["NearestOfAll"]
 _MAX_CYCLES = 1000
 #: A projection nearer than this, next to the numbers, leaves no direction to cut along.
 _NEARBY = 1e-6
-#: Up to so many columns of an operator are read.
-_FEW_COLUMNS = 300
-#: Matrices in single precision with up to so many entries are copied in double precision.
-_SMALL_MATRIX = 1_000_000
 #: Equations with up to so many entries are projected on as rows.
 _SMALL_EQUATIONS = 100_000
 
@@ -256,23 +252,12 @@ def _readable(member: Constraint) -> Constraint:
     Each projection on it takes about as many products as there are columns, and the nearest point of all sets
     takes many of them; a matrix has a conic form, too.
     """
-    if not isinstance(member, ResidualBall) or member.A.explicit:
-        return member
-    if member.A.shape[1] > _FEW_COLUMNS or not isinstance(member.like, np.ndarray):
-        return member
-    A = member.A.forward(np.eye(member.A.shape[1], dtype=member.like.dtype))
-    return ResidualBall(A, member.y, member.sigma, member.form)
+    return member.as_matrix if isinstance(member, ResidualBall) else member
 
 
 def _in_double_precision(member: Constraint) -> Constraint | None:
     """Return a member whose matrix, if it has one, is in double precision; None where that is large."""
-    if not isinstance(member, ResidualBall):
-        return member
-    A = member.A
-    if not (A.explicit and isinstance(A.like, np.ndarray)) or math.prod(A.shape) > _SMALL_MATRIX:
-        return None
-    kind = np.result_type(A.like.dtype, np.float64)
-    return ResidualBall(A.toarray().astype(kind), member.y.astype(kind), member.sigma, member.form)
+    return member.in_double if isinstance(member, ResidualBall) else member
 
 
 def _cone_rows(member: Constraint) -> ConeRows | None:

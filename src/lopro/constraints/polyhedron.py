@@ -283,9 +283,25 @@ class Polyhedron(MappedFunction, Constraint):
             return float((excess[violated] / sizes[violated]).max())
 
     def typical_size(self) -> float | None:
-        proper = self._lengths > 0.0
-        sizes = np.abs(self._host_b[proper]) / self._lengths[proper]
+        rows = np.flatnonzero(self._lengths > 0.0)
+        if isinstance(self.C.like, np.ndarray):
+            rows = np.setdiff1d(rows, self._looser_bounds)
+        sizes = np.abs(self._host_b[rows]) / self._lengths[rows]
         return float(sizes.max(initial=0.0)) or None
+
+    @property
+    def _looser_bounds(self) -> np.ndarray[Any, Any]:
+        """Rows that bound one entry less tightly than another row: they do not tell how large the set is."""
+        entries = scipy.sparse.coo_array(self._entries)
+        entries.eliminate_zeros()
+        alone = (np.bincount(entries.row, minlength=entries.shape[0]) == 1)[entries.row]
+        row, column, entry = (v[alone] for v in (entries.row, entries.col, entries.data))
+        bound = self._host_b[row] / np.abs(entry)
+        order = np.lexsort((bound, entry > 0.0, column))
+        sides = np.stack([column[order], entry[order] > 0.0])
+        again = np.zeros(order.size, dtype=bool)
+        again[1:] = (sides[:, 1:] == sides[:, :-1]).all(axis=0)
+        return np.asarray(row[order[again]])
 
     def project(self, x: Array) -> Array:
         return self._point(project_polyhedron(self._vector(x), self.halfspaces))

@@ -18,6 +18,7 @@ from lopro._util.arrays import (
     from_numpy,
     inner,
     is_complex,
+    is_single,
     namespace,
     norm,
     to_numpy,
@@ -25,12 +26,13 @@ from lopro._util.arrays import (
 from lopro._util.exact import support_of_ball
 from lopro._util.validation import check_array, check_number, check_shape
 from lopro.constraints.base import Constraint, ValidInequality
+from lopro.errors import InfeasibleError
 from lopro.functions import Ball, Constant, Image, Linearization, MappedFunction, Source
 from lopro.maps import SparseMap, linear_map
 from lopro.projections.empty_ball import residual_exceeds
 from lopro.projections.residual_ball import adjoint_product, project_residual_ball
 
-__all__ = ["ResidualBall", "ResidualForm", "ResidualNorm", "SquaredResidual"]
+__all__ = ["FEW_COLUMNS", "ResidualBall", "ResidualForm", "ResidualNorm", "SquaredResidual"]
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,27 @@ class ResidualNorm:
 
 
 _QUICKLY_FACTORED = 300
+#: Columns of an operator that may all be asked for.
+FEW_COLUMNS = 300
+#: Entries of a matrix in single precision that is held in double precision as well.
+_HELD_TWICE = 10**6
+#: Aims further and further inside a ball, until the rounded point is inside too.
+_ATTEMPTS = 6
 _DOUBLE = {"f": np.float64, "F": np.complex128}
+
+
+def _widened(x: Array) -> Array:
+    """Return ``x`` on the host in double precision."""
+    x = to_numpy(x)
+    return x.astype(_DOUBLE.get(x.dtype.char, x.dtype), copy=False)
+
+
+def _as_precise_as(x: Array, exact: Array) -> Array:
+    """Return ``exact`` in the library and precision of ``x``, complex where either is."""
+    if is_single(x):
+        exact = exact.astype(np.complex64 if is_complex(exact) else np.float32)
+    return from_numpy(exact, x)
+
 
 ResidualForm: TypeAlias = SquaredResidual | ResidualNorm
 
@@ -299,10 +321,47 @@ class ResidualBall(MappedFunction, Constraint):
             f"sigma is {self.sigma:.6g}"
         )
 
+    @cached_property
+    def as_matrix(self) -> ResidualBall:
+        """The same ball with a matrix, where A is an operator with few columns: that takes a product each."""
+        if (
+            self.A.explicit
+            or self.A.shape[1] > FEW_COLUMNS
+            or not isinstance(self.like, np.ndarray)
+        ):
+            return self
+        A = self.A.forward(np.eye(self.A.shape[1], dtype=self.like.dtype))
+        return ResidualBall(A, self.y, self.sigma, self.form)
+
+    @cached_property
+    def in_double(self) -> ResidualBall | None:
+        """The same ball in double precision (itself, where it is); None where A is large or not at hand.
+
+        Rounding in a residual is as large as ``eps |A| |x|``. Where sigma is small beside that, or the
+        least-squares residual close to sigma, single precision cannot tell where the boundary is.
+        """
+        A, y = self.A, self.y
+        if not isinstance(A.like, np.ndarray) or (A.explicit and not A.in_memory):
+            return None
+        if not is_single(A.like) and not is_single(y):
+            return self
+        if math.prod(A.shape) > _HELD_TWICE or not self.as_matrix.A.explicit:
+            return None
+        matrix = self.as_matrix.A.matrix
+        wide = matrix.astype(_DOUBLE.get(matrix.dtype.char, matrix.dtype))
+        return ResidualBall(wide, _widened(y), self.sigma, self.form)
+
+    @property
+    def _believes_double(self) -> bool:
+        """Whether points are judged in double precision rather than in their own."""
+        return self.A.explicit and self.in_double is not None and self.in_double is not self
+
     def violation(self, x: Array) -> float:
-        return self.violation_at(x, self.image(x))
+        return self.violation_at(x, () if self._believes_double else self.image(x))
 
     def violation_at(self, x: Array, image: Image) -> float:
+        if self._believes_double and self.in_double is not None:
+            return self.in_double.violation(_widened(x))
         excess = norm(image[0] - self._y.beside(image[0])) - self.sigma
         # An equation is met up to the rounding of y; a tiny radius cannot be finer than that either.
         scale = max(self.sigma, 1e-6 * self._size_of_y) if self.sigma > 0.0 else self._size_of_y
@@ -319,8 +378,40 @@ class ResidualBall(MappedFunction, Constraint):
         return self._size_of_y**2 / pulled if pulled > 0.0 else None
 
     def project(self, x: Array) -> Array:
+        point = self._nearest_rounded(x)
+        if point is not None:
+            return point
         y = self._y.beside(x)
         return project_residual_ball(x, self.A, y, self.sigma, tight_frame=self.tight_frame)
+
+    def _nearest_rounded(self, x: Array) -> Array | None:
+        """Return a point of the set in the precision of ``x``, as near as rounding allows, by way of double.
+
+        None where rounding keeps every attempt outside. The aim is inside by what the rounding of the last
+        attempt put outside: measured, because its bound is often a hundred times as much.
+        """
+        ball, wide, unit = self.in_double, _widened(x), eps(x)
+        if ball is None or ball is self:
+            return None
+        # An equation (sigma = 0) that holds to the last bit of y is left alone, and with it the zeros of x.
+        if ball.violation(wide) <= (4.0 * unit if self.sigma == 0.0 else 0.0):
+            return copy(x)
+        aim, point = self.sigma, None
+        for _ in range(_ATTEMPTS):
+            try:
+                exact = project_residual_ball(
+                    wide, ball.A, ball.y, aim, tight_frame=self.tight_frame
+                )
+            except InfeasibleError:
+                break  # the data may be rounded numbers: whether the ball is empty, single precision says
+            point = _as_precise_as(x, exact)
+            outside = norm(ball.A.forward(_widened(point)) - ball.y) - self.sigma
+            aim -= 2.0 * outside
+            if outside <= 0.0 or aim <= 0.0:
+                break
+        return (
+            point if point is not None and ball.violation(_widened(point)) <= 32.0 * unit else None
+        )
 
     def valid_inequality(self, x: Array, weight: float) -> ValidInequality:
         """Return the supporting half-space with the slope of ``weight * c`` at ``x``."""
