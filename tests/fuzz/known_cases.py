@@ -196,6 +196,7 @@ KNOWN: dict[str, Callable[[], Case]] = {
             ("bpdn", 202003091),  # a start for a zero y, complex
             ("bpdn", 404004107),  # the step of a projection on an ill-conditioned A x = 0
             ("bpdn", 707001355),  # sigma = |y|, where a support of 0 was rounded down
+            ("bpdn", 16555008508),  # a residual that is rounding of what it is left of
             ("path", 3000000607),  # y nearly orthogonal to the columns
             ("path", 707005967),  # points whose squares leave the range of numbers
             ("metric", 202002846),  # less than nothing of a feature

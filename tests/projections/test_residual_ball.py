@@ -15,7 +15,7 @@ from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 from lopro._util.counting import Counts, counting
 from lopro.constraints import ResidualBall
-from lopro.errors import InfeasibleError
+from lopro.errors import InfeasibleError, ProjectionError
 from lopro.maps import linear_map
 from lopro.projections.residual_ball import project_residual_ball
 from lopro.projections.secular import damping
@@ -211,10 +211,10 @@ def test_thin_balls_in_single_precision_are_not_made_thinner(wrap: Any, rng: Any
     x = (10.0 * rng.standard_normal(15)).astype(np.float32)
     wide = A.astype(np.float64), y.astype(np.float64)
     misfit = np.linalg.norm(wide[1] - wide[0] @ np.linalg.lstsq(*wide)[0])
-    for sigma in (1.001 * misfit, 1.1 * misfit):
+    for sigma, beyond in ((1.001 * misfit, 4e-6), (1.1 * misfit, 0.0)):
         z = ResidualBall(wrap(A), y, sigma).project(x)
         assert z.dtype == np.float32
-        assert np.linalg.norm(wide[0] @ z - wide[1]) <= sigma * (1.0 + 4e-6)
+        assert np.linalg.norm(wide[0] @ z - wide[1]) <= sigma * (1.0 + beyond)
         exact = project_residual_ball(x.astype(np.float64), linear_map(wide[0]), wide[1], sigma)
         assert np.linalg.norm(z - x) == pytest.approx(np.linalg.norm(exact - x), rel=2e-6)
 
@@ -231,6 +231,19 @@ def test_empty_ball_is_an_error(wrap: Any) -> None:
     A = np.array([[1.0, 0.0], [0.0, 0.0]])
     with pytest.raises(InfeasibleError, match="least-squares residual is 2"):
         project_residual_ball(np.array([5.0, 5.0]), wrap(A), np.array([0.0, 2.0]), 1.0)
+
+
+@pytest.mark.parametrize("wrap", [linear_map, lambda A: linear_map(aslinearoperator(A))])
+@pytest.mark.parametrize(
+    ("out_of_reach", "error"), [(1e-9, InfeasibleError), (1e-14, ProjectionError)]
+)
+def test_a_small_residual_is_measured_by_what_it_is_left_of(
+    wrap: Any, out_of_reach: float, error: type[Exception]
+) -> None:
+    """At x = 1 nothing but the unreachable part is left, be it rounding of y or not."""
+    A, y = np.array([[1.0], [0.0]]), np.array([1.0, out_of_reach])
+    with pytest.raises(error):
+        project_residual_ball(np.array([1.0]), wrap(A), y, 0.0)
 
 
 @pytest.mark.parametrize("wrap", [linear_map, lambda A: linear_map(aslinearoperator(A))])

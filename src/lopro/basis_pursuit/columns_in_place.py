@@ -11,15 +11,17 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from array_api_compat import is_cupy_array, is_jax_array, is_torch_array
 
 from lopro._util.arrays import Array, from_numpy, is_single, namespace, to_numpy
+from lopro._util.cholesky_there import factor_there
 from lopro._util.deadline import current_deadline
 from lopro.basis_pursuit.signed_support import ColumnSet, Restricted, Vector, _Face
 from lopro.maps.algebra import times_for, widened
 
 __all__ = ["ColumnsInPlace", "RestrictedInPlace", "column_set", "restricted_to"]
 
+#: Columns of which less than this share of their squares is left are dependent on others.
+_DEPENDENT = 1e3 * float(np.finfo(np.float64).eps)
 #: Columns that are held together, and widened at a time: few calls for a device, and no copy of all of them.
 _PIECE = 1024
 
@@ -143,68 +145,9 @@ class RestrictedInPlace(Restricted):
         if S.size == 0 or isinstance(G, np.ndarray):
             return super()._face(signs)
         current_deadline().check()
-        solve = cholesky_solver(G)
-        if solve is None:
+        factor = factor_there(G)
+        if factor is None or factor.loses(_DEPENDENT):
             return super()._face(signs)  # dependent columns are told apart on the host
+        solve = factor.solve
         solved = solve(np.stack([c.correlations[S], c.weights[S] * signs[S]], axis=1))
         return _Face(signs, S, solved[:, 0], solved[:, 1], solve)
-
-
-def cholesky_solver(G: Array) -> Callable[[Vector], Vector] | None:
-    """Return what solves with a positive definite matrix on its device; None if it is not one, nearly.
-
-    Right-hand sides and solutions are on the host. A library without triangular solves has none here.
-
-    Examples
-    --------
-    >>> import array_api_strict
-    >>> from lopro.basis_pursuit.columns_in_place import cholesky_solver
-    >>> cholesky_solver(array_api_strict.eye(2)) is None
-    True
-    """
-    found = _factor(G)
-    if found is None:
-        return None
-    factor, solve = found
-    xp = namespace(factor)
-    pivots, sizes = xp.linalg.diagonal(factor) ** 2, xp.linalg.diagonal(G)
-    # Also false where a factorisation that failed has left NaN.
-    if not bool(xp.all(pivots > 1e3 * float(np.finfo(np.float64).eps) * sizes)):
-        return None
-
-    def on_host(right: Vector) -> Vector:
-        return to_numpy(solve(from_numpy(right, G)))
-
-    return on_host
-
-
-def _factor(G: Array) -> tuple[Array, Callable[[Array], Array]] | None:
-    """Return the lower Cholesky factor and what solves with it, by each library's own name for that."""
-    if is_torch_array(G):
-        import torch
-
-        factor, info = torch.linalg.cholesky_ex(G)
-        if int(info) != 0:
-            return None
-        return factor, lambda b: torch.cholesky_solve(b.reshape(len(b), -1), factor).reshape(
-            b.shape
-        )
-    if is_jax_array(G):
-        import jax.scipy.linalg as linear
-
-        factor = linear.cholesky(G, lower=True)
-        return factor, lambda b: linear.cho_solve((factor, True), b)
-    if is_cupy_array(G):
-        import cupy
-        import cupyx
-        from cupyx.scipy.linalg import solve_triangular
-
-        try:
-            with cupyx.errstate(linalg="raise"):
-                factor = cupy.linalg.cholesky(G)
-        except np.linalg.LinAlgError:
-            return None
-        return factor, lambda b: solve_triangular(
-            factor, solve_triangular(factor, b, lower=True), lower=True, trans="T"
-        )
-    return None

@@ -18,6 +18,7 @@ from lopro._util.arrays import (
     is_single,
     namespace,
     take,
+    to_numpy,
 )
 from lopro._util.validation import check_array, check_shape, checked_shape
 from lopro.constraints.polyhedron import Polyhedron, PolyhedronForm
@@ -225,7 +226,9 @@ def _from_indices(index: Any, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
 
 def _sides(name: str, value: Any, missing: float, rows: int) -> Any:
     """Check one side; None is filled in, and a number stands for all rows."""
-    given = np.asarray(missing if value is None else value)
+    if value is None:
+        value = missing
+    given = to_numpy(value) if is_array(value) else np.asarray(value)
     if given.dtype.kind not in "fiu":
         check_array(name, value, allow_complex=False)
     if np.isnan(given).any():

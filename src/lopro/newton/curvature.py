@@ -1,26 +1,33 @@
 """Second derivatives as lists of pieces, so that what solves with them can choose how.
 
 Every generalised Hessian here is ``sum of D' (...) D``: a diagonal, a matrix that never changes,
-``B' diag(h) B`` or ``B' blocks B`` with changing ``h`` or blocks, a few rows, or products alone.
+``B' diag(h) B`` or ``B' blocks B`` with changing ``h`` or blocks, a few rows, or products alone. Matrices
+may be those of a device; then what a piece returns of the size of a vector is on the host all the same.
 """
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy  # parts of it load when first used
+from array_api_compat import is_jax_array
 
+from lopro._util.arrays import to_numpy
 from lopro.newton.arrays import Array, Matrix
-from lopro.newton.maps import Dense, Identity, LinearMap, Sparse
+from lopro.newton.maps import Dense, Identity, LinearMap, OnDevice, Sparse
 
 __all__ = [
     "Blocks",
     "Constant",
+    "ConstantOnDevice",
     "Diagonal",
     "Gram",
+    "GramOnDevice",
     "LowRank",
     "Piece",
     "Product",
@@ -70,6 +77,53 @@ class Gram:
     def diagonal(self) -> Array:
         squares = self.B * self.B if isinstance(self.B, np.ndarray) else self.B.multiply(self.B)
         return np.asarray(self.weights @ squares).ravel()
+
+
+@dataclass(frozen=True)
+class ConstantOnDevice:
+    """A positive semidefinite matrix on a device that is the same at every point."""
+
+    P: OnDevice
+
+    def apply(self, s: Array) -> Array:
+        return self.P.forward(s)
+
+    def diagonal(self) -> Array:
+        return np.array(to_numpy(self.P.xp.linalg.diagonal(self.P.M)))
+
+    def matrix(self) -> Any:
+        """Return the matrix, on the device."""
+        return self.P.M
+
+
+@dataclass(frozen=True)
+class GramOnDevice:
+    """``B' diag(weights) B`` with ``weights >= 0`` and ``B`` on a device; the weights are there, too."""
+
+    B: OnDevice
+    weights: Any
+
+    def apply(self, s: Array) -> Array:
+        return to_numpy(self.B.M.T @ (self.weights * (self.B.M @ self.B.there(s))))
+
+    def diagonal(self) -> Array:
+        parts = ((slab * slab).T @ self.weights[at] for at, slab in self.B.slabs())
+        return np.array(to_numpy(functools.reduce(operator.add, parts)))
+
+    def matrix(self) -> Any:
+        """Return the matrix, on the device; few rows with a weight are gathered."""
+        xp, roots = self.B.xp, self.B.xp.sqrt(self.weights)
+        if not is_jax_array(roots):  # JAX compiles a program for every shape it has not seen
+            used = xp.nonzero(self.weights)[0]
+            if 2 * used.shape[0] < self.B.shape[0] and used.shape[0] <= self.B.rows_at_a_time:
+                return _square(xp, xp.take(self.B.M, used, axis=0), xp.take(roots, used))
+        parts = (_square(xp, slab, roots[at]) for at, slab in self.B.slabs())
+        return functools.reduce(operator.add, parts)
+
+
+def _square(xp: Any, rows: Any, roots: Any) -> Any:
+    scaled = rows * xp.expand_dims(roots, axis=1)
+    return scaled.T @ scaled
 
 
 @dataclass(frozen=True)
@@ -129,7 +183,9 @@ class Product:
         return np.full(self.size, self.mean)
 
 
-Piece: TypeAlias = Diagonal | Constant | Gram | Blocks | LowRank | Product
+Piece: TypeAlias = (
+    Diagonal | Constant | ConstantOnDevice | Gram | GramOnDevice | Blocks | LowRank | Product
+)
 
 
 def weighted(D: LinearMap, weights: Array) -> Piece:
@@ -147,6 +203,8 @@ def weighted(D: LinearMap, weights: Array) -> Piece:
         return Diagonal(weights)
     if isinstance(D, Dense | Sparse):
         return Gram(D.M, weights)
+    if isinstance(D, OnDevice):
+        return GramOnDevice(D, D.there(weights))
     norms = D.row_norms()
     mean = float(weights @ (norms * norms)) / D.shape[1]
     return Product(lambda s: D.adjoint(weights * D.forward(s)), mean, D.shape[1])

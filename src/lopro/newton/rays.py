@@ -16,7 +16,7 @@ from lopro.newton.bounds.enclose import enclose_conjugate
 from lopro.newton.bounds.mapped import enclose_adjoint
 from lopro.newton.bounds.rounding import Estimate, length
 from lopro.newton.curvature import Piece, weighted
-from lopro.newton.maps import Dense, Identity, Sparse
+from lopro.newton.maps import Dense, Identity, OnDevice, Sparse
 from lopro.newton.multipliers import Iterate
 from lopro.newton.parts import Interval, Part
 from lopro.newton.problem import Composite, Term
@@ -60,7 +60,7 @@ def farkas_multipliers(
     found = [(term, b - a) for term, a, b in pairs if term.part.steepness == 0.0]
     sets = [term for term, _ in found]
     size = max((float(np.abs(y).max(initial=0.0)) for _, y in found), default=0.0)
-    known = all(isinstance(term.D, Identity | Dense | Sparse) for term in sets)
+    known = all(isinstance(term.D, Identity | Dense | Sparse | OnDevice) for term in sets)
     if not known or size == 0.0:
         return None
     y = _repaired(sets, [moved / size for _, moved in found], problem.size)

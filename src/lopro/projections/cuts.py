@@ -24,6 +24,8 @@ __all__ = ["Cut", "project_by_cuts"]
 
 #: Violations up to this share of the accuracy are left.
 _BLUR = 0.05
+#: Rounds within which the depth has to halve: rows of many decades go on for thousands, and get no nearer.
+_PATIENCE = 200
 
 
 @dataclass(frozen=True)
@@ -67,9 +69,9 @@ def project_by_cuts(x: Vector, oracle: Oracle, *, tol: float, max_cuts: int = 20
     array([0.6, 0.8])
     """
     z, bundle, length = x, _Bundle(x), float(np.linalg.norm(x))
-    depth = accuracy = math.inf
-    deadline = current_deadline()
-    for _ in range(max_cuts):
+    depth = accuracy = least = math.inf
+    deadline, last, k = current_deadline(), 0, -1
+    for k in range(max_cuts):
         deadline.check()
         cuts = oracle(z)
         depths = [cut.depth(z) for cut in cuts]
@@ -78,6 +80,10 @@ def project_by_cuts(x: Vector, oracle: Oracle, *, tol: float, max_cuts: int = 20
         accuracy = tol * size
         if depth <= accuracy:
             return z
+        if depth <= 0.5 * least:
+            least, last = depth, k
+        elif k - last >= _PATIENCE:
+            break
         if math.isinf(depth):
             raise InfeasibleError(
                 "c has slope zero at an infeasible point: it is positive everywhere"
@@ -95,7 +101,7 @@ def project_by_cuts(x: Vector, oracle: Oracle, *, tol: float, max_cuts: int = 20
             # Cuts that contradict each other by rounding: the caller finds out whether it is near enough.
             return z
     raise ProjectionError(
-        f"the outer approximation is still {depth:.3g} away from the set after {max_cuts} rounds "
+        f"the outer approximation is still {depth:.3g} away from the set after {k + 1} rounds "
         f"(wanted {accuracy:.3g})"
     )
 

@@ -20,14 +20,21 @@ _DENSE = 4e6
 
 
 def residual_exceeds(
-    A: LinearMap, y: Array, sigma: float, nu: Array, nonneg: bool = False, blur: float = 0.0
+    A: LinearMap,
+    y: Array,
+    sigma: float,
+    nu: Array,
+    nonneg: bool = False,
+    blur: float = 0.0,
+    cancelled: float = 0.0,
 ) -> bool:
     """Whether ``nu`` proves that no ``x`` (no ``x >= 0``) has ``|A x - y| <= sigma``.
 
     Every residual has ``|A x - y| >= (Re <y, nu> - Re <A^H nu, x>) / |nu|``. So ``A^H nu`` has to vanish, up
     to the rounding of the product, and ``Re <y, nu> / |nu|`` has to exceed sigma, by more than rounding. For
     ``x >= 0`` it is enough if no entry of ``A' nu`` is positive. ``blur`` is the relative rounding of ``y``
-    where that is more than its dtype says.
+    where that is more than its dtype says; ``cancelled`` is the size of the numbers that a ``y`` which is
+    a residual is the difference of.
 
     Examples
     --------
@@ -40,8 +47,8 @@ def residual_exceeds(
     """
     if is_single(y) or is_single(A.like):
         # A map that is singular in single precision may not be so by its own numbers.
-        return A.explicit and _exceeds_in_double(A, y, sigma)
-    length, size, unit = norm(nu), norm(y), eps(y)
+        return A.explicit and _exceeds_in_double(A, y, sigma, cancelled)
+    length, size, unit = norm(nu), max(norm(y), cancelled), eps(y)
     if not 0.0 < length < math.inf:
         return False
     beyond = inner(y, nu) / length - sigma
@@ -83,7 +90,7 @@ def nonnegative_residual_exceeds(A: LinearMap, y: Array, sigma: float) -> bool:
     return residual_exceeds(linear_map(matrix), right, sigma, nu, nonneg=True, blur=eps(y))
 
 
-def _exceeds_in_double(A: LinearMap, y: Array, sigma: float) -> bool:
+def _exceeds_in_double(A: LinearMap, y: Array, sigma: float, cancelled: float) -> bool:
     """Whether the part of ``y`` out of the reach of ``A``, found in double precision, proves it."""
     rows, columns = A.shape
     current_deadline().need(4.0 * rows * columns * min(rows, columns))
@@ -96,7 +103,9 @@ def _exceeds_in_double(A: LinearMap, y: Array, sigma: float) -> bool:
     for _ in range(2):  # a short rest is orthogonal only up to the rounding of what it is a rest of
         right = right - U @ (U.conj().T @ right)
     wide = to_numpy(y).astype(right.dtype)
-    return residual_exceeds(linear_map(matrix), wide, sigma, right, blur=eps(y))
+    return residual_exceeds(
+        linear_map(matrix), wide, sigma, right, blur=eps(y), cancelled=cancelled
+    )
 
 
 def _frobenius(A: LinearMap, y: Array) -> float:

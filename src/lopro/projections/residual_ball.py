@@ -105,6 +105,8 @@ class _Goal:
     ceiling: float
     #: Differences up to here are rounding.
     blur: float
+    #: The size of the numbers that a residual is the difference of.
+    terms: float
 
     @staticmethod
     def at(sigma: float, centre: float, image: float, unit: float) -> _Goal:
@@ -112,18 +114,19 @@ class _Goal:
         margin = max(max(1e-12, 8.0 * unit) * sigma, 4.0 * noise)
         # With room for it the result is strictly inside; a ball as small as the noise has none.
         if margin < 0.5 * sigma:
-            return _Goal(sigma, sigma - margin, sigma, margin)
-        return _Goal(sigma, 0.5 * sigma, sigma + noise, margin)
+            return _Goal(sigma, sigma - margin, sigma, margin, centre + image)
+        return _Goal(sigma, 0.5 * sigma, sigma + noise, margin, centre + image)
 
-    def inside(self, fixed: float, proves: Callable[[], bool]) -> float:
-        """Return what is left of the target beside a component that no step can change.
+    def inside(self, fixed: float, A: LinearMap, r: Array, rest: Callable[[], Array]) -> float:
+        """Return what is left of the target beside a component of the residual that no step can change.
 
-        ``proves`` tells whether that component proves the ball empty; without a proof it may be rounding
+        ``rest`` is that component, of this length. Without a proof that the ball is empty it may be rounding
         on top of an ill-conditioned map that is in the way.
         """
         if fixed > self.ceiling + self.blur:
             words = f"the least-squares residual is {fixed:.9g}, sigma is {self.sigma:.9g}"
-            if proves():
+            # What A does not reach of the residual A x - y is that of -y.
+            if residual_exceeds(A, r, self.sigma, rest(), cancelled=self.terms):
                 raise InfeasibleError(f"no x has |A x - y| <= sigma: {words}")
             raise ProjectionError(f"no point with |A x - y| <= sigma was found: {words}")
         if fixed >= self.target:
@@ -155,8 +158,7 @@ class _Spectral:
         h = adjoint_product(U, r)
         rest = 0.0 * r if s.shape[0] == U.shape[0] else r - U @ h
         rest = rest - U @ adjoint_product(U, rest)
-        # The residual r is A x - y: what A does not reach of it is that of -y.
-        allowed = goal.inside(norm(rest), lambda: residual_exceeds(A, r, goal.sigma, rest))
+        allowed = goal.inside(norm(rest), A, r, lambda: rest)
         if s.shape[0] == 0:
             return A.adjoint(0.0 * r)
         h_squared = np.abs(to_numpy(h).astype(np.complex128)) ** 2
@@ -185,14 +187,14 @@ class _Krylov:
             if not (run.exhausted or _due(run.steps)):
                 continue
             if run.steps == 0:
-                goal.inside(run.beta, lambda: residual_exceeds(A, r, goal.sigma, r))
+                goal.inside(run.beta, A, r, lambda: r)
                 return A.adjoint(0.0 * r)
             ritz = _Ritz.of(run, max(A.shape) * unit * self._norm)
             self._norm = max(self._norm, ritz.largest)
             settled = run.exhausted or ritz.gradient(0.0) <= 8.0 * unit * self._norm * run.beta
             if ritz.fixed > goal.target and not settled:
                 continue
-            allowed = goal.inside(ritz.fixed, functools.partial(_left_over, goal, A, r, run, ritz))
+            allowed = goal.inside(ritz.fixed, A, r, functools.partial(_left_over, r, run, ritz))
             kappa = damping(ritz.h**2, ritz.S**2, allowed)
             w = ritz.S * ritz.h / (ritz.S**2 + kappa)
             enough = max(
@@ -202,10 +204,9 @@ class _Krylov:
                 return run.combine((ritz.right @ w).astype(np.finfo(r.dtype).dtype))
 
 
-def _left_over(goal: _Goal, A: LinearMap, r: Array, run: GolubKahan, ritz: _Ritz) -> bool:
-    """Whether the part of the residual that a finished run cannot change proves the ball empty."""
-    rest = run.combine_left(ritz.rest.astype(np.finfo(r.dtype).dtype))
-    return residual_exceeds(A, r, goal.sigma, rest)
+def _left_over(r: Array, run: GolubKahan, ritz: _Ritz) -> Array:
+    """Return the part of the residual that a finished run cannot change."""
+    return run.combine_left(ritz.rest.astype(np.finfo(r.dtype).dtype))
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,14 @@ import scipy  # parts of it load when first used
 
 from lopro.errors import MissingCapabilityError
 from lopro.methods.second_order.callables import SmoothCallable
-from lopro.methods.second_order.form_data import MapOrNone, host, matrix, matrix_or_operator, scaled
+from lopro.methods.second_order.form_data import (
+    MapOrNone,
+    host,
+    matrix,
+    matrix_or_operator,
+    on_device,
+    scaled,
+)
 from lopro.newton import smooth as kernel
 from lopro.newton.parts import L1, GroupNorms, Part
 from lopro.newton.smooth import Smooth
@@ -30,7 +37,14 @@ from lopro.objectives import (
     Sum,
 )
 
-__all__ = ["Norm", "has_second_derivatives", "norm_form", "objective_form", "smooth_form"]
+__all__ = [
+    "Norm",
+    "callables",
+    "has_second_derivatives",
+    "norm_form",
+    "objective_form",
+    "smooth_form",
+]
 
 #: A norm and the map whose values it takes; None is the identity.
 Norm: TypeAlias = tuple[Part, MapOrNone]
@@ -58,13 +72,18 @@ def objective_form(f: Objective, size: int) -> tuple[Smooth, list[Norm]]:
     return (smooth[0] if len(smooth) == 1 else kernel.Sum(smooth)), found
 
 
+def callables(f: Objective) -> list[FunctionObjective]:
+    """Return the parts of an objective that are functions of a user."""
+    if isinstance(f, Sum):
+        return [found for part in f.parts for found in callables(part)]
+    if isinstance(f, Scaled):
+        return callables(f.f)
+    return [f] if isinstance(f, FunctionObjective) else []
+
+
 def has_second_derivatives(f: Objective) -> bool:
     """Whether no part of an objective is a callable without second derivatives."""
-    if isinstance(f, Sum):
-        return all(has_second_derivatives(part) for part in f.parts)
-    if isinstance(f, Scaled):
-        return has_second_derivatives(f.f)
-    return not isinstance(f, FunctionObjective) or f.has_hessian
+    return all(part.has_hessian for part in callables(f))
 
 
 @singledispatch
@@ -103,11 +122,15 @@ def smooth_form(f: Objective, factor: float) -> Smooth:
 @smooth_form.register
 def _(f: LeastSquares, factor: float) -> Smooth:
     root = float(np.sqrt(factor))
-    return kernel.LeastSquares(scaled(root, matrix_or_operator(f.A)), root * host(f.b))
+    kind = kernel.LeastSquaresOnDevice if on_device(f.A) else kernel.LeastSquares
+    return kind(scaled(root, matrix_or_operator(f.A)), root * host(f.b))
 
 
 @smooth_form.register
 def _(f: Quadratic, factor: float) -> Smooth:
+    if on_device(f.P):
+        there = scaled(factor, matrix_or_operator(f.P))
+        return kernel.QuadraticOnDevice(there, factor * host(f.q), factor * f.constant)
     P, q = matrix(f.P), host(f.q)
     P = P if factor == 1.0 else factor * P
     return kernel.Quadratic(P, factor * q, factor * f.constant)
@@ -126,7 +149,8 @@ def _(f: SquaredDistance, factor: float) -> Smooth:
 @smooth_form.register
 def _(f: Logistic, factor: float) -> Smooth:
     n, d = f.X.shape
-    loss = kernel.Logistic(matrix_or_operator(f.X), host(f.labels), factor / n)
+    kind = kernel.LogisticOnDevice if on_device(f.X) else kernel.Logistic
+    loss = kind(matrix_or_operator(f.X), host(f.labels), factor / n)
     if f.l2 == 0.0:
         return loss
     return kernel.Sum([loss, kernel.SquaredDistance(np.zeros(d), factor * f.l2)])

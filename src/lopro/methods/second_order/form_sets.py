@@ -17,7 +17,7 @@ from lopro.constraints.simplex import Simplex
 from lopro.errors import MissingCapabilityError
 from lopro.methods.second_order.form_data import MapOrNone, host, matrix_or_operator
 from lopro.newton.arrays import Array, Image
-from lopro.newton.maps import Operator
+from lopro.newton.maps import OnDevice, Operator
 from lopro.newton.parts import Ball, Interval
 
 __all__ = ["Rows", "Set", "by_members", "by_program", "by_sets", "rows_of", "sets_of"]
@@ -55,7 +55,7 @@ def rows_of(constraint: Constraint) -> list[Rows]:
     """
     found: list[Rows] = []
     for part, D in sets_of(constraint):
-        if not isinstance(part, Interval) or isinstance(D, Operator):
+        if not isinstance(part, Interval) or isinstance(D, OnDevice | Operator):
             raise MissingCapabilityError(f"the constraint {constraint!r} is not given by rows")
         found.append((part, D))
     return found

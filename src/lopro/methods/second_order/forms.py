@@ -1,7 +1,7 @@
 """Problems as second-order methods take them.
 
-Everything is read from the data, which have to be NumPy arrays, sparse matrices or operators of real
-numbers; nothing is made dense, and double precision is not copied.
+Everything is read from the data: NumPy arrays, sparse matrices, operators, arrays on a device (in double
+precision) of real numbers. Nothing is made dense or fetched, and double precision is not copied.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro._util.arrays import is_complex
+from lopro._util.arrays import is_complex, is_single, on_host
 from lopro.errors import MissingCapabilityError
-from lopro.methods.second_order.form_objectives import objective_form, smooth_form
+from lopro.methods.second_order.form_objectives import callables, objective_form, smooth_form
 from lopro.methods.second_order.form_sets import rows_of, sets_of
 from lopro.newton import smooth as kernel
 from lopro.newton.engines import QuadraticProgram
@@ -82,10 +82,14 @@ def _check_points(problem: Problem) -> None:
     if problem.shape is None or len(problem.shape) != 1:
         raise MissingCapabilityError("second-order methods take vectors of a known size")
     for part in (problem.objective, problem.constraint):
-        if part.like is not None and not isinstance(part.like, np.ndarray):
-            raise MissingCapabilityError("second-order methods take NumPy arrays")
-        if part.like is not None and is_complex(part.like):
+        if part.like is None:
+            continue
+        if is_complex(part.like):
             raise MissingCapabilityError("second-order methods take real numbers")
+        if not on_host(part.like) and is_single(part.like):
+            raise MissingCapabilityError("second-order methods take double precision on a device")
+        if not isinstance(part.like, np.ndarray) and callables(problem.objective):
+            raise MissingCapabilityError("second-order methods take functions of NumPy arrays")
 
 
 def _stacked(matrices: Sequence[Any]) -> Any:
@@ -105,7 +109,7 @@ def _quadratic(f: Objective) -> tuple[Any, Any, float]:
     for part in form.parts if isinstance(form, kernel.Sum) else (form,):
         if isinstance(part, kernel.Linear):
             matrix, slope, own = None, part.q, 0.0
-        elif isinstance(part, kernel.Quadratic):
+        elif isinstance(part, kernel.Quadratic) and not isinstance(part, kernel.QuadraticOnDevice):
             matrix, slope, own = part.P, part.q, part.constant
         elif isinstance(part, kernel.SquaredDistance):
             matrix = scipy.sparse.diags_array(part.weights, format="csr")

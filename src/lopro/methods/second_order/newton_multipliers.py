@@ -12,6 +12,7 @@ import numpy as np
 from lopro._util.arrays import Array
 from lopro._util.deadline import OutOfTime
 from lopro.errors import StalledError
+from lopro.methods.second_order.form_data import host
 from lopro.methods.second_order.form_objectives import has_second_derivatives
 from lopro.methods.second_order.form_sets import by_members, by_sets
 from lopro.methods.second_order.forms import composite
@@ -85,7 +86,7 @@ class NewtonMultipliers:
                 feasibility_tolerance(x0),
                 bench.target.scale,
                 bench.unit,
-                np.asarray(x0, dtype=np.float64),
+                host(x0),
                 _first_multipliers(problem, bench),
                 stopped=lambda: not bench.tick(),
             ):
@@ -114,7 +115,7 @@ def _first_multipliers(problem: Composite, bench: Workbench) -> list[Array] | No
     given = bench.multipliers0
     if given is None:
         return None
-    sets = by_sets(bench.problem.constraint, [np.asarray(v, np.float64) for v in given])
+    sets = by_sets(bench.problem.constraint, [host(v) for v in given])
     pairs = zip(problem.terms, sets, strict=False)  # norms come last
     inside = [term.part.into_domain(v) for term, v in pairs]
     return [*inside, *(np.zeros(term.part.size) for term in problem.terms[len(sets) :])]

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from lopro._util.arrays import Array, asarray_like, norm
+from lopro._util.arrays import Array, asarray_like, from_numpy, norm
 from lopro.constraints.base import Constraint, ValidInequality
 from lopro.errors import InfeasibleError, UnboundedError
 from lopro.methods.answers import candidate_in_set
@@ -48,7 +48,7 @@ def answer(
     if outcome.status is Status.UNBOUNDED:
         raise UnboundedError("the objective falls without end along the ray", outcome.ray)
     x = asarray_like(outcome.x, like)
-    inequality = _inequality(problem, outcome, bench.problem.constraint, shared)
+    inequality = _inequality(problem, outcome, bench.problem.constraint, shared, like)
     evidence = _bound(outcome, bench, inequality)
     return candidate_in_set(bench, x, evidence)
 
@@ -77,7 +77,7 @@ def _bound(outcome: Outcome, bench: Workbench, inequality: ValidInequality) -> P
 
 
 def _inequality(
-    problem: Composite, outcome: Outcome, constraint: Constraint, shared: Shared
+    problem: Composite, outcome: Outcome, constraint: Constraint, shared: Shared, like: Array
 ) -> ValidInequality:
     """Return the multipliers as a valid inequality of the set, with those of its images."""
     pairs = zip(problem.terms, outcome.multipliers, strict=True)
@@ -89,4 +89,5 @@ def _inequality(
         direction = direction + term.D.adjoint(v)
         support += term.part.conjugate(v)
     dual = constraint.dual_of(shared(constraint, inside))
-    return ValidInequality(direction, support, dual)
+    there = tuple(from_numpy(v, like) for v in dual)
+    return ValidInequality(from_numpy(direction, like), support, there)

@@ -13,9 +13,18 @@ from functools import singledispatch
 import numpy as np
 import scipy  # parts of it load when first used
 
+from lopro._util.arrays import to_numpy
 from lopro.newton.arrays import EPS, Array, Matrix, norm
 from lopro.newton.bounds.rounding import dot, gamma, length, product
-from lopro.newton.smooth import LeastSquares, Quadratic, SquaredDistance, Sum
+from lopro.newton.maps import OnDevice
+from lopro.newton.smooth import (
+    LeastSquares,
+    LeastSquaresOnDevice,
+    Quadratic,
+    QuadraticOnDevice,
+    SquaredDistance,
+    Sum,
+)
 from lopro.newton.systems.base import SingularSystem
 from lopro.newton.systems.dense import cholesky, cholesky_solve
 
@@ -63,6 +72,25 @@ def _(f: LeastSquares) -> float:
     # The entries of the normal matrix are sums over all rows; |B|'|B| has norm at most |B|_F^2.
     entries = f.B.data if scipy.sparse.issparse(f.B) else f.B.ravel()
     return float(max(0.0, least_eigenvalue(P) - gamma(rows) * length(entries) ** 2))
+
+
+@strong_convexity.register
+def _(f: LeastSquaresOnDevice) -> float:
+    rows, columns = f.map.shape
+    if rows < columns or f.normal_matrix is None:
+        return 0.0
+    lost = gamma(rows) * length(f.map.column_norms()) ** 2 * (1.0 + (2 * rows + 64) * EPS)
+    return max(0.0, _on_host(f.normal_matrix) - lost)
+
+
+@strong_convexity.register
+def _(f: QuadraticOnDevice) -> float:
+    return _on_host(f.map)
+
+
+def _on_host(P: OnDevice) -> float:
+    """Return the bound of a small matrix, fetched: the proof is about one way to factorise, the host's."""
+    return least_eigenvalue(np.array(to_numpy(P.M))) if P.shape[0] <= _DENSE else 0.0
 
 
 @strong_convexity.register

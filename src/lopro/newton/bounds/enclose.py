@@ -17,6 +17,7 @@ from lopro.newton.smooth import (
     Linear,
     Logistic,
     Quadratic,
+    QuadraticOnDevice,
     SquaredDistance,
     Sum,
 )
@@ -67,7 +68,7 @@ def _(f: SquaredDistance, x: Array) -> Enclosure:
 
 @enclose.register
 def _(f: Quadratic, x: Array) -> Enclosure:
-    Px, error = product(f.P, x)
+    Px, error = enclose_forward(f.map, x) if isinstance(f, QuadraticOnDevice) else product(f.P, x)
     gradient = Px + f.q
     error = (error + EPS * np.abs(gradient)) * (1.0 + 8.0 * EPS)
     half = 0.5 * Px + f.q

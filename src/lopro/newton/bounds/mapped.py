@@ -6,14 +6,17 @@ import math
 
 import numpy as np
 
+from lopro._util.arrays import to_numpy
 from lopro.newton.arrays import EPS, Array
-from lopro.newton.bounds.rounding import adjoint_product, length, product
-from lopro.newton.maps import Identity, LinearMap, matrix_of
+from lopro.newton.bounds.rounding import adjoint_product, gamma, length, product
+from lopro.newton.maps import Identity, LinearMap, OnDevice, matrix_of
 
 __all__ = ["enclose_adjoint", "enclose_forward"]
 
 #: Roundings that the products of an operator are trusted to make, relative to the norms of its rows.
 _ROUNDINGS = 8.0
+#: Rows on a device whose products are added up there; the sums of such chunks are added up on the host.
+_CHUNK = 2048
 
 
 def enclose_forward(D: LinearMap, x: Array) -> tuple[Array, Array]:
@@ -23,6 +26,9 @@ def enclose_forward(D: LinearMap, x: Array) -> tuple[Array, Array]:
     """
     if isinstance(D, Identity):
         return x, np.zeros(len(x))
+    if isinstance(D, OnDevice):
+        # A sum of n products in any order is off by gamma_n times that of their sizes: at most |row| |x|.
+        return D.forward(x), _rounded_up(gamma(len(x)) * length(x) * D.row_norms(), len(x))
     M = matrix_of(D)
     if M is not None:
         return product(M, x)
@@ -36,6 +42,8 @@ def enclose_adjoint(D: LinearMap, v: Array, error: Array | float = 0.0) -> tuple
     """
     if isinstance(D, Identity):
         return v, np.zeros(len(v)) + error
+    if isinstance(D, OnDevice):
+        return _adjoint_on_device(D, v, length(np.zeros(len(v)) + error))
     M = matrix_of(D)
     if M is not None:
         return adjoint_product(M, v, error)
@@ -43,3 +51,19 @@ def enclose_adjoint(D: LinearMap, v: Array, error: Array | float = 0.0) -> tuple
     column = length(D.row_norms()) / math.sqrt(len(normal))
     uncertain = length(np.zeros(len(v)) + error) + _ROUNDINGS * EPS * length(v)
     return normal, np.full(len(normal), column * uncertain)
+
+
+def _adjoint_on_device(D: OnDevice, v: Array, uncertain: float) -> tuple[Array, Array]:
+    """Return ``D' v`` as a sum over chunks of rows: the bound of one long sum would be large."""
+    there, rows = D.there(v), D.shape[0]
+    parts = [slab.T @ there[at] for at, slab in D.slabs(_CHUNK)]
+    sums = np.stack([np.zeros(D.shape[1]), *(to_numpy(part) for part in parts)])
+    total = np.sum(sums, axis=0)
+    within = gamma(min(_CHUNK, rows)) * length(v) + uncertain
+    error = within * D.column_norms() + gamma(len(sums)) * np.sum(np.abs(sums), axis=0)
+    return total, _rounded_up(error, rows)
+
+
+def _rounded_up(error: Array, terms: int) -> Array:
+    """Return an error bound with what its own evaluation may have lost, lengths of so many terms included."""
+    return error * (1.0 + (2 * terms + 64) * EPS)

@@ -9,7 +9,7 @@ import scipy  # parts of it load when first used
 
 from lopro.newton.arrays import Array
 from lopro.newton.curvature import Blocks, LowRank, Piece, Product, weighted
-from lopro.newton.maps import Dense, Identity, LinearMap, Sparse
+from lopro.newton.maps import Dense, Identity, LinearMap, OnDevice, Sparse
 from lopro.newton.parts.base import Complement, Steps
 
 __all__ = ["BlockMask", "Mask", "MaskAndRows"]
@@ -40,9 +40,12 @@ class MaskAndRows:
         return self.values * s + (self.weights * (self.rows @ s)) @ self.rows
 
     def pieces(self, D: LinearMap, beta: Steps) -> tuple[Piece, ...]:
-        if not isinstance(D, Identity | Dense | Sparse):
+        if not isinstance(D, Identity | Dense | Sparse | OnDevice):
             return (_products(self, D, beta),)
-        images = self.rows if isinstance(D, Identity) else np.asarray(self.rows @ D.M)
+        if isinstance(D, OnDevice):
+            images = np.stack([D.adjoint(row) for row in self.rows])
+        else:
+            images = self.rows if isinstance(D, Identity) else np.asarray(self.rows @ D.M)
         return weighted(D, beta * self.values), LowRank(images, np.diag(beta * self.weights))
 
 

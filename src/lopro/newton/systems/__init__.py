@@ -6,6 +6,7 @@ from lopro.newton.systems.cg import ConjugateGradients
 from lopro.newton.systems.choose import choose_system
 from lopro.newton.systems.corrected import CorrectedSystem
 from lopro.newton.systems.dense import DenseSystem
+from lopro.newton.systems.on_device import SystemOnDevice
 from lopro.newton.systems.row_space import RowSpaceSystem
 from lopro.newton.systems.sparse import SparseSystem
 
@@ -18,5 +19,6 @@ __all__ = [
     "SingularSystem",
     "SparseSystem",
     "System",
+    "SystemOnDevice",
     "choose_system",
 ]

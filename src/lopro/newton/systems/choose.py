@@ -9,6 +9,7 @@ from lopro.newton.systems.base import System
 from lopro.newton.systems.cg import ConjugateGradients
 from lopro.newton.systems.corrected import CorrectedSystem
 from lopro.newton.systems.dense import DenseSystem
+from lopro.newton.systems.on_device import SystemOnDevice, on_device
 from lopro.newton.systems.pattern import is_sparse, pair_count
 from lopro.newton.systems.row_space import RowSpaceSystem
 from lopro.newton.systems.sparse import SparseSystem
@@ -24,6 +25,8 @@ _FILLING, _THIN = 3000, 0.02
 _OPERATIONS, _BRANCHES = 2e11, 6
 #: Up to this size products alone are made into a matrix, and dense matrices are factorised.
 _SMALL, _LARGE = 100, 6000
+#: The same on a device, where a matrix of this size takes half a gigabyte and milliseconds.
+_LARGE_THERE = 8192
 
 
 def _fills_up(system: SparseSystem) -> bool:
@@ -48,7 +51,10 @@ def choose_system(size: int, pieces: Sequence[Piece]) -> System:
     'RowSpaceSystem'
     """
     if any(isinstance(p, Product) for p in pieces):
-        return DenseSystem(size) if size <= _SMALL else ConjugateGradients(size)
+        small = size <= _SMALL and not any(on_device(p) for p in pieces)
+        return DenseSystem(size) if small else ConjugateGradients(size)
+    if any(on_device(p) for p in pieces):
+        return SystemOnDevice(size) if size <= _LARGE_THERE else ConjugateGradients(size)
     rest = [p for p in pieces if not isinstance(p, LowRank)]
     share = _THIN if size <= _FILLING else 1.0
     if size > _SMALL and is_sparse(rest) and pair_count(rest) <= min(_PAIRS, share * size**2):

@@ -104,6 +104,11 @@ class DenseSystem:
             self.factorisations += 1
         return cholesky_solve(self._factor, rhs)
 
+    def assembled(self, pieces: Sequence[Piece], shift: float) -> Array:
+        """Return the sum of the pieces, for whoever factorises it elsewhere."""
+        self._changed(pieces, shift)
+        return self._assembled(pieces, shift)
+
     def _changed(self, pieces: Sequence[Piece], shift: float) -> bool:
         grams = [p for p in pieces if isinstance(p, Gram)]
         changed = any(isinstance(p, Product | LowRank | Blocks) for p in pieces)
@@ -137,7 +142,9 @@ class DenseSystem:
             elif isinstance(piece, Blocks):
                 product = piece.B.T @ (piece.middle @ piece.B)
                 total += product if isinstance(product, np.ndarray) else product.toarray()
-            else:
+            elif isinstance(piece, Gram):
                 total += self._grams[id(piece.B)].matrix
+            else:
+                raise TypeError("a matrix on a device is not fetched")
         total.flat[:: self.size + 1] += on_diagonal
         return total

@@ -1,0 +1,85 @@
+"""Cholesky factors of matrices on a device: each library has its own name for what solves with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from array_api_compat import is_cupy_array, is_jax_array, is_torch_array
+
+from lopro._util.arrays import Array, from_numpy, namespace, to_numpy
+
+__all__ = ["FactorThere", "factor_there"]
+
+
+@dataclass(frozen=True)
+class FactorThere:
+    """The factor of a positive definite matrix on its device; it solves for vectors of the host."""
+
+    matrix: Array
+    factor: Array
+    _solve: Callable[[Array], Array]
+
+    def solve(self, right: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """Return the solution for a vector, or for the columns of a block."""
+        return to_numpy(self._solve(from_numpy(right, self.matrix)))
+
+    @property
+    def pivots(self) -> np.ndarray[Any, Any]:
+        """What elimination has left of the diagonal, on the host."""
+        return np.asarray(to_numpy(namespace(self.factor).linalg.diagonal(self.factor)) ** 2)
+
+    def loses(self, share: float) -> bool:
+        """Whether a pivot is below this share of its entry of the diagonal (or no number)."""
+        diagonal = to_numpy(namespace(self.matrix).linalg.diagonal(self.matrix))
+        return not bool(np.all(self.pivots > share * diagonal))
+
+
+def factor_there(G: Array) -> FactorThere | None:
+    """Return the Cholesky factor of a symmetric matrix; None where it is not definite.
+
+    A library without triangular solves has none here, either.
+
+    Examples
+    --------
+    >>> import array_api_strict
+    >>> from lopro._util.cholesky_there import factor_there
+    >>> factor_there(array_api_strict.eye(2)) is None
+    True
+    """
+    if is_torch_array(G):
+        import torch
+
+        factor, info = torch.linalg.cholesky_ex(G)
+        if int(info) != 0:
+            return None
+        return FactorThere(
+            G,
+            factor,
+            lambda b: torch.cholesky_solve(b.reshape(len(b), -1), factor).reshape(b.shape),
+        )
+    if is_jax_array(G):
+        import jax.scipy.linalg as linear
+
+        factor = linear.cholesky(G, lower=True)
+        return FactorThere(G, factor, lambda b: linear.cho_solve((factor, True), b))
+    if is_cupy_array(G):
+        import cupy
+        import cupyx
+        from cupyx.scipy.linalg import solve_triangular
+
+        try:
+            with cupyx.errstate(linalg="raise"):
+                factor = cupy.linalg.cholesky(G)
+        except np.linalg.LinAlgError:
+            return None
+        return FactorThere(
+            G,
+            factor,
+            lambda b: solve_triangular(
+                factor, solve_triangular(factor, b, lower=True), lower=True, trans="T"
+            ),
+        )
+    return None
