@@ -31,6 +31,8 @@ __all__ = ["NewtonMultipliers", "newton_reason"]
 
 #: Proofs without progress after which a run has stalled.
 _PATIENCE = 3
+#: Of the violation that is allowed: one more step to get there costs less than a projection afterwards.
+_INSIDE = 0.1
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,7 @@ class NewtonMultipliers:
             for outcome in outcomes(
                 problem,
                 bench.target.tol,
-                feasibility_tolerance(x0),
+                _INSIDE * feasibility_tolerance(x0),
                 bench.target.scale,
                 bench.unit,
                 host(x0),
