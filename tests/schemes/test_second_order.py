@@ -233,6 +233,51 @@ def test_explain_tells_the_order_in_which_methods_are_tried() -> None:
     assert [line.split(":")[0][3:] for line in lines[1:]] == chosen
 
 
+def test_dense_programs_go_to_piqp_first_unless_they_are_quadratics_over_few_rows() -> None:
+    rng = np.random.default_rng(0)
+    C, b, P = rng.standard_normal((30, 10)), rng.random(30), np.eye(10) + 1.0
+    linear, quadratic = Linear(rng.standard_normal(10)), Quadratic(P, np.ones(10))
+    rows, few = Polyhedron(C, b), Polyhedron(C[:9], b[:9])
+    signs = Polyhedron.box(np.zeros(10), np.full(10, np.inf))
+    quick = ["ProgramEngines(engines=('piqp',))", "NewtonMultipliers()", "ProgramEngines()"]
+    for f, set_, wanted in [
+        (linear, rows, quick),
+        (linear, few, quick),
+        (quadratic, rows, quick),
+        (quadratic, few, quick[1:]),
+        (quadratic, Intersection(few, signs), quick),
+    ]:
+        chosen = [repr(choice.method) for choice in lopro.Auto().choices(Problem(f, set_))]
+        assert chosen[: len(wanted)] == wanted
+    kinds = [lopro.explain(Problem(f, rows)).splitlines()[1] for f in (linear, quadratic)]
+    assert kinds == [
+        f"1. {quick[0]}: it is a dense {kind} program" for kind in ("linear", "quadratic")
+    ]
+
+
+def test_engines_are_asked_by_name() -> None:
+    problem = Problem(Linear(np.array([-1.0, -2.0])), Polyhedron.box(np.zeros(2), np.ones(2)))
+    for name in ("piqp", "highs", "clarabel"):
+        result = lopro.solve(problem, method=ProgramEngines(engines=(name,)))
+        is_right(result, [1.0, 1.0], -3.0)
+        assert result.method == f"ProgramEngines(engines=('{name}',))"
+    with pytest.raises(ValueError, match="'clarabel', 'highs', 'piqp'"):
+        ProgramEngines(engines=("gurobi",))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_rays_of_empty_sets_have_one_array_for_each_member(method: Any) -> None:
+    """X >= 2 in each of two entries, and a sum of at most 1: the row and both bounds pay."""
+    row = Polyhedron(np.ones((1, 2)), [1.0])
+    box = Polyhedron.box(np.full(2, 2.0), np.full(2, 5.0))
+    problem = Problem(Quadratic(np.eye(2), np.ones(2)), Intersection(row, box))
+    result = lopro.solve(problem, method=method)
+    assert result.status is Status.INFEASIBLE
+    of_row, of_box = (np.asarray(y) for y in result.ray)
+    assert of_row.shape == (1,) and of_box.shape == (2,)
+    assert of_row[0] > 0.0 and of_box == pytest.approx(-of_row[0] * np.ones(2), rel=1e-6)
+
+
 def test_explain_solves_nothing_and_wants_a_problem() -> None:
     def never(x: Any) -> Any:
         raise AssertionError("nothing is to be evaluated")

@@ -21,6 +21,7 @@ from lopro.methods.second_order.interior_point import InteriorPoint
 from lopro.methods.second_order.newton_multipliers import newton_reason
 from lopro.methods.semidefinite import NearestSemidefinite, SemidefiniteEngines
 from lopro.newton import smooth as kernel
+from lopro.newton.engines import quick_by_piqp
 from lopro.newton.maps import Identity
 from lopro.newton.parts import L1, Interval
 from lopro.objectives import NuclearNorm, Scaled
@@ -132,6 +133,9 @@ def _second_order(problem: Problem) -> Iterator[Choice]:
     step = Choice(NewtonMultipliers(), newton_reason(problem, composite(problem)))
     kind = "linear" if program.P is None else "quadratic"
     engines = Choice(ProgramEngines(), f"it is a {kind} program")
+    if quick_by_piqp(program):
+        # What it leaves unproved goes to Newton's method before simplex steps are asked for.
+        yield Choice(ProgramEngines(engines=("piqp",)), f"it is a dense {kind} program")
     sparse = scipy.sparse.issparse(program.A) and program.sparse
     yield from (engines, step) if sparse else (step, engines)
 

@@ -13,7 +13,7 @@ from lopro.errors import StalledError
 from lopro.methods.second_order.form_sets import by_program
 from lopro.methods.second_order.forms import quadratic_program
 from lopro.methods.second_order.proofs import answer
-from lopro.newton.engines import solve_program
+from lopro.newton.engines import ENGINES, solve_program
 from lopro.problem import Problem
 from lopro.protocol import Candidates, Card, Workbench
 from lopro.protocol.certificates import feasibility_tolerance
@@ -23,7 +23,7 @@ __all__ = ["ProgramEngines"]
 
 @dataclass(frozen=True)
 class ProgramEngines:
-    """Sparse quadratic programs by PIQP, linear ones by HiGHS, and where these fail by Clarabel.
+    """Quadratic programs by PIQP, linear ones by HiGHS or PIQP, and where these fail by Clarabel.
 
     Problem: min 1/2 x'Px + q'x s.t. l <= Mx <= u, given as a sum of `Quadratic`, `Linear` and
     `SquaredDistance` over a `Polyhedron`, a box, an `Affine` set, a `Simplex`, or an `Intersection` of those.
@@ -32,6 +32,11 @@ class ProgramEngines:
     What is certified does not rest on the engine: its point and its multipliers are refined by Newton steps
     on the augmented Lagrangian, and the bound is computed from the data with the rounding of its own
     arithmetic. A program without solution is told so only with a ray that has been checked.
+
+    Parameters
+    ----------
+    engines : tuple of str
+        Which ones to ask, in this order: ``"piqp"``, ``"highs"``, ``"clarabel"``; by default those that fit.
 
     References
     ----------
@@ -48,6 +53,15 @@ class ProgramEngines:
     >>> result.success, (result.x + 0.0).round(9)
     (True, array([0., 1.]))
     """
+
+    engines: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if any(name not in ENGINES for name in self.engines):
+            raise ValueError(f"engines must be a tuple of {sorted(ENGINES)}, got {self.engines!r}")
+
+    def __repr__(self) -> str:
+        return f"ProgramEngines(engines={self.engines!r})" if self.engines else "ProgramEngines()"
 
     card: ClassVar[Card] = Card(
         assumptions="f is a quadratic function with its matrix at hand, the set is given by rows",
@@ -71,6 +85,7 @@ class ProgramEngines:
             bench.unit,
             None if math.isinf(left) else left,
             convex=True,  # objectives have looked at their matrices when they were made
+            engines=[ENGINES[name] for name in self.engines],
         )
         bench.tick()
         count("factorizations")

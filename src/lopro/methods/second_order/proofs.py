@@ -44,7 +44,8 @@ def answer(
         Where the outcome proves that there is no solution.
     """
     if outcome.status is Status.EMPTY:
-        raise InfeasibleError(_emptiness(outcome), outcome.ray)
+        assert isinstance(outcome.ray, tuple)
+        raise InfeasibleError(_emptiness(outcome), shared(bench.problem.constraint, outcome.ray))
     if outcome.status is Status.UNBOUNDED:
         raise UnboundedError("the objective falls without end along the ray", outcome.ray)
     x = asarray_like(outcome.x, like)

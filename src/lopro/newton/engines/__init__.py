@@ -6,15 +6,17 @@ from lopro.newton.engines.by_highs import solve_by_highs
 from lopro.newton.engines.by_piqp import solve_by_piqp
 from lopro.newton.engines.certified import NotConvex, solve_program
 from lopro.newton.engines.program import QuadraticProgram, in_handy_units
-from lopro.newton.engines.rule import engines_for
+from lopro.newton.engines.rule import ENGINES, engines_for, quick_by_piqp
 
 __all__ = [
+    "ENGINES",
     "Answer",
     "AnswerStatus",
     "NotConvex",
     "QuadraticProgram",
     "engines_for",
     "in_handy_units",
+    "quick_by_piqp",
     "solve_by_clarabel",
     "solve_by_highs",
     "solve_by_piqp",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from lopro.newton.arrays import norm
 from lopro.newton.bounds import check_descent, check_empty, negative_curvature
 from lopro.newton.engines.answer import Answer, AnswerStatus
 from lopro.newton.engines.program import QuadraticProgram
-from lopro.newton.engines.rule import engines_for
+from lopro.newton.engines.rule import Engine, engines_for
 from lopro.newton.problem import Composite
 from lopro.newton.solve import FARTHER, Outcome, Status, prove
 
@@ -39,6 +40,7 @@ def solve_program(
     length: float = 0.0,
     seconds: float | None = None,
     convex: bool = False,
+    engines: Sequence[Engine] = (),
 ) -> Outcome:
     """Solve a quadratic or linear program by the engine that fits, and prove its answer.
 
@@ -54,6 +56,8 @@ def solve_program(
         Time limit.
     convex : bool
         Whether it is known already that the quadratic part is positive semidefinite.
+    engines : sequence of engines
+        Those to ask, in this order; by default those that fit.
 
     Raises
     ------
@@ -77,7 +81,7 @@ def solve_program(
     problem = program.composite()
     best: Outcome | None = None
 
-    for engine in engines_for(program):
+    for engine in engines or engines_for(program):
         answer = engine(program, _RESIDUAL, None if seconds is None else max(0.01, deadline.left))
         found = _without_solution(program, problem, answer)
         if found is not None:
