@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+import lopro
 from benchmarks._report import write_json
 from benchmarks.general.measure import interleaved
-from lopro.newton.correlation import NearestCorrelation, nearest_correlation
 
 
 def instance(n: int, kind: str) -> Any:
@@ -56,26 +56,26 @@ def by_scs(G: Any) -> Any:
     return X + np.tril(X, -1).T
 
 
-def judged(answer: Any, G: Any) -> dict[str, Any]:
-    """Return what an answer amounts to: its value, how feasible it is, and what is proved."""
-    own = isinstance(answer, NearestCorrelation)
-    X = answer.X if own else answer
+def judged(answer: Any, G: Any, bound: float) -> dict[str, Any]:
+    """Return what an answer amounts to: value, feasibility, and the gap to a proved lower bound."""
+    own = isinstance(answer, lopro.Result)
+    X = answer.x if own else answer
+    fun = 0.5 * float(np.sum((X - G) ** 2))
     found = {
-        "fun": 0.5 * float(np.sum((X - G) ** 2)),
+        "fun": fun,
         "diagonal": float(np.abs(X.diagonal() - 1.0).max()),
         "least_eigenvalue": float(np.linalg.eigvalsh(X)[0]),
+        "gap": (fun - bound) / fun,
     }
     if own:
-        found["gap"] = answer.gap / answer.fun
-        found["decompositions"], found["products"] = answer.decompositions, answer.products
+        found["gap"] = answer.certificate.relative_gap
+        found["decompositions"] = answer.counts.eigendecompositions
     return found
 
 
 def line(row: dict[str, Any]) -> str:
     """Return a row of the table."""
-    counted = ""
-    if "gap" in row:
-        counted = f"{row['decompositions']} eigh, {row['products']} products"
+    counted = f"{row['decompositions']} eigh" if "decompositions" in row else ""
     return (
         f"{row['n']:5d} {row['kind']:8s}{row['peer']:8s}{row['seconds']:9.3f}{row['fun']:16.8g}"
         f"{row['diagonal']:10.1e}{row['least_eigenvalue']:10.1e}{row.get('gap', np.nan):9.1e} {counted}"
@@ -91,15 +91,17 @@ def main(arguments: list[str]) -> None:
     for n in (50,) if small else (50, 200, 500, 1000):
         for kind in ("uniform", "noisy"):
             G = instance(n, kind)
-            peers: dict[str, Callable[[], Any]] = {"newton": partial(nearest_correlation, G)}
+            peers: dict[str, Callable[[], Any]] = {"lopro": partial(lopro.nearest_correlation, G)}
             if n <= 200:
                 peers["scs"] = partial(by_scs, G)
-            for peer, (seconds, answer, note) in interleaved(peers, 2).items():
+            answers = interleaved(peers, 2)
+            bound = answers["lopro"][1].certificate.lower_bound
+            for peer, (seconds, answer, note) in answers.items():
                 row: dict[str, Any] = {"n": n, "kind": kind, "peer": peer, "seconds": seconds}
                 if answer is None:
                     print(f"{n:5d} {kind:8s}{peer:8s} {note}")
                 else:
-                    row |= judged(answer, G)
+                    row |= judged(answer, G, bound)
                     print(line(row))
                 runs.append(row | {"note": note})
     if not small:
