@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import scipy.optimize
 import scipy.sparse
 
 import lopro
-from lopro.basis_pursuit.linear_program import fits_linear_program, vertex
+from lopro.basis_pursuit.linear_program import fits_linear_program, optimal_pairs
 from lopro.basis_pursuit.pose import bpdn_problem
 from lopro.basis_pursuit.problem import SparseProblem
 
@@ -70,15 +71,52 @@ def test_the_program_names_what_is_active() -> None:
     w = np.random.default_rng(0).uniform(0.5, 2.0, 20)
     sparse = SparseProblem.of(bpdn_problem(1e6 * A, 1e-3 * y, 0.0, weights=w), np.zeros(20))
     assert fits_linear_program(sparse)
-    found = vertex(sparse, 1e6 * A)
-    assert found is not None
-    np.testing.assert_allclose(1e6 * A @ found.x, 1e-3 * y, atol=1e-12)
-    S = np.flatnonzero(found.signs)
-    assert set(np.flatnonzero(found.x)) <= set(S) and len(S) == 12
-    # The dual point that belongs to the signs is feasible: the vertex is optimal.
-    nu = np.linalg.solve(1e6 * A[:, S].T, (w * found.signs)[S])
-    assert np.max(np.abs(1e6 * A.T @ nu) / w) <= 1.0 + 1e-9
-    assert nu @ (1e-3 * y) == pytest.approx(w @ np.abs(found.x), rel=1e-9)
+    by_piqp, by_highs = optimal_pairs(sparse, 1e6 * A)
+    np.testing.assert_array_equal(by_piqp.signs, by_highs.signs)
+    for found in (by_piqp, by_highs):
+        np.testing.assert_allclose(1e6 * A @ found.x, 1e-3 * y, atol=1e-12)
+        S = np.flatnonzero(found.signs)
+        assert len(S) == 12
+        # The dual point that belongs to the signs is feasible: the vertex is optimal.
+        nu = np.linalg.solve(1e6 * A[:, S].T, (w * found.signs)[S])
+        assert np.max(np.abs(1e6 * A.T @ nu) / w) <= 1.0 + 1e-9
+        assert nu @ (1e-3 * y) == pytest.approx(w @ np.abs(found.x), rel=1e-9)
+        np.testing.assert_allclose(found.dual, nu, rtol=1e-6, atol=1e-6 * np.abs(nu).max())
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-9, 1e9])
+def test_a_degenerate_vertex_is_proved_by_the_centre_of_its_dual_points(unit: float) -> None:
+    """18 nonzeros of 40 equations: many dual points, of which that of the signs alone is none."""
+    rng = np.random.default_rng(3)
+    A, x = unit * rng.choice([-1.0, 1.0], (40, 50)), np.zeros(50)
+    x[rng.choice(50, 18, replace=False)] = rng.choice([-1.0, 1.0], 18)
+    sparse = SparseProblem.of(bpdn_problem(A, A @ x, 0.0), np.zeros(50))
+    pair = next(optimal_pairs(sparse, A))
+    np.testing.assert_array_equal(pair.signs, np.sign(x))
+    S = np.flatnonzero(x)
+    shortest = np.linalg.lstsq(A[:, S].T, pair.signs[S])[0]
+    assert np.max(np.abs(A.T @ shortest)) > 1.01
+    candidate = pair.candidate(sparse, A, x)
+    assert candidate is not None
+    np.testing.assert_allclose(candidate.x, x, atol=1e-12)
+    assert np.count_nonzero(candidate.x) == 18
+    inequality = candidate.evidence.inequality
+    assert -inequality.support == pytest.approx(18.0, rel=1e-12) and -inequality.support <= 18.0
+    result = lopro.bpdn(A, A @ x, 0.0, tol=1e-10)
+    assert result.success and np.count_nonzero(result.x) == 18
+
+
+def test_signs_that_do_not_tell_a_solution_make_no_candidate() -> None:
+    A, _, y = planted(12, 20, 4, 3)
+    sparse = SparseProblem.of(bpdn_problem(A, y, 0.0), np.zeros(20))
+    pair = next(optimal_pairs(sparse, A))
+    assert pair.candidate(sparse, A, y) is not None
+    for signs in (np.zeros(20), np.ones(20), -pair.signs, np.where(np.arange(20) < 3, 1.0, 0.0)):
+        assert dataclasses.replace(pair, signs=signs).candidate(sparse, A, y) is None
+    twin = A.copy()
+    twin[:, 1] = twin[:, 0]
+    both = dataclasses.replace(pair, signs=np.where(np.arange(20) < 2, 1.0, 0.0))
+    assert both.candidate(sparse, twin, y) is None
 
 
 def test_no_program_where_there_is_nothing_to_choose() -> None:
@@ -86,7 +124,8 @@ def test_no_program_where_there_is_nothing_to_choose() -> None:
         ((30, 20), False),
         ((20, 20), False),
         ((20, 30), True),
-        ((1000, 5000), False),
+        ((1000, 5000), True),
+        ((1100, 9000), False),
     ):
         problem = bpdn_problem(np.ones(shape), np.ones(shape[0]), 0.0)
         assert fits_linear_program(SparseProblem.of(problem, np.zeros(shape[1]))) is fits

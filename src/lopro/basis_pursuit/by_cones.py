@@ -18,13 +18,12 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro._util.arrays import Array, asarray_like, norm, to_numpy, widest
+from lopro._util.arrays import Array, asarray_like, norm, to_numpy
 from lopro._util.deadline import current_deadline
 from lopro._util.real_vectors import Vector
 from lopro.basis_pursuit.block_norm import BlockNorm
 from lopro.basis_pursuit.problem import SparseProblem
 from lopro.cones.by_clarabel import run_clarabel
-from lopro.constraints.base import ValidInequality
 from lopro.constraints.residual_ball import FEW_COLUMNS
 from lopro.errors import ProjectionError, StalledError
 from lopro.maps import LinearMap
@@ -86,8 +85,7 @@ def _from_dual(bench: Workbench, sparse: SparseProblem, like: Array) -> Candidat
     proof = sparse.proved(found.nu, g, found.stretch, growth)
     if proof is None:
         return None
-    dual = proof.dual and tuple(asarray_like(v, widest((ball.y, ball.like))) for v in proof.dual)
-    inequality = ValidInequality(asarray_like(proof.direction, like), proof.support, dual)
+    inequality = sparse.as_given(proof, like)
     shorter = partial(rotated_dual, A, y, w=w, nonneg=sparse.nonneg, labels=labels)
     x = _inside(A, y, ball.sigma, found, shorter, _CHEAP * bench.target.gap(-proof.support))
     if sparse.nonneg and norm(A @ x - y) > (1.0 + _NEAR) * ball.sigma + _NEAR * norm(y):

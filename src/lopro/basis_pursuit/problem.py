@@ -7,7 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lopro._util.arrays import Array, eps, is_single, namespace, norm, norms
+from lopro._util.arrays import (
+    Array,
+    asarray_like,
+    eps,
+    is_single,
+    namespace,
+    norm,
+    norms,
+    widest,
+)
 from lopro.basis_pursuit.block_norm import BlockNorm
 from lopro.constraints import Box, ResidualBall
 from lopro.constraints.base import Constraint, ValidInequality
@@ -98,6 +107,12 @@ class SparseProblem:
         of_signs = g / gauge - slope
         dual = (of_ball, of_signs) if self.ball_first else (of_signs, of_ball)
         return ValidInequality(-slope, support, dual)
+
+    def as_given(self, proof: ValidInequality, like: Array) -> ValidInequality:
+        """Return a proof found in double precision in the library and precision of the problem."""
+        wide = widest((self.ball.y, self.ball.like))
+        dual = proof.dual and tuple(asarray_like(v, wide) for v in proof.dual)
+        return ValidInequality(asarray_like(proof.direction, like), proof.support, dual)
 
     def at_zero(self, like: Array) -> ValidInequality:
         """Return the multiplier that proves 0, the value where ``x = 0`` is feasible."""

@@ -24,7 +24,7 @@ from lopro.basis_pursuit.by_cones import solve_by_cones
 from lopro.basis_pursuit.checkpoint import Checkpoint
 from lopro.basis_pursuit.column_search import ColumnSearch
 from lopro.basis_pursuit.first_piece import first_piece
-from lopro.basis_pursuit.linear_program import fits_linear_program, vertex
+from lopro.basis_pursuit.linear_program import fits_linear_program, optimal_pairs
 from lopro.basis_pursuit.matrix_free import MatrixFree
 from lopro.basis_pursuit.pool import Pool, answered
 from lopro.basis_pursuit.pooled_search import PooledSearch
@@ -208,12 +208,17 @@ class WorkingSet:
                     yield from newton(search, 3)
 
     def _from_vertex(self, search: ColumnSearch) -> Candidates:
-        """Ask a linear program which columns are active where sigma = 0, and start there."""
-        found = vertex(search.sparse, np.asarray(search.A.toarray()))
-        if found is not None:
-            search.resume_with(found.signs)
+        """Ask linear programs which columns are active where sigma = 0, and start there."""
+        A = np.asarray(search.A.toarray(), dtype=np.float64)
+        for pair in optimal_pairs(search.sparse, A):
+            candidate = pair.candidate(search.sparse, A, search.point())
+            if candidate is not None:
+                yield candidate
+            search.resume_with(pair.signs)
             with suppress(StalledError):
                 yield from newton(search, self.rounds)
+            if search.done:
+                return
 
 
 def _in_blocks(problem: Problem) -> bool:
