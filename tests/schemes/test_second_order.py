@@ -255,6 +255,30 @@ def test_dense_programs_go_to_piqp_first_unless_they_are_quadratics_over_few_row
     ]
 
 
+def test_small_conic_forms_are_asked_for_what_newton_does_not_prove() -> None:
+    rng = np.random.default_rng(0)
+    for samples, asked in ((100, True), (20_000, False)):
+        X, labels = (
+            rng.standard_normal((samples, 10)),
+            np.where(rng.random(samples) < 0.5, 1.0, -1.0),
+        )
+        rows = Polyhedron(rng.standard_normal((5, 10)), np.ones(5))
+        chosen = [names(c.method) for c in lopro.Auto().choices(Problem(Logistic(X, labels), rows))]
+        middle = ["InteriorPoint"] if asked else []
+        assert chosen == ["NewtonMultipliers", *middle, "MultiplierMethod"]
+
+
+def test_violations_that_keep_a_gap_from_being_proved_are_mended(rng: Any) -> None:
+    """Feasible up to rounding, but multipliers are large: what it may have gained is 1.3e-9 of the value."""
+    A, b, C = rng.standard_normal((9, 4)), rng.standard_normal(9), rng.standard_normal((3, 4))
+    set_ = Intersection(Polyhedron(C, np.full(3, -0.5)), Affine(np.ones((1, 4)), 0.3, 0.3))
+    problem = Problem(LeastSquares(A, b), set_)
+    loose, tight = (lopro.solve(problem, tol=t, method=NewtonMultipliers()) for t in (1e-8, 1e-10))
+    assert loose.success and loose.counts.projections == 0
+    assert loose.certificate.relative_gap > 1e-9
+    assert tight.success and tight.counts.projections == 1 and tight.multipliers is not None
+
+
 def test_engines_are_asked_by_name() -> None:
     problem = Problem(Linear(np.array([-1.0, -2.0])), Polyhedron.box(np.zeros(2), np.ones(2)))
     for name in ("piqp", "highs", "clarabel"):

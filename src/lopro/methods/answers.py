@@ -12,15 +12,22 @@ from lopro.protocol.certificates import feasibility_tolerance
 
 __all__ = ["candidate_in_set"]
 
+#: Of the gap that is asked for: what a violation may have gained before it is mended.
+_NOTICED = 0.5
 
-def candidate_in_set(bench: Workbench, x: Array, evidence: ProvedBound | None) -> Candidate:
+
+def candidate_in_set(
+    bench: Workbench, x: Array, evidence: ProvedBound | None, mend: bool = False
+) -> Candidate:
     """Return a point with its evidence, projected if it violates the set by more than rounding.
 
-    Without the time for that, the point is returned as it is: what is proved is not lost.
+    To ``mend`` means to project as well if what a smaller violation may have gained is not small beside the
+    gap that is asked for. Without the time for that, the point is returned as it is: no proof is lost.
     """
     constraint = bench.problem.constraint
     # Bounds of variables are kept to the last digit: functions of users may not be defined beyond them.
-    allowed = 0.0 if isinstance(constraint, Box) else feasibility_tolerance(x)
+    exactly = isinstance(constraint, Box) or (mend and _gains(bench, x, evidence))
+    allowed = 0.0 if exactly else feasibility_tolerance(x)
     with contextlib.suppress(OutOfTime), current_deadline().wrapping_up():
         with bench.observe():
             image = constraint.image(x)
@@ -29,3 +36,10 @@ def candidate_in_set(bench: Workbench, x: Array, evidence: ProvedBound | None) -
             return Candidate(x, evidence, image=image)
         return Candidate(bench.project(x), evidence, before=x)
     return Candidate(x, evidence)
+
+
+def _gains(bench: Workbench, x: Array, evidence: ProvedBound | None) -> bool:
+    """Whether the violation of a point may be what keeps its gap from being proved."""
+    if evidence is None or evidence.gained == 0.0:
+        return False
+    return evidence.gained > _NOTICED * bench.target.gap(float(bench.objective.value(x)))

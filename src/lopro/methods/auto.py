@@ -30,6 +30,9 @@ from lopro.protocol import Candidates, Card, Method, Workbench
 
 __all__ = ["Auto", "Choice"]
 
+#: Entries of matrices up to which an interior point method is asked for what Newton's method has not proved.
+_SMALL_FORM = 100_000
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -153,6 +156,8 @@ def _newton(problem: Problem) -> Iterator[Choice]:
     plain = all(isinstance(term.D, Identity) for term in form.norms)
     if not isinstance(form.smooth, kernel.Linear) or (rows and plain):
         yield Choice(NewtonMultipliers(), newton_reason(problem, form))
+        if form.entries <= _SMALL_FORM and _fits(InteriorPoint(), problem):
+            yield Choice(InteriorPoint(), "it has a small conic form")
 
 
 def _fits(method: Method, problem: Problem) -> bool:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from lopro.newton.arrays import Array
-from lopro.newton.maps import LinearMap, as_map
+from lopro.newton.maps import Identity, LinearMap, as_map
 from lopro.newton.parts import Part
 from lopro.newton.smooth import Smooth
 
@@ -53,6 +54,15 @@ class Composite:
             if term.D.shape != (term.part.size, self.size):
                 expected = (term.part.size, self.size)
                 raise ValueError(f"terms: a map of shape {expected} is needed, got {term.D.shape}")
+
+    @property
+    def entries(self) -> int:
+        """How many entries the matrices of all parts have, or would have."""
+        smooth = getattr(self.smooth, "parts", (self.smooth,))
+        maps = [getattr(part, "map", None) for part in smooth] + [term.D for term in self.terms]
+        return sum(
+            math.prod(D.shape) for D in maps if D is not None and not isinstance(D, Identity)
+        )
 
     @property
     def norms(self) -> tuple[Term, ...]:

@@ -95,13 +95,13 @@ class InteriorPoint:
                 break
         _raise_if_unsolvable(answer, sets, eps(x0))
         x_hat = from_real_vector(answer.point, x0)
-        evidence = Multiplier(_valid_inequality(sets, answer, x0))
+        inequality = _valid_inequality(sets, answer, x0)
         x = bench.project(x_hat)
-        verdict = yield Candidate(x, evidence, before=x_hat)
+        verdict = yield Candidate(x, Multiplier(inequality), before=x_hat)
         if verdict.certificate().relative_gap <= bench.target.tol:
             return
         # The rows of the objective have multipliers, too: with all of them no radius is needed.
-        proved = _proved_bound(program, answer, bench)
+        proved = _proved_bound(program, answer, bench, inequality)
         if proved is not None:
             yield Candidate(x, proved, before=x_hat)
 
@@ -117,7 +117,7 @@ def _translated(problem: Problem, x: Array) -> tuple[ConicProgram, list[ConeRows
 
 
 def _proved_bound(
-    program: ConicProgram, answer: ConicAnswer, bench: Workbench
+    program: ConicProgram, answer: ConicAnswer, bench: Workbench, inequality: ValidInequality
 ) -> ProvedBound | None:
     """Return the bound of the whole program's multipliers, as far out as solutions are looked for."""
     data = program.data()
@@ -128,7 +128,7 @@ def _proved_bound(
     bound = conic_bound(data, v, z)
     radius = FARTHER * max(float(np.linalg.norm(v)), bench.unit)
     source = f"conic multipliers, within a distance of {radius:.3g}, auxiliary variables included"
-    return ProvedBound(bound.within(radius) + program.constant, source, radius)
+    return ProvedBound(bound.within(radius) + program.constant, source, radius, inequality)
 
 
 def _valid_inequality(sets: list[ConeRows], answer: ConicAnswer, like: Array) -> ValidInequality:

@@ -33,6 +33,8 @@ __all__ = ["NewtonMultipliers", "newton_reason"]
 _PATIENCE = 3
 #: Of the violation that is allowed: one more step to get there costs less than a projection afterwards.
 _INSIDE = 0.1
+#: Entries of matrices up to which a projection takes no longer than a few steps.
+_QUICKLY_PROJECTED = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,7 @@ class NewtonMultipliers:
 
     def run(self, bench: Workbench, x0: Array) -> Candidates:
         problem, progress = composite(bench.problem), _Progress()
+        quick = problem.entries <= _QUICKLY_PROJECTED
         with contextlib.suppress(OutOfTime, SingularSystem, UnboundedBelow):
             for outcome in outcomes(
                 problem,
@@ -92,7 +95,7 @@ class NewtonMultipliers:
                 _first_multipliers(problem, bench),
                 stopped=lambda: not bench.tick(),
             ):
-                yield answer(problem, outcome, bench, x0, by_members)
+                yield answer(problem, outcome, bench, x0, by_members, mend=quick)
                 if not progress.made(outcome.lacking(bench.unit)):
                     break
         raise StalledError

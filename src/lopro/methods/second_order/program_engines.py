@@ -89,5 +89,5 @@ class ProgramEngines:
         )
         bench.tick()
         count("factorizations")
-        yield answer(program.composite(), outcome, bench, x0, by_program)
+        yield answer(program.composite(), outcome, bench, x0, by_program, mend=True)
         raise StalledError

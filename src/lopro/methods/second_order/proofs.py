@@ -21,7 +21,12 @@ Shared: TypeAlias = Callable[[Constraint, Sequence[Array]], tuple[Array, ...]]
 
 
 def answer(
-    problem: Composite, outcome: Outcome, bench: Workbench, like: Array, shared: Shared
+    problem: Composite,
+    outcome: Outcome,
+    bench: Workbench,
+    like: Array,
+    shared: Shared,
+    mend: bool = False,
 ) -> Candidate:
     """Return the candidate of an outcome, projected if it violates the set by more than rounding.
 
@@ -37,6 +42,8 @@ def answer(
         In whose library and precision the point is returned.
     shared : callable
         Makes of the multipliers of the sets, in the order of the kernel, those of the members.
+    mend : bool
+        Whether small violations are mended, too, by a projection, where they keep the gap from being proved.
 
     Raises
     ------
@@ -51,7 +58,7 @@ def answer(
     x = asarray_like(outcome.x, like)
     inequality = _inequality(problem, outcome, bench.problem.constraint, shared, like)
     evidence = _bound(outcome, bench, inequality)
-    return candidate_in_set(bench, x, evidence)
+    return candidate_in_set(bench, x, evidence, mend)
 
 
 def _emptiness(outcome: Outcome) -> str:
