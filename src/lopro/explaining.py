@@ -24,7 +24,8 @@ def explain(problem: Problem) -> str:
     >>> print(lopro.explain(lopro.Problem(f, half)))
     minimise LeastSquares over Polyhedron(1 rows, form=MaxForm()), 2 unknowns
     1. NewtonMultipliers(): f has second derivatives at hand and the set is given by rows
-    2. MultiplierMethod(steps=25, patience=60): the set is given by a linear map into an easy set
+    2. InteriorPoint(accuracy=1e-11): it has a small conic form
+    3. MultiplierMethod(steps=25, patience=60): the set is given by a linear map into an easy set
     """
     if not isinstance(problem, Problem):
         raise TypeError(f"problem must be a lopro.Problem, got {problem!r}")
