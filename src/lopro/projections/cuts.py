@@ -24,8 +24,9 @@ __all__ = ["Cut", "project_by_cuts"]
 
 #: Violations up to this share of the accuracy are left.
 _BLUR = 0.05
-#: Rounds within which the depth has to halve: rows of many decades go on for thousands, and get no nearer.
-_PATIENCE = 200
+#: Rounds within which the depth has to halve, and as many for each dimension: a cut removes about one at a
+#: time, but rows of many decades go on for thousands of rounds and get no nearer.
+_PATIENCE, _PER_DIMENSION = 200, 4
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,7 @@ def project_by_cuts(x: Vector, oracle: Oracle, *, tol: float, max_cuts: int = 20
     z, bundle, length = x, _Bundle(x), float(np.linalg.norm(x))
     depth = accuracy = least = math.inf
     deadline, last, k = current_deadline(), 0, -1
+    patience = _PATIENCE + _PER_DIMENSION * len(x)
     for k in range(max_cuts):
         deadline.check()
         cuts = oracle(z)
@@ -82,7 +84,7 @@ def project_by_cuts(x: Vector, oracle: Oracle, *, tol: float, max_cuts: int = 20
             return z
         if depth <= 0.5 * least:
             least, last = depth, k
-        elif k - last >= _PATIENCE:
+        elif k - last >= patience:
             break
         if math.isinf(depth):
             raise InfeasibleError(
