@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 import lopro
 from lopro import Problem
@@ -24,6 +25,12 @@ from lopro.constraints import (
 from lopro.objectives import L1Norm, LeastSquares, Linear, Logistic, Quadratic, SquaredDistance
 
 ROWS = np.array([[3.0, 4.0], [0.0, 2.0]])
+#: Rows 2 e, e and -e' for e the last and e' the last but one of twenty unit vectors.
+LAST = np.zeros((3, 20))
+LAST[[0, 1, 2], [19, 19, 18]] = 2.0, 1.0, -1.0
+WITH_ZEROS = scipy.sparse.csr_array(
+    ([2.0, 0.0, 1.0, 0.0, -1.0], ([0, 0, 1, 1, 2], [19, 3, 19, 4, 18])), (3, 20)
+)
 UNKNOWN = FunctionConstraint(lambda x: -1.0, np.zeros_like)
 
 
@@ -36,6 +43,11 @@ UNKNOWN = FunctionConstraint(lambda x: -1.0, np.zeros_like)
         # Looser bounds of the same side of an entry do not count, those of the other side do.
         (Polyhedron([[2.0, 0.0], [1.0, 0.0], [0.0, -1.0]], [2.0, 9.0, 3.0]), 3.0),
         (Polyhedron([[2.0, 0.0], [-1.0, 0.0]], [2.0, 9.0]), 9.0),
+        # The same in the last of many columns; a row whose other entry is the last one is no bound.
+        (Polyhedron(LAST, [2.0, 9.0, 3.0]), 3.0),
+        (Polyhedron(LAST + np.eye(3, 20), [2.0, 9.0, 3.0]), 9.0 / math.sqrt(2.0)),
+        # Zeros that are stored do not count as entries.
+        (Polyhedron(WITH_ZEROS, [2.0, 9.0, 3.0]), 3.0),
         (Affine(ROWS, [-20.0, -math.inf], [10.0, 3.0]), 4.0),
         (ResidualBall(np.diag([2.0, 1.0]), np.array([3.0, 4.0]), 0.1), 25.0 / math.hypot(6.0, 4.0)),
         (ResidualBall(np.eye(2), np.zeros(2), 1.0), None),

@@ -11,7 +11,7 @@ from array_api_compat import is_cupy_array, is_jax_array, is_torch_array
 
 from lopro._util.arrays import Array, from_numpy, namespace, to_numpy
 
-__all__ = ["FactorThere", "factor_there"]
+__all__ = ["FactorThere", "factor_there", "factors_there"]
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,11 @@ class FactorThere:
         """Whether a pivot is below this share of its entry of the diagonal (or no number)."""
         diagonal = to_numpy(namespace(self.matrix).linalg.diagonal(self.matrix))
         return not bool(np.all(self.pivots > share * diagonal))
+
+
+def factors_there(G: Array) -> bool:
+    """Whether the library of a matrix has triangular solves that are known here."""
+    return is_torch_array(G) or is_jax_array(G) or is_cupy_array(G)
 
 
 def factor_there(G: Array) -> FactorThere | None:

@@ -37,6 +37,8 @@ from lopro.projections.polyhedron import RepeatedProjection, project_polyhedron
 __all__ = ["MaxForm", "NormForm", "Polyhedron", "PolyhedronForm"]
 
 
+#: Columns of a dense matrix that are looked at first.
+_GLANCE = 8
 #: Rows times squared columns up to which a bounding box is computed: that takes two linear programs a column.
 _BOXED = 2e7
 
@@ -283,19 +285,19 @@ class Polyhedron(MappedFunction, Constraint):
             return float((excess[violated] / sizes[violated]).max())
 
     def typical_size(self) -> float | None:
-        rows = np.flatnonzero(self._lengths > 0.0)
+        telling = self._lengths > 0.0
         if isinstance(self.C.like, np.ndarray):
-            rows = np.setdiff1d(rows, self._looser_bounds)
-        sizes = np.abs(self._host_b[rows]) / self._lengths[rows]
+            telling[self._looser_bounds] = False
+        sizes = np.abs(self._host_b[telling]) / self._lengths[telling]
         return float(sizes.max(initial=0.0)) or None
 
     @property
     def _looser_bounds(self) -> np.ndarray[Any, Any]:
         """Rows that bound one entry less tightly than another row: they do not tell how large the set is."""
-        entries = scipy.sparse.coo_array(self._entries)
-        entries.eliminate_zeros()
-        alone = (np.bincount(entries.row, minlength=entries.shape[0]) == 1)[entries.row]
-        row, column, entry = (v[alone] for v in (entries.row, entries.col, entries.data))
+        alone = _rows_with_one_entry(self._entries)
+        found = scipy.sparse.coo_array(self._entries[alone])
+        found.eliminate_zeros()
+        row, column, entry = alone[found.row], found.col, found.data
         bound = self._host_b[row] / np.abs(entry)
         order = np.lexsort((bound, entry > 0.0, column))
         sides = np.stack([column[order], entry[order] > 0.0])
@@ -354,3 +356,16 @@ def checked_point_shape(shape: Any, C: LinearMap) -> tuple[int, ...]:
             f"shape must hold the {C.shape[1]} numbers that the rows of {C.name} act on, got {found}"
         )
     return found
+
+
+def _rows_with_one_entry(matrix: Any) -> np.ndarray[Any, Any]:
+    """Return which rows have exactly one nonzero entry."""
+    if scipy.sparse.issparse(matrix):
+        rows = scipy.sparse.csr_array(matrix)
+        if not rows.data.all():  # zeros that are stored
+            rows = rows.copy()
+            rows.eliminate_zeros()
+        return np.flatnonzero(np.diff(rows.indptr) == 1)
+    # Most rows of a dense matrix are told apart by a few of their entries.
+    likely = np.flatnonzero(np.count_nonzero(matrix[:, :_GLANCE], axis=1) <= 1)
+    return np.asarray(likely[np.count_nonzero(matrix[likely], axis=1) == 1])

@@ -29,6 +29,7 @@ from lopro.constraints.base import Constraint, ValidInequality
 from lopro.errors import InfeasibleError
 from lopro.functions import Ball, Constant, Image, Linearization, MappedFunction, Source
 from lopro.maps import SparseMap, linear_map
+from lopro.maps.algebra import widened
 from lopro.projections.empty_ball import residual_exceeds
 from lopro.projections.residual_ball import adjoint_product, project_residual_ball
 
@@ -90,13 +91,11 @@ FEW_COLUMNS = 300
 _HELD_TWICE = 10**6
 #: Aims further and further inside a ball, until the rounded point is inside too.
 _ATTEMPTS = 6
-_DOUBLE = {"f": np.float64, "F": np.complex128}
 
 
 def _widened(x: Array) -> Array:
     """Return ``x`` on the host in double precision."""
-    x = to_numpy(x)
-    return x.astype(_DOUBLE.get(x.dtype.char, x.dtype), copy=False)
+    return widened(to_numpy(x))
 
 
 def _as_precise_as(x: Array, exact: Array) -> Array:
@@ -347,9 +346,7 @@ class ResidualBall(MappedFunction, Constraint):
             return self
         if math.prod(A.shape) > _HELD_TWICE or not self.as_matrix.A.explicit:
             return None
-        matrix = self.as_matrix.A.matrix
-        wide = matrix.astype(_DOUBLE.get(matrix.dtype.char, matrix.dtype))
-        return ResidualBall(wide, _widened(y), self.sigma, self.form)
+        return ResidualBall(widened(self.as_matrix.A.matrix), _widened(y), self.sigma, self.form)
 
     @property
     def _believes_double(self) -> bool:
@@ -435,7 +432,7 @@ class ResidualBall(MappedFunction, Constraint):
         y = self._y.beside(nu)
         if isinstance(nu, np.ndarray) and isinstance(y, np.ndarray):
             # Exact numbers of single precision: nothing has to be lost between them.
-            y, nu = (v.astype(_DOUBLE.get(v.dtype.char, v.dtype), copy=False) for v in (y, nu))
+            y, nu = widened(y), widened(nu)
         length = norm(nu)
         size = self.sigma * length
         value = inner(y, nu) + size

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy  # parts of it load when first used
 
+from lopro._util.arrays import to_numpy
 from lopro.newton.arrays import Array
 from lopro.newton.curvature import Blocks, LowRank, Piece, Product, weighted
 from lopro.newton.maps import Dense, Identity, LinearMap, OnDevice, Sparse
@@ -43,7 +44,7 @@ class MaskAndRows:
         if not isinstance(D, Identity | Dense | Sparse | OnDevice):
             return (_products(self, D, beta),)
         if isinstance(D, OnDevice):
-            images = np.stack([D.adjoint(row) for row in self.rows])
+            images = to_numpy(D.there(self.rows) @ D.M)
         else:
             images = self.rows if isinstance(D, Identity) else np.asarray(self.rows @ D.M)
         return weighted(D, beta * self.values), LowRank(images, np.diag(beta * self.weights))

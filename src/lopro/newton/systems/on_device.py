@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from lopro._util.arrays import asarray_like, namespace, to_numpy
-from lopro._util.cholesky_there import factor_there
+from lopro._util.cholesky_there import factor_there, factors_there
 from lopro._util.deadline import current_deadline
 from lopro.newton.arrays import EPS, Array
 from lopro.newton.curvature import ConstantOnDevice, Diagonal, GramOnDevice, Piece
@@ -42,10 +42,11 @@ class SystemOnDevice:
         current_deadline().check()
         H = self._formed(pieces, shift)
         self.factorisations += 1
+        if not factors_there(H):
+            return cholesky_solve(cholesky(np.array(to_numpy(H))), rhs)
         factor = factor_there(H)
         if factor is None:
-            # Not definite; or a library without triangular solves, whose matrix the host can factorise.
-            return cholesky_solve(cholesky(np.array(to_numpy(H))), rhs)
+            raise SingularSystem("the matrix is not positive definite")
         pivots = factor.pivots
         # Written so that NaN is not taken for a pivot.
         if not pivots.min() > self.size * EPS * pivots.max():
