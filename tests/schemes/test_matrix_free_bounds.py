@@ -76,9 +76,9 @@ def test_a_start_whose_residual_is_orthogonal_shows_the_size_of_the_map_all_the_
     sigma = float(np.linalg.norm(y - A @ x0)) * (1.0 + 1e-9)
     proved, seen = SparseProblem.proved, []
 
-    def watched(self: Any, r: Any, g: Any, stretch: float = 0.0, growth: float = 1.0) -> Any:
+    def watched(self: Any, r: Any, g: Any, stretch: float = 0.0, *more: Any, **named: Any) -> Any:
         seen.append(stretch)
-        return proved(self, r, g, stretch, growth)
+        return proved(self, r, g, stretch, *more, **named)
 
     monkeypatch.setattr(SparseProblem, "proved", watched)
     lopro.bpdn(A, y, sigma, x0=x0, tol=1e-10, max_iter=30, method=lopro.MatrixFree())

@@ -16,14 +16,16 @@ from lopro._util.arrays import Array, asarray_like, eps, namespace, nonnegative,
 from lopro._util.validation import check_count
 from lopro.basis_pursuit.by_columns import finish_by_columns, reads_columns
 from lopro.basis_pursuit.by_cones import fits_cones, solve_by_cones
+from lopro.basis_pursuit.column_lengths import step_lengths
 from lopro.basis_pursuit.first_piece import first_piece
 from lopro.basis_pursuit.mixing import Mixture, Point
 from lopro.basis_pursuit.problem import NORMS, SparseProblem, residual_ball_of
-from lopro.basis_pursuit.shrinkage import MixedShrinkage, ShrinkageState
+from lopro.basis_pursuit.shrinkage import MixedShrinkage, ShrinkageState, Steps
 from lopro.constraints import ResidualBall
 from lopro.constraints.base import ValidInequality
 from lopro.errors import MissingCapabilityError, StalledError
 from lopro.methods.multipliers import MultiplierMethod
+from lopro.objectives import L1Norm
 from lopro.problem import Problem
 from lopro.protocol import Candidate, Candidates, Card, Multiplier, Workbench
 
@@ -37,6 +39,9 @@ _SHORT, _LITTLE = 5, 2
 
 #: Equations begin with this much of ``|y|`` as a radius, for at most so many steps.
 _RELAXED, _RELAXED_STEPS = 1e-2, 60
+
+#: After so many steps columns of different length are worth a few products.
+_LONG = 20
 
 #: Another method that goes on from a point.
 Resort: TypeAlias = "Callable[[Workbench, SparseProblem, Array], Candidates]"
@@ -126,6 +131,8 @@ class MatrixFree:
                 yield search.candidate()
             if bench.exhausted:
                 raise StalledError
+            if search.steps == _LONG:
+                search.even_out(state)
         # Rounding is in the way, and would be in that of others.
         if bench.target.tol < 1e3 * eps(w):
             yield search.candidate()
@@ -157,10 +164,11 @@ class _Search:
     def __init__(self, bench: Workbench, sparse: SparseProblem, memory: int) -> None:
         self.bench, self.sparse, self.ball = bench, sparse, sparse.ball
         self.algorithm = MixedShrinkage(
-            sparse.ball, sparse.gauge, sparse.nonneg, bench.target.tol, memory
+            sparse.ball, sparse.excess, sparse.nonneg, bench.target.tol, memory
         )
         self.bound, self.inequality = -math.inf, sparse.at_zero(sparse.weights)
         self.idle, self._least, self._ask, self._stretch = 0, math.inf, 0.9, 0.0
+        self.steps = 0
 
     def start(self, x0: Array) -> ShrinkageState:
         """Return the state that starts at ``x0``, or at zero where its sign is not allowed."""
@@ -192,9 +200,17 @@ class _Search:
         excess = max(0.0, self._best.length / self.ball.sigma - 1.0)
         self._gap = fun - self.bound if inside else math.inf
         error = excess + abs(fun - self.bound) / max(fun, 1e-300)
+        self.steps += 1
         self.idle += 1
         if error < 0.9 * self._least:
             self._least, self.idle = error, 0
+
+    def even_out(self, state: ShrinkageState) -> None:
+        """Go on with long steps for short columns."""
+        if isinstance(self.sparse.objective, L1Norm):
+            lengths = step_lengths(self.algorithm.gradient, self.ball.y, self.bench.rng)
+            if lengths is not None:
+                self.algorithm.with_steps(state, Steps.of(lengths, self.sparse.weights))
 
     def _allowed(self, x: Array) -> bool:
         return not self.sparse.nonneg or float(namespace(x).min(x)) >= 0.0
@@ -210,7 +226,7 @@ class _Search:
             image, x, g = norms(self.ball.y - p.r, p.x, p.g)
             self._stretch = max(self._stretch, g / (p.length or 1.0), image / (x or math.inf))
         # Mixed correlations are those of the mixed residual only up to rounding.
-        found = self.sparse.proved(p.r, p.g, self._stretch, growth)
+        found = self.sparse.proved(p.r, p.g, self._stretch, growth, above=self.bound)
         if found is not None and -found.support > self.bound:
             self.bound = -found.support
             assert found.dual is not None

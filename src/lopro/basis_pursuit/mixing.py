@@ -154,14 +154,14 @@ class Blend:
         self.points, self._stacks = points, dict[str, Array]()
         xp = namespace(points[-1].rho)
         (rows,) = xp.nonzero(points[-1].active)
-        # Squares leave the range of single precision.
         parts = [p.rho for p in points]
         if isinstance(parts[-1], np.ndarray):
-            R = widened(np.stack([np.take(part, rows) for part in parts]))
+            R = _rows_of(parts, rows)
         else:  # one call for all of them: on a device it is calls that take time
-            R = widened(xp.take(xp.stack(parts), rows, axis=1))
+            R = xp.take(xp.stack(parts), rows, axis=1)
+        R = widened(R)  # squares leave the range of single precision
         self._last = R[-1, :]
-        gram = np.asarray(to_numpy((xp.conj(R) if is_complex(R) else R) @ R.T).real)
+        gram = _real_gram(R)
         # Residuals differ by orders of magnitude: with unit columns the regularisation is a relative one.
         sizes = np.diag(gram)
         self._scale = 1.0 / np.sqrt(np.maximum(sizes, 1e-20 * float(sizes.max()) or 1.0))
@@ -209,12 +209,18 @@ class Blend:
         theta = self._line[0] / self._scale
         return math.sqrt(max(0.0, float(theta @ self._gram @ theta)))
 
+    @cached_property
+    def _residuals(self) -> tuple[Array, Array]:
+        """The residual of the best mixture at the last parameter, and its derivative."""
+        theta, slope = self._line
+        at = self._mixed("r", theta)
+        return at, self._mixed("r", slope) if self._spread else 0.0 * at
+
     def root(self, length: float) -> float | None:
         """Return the parameter at which the mixed residual has this length, or None."""
         if not self._spread:
             return None
-        theta, slope = self._line
-        at, change = self._mixed("r", theta), self._mixed("r", slope)
+        at, change = self._residuals
         a, b, square = inners((change, change), (change, at), (at, at))
         c = square - length * length  # a power would round with the units
         if a <= 0.0 or b * b < a * c:
@@ -224,12 +230,29 @@ class Blend:
 
     def at(self, alpha: float) -> Mixture:
         """Return the best mixture for this parameter."""
-        at, slope = self._line
-        theta = at + (alpha / self._alpha - 1.0) * slope
-        x, r, g = (self._mixed(name, theta) for name in ("x", "r", "g"))
+        theta = self._weights(alpha)
+        at, change = self._residuals
+        r = at + (alpha / self._alpha - 1.0) * change
+        x, g = self._mixed("x", theta), self._mixed("g", theta)
         mixed = sum(abs(float(t)) * p.length for t, p in zip(theta, self.points, strict=True))
         length = norm(r)
         return Mixture(x, r, g, alpha, length, mixed / length if length > 0.0 else math.inf)
+
+    def gradient(self, alpha: float) -> Array:
+        """Return the gradient of the best mixture for this parameter, without the rest of it."""
+        return self._mixed("g", self._weights(alpha))
+
+    def _weights(self, alpha: float) -> Vector:
+        at, slope = self._line
+        return at + (alpha / self._alpha - 1.0) * slope
+
+    @cached_property
+    def _support(self) -> Vector:
+        """Where any of the points is not zero."""
+        union = self.points[0].active.copy()
+        for point in self.points[1:]:
+            union |= point.active
+        return np.flatnonzero(union)
 
     def _mixed(self, name: str, theta: Vector) -> Array:
         x = self.points[0].x
@@ -242,8 +265,31 @@ class Blend:
             if on_host:
                 return np.asarray(theta.astype(stack.real.dtype) @ stack)
             return asarray_like(theta, stack) @ stack
-        total: Vector = 0.0 * getattr(self.points[0], name)
-        for weight, point in zip(theta, self.points, strict=True):
-            # A Python number does not widen single precision.
-            total += float(weight) * getattr(point, name)
+        parts = [getattr(p, name) for p in self.points]
+        if name == "x" and self._support.size < x.size // 2:
+            total = np.zeros(x.size, dtype=parts[-1].dtype)
+            total[self._support] = theta.astype(parts[-1].real.dtype) @ _rows_of(
+                parts, self._support
+            )
+            return total
+        # A Python number does not widen single precision.
+        total, term = float(theta[0]) * parts[0], np.empty_like(parts[-1])
+        for weight, part in zip(theta[1:], parts[1:], strict=True):
+            total += np.multiply(part, float(weight), out=term)
         return total
+
+
+def _rows_of(parts: list[Vector], rows: Vector) -> Vector:
+    """Return some entries of vectors, side by side."""
+    found = np.empty((len(parts), rows.size), dtype=np.result_type(*parts))
+    for row, part in zip(found, parts, strict=True):
+        row[:] = np.take(part, rows)
+    return found
+
+
+def _real_gram(R: Array) -> Vector:
+    """Return the real parts of the products of all pairs of rows."""
+    if isinstance(R, np.ndarray):
+        parts = R.view(R.real.dtype)  # a complex number is a pair: half of the work, and symmetric
+        return np.asarray(parts @ parts.T)
+    return np.asarray(to_numpy((namespace(R).conj(R) if is_complex(R) else R) @ R.T).real)

@@ -81,13 +81,19 @@ class SparseProblem:
             raise ValueError(f"y must be given in other units: its length is {size:.3g}")
 
     def proved(
-        self, r: Array, g: Array, stretch: float, growth: float = 1.0
+        self,
+        r: Array,
+        g: Array,
+        stretch: float,
+        growth: float = 1.0,
+        above: float = -math.inf,
     ) -> ValidInequality | None:
         """Return the multiplier that a residual ``r`` with ``g = A^H r`` is, scaled to feasibility.
 
         Its ``support`` is minus the lower bound ``(Re <y, r> - sigma |r|) / gauge`` of the optimum, less what
         rounding may have gained: in ``g``, where ``stretch`` is an estimate of the norm of ``A`` and
-        ``growth`` tells how much errors of ``r`` have grown, and in the value. None where nothing is proved.
+        ``growth`` tells how much errors of ``r`` have grown, and in the value. None where nothing is proved
+        that is larger than ``above``.
         """
         length, size = norms(r, g)
         if not 0.0 < length < math.inf:
@@ -98,6 +104,8 @@ class SparseProblem:
             return None
         of_ball = -r / gauge
         support = self.ball.support_image((of_ball,))
+        if not -support > above:
+            return None
         if not self.nonneg:
             return ValidInequality(-g / gauge, support, (of_ball,))
         # A slope of the norm that is not below the correlations: what they lack, the signs pay for.

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -31,9 +31,9 @@ from lopro._util.arrays import (
 from lopro._util.validation import check_count, check_number
 from lopro.basis_pursuit.mixing import Blend, Mixture, Point, how_many
 from lopro.constraints.residual_ball import ResidualBall
-from lopro.objectives import Objective
+from lopro.objectives import L1Norm, Objective
 
-__all__ = ["MixedShrinkage", "ShrinkageState"]
+__all__ = ["MixedShrinkage", "ShrinkageState", "Steps"]
 
 #: Points that are kept whatever their zeros are, and the share of other zeros that the rest may have.
 _RECENT, _SAME = 5, 0.1
@@ -41,6 +41,27 @@ _RECENT, _SAME = 5, 0.1
 _REFERENCES = 8
 #: Steps after which a mixture that has not become better is given up.
 _WINDOW = 10
+#: The parameter goes down with care where it would go below this share of the last one; and not at once
+#: below a share of it, of the largest correlation that waits outside, and a multiple of what is unsolved.
+_DOWN, _FURTHEST, _OUTSIDE, _UNREST = 0.95, 0.2, 0.2, 4.0
+#: So many times the nonzeros may come of one step down, counted from a share of all entries.
+_GROWTH, _FEW = 1.2, 0.01
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """Steps of a length of its own for each entry: short columns ask for long ones.
+
+    They are those of unit length in the variables ``x / root``.
+    """
+
+    root: Array  # of the lengths, relative to the one that all share
+    norm: Objective  # f with weights times the lengths: its prox with one parameter shrinks as it should
+
+    @staticmethod
+    def of(lengths: Array, weights: Array) -> Steps:
+        """Return the steps with these lengths for an l1 norm with these weights."""
+        return Steps(namespace(lengths).sqrt(lengths), L1Norm(weights=weights * lengths))
 
 
 @dataclass(slots=True)
@@ -53,6 +74,7 @@ class ShrinkageState:
     lengths: list[float] = field(default_factory=list)  # that recent pairs of points suggest
     plain: bool = True  # whether the next step is one from the last point alone, with a line search
     left: list[float] = field(default_factory=list)  # residuals that the recent mixtures had
+    steps: Steps | None = None  # all of the same length
 
     @property
     def last(self) -> Point:
@@ -72,8 +94,9 @@ class MixedShrinkage:
     ----------
     ball : ResidualBall
         Where ``A``, ``y`` and ``sigma > 0`` are.
-    gauge : callable
-        The dual norm of f: the least ``alpha`` for which ``A^H r`` is a subgradient of ``alpha f``.
+    excess : callable
+        Sizes of correlations in units of the weights of f. The largest is the dual norm: the least ``alpha``
+        for which ``A^H r`` is a subgradient of ``alpha f``.
     nonneg : bool
         Whether ``x >= 0`` is asked for.
     tol : float
@@ -90,7 +113,7 @@ class MixedShrinkage:
     >>> from lopro.penalties.penalised import Penalised
     >>> from lopro.penalties import Hinge
     >>> ball = lopro.constraints.ResidualBall(np.eye(3)[:2], np.array([3.0, 0.1]), sigma=1.0)
-    >>> algorithm = MixedShrinkage(ball, gauge=lambda g: float(abs(g).max()))
+    >>> algorithm = MixedShrinkage(ball, excess=abs)
     >>> x = np.zeros(3)
     >>> f = lopro.objectives.L1Norm()
     >>> state = algorithm.init(f, x, np.random.default_rng())
@@ -101,7 +124,7 @@ class MixedShrinkage:
     """
 
     ball: ResidualBall
-    gauge: Callable[[Array], float]
+    excess: Callable[[Array], Array]
     nonneg: bool = False
     tol: float = 1e-6
     memory: int = 20
@@ -119,6 +142,10 @@ class MixedShrinkage:
     def output(self, state: ShrinkageState) -> Array:
         return asarray_like(state.last.x, self.ball.like)
 
+    def gauge(self, g: Array) -> float:
+        """Return the dual norm of f."""
+        return float(namespace(g).max(self.excess(g)))
+
     # Products.
 
     def residual(self, x: Array) -> Array:
@@ -128,7 +155,8 @@ class MixedShrinkage:
             return y + namespace(x).sum(x[:1])  # the dtype of the two
         return y - self.ball.image(asarray_like(x, self._like(x)))[0]
 
-    def _gradient(self, r: Array) -> Array:
+    def gradient(self, r: Array) -> Array:
+        """Return ``A^H r``."""
         return self.ball.pullback((asarray_like(r, self._like(r)),))
 
     def _like(self, v: Array) -> Array:
@@ -144,7 +172,7 @@ class MixedShrinkage:
         # With A x = 0 the start says nothing about the data.
         if image == 0.0 and how_many(start != 0) > 0:
             start = 0.0 * start
-        g = self._gradient(r)
+        g = self.gradient(r)
         # From zero, the step that the residual itself suggests; it is at least 1 / |A|^2.
         moved, seen = (norm(start), image) if image > 0.0 else (norm(r), norm(g))
         ratio = moved / seen if seen > 0.0 else 1.0
@@ -164,24 +192,26 @@ class MixedShrinkage:
 
     def step(self, f: Objective, state: ShrinkageState) -> ShrinkageState:
         start, alpha, t = state.mix, state.mix.alpha, state.length
-        z = start.x + t * start.g
-        x = self._shrink(f, z, t * alpha)
+        z, x = self._shrunk(f, start, alpha, t, state.steps)
         r = self.residual(x)
         fun = 0.0 if state.plain else float(f.value(x))
         base = state.last if state.plain else self._refusal(state, fun, r)
         if base is None:
-            g = self._gradient(r)
+            g = self.gradient(r)
             self._note_length(state, x, r)
-            point = Point(x, r, g, g - (z - x) / t, alpha, fun)
+            rho = g - (z - x) / t if state.steps is None else _evened(g, (z - x) / t, state.steps)
+            point = Point(x, r, g, rho, alpha, fun)
         else:
             # Between base and x the objective falls at first, and the least point costs no product.
             # Further on than x there may be negative entries; from zero there are none.
             beyond = state.plain and not (self.nonneg and base.nonzeros > 0)
             tau = _line_search(f, base, x - base.x, r - base.r, alpha, 1e9 if beyond else 1.0)
             x, r = base.x + tau * (x - base.x), base.r + tau * (r - base.r)
-            state.points = [base]
+            # Points of the same piece are worth keeping; the step is counted from the base.
+            state.points = [*(p for p in state.points if p is not base), base]
             self._note_length(state, x, r)
-            point = self._with_residual(f, x, r, self._gradient(r), alpha, state.length)
+            g = self.gradient(r)
+            point = self._with_residual(f, x, r, g, alpha, state.length, state.steps)
             if base.nonzeros == 0:  # zero lies on a piece of its own
                 state.points = []
         state.plain = base is not None and not state.plain
@@ -204,16 +234,40 @@ class MixedShrinkage:
         if state.plain:
             state.mix, state.left = Mixture.of(state.last), []
 
-    def _shrink(self, f: Objective, z: Array, threshold: float) -> Array:
+    def _shrunk(
+        self, f: Objective, start: Point | Mixture, alpha: float, t: float, steps: Steps | None
+    ) -> tuple[Array, Array]:
+        """Return where a gradient step of length ``t`` ends, and what shrinkage makes of that."""
+        if steps is None:
+            z = start.x + t * start.g
+        else:
+            z, f = start.x + t * (steps.root * (steps.root * start.g)), steps.norm
         # Negative entries go first: those of a block would keep the others alive.
-        return f.prox(nonnegative(z) if self.nonneg else z, threshold)
+        return z, f.prox(nonnegative(z) if self.nonneg else z, t * alpha)
 
     def _with_residual(
-        self, f: Objective, x: Array, r: Array, g: Array, alpha: float, t: float
+        self,
+        f: Objective,
+        x: Array,
+        r: Array,
+        g: Array,
+        alpha: float,
+        t: float,
+        steps: Steps | None = None,
     ) -> Point:
         """Return a point that is not the outcome of a step, with its own fixed-point residual."""
-        rho = (self._shrink(f, x + t * g, t * alpha) - x) / t
-        return Point(x, r, g, rho, alpha, float(f.value(x)))
+        point = Point(x, r, g, g, alpha, float(f.value(x)))
+        rho = (self._shrunk(f, point, alpha, t, steps)[1] - x) / t
+        return replace(point, rho=rho if steps is None else rho / steps.root)
+
+    def with_steps(self, state: ShrinkageState, steps: Steps) -> None:
+        """Go on with steps of these lengths; points are mixed with that in mind, too."""
+        state.points = [replace(p, rho=steps.root * p.rho) for p in state.points]
+        state.steps, state.lengths, state.left = steps, [], []
+        (rows,) = namespace(steps.root).nonzero(state.last.active)
+        of_nonzeros = namespace(steps.root).take(steps.root, rows)
+        state.length /= inner(of_nonzeros, of_nonzeros) / max(1, rows.shape[0]) or 1.0
+        self._prepare(state)
 
     def _refusal(self, state: ShrinkageState, fun: float, r: Array) -> Point | None:
         """Return the best recent point if one with this value and residual is worse than all of them."""
@@ -229,6 +283,8 @@ class MixedShrinkage:
         A long one may come from a direction that A hardly sees; the others bound it.
         """
         move, q = x - state.last.x, r - state.last.r
+        if state.steps is not None:
+            move, x = move / state.steps.root, x / state.steps.root
         square, moved, size = inners((q, q), (move, move), (x, x))
         if square > 0.0 and moved > (64.0 * eps(x)) ** 2 * size:  # not rounding alone
             state.lengths = [*state.lengths, moved / square][-20:]
@@ -245,28 +301,58 @@ class MixedShrinkage:
     # The parameter.
 
     def _mixed(self, state: ShrinkageState) -> tuple[Mixture, float]:
-        """Choose the next parameter and mix the points for it.
-
-        It goes down as far as the residual asks, but not much below the largest correlation: a point
-        that is far from stationary would let in many entries that have to leave again.
-        """
+        """Choose the next parameter and mix the points for it."""
         last = state.last
         blend = Blend(state.points)
-        count = max(1, last.nonzeros)
-        unrest = blend.unrest / (last.alpha * count**0.5)
-        floor = min(1.0, 0.4 + 0.5 * unrest) * self.gauge(last.g)
         target = self._target(last)
-        root = blend.root(target)
-        if root is None:
-            root = last.alpha * target / max(last.length, 1e-3 * target)
-        alpha = max(root, min(floor, last.alpha), 0.2 * last.alpha)
+        alpha = blend.root(target)
+        if alpha is None:
+            alpha = last.alpha * target / max(last.length, 1e-3 * target)
+        if alpha < _DOWN * last.alpha:
+            alpha = self._careful(state, blend, alpha)
         return blend.at(min(alpha, 1.5 * last.alpha)), blend.left
+
+    def _careful(self, state: ShrinkageState, blend: Blend, wanted: float) -> float:
+        """Return a parameter on the way down to the one that the residual asks for.
+
+        A point that is far from stationary, or one step that lets in very many entries, would let in those
+        that have to leave again.
+        """
+        last = state.last
+        xp = namespace(last.x)
+        g = blend.gradient(last.alpha)
+        outside = self.gauge(xp.where(last.active, xp.zeros_like(g), g))
+        unsolved = blend.left / math.sqrt(max(1, last.nonzeros))
+        floor = max(_OUTSIDE * outside + _UNREST * unsolved, _FURTHEST * last.alpha)
+        alpha = max(wanted, min(floor, last.alpha))
+        mix, t = blend.at(alpha), state.length
+        most = 1 + int(_GROWTH * max(last.nonzeros, _FEW * last.x.shape[0]))
+        x = mix.x if state.steps is None else mix.x / state.steps.root / state.steps.root
+        waiting = self.excess(x + t * mix.g)
+        if how_many(waiting > t * alpha) > most:
+            # A little more than that, so that rounding has no say in who comes in.
+            alpha = min(1.001 * _at_rank(waiting, most) / t, last.alpha)
+        return alpha
 
     def _target(self, point: Point) -> float:
         """Return the residual to aim at: inside by what costs f a tenth of its tolerance."""
         sigma = self.ball.sigma
         spare = 0.1 * self.tol * point.fun
         return sigma * (1.0 - min(0.01, spare * point.alpha / sigma**2))
+
+
+def _evened(g: Array, move: Array, steps: Steps) -> Array:
+    """Return what is left of the fixed-point equation in the variables whose columns are equally long."""
+    return steps.root * g - move / steps.root
+
+
+def _at_rank(sizes: Array, rank: int) -> float:
+    """Return the number that so many are not below; 0 stands for the ones that are missing."""
+    if rank >= sizes.shape[0]:
+        return 0.0
+    if isinstance(sizes, np.ndarray):
+        return float(np.partition(sizes, sizes.size - rank)[sizes.size - rank])
+    return float(namespace(sizes).sort(sizes)[sizes.shape[0] - rank])
 
 
 def _line_search(
