@@ -1,6 +1,6 @@
 """Many right-hand sides together against as many separate calls, interleaved in one process.
 
-python -m benchmarks.bpdn.many [--threads 1] [--count 100] [--rounds 5] [--order C]
+python -m benchmarks.bpdn.many [--threads 1] [--count 100] [--rounds 5] [--order C] [--complex]
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import argparse
 import os
 import time
 from statistics import median
+from typing import Any
 
 
 def main() -> None:
@@ -17,25 +18,40 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--order", choices="CF", default="C")
+    parser.add_argument("--complex", action="store_true", help="complex numbers, 120 x 400")
     options = parser.parse_args()
     for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
         os.environ[variable] = str(options.threads)
-    compare(options.count, options.rounds, options.order)
-
-
-def compare(count: int, rounds: int, order: str) -> None:
-    """Print times per right-hand side, and how far the answers differ."""
     # Only now: the number of threads is read when NumPy is loaded.
+    from benchmarks.bpdn.classes import several
+
+    if options.complex:
+        compare(several(120, 400, 12, options.count, 0, rows=False, iscomplex=True), options.rounds)
+    else:
+        compare(of_the_paper(options.count, options.order), options.rounds)
+
+
+def of_the_paper(count: int, order: str) -> tuple[Any, Any, Any]:
+    """Return a matrix of the paper's size, right-hand sides, and their radii."""
     import numpy as np
 
-    import lopro
     from benchmarks.bpdn.problems import sparse_signal
 
     rng = np.random.default_rng(0)
     A = np.asarray(rng.uniform(-1, 1, (1000, 5000)), order=order)
     noise = rng.uniform(-0.01, 0.01, (1000, count))
     Y = A @ np.stack([sparse_signal(rng, 5000, 100) for _ in range(count)], axis=1) + noise
-    radii = np.linalg.norm(noise, axis=0)
+    return A, Y, np.linalg.norm(noise, axis=0)
+
+
+def compare(instance: tuple[Any, Any, Any], rounds: int) -> None:
+    """Print times per right-hand side, and how far the answers differ."""
+    import numpy as np
+
+    import lopro
+
+    A, Y, radii = instance
+    count = Y.shape[1]
     separate: list[float] = []
     together: list[float] = []
     differences: list[float] = []

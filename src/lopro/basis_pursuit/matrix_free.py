@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from lopro._util.arrays import Array, asarray_like, eps, namespace, nonnegative, norm, norms, widest
 from lopro._util.validation import check_count
@@ -21,6 +21,7 @@ from lopro.basis_pursuit.first_piece import first_piece
 from lopro.basis_pursuit.mixing import Mixture, Point
 from lopro.basis_pursuit.problem import NORMS, SparseProblem, residual_ball_of
 from lopro.basis_pursuit.shrinkage import MixedShrinkage, ShrinkageState, Steps
+from lopro.basis_pursuit.splitting import SplitState, Splitting, threshold_for
 from lopro.constraints import ResidualBall
 from lopro.constraints.base import ValidInequality
 from lopro.errors import MissingCapabilityError, StalledError
@@ -42,7 +43,12 @@ _RELAXED, _RELAXED_STEPS = 1e-2, 60
 
 #: After so many steps columns of different length are worth a few products.
 _LONG = 20
+#: How many steps progress is judged by, first after so many; where more than so many would be needed at this
+#: pace, splitting is tried, which may be idle for so many times as long.
+_PACE, _FIRST, _MANY, _SLOW = 20, 64, 300, 10
 
+#: Where one of the two algorithms stands.
+State: TypeAlias = "ShrinkageState | SplitState"
 #: Another method that goes on from a point.
 Resort: TypeAlias = "Callable[[Workbench, SparseProblem, Array], Candidates]"
 
@@ -123,16 +129,15 @@ class MatrixFree:
             yield from _multipliers(bench, sparse, x0)
             return
         search = _Search(bench, sparse, self.memory)
-        state = search.start(x0)
-        while search.idle <= self.patience and search.moving(state):
+        state: State = search.start(x0)
+        while search.idle <= self.patience * search.slowness and search.moving(state):
             state = bench.advance(search.algorithm, bench.objective, state, 1)
             search.look(state)
             if search.certified or bench.exhausted:
                 yield search.candidate()
             if bench.exhausted:
                 raise StalledError
-            if search.steps == _LONG:
-                search.even_out(state)
+            state = search.reconsidered(state)
         # Rounding is in the way, and would be in that of others.
         if bench.target.tol < 1e3 * eps(w):
             yield search.candidate()
@@ -147,7 +152,7 @@ class MatrixFree:
         ball = sparse.ball
         relaxed = ResidualBall(ball.A, ball.y, _RELAXED * norm(ball.y))
         search = _Search(bench, replace(sparse, ball=relaxed), self.memory)
-        state = search.start(x0)
+        state: State = search.start(x0)
         for _ in range(_RELAXED_STEPS):
             if bench.exhausted or not search.moving(state):
                 break
@@ -163,59 +168,104 @@ class _Search:
 
     def __init__(self, bench: Workbench, sparse: SparseProblem, memory: int) -> None:
         self.bench, self.sparse, self.ball = bench, sparse, sparse.ball
-        self.algorithm = MixedShrinkage(
+        self._shrinkage = MixedShrinkage(
             sparse.ball, sparse.excess, sparse.nonneg, bench.target.tol, memory
         )
+        self.algorithm: MixedShrinkage | Splitting = self._shrinkage
         self.bound, self.inequality = -math.inf, sparse.at_zero(sparse.weights)
         self.idle, self._least, self._ask, self._stretch = 0, math.inf, 0.9, 0.0
-        self.steps = 0
+        self._errors: list[float] = []
+        self._least_stretch, self._waits = math.inf, True
 
     def start(self, x0: Array) -> ShrinkageState:
         """Return the state that starts at ``x0``, or at zero where its sign is not allowed."""
         self._like = x0
         x = nonnegative(x0) if self.sparse.nonneg else x0
-        state = self.algorithm.init(self.bench.objective, x, self.bench.rng)
+        state = self._shrinkage.init(self.bench.objective, x, self.bench.rng)
         # From a start that is much too long, where x >= 0, zero is a better one.
         if not self.moving(state):
-            state = self.algorithm.init(self.bench.objective, 0.0 * x, self.bench.rng)
-        self._best: Point | Mixture = state.last
+            state = self._shrinkage.init(self.bench.objective, 0.0 * x, self.bench.rng)
+        self._best: Any = state.last
         self.sparse.check_units(state.last.g, state.last.r)
         return state
 
-    def moving(self, state: ShrinkageState) -> bool:
+    def moving(self, state: State) -> bool:
         """Whether there is a direction to go: not where all correlations vanish."""
         return self.sparse.gauge(state.last.g) > 0.0
 
-    def look(self, state: ShrinkageState) -> None:
+    def look(self, state: State) -> None:
         """Draw lower bounds from the last point and from the mixture, and pick the better of them."""
-        pair = (state.last, state.mix)
-        for p in pair:
+        for p in state.proofs:
             self._improve_bound(p)
-        inside = [p for p in pair if p.length <= self.ball.sigma and self._allowed(p.x)]
-        if inside:
-            self._best = min(inside, key=self._fun)
-        else:
-            self._best = state.last
+        inside = [p for p in state.proposals if p.length <= self.ball.sigma and self._allowed(p.x)]
+        # What comes out of shrinkage is sparse, and first where it is good enough.
+        enough = [p for p in inside if self._is_enough(self._fun(p))]
+        self._best = enough[0] if enough else min(inside, key=self._fun, default=state.last)
         fun = self._fun(self._best)
         excess = max(0.0, self._best.length / self.ball.sigma - 1.0)
         self._gap = fun - self.bound if inside else math.inf
         error = excess + abs(fun - self.bound) / max(fun, 1e-300)
-        self.steps += 1
+        self._errors.append(error)
         self.idle += 1
         if error < 0.9 * self._least:
             self._least, self.idle = error, 0
 
-    def even_out(self, state: ShrinkageState) -> None:
+    def reconsidered(self, state: State) -> State:
+        """Return the state to go on from: with other steps, or of another algorithm, where that pays."""
+        if isinstance(state, SplitState):
+            return state
+        steps = len(self._errors)
+        if steps == _LONG:
+            self._even_out(state)
+        if steps >= _FIRST and (steps - _FIRST) % _PACE == 0 and self._slow:
+            frame = self._frame
+            return state if frame is None else self._split(state, frame)
+        return state
+
+    @property
+    def slowness(self) -> int:
+        """How much patience the algorithm needs."""
+        return _SLOW if isinstance(self.algorithm, Splitting) else 1
+
+    @property
+    def _frame(self) -> float | None:
+        """The number c with ``A A^H = c I``, as far as the residuals have shown.
+
+        None where there is none, and where ``x >= 0``: points on the ball would have entries below zero.
+        """
+        rounding = 1e3 * eps(self._like)
+        if self.sparse.nonneg or not self._stretch <= (1.0 + rounding) * self._least_stretch:
+            return None
+        return self._stretch * self._stretch or None
+
+    @property
+    def _slow(self) -> bool:
+        """Whether very many steps would be needed at the present pace."""
+        before, now = self._errors[-_PACE - 1], self._errors[-1]
+        wanted = max(self.bench.target.tol, eps(self._like))
+        if now <= wanted:
+            return False
+        return now >= before or math.log(now / wanted) * _PACE > _MANY * math.log(before / now)
+
+    def _even_out(self, state: ShrinkageState) -> None:
         """Go on with long steps for short columns."""
         if isinstance(self.sparse.objective, L1Norm):
-            lengths = step_lengths(self.algorithm.gradient, self.ball.y, self.bench.rng)
+            lengths = step_lengths(self._shrinkage.gradient, self.ball.y)
             if lengths is not None:
-                self.algorithm.with_steps(state, Steps.of(lengths, self.sparse.weights))
+                self._shrinkage.with_steps(state, Steps.of(lengths, self.sparse.weights))
+
+    def _split(self, state: ShrinkageState, frame: float) -> SplitState:
+        """Go on with splitting."""
+        p, of = state.last, self._shrinkage
+        y = of.residual(0.0 * p.x)
+        splitting = Splitting(y, frame, of.image, of.gradient, of.aim, threshold_for(p))
+        self.algorithm, self.idle = splitting, 0
+        return splitting.start(p)
 
     def _allowed(self, x: Array) -> bool:
         return not self.sparse.nonneg or float(namespace(x).min(x)) >= 0.0
 
-    def _fun(self, p: Point | Mixture) -> float:
+    def _fun(self, p: Any) -> float:
         return p.fun if isinstance(p, Point) else float(self.bench.objective.value(p.x))
 
     def _improve_bound(self, p: Point | Mixture) -> None:
@@ -225,6 +275,7 @@ class _Search:
             # A residual may be nearly orthogonal to the columns; then the image of x shows their size.
             image, x, g = norms(self.ball.y - p.r, p.x, p.g)
             self._stretch = max(self._stretch, g / (p.length or 1.0), image / (x or math.inf))
+            self._least_stretch = min(self._least_stretch, g / (p.length or 1.0))
         # Mixed correlations are those of the mixed residual only up to rounding.
         found = self.sparse.proved(p.r, p.g, self._stretch, growth, above=self.bound)
         if found is not None and -found.support > self.bound:
@@ -244,8 +295,17 @@ class _Search:
 
     @property
     def certified(self) -> bool:
-        """Whether the point at hand should satisfy the driver."""
-        return self._gap <= self._ask * self.bench.target.gap(self._fun(self._best))
+        """Whether the point at hand should satisfy the driver.
+
+        A mixture has nonzeros that are left of earlier points: the first one waits for the next step.
+        """
+        if self._gap == math.inf or not self._is_enough(self._fun(self._best)):
+            return False
+        waits, self._waits = self._waits and isinstance(self._best, Mixture), False
+        return not waits
+
+    def _is_enough(self, fun: float) -> bool:
+        return fun - self.bound <= self._ask * self.bench.target.gap(fun)
 
     def point(self) -> Array:
         """Return the point to propose."""

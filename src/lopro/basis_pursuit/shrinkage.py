@@ -81,6 +81,14 @@ class ShrinkageState:
         """The latest iterate."""
         return self.points[-1]
 
+    @property
+    def proofs(self) -> tuple[Point | Mixture, ...]:
+        """Points whose correlations are known."""
+        return self.last, self.mix
+
+    #: Points to choose a solution from, where they are inside the ball.
+    proposals = proofs
+
 
 @dataclass(frozen=True, eq=False)
 class MixedShrinkage:
@@ -153,7 +161,11 @@ class MixedShrinkage:
         y = self.ball.y
         if how_many(x != 0) == 0:
             return y + namespace(x).sum(x[:1])  # the dtype of the two
-        return y - self.ball.image(asarray_like(x, self._like(x)))[0]
+        return y - self.image(x)
+
+    def image(self, x: Array) -> Array:
+        """Return ``A x``."""
+        return self.ball.image(asarray_like(x, self._like(x)))[0]
 
     def gradient(self, r: Array) -> Array:
         """Return ``A^H r``."""
@@ -336,9 +348,13 @@ class MixedShrinkage:
 
     def _target(self, point: Point) -> float:
         """Return the residual to aim at: inside by what costs f a tenth of its tolerance."""
+        return self.aim(point.fun, point.alpha, 0.1)
+
+    def aim(self, fun: float, alpha: float, share: float) -> float:
+        """Return the residual that is inside by what costs f this share of its tolerance."""
         sigma = self.ball.sigma
-        spare = 0.1 * self.tol * point.fun
-        return sigma * (1.0 - min(0.01, spare * point.alpha / sigma**2))
+        spare = share * self.tol * fun
+        return sigma * (1.0 - min(0.01, spare * alpha / sigma**2))
 
 
 def _evened(g: Array, move: Array, steps: Steps) -> Array:
