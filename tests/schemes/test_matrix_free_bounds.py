@@ -9,6 +9,7 @@ import pytest
 from scipy.sparse.linalg import LinearOperator
 
 import lopro
+from lopro.basis_pursuit.mixing import Blend, Point
 from lopro.basis_pursuit.problem import SparseProblem
 
 
@@ -62,6 +63,27 @@ def test_the_dual_of_a_mixture_pays_for_what_its_weights_have_magnified(dtype: A
     found = [charged(seed, dtype, steps) for seed in range(4) for steps in (2, 3, 5, 8, 12, 16)]
     assert min(found) >= 0.75
     assert max(found) >= 2.0
+
+
+def test_the_dual_of_a_mixture_pays_for_what_cancels_between_its_two_parts() -> None:
+    """Weights are a line in the parameter: where its two parts are large, their sum may be small."""
+    rng = np.random.default_rng(3)
+    points = []
+    for alpha in (1.0, 1.00001, 1.00003):
+        rho, r = (rng.standard_normal(6).astype(np.float32) for _ in range(2))
+        points.append(Point(np.ones(6, dtype=np.float32), r, r, rho, alpha, 0.0))
+    blend = Blend(points)
+    lengths = np.array([p.length for p in points])
+    for alpha in (0.9, 1.1):
+        mixture = blend.at(alpha)
+        at, slope = blend._line
+        parts = np.abs(at) @ lengths + abs(alpha / 1.00003 - 1.0) * (np.abs(slope) @ lengths)
+        assert mixture.growth == pytest.approx(parts / mixture.length, rel=1e-5)
+        exact = sum(
+            t * p.r.astype(np.float64) for t, p in zip(blend._weights(alpha), points, strict=True)
+        )
+        error = np.linalg.norm(mixture.r - exact)
+        assert error <= 4.0 * np.finfo(np.float32).eps * mixture.growth * mixture.length
 
 
 def test_a_start_whose_residual_is_orthogonal_shows_the_size_of_the_map_all_the_same(

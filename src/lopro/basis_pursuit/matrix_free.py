@@ -58,8 +58,9 @@ class MatrixFree:
     """Mixed shrinkage for ``min sum w_i |x_i|  s.t. |A x - y| <= sigma (and x >= 0)`` from products only.
 
     Problem: `L1Norm` with positive weights over a `ResidualBall`, real or complex, optionally intersected
-    with ``x >= 0``. Oracles: one product with A and one with its adjoint per step. Where it makes no
-    progress, and for ``sigma = 0``, `MultiplierMethod` takes over from its point.
+    with ``x >= 0``. Oracles: one product with A and one with its adjoint per step, and a few random products
+    after which short columns take longer steps. Where it crawls and the rows of A are orthogonal, splitting
+    goes on; where there is no progress, and for ``sigma = 0``, `MultiplierMethod` takes over from its point.
 
     Parameters
     ----------
@@ -87,7 +88,8 @@ class MatrixFree:
         oracles="products with A and its adjoint",
         rate="linear once the support has settled",
         projections="one per certified candidate",
-        reference="this library: Anderson-mixed shrinkage with a root search for the multiplier",
+        reference="this library: Anderson-mixed shrinkage with a root search for the multiplier; "
+        "Douglas-Rachford splitting",
     )
 
     memory: int = 20

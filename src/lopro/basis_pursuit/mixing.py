@@ -230,11 +230,13 @@ class Blend:
 
     def at(self, alpha: float) -> Mixture:
         """Return the best mixture for this parameter."""
-        theta = self._weights(alpha)
+        theta, further = self._weights(alpha), alpha / self._alpha - 1.0
         at, change = self._residuals
-        r = at + (alpha / self._alpha - 1.0) * change
+        r = at + further * change
         x, g = self._mixed("x", theta), self._mixed("g", theta)
-        mixed = sum(abs(float(t)) * p.length for t, p in zip(theta, self.points, strict=True))
+        # The residual is the sum of two mixtures: what cancels between them has been rounded as well.
+        moduli = abs(self._line[0]) + abs(further) * abs(self._line[1])
+        mixed = sum(float(t) * p.length for t, p in zip(moduli, self.points, strict=True))
         length = norm(r)
         return Mixture(x, r, g, alpha, length, mixed / length if length > 0.0 else math.inf)
 
