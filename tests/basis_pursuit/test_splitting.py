@@ -10,7 +10,7 @@ import scipy.fft
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 import lopro
-from lopro.basis_pursuit import matrix_free
+from lopro.basis_pursuit import matrix_free, splitting
 from lopro.basis_pursuit.mixing import Point
 from lopro.basis_pursuit.splitting import SplitState, Splitting, threshold_for
 from lopro.constraints import ResidualBall
@@ -39,7 +39,13 @@ def splitting_of(A: Any, y: Any, aim: float, frame: float, threshold: float) -> 
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.complex128])
-def test_what_a_step_knows_without_products_is_right(dtype: Any) -> None:
+def test_what_a_step_knows_without_products_is_right(
+    dtype: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(splitting, "_PERIOD", 2)
+    monkeypatch.setattr(
+        splitting, "_BALANCED", (1e9, 1e9)
+    )  # every other step changes the threshold
     A = orthogonal_rows(12, 30, 3.0, dtype)
     y, sigma = measurements(A, 4, 0.1)
     f, algorithm = L1Norm(), splitting_of(A, y, sigma, 9.0, 0.2)
@@ -47,9 +53,10 @@ def test_what_a_step_knows_without_products_is_right(dtype: Any) -> None:
     r = y - A @ x
     state = algorithm.start(Point(x, r, A.conj().T @ r, x, 0.7, 0.0))
     np.testing.assert_allclose(state.w, x + 0.2 * (A.conj().T @ r) / 0.7, rtol=1e-14)
-    for _ in range(5):
+    for step in range(6):
         np.testing.assert_allclose(state.image, A @ state.w, rtol=1e-12)
-        z, w = f.prox(state.w, 0.2), state.w
+        assert state.threshold == pytest.approx(0.2 * 1.5 ** (step // 2), rel=1e-14)
+        z, w, before = f.prox(state.w, state.threshold), state.w, state.threshold
         state = algorithm.step(f, state)
         np.testing.assert_array_equal(state.shrunk.x, z)
         assert state.shrunk.length == pytest.approx(np.linalg.norm(y - A @ z), rel=1e-12)
@@ -61,7 +68,9 @@ def test_what_a_step_knows_without_products_is_right(dtype: Any) -> None:
         np.testing.assert_allclose(p.r, y - A @ p.x, rtol=1e-9, atol=1e-12)
         np.testing.assert_allclose(p.g, A.conj().T @ p.r, rtol=1e-9, atol=1e-12)
         assert p.fun == pytest.approx(np.abs(p.x).sum(), rel=1e-14)
-        np.testing.assert_allclose(state.w, w + 1.9 * (p.x - z), rtol=1e-12, atol=1e-13)
+        # The multiplier, (w - z) / threshold, is kept.
+        same = z + state.threshold / before * (w - z)
+        np.testing.assert_allclose(state.w, same + 1.9 * (p.x - z), rtol=1e-12, atol=1e-13)
 
 
 def test_a_solution_with_its_multiplier_stays() -> None:
@@ -87,6 +96,15 @@ def test_a_point_inside_the_ball_is_left_alone() -> None:
     state = algorithm.step(L1Norm(), state)
     np.testing.assert_allclose(state.last.x, 2.0 * state.shrunk.x - w, rtol=1e-14)
     assert state.last.alpha == 2.0
+
+
+def test_thresholds_balance_points_and_multipliers() -> None:
+    unit = np.ones(1)
+    # (2 / 4) / (3 / 3) = 0.5 is in balance.
+    assert splitting._better_threshold(2.0 * unit, 3.0 * unit, 4.0 * unit, 3.0 * unit) == 1.0
+    assert splitting._better_threshold(1.0 * unit, 3.0 * unit, 4.0 * unit, 3.0 * unit) == 1.5
+    assert splitting._better_threshold(3.0 * unit, 3.0 * unit, 4.0 * unit, 3.0 * unit) == 1 / 1.5
+    assert splitting._better_threshold(0.0 * unit, unit, unit, unit) == 1.0
 
 
 def test_the_threshold_is_one_and_a_half_means() -> None:
@@ -197,3 +215,19 @@ def test_no_tolerance_and_a_short_time_leave_a_feasible_point() -> None:
     result = solved_by_products(cosines.A, y, 0.01 * float(np.linalg.norm(y)), 0.0, max_iter=400)
     assert result.certificate.violation <= 1e-9
     assert 0.0 < result.certificate.lower_bound <= result.fun
+
+
+@pytest.mark.parametrize("library", ["array_api_strict", "torch"])
+def test_other_libraries_do_the_same(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    xp = pytest.importorskip(library)
+    monkeypatch.setattr(matrix_free, "_MANY", 0)  # every pace is too slow
+    monkeypatch.setattr(matrix_free, "_PACE", 5)
+    monkeypatch.setattr(matrix_free, "_FIRST", 6)
+    A = orthogonal_rows(40, 100, 2.0, np.float64)
+    y, sigma = measurements(A, 15, 0.05)
+    expected = solved_by_products(A, y, sigma, tol=1e-4)
+    far = lopro.maps.linear_map(xp.asarray(A))
+    result = lopro.bpdn(far, xp.asarray(y), sigma, tol=1e-4, method=lopro.MatrixFree())
+    assert result.success
+    assert result.fun == pytest.approx(expected.fun, rel=2e-4)
+    assert type(result.x) is type(xp.asarray(y))

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from lopro._util.arrays import Array, norm
+from lopro._util.arrays import Array, norm, norms
 from lopro.basis_pursuit.mixing import Point
 from lopro.objectives import Objective
 
@@ -29,6 +29,10 @@ __all__ = ["SplitState", "Splitting", "threshold_for"]
 _RELAXATION = 1.9
 #: What shrinkage takes off, in means of the nonzeros of a start.
 _THRESHOLD = 1.5
+#: The threshold changes by this factor after every so many steps, so many times, where the two parts of the
+#: iteration are out of balance.
+_CHANGE, _PERIOD, _CHANGES = 1.5, 50, 12
+_BALANCED = (0.35, 0.6)
 #: Of the tolerance, what the aim inside the ball may cost: the sparse point lags behind the one on the ball.
 _INSIDE = 0.3
 
@@ -54,6 +58,8 @@ class SplitState:
     image: Array  # A w
     last: Point  # on the ball, or inside
     shrunk: _Shrunk
+    threshold: float  # what shrinkage takes off an entry with weight 1
+    steps: int = 0
 
     @property
     def proofs(self) -> tuple[Point, ...]:
@@ -80,7 +86,7 @@ class Splitting:
     aim : callable
         The residual to aim at from a value, a multiplier, and what share of the tolerance that may cost.
     threshold : float
-        What shrinkage takes off an entry with weight 1.
+        What shrinkage takes off an entry with weight 1, to begin with.
 
     Examples
     --------
@@ -109,7 +115,7 @@ class Splitting:
         """Return the state at a point whose residual, divided by alpha, is about a dual solution."""
         step = self.threshold / p.alpha
         image = self.y - p.r + (step * self.frame) * p.r
-        return SplitState(p.x + step * p.g, image, p, _Shrunk(p.x, p.length))
+        return SplitState(p.x + step * p.g, image, p, _Shrunk(p.x, p.length), self.threshold)
 
     def init(self, f: Objective, x: Array, rng: np.random.Generator) -> SplitState:
         r = self.y - self.forward(x)
@@ -119,8 +125,8 @@ class Splitting:
         return state.shrunk.x
 
     def step(self, f: Objective, state: SplitState) -> SplitState:
-        w, last = state.w, state.last
-        z = f.prox(w, self.threshold)
+        w, last, threshold = state.w, state.last, state.threshold
+        z = f.prox(w, threshold)
         v = 2.0 * z - w
         image = self.forward(v)
         r = self.y - image
@@ -128,12 +134,31 @@ class Splitting:
         length, wanted = norm(r), self.aim(float(f.value(z)), last.alpha, _INSIDE)
         if length > wanted:
             kept = wanted / length
-            alpha = kept * self.frame * self.threshold / (1.0 - kept)
+            alpha = kept * self.frame * threshold / (1.0 - kept)
             x, rest, g = v + ((1.0 - kept) / self.frame) * q, kept * r, kept * q
         else:
             alpha, x, rest, g = last.alpha, v, r, q
         of_shrunk = 0.5 * (image + state.image)
         shrunk = _Shrunk(z, norm(self.y - of_shrunk))
         point = Point(x, rest, g, g, alpha, float(f.value(x)))
-        moved = state.image + _RELAXATION * (self.y - rest - of_shrunk)
-        return SplitState(w + _RELAXATION * (x - z), moved, point, shrunk)
+        steps, ratio = state.steps + 1, 1.0
+        if steps % _PERIOD == 0 and steps <= _CHANGES * _PERIOD:
+            ratio = _better_threshold(x - z, z - state.shrunk.x, x, w - z)
+        # The multiplier, which w - z is in units of the threshold, stays as it is.
+        w, image = z + ratio * (w - z), of_shrunk + ratio * (state.image - of_shrunk)
+        moved = image + _RELAXATION * (self.y - rest - of_shrunk)
+        w = w + _RELAXATION * (x - z)
+        return SplitState(w, moved, point, shrunk, ratio * threshold, steps)
+
+
+def _better_threshold(lag: Array, move: Array, x: Array, multiplier: Array) -> float:
+    """Return what to multiply the threshold by.
+
+    Where points differ more than multipliers change, relatively, it is too large.
+    """
+    differ, change, size, length = norms(lag, move, x, multiplier)
+    if not min(differ, change, size, length) > 0.0:
+        return 1.0
+    balance = (differ / size) / (change / length)
+    low, high = _BALANCED
+    return _CHANGE if balance < low else 1.0 / _CHANGE if balance > high else 1.0
