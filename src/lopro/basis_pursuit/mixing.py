@@ -160,7 +160,6 @@ class Blend:
         else:  # one call for all of them: on a device it is calls that take time
             R = xp.take(xp.stack(parts), rows, axis=1)
         R = widened(R)  # squares leave the range of single precision
-        self._last = R[-1, :]
         gram = _real_gram(R)
         # Residuals differ by orders of magnitude: with unit columns the regularisation is a relative one.
         sizes = np.diag(gram)
@@ -197,11 +196,6 @@ class Blend:
         """Weights at the last parameter, and their derivative in its relative change."""
         theta, *further = self._solve(1.0, 1.1) if self._spread else self._solve(1.0)
         return theta, 10.0 * (further[0] - theta) if further else 0.0 * theta
-
-    @property
-    def unrest(self) -> float:
-        """The length of the last fixed-point residual, where it counts."""
-        return norm(self._last)
 
     @property
     def left(self) -> float:
