@@ -199,11 +199,13 @@ class _Search:
         """Draw lower bounds from the last point and from the mixture, and pick the better of them."""
         for p in state.proofs:
             self._improve_bound(p)
-        inside = [p for p in state.proposals if p.length <= self.ball.sigma and self._allowed(p.x)]
+        near = [p for p in state.proposals if p.length <= self.ball.sigma and self._allowed(p.x)]
+        inside = [(self._fun(p), p) for p in near]
         # What comes out of shrinkage is sparse, and first where it is good enough.
-        enough = [p for p in inside if self._is_enough(self._fun(p))]
-        self._best = enough[0] if enough else min(inside, key=self._fun, default=state.last)
-        fun = self._fun(self._best)
+        enough = [pair for pair in inside if self._is_enough(pair[0])]
+        otherwise = (state.last.fun, state.last)
+        fun, self._best = min(enough[:1] or inside, key=lambda pair: pair[0], default=otherwise)
+        self._value = fun
         excess = max(0.0, self._best.length / self.ball.sigma - 1.0)
         self._gap = fun - self.bound if inside else math.inf
         error = excess + abs(fun - self.bound) / max(fun, 1e-300)
@@ -293,7 +295,7 @@ class _Search:
 
     def close(self, share: float) -> bool:
         """Whether the gap is less than a share of the value."""
-        return self._gap <= share * self._fun(self._best)
+        return self._gap <= share * self._value
 
     @property
     def certified(self) -> bool:
@@ -301,7 +303,7 @@ class _Search:
 
         A mixture has nonzeros that are left of earlier points: the first one waits for the next step.
         """
-        if self._gap == math.inf or not self._is_enough(self._fun(self._best)):
+        if self._gap == math.inf or not self._is_enough(self._value):
             return False
         waits, self._waits = self._waits and isinstance(self._best, Mixture), False
         return not waits

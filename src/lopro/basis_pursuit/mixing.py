@@ -152,6 +152,7 @@ class Blend:
 
     def __init__(self, points: list[Point]) -> None:
         self.points, self._stacks = points, dict[str, Array]()
+        self._found: Mixture | None = None
         xp = namespace(points[-1].rho)
         (rows,) = xp.nonzero(points[-1].active)
         parts = [p.rho for p in points]
@@ -223,7 +224,12 @@ class Blend:
         return self._alpha * (1.0 + (math.sqrt(b * b - a * c) - b) / a)
 
     def at(self, alpha: float) -> Mixture:
-        """Return the best mixture for this parameter."""
+        """Return the best mixture for this parameter; the one that was asked for last is kept."""
+        if self._found is None or self._found.alpha != alpha:
+            self._found = self._mixture(alpha)
+        return self._found
+
+    def _mixture(self, alpha: float) -> Mixture:
         theta, further = self._weights(alpha), alpha / self._alpha - 1.0
         at, change = self._residuals
         r = at + further * change
