@@ -134,6 +134,9 @@ class Deadline:
     @contextmanager
     def active(self) -> Iterator[Deadline]:
         """Make this the current deadline of the block, and listen to Ctrl-C there."""
+        if _current.get() is self:
+            yield self
+            return
         token = _current.set(self)
         try:
             with self._listening():

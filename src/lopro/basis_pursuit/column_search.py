@@ -20,7 +20,7 @@ _ROUGHLY = 1e-5  # how far correlations in single precision may be off
 class ColumnSearch(Search):
     """The state of one run on a matrix in memory, where columns are cheap: few of them are held."""
 
-    def __init__(self, bench: Workbench, x0: Array, first: int | None) -> None:
+    def __init__(self, bench: Workbench) -> None:
         super().__init__(bench.problem, bench.target)
         self.bench = bench
         self._single = is_single(self._like) and not isinstance(self._like, np.ndarray)
@@ -29,11 +29,11 @@ class ColumnSearch(Search):
         self.done = False
         # Whether to follow the path in small steps.
         self.patient, self._descent = False, _HASTY_DESCENT
-        start = to_numpy(x0).astype(np.float64, copy=False)
-        self._start(start, max(10, min(self.A.shape) // 10) if first is None else first)
 
-    def _start(self, x0: Vector, count: int) -> None:
+    def begin(self, x0: Array, first: int | None) -> None:
         """Begin with the support of the start and the columns that correlate most with ``y``."""
+        x0 = to_numpy(x0).astype(np.float64, copy=False)
+        count = max(10, min(self.A.shape) // 10) if first is None else first
         if self.sparse.nonneg:
             x0 = np.maximum(x0, 0.0)  # a sign that is not allowed would never be questioned
         given = np.flatnonzero(x0)

@@ -118,7 +118,7 @@ class WorkingSet:
             blocks = BlockSearch(bench, x0)
             yield from self._unless_zero(bench, blocks, self._by_blocks(bench, blocks, x0))
         elif not passes_are_dear(ball.A):
-            near = ColumnSearch(bench, x0, self.first)
+            near = ColumnSearch(bench)
             yield from self._unless_zero(bench, near, self._in_memory(bench, near, x0))
         else:
             far = PooledSearch(bench.problem, bench.target, Pool(ball.A), bench.tick)
@@ -139,6 +139,7 @@ class WorkingSet:
         found = first_piece(bench, search.sparse, x0)
         if found is not None:
             yield found
+        search.begin(x0, self.first)
         yield from self._search(bench, search)
 
     def _by_blocks(self, bench: Workbench, search: BlockSearch, x0: Array) -> Candidates:
