@@ -19,7 +19,7 @@ class BPDNResult(Result):
 
     ``dual`` is the multiplier ``nu`` of ``A x = y - r`` scaled to ``|A^H nu|_i <= w_i``; its value
     ``Re <y, nu> - sigma |nu|`` is a lower bound of the optimum, the certificate's own up to rounding. None
-    where the certificate rests on something else. ``relative_gap`` is ``gap / fun``.
+    where the certificate rests on something else. ``certificate.relative_gap`` is ``gap / fun``.
     """
 
     dual: Array | None = None

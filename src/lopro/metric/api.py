@@ -36,7 +36,7 @@ AUTO = 0.1
 class MetricResult(Result):
     """A `Result` whose ``x`` is the matrix ``A``, with its loss and a factor.
 
-    ``relative_gap`` is ``gap / fun``.
+    ``certificate.relative_gap`` is ``gap / fun``.
     """
 
     loss: float = float("nan")
