@@ -139,6 +139,7 @@ CLASSES: dict[str, Callable[[int], Instance]] = {
     "tiny 20x50": lambda s: gaussian(20, 50, 3, 0.02, s),
     "paper-like 1000x5000, 1 %": lambda s: gaussian(1000, 5000, 100, 0.01, s),
     "sparse 2000x20000, 0.1 %": lambda s: sparse(2000, 20000, 50, 1e-3, 0.01, s),
+    "sparse 20000x200000, 0.1 %": lambda s: sparse(20000, 200000, 500, 1e-3, 0.01, s),
     "single precision 256x1024, 1e-4": lambda s: in_single_precision(gaussian(256, 1024, 32, 1e-4, s)),
     "operator in units of 1e-9": lambda s: as_operator(in_units(1e-9, gaussian(256, 1024, 32, 0.02, s))),
     "rows 60x150, 5 columns": lambda s: with_same_rows(s, iscomplex=False),

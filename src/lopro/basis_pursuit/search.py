@@ -17,7 +17,7 @@ from lopro._util.arrays import (
     to_numpy,
     widest,
 )
-from lopro.basis_pursuit.columns_in_place import column_set, restricted_to
+from lopro.basis_pursuit.columns_in_place import ColumnsInPlace, column_set, restricted_to
 from lopro.basis_pursuit.problem import SparseProblem, residual_ball_of, stretch_at
 from lopro.basis_pursuit.signed_support import Restricted, Solution, Vector
 from lopro.constraints import ResidualBall
@@ -28,6 +28,9 @@ from lopro.problem import Problem
 from lopro.protocol import Candidate, Multiplier, Target, Workbench
 
 __all__ = ["Search"]
+
+#: Share of entries that are not zero up to which products of sparse columns are quicker than dense ones.
+_SPARSE = 0.03
 
 
 class Search:
@@ -99,13 +102,18 @@ class Search:
         return to_numpy(self.A.adjoint_exactly(from_numpy(dual, self.A.like)))
 
     def read(self, indices: Vector) -> Array:
-        """Return columns as an array: here products of columns are dense."""
+        """Return columns: as an array, unless they are so sparse that their products are quicker that way."""
         if not self.A.has_columns:
             units = np.zeros((self.A.shape[1], len(indices)))
             units[indices, np.arange(len(indices))] = 1.0
             return np.asarray(self.A.forward(units))
         block = self.A.columns(indices)
-        return block.toarray() if scipy.sparse.issparse(block) else block
+        if not scipy.sparse.issparse(block):
+            return block
+        few = block.nnz <= _SPARSE * math.prod(block.shape)
+        # In single precision they are widened piece by piece, which takes arrays.
+        in_place = isinstance(self.columns, ColumnsInPlace)
+        return scipy.sparse.csc_array(block) if few and not in_place else block.toarray()
 
     # What a solution on the columns of the set is worth.
 

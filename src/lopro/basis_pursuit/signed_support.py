@@ -32,8 +32,8 @@ _LEAST_ALPHA = 1e-9  # relative; below it correlations with the residual are rou
 class ColumnSet:
     """Some columns of a matrix, their Gram matrix and their correlations with ``y``, real or complex.
 
-    ``y`` may be several right-hand sides, the columns of an array. Columns are held in pieces and the Gram
-    matrix exactly, so that memory is what the columns take.
+    ``y`` may be several right-hand sides, the columns of an array. Columns are held in pieces, sparse ones
+    where they come sparse, and the Gram matrix exactly, so that memory is what the columns take.
     """
 
     def __init__(self, y: Vector, weights: Vector) -> None:
@@ -44,7 +44,7 @@ class ColumnSet:
         self.correlations = np.empty((0, *y.shape[1:]), dtype=y.dtype)
         #: ``A^H A`` of the columns.
         self.gram = np.empty((0, 0), dtype=y.dtype)
-        self._pieces: list[Vector] = []  # columns in the order of the indices
+        self._pieces: list[Any] = []  # columns in the order of the indices
 
     def __len__(self) -> int:
         return len(self.indices)
@@ -62,7 +62,7 @@ class ColumnSet:
             new = read(indices[start - n : stop - n])
             self._pieces.append(new)
             for at, piece in self._placed():
-                gram[start:stop, at] = new.conj().T @ piece
+                gram[start:stop, at] = _dense(new.conj().T @ piece)
             gram[:start, start:stop] = gram[start:stop, :start].conj().T
         self.indices = np.concatenate([self.indices, indices])
         self.weights = self._all_weights[self.indices]
@@ -75,12 +75,15 @@ class ColumnSet:
         for i, (at, piece) in enumerate(self._placed()):
             if not wanted[at].all():
                 # One at a time: there is never a second copy of all columns.
-                self._pieces[i] = piece.compress(wanted[at], axis=1)
+                sparse = scipy.sparse.issparse(piece)
+                self._pieces[i] = (
+                    piece[:, wanted[at]] if sparse else piece.compress(wanted[at], axis=1)
+                )
         self._pieces = [piece for piece in self._pieces if piece.shape[1] > 0]
         self.indices, self.weights = self.indices[kept], self.weights[kept]
         self.correlations = self.correlations[kept]
 
-    def _placed(self) -> Iterator[tuple[slice, Vector]]:
+    def _placed(self) -> Iterator[tuple[slice, Any]]:
         """Yield the pieces, each with the places of its columns."""
         at = 0
         for piece in self._pieces:
@@ -89,7 +92,7 @@ class ColumnSet:
 
     def toarray(self) -> Vector:
         """Return the columns side by side."""
-        return np.concatenate(self._pieces, axis=1)
+        return np.concatenate([_dense(piece) for piece in self._pieces], axis=1)
 
     def forward(self, x: Vector) -> Vector:
         """Return ``A x`` for coefficients of all columns of the set."""
@@ -104,6 +107,11 @@ class ColumnSet:
         for at, piece in self._placed():
             pulled[at] = piece.conj().T @ r
         return pulled
+
+
+def _dense(block: Any) -> Vector:
+    """Return an array of what may be sparse."""
+    return np.asarray(block.toarray() if scipy.sparse.issparse(block) else block)
 
 
 @dataclass(frozen=True)

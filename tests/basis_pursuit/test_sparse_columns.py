@@ -1,0 +1,70 @@
+"""Columns that are very sparse stay so, and give the same answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import lopro
+from lopro.basis_pursuit import search
+from lopro.basis_pursuit.signed_support import ColumnSet
+
+
+def instance(
+    dtype: Any = np.float64, signs: tuple[float, ...] = (-1.0, 1.0)
+) -> tuple[Any, Any, float]:
+    rng = np.random.default_rng(1)
+    A = scipy.sparse.random_array((400, 1500), density=0.01, rng=rng, format="csc", dtype=dtype)
+    A.data = rng.standard_normal(A.nnz).astype(dtype)
+    x = np.zeros(1500)
+    x[rng.choice(1500, 30, replace=False)] = rng.choice(signs, 30)
+    noise = 0.01 * rng.standard_normal(400)
+    return A, (A @ x + noise).astype(dtype), float(np.linalg.norm(noise))
+
+
+def test_a_set_of_sparse_columns_is_one_of_dense_columns() -> None:
+    A, y, _ = instance()
+    rng = np.random.default_rng(2)
+    sets = [ColumnSet(y, np.ones(1500)) for _ in range(2)]
+    readers = [lambda i: A[:, i], lambda i: A[:, i].toarray()]
+    first, more = rng.permutation(1500)[:700], np.arange(3)
+    wanted = rng.random(703) < 0.4
+    for columns, read in zip(sets, readers, strict=True):
+        columns.extend(first, read, A.T[first] @ y)
+        columns.extend(np.setdiff1d(more, first), read, A.T[np.setdiff1d(more, first)] @ y)
+        columns.keep(wanted[: len(columns)])
+    sparse, dense = sets
+    assert all(scipy.sparse.issparse(piece) for piece in sparse._pieces)
+    np.testing.assert_array_equal(sparse.indices, dense.indices)
+    np.testing.assert_allclose(sparse.gram, dense.gram, atol=1e-13)
+    np.testing.assert_array_equal(sparse.toarray(), dense.toarray())
+    x, r = rng.standard_normal(len(sparse)), rng.standard_normal(400)
+    np.testing.assert_allclose(sparse.forward(x), dense.forward(x), atol=1e-12)
+    np.testing.assert_allclose(sparse.adjoint(r), dense.adjoint(r), atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("nonneg", [False, True])
+def test_answers_are_those_of_dense_columns(
+    dtype: Any, nonneg: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    A, y, sigma = instance(dtype, (1.0,) if nonneg else (-1.0, 1.0))
+    tol = 1e-8 if dtype is np.float64 else 1e-4
+    made_dense: list[int] = []
+    toarray = scipy.sparse.csc_array.toarray
+    with monkeypatch.context() as patched:
+        patched.setattr(
+            scipy.sparse.csc_array,
+            "toarray",
+            lambda self, *a, **k: made_dense.append(self.shape[0]) or toarray(self, *a, **k),
+        )
+        sparse = lopro.bpdn(A, y, sigma, tol=tol, nonneg=nonneg)
+    assert (400 in made_dense) == (dtype is np.float32)  # otherwise Gram blocks only
+    monkeypatch.setattr(search, "_SPARSE", 0.0)
+    dense = lopro.bpdn(A, y, sigma, tol=tol, nonneg=nonneg)
+    assert sparse.success and dense.success
+    assert sparse.fun == pytest.approx(dense.fun, rel=3.0 * tol)
+    assert sparse.counts.columns == dense.counts.columns
