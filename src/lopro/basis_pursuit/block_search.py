@@ -8,7 +8,6 @@ converges fast rather than ends. ``alpha`` comes down in steps as long as the eq
 from __future__ import annotations
 
 import numpy as np
-import scipy  # parts of it load when first used
 
 from lopro._util.arrays import Array, is_single, to_numpy
 from lopro._util.deadline import current_deadline
@@ -21,6 +20,7 @@ from lopro.basis_pursuit.repeated import Repeated
 from lopro.basis_pursuit.search import Search
 from lopro.basis_pursuit.signed_support import ColumnSet, Solution, Vector, largest
 from lopro.maps import LinearMap
+from lopro.maps.algebra import dense, widened
 from lopro.projections.empty_ball import residual_exceeds
 from lopro.protocol import Workbench
 
@@ -94,10 +94,7 @@ class BlockSearch(Search):
         return of_blocks
 
     def read(self, indices: Vector) -> Array:
-        block = self.base.columns(indices)
-        dense = block.toarray() if scipy.sparse.issparse(block) else block
-        wide = np.complex128 if np.iscomplexobj(dense) else np.float64
-        return np.asarray(dense).astype(wide, copy=False) / self._unit_a
+        return np.asarray(widened(dense(self.base.columns(indices))) / self._unit_a)
 
     # The set.
 

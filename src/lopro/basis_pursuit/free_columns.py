@@ -21,6 +21,7 @@ from lopro.basis_pursuit.result import BPDNResult
 from lopro.driver.result import Status
 from lopro.errors import MissingCapabilityError
 from lopro.maps import LinearMap, linear_map
+from lopro.maps.algebra import dense
 from lopro.protocol import Certificate, Target
 from lopro.protocol.certificates import feasibility_tolerance
 
@@ -62,8 +63,7 @@ class FreeColumns:
     def _read(self, indices: Any) -> Any:
         """Return columns as an array, by products where there is no other way."""
         if self.A.has_columns:
-            block = self.A.columns(indices)
-            return np.asarray(block.toarray() if scipy.sparse.issparse(block) else block)
+            return dense(self.A.columns(indices))
         units = np.zeros((self.A.shape[1], len(indices)), dtype=self.A.like.dtype)
         units[indices, np.arange(len(indices))] = 1.0
         return np.asarray(self.A.forward(units))

@@ -196,7 +196,7 @@ class _Search:
         return self.sparse.gauge(state.last.g) > 0.0
 
     def look(self, state: State) -> None:
-        """Draw lower bounds from the last point and from the mixture, and pick the better of them."""
+        """Draw lower bounds from the points that prove some, and pick the point to propose."""
         for p in state.proofs:
             self._improve_bound(p)
         near = [p for p in state.proposals if p.length <= self.ball.sigma and self._allowed(p.x)]
@@ -233,12 +233,16 @@ class _Search:
 
     @property
     def _frame(self) -> float | None:
-        """The number c with ``A A^H = c I``, as far as the residuals have shown.
+        """The number c with ``A A^H = c I``, as given or as far as the residuals have shown.
 
         None where there is none, and where ``x >= 0``: points on the ball would have entries below zero.
         """
+        if self.sparse.nonneg:
+            return None
+        if self.ball.tight_frame is not None:
+            return self.ball.tight_frame
         rounding = 1e3 * eps(self._like)
-        if self.sparse.nonneg or not self._stretch <= (1.0 + rounding) * self._least_stretch:
+        if not self._stretch <= (1.0 + rounding) * self._least_stretch:
             return None
         return self._stretch * self._stretch or None
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy  # parts of it load when first used
 
 from lopro._util.arrays import Array
 from lopro.maps import LinearMap
+from lopro.maps.algebra import dense
 
 __all__ = ["Repeated"]
 
@@ -62,10 +62,9 @@ class Repeated(LinearMap):
     def read_columns(self, indices: Any) -> Any:
         """Return the columns of single entries: those of the base, in the rows of their right-hand side."""
         which, side = np.divmod(indices, self.copies)
-        block = self.base.columns(which)
-        dense = block.toarray() if scipy.sparse.issparse(block) else block
-        spread = np.zeros((self.base.shape[0], self.copies, len(which)), dtype=dense.dtype)
-        spread[:, side, np.arange(len(which))] = dense
+        block = dense(self.base.columns(which))
+        spread = np.zeros((self.base.shape[0], self.copies, len(which)), dtype=block.dtype)
+        spread[:, side, np.arange(len(which))] = block
         return spread.reshape(self.shape[0], len(which))
 
     def adjoint_exactly(self, y: Array) -> Array:

@@ -19,6 +19,7 @@ import scipy  # parts of it load when first used
 
 from lopro._util.deadline import current_deadline
 from lopro.errors import StalledError
+from lopro.maps.algebra import dense, gram_of
 
 __all__ = ["ColumnSet", "Restricted", "Solution", "largest", "room_for"]
 
@@ -62,7 +63,7 @@ class ColumnSet:
             new = read(indices[start - n : stop - n])
             self._pieces.append(new)
             for at, piece in self._placed():
-                gram[start:stop, at] = _dense(new.conj().T @ piece)
+                gram[start:stop, at] = dense(gram_of(new, piece))
             gram[:start, start:stop] = gram[start:stop, :start].conj().T
         self.indices = np.concatenate([self.indices, indices])
         self.weights = self._all_weights[self.indices]
@@ -92,7 +93,7 @@ class ColumnSet:
 
     def toarray(self) -> Vector:
         """Return the columns side by side."""
-        return np.concatenate([_dense(piece) for piece in self._pieces], axis=1)
+        return np.concatenate([dense(piece) for piece in self._pieces], axis=1)
 
     def forward(self, x: Vector) -> Vector:
         """Return ``A x`` for coefficients of all columns of the set."""
@@ -107,11 +108,6 @@ class ColumnSet:
         for at, piece in self._placed():
             pulled[at] = piece.conj().T @ r
         return pulled
-
-
-def _dense(block: Any) -> Vector:
-    """Return an array of what may be sparse."""
-    return np.asarray(block.toarray() if scipy.sparse.issparse(block) else block)
 
 
 @dataclass(frozen=True)

@@ -144,11 +144,13 @@ class Splitting:
         steps, ratio = state.steps + 1, 1.0
         if steps % _PERIOD == 0 and steps <= _CHANGES * _PERIOD:
             ratio = _better_threshold(x - z, z - state.shrunk.x, x, w - z)
-        # The multiplier, which w - z is in units of the threshold, stays as it is.
-        w, image = z + ratio * (w - z), of_shrunk + ratio * (state.image - of_shrunk)
-        moved = image + _RELAXATION * (self.y - rest - of_shrunk)
+        image = state.image
+        if ratio != 1.0:
+            # The multiplier, which w - z is in units of the threshold, stays as it is.
+            w, image = z + ratio * (w - z), of_shrunk + ratio * (image - of_shrunk)
         w = w + _RELAXATION * (x - z)
-        return SplitState(w, moved, point, shrunk, ratio * threshold, steps)
+        image = image + _RELAXATION * (self.y - rest - of_shrunk)
+        return SplitState(w, image, point, shrunk, ratio * threshold, steps)
 
 
 def _better_threshold(lag: Array, move: Array, x: Array, multiplier: Array) -> float:

@@ -14,7 +14,7 @@ from array_api_compat import is_jax_array
 
 from lopro._util.arrays import Array, is_complex, is_single, namespace
 
-__all__ = ["adjoint_product", "bytes_of", "gram_of", "norms_of", "times_for", "widened"]
+__all__ = ["adjoint_product", "bytes_of", "dense", "gram_of", "norms_of", "times_for", "widened"]
 
 
 def times_for(array: Array) -> Callable[[Array, Array], Array]:
@@ -87,6 +87,20 @@ def gram_of(left: Any, right: Any) -> Any:
     if not is_complex(left):
         return left.T @ right
     return namespace(left).conj(left).T @ right
+
+
+def dense(block: Any) -> np.ndarray[Any, Any]:
+    """Return an array of a block in memory that may be sparse.
+
+    Examples
+    --------
+    >>> import scipy.sparse
+    >>> from lopro.maps.algebra import dense
+    >>> dense(scipy.sparse.eye_array(2))
+    array([[1., 0.],
+           [0., 1.]])
+    """
+    return np.asarray(block.toarray() if scipy.sparse.issparse(block) else block)
 
 
 def widened(block: Any) -> Any:
