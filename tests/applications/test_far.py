@@ -195,7 +195,7 @@ def test_the_image_that_is_judged_is_that_of_the_point(
     matrix = A.astype(dtype)
     lopro.bpdn(make(matrix), Y.astype(dtype), SIGMA, tol=1e-6)
     known = [(x, image[0]) for x, image in seen if image is not None]
-    assert bool(known) == (make is StoredMap or dtype is np.float32)
+    assert known
     for x, image in known:
         exact = matrix.astype(np.float64) @ x.astype(np.float64)
         np.testing.assert_allclose(image, exact, rtol=0.51 * np.finfo(dtype).eps, atol=1e-13)
@@ -248,7 +248,7 @@ def test_few_columns_are_held_of_a_matrix_with_many_rows(monkeypatch: pytest.Mon
 def test_a_wide_matrix_in_memory_is_looked_at_less_often(columns: int, products: int) -> None:
     matrix, y, sigma = sensing(50, columns, 5, 0.02, 3)
     found = lopro.bpdn(matrix, y, sigma, tol=1e-8)
-    assert found.success and found.counts.projections == 1
+    assert found.success and found.counts.projections == 0
     assert found.counts.rmatvecs == products
 
 

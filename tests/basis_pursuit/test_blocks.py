@@ -186,7 +186,7 @@ def test_single_precision_stays(kind: str) -> None:
 def test_few_products_where_there_are_columns() -> None:
     A, Y = problem(120, 400, 1, 9, iscomplex=True)
     result = lopro.bpdn(A, Y[:, 0], 0.05 * np.linalg.norm(Y))
-    assert result.success and result.counts.rmatvecs <= 20 and result.counts.projections == 1
+    assert result.success and result.counts.rmatvecs <= 20 and result.counts.projections == 0
 
 
 def test_sparse_matrices_and_operators_agree() -> None:

@@ -15,28 +15,29 @@ import numpy as np
 from lopro._util.arrays import Array, from_numpy, is_single, namespace, to_numpy
 from lopro._util.cholesky_there import factor_there
 from lopro._util.deadline import current_deadline
+from lopro.basis_pursuit.rough_support import RoughColumns, RoughRestricted
 from lopro.basis_pursuit.signed_support import ColumnSet, Restricted, Vector, _Face
 from lopro.maps.algebra import times_for, widened
 
-__all__ = ["ColumnsInPlace", "RestrictedInPlace", "column_set", "restricted_to"]
+__all__ = ["ColumnsInPlace", "RestrictedInPlace", "restricted_problem"]
 
 #: Columns of which less than this share of their squares is left are dependent on others.
 _DEPENDENT = 1e3 * float(np.finfo(np.float64).eps)
 #: Columns that are held together, and widened at a time: few calls for a device, and no copy of all of them.
 _PIECE = 1024
+#: Rows from which on products of columns take longer than what surrounds them.
+_MANY_ROWS = 500
 
 
-def column_set(like: Array, y: Vector, weights: Vector) -> ColumnSet:
-    """Return an empty set for columns of the library and precision of ``like``."""
-    if isinstance(like, np.ndarray) and not is_single(like):
-        return ColumnSet(y, weights)
-    return ColumnsInPlace(like, y, weights)
-
-
-def restricted_to(columns: ColumnSet, sigma: float, nonneg: bool) -> Restricted:
-    """Return the problem on a column set, wherever that is."""
-    kind = RestrictedInPlace if isinstance(columns, ColumnsInPlace) else Restricted
-    return kind(columns, sigma, nonneg)
+def restricted_problem(
+    like: Array, y: Vector, weights: Vector, sigma: float, nonneg: bool, *, dense: bool
+) -> Restricted:
+    """Return the problem on no columns yet, for columns of the library and precision of ``like``."""
+    if not isinstance(like, np.ndarray) or is_single(like):
+        return RestrictedInPlace(ColumnsInPlace(like, y, weights), sigma, nonneg)
+    if dense and len(y) >= _MANY_ROWS and sigma > 0.0:
+        return RoughRestricted(RoughColumns(y, weights), sigma, nonneg)
+    return Restricted(ColumnSet(y, weights), sigma, nonneg)
 
 
 class ColumnsInPlace(ColumnSet):

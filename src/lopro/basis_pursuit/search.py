@@ -17,13 +17,14 @@ from lopro._util.arrays import (
     to_numpy,
     widest,
 )
-from lopro.basis_pursuit.columns_in_place import ColumnsInPlace, column_set, restricted_to
+from lopro.basis_pursuit.columns_in_place import ColumnsInPlace, restricted_problem
 from lopro.basis_pursuit.problem import SparseProblem, residual_ball_of, stretch_at
-from lopro.basis_pursuit.signed_support import Restricted, Solution, Vector
+from lopro.basis_pursuit.signed_support import Solution, Vector
 from lopro.constraints import ResidualBall
 from lopro.constraints.base import ValidInequality
 from lopro.errors import InfeasibleError
 from lopro.functions import Image
+from lopro.maps import NumPyMap
 from lopro.problem import Problem
 from lopro.protocol import Candidate, Multiplier, Target, Workbench
 
@@ -68,10 +69,15 @@ class Search:
 
     def _set_up(self) -> None:
         """Begin with no columns."""
-        self.columns = column_set(self._like, self.y, self.sparse.weights)
-        self.restricted: Restricted = restricted_to(
-            self.columns, self.ball.sigma - self._margin, self.sparse.nonneg
+        self.restricted = restricted_problem(
+            self._like,
+            self.y,
+            self.sparse.weights,
+            self.ball.sigma - self._margin,
+            self.sparse.nonneg,
+            dense=isinstance(self.A, NumPyMap),
         )
+        self.columns = self.restricted.columns
         self.signs = np.empty(0)
 
     @property
@@ -137,8 +143,8 @@ class Search:
 
     def _improve_bound(self, solution: Solution, everywhere: Vector) -> None:
         """Scale the dual point to feasibility; it bounds the optimum from below."""
-        found = self.sparse.proved(solution.dual, everywhere, self._stretch)
-        if found is not None and -found.support > self.bound:
+        found = self.sparse.proved(solution.dual, everywhere, self._stretch, above=self.bound)
+        if found is not None:
             self.bound, self.inequality = -found.support, found
 
     def _check_feasible(self, solution: Solution, gauge: float) -> None:
@@ -217,15 +223,15 @@ class Search:
     def candidate(self, bench: Workbench) -> Candidate:
         """Return the present solution as a candidate.
 
-        In memory it is projected, which is a check, as it is feasible already. Elsewhere that would read all
-        of the matrix, while the image is known from the columns in use.
+        It is feasible, as the columns in use tell, and a product with all of the matrix would tell no more.
+        Where it is not, by rounding, it is projected.
         """
         x, evidence = self.point(), Multiplier(self.evidence())
         if self.plain and self.solution is not None and self.solution.alpha == 0.0:
             # Equations are met up to rounding, and a correction of that would fill in the zeros.
             return Candidate(x, evidence)
         with bench.observe():
-            image = None if self.plain and self.A.in_memory else self.image()
+            image = self.image()
         if image is not None:
             return Candidate(x, evidence, image=image)
         return Candidate(bench.project(x), evidence, before=x)

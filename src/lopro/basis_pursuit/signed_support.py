@@ -21,7 +21,15 @@ from lopro._util.deadline import current_deadline
 from lopro.errors import StalledError
 from lopro.maps.algebra import dense, gram_of
 
-__all__ = ["ColumnSet", "Restricted", "Solution", "largest", "room_for"]
+__all__ = [
+    "ColumnSet",
+    "Restricted",
+    "Solution",
+    "compress",
+    "largest",
+    "room_for",
+    "submatrix",
+]
 
 Vector: TypeAlias = "np.ndarray[Any, Any]"
 
@@ -55,32 +63,33 @@ class ColumnSet:
     ) -> None:
         """Take in more columns; ``read`` returns those asked for as the columns of a matrix."""
         n, total = len(self), len(self) + len(indices)
-        gram = np.empty((total, total), dtype=self.y.dtype)
+        gram = np.empty((total, total), dtype=self.gram.dtype)
         gram[:n, :n] = self.gram
         self.gram = gram
         for start in range(n, total, _PIECE):
             stop = min(start + _PIECE, total)
-            new = read(indices[start - n : stop - n])
-            self._pieces.append(new)
-            for at, piece in self._placed():
-                gram[start:stop, at] = dense(gram_of(new, piece))
-            gram[:start, start:stop] = gram[start:stop, :start].conj().T
+            self._take_in(read(indices[start - n : stop - n]), start)
         self.indices = np.concatenate([self.indices, indices])
         self.weights = self._all_weights[self.indices]
         self.correlations = np.concatenate([self.correlations, correlations])
 
+    def _take_in(self, new: Any, start: int) -> None:
+        """Hold another piece and fill in the border of the Gram matrix that belongs to it."""
+        stop, products = start + new.shape[1], self._hold(new)
+        for (at, _), product in zip(self._placed(), products, strict=True):
+            self.gram[start:stop, at] = product
+        self.gram[:start, start:stop] = self.gram[start:stop, :start].conj().T
+
+    def _hold(self, new: Any) -> list[Vector]:
+        """Hold another piece; return its products with all pieces."""
+        self._pieces.append(new)
+        return [dense(gram_of(new, piece)) for piece in self._pieces]
+
     def keep(self, wanted: Vector) -> None:
         """Forget the columns that are not wanted."""
         kept = np.flatnonzero(wanted)
-        self.gram = self.gram[np.ix_(kept, kept)]
-        for i, (at, piece) in enumerate(self._placed()):
-            if not wanted[at].all():
-                # One at a time: there is never a second copy of all columns.
-                sparse = scipy.sparse.issparse(piece)
-                self._pieces[i] = (
-                    piece[:, wanted[at]] if sparse else piece.compress(wanted[at], axis=1)
-                )
-        self._pieces = [piece for piece in self._pieces if piece.shape[1] > 0]
+        self.gram = submatrix(self.gram, kept)
+        compress(self._pieces, wanted)
         self.indices, self.weights = self.indices[kept], self.weights[kept]
         self.correlations = self.correlations[kept]
 
@@ -147,26 +156,30 @@ class Restricted:
         seen: set[bytes] = set()
         face = self._face(signs)
         for step in range(steps):
-            signs = face.signs
             x, alpha = self._stationary(face, floor)
-            slope = self._slope(x)
-            slack = self._slack(slope, alpha)
-            flipped = (signs != 0.0) & (x * signs <= 0.0)
-            wanted = (signs == 0.0) & (slack > 0.0)
-            if not flipped.any() and not wanted.any():
+            signs = self._next_signs(face.signs, x, self._slope(x), alpha)
+            if signs is face.signs:
                 return self._finished(face, signs, floor, settled=True)
-            key = signs.tobytes()
-            signs = np.where(flipped, 0.0, signs)
-            # Too many newcomers at once lead astray.
-            wanted = np.flatnonzero(wanted)
-            newcomers = wanted[largest(slack[wanted], room_for(signs, len(self.columns.y), 4))]
-            signs[newcomers] = np.sign(slope[newcomers])
+            key = face.signs.tobytes()
             if key in seen or step == steps - 1:
                 break
             seen.add(key)
             del face  # its factor makes room for the next one
             face = self._face(signs)
         return self._finished(face, signs, floor, settled=False)
+
+    def _next_signs(self, signs: Vector, x: Vector, slope: Vector, alpha: float) -> Vector:
+        """Return the signs that a point and its correlations suggest; ``signs`` itself if they agree."""
+        slack = self._slack(slope, alpha)
+        flipped = (signs != 0.0) & (x * signs <= 0.0)
+        wanted = np.flatnonzero((signs == 0.0) & (slack > 0.0))
+        if not flipped.any() and not wanted.size:
+            return signs
+        signs = np.where(flipped, 0.0, signs)
+        # Too many newcomers at once lead astray.
+        newcomers = wanted[largest(slack[wanted], room_for(signs, len(self.columns.y), 4))]
+        signs[newcomers] = np.sign(slope[newcomers])
+        return signs
 
     def _slope(self, x: Vector) -> Vector:
         """Return ``A'(y - A x)`` on the column set."""
@@ -191,21 +204,21 @@ class Restricted:
         if S.size == 0:
             return self._no_face(signs)
         current_deadline().need(S.size**3 / 3.0)
-        G = c.gram[np.ix_(S, S)]
+        G = submatrix(c.gram, S)
         potrf, potrs, pstrf = scipy.linalg.get_lapack_funcs(("potrf", "potrs", "pstrf"), (G,))
         smallest = 1e3 * np.finfo(G.dtype).eps * G.diagonal()
         # G is symmetric, and its transpose is in the order LAPACK wants: nothing is copied.
         factor, info = potrf(G.T, lower=True, overwrite_a=True, clean=False)
         if info != 0 or (np.diagonal(factor) ** 2 <= smallest).any():
             # Dependent columns: pivoting finds a largest independent set, the others step back.
-            G = c.gram[np.ix_(S, S)]
+            G = submatrix(c.gram, S)
             _, pivots, rank, _ = pstrf(G, lower=True, tol=float(smallest.max(initial=0.0)))
             signs = signs.copy()
             signs[S[pivots[rank:] - 1]] = 0.0
             S = np.flatnonzero(signs)
             if S.size == 0:
                 return self._no_face(signs)
-            factor, info = potrf(c.gram[np.ix_(S, S)], lower=True, clean=False)
+            factor, info = potrf(submatrix(c.gram, S), lower=True, clean=False)
             if info != 0:
                 raise StalledError("the Gram matrix of independent columns is not definite")
         right = np.stack([c.correlations[S], c.weights[S] * signs[S]], axis=1)
@@ -299,6 +312,24 @@ class Restricted:
         if alpha is not None and alpha >= floor:
             return alpha, True
         return max(floor, _LEAST_ALPHA * self.most), False
+
+
+def submatrix(matrix: Vector, positions: Vector) -> Vector:
+    """Return the rows and columns at some positions; one after the other is quicker than both at once."""
+    return matrix.take(positions, axis=0).take(positions, axis=1)
+
+
+def compress(pieces: list[Any], wanted: Vector) -> None:
+    """Leave the columns that are wanted, piece by piece: there is never a second copy of all columns."""
+    at = 0
+    for i, piece in enumerate(pieces):
+        mask = wanted[at : at + piece.shape[1]]
+        at += piece.shape[1]
+        if not mask.all():
+            sparse = scipy.sparse.issparse(piece)
+            pieces[i] = piece[:, mask] if sparse else piece.compress(mask, axis=1)
+        del piece
+    pieces[:] = [piece for piece in pieces if piece.shape[1] > 0]
 
 
 def room_for(signs: Vector, rows: int, part: int) -> int:

@@ -50,8 +50,8 @@ class WorkingSet:
 
     Problem: `L1Norm` over a `ResidualBall` with a matrix that has columns, optionally intersected with
     ``x >= 0``; sums of lengths of groups and rows as well (`lopro.bpdn`). Complex numbers, groups and rows
-    need matrices that NumPy or SciPy holds. Oracles: columns of A, a product with A' per round. As an inner
-    algorithm it is exact, so one projection (which finds nothing to do) ends a run. Where it makes no
+    need matrices that NumPy or SciPy holds. Oracles: columns of A, a product with A' per round. It is
+    exact, and the columns in use tell that its point is feasible, so nothing is projected. Where it makes no
     progress `MatrixFree` goes on from its point, and behind that `MultiplierMethod`.
 
     Columns in use, their Gram matrix and its factor are where the matrix is: on its device. Those of a file
@@ -84,7 +84,7 @@ class WorkingSet:
         assumptions="l1 norm over a residual ball, optionally x >= 0, columns",
         oracles="columns of A, a product with A' per round",
         rate="finite: Newton's method on the signs of a working set; fast where directions turn",
-        projections="1 where Newton's method succeeds",
+        projections="0 where Newton's method succeeds",
         reference="this library: semismooth Newton on working sets",
     )
 
