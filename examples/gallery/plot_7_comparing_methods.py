@@ -47,8 +47,9 @@ for name, r in results.items():
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained", sharey=True)
 for (name, r), marker in zip(results.items(), "osD^vP*", strict=True):
     errors = np.maximum(np.minimum.accumulate(r.history["fun"]) - optimum, 1e-9)
-    axes[0].loglog(r.history["projections"], errors, marker=marker, ms=4, label=name)
+    axes[0].semilogy(r.history["projections"], errors, marker=marker, ms=4, label=name)
     axes[1].loglog(np.maximum(r.history["seconds"], 1e-4), errors, marker=marker, ms=4, label=name)
+axes[0].set_xscale("symlog", linthresh=1)  # the quickest method makes none
 axes[0].set(xlabel="projections", ylabel="error, at most")
 axes[1].set(xlabel="seconds")
 axes[1].legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))

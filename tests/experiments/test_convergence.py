@@ -60,7 +60,7 @@ def test_gaps_never_rise_and_clock_and_counts_never_fall(recovery, metric):
 
 def test_the_counts_are_those_of_the_methods(recovery, metric):
     by_name = {trace.name: trace for trace in recovery.traces}
-    assert by_name["lopro.bpdn"].projections == (1,)
+    assert by_name["lopro.bpdn"].projections == (0,)
     nesta = by_name["NESTA, continuation"]
     assert nesta.projections[-1] == 2 * nesta.iterations
     assert {t.name for t in metric.traces} > {"lopro.learn_metric", "LoPGD", "PGD"}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +17,7 @@ from lopro._util.arrays import inner, namespace, norm, to_numpy
 from lopro._util.counting import Counts, counting
 from lopro.errors import MissingCapabilityError
 from lopro.functions import Source
-from lopro.maps import LinearMap, linear_map
+from lopro.maps import LinearMap, linear_map, numpy_map
 from lopro.maps.spectrum import estimate_norm
 
 REAL = np.random.default_rng(0).standard_normal((5, 3))
@@ -298,3 +300,49 @@ def test_what_is_known_comes_along():
         assert linear_map(A, "B").singular_range == A.singular_range
     assert counts.factorizations == 0
     assert A.name == "A"
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.complex128])
+def test_large_matrices_are_taken_in_slabs_of_rows(
+    dtype: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(0)
+    matrix = rng.standard_normal((11, 7)).astype(dtype)
+    if np.iscomplexobj(matrix):
+        matrix += 1j * rng.standard_normal((11, 7))
+    monkeypatch.setattr(numpy_map, "_LARGE", 0)
+    monkeypatch.setattr(numpy_map, "_SLAB_ROWS", 3)
+    A = linear_map(matrix)
+    x, y = rng.standard_normal(7).astype(dtype), rng.standard_normal(11).astype(dtype)
+    np.testing.assert_allclose(A.forward(x), matrix @ x, rtol=1e-13)
+    np.testing.assert_allclose(A.adjoint(y), matrix.conj().T @ y, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+@pytest.mark.parametrize("of", ["forward", "adjoint", "zeros", "matrix"])
+def test_entries_of_a_large_matrix_are_looked_at_in_its_first_product(
+    of: str, bad: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    matrix = np.ones((5, 4))
+    matrix[3, 2] = bad
+    with pytest.raises(ValueError, match="A must be finite"):
+        linear_map(matrix)
+    monkeypatch.setattr(numpy_map, "_MANY_ENTRIES", 1)
+    A = linear_map(matrix)
+    ask: dict[str, Callable[[], Any]] = {
+        "forward": lambda: A.forward(np.ones(4)),
+        "adjoint": lambda: A.adjoint(np.ones(5)),
+        # Nothing of the entry need be seen in this product.
+        "zeros": lambda: A.adjoint(np.array([1.0, 1.0, 1.0, 0.0, 1.0])),
+        "matrix": lambda: A.matrix,
+    }
+    with pytest.raises(ValueError, match="A must be finite"):
+        ask[of]()
+
+
+def test_a_large_product_that_overflows_is_not_a_fault_of_the_matrix(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(numpy_map, "_MANY_ENTRIES", 1)
+    with np.errstate(over="ignore"):
+        assert np.isinf(linear_map(np.full((2, 2), 1e200)).adjoint(np.full(2, 1e200))).all()

@@ -104,8 +104,9 @@ class RoughColumns(ColumnSet):
         square = self._scale**2
 
         def solve(right: Vector) -> Vector:
-            # In units of its size: single precision has a short range.
-            size = float(np.abs(right).max()) or 1.0
+            # In units of their sizes: single precision has a short range.
+            size = np.abs(right).max(axis=0)
+            size = np.where(size > 0.0, size, 1.0)
             solved, _ = potrs(factor, (right / size).astype(np.float32), lower=True)
             return np.asarray(solved.astype(np.float64) * (size * square))
 
@@ -133,12 +134,11 @@ class _Point:
 
 @dataclass(frozen=True)
 class _RoughFace:
-    """A set of signs, with ``q`` and a rough solver for the Gram matrix of its support."""
+    """A set of signs and a rough solver for the Gram matrix of its support."""
 
     signs: Vector
     support: Vector
     pull: Vector  # weights times signs on the support
-    q: Vector
     solve: Callable[[Vector], Vector]
 
 
@@ -191,8 +191,7 @@ class RoughRestricted(Restricted):
         solve = c.factor(S)
         if solve is None:
             return None
-        pull = c.weights[S] * signs[S]
-        return _RoughFace(signs, S, pull, self._on_columns(S, solve(pull)), solve)
+        return _RoughFace(signs, S, c.weights[S] * signs[S], solve)
 
     def _moved(self, point: _Point, face: _RoughFace, floor: float) -> _Point:
         """Return the solution for the signs of a face, as it looks from a point."""
@@ -201,13 +200,14 @@ class RoughRestricted(Restricted):
         lack = self._lack(point, face)
         if outside.size:
             lack += c.gram_times(S, outside, x[outside])
-        step = self._on_columns(S, face.solve(lack))
+        solved = face.solve(np.stack([lack, face.pull], axis=1))
+        step, q = self._on_columns(S, solved[:, 0]), self._on_columns(S, solved[:, 1])
         step[outside] = -x[outside]
-        image, tail = c.images(step, face.q)
+        image, tail = c.images(step, q)
         rest = point.residual - image - point.alpha * tail
         alpha, reached = self._alpha(rest, tail, floor)
         residual = rest + alpha * tail
-        x = x + step - (alpha - point.alpha) * face.q
+        x = x + step - (alpha - point.alpha) * q
         return _Point(x, residual, c.adjoint(residual), alpha, reached)
 
     def _most_of(self, residual: Vector) -> float:

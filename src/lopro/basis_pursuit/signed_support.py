@@ -315,8 +315,8 @@ class Restricted:
 
 
 def submatrix(matrix: Vector, positions: Vector) -> Vector:
-    """Return the rows and columns at some positions; one after the other is quicker than both at once."""
-    return matrix.take(positions, axis=0).take(positions, axis=1)
+    """Return the rows and columns at some positions; columns first, then whole rows, is the quickest way."""
+    return matrix.take(positions, axis=1).take(positions, axis=0)
 
 
 def compress(pieces: list[Any], wanted: Vector) -> None:

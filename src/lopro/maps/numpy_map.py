@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any
 
@@ -18,6 +19,11 @@ __all__ = ["NumPyMap"]
 
 #: Columns that are picked out and held at a time.
 _PIECE = 256
+#: Entries from which on a look at all of them takes longer than what surrounds it.
+_MANY_ENTRIES = 2**20
+#: Bytes from which on a product takes the rows in slabs: BLAS goes through all rows several times, for some
+#: columns each, and the addresses of so many pages are not at hand the next time.
+_LARGE, _SLAB_ROWS = 2**28, 256
 
 
 class NumPyMap(ArrayMap):
@@ -26,7 +32,8 @@ class NumPyMap(ArrayMap):
     Parameters
     ----------
     A : array_like
-        An array of floating point numbers is never copied. It is checked for NaN and inf at once.
+        An array of floating point numbers is never copied. It is checked for NaN and inf: a large one in its
+        first product, which reads all of it anyway.
     name : str
         What error messages call it.
 
@@ -40,8 +47,15 @@ class NumPyMap(ArrayMap):
     """
 
     def __init__(self, A: Any, name: str = "A") -> None:
-        super().__init__(check_array(name, A, ndim=2), name)
-        self._known_finite = True
+        array = check_array(name, A, ndim=2, finite=False)
+        super().__init__(array, name)
+        self._in_slabs = array.nbytes >= _LARGE and array.flags.c_contiguous
+        if array.size < _MANY_ENTRIES:
+            self._check_finite()
+
+    def _check_finite(self) -> None:
+        with np.errstate(invalid="ignore", over="ignore"):
+            super()._check_finite()
 
     @cached_property
     def _column_advantage(self) -> int:
@@ -66,10 +80,35 @@ class NumPyMap(ArrayMap):
     # In small problems a product is as quick as the look-ups on the way to it: hence once more, and plain.
 
     def multiply(self, X: Array) -> Array:
-        return self._array @ X
+        return self._forward(X) if self._known_finite else self._first(self._forward, X)
 
     def multiply_adjoint(self, Y: Array) -> Array:
+        return self._adjoint(Y) if self._known_finite else self._first(self._adjoint, Y)
+
+    def _forward(self, X: Array) -> Array:
+        if self._in_slabs and X.ndim == 1:
+            return np.concatenate([slab @ X for _, slab in self._row_slabs()])
+        return self._array @ X
+
+    def _adjoint(self, Y: Array) -> Array:
+        if self._in_slabs and Y.ndim == 1:
+            return sum(adjoint_product(slab, Y[at]) for at, slab in self._row_slabs())
         return adjoint_product(self._array, Y) if self._conjugates else self._array.T @ Y
+
+    def _row_slabs(self) -> Iterator[tuple[slice, Any]]:
+        for start in range(0, self.shape[0], _SLAB_ROWS):
+            at = slice(start, start + _SLAB_ROWS)
+            yield at, self._array[at]
+
+    def _first(self, multiply: Callable[[Array], Array], factor: Array) -> Array:
+        """Return a product, and raise where it or a look at all entries tells that some are not finite."""
+        with np.errstate(invalid="ignore", over="ignore"):
+            product = multiply(factor)
+            # BLAS may skip what meets a zero.
+            if np.count_nonzero(factor) == factor.size:
+                self._look_at(product)
+            self._check_finite()
+        return product
 
     def multiply_adjoint_exactly(self, Y: Array) -> Array:
         Y = to_numpy(Y)
@@ -81,7 +120,8 @@ class NumPyMap(ArrayMap):
         matrix = self._array
         if matrix.flags.f_contiguous:
             return np.take(matrix.T, indices, axis=0).T
-        return np.take(matrix, indices, axis=1)
+        # Indices have been checked; doing that once more for every entry takes time.
+        return np.take(matrix, indices, axis=1, mode="clip")
 
     @cached_property
     def column_norms(self) -> np.ndarray[Any, Any]:
