@@ -17,7 +17,7 @@ import numpy as np
 
 from lopro._util.deadline import current_deadline
 from lopro.basis_pursuit.block_matrix import newton_solver
-from lopro.basis_pursuit.signed_support import ColumnSet, largest
+from lopro.basis_pursuit.signed_support import ColumnSet, largest, submatrix
 
 __all__ = ["BlockNewton", "aimed_residual"]
 
@@ -194,7 +194,7 @@ class BlockNewton:
         along = np.where(self.spread(self.active)[:, None], self.z, self.slope)[rows]
         unit = np.where(self.active, self.lengths, self.pulls)[blocks]
         u = along / np.repeat(np.where(unit > 0.0, unit, 1.0), sizes)[:, None]
-        gram = self.columns.gram[np.ix_(rows, rows)]
+        gram = submatrix(self.columns.gram, rows)
         stiff = np.maximum.reduceat(gram.diagonal().real, starts)
         stiff = np.where(stiff > 0.0, stiff, 1.0)
         # Newcomers have no length yet: a part of what they would grow to alone.

@@ -25,6 +25,7 @@ from lopro.basis_pursuit.signed_support import (
     Solution,
     Vector,
     compress,
+    join_last,
     submatrix,
 )
 
@@ -58,6 +59,10 @@ class RoughColumns(ColumnSet):
         with np.errstate(over="ignore", invalid="ignore"):  # the factor will tell
             self._copies.append(scaled.astype(np.float32))
             return [self._copies[-1].T @ copy for copy in self._copies]
+
+    def _join_small_pieces(self) -> None:
+        join_last(self._copies)
+        super()._join_small_pieces()
 
     def keep(self, wanted: Vector) -> None:
         compress(self._copies, wanted)

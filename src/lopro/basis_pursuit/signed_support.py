@@ -26,6 +26,7 @@ __all__ = [
     "Restricted",
     "Solution",
     "compress",
+    "join_last",
     "largest",
     "room_for",
     "submatrix",
@@ -34,6 +35,7 @@ __all__ = [
 Vector: TypeAlias = "np.ndarray[Any, Any]"
 
 _PIECE = 256  # columns that are held together
+_SMALL = 2**15  # entries of columns that are put together
 _IDLE = 1e-9  # of the largest coefficient; what is below is zero where alpha is
 _LEAST_ALPHA = 1e-9  # relative; below it correlations with the residual are rounding
 
@@ -79,6 +81,11 @@ class ColumnSet:
         for (at, _), product in zip(self._placed(), products, strict=True):
             self.gram[start:stop, at] = product
         self.gram[:start, start:stop] = self.gram[start:stop, :start].conj().T
+        self._join_small_pieces()
+
+    def _join_small_pieces(self) -> None:
+        """Put the last piece to the one before if both are small: each is a call of its own in products."""
+        join_last(self._pieces)
 
     def _hold(self, new: Any) -> list[Vector]:
         """Hold another piece; return its products with all pieces."""
@@ -317,6 +324,16 @@ class Restricted:
 def submatrix(matrix: Vector, positions: Vector) -> Vector:
     """Return the rows and columns at some positions; columns first, then whole rows, is the quickest way."""
     return matrix.take(positions, axis=1).take(positions, axis=0)
+
+
+def join_last(pieces: list[Any]) -> None:
+    """Put the last two pieces together if they are small, so that it takes no time."""
+    if len(pieces) < 2 or scipy.sparse.issparse(pieces[-1]) or scipy.sparse.issparse(pieces[-2]):
+        return
+    rows, columns = pieces[-1].shape
+    if rows * (columns + pieces[-2].shape[1]) <= _SMALL:
+        last = pieces.pop()
+        pieces[-1] = np.concatenate([pieces[-1], last], axis=1)
 
 
 def compress(pieces: list[Any], wanted: Vector) -> None:
