@@ -14,7 +14,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from types import FrameType
 
@@ -134,12 +134,14 @@ class Deadline:
     @contextmanager
     def active(self) -> Iterator[Deadline]:
         """Make this the current deadline of the block, and listen to Ctrl-C there."""
-        if _current.get() is self:
+        current = _current.get()
+        if current is self:
             yield self
             return
         token = _current.set(self)
         try:
-            with self._listening():
+            # The call around this one listens already.
+            with nullcontext() if current is self._outer is not None else self._listening():
                 yield self
         finally:
             _current.reset(token)

@@ -52,6 +52,8 @@ class Incumbent:
         self._gained: float | None = None
         #: The multiplier behind the best lower bound, where it rests on one.
         self.multiplier: ValidInequality | None = None
+        #: Of the best point and the best bound, once somebody has asked.
+        self._certificate: Certificate | None = None
 
     def judge(self, x: Array, image: Image | None = None) -> Judged:
         """Look at a point, and keep it if it is the best so far (and its value is a number)."""
@@ -67,7 +69,7 @@ class Incumbent:
     def keep(self, judged: Judged) -> None:
         """Keep a point if it is the best so far."""
         if self.best is None or judged.rank < self.best.rank:
-            self.best = judged
+            self.best, self._certificate = judged, None
 
     def learn(self, candidate: Candidate, fun: float, penalised: float | None) -> None:
         """Draw every lower bound from a candidate that its evidence supports."""
@@ -134,11 +136,16 @@ class Incumbent:
             )
         elif bound > self.lower or not math.isfinite(self.lower):
             self.lower, self.source, self.multiplier = bound, source, multiplier
-            self.radius, self._gained = radius, gained
+            self.radius, self._gained, self._certificate = radius, gained, None
 
     @property
     def certificate(self) -> Certificate:
         """The certificate of the best point."""
+        if self._certificate is None:
+            self._certificate = self._certify()
+        return self._certificate
+
+    def _certify(self) -> Certificate:
         if self.best is None:
             return Certificate.of(math.nan, self.lower, math.inf, self.source)
         best, target = self.best, self.target
