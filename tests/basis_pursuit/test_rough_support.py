@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 import lopro
-from lopro.basis_pursuit.columns_in_place import restricted_problem
+from lopro.basis_pursuit.columns_in_place import RestrictedInPlace, restricted_problem
 from lopro.basis_pursuit.rough_support import RoughColumns, RoughRestricted
 from lopro.basis_pursuit.signed_support import ColumnSet, Restricted
+from lopro.maps import linear_map
 
 ROWS, COLUMNS = 120, 40
 
@@ -190,16 +192,16 @@ def test_columns_come_and_go() -> None:
 def test_which_problems_are_solved_roughly() -> None:
     """Dense ones with many rows in double precision; equations need all digits."""
 
-    def kind(rows: int, sigma: float = 1.0, dense: bool = True, dtype: Any = np.float64) -> type:
-        like = np.zeros(1, dtype=dtype)
-        found = restricted_problem(like, np.ones(rows), np.ones(3), sigma, False, dense=dense)
-        return type(found)
+    def kind(rows: int, sigma: float = 1.0, dtype: Any = np.float64, make: Any = np.array) -> type:
+        A, y = linear_map(make(np.ones((rows, 3), dtype=dtype))), np.ones(rows)
+        return type(restricted_problem(A, np.zeros(1, dtype=dtype), y, np.ones(3), sigma, False))
 
     assert kind(500) is RoughRestricted
     assert kind(499) is Restricted
     assert kind(500, sigma=0.0) is Restricted
-    assert kind(500, dense=False) is Restricted
-    assert kind(500, dtype=np.float32) not in (RoughRestricted, Restricted)
+    assert kind(500, make=scipy.sparse.csc_array) is Restricted
+    assert kind(500, dtype=np.float32) is RestrictedInPlace
+    assert kind(500, dtype=np.float32, make=scipy.sparse.csc_array) is Restricted
 
 
 @pytest.mark.parametrize("tol", [1e-6, 1e-12])

@@ -19,6 +19,8 @@ def instance(
     rng = np.random.default_rng(1)
     A = scipy.sparse.random_array((400, 1500), density=0.01, rng=rng, format="csc", dtype=dtype)
     A.data = rng.standard_normal(A.nnz).astype(dtype)
+    if np.iscomplexobj(A.data):
+        A.data += 1j * rng.standard_normal(A.nnz).astype(A.data.real.dtype)
     x = np.zeros(1500)
     x[rng.choice(1500, 30, replace=False)] = rng.choice(signs, 30)
     noise = 0.01 * rng.standard_normal(400)
@@ -46,25 +48,34 @@ def test_a_set_of_sparse_columns_is_one_of_dense_columns() -> None:
     np.testing.assert_allclose(sparse.adjoint(r), dense.adjoint(r), atol=1e-12)
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("nonneg", [False, True])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.complex128, np.complex64])
+@pytest.mark.parametrize("kind", ["plain", "nonneg", "joint", "groups"])
 def test_answers_are_those_of_dense_columns(
-    dtype: Any, nonneg: bool, monkeypatch: pytest.MonkeyPatch
+    dtype: Any, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    nonneg = kind == "nonneg"
+    if nonneg and np.issubdtype(dtype, np.complexfloating):
+        pytest.skip("complex numbers have no signs")
     A, y, sigma = instance(dtype, (1.0,) if nonneg else (-1.0, 1.0))
-    tol = 1e-8 if dtype is np.float64 else 1e-4
+    options: dict[str, Any] = {"nonneg": nonneg}
+    if kind == "joint":
+        y, options["joint"] = np.stack([y, y[::-1]], axis=1), True
+        sigma = 0.3 * float(np.linalg.norm(y))
+    if kind == "groups":
+        options["groups"] = np.arange(1500) // 2
+    options["tol"] = 1e-4 if np.finfo(dtype).eps > 1e-10 else 1e-8
     made_dense: list[int] = []
     toarray = scipy.sparse.csc_array.toarray
-    with monkeypatch.context() as patched:
-        patched.setattr(
-            scipy.sparse.csc_array,
-            "toarray",
-            lambda self, *a, **k: made_dense.append(self.shape[0]) or toarray(self, *a, **k),
-        )
-        sparse = lopro.bpdn(A, y, sigma, tol=tol, nonneg=nonneg)
-    assert (400 in made_dense) == (dtype is np.float32)  # otherwise Gram blocks only
+    monkeypatch.setattr(
+        scipy.sparse.csc_array,
+        "toarray",
+        lambda self, *a, **k: made_dense.append(self.shape[0]) or toarray(self, *a, **k),
+    )
+    sparse = lopro.bpdn(A, y, sigma, **options)
+    assert 400 not in made_dense
     monkeypatch.setattr(search, "_SPARSE", 0.0)
-    dense = lopro.bpdn(A, y, sigma, tol=tol, nonneg=nonneg)
+    dense = lopro.bpdn(A, y, sigma, **options)
+    assert 400 in made_dense
     assert sparse.success and dense.success
-    assert sparse.fun == pytest.approx(dense.fun, rel=3.0 * tol)
+    assert sparse.fun == pytest.approx(dense.fun, rel=3.0 * options["tol"])
     assert sparse.counts.columns == dense.counts.columns

@@ -24,6 +24,7 @@ __all__ = ["BlockNewton", "aimed_residual"]
 Vector: TypeAlias = "np.ndarray[Any, Any]"
 
 _LEAST_LENGTH, _GROWTH = 1e-6, 0.3  # of a block, in units of alpha w / |a|^2; of a newcomer
+_MANY = 200  # newcomers in one step, unless blocks are many already: factors would be large
 _TRIALS = 20  # halvings of a step that does not lower the objective
 
 
@@ -163,7 +164,7 @@ class BlockNewton:
         """
         active = int(np.count_nonzero(self.active))
         equations = self.residual.size * (2 if np.iscomplexobj(self.residual) else 1)
-        many = max(10, len(self.residual) // 4, active // 2)
+        many = max(10, min(len(self.residual) // 4, _MANY), active // 2)
         return min(many, max(1, (equations - active) // 8))
 
     def step(self, alpha: float) -> None:

@@ -8,6 +8,7 @@ converges fast rather than ends. ``alpha`` comes down in steps as long as the eq
 from __future__ import annotations
 
 import numpy as np
+import scipy  # parts of it load when first used
 
 from lopro._util.arrays import Array, is_single, to_numpy
 from lopro._util.deadline import current_deadline
@@ -17,10 +18,10 @@ from lopro.basis_pursuit.block_newton import BlockNewton, aimed_residual
 from lopro.basis_pursuit.block_norm import BlockNorm
 from lopro.basis_pursuit.problem import stretch_at
 from lopro.basis_pursuit.repeated import Repeated
-from lopro.basis_pursuit.search import Search
+from lopro.basis_pursuit.search import Search, thinned
 from lopro.basis_pursuit.signed_support import ColumnSet, Solution, Vector, largest
 from lopro.maps import LinearMap
-from lopro.maps.algebra import dense, widened
+from lopro.maps.algebra import widened
 from lopro.projections.empty_ball import residual_exceeds
 from lopro.protocol import Workbench
 
@@ -94,7 +95,8 @@ class BlockSearch(Search):
         return of_blocks
 
     def read(self, indices: Vector) -> Array:
-        return np.asarray(widened(dense(self.base.columns(indices))) / self._unit_a)
+        block = widened(self.base.columns(indices))
+        return (thinned(block) if scipy.sparse.issparse(block) else block) / self._unit_a
 
     # The set.
 

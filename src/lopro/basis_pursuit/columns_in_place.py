@@ -17,6 +17,7 @@ from lopro._util.cholesky_there import factor_there
 from lopro._util.deadline import current_deadline
 from lopro.basis_pursuit.rough_support import RoughColumns, RoughRestricted
 from lopro.basis_pursuit.signed_support import ColumnSet, Restricted, Vector, _Face
+from lopro.maps import LinearMap, NumPyMap, SparseMap
 from lopro.maps.algebra import times_for, widened
 
 __all__ = ["ColumnsInPlace", "RestrictedInPlace", "restricted_problem"]
@@ -30,12 +31,14 @@ _MANY_ROWS = 500
 
 
 def restricted_problem(
-    like: Array, y: Vector, weights: Vector, sigma: float, nonneg: bool, *, dense: bool
+    A: LinearMap, like: Array, y: Vector, weights: Vector, sigma: float, nonneg: bool
 ) -> Restricted:
-    """Return the problem on no columns yet, for columns of the library and precision of ``like``."""
-    if not isinstance(like, np.ndarray) or is_single(like):
+    """Return the problem on no columns of a map yet, for points of the library and precision of ``like``."""
+    # Sparse columns are few numbers: those of single precision are held in double precision.
+    in_place = not isinstance(like, np.ndarray) or is_single(like)
+    if in_place and not isinstance(A, SparseMap):
         return RestrictedInPlace(ColumnsInPlace(like, y, weights), sigma, nonneg)
-    if dense and len(y) >= _MANY_ROWS and sigma > 0.0:
+    if isinstance(A, NumPyMap) and len(y) >= _MANY_ROWS and sigma > 0.0:
         return RoughRestricted(RoughColumns(y, weights), sigma, nonneg)
     return Restricted(ColumnSet(y, weights), sigma, nonneg)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import scipy  # parts of it load when first used
@@ -17,21 +18,27 @@ from lopro._util.arrays import (
     to_numpy,
     widest,
 )
-from lopro.basis_pursuit.columns_in_place import ColumnsInPlace, restricted_problem
+from lopro.basis_pursuit.columns_in_place import restricted_problem
 from lopro.basis_pursuit.problem import SparseProblem, residual_ball_of, stretch_at
 from lopro.basis_pursuit.signed_support import Solution, Vector
 from lopro.constraints import ResidualBall
 from lopro.constraints.base import ValidInequality
 from lopro.errors import InfeasibleError
 from lopro.functions import Image
-from lopro.maps import NumPyMap
+from lopro.maps.algebra import widened
 from lopro.problem import Problem
 from lopro.protocol import Candidate, Multiplier, Target, Workbench
 
-__all__ = ["Search"]
+__all__ = ["Search", "thinned"]
 
 #: Share of entries that are not zero up to which products of sparse columns are quicker than dense ones.
 _SPARSE = 0.03
+
+
+def thinned(block: Any) -> Any:
+    """Return a sparse block by columns if products with it are quicker that way, else as an array."""
+    few = block.nnz <= _SPARSE * math.prod(block.shape)
+    return scipy.sparse.csc_array(block) if few else block.toarray()
 
 
 class Search:
@@ -70,12 +77,12 @@ class Search:
     def _set_up(self) -> None:
         """Begin with no columns."""
         self.restricted = restricted_problem(
+            self.A,
             self._like,
             self.y,
             self.sparse.weights,
             self.ball.sigma - self._margin,
             self.sparse.nonneg,
-            dense=isinstance(self.A, NumPyMap),
         )
         self.columns = self.restricted.columns
         self.signs = np.empty(0)
@@ -108,18 +115,13 @@ class Search:
         return to_numpy(self.A.adjoint_exactly(from_numpy(dual, self.A.like)))
 
     def read(self, indices: Vector) -> Array:
-        """Return columns: as an array, unless they are so sparse that their products are quicker that way."""
+        """Return columns: as an array, or sparse if they are very much so."""
         if not self.A.has_columns:
             units = np.zeros((self.A.shape[1], len(indices)))
             units[indices, np.arange(len(indices))] = 1.0
             return np.asarray(self.A.forward(units))
         block = self.A.columns(indices)
-        if not scipy.sparse.issparse(block):
-            return block
-        few = block.nnz <= _SPARSE * math.prod(block.shape)
-        # In single precision they are widened piece by piece, which takes arrays.
-        in_place = isinstance(self.columns, ColumnsInPlace)
-        return scipy.sparse.csc_array(block) if few and not in_place else block.toarray()
+        return thinned(widened(block)) if scipy.sparse.issparse(block) else block
 
     # What a solution on the columns of the set is worth.
 
