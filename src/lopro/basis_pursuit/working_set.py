@@ -41,6 +41,7 @@ __all__ = ["WorkingSet", "passes_are_dear"]
 #: Columns per row from which on products take most of the time.
 _WIDE = 50
 _PATIENT_ROUNDS = 150
+_TINY, _SHORT_PATH = 1e-4, 60  # sigma relative to y, and rounds that lead to a larger one
 _PATIENT_DESCENTS = (0.7, 0.9)  # of alpha, while sigma is out of reach
 
 
@@ -186,18 +187,25 @@ class WorkingSet:
         """Newton's method on a growing set of columns; the matrix-free method where it does not end."""
         with suppress(StalledError):
             yield from newton(search, self.rounds)
+        if search.ball.sigma > _TINY * float(np.linalg.norm(search.y)):
+            # The path is short, and its end far from the vertex that a linear program would find.
+            yield from self._patiently(search, _PATIENT_DESCENTS[0], _SHORT_PATH)
         if not search.done and fits_linear_program(search.sparse):
             yield from self._from_vertex(search)
         for descent in _PATIENT_DESCENTS:
-            if not search.done:
-                search.start_over(descent)
-                with suppress(StalledError):
-                    yield from newton(search, _PATIENT_ROUNDS)
+            yield from self._patiently(search, descent, _PATIENT_ROUNDS)
         if search.done:
             return
         # Other methods find out signs that Newton's method then needs one round for.
         yield from self._helped(search, solve_by_cones(bench, search.sparse, search.point()))
         yield from self._helped(search, MatrixFree().after_cones(bench, search.point()))
+
+    def _patiently(self, search: ColumnSearch, descent: float, rounds: int) -> Candidates:
+        """Follow the path from its start, if that is still of use."""
+        if not search.done:
+            search.start_over(descent)
+            with suppress(StalledError):
+                yield from newton(search, rounds)
 
     def _helped(self, search: ColumnSearch, candidates: Candidates) -> Candidates:
         """Pass candidates of another method on, and what Newton's method makes of their signs."""
