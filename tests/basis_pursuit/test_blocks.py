@@ -257,3 +257,23 @@ def test_a_deadline_holds() -> None:
     A, Y = problem(200, 3000, 1, 15, iscomplex=True)
     result = lopro.bpdn(A, Y[:, 0], 1e-5, time_limit=0.2)
     assert result.seconds < 2.0
+
+
+def test_many_blocks_are_left_to_the_method_without_factors(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A factorisation grows with the cube of the blocks, a product does not grow with them."""
+    from lopro.basis_pursuit import block_search
+
+    A, Y = problem(200, 600, 1, 12, iscomplex=True)  # too many entries for cones
+    sigma = 0.05 * float(np.linalg.norm(Y))
+    by_newton = lopro.bpdn(A, Y[:, 0], sigma)
+    monkeypatch.setattr(block_search, "_DEAR", 1e-3)
+    by_products = lopro.bpdn(A, Y[:, 0], sigma)
+    assert by_newton.success and by_newton.counts.matvecs == 0
+    assert by_products.success and by_products.counts.matvecs > 10
+    assert by_products.fun == pytest.approx(by_newton.fun, rel=2e-6)
+    # Equations, and single precision, have no other way.
+    single = A.astype(np.complex64), Y[:, 0].astype(np.complex64)
+    assert lopro.bpdn(*single, sigma, tol=1e-4).counts.matvecs == 0
+    assert lopro.bpdn(A, Y[:, 0], 0.0, tol=1e-6).counts.matvecs == 0

@@ -35,6 +35,8 @@ _LEAST_ALPHA = 1e-12  # of the largest
 _IDLE = 1e-3  # of the longest block: what is shorter may only support the dual point
 _ENDS_AT = 1e-2  # of the largest alpha: from here on equations may be met in one step
 
+_DEAR = 60.0  # operations of a factorisation for each byte of the matrix
+
 
 class BlockSearch(Search):
     """The state of one run on a matrix in memory, NumPy's or a sparse one.
@@ -213,7 +215,19 @@ class BlockSearch(Search):
         excess[self._block_of[self.newton.columns.indices]] = 0.0
         self.missing = np.flatnonzero(excess > 1.0 + 1e-9)
         self._missing_size = excess[self.missing]
-        self.stuck = self.newton.alpha <= _LEAST_ALPHA * self._top and not solution.reached
+        out_of_reach = self.newton.alpha <= _LEAST_ALPHA * self._top and not solution.reached
+        self.stuck = out_of_reach or self._dear
+
+    @property
+    def _dear(self) -> bool:
+        """Whether steps without factors, of two products each, are much cheaper by now.
+
+        Equations need factors, and in single precision products alone do not prove enough.
+        """
+        if self.ball.sigma == 0.0 or is_single(self._like):
+            return False
+        active = int(self.newton.sizes[self.newton.active].sum())
+        return 8.0 / 3.0 * active**3 > _DEAR * self.base.nbytes
 
     @property
     def _most(self) -> float:
