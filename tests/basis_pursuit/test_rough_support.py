@@ -192,12 +192,15 @@ def test_columns_come_and_go() -> None:
 def test_which_problems_are_solved_roughly() -> None:
     """Dense ones with many rows in double precision; equations need all digits."""
 
-    def kind(rows: int, sigma: float = 1.0, dtype: Any = np.float64, make: Any = np.array) -> type:
-        A, y = linear_map(make(np.ones((rows, 3), dtype=dtype))), np.ones(rows)
-        return type(restricted_problem(A, np.zeros(1, dtype=dtype), y, np.ones(3), sigma, False))
+    def kind(
+        rows: int, sigma: float = 1.0, dtype: Any = np.float64, make: Any = np.array, d: int = 500
+    ) -> type:
+        A, y = linear_map(make(np.ones((rows, d), dtype=dtype))), np.ones(rows)
+        return type(restricted_problem(A, np.zeros(1, dtype=dtype), y, np.ones(d), sigma, False))
 
     assert kind(500) is RoughRestricted
     assert kind(499) is Restricted
+    assert kind(500, d=499) is Restricted
     assert kind(500, sigma=0.0) is Restricted
     assert kind(500, make=scipy.sparse.csc_array) is Restricted
     assert kind(500, dtype=np.float32) is RestrictedInPlace

@@ -26,8 +26,8 @@ __all__ = ["ColumnsInPlace", "RestrictedInPlace", "restricted_problem"]
 _DEPENDENT = 1e3 * float(np.finfo(np.float64).eps)
 #: Columns that are held together, and widened at a time: few calls for a device, and no copy of all of them.
 _PIECE = 1024
-#: Rows from which on products of columns take longer than what surrounds them.
-_MANY_ROWS = 500
+#: Rows and columns from which on Gram matrices and factors take longer than what surrounds them.
+_MANY = 500
 
 
 def restricted_problem(
@@ -38,7 +38,7 @@ def restricted_problem(
     in_place = not isinstance(like, np.ndarray) or is_single(like)
     if in_place and not isinstance(A, SparseMap):
         return RestrictedInPlace(ColumnsInPlace(like, y, weights), sigma, nonneg)
-    if isinstance(A, NumPyMap) and len(y) >= _MANY_ROWS and sigma > 0.0:
+    if isinstance(A, NumPyMap) and min(A.shape) >= _MANY and sigma > 0.0:
         return RoughRestricted(RoughColumns(y, weights), sigma, nonneg)
     return Restricted(ColumnSet(y, weights), sigma, nonneg)
 
