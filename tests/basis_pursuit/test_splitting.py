@@ -182,6 +182,29 @@ def test_rows_that_are_not_orthogonal_are_not_split(algorithms: list[str]) -> No
     assert set(algorithms) == {"shrinkage"}
 
 
+def test_residuals_that_point_the_same_way_do_not_make_rows_orthogonal(
+    algorithms: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All of them have the same stretch; a random vector tells the difference."""
+    rng = np.random.default_rng(11)
+    A = rng.standard_normal((100, 300))
+    y, sigma = measurements(A, 40, 0.005)
+    looks_like = float(np.linalg.norm(A.T @ y) / np.linalg.norm(y)) ** 2
+    monkeypatch.setattr(matrix_free._Search, "_frame", property(lambda self: looks_like))
+    solved_by_products(aslinearoperator(A), y, sigma, max_iter=120)
+    assert set(algorithms) == {"shrinkage"}
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.complex128])
+def test_a_random_vector_tells_whether_rows_are_orthogonal(dtype: Any) -> None:
+    A = orthogonal_rows(12, 30, 3.0, dtype)
+    of = (lambda x: A @ x), (lambda r: A.conj().T @ r), np.zeros(12, dtype=dtype)
+    assert splitting.is_frame(9.0, *of)
+    assert not splitting.is_frame(9.01, *of)
+    A[3] *= 1.01
+    assert not splitting.is_frame(9.0, *of)
+
+
 def test_easy_problems_are_not_split(algorithms: list[str]) -> None:
     cosines = Cosines(4096, 1024, 1.0)
     rng = np.random.default_rng(12)

@@ -21,7 +21,7 @@ from lopro.basis_pursuit.first_piece import first_piece
 from lopro.basis_pursuit.mixing import Mixture, Point
 from lopro.basis_pursuit.problem import NORMS, SparseProblem, residual_ball_of
 from lopro.basis_pursuit.shrinkage import MixedShrinkage, ShrinkageState, Steps
-from lopro.basis_pursuit.splitting import SplitState, Splitting, threshold_for
+from lopro.basis_pursuit.splitting import SplitState, Splitting, is_frame, threshold_for
 from lopro.constraints import ResidualBall
 from lopro.constraints.base import ValidInequality
 from lopro.errors import MissingCapabilityError, StalledError
@@ -222,8 +222,7 @@ class _Search:
         if steps == _LONG:
             self._even_out(state)
         if steps >= _FIRST and (steps - _FIRST) % _PACE == 0 and self._slow:
-            frame = self._frame
-            return state if frame is None else self._split(state, frame)
+            return self._split(state) or state
         return state
 
     @property
@@ -262,10 +261,15 @@ class _Search:
             if lengths is not None:
                 self._shrinkage.with_steps(state, Steps.of(lengths, self.sparse.weights))
 
-    def _split(self, state: ShrinkageState, frame: float) -> SplitState:
-        """Go on with splitting."""
-        p, of = state.last, self._shrinkage
+    def _split(self, state: ShrinkageState) -> SplitState | None:
+        """Go on with splitting, where the rows are orthogonal."""
+        p, of, frame = state.last, self._shrinkage, self._frame
+        if frame is None:
+            return None
         y = of.residual(0.0 * p.x)
+        if self.ball.tight_frame is None and not is_frame(frame, of.image, of.gradient, y):
+            self._least_stretch = 0.0  # what residuals have shown is not believed again
+            return None
         splitting = Splitting(y, frame, of.image, of.gradient, of.aim, threshold_for(p))
         self.algorithm, self.idle = splitting, 0
         return splitting.start(p)

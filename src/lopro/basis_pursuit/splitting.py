@@ -13,17 +13,18 @@ no fixed points of their own and it hardly moves, and this one does.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from lopro._util.arrays import Array, norm, norms
+from lopro._util.arrays import Array, asarray_like, eps, norm, norms
 from lopro.basis_pursuit.mixing import Point
 from lopro.objectives import Objective
 
-__all__ = ["SplitState", "Splitting", "threshold_for"]
+__all__ = ["SplitState", "Splitting", "is_frame", "threshold_for"]
 
 #: Steps are longer than those of the plain iteration by this factor.
 _RELAXATION = 1.9
@@ -40,6 +41,30 @@ _INSIDE = 0.3
 def threshold_for(p: Point) -> float:
     """Return what shrinkage should take off entries that are like those of a point."""
     return _THRESHOLD * p.fun / max(1, p.nonzeros)
+
+
+def is_frame(
+    frame: float,
+    forward: Callable[[Array], Array],
+    adjoint: Callable[[Array], Array],
+    y: Array,
+) -> bool:
+    """Whether ``A A^H = frame I``, as a random vector tells.
+
+    Residuals that look so may all point the same way.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.basis_pursuit.splitting import is_frame
+    >>> def judged(A):
+    ...     return is_frame(4.0, lambda x: A @ x, lambda r: A.T @ r, np.zeros(2))
+    >>> judged(2.0 * np.eye(3)[:2]), judged(np.diag([2.0, 1.0]))
+    (True, False)
+    """
+    v = asarray_like(np.random.default_rng(0).standard_normal(tuple(y.shape)), y)
+    off = norm(forward(adjoint(v)) - frame * v)
+    return bool(off <= math.sqrt(eps(v)) * frame * norm(v))
 
 
 @dataclass(frozen=True, slots=True)
