@@ -144,7 +144,7 @@ def figure(outcomes: Sequence[Outcome]) -> Figure:
         Named(f"{outcome.case.name}: {outcome.case.method_name}", *_positive(outcome.result))
         for outcome in outcomes
     ]
-    iterations = "inner iterations (each marker is a projection)"
+    iterations = "inner iterations (each marker is a certified point)"
     return curves_figure(curves, "The gaps close", iterations, "certified relative gap")
 
 

@@ -99,7 +99,7 @@ def _about_weight(table: Table1, first: Row) -> str:
 
 
 def _count(row: Row) -> str:
-    return f"{row.projections} projection{'' if row.projections == 1 else 's'}"
+    return f"{row.projections or 'no'} projection{'' if row.projections == 1 else 's'}"
 
 
 def _ms(row: Row) -> float:

@@ -33,7 +33,7 @@ def run(order: Order) -> Draft:
                 "demo",
                 demo.figure(outcomes),
                 "Five curves of the certified relative gap, falling with the inner iterations.",
-                "Each marker is a projection; in between, no constraint is looked at.",
+                "Each marker is a certified point, projected first unless it was feasible.",
             )
         ],
         most=1,
