@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from lopro._util.arrays import Array, is_single, to_numpy
@@ -14,6 +16,7 @@ __all__ = ["ColumnSearch"]
 
 _NEWTON_STEPS, _HASTY_STEPS = 30, 2
 _HASTY_DESCENT = 0.1  # of alpha, while sigma is out of reach
+_ASTRAY = 2  # rounds in a row after which more columns are missing than before
 _ROUGHLY = 1e-5  # how far correlations in single precision may be off
 
 
@@ -29,6 +32,9 @@ class ColumnSearch(Search):
         self.done = False
         # Whether to follow the path in small steps.
         self.patient, self._descent = False, _HASTY_DESCENT
+        # Of the solutions that reach sigma: how many columns the last one lacks, and how often in a row there
+        # were more of them than before. From a start that others have found it may go up and down.
+        self._lacking, self._astray = math.inf, 0.0
 
     def begin(self, x0: Array, first: int | None) -> None:
         """Begin with the support of the start and the columns that correlate most with ``y``."""
@@ -62,6 +68,7 @@ class ColumnSearch(Search):
         new = np.setdiff1d(support, self.columns.indices)
         self._extend(new, np.zeros(new.size))
         self.signs, self.floor = np.sign(x[self.columns.indices]), 0.0
+        self._astray = -math.inf
         return True
 
     def resume_with(self, signs: Vector) -> None:
@@ -69,7 +76,7 @@ class ColumnSearch(Search):
         new = np.setdiff1d(np.flatnonzero(signs), self.columns.indices)
         self._extend(new, np.zeros(new.size))
         self.signs, self.floor = signs[self.columns.indices].astype(self.y.dtype), 0.0
-        self.patient = False
+        self.patient, self._astray = False, -math.inf
 
     def _extend(self, indices: Vector, signs: Vector) -> None:
         self.columns.extend(indices, self.read, self.correlations[indices])
@@ -86,7 +93,11 @@ class ColumnSearch(Search):
             excess[self.missing],
             np.sign(everywhere[self.missing]),
         )
-        if not solution.reached:
+        if solution.reached:
+            worse = self.missing.size > self._lacking
+            self._astray = self._astray + 1.0 if worse else min(self._astray, 0.0)
+            self._lacking = self.missing.size
+        else:
             self._lower_floor(solution)
 
     def _look(self, solution: Solution) -> tuple[Vector, Vector]:
@@ -130,14 +141,14 @@ class ColumnSearch(Search):
     def stuck(self) -> bool:
         """Whether Newton's method has nothing more to offer.
 
-        Either the columns at hand were not solved for and no other one would help, or sigma is out of
-        reach although the support fills half of the rows: the path to such a solution is long, and
-        Newton's method goes astray on it.
+        Either the columns at hand were not solved for and no other one would help, or it goes astray: more
+        and more columns are missing, or sigma is out of reach although the support fills half of the rows.
         """
         solution = self.solution
         assert solution is not None
         if solution.reached:
-            return self._thorough and self.missing.size == 0
+            lost = self._astray >= _ASTRAY and not self.patient
+            return lost or (self._thorough and self.missing.size == 0)
         if self.patient:
             return not solution.settled and self.missing.size == 0
         return bool(np.count_nonzero(solution.signs) > 0.5 * len(self.y))

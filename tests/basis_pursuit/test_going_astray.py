@@ -1,0 +1,89 @@
+"""In a hurry Newton's method may go astray: that is noticed, and the path is followed with care."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import lopro
+from lopro.basis_pursuit import column_search, working_set
+from lopro.basis_pursuit.column_search import ColumnSearch
+
+
+@pytest.fixture
+def fresh_starts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """After how many rounds the path was begun anew."""
+    after: list[int] = []
+    original = ColumnSearch.start_over
+
+    def start_over(self: ColumnSearch, descent: float) -> None:
+        after.append(self.bench.iterations)
+        original(self, descent)
+
+    monkeypatch.setattr(ColumnSearch, "start_over", start_over)
+    return after
+
+
+def with_two_entries_a_column(seed: int) -> tuple[Any, Any, float]:
+    rng = np.random.default_rng(seed)
+    A = scipy.sparse.random_array((200, 2000), density=0.01, rng=rng, format="csc")
+    A.data = rng.standard_normal(A.nnz)
+    x = np.zeros(2000)
+    x[rng.choice(2000, 10, replace=False)] = rng.standard_normal(10)
+    noise = rng.standard_normal(200)
+    noise *= 0.01 * np.linalg.norm(A @ x) / np.linalg.norm(noise)
+    return A, A @ x + noise, float(np.linalg.norm(noise))
+
+
+@pytest.mark.parametrize(("seed", "rounds"), [(1, 12), (2, 14)])
+def test_more_and_more_missing_columns_are_a_reason_to_stop(
+    seed: int, rounds: int, fresh_starts: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    instance = with_two_entries_a_column(seed)
+    found = lopro.bpdn(*instance, tol=1e-8)
+    assert found.success and fresh_starts == [rounds]
+    fresh_starts.clear()
+    monkeypatch.setattr(column_search, "_ASTRAY", 1000)
+    other = lopro.bpdn(*instance, tol=1e-8)
+    assert other.fun == pytest.approx(found.fun, rel=2e-8)
+    assert not fresh_starts or fresh_starts[0] > rounds
+
+
+@pytest.mark.parametrize("share", [0.2, 0.05, 0.02])
+def test_a_radius_below_the_noise_needs_no_linear_program(
+    share: float, fresh_starts: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its solution has nearly as many nonzeros as rows, and is not near that of the equations."""
+
+    def asked(*_: Any) -> Any:
+        raise AssertionError("a linear program was asked")
+
+    monkeypatch.setattr(working_set, "optimal_pairs", asked)
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((100, 400))
+    noise = 0.02 * rng.standard_normal(100)
+    y = A[:, :10] @ rng.choice([-1.0, 1.0], 10) + noise
+    found = lopro.bpdn(A, y, share * float(np.linalg.norm(noise)), tol=1e-8)
+    assert found.success and len(fresh_starts) == 1
+    assert found.counts.rmatvecs <= 70
+
+
+def test_a_tiny_radius_asks_a_linear_program_first(
+    fresh_starts: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    original = working_set.optimal_pairs
+
+    def optimal_pairs(*args: Any) -> Any:
+        asked.append(len(fresh_starts))
+        return original(*args)
+
+    monkeypatch.setattr(working_set, "optimal_pairs", optimal_pairs)
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((100, 400))
+    y = A[:, :10] @ rng.choice([-1.0, 1.0], 10) + 0.02 * rng.standard_normal(100)
+    found = lopro.bpdn(A, y, 1e-6 * float(np.linalg.norm(y)), tol=1e-8)
+    assert found.success and asked == [0]
