@@ -17,7 +17,7 @@ from lopro._util.arrays import inner, namespace, norm, to_numpy
 from lopro._util.counting import Counts, counting
 from lopro.errors import MissingCapabilityError
 from lopro.functions import Source
-from lopro.maps import LinearMap, linear_map, numpy_map
+from lopro.maps import LinearMap, arrays, linear_map, numpy_map
 from lopro.maps.spectrum import estimate_norm
 
 REAL = np.random.default_rng(0).standard_normal((5, 3))
@@ -311,7 +311,7 @@ def test_large_matrices_are_taken_in_slabs_of_rows(
     if np.iscomplexobj(matrix):
         matrix += 1j * rng.standard_normal((11, 7))
     monkeypatch.setattr(numpy_map, "_LARGE", 0)
-    monkeypatch.setattr(numpy_map, "_SLAB_ROWS", 3)
+    monkeypatch.setattr(arrays, "_SLAB", 3 * 7)  # three rows
     A = linear_map(matrix)
     x, y = rng.standard_normal(7).astype(dtype), rng.standard_normal(11).astype(dtype)
     np.testing.assert_allclose(A.forward(x), matrix @ x, rtol=1e-13)

@@ -8,7 +8,6 @@ converges fast rather than ends. ``alpha`` comes down in steps as long as the eq
 from __future__ import annotations
 
 import numpy as np
-import scipy  # parts of it load when first used
 
 from lopro._util.arrays import Array, is_single, to_numpy
 from lopro._util.deadline import current_deadline
@@ -34,7 +33,6 @@ _STILL, _STILL_ENOUGH = 1e-6, 0.1  # unrest of a solution, and of a point that a
 _LEAST_ALPHA = 1e-12  # of the largest
 _IDLE = 1e-3  # of the longest block: what is shorter may only support the dual point
 _ENDS_AT = 1e-2  # of the largest alpha: from here on equations may be met in one step
-
 _DEAR = 60.0  # operations of a factorisation for each byte of the matrix
 
 
@@ -97,8 +95,7 @@ class BlockSearch(Search):
         return of_blocks
 
     def read(self, indices: Vector) -> Array:
-        block = widened(self.base.columns(indices))
-        return (thinned(block) if scipy.sparse.issparse(block) else block) / self._unit_a
+        return widened(thinned(self.base.columns(indices))) / self._unit_a
 
     # The set.
 

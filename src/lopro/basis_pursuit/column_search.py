@@ -33,8 +33,8 @@ class ColumnSearch(Search):
         # Whether to follow the path in small steps.
         self.patient, self._descent = False, _HASTY_DESCENT
         # Of the solutions that reach sigma: how many columns the last one lacks, and how often in a row there
-        # were more of them than before. From a start that others have found it may go up and down.
-        self._lacking, self._astray = math.inf, 0.0
+        # were more of them than before. From signs that others have found it may go up and down.
+        self._lacking, self._astray, self._guided = math.inf, 0, False
 
     def begin(self, x0: Array, first: int | None) -> None:
         """Begin with the support of the start and the columns that correlate most with ``y``."""
@@ -68,7 +68,7 @@ class ColumnSearch(Search):
         new = np.setdiff1d(support, self.columns.indices)
         self._extend(new, np.zeros(new.size))
         self.signs, self.floor = np.sign(x[self.columns.indices]), 0.0
-        self._astray = -math.inf
+        self._guided = True
         return True
 
     def resume_with(self, signs: Vector) -> None:
@@ -76,7 +76,7 @@ class ColumnSearch(Search):
         new = np.setdiff1d(np.flatnonzero(signs), self.columns.indices)
         self._extend(new, np.zeros(new.size))
         self.signs, self.floor = signs[self.columns.indices].astype(self.y.dtype), 0.0
-        self.patient, self._astray = False, -math.inf
+        self.patient, self._guided = False, True
 
     def _extend(self, indices: Vector, signs: Vector) -> None:
         self.columns.extend(indices, self.read, self.correlations[indices])
@@ -94,8 +94,7 @@ class ColumnSearch(Search):
             np.sign(everywhere[self.missing]),
         )
         if solution.reached:
-            worse = self.missing.size > self._lacking
-            self._astray = self._astray + 1.0 if worse else min(self._astray, 0.0)
+            self._astray = self._astray + 1 if self.missing.size > self._lacking else 0
             self._lacking = self.missing.size
         else:
             self._lower_floor(solution)
@@ -147,7 +146,7 @@ class ColumnSearch(Search):
         solution = self.solution
         assert solution is not None
         if solution.reached:
-            lost = self._astray >= _ASTRAY and not self.patient
+            lost = self._astray >= _ASTRAY and not (self.patient or self._guided)
             return lost or (self._thorough and self.missing.size == 0)
         if self.patient:
             return not solution.settled and self.missing.size == 0

@@ -80,14 +80,6 @@ class RoughColumns(ColumnSet):
                 self._take_in(piece, start)
                 start += piece.shape[1]
 
-    def images(self, *vectors: Vector) -> list[Vector]:
-        """Return ``A x`` for several vectors; each piece comes from memory once."""
-        images = [np.zeros_like(self.y) for _ in vectors]
-        for at, piece in self._placed():
-            for image, x in zip(images, vectors, strict=True):
-                image += piece @ x[at]
-        return images
-
     def gram_times(self, rows: Vector, columns: Vector, x: Vector) -> Vector:
         """Return a block of the Gram matrix times a vector, roughly."""
         block = self.gram[np.ix_(rows, columns)].astype(np.float64)

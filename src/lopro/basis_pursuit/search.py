@@ -36,7 +36,13 @@ _SPARSE = 0.03
 
 
 def thinned(block: Any) -> Any:
-    """Return a sparse block by columns if products with it are quicker that way, else as an array."""
+    """Return a sparse block by columns, in double precision, if products with it are quicker that way.
+
+    Otherwise as an array; arrays stay what they are.
+    """
+    if not scipy.sparse.issparse(block):
+        return block
+    block = widened(block)
     few = block.nnz <= _SPARSE * math.prod(block.shape)
     return scipy.sparse.csc_array(block) if few else block.toarray()
 
@@ -120,8 +126,7 @@ class Search:
             units = np.zeros((self.A.shape[1], len(indices)))
             units[indices, np.arange(len(indices))] = 1.0
             return np.asarray(self.A.forward(units))
-        block = self.A.columns(indices)
-        return thinned(widened(block)) if scipy.sparse.issparse(block) else block
+        return thinned(self.A.columns(indices))
 
     # What a solution on the columns of the set is worth.
 

@@ -113,10 +113,15 @@ class ColumnSet:
 
     def forward(self, x: Vector) -> Vector:
         """Return ``A x`` for coefficients of all columns of the set."""
-        image = np.zeros_like(self.y)
+        return self.images(x)[0]
+
+    def images(self, *vectors: Vector) -> list[Vector]:
+        """Return ``A x`` for several vectors; each piece comes from memory once."""
+        images = [np.zeros_like(self.y) for _ in vectors]
         for at, piece in self._placed():
-            image += piece @ x[at]
-        return image
+            for image, x in zip(images, vectors, strict=True):
+                image += piece @ x[at]
+        return images
 
     def adjoint(self, r: Vector) -> Vector:
         """Return ``A^H r`` for all columns of the set."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -23,7 +23,7 @@ _PIECE = 256
 _MANY_ENTRIES = 2**20
 #: Bytes from which on a product takes the rows in slabs: BLAS goes through all rows several times, for some
 #: columns each, and the addresses of so many pages are not at hand the next time.
-_LARGE, _SLAB_ROWS = 2**28, 256
+_LARGE = 2**28
 
 
 class NumPyMap(ArrayMap):
@@ -87,18 +87,13 @@ class NumPyMap(ArrayMap):
 
     def _forward(self, X: Array) -> Array:
         if self._in_slabs and X.ndim == 1:
-            return np.concatenate([slab @ X for _, slab in self._row_slabs()])
+            return np.concatenate([slab @ X for _, slab in self._slabs()])
         return self._array @ X
 
     def _adjoint(self, Y: Array) -> Array:
         if self._in_slabs and Y.ndim == 1:
-            return sum(adjoint_product(slab, Y[at]) for at, slab in self._row_slabs())
+            return sum(adjoint_product(slab, Y[at]) for at, slab in self._slabs())
         return adjoint_product(self._array, Y) if self._conjugates else self._array.T @ Y
-
-    def _row_slabs(self) -> Iterator[tuple[slice, Any]]:
-        for start in range(0, self.shape[0], _SLAB_ROWS):
-            at = slice(start, start + _SLAB_ROWS)
-            yield at, self._array[at]
 
     def _first(self, multiply: Callable[[Array], Array], factor: Array) -> Array:
         """Return a product, and raise where it or a look at all entries tells that some are not finite."""
@@ -107,7 +102,8 @@ class NumPyMap(ArrayMap):
             # BLAS may skip what meets a zero.
             if np.count_nonzero(factor) == factor.size:
                 self._look_at(product)
-            self._check_finite()
+            else:
+                self._check_finite()
         return product
 
     def multiply_adjoint_exactly(self, Y: Array) -> Array:
