@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from point_histories import history_of
 from scipy.sparse.linalg import LinearOperator
 
 import lopro
-from lopro.basis_pursuit.mixing import Blend, Point
+from lopro.basis_pursuit.mixing import Blend
+from lopro.basis_pursuit.point import Point
 from lopro.basis_pursuit.problem import SparseProblem
 
 
@@ -71,16 +73,17 @@ def test_the_dual_of_a_mixture_pays_for_what_cancels_between_its_two_parts() -> 
     points = []
     for alpha in (1.0, 1.00001, 1.00003):
         rho, r = (rng.standard_normal(6).astype(np.float32) for _ in range(2))
-        points.append(Point(np.ones(6, dtype=np.float32), r, r, rho, alpha, 0.0))
-    blend = Blend(points)
-    lengths = np.array([p.length for p in points])
+        points.append((Point(np.ones(6, dtype=np.float32), r, r, alpha, 0.0), rho))
+    blend = Blend(history_of(points))
+    lengths = np.array([p.length for p, _ in points])
     for alpha in (0.9, 1.1):
         mixture = blend.at(alpha)
         at, slope = blend._line
         parts = np.abs(at) @ lengths + abs(alpha / 1.00003 - 1.0) * (np.abs(slope) @ lengths)
         assert mixture.growth == pytest.approx(parts / mixture.length, rel=1e-5)
         exact = sum(
-            t * p.r.astype(np.float64) for t, p in zip(blend._weights(alpha), points, strict=True)
+            t * p.r.astype(np.float64)
+            for t, (p, _) in zip(blend._weights(alpha), points, strict=True)
         )
         error = np.linalg.norm(mixture.r - exact)
         assert error <= 4.0 * np.finfo(np.float32).eps * mixture.growth * mixture.length

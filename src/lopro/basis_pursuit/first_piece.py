@@ -15,8 +15,7 @@ import numpy as np
 from lopro._util.arrays import Array, asarray_like, norm, to_numpy, widest
 from lopro._util.exact import square_beyond
 from lopro.basis_pursuit.block_norm import BlockNorm
-from lopro.basis_pursuit.problem import SparseProblem
-from lopro.constraints import ResidualBall
+from lopro.basis_pursuit.problem import SparseProblem, images_at
 from lopro.constraints.base import ValidInequality
 from lopro.objectives import L1Norm
 from lopro.protocol import Candidate, Multiplier, Workbench
@@ -73,15 +72,10 @@ def _block_of(j: int, objective: L1Norm | BlockNorm) -> Any:
 
 def _candidate(bench: Workbench, found: ValidInequality, x: Array, image: Array) -> Candidate:
     """Return the point as it is: a projection would move it inside by more than it is long."""
-    images = tuple(
-        part
-        for member in bench.problem.constraint.members()
-        for part in ((image,) if isinstance(member, ResidualBall) else member.image(x))
-    )
     assert found.dual is not None
     multiplier = ValidInequality(
         asarray_like(found.direction, x),
         found.support,
         tuple(asarray_like(v, image if v.shape == image.shape else x) for v in found.dual),
     )
-    return Candidate(x, Multiplier(multiplier), image=images)
+    return Candidate(x, Multiplier(multiplier), image=images_at(x, image, bench.problem.constraint))

@@ -15,83 +15,19 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
 
 import numpy as np
 
-from lopro._util.arrays import (
-    Array,
-    asarray_like,
-    eps,
-    inner,
-    inners,
-    is_complex,
-    namespace,
-    norm,
-    to_numpy,
-)
-from lopro.maps.algebra import widened
+from lopro._util.arrays import Array, eps, inners, norm
+from lopro.basis_pursuit.history import History, Vector
+from lopro.basis_pursuit.point import Point
 
-__all__ = ["Blend", "Mixture", "Point", "how_many"]
-
-Vector: TypeAlias = "np.ndarray[Any, Any]"
-
-_SMALL = 8_000  # entries of points that are copied side by side
-
-
-def how_many(mask: Array) -> int:
-    """Return how many entries are true."""
-    if isinstance(mask, np.ndarray):
-        return int(np.count_nonzero(mask))
-    return int(namespace(mask).count_nonzero(mask))
-
-
-@dataclass(frozen=True, eq=False)
-class Point:
-    """An iterate with what has been computed of it."""
-
-    x: Array
-    r: Array  # y - A x
-    g: Array  # A^H r
-    rho: Array  # what is left of the fixed-point equation
-    alpha: float
-    fun: float  # f(x)
-
-    # Numbers that are asked for again and again: each has to come from the device.
-
-    @cached_property
-    def active(self) -> Array:
-        """Where x is not zero."""
-        return self.x != 0
-
-    @cached_property
-    def nonzeros(self) -> int:
-        """How many entries are not zero."""
-        return how_many(self.active)
-
-    @cached_property
-    def square(self) -> float:
-        """The square of the length of the residual."""
-        return inner(self.r, self.r)
-
-    @cached_property
-    def length(self) -> float:
-        """The length of the residual."""
-        return math.sqrt(self.square) if 1e-20 < self.square < 1e30 else norm(self.r)
-
-    def differs(self, others: list[Point]) -> list[int]:
-        """Return for each of them in how many places it is zero and this one is not, or the reverse."""
-        if not others or isinstance(self.x, np.ndarray):
-            return [how_many(self.active ^ other.active) for other in others]
-        # All numbers in one journey from the device.
-        xp = namespace(self.active)
-        apart = xp.stack([other.active for other in others]) ^ self.active
-        return [int(n) for n in to_numpy(xp.count_nonzero(apart, axis=1))]
+__all__ = ["Blend", "Mixture"]
 
 
 def _solved(system: Vector, right: Vector) -> Vector:
     """Return a solution; the nearest to one where the system is singular, zero where it is not finite."""
-    if not np.isfinite(system).all():
+    if not math.isfinite(float(system.sum())):
         return 0.0 * right  # squares have left the range of numbers
     try:
         return np.linalg.solve(system, right)
@@ -122,6 +58,7 @@ class Mixture:
     #: How much longer than ``r`` the residuals are that were mixed, with the moduli of their weights: by so
     #: much rounding errors of the gradients have grown.
     growth: float
+    weights: Vector | None = None  # of the points
 
     @staticmethod
     def of(point: Point) -> Mixture:
@@ -134,61 +71,56 @@ class Blend:
 
     Parameters
     ----------
-    points : list of Point
-        The last one says which entries count: those where it is not zero.
+    history : History
+        The last of its points says which entries count: those where it is not zero.
+    root : array, optional
+        Fixed-point residuals are measured with these factors.
 
     Examples
     --------
     A map of one variable with fixed point 3 for ``alpha = 1``; two points find it.
 
     >>> import numpy as np
-    >>> from lopro.basis_pursuit.mixing import Blend, Point
-    >>> def point(x):
-    ...     x = np.array([x])
-    ...     return Point(x, 5 - x, 5 - x, 3 - x, 1.0, 0.0)
-    >>> Blend([point(1.0), point(2.5)]).at(1.0).x.round(6)
+    >>> from lopro.basis_pursuit.history import history_for
+    >>> from lopro.basis_pursuit.mixing import Blend
+    >>> from lopro.basis_pursuit.point import Point
+    >>> history = history_for(np.zeros(1), 2)
+    >>> for x in np.array([[1.0], [2.5]]):
+    ...     history.add(Point(x, 5 - x, 5 - x, 1.0, 0.0), left=3 - x, beside=history.points)
+    >>> Blend(history).at(1.0).x.round(6)
     array([3.])
     """
 
-    def __init__(self, points: list[Point]) -> None:
-        self.points, self._stacks = points, dict[str, Array]()
+    def __init__(self, history: History, root: Array | None = None) -> None:
+        self.history, points = history, history.points
         self._found: Mixture | None = None
-        xp = namespace(points[-1].rho)
-        (rows,) = xp.nonzero(points[-1].active)
-        parts = [p.rho for p in points]
-        if isinstance(parts[-1], np.ndarray):
-            R = _rows_of(parts, rows)
-        else:  # one call for all of them: on a device it is calls that take time
-            R = xp.take(xp.stack(parts), rows, axis=1)
-        R = widened(R)  # squares leave the range of single precision
-        gram = _real_gram(R)
+        gram = history.gram(root)
         # Residuals differ by orders of magnitude: with unit columns the regularisation is a relative one.
         sizes = np.diag(gram)
         self._scale = 1.0 / np.sqrt(np.maximum(sizes, 1e-20 * float(sizes.max()) or 1.0))
-        self._gram = gram * np.outer(self._scale, self._scale)
+        self._gram = gram * self._scale[:, None] * self._scale
         self._regularisation = max(1e-12, 10.0 * eps(points[-1].x))
         self._alpha = points[-1].alpha
-        self._alphas = np.array([p.alpha for p in points]) / self._alpha
-
-    @property
-    def _spread(self) -> bool:
-        """Whether the points differ in the parameter, so that its influence can be told."""
-        return bool(np.ptp(self._alphas) > 1e-9)
+        alphas = [p.alpha / self._alpha for p in points]
+        self._alphas = np.array(alphas)
+        #: Whether the points differ in the parameter, so that its influence can be told.
+        self._spread = max(alphas) - min(alphas) > 1e-9
 
     def _solve(self, *ratios: float) -> list[Vector]:
         """Return the weights for the parameters that are so many times the last one."""
-        rows, values = [self._scale], [[1.0] * len(ratios)]
+        conditions = [(self._scale, [1.0] * len(ratios))]
         if self._spread:
-            rows.append((self._alphas - 1.0) * self._scale)
-            values.append([ratio - 1.0 for ratio in ratios])
-        sizes = np.array([[float(np.linalg.norm(row))] for row in rows])
-        conditions, wanted = np.stack(rows) / sizes, np.array(values) / sizes
+            changes = [ratio - 1.0 for ratio in ratios]
+            conditions.append(((self._alphas - 1.0) * self._scale, changes))
         # The least square under conditions, and their multipliers, from one system.
-        n, m = len(self.points), len(rows)
-        system, right = np.zeros((n + m, n + m)), np.zeros((n + m, len(ratios)))
+        n, size = len(self._scale), len(self._scale) + len(conditions)
+        system, right = np.zeros((size, size)), np.zeros((size, len(ratios)))
         system[:n, :n] = self._gram
-        system.flat[: n * (n + m) : n + m + 1] += self._regularisation
-        system[n:, :n], system[:n, n:], right[n:] = conditions, conditions.T, wanted
+        system.flat[: n * size : size + 1] += self._regularisation
+        for i, (row, values) in enumerate(conditions, n):
+            unit = 1.0 / norm(row)
+            system[i, :n] = system[:n, i] = unit * row
+            right[i] = [unit * value for value in values]
         theta = _solved(system, right)[:n] * self._scale[:, None]
         return [_summing_to_one(column) for column in theta.T]
 
@@ -208,8 +140,8 @@ class Blend:
     def _residuals(self) -> tuple[Array, Array]:
         """The residual of the best mixture at the last parameter, and its derivative."""
         theta, slope = self._line
-        at = self._mixed("r", theta)
-        return at, self._mixed("r", slope) if self._spread else 0.0 * at
+        at = self.history.mixed("r", theta)
+        return at, self.history.mixed("r", slope) if self._spread else 0.0 * at
 
     def root(self, length: float) -> float | None:
         """Return the parameter at which the mixed residual has this length, or None."""
@@ -233,65 +165,18 @@ class Blend:
         theta, further = self._weights(alpha), alpha / self._alpha - 1.0
         at, change = self._residuals
         r = at + further * change
-        x, g = self._mixed("x", theta), self._mixed("g", theta)
+        x, g = self.history.mixed("x", theta), self.history.mixed("g", theta)
         # The residual is the sum of two mixtures: what cancels between them has been rounded as well.
         moduli = abs(self._line[0]) + abs(further) * abs(self._line[1])
-        mixed = sum(float(t) * p.length for t, p in zip(moduli, self.points, strict=True))
+        mixed = float(moduli @ [p.length for p in self.history.points])
         length = norm(r)
-        return Mixture(x, r, g, alpha, length, mixed / length if length > 0.0 else math.inf)
+        growth = mixed / length if length > 0.0 else math.inf
+        return Mixture(x, r, g, alpha, length, growth, theta)
 
     def gradient(self, alpha: float) -> Array:
         """Return the gradient of the best mixture for this parameter, without the rest of it."""
-        return self._mixed("g", self._weights(alpha))
+        return self.history.mixed("g", self._weights(alpha))
 
     def _weights(self, alpha: float) -> Vector:
         at, slope = self._line
         return at + (alpha / self._alpha - 1.0) * slope
-
-    @cached_property
-    def _support(self) -> Vector:
-        """Where any of the points is not zero."""
-        union = self.points[0].active.copy()
-        for point in self.points[1:]:
-            union |= point.active
-        return np.flatnonzero(union)
-
-    def _mixed(self, name: str, theta: Vector) -> Array:
-        x = self.points[0].x
-        on_host = isinstance(x, np.ndarray)
-        if not on_host or x.size <= _SMALL:  # one product instead of many short sums
-            if name not in self._stacks:
-                parts = [getattr(p, name) for p in self.points]
-                self._stacks[name] = namespace(*parts).stack(parts)
-            stack = self._stacks[name]
-            if on_host:
-                return np.asarray(theta.astype(stack.real.dtype) @ stack)
-            return asarray_like(theta, stack) @ stack
-        parts = [getattr(p, name) for p in self.points]
-        if name == "x" and self._support.size < x.size // 2:
-            total = np.zeros(x.size, dtype=parts[-1].dtype)
-            total[self._support] = theta.astype(parts[-1].real.dtype) @ _rows_of(
-                parts, self._support
-            )
-            return total
-        # A Python number does not widen single precision.
-        total, term = float(theta[0]) * parts[0], np.empty_like(parts[-1])
-        for weight, part in zip(theta[1:], parts[1:], strict=True):
-            total += np.multiply(part, float(weight), out=term)
-        return total
-
-
-def _rows_of(parts: list[Vector], rows: Vector) -> Vector:
-    """Return some entries of vectors, side by side."""
-    found = np.empty((len(parts), rows.size), dtype=np.result_type(*parts))
-    for row, part in zip(found, parts, strict=True):
-        row[:] = np.take(part, rows)
-    return found
-
-
-def _real_gram(R: Array) -> Vector:
-    """Return the real parts of the products of all pairs of rows."""
-    if isinstance(R, np.ndarray):
-        parts = R.view(R.real.dtype)  # a complex number is a pair: half of the work, and symmetric
-        return np.asarray(parts @ parts.T)
-    return np.asarray(to_numpy((namespace(R).conj(R) if is_complex(R) else R) @ R.T).real)

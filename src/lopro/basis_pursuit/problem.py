@@ -20,10 +20,11 @@ from lopro._util.arrays import (
 from lopro.basis_pursuit.block_norm import BlockNorm
 from lopro.constraints import Box, ResidualBall
 from lopro.constraints.base import Constraint, ValidInequality
+from lopro.functions import Image
 from lopro.objectives import L1Norm
 from lopro.problem import Problem
 
-__all__ = ["NORMS", "SparseProblem", "residual_ball_of", "stretch_at"]
+__all__ = ["NORMS", "SparseProblem", "images_at", "residual_ball_of", "stretch_at"]
 
 #: What basis pursuit minimises.
 NORMS = (L1Norm, BlockNorm)
@@ -61,7 +62,8 @@ class SparseProblem:
 
     def gauge(self, g: Array, blur: float = 0.0) -> float:
         """Return the factor by which ``g = A^H r``, known up to ``blur``, is too large for a dual point."""
-        return float(namespace(g).max(self.excess(g, blur)))
+        sizes = self.excess(g, blur)
+        return float(sizes.max() if isinstance(sizes, np.ndarray) else namespace(g).max(sizes))
 
     def check_units(self, g: Array, r: Array) -> None:
         """Raise where squares of ``y`` or of ``A``, seen by ``g = A^H r``, leave the range of numbers."""
@@ -102,17 +104,18 @@ class SparseProblem:
         gauge = self.gauge(g, blur=8.0 * eps(g) * growth * stretch * length)
         if not 0.0 < gauge < math.inf:
             return None
-        of_ball = -r / gauge
+        shrink = 1.0 / gauge  # complex numbers are multiplied sooner than divided
+        of_ball = -shrink * r
         support = self.ball.support_image((of_ball,))
         if not -support > above:
             return None
         if not self.nonneg:
-            return ValidInequality(-g / gauge, support, (of_ball,))
+            return ValidInequality(-shrink * g, support, (of_ball,))
         # A slope of the norm that is not below the correlations: what they lack, the signs pay for.
         slope = self.weights
         if isinstance(self.objective, BlockNorm):
-            slope = np.maximum(g, 0.0) / gauge
-        of_signs = g / gauge - slope
+            slope = shrink * np.maximum(g, 0.0)
+        of_signs = shrink * g - slope
         dual = (of_ball, of_signs) if self.ball_first else (of_signs, of_ball)
         return ValidInequality(-slope, support, dual)
 
@@ -144,6 +147,15 @@ def stretch_at(x: Array, image: Array) -> float:
     """Return ``|A x| / |x|``: residuals that are nearly orthogonal to all columns do not show their size."""
     moved, length = norms(image, x)
     return moved / length if 0.0 < length < math.inf else 0.0
+
+
+def images_at(x: Array, image: Array, constraint: Constraint) -> Image:
+    """Return a point under all maps of a constraint, where ``image = A x`` is known already."""
+    return tuple(
+        part
+        for member in constraint.members()
+        for part in ((image,) if isinstance(member, ResidualBall) else member.image(x))
+    )
 
 
 def residual_ball_of(constraint: Constraint) -> tuple[ResidualBall | None, bool]:

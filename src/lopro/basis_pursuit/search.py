@@ -19,9 +19,8 @@ from lopro._util.arrays import (
     widest,
 )
 from lopro.basis_pursuit.columns_in_place import restricted_problem
-from lopro.basis_pursuit.problem import SparseProblem, residual_ball_of, stretch_at
+from lopro.basis_pursuit.problem import SparseProblem, images_at, residual_ball_of, stretch_at
 from lopro.basis_pursuit.signed_support import Solution, Vector
-from lopro.constraints import ResidualBall
 from lopro.constraints.base import ValidInequality
 from lopro.errors import InfeasibleError
 from lopro.functions import Image
@@ -219,13 +218,8 @@ class Search:
         allowed = self.ball.sigma or 1e-12 * float(np.linalg.norm(self.y))
         if float(np.linalg.norm(self._image - self.y)) > allowed:
             return None
-        x = self.point()
         of_ball = asarray_like(self._image, self._like)
-        return tuple(
-            part
-            for member in self.problem.constraint.members()
-            for part in ((of_ball,) if isinstance(member, ResidualBall) else member.image(x))
-        )
+        return images_at(self.point(), of_ball, self.problem.constraint)
 
     def candidate(self, bench: Workbench) -> Candidate:
         """Return the present solution as a candidate.

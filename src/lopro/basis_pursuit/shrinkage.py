@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,10 @@ from lopro._util.arrays import (
     norm,
 )
 from lopro._util.validation import check_count, check_number
-from lopro.basis_pursuit.mixing import Blend, Mixture, Point, how_many
+from lopro.basis_pursuit.history import History, HostHistory, history_for
+from lopro.basis_pursuit.mixing import Blend, Mixture
+from lopro.basis_pursuit.part import Part
+from lopro.basis_pursuit.point import Point, how_many
 from lopro.constraints.residual_ball import ResidualBall
 from lopro.objectives import L1Norm, Objective
 
@@ -55,26 +58,34 @@ class Steps:
     They are those of unit length in the variables ``x / root``.
     """
 
-    root: Array  # of the lengths, relative to the one that all share
+    lengths: Array  # relative to the one that all share
+    root: Array  # of the lengths
     norm: Objective  # f with weights times the lengths: its prox with one parameter shrinks as it should
 
     @staticmethod
     def of(lengths: Array, weights: Array) -> Steps:
         """Return the steps with these lengths for an l1 norm with these weights."""
-        return Steps(namespace(lengths).sqrt(lengths), L1Norm(weights=weights * lengths))
+        root = namespace(lengths).sqrt(lengths)
+        return Steps(lengths, root, L1Norm(weights=weights * lengths))
 
 
 @dataclass(slots=True)
 class ShrinkageState:
     """Where the path following stands."""
 
-    points: list[Point]
+    history: History
     mix: Mixture  # where the next step starts
     length: float  # of the next step
     lengths: list[float] = field(default_factory=list)  # that recent pairs of points suggest
     plain: bool = True  # whether the next step is one from the last point alone, with a line search
     left: list[float] = field(default_factory=list)  # residuals that the recent mixtures had
     steps: Steps | None = None  # all of the same length
+    part: Part | None = None  # all entries
+
+    @property
+    def points(self) -> list[Point]:
+        """Iterates that may be mixed."""
+        return self.history.points
 
     @property
     def last(self) -> Point:
@@ -83,11 +94,13 @@ class ShrinkageState:
 
     @property
     def proofs(self) -> tuple[Point | Mixture, ...]:
-        """Points whose correlations are known."""
-        return self.last, self.mix
+        """Points all of whose correlations are known."""
+        return (self.last, self.mix) if self.part is None else (self.last,)
 
-    #: Points to choose a solution from, where they are inside the ball.
-    proposals = proofs
+    @property
+    def proposals(self) -> tuple[Point | Mixture, ...]:
+        """Points to choose a solution from, where they are inside the ball."""
+        return self.last, self.mix
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,12 +169,12 @@ class MixedShrinkage:
 
     # Products.
 
-    def residual(self, x: Array) -> Array:
+    def residual(self, x: Array, part: Part | None = None) -> Array:
         """Return ``y - A x``; nothing is multiplied for ``x = 0``."""
         y = self.ball.y
         if how_many(x != 0) == 0:
             return y + namespace(x).sum(x[:1])  # the dtype of the two
-        return y - self.image(x)
+        return y - self.image(x if part is None else part.within(x))
 
     def image(self, x: Array) -> Array:
         """Return ``A x``."""
@@ -191,8 +204,10 @@ class MixedShrinkage:
         length = ratio * ratio  # a power would raise where the units are extreme
         length = length if 0.0 < length < math.inf else 1.0
         alpha = self._first_alpha(f, start, g)
-        point = self._with_residual(f, start, r, g, alpha, length)
-        return ShrinkageState([point], Mixture.of(point), length)
+        point = Point(start, r, g, alpha, float(f.value(start)))
+        history = history_for(point.x, self.memory)
+        history.add(point, self._left_at(f, point, length), beside=[])
+        return ShrinkageState(history, Mixture.of(point), length)
 
     def _first_alpha(self, f: Objective, x: Array, g: Array) -> float:
         """Return the parameter that a start fits best; half the largest useful one for zero."""
@@ -203,33 +218,48 @@ class MixedShrinkage:
         return min(max(fitted, 0.5 * largest), largest)
 
     def step(self, f: Objective, state: ShrinkageState) -> ShrinkageState:
-        start, alpha, t = state.mix, state.mix.alpha, state.length
+        start, alpha, t, part = state.mix, state.mix.alpha, state.length, state.part
+        f = f if part is None else part.norm
         z, x = self._shrunk(f, start, alpha, t, state.steps)
-        r = self.residual(x)
+        r = self.residual(x, part)
         fun = 0.0 if state.plain else float(f.value(x))
         base = state.last if state.plain else self._refusal(state, fun, r)
         if base is None:
-            g = self.gradient(r)
-            self._note_length(state, x, r)
-            rho = g - (z - x) / t if state.steps is None else _evened(g, (z - x) / t, state.steps)
-            point = Point(x, r, g, rho, alpha, fun)
+            earlier = state.points
+            self._note_length(state, state.last, x, r)
+            point = self._point(x, r, alpha, fun, part, measured=True)
+            part_of_step = 1.0 / t if state.steps is None else 1.0 / (t * state.steps.lengths)
+            left = point.g - part_of_step * (z - x)
         else:
             # Between base and x the objective falls at first, and the least point costs no product.
             # Further on than x there may be negative entries; from zero there are none.
             beyond = state.plain and not (self.nonneg and base.nonzeros > 0)
             tau = _line_search(f, base, x - base.x, r - base.r, alpha, 1e9 if beyond else 1.0)
             x, r = base.x + tau * (x - base.x), base.r + tau * (r - base.r)
-            # Points of the same piece are worth keeping; the step is counted from the base.
-            state.points = [*(p for p in state.points if p is not base), base]
-            self._note_length(state, x, r)
-            g = self.gradient(r)
-            point = self._with_residual(f, x, r, g, alpha, state.length, state.steps)
-            if base.nonzeros == 0:  # zero lies on a piece of its own
-                state.points = []
+            # Points of the same piece are worth keeping, but zero lies on one of its own.
+            earlier = [p for p in state.points if p is not base]
+            earlier = [*earlier, base] if base.nonzeros > 0 else []
+            self._note_length(state, base, x, r)
+            point = self._point(x, r, alpha, float(f.value(x)), part)
+            left = self._left_at(f, point, state.length, state.steps)
         state.plain = base is not None and not state.plain
-        self._remember(state, point)
+        self._remember(state, point, left, earlier)
         self._prepare(state)
         return state
+
+    def _point(
+        self,
+        x: Array,
+        r: Array,
+        alpha: float,
+        fun: float,
+        part: Part | None,
+        measured: bool = False,
+    ) -> Point:
+        g = self.gradient(r)
+        if part is None:
+            return Point(x, r, g, alpha, fun, measured=measured)
+        return Point(x, r, part.of(g), alpha, fun, everywhere=g, measured=measured)
 
     def _prepare(self, state: ShrinkageState) -> None:
         """Choose where the next step starts.
@@ -253,32 +283,28 @@ class MixedShrinkage:
         if steps is None:
             z = start.x + t * start.g
         else:
-            z, f = start.x + t * (steps.root * (steps.root * start.g)), steps.norm
+            z, f = start.x + (t * steps.lengths) * start.g, steps.norm
         # Negative entries go first: those of a block would keep the others alive.
         return z, f.prox(nonnegative(z) if self.nonneg else z, t * alpha)
 
-    def _with_residual(
-        self,
-        f: Objective,
-        x: Array,
-        r: Array,
-        g: Array,
-        alpha: float,
-        t: float,
-        steps: Steps | None = None,
-    ) -> Point:
-        """Return a point that is not the outcome of a step, with its own fixed-point residual."""
-        point = Point(x, r, g, g, alpha, float(f.value(x)))
-        rho = (self._shrunk(f, point, alpha, t, steps)[1] - x) / t
-        return replace(point, rho=rho if steps is None else rho / steps.root)
+    def _left_at(self, f: Objective, point: Point, t: float, steps: Steps | None = None) -> Array:
+        """Return what is left of the fixed-point equation at a point that is not the outcome of a step."""
+        move = (self._shrunk(f, point, point.alpha, t, steps)[1] - point.x) / t
+        return move if steps is None else move / steps.lengths
 
     def with_steps(self, state: ShrinkageState, steps: Steps) -> None:
         """Go on with steps of these lengths; points are mixed with that in mind, too."""
-        state.points = [replace(p, rho=steps.root * p.rho) for p in state.points]
         state.steps, state.lengths, state.left = steps, [], []
         (rows,) = namespace(steps.root).nonzero(state.last.active)
         of_nonzeros = namespace(steps.root).take(steps.root, rows)
         state.length /= inner(of_nonzeros, of_nonzeros) / max(1, rows.shape[0]) or 1.0
+        self._prepare(state)
+
+    def narrow(self, state: ShrinkageState, part: Part, steps: Steps | None) -> None:
+        """Go on with a part of the entries; all that are not zero belong to it."""
+        assert isinstance(state.history, HostHistory)
+        state.history = state.history.on(state.part, part)
+        state.part, state.steps = part, steps
         self._prepare(state)
 
     def _refusal(self, state: ShrinkageState, fun: float, r: Array) -> Point | None:
@@ -289,12 +315,12 @@ class MixedShrinkage:
             return None
         return recent[int(np.argmin(values))]
 
-    def _note_length(self, state: ShrinkageState, x: Array, r: Array) -> None:
+    def _note_length(self, state: ShrinkageState, base: Point, x: Array, r: Array) -> None:
         """Take the shortest of the last three steps that two neighbours suggest (Barzilai, Borwein).
 
         A long one may come from a direction that A hardly sees; the others bound it.
         """
-        move, q = x - state.last.x, r - state.last.r
+        move, q = x - base.x, r - base.r
         if state.steps is not None:
             move, x = move / state.steps.root, x / state.steps.root
         square, moved, size = inners((q, q), (move, move), (x, x))
@@ -302,20 +328,23 @@ class MixedShrinkage:
             state.lengths = [*state.lengths, moved / square][-20:]
             state.length = min(4.0 * min(state.lengths), *state.lengths[-3:])
 
-    def _remember(self, state: ShrinkageState, point: Point) -> None:
+    def _remember(
+        self, state: ShrinkageState, point: Point, left: Array, earlier: list[Point]
+    ) -> None:
         """Keep what belongs to the same piece: points that have almost the same zeros."""
-        points = [*state.points, point][-self.memory :]
-        old, recent = points[:-_RECENT], points[-_RECENT:]
+        earlier = earlier[max(0, len(earlier) + 1 - self.memory) :]
+        old, recent = earlier[: 1 - _RECENT], earlier[1 - _RECENT :]
         limit = _SAME * point.nonzeros
         places = zip(old, point.differs(old), strict=True)
-        state.points = [p for p, count in places if count <= limit] + recent
+        same = [p for p, count in places if count <= limit]
+        state.history.add(point, left, beside=[*same, *recent])
 
     # The parameter.
 
     def _mixed(self, state: ShrinkageState) -> tuple[Mixture, float]:
         """Choose the next parameter and mix the points for it."""
         last = state.last
-        blend = Blend(state.points)
+        blend = Blend(state.history, None if state.steps is None else state.steps.root)
         target = self._target(last)
         alpha = blend.root(target)
         if alpha is None:
@@ -333,14 +362,15 @@ class MixedShrinkage:
         last = state.last
         xp = namespace(last.x)
         g = blend.gradient(last.alpha)
-        outside = self.gauge(xp.where(last.active, xp.zeros_like(g), g))
+        excess = self.excess if state.part is None else state.part.excess
+        outside = float(xp.max(excess(xp.where(last.active, xp.zeros_like(g), g))))
         unsolved = blend.left / math.sqrt(max(1, last.nonzeros))
         floor = max(_OUTSIDE * outside + _UNREST * unsolved, _FURTHEST * last.alpha)
         alpha = max(wanted, min(floor, last.alpha))
         mix, t = blend.at(alpha), state.length
         most = 1 + int(_GROWTH * max(last.nonzeros, _FEW * last.x.shape[0]))
-        x = mix.x if state.steps is None else mix.x / state.steps.root / state.steps.root
-        waiting = self.excess(x + t * mix.g)
+        x = mix.x if state.steps is None else mix.x / state.steps.lengths
+        waiting = excess(x + t * mix.g)
         if how_many(waiting > t * alpha) > most:
             # A little more than that, so that rounding has no say in who comes in.
             alpha = min(1.001 * _at_rank(waiting, most) / t, last.alpha)
@@ -355,11 +385,6 @@ class MixedShrinkage:
         sigma = self.ball.sigma
         spare = share * self.tol * fun
         return sigma * (1.0 - min(0.01, spare * alpha / sigma**2))
-
-
-def _evened(g: Array, move: Array, steps: Steps) -> Array:
-    """Return what is left of the fixed-point equation in the variables whose columns are equally long."""
-    return steps.root * g - move / steps.root
 
 
 def _at_rank(sizes: Array, rank: int) -> float:
@@ -379,6 +404,8 @@ def _line_search(
     ``q`` is what the move does to the residual, so no product is needed.
     """
     along, square = inners((base.r, q), (q, q))
+    if base.nonzeros == 0 and square > 0.0:  # f grows evenly from zero
+        return min(furthest, max(0.0, -(alpha * float(f.value(move)) + along) / square))
 
     def slope(tau: float) -> float:
         s = f.subgradient(base.x + tau * move)

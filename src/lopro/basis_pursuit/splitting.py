@@ -2,7 +2,7 @@
 
 Where ``A A^H = c I`` the projection on the residual ball is explicit. From ``w`` a step is
 
-    z = prox(w),  v = 2 z - w,  r = y - A v,  x = v + (1 - sigma / |r|) A^H r / c,  w <- w + 1.9 (x - z)
+    z = prox(w),  v = 2 z - w,  r = y - A v,  x = v + (1 - sigma / |r|) A^H r / c,  w <- w + 1.97 (x - z)
 
 It takes one product with ``A`` and one with its adjoint: ``x`` is on the ball and its residual is parallel to
 ``r``, so that its correlations are known and prove a bound; and as images are affine, that of the sparse
@@ -16,26 +16,28 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from lopro._util.arrays import Array, asarray_like, eps, norm, norms
-from lopro.basis_pursuit.mixing import Point
+from lopro._util.arrays import Array, asarray_like, axpy, eps, norm, norms
+from lopro.basis_pursuit.point import Point
 from lopro.objectives import Objective
 
 __all__ = ["SplitState", "Splitting", "is_frame", "threshold_for"]
 
 #: Steps are longer than those of the plain iteration by this factor.
-_RELAXATION = 1.9
+_RELAXATION = 1.97
 #: What shrinkage takes off, in means of the nonzeros of a start.
 _THRESHOLD = 1.5
-#: The threshold changes by this factor after every so many steps, so many times, where the two parts of the
-#: iteration are out of balance.
-_CHANGE, _PERIOD, _CHANGES = 1.5, 50, 12
-_BALANCED = (0.35, 0.6)
+#: The threshold changes by this factor at most after every so many steps, so many times, to bring the two
+#: parts of the iteration into this balance.
+_CHANGE, _PERIOD, _CHANGES, _BALANCE = 1.5, 50, 12, 0.5
 #: Of the tolerance, what the aim inside the ball may cost: the sparse point lags behind the one on the ball.
-_INSIDE = 0.3
+_INSIDE = 0.1
+#: Every so many steps a bound is asked for.
+_LOOKS = 8
 
 
 def threshold_for(p: Point) -> float:
@@ -75,21 +77,31 @@ class _Shrunk:
     length: float  # of its residual
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class SplitState:
     """Where the splitting stands."""
 
     w: Array
     image: Array  # A w
-    last: Point  # on the ball, or inside
+    x: Array  # on the ball, or inside
+    r: Array  # y - A x is a multiple of this
+    q: Array  # A^H r
+    kept: float  # the multiple
+    alpha: float
+    fun: float  # f(x)
     shrunk: _Shrunk
     threshold: float  # what shrinkage takes off an entry with weight 1
     steps: int = 0
 
+    @cached_property
+    def last(self) -> Point:
+        """The point on the ball."""
+        return Point(self.x, self.kept * self.r, self.kept * self.q, self.alpha, self.fun)
+
     @property
     def proofs(self) -> tuple[Point, ...]:
-        """Points whose correlations are known."""
-        return (self.last,)
+        """Points whose correlations are known; few gain much on the one before."""
+        return (self.last,) if self.steps % _LOOKS == 0 else ()
 
     @property
     def proposals(self) -> tuple[_Shrunk, ...]:
@@ -117,13 +129,13 @@ class Splitting:
     --------
     >>> import numpy as np
     >>> import lopro
-    >>> from lopro.basis_pursuit.mixing import Point
+    >>> from lopro.basis_pursuit.point import Point
     >>> from lopro.basis_pursuit.splitting import Splitting
     >>> A, y = np.eye(3)[:2], np.array([3.0, 0.1])
     >>> algorithm = Splitting(y, 1.0, lambda x: A @ x, lambda r: A.T @ r, lambda *_: 1.0, 1.0)
     >>> f, zero = lopro.objectives.L1Norm(), np.zeros(3)
-    >>> state = algorithm.start(Point(zero, y, A.T @ y, zero, 3.0, 0.0))
-    >>> for _ in range(100):
+    >>> state = algorithm.start(Point(zero, y, A.T @ y, 3.0, 0.0))
+    >>> for _ in range(400):
     ...     state = algorithm.step(f, state)
     >>> algorithm.output(state).round(4)
     array([2.005, 0.   , 0.   ])
@@ -139,43 +151,43 @@ class Splitting:
     def start(self, p: Point) -> SplitState:
         """Return the state at a point whose residual, divided by alpha, is about a dual solution."""
         step = self.threshold / p.alpha
-        image = self.y - p.r + (step * self.frame) * p.r
-        return SplitState(p.x + step * p.g, image, p, _Shrunk(p.x, p.length), self.threshold)
+        w, image = p.x + step * p.g, self.y - p.r + (step * self.frame) * p.r
+        shrunk = _Shrunk(p.x, p.length)
+        return SplitState(w, image, p.x, p.r, p.g, 1.0, p.alpha, p.fun, shrunk, self.threshold)
 
     def init(self, f: Objective, x: Array, rng: np.random.Generator) -> SplitState:
         r = self.y - self.forward(x)
-        return self.start(Point(x, r, self.adjoint(r), x, 1.0, 0.0))
+        return self.start(Point(x, r, self.adjoint(r), 1.0, 0.0))
 
     def output(self, state: Any) -> Array:
         return state.shrunk.x
 
     def step(self, f: Objective, state: SplitState) -> SplitState:
-        w, last, threshold = state.w, state.last, state.threshold
+        w, threshold, alpha, kept = state.w, state.threshold, state.alpha, 1.0
         z = f.prox(w, threshold)
         v = 2.0 * z - w
         image = self.forward(v)
         r = self.y - image
         q = self.adjoint(r)
-        length, wanted = norm(r), self.aim(float(f.value(z)), last.alpha, _INSIDE)
+        length, wanted = norm(r), self.aim(state.fun, alpha, _INSIDE)
+        x = v
         if length > wanted:
             kept = wanted / length
             alpha = kept * self.frame * threshold / (1.0 - kept)
-            x, rest, g = v + ((1.0 - kept) / self.frame) * q, kept * r, kept * q
-        else:
-            alpha, x, rest, g = last.alpha, v, r, q
+            x = axpy((1.0 - kept) / self.frame, q, v)
         of_shrunk = 0.5 * (image + state.image)
         shrunk = _Shrunk(z, norm(self.y - of_shrunk))
-        point = Point(x, rest, g, g, alpha, float(f.value(x)))
-        steps, ratio = state.steps + 1, 1.0
+        lag, steps, ratio = x - z, state.steps + 1, 1.0
         if steps % _PERIOD == 0 and steps <= _CHANGES * _PERIOD:
-            ratio = _better_threshold(x - z, z - state.shrunk.x, x, w - z)
-        image = state.image
+            ratio = _better_threshold(lag, z - state.shrunk.x, x, w - z)
+        before = state.image
         if ratio != 1.0:
             # The multiplier, which w - z is in units of the threshold, stays as it is.
-            w, image = z + ratio * (w - z), of_shrunk + ratio * (image - of_shrunk)
-        w = w + _RELAXATION * (x - z)
-        image = image + _RELAXATION * (self.y - rest - of_shrunk)
-        return SplitState(w, image, point, shrunk, ratio * threshold, steps)
+            w, before = z + ratio * (w - z), of_shrunk + ratio * (before - of_shrunk)
+        w = axpy(_RELAXATION, lag, w, reuse=True)
+        image = axpy(_RELAXATION, self.y - kept * r - of_shrunk, before, reuse=True)
+        fun = float(f.value(x))
+        return SplitState(w, image, x, r, q, kept, alpha, fun, shrunk, ratio * threshold, steps)
 
 
 def _better_threshold(lag: Array, move: Array, x: Array, multiplier: Array) -> float:
@@ -187,5 +199,4 @@ def _better_threshold(lag: Array, move: Array, x: Array, multiplier: Array) -> f
     if not min(differ, change, size, length) > 0.0:
         return 1.0
     balance = (differ / size) / (change / length)
-    low, high = _BALANCED
-    return _CHANGE if balance < low else 1.0 / _CHANGE if balance > high else 1.0
+    return min(_CHANGE, max(1.0 / _CHANGE, _BALANCE / balance))

@@ -1,0 +1,302 @@
+"""One run through an operator: which point to propose, what is proved of it, and which algorithm goes on."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from lopro._util.arrays import (
+    Array,
+    asarray_like,
+    eps,
+    inner,
+    is_single,
+    namespace,
+    nonnegative,
+    norm,
+    norms,
+    widest,
+)
+from lopro.basis_pursuit.column_lengths import step_lengths
+from lopro.basis_pursuit.mixing import Mixture
+from lopro.basis_pursuit.part import Part
+from lopro.basis_pursuit.point import Point, how_many
+from lopro.basis_pursuit.problem import SparseProblem, images_at
+from lopro.basis_pursuit.shrinkage import MixedShrinkage, ShrinkageState, Steps
+from lopro.basis_pursuit.splitting import SplitState, Splitting, is_frame, threshold_for
+from lopro.constraints.base import ValidInequality
+from lopro.objectives import L1Norm
+from lopro.protocol import Candidate, Multiplier, Workbench
+
+__all__ = ["OperatorSearch", "State"]
+
+#: After so many steps columns of different length are worth a few products.
+_LONG = 20
+#: How many steps progress is judged by, first after so many; where more than so many would be needed at this
+#: pace, splitting is tried, which may be idle for so many times as long.
+_PACE, _FIRST, _MANY, _SLOW = 20, 64, 300, 10
+#: Residuals so many times as long as sigma prove little.
+_FAR = 1.5
+#: Vectors of at least so many entries are worked on in part, once the parameter has been steady for so many
+#: steps: where correlations are above a share of it. Once one outside comes near, more are taken in.
+_LARGE, _STEADY, _NEAR, _TOUCH = 30_000, 3, 0.6, 0.9
+
+#: Where one of the two algorithms stands.
+State: TypeAlias = "ShrinkageState | SplitState"
+
+
+class OperatorSearch:
+    """One run: the best dual point so far, the point to propose, and what it is worth.
+
+    Parameters
+    ----------
+    bench : Workbench
+    sparse : SparseProblem
+        With ``sigma > 0`` and positive weights.
+    memory : int
+        How many points may be mixed.
+    """
+
+    def __init__(self, bench: Workbench, sparse: SparseProblem, memory: int) -> None:
+        self.bench, self.sparse, self.ball = bench, sparse, sparse.ball
+        self._shrinkage = MixedShrinkage(
+            sparse.ball, sparse.excess, sparse.nonneg, bench.target.tol, memory
+        )
+        self.algorithm: MixedShrinkage | Splitting = self._shrinkage
+        self.bound, self.inequality = -math.inf, sparse.at_zero(sparse.weights)
+        self.idle, self._least, self._ask, self._stretch = 0, math.inf, 0.9, 0.0
+        self._errors: list[float] = []
+        self._least_stretch, self._waits = math.inf, True
+        self._lengths: Array | None = None
+
+    def start(self, x0: Array) -> ShrinkageState:
+        """Return the state that starts at ``x0``, or at zero where its sign is not allowed."""
+        self._like = x0
+        x = nonnegative(x0) if self.sparse.nonneg else x0
+        state = self._shrinkage.init(self.bench.objective, x, self.bench.rng)
+        # From a start that is much too long, where x >= 0, zero is a better one.
+        if not self.moving(state):
+            state = self._shrinkage.init(self.bench.objective, 0.0 * x, self.bench.rng)
+        self._state: State = state
+        self._best: Any = state.last
+        self.sparse.check_units(state.last.g, state.last.r)
+        return state
+
+    def moving(self, state: State) -> bool:
+        """Whether there is a direction to go: not where all correlations vanish."""
+        if isinstance(state, SplitState):
+            return True
+        g = state.last.whole
+        return bool(namespace(g).any(g > 0.0 if self.sparse.nonneg else g != 0.0))
+
+    def look(self, state: State) -> None:
+        """Draw lower bounds from the points that prove some, and pick the point to propose."""
+        self._state = state
+        proposals = state.proposals
+        if min(p.length for p in proposals) <= _FAR * self.ball.sigma:
+            for p in state.proofs:
+                self._improve_bound(p)
+        near = [p for p in proposals if p.length <= self.ball.sigma and self._allowed(p.x)]
+        inside = [(self._fun(p), p) for p in near]
+        if inside and self._part is not None:
+            self._prove_by_mixture(state, min(fun for fun, _ in inside))
+        # What comes out of shrinkage is sparse, and first where it is good enough.
+        enough = [pair for pair in inside if self._is_enough(pair[0], self.bound)]
+        proposed = enough[:1] or inside or [(state.last.fun, state.last)]
+        fun, self._best = min(proposed, key=lambda pair: pair[0])
+        self._value = fun
+        excess = max(0.0, self._best.length / self.ball.sigma - 1.0)
+        self._gap = fun - self.bound if inside else math.inf
+        unproved = min(1.0, abs(fun - self.bound) / max(fun, 1e-300))
+        self._errors.append(excess + unproved)
+        self.idle += 1
+        if self._errors[-1] < 0.9 * self._least:
+            self._least, self.idle = self._errors[-1], 0
+
+    def reconsidered(self, state: State) -> State:
+        """Return the state to go on from: with other steps, or of another algorithm, where that pays."""
+        if isinstance(state, SplitState):
+            return state
+        steps = len(self._errors)
+        if steps == _LONG:
+            self._even_out(state)
+        if steps > _LONG:
+            self._choose_part(state)
+        if steps >= _FIRST and (steps - _FIRST) % _PACE == 0 and self._slow:
+            return self._split(state) or state
+        return state
+
+    @property
+    def slowness(self) -> int:
+        """How much patience the algorithm needs."""
+        return _SLOW if isinstance(self.algorithm, Splitting) else 1
+
+    @property
+    def _part(self) -> Part | None:
+        """The entries that points have; None for all."""
+        return self._state.part if isinstance(self._state, ShrinkageState) else None
+
+    @property
+    def _frame(self) -> float | None:
+        """The number c with ``A A^H = c I``, as given or as far as the residuals have shown.
+
+        None where there is none, and where ``x >= 0``: points on the ball would have entries below zero.
+        """
+        if self.sparse.nonneg:
+            return None
+        if self.ball.tight_frame is not None:
+            return self.ball.tight_frame
+        rounding = 1e3 * eps(self._like)
+        if not self._stretch <= (1.0 + rounding) * self._least_stretch:
+            return None
+        return self._stretch * self._stretch or None
+
+    @property
+    def _slow(self) -> bool:
+        """Whether very many steps would be needed at the present pace."""
+        before, now = self._errors[-_PACE - 1], self._errors[-1]
+        wanted = max(self.bench.target.tol, eps(self._like))
+        if now <= wanted:
+            return False
+        return now >= before or math.log(now / wanted) * _PACE > _MANY * math.log(before / now)
+
+    # Other steps, fewer entries, another algorithm.
+
+    def _even_out(self, state: ShrinkageState) -> None:
+        """Go on with long steps for short columns."""
+        if isinstance(self.sparse.objective, L1Norm):
+            self._lengths = lengths = step_lengths(self._shrinkage.gradient, self.ball.y)
+            if lengths is not None:
+                self._shrinkage.with_steps(state, Steps.of(lengths, self.sparse.weights))
+
+    def _choose_part(self, state: ShrinkageState) -> None:
+        """Go on with the entries that may leave zero, where these are few; with more of them if need be."""
+        last, part = state.last, state.part
+        if part is None and not self._large(state):
+            return
+        sizes = self.sparse.excess(last.whole)
+        if part is not None:
+            sizes[part.indices] = 0.0
+            if float(sizes.max()) <= _TOUCH * last.alpha:
+                return
+        wanted = sizes > _NEAR * last.alpha
+        if part is not None:
+            wanted[part.indices] = True
+        else:
+            wanted = np.logical_or.reduce([wanted, *(p.active for p in state.points)])
+            if how_many(wanted) > 0.5 * wanted.size:
+                return
+        lengths, weights = self._lengths, self.sparse.weights
+        steps = None if lengths is None else Steps.of(lengths[wanted], weights[wanted])
+        self._shrinkage.narrow(state, Part.chosen(self.sparse, wanted), steps)
+
+    def _large(self, state: ShrinkageState) -> bool:
+        """Whether what is done to all entries takes long, and is about to do little to most."""
+        x, steady = state.last.x, len(state.left) >= _STEADY
+        long = isinstance(x, np.ndarray) and x.size >= _LARGE
+        return steady and long and isinstance(self.sparse.objective, L1Norm)
+
+    def _split(self, state: ShrinkageState) -> SplitState | None:
+        """Go on with splitting, where the rows are orthogonal."""
+        p, of, frame = state.last, self._shrinkage, self._frame
+        if frame is None:
+            return None
+        y = of.residual(0.0 * p.x)
+        if self.ball.tight_frame is None and not is_frame(frame, of.image, of.gradient, y):
+            self._least_stretch = 0.0  # what residuals have shown is not believed again
+            return None
+        if state.part is not None:
+            p = replace(p, x=state.part.within(p.x), g=p.whole, everywhere=None)
+        splitting = Splitting(y, frame, of.image, of.gradient, of.aim, threshold_for(p))
+        self.algorithm, self.idle = splitting, 0
+        return splitting.start(p)
+
+    # What is proved.
+
+    def _improve_bound(self, p: Point | Mixture) -> None:
+        """Scale the residual to a feasible dual point; it bounds the optimum from below."""
+        if isinstance(p, Mixture):
+            # Mixed correlations are those of the mixed residual only up to rounding.
+            g, growth = p.g, p.growth
+        else:
+            g, growth = p.whole, 1.0
+            # A residual may be nearly orthogonal to the columns; then the image of x shows their size.
+            image, x, pulled = norms(self.ball.y - p.r, p.x, g)
+            stretch = pulled / (p.length or 1.0)
+            self._stretch = max(self._stretch, stretch, image / (x or math.inf))
+            self._least_stretch = min(self._least_stretch, stretch)
+        found = self.sparse.proved(p.r, g, self._stretch, growth, above=self.bound)
+        if found is not None:
+            self.bound = -found.support
+            assert found.dual is not None
+            # Real measurements of a complex map have a complex dual.
+            like = widest((self.ball.y, self.ball.like))
+            self.inequality = ValidInequality(
+                asarray_like(found.direction, self._like),
+                found.support,
+                tuple(asarray_like(v, like) for v in found.dual),
+            )
+
+    def _prove_by_mixture(self, state: State, fun: float) -> None:
+        """Mix all correlations if those of the part promise to prove enough."""
+        assert isinstance(state, ShrinkageState) and state.part is not None
+        mix = state.mix
+        if mix.weights is None:
+            return
+        value = inner(self.ball.y, mix.r) - self.ball.sigma * mix.length
+        if self._is_enough(fun, value / float(state.part.excess(mix.g).max())):
+            terms = zip(mix.weights, state.points, strict=True)
+            self._improve_bound(replace(mix, g=sum(float(t) * p.whole for t, p in terms)))
+
+    def close(self, share: float) -> bool:
+        """Whether the gap is less than a share of the value."""
+        return self._gap <= share * self._value
+
+    @property
+    def certified(self) -> bool:
+        """Whether the point at hand should satisfy the driver.
+
+        A mixture has nonzeros that are left of earlier points: the first one waits for the next step.
+        """
+        if self._gap == math.inf or not self._is_enough(self._value, self.bound):
+            return False
+        waits, self._waits = self._waits and isinstance(self._best, Mixture), False
+        return not waits
+
+    def _is_enough(self, fun: float, bound: float) -> bool:
+        return fun - bound <= self._ask * self.bench.target.gap(fun)
+
+    # What is proposed.
+
+    def _allowed(self, x: Array) -> bool:
+        return not self.sparse.nonneg or float(namespace(x).min(x)) >= 0.0
+
+    def _fun(self, p: Any) -> float:
+        if isinstance(p, Point):
+            return p.fun
+        f = self.bench.objective if self._part is None else self._part.norm
+        return float(f.value(p.x))
+
+    def point(self) -> Array:
+        """Return the point to propose."""
+        x, part = self._best.x, self._part
+        return asarray_like(x if part is None else part.within(x), self._like)
+
+    def candidate(self) -> Candidate:
+        """Propose the point; should the driver not be content, ask for more next time.
+
+        Where its residual is known to be short enough there is nothing to project.
+        """
+        self._ask *= 0.3
+        if self.bound == -math.inf:
+            self._improve_bound(self._state.last)
+        x, best, evidence = self.point(), self._best, Multiplier(self.inequality)
+        if isinstance(best, Point) and best.measured and not is_single(self._like):
+            image = self.ball.y - best.r
+            if norm(image - self.ball.y) <= self.ball.sigma and self._allowed(best.x):
+                images = images_at(x, image, self.bench.problem.constraint)
+                return Candidate(x, evidence, image=images)
+        return Candidate(self.bench.project(x), evidence, before=x)

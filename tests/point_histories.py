@@ -1,0 +1,20 @@
+"""Histories made by hand, for tests of mixing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from lopro.basis_pursuit.history import History, history_for
+from lopro.basis_pursuit.point import Point
+
+__all__ = ["history_of"]
+
+
+def history_of(pairs: Iterable[tuple[Point, Any]]) -> History:
+    """Return a history of points, each with what is left of its equation."""
+    pairs = list(pairs)
+    history = history_for(pairs[0][0].x, len(pairs))
+    for point, left in pairs:
+        history.add(point, left, beside=history.points)
+    return history
