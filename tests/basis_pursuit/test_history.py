@@ -15,6 +15,7 @@ from lopro.basis_pursuit.history import History, HostHistory, history_for
 from lopro.basis_pursuit.part import Part
 from lopro.basis_pursuit.point import Point
 from lopro.basis_pursuit.problem import SparseProblem
+from lopro.basis_pursuit.shrinkage import MixedShrinkage
 from lopro.constraints import Intersection, Polyhedron, ResidualBall
 from lopro.objectives import L1Norm
 
@@ -210,6 +211,30 @@ def test_working_on_a_part_changes_no_answer(
         few, many = (r.counts.matvecs + r.counts.rmatvecs for r in (part, whole))
         assert few <= 1.1 * many
         parts.clear()
+
+
+def test_a_run_that_ends_early_on_a_part_has_all_entries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever it ends: after a step, before points are looked at, or where rounding is in the way."""
+    for name, value in (("_LONG", 2), ("_STEADY", 0), ("_LARGE", 10)):
+        monkeypatch.setattr(operator_search, name, value)
+    A, y, sigma = sparse_operator(1, np.float64)
+    ball = ResidualBall(aslinearoperator(A), y, sigma)
+    problem = lopro.Problem(L1Norm(), ball)
+    for steps in range(1, 12):
+        result = lopro.solve(problem, method=lopro.MatrixFree(), max_iter=steps)
+        assert result.x.shape == (400,) and result.certificate.violation <= 1e-9
+    for patience in (1, 2, 4, 8):
+        method = lopro.MatrixFree(patience=patience)
+        assert lopro.solve(problem, method=method, tol=1e-6).success
+        assert lopro.solve(problem, method=method, tol=1e-14).x.shape == (400,)
+    algorithm = MixedShrinkage(ball, abs)
+    state = algorithm.init(L1Norm(), np.zeros(400), np.random.default_rng(0))
+    for _ in range(3):
+        state = algorithm.step(L1Norm(), state)
+    before = algorithm.output(state)
+    sparse = SparseProblem.of(problem, np.zeros(400))
+    algorithm.narrow(state, Part.chosen(sparse, state.last.active), None)
+    np.testing.assert_array_equal(algorithm.output(state), before)
 
 
 def test_a_part_that_lacks_entries_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -71,6 +71,8 @@ class OperatorSearch:
         self._errors: list[float] = []
         self._least_stretch, self._waits = math.inf, True
         self._lengths: Array | None = None
+        #: The entries that the points looked at have; None for all.
+        self._part: Part | None = None
 
     def start(self, x0: Array) -> ShrinkageState:
         """Return the state that starts at ``x0``, or at zero where its sign is not allowed."""
@@ -94,7 +96,7 @@ class OperatorSearch:
 
     def look(self, state: State) -> None:
         """Draw lower bounds from the points that prove some, and pick the point to propose."""
-        self._state = state
+        self._state, self._part = state, state.part
         proposals = state.proposals
         if min(p.length for p in proposals) <= _FAR * self.ball.sigma:
             for p in state.proofs:
@@ -133,11 +135,6 @@ class OperatorSearch:
     def slowness(self) -> int:
         """How much patience the algorithm needs."""
         return _SLOW if isinstance(self.algorithm, Splitting) else 1
-
-    @property
-    def _part(self) -> Part | None:
-        """The entries that points have; None for all."""
-        return self._state.part if isinstance(self._state, ShrinkageState) else None
 
     @property
     def _frame(self) -> float | None:

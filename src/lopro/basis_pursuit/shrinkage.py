@@ -161,7 +161,8 @@ class MixedShrinkage:
         return None
 
     def output(self, state: ShrinkageState) -> Array:
-        return asarray_like(state.last.x, self.ball.like)
+        x = state.last.x if state.part is None else state.part.within(state.last.x)
+        return asarray_like(x, self.ball.like)
 
     def gauge(self, g: Array) -> float:
         """Return the dual norm of f."""

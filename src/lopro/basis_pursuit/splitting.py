@@ -17,7 +17,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -92,6 +92,8 @@ class SplitState:
     shrunk: _Shrunk
     threshold: float  # what shrinkage takes off an entry with weight 1
     steps: int = 0
+
+    part: ClassVar[None] = None  # all entries
 
     @cached_property
     def last(self) -> Point:
