@@ -90,8 +90,9 @@ def run_to_the_end(
     problem: Problem, x0: Array | None, method: Method | None, options: Options
 ) -> Result:
     """Solve with options that have been put together: what all entry points come down to."""
-    with Deadline(options.time_limit).active():
-        run = Run(problem, Auto() if method is None else method, x0, options)
+    deadline = Deadline(options.time_limit)
+    with deadline.active():
+        run = Run(problem, Auto() if method is None else method, x0, options, deadline)
         with Progress() if options.progress else nullcontext() as shown:
             run.progress = shown
             for iterate in run:

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from array_api_compat import array_namespace, is_array_api_obj, is_jax_array
 from array_api_compat import device as _device
+from array_api_compat import numpy as numpy_namespace
 
 Array: TypeAlias = Any
 
@@ -58,6 +59,8 @@ def is_array(x: object) -> bool:
 
 def namespace(*arrays: Array) -> Any:
     """The array-API namespace of ``arrays``; they must all come from one library."""
+    if len(arrays) == 1 and type(arrays[0]) is np.ndarray and arrays[0].dtype.kind in "fc":
+        return numpy_namespace
     return array_namespace(*arrays)
 
 

@@ -14,8 +14,8 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
-from contextvars import ContextVar
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar, Token
 from types import FrameType
 
 __all__ = ["EIGH", "Deadline", "OutOfTime", "current_deadline", "using_clock"]
@@ -84,13 +84,13 @@ class Deadline:
     def _left(self, wrapping: bool) -> float:
         if self._given_up and not wrapping:
             return 0.0
-        own, elapsed = math.inf, self.elapsed
+        own = math.inf
         if self.seconds < math.inf:
             extra = WRAP_UP_SHARE * self.seconds + WRAP_UP_SECONDS if wrapping else 0.0
-            own = self.seconds + extra - elapsed
+            own = self.seconds + extra - self.elapsed
         if self._interrupted_at < math.inf:
             end = self._interrupted_at + (WRAP_UP_SECONDS if wrapping else 0.0)
-            own = min(own, end - elapsed)
+            own = min(own, end - self.elapsed)
         return own if self._outer is None else min(own, self._outer._left(wrapping))
 
     @property
@@ -121,51 +121,55 @@ class Deadline:
     def affords(self, operations: float) -> bool:
         """Whether there is time for so many floating-point operations that cannot be interrupted."""
         left = self.left
-        return left == math.inf or operations <= _operations_per_second() * left
+        return left == math.inf or (left > 0.0 and operations <= _operations_per_second() * left)
 
     def need(self, operations: float) -> None:
         """Raise `OutOfTime` unless there is time for so many operations that cannot be interrupted."""
-        self.check()
         if not self.affords(operations):
             # What is left is too short for what has to come next: it is over.
             self._given_up = True
             raise OutOfTime
 
-    @contextmanager
-    def active(self) -> Iterator[Deadline]:
+    def active(self) -> AbstractContextManager[Deadline]:
         """Make this the current deadline of the block, and listen to Ctrl-C there."""
-        current = _current.get()
-        if current is self:
-            yield self
-            return
-        token = _current.set(self)
-        try:
-            # The call around this one listens already.
-            with nullcontext() if current is self._outer is not None else self._listening():
-                yield self
-        finally:
-            _current.reset(token)
-
-    @contextmanager
-    def _listening(self) -> Iterator[None]:
-        """Note the first Ctrl-C instead of raising at some point in the middle; the second one raises.
-
-        Only the main thread may listen, and only if nobody else has taken the signal over.
-        """
-        main = threading.current_thread() is threading.main_thread()
-        if not main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-            yield
-            return
-        signal.signal(signal.SIGINT, self._note)
-        try:
-            yield
-        finally:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+        return _Active(self)
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         if self._interrupted_at < math.inf:
             raise KeyboardInterrupt
         self._interrupted_at = self.elapsed
+
+
+class _Active:
+    """A block with a current deadline. Every call has several, and the smallest ones take a millisecond."""
+
+    def __init__(self, deadline: Deadline) -> None:
+        self._deadline = deadline
+        self._token: Token[Deadline | None] | None = None
+        self._listens = False
+
+    def __enter__(self) -> Deadline:
+        deadline, current = self._deadline, _current.get()
+        if current is deadline:
+            return deadline
+        self._token = _current.set(deadline)
+        # The call around this one may listen already.
+        self._listens = not (current is deadline._outer is not None) and _nobody_listens()
+        if self._listens:
+            signal.signal(signal.SIGINT, deadline._note)
+        return deadline
+
+    def __exit__(self, *exception: object) -> None:
+        if self._listens:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        if self._token is not None:
+            _current.reset(self._token)
+
+
+def _nobody_listens() -> bool:
+    """Whether Ctrl-C is free: only the main thread may listen, and only if nobody else has taken it over."""
+    main = threading.current_thread() is threading.main_thread()
+    return main and signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 @functools.cache

@@ -8,8 +8,10 @@ import numpy as np
 
 from lopro._util.arrays import Array, is_single, to_numpy
 from lopro._util.threads import one_pool
+from lopro.basis_pursuit.exact_path import FEW_COLUMNS, FEW_ROWS
 from lopro.basis_pursuit.search import Search
 from lopro.basis_pursuit.signed_support import Solution, Vector, largest, room_for
+from lopro.maps import NumPyMap
 from lopro.protocol import Workbench
 
 __all__ = ["ColumnSearch"]
@@ -35,6 +37,13 @@ class ColumnSearch(Search):
         # Of the solutions that reach sigma: how many columns the last one lacks, and how often in a row there
         # were more of them than before. From signs that others have found it may go up and down.
         self._lacking, self._astray, self._guided = math.inf, 0, False
+
+    @property
+    def is_small(self) -> bool:
+        """Whether the path of solutions may be followed from breakpoint to breakpoint."""
+        rows, columns = self.A.shape
+        few = rows <= FEW_ROWS and columns <= FEW_COLUMNS
+        return few and self.plain and isinstance(self.A, NumPyMap) and self.ball.sigma > 0.0
 
     def begin(self, x0: Array, first: int | None) -> None:
         """Begin with the support of the start and the columns that correlate most with ``y``."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from lopro._util.arrays import Array, asarray_like, norm, to_numpy, widest
+from lopro._util.arrays import Array, asarray_like, eps, norm, to_numpy, widest
 from lopro._util.exact import square_beyond
 from lopro.basis_pursuit.block_norm import BlockNorm
 from lopro.basis_pursuit.problem import SparseProblem, images_at
@@ -23,6 +23,7 @@ from lopro.protocol import Candidate, Multiplier, Workbench
 __all__ = ["first_piece"]
 
 _CLOSE = 0.9  # of |y|: below, one nonzero is hardly ever enough
+_CANCELS = 1e9  # of the rounding of |y|^2: what is less is computed exactly
 
 
 def first_piece(bench: Workbench, sparse: SparseProblem, x0: Array) -> Candidate | None:
@@ -32,11 +33,11 @@ def first_piece(bench: Workbench, sparse: SparseProblem, x0: Array) -> Candidate
     column and ``c = a^H y``, its coefficient has the phase of ``c`` and the smaller root ``t`` of
     ``|y - t a c / |c||^2 = sigma^2`` as its modulus. A block enters along its correlations.
     """
-    sparse = replace(sparse, weights=to_numpy(sparse.weights))
     ball = sparse.ball
-    y = to_numpy(ball.y)
-    if not _CLOSE * norm(y) < ball.sigma < norm(y):
+    length = norm(ball.y)
+    if not _CLOSE * length < ball.sigma < length:
         return None
+    sparse, y = replace(sparse, weights=to_numpy(sparse.weights)), to_numpy(ball.y)
     like = widest((ball.y, ball.like))
     correlations = to_numpy(ball.pullback((asarray_like(y, like),)))
     j = int(np.argmax(sparse.excess(correlations)))
@@ -48,7 +49,9 @@ def first_piece(bench: Workbench, sparse: SparseProblem, x0: Array) -> Candidate
     x = np.zeros(ball.A.shape[1], dtype=correlations.dtype)
     x[block] = c / size
     column = to_numpy(ball.image(asarray_like(x, x0))[0])
-    rest = square_beyond(y, ball.sigma)
+    rest = (length - ball.sigma) * (length + ball.sigma)
+    if rest < _CANCELS * eps(y) * length * length:
+        rest = square_beyond(y, ball.sigma)
     depth = size * size - norm(column) * norm(column) * rest
     if depth < 0.0 or not math.isfinite(depth):
         return None

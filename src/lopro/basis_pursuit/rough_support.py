@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy  # parts of it load when first used
 
 from lopro._util.deadline import current_deadline
 from lopro.basis_pursuit.signed_support import (
@@ -24,6 +23,7 @@ from lopro.basis_pursuit.signed_support import (
     Restricted,
     Solution,
     Vector,
+    cholesky_routines,
     compress,
     join_last,
     submatrix,
@@ -91,7 +91,7 @@ class RoughColumns(ColumnSet):
             return lambda right: right
         current_deadline().need(support.size**3 / 3.0)
         G = submatrix(self.gram, support)
-        potrf, potrs = scipy.linalg.get_lapack_funcs(("potrf", "potrs"), (G,))
+        potrf, potrs, *_ = cholesky_routines(G.dtype.char)
         least = _DEPENDENT * G.diagonal()
         # G is symmetric, and its transpose is in the order LAPACK wants: nothing is copied.
         factor, info = potrf(G.T, lower=True, overwrite_a=True, clean=False)

@@ -9,6 +9,7 @@ it does, the solution says that it has not settled, and a method that cannot fai
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ __all__ = [
     "ColumnSet",
     "Restricted",
     "Solution",
+    "cholesky_routines",
     "compress",
     "join_last",
     "largest",
@@ -38,6 +40,14 @@ _PIECE = 256  # columns that are held together
 _SMALL = 2**15  # entries of columns that are put together
 _IDLE = 1e-9  # of the largest coefficient; what is below is zero where alpha is
 _LEAST_ALPHA = 1e-9  # relative; below it correlations with the residual are rounding
+_SHORT = 1e-5  # relative; below it what is divided by alpha is corrected, even where it only guides
+
+
+@functools.cache
+def cholesky_routines(dtype: str) -> tuple[Any, Any, Any, Any]:
+    """Return LAPACK's potrf, potrs, pstrf and posv for a type: a look-up takes as long as a small factor."""
+    names = ("potrf", "potrs", "pstrf", "posv")
+    return tuple(scipy.linalg.get_lapack_funcs(names, dtype=np.dtype(dtype)))
 
 
 class ColumnSet:
@@ -56,6 +66,16 @@ class ColumnSet:
         #: ``A^H A`` of the columns.
         self.gram = np.empty((0, 0), dtype=y.dtype)
         self._pieces: list[Any] = []  # columns in the order of the indices
+        self._most = (self.correlations, 0.0)
+
+    @property
+    def most(self) -> float:
+        """The largest correlation with ``y`` in units of the weights; asked for often, and kept."""
+        of, most = self._most
+        if of is not self.correlations:
+            most = float((np.abs(self.correlations) / self.weights).max(initial=0.0))
+            self._most = (self.correlations, most)
+        return most
 
     def __len__(self) -> int:
         return len(self.indices)
@@ -206,8 +226,7 @@ class Restricted:
     @property
     def most(self) -> float:
         """The largest correlation with ``y`` in units of the weights: alpha at x = 0."""
-        c = self.columns
-        return float((np.abs(c.correlations) / c.weights).max(initial=0.0))
+        return self.columns.most
 
     def _face(self, signs: Vector) -> _Face:
         """Factor the Gram matrix of the columns with a sign; dependent ones lose theirs."""
@@ -217,7 +236,7 @@ class Restricted:
             return self._no_face(signs)
         current_deadline().need(S.size**3 / 3.0)
         G = submatrix(c.gram, S)
-        potrf, potrs, pstrf = scipy.linalg.get_lapack_funcs(("potrf", "potrs", "pstrf"), (G,))
+        potrf, potrs, pstrf, _ = cholesky_routines(G.dtype.char)
         smallest = 1e3 * np.finfo(G.dtype).eps * G.diagonal()
         # G is symmetric, and its transpose is in the order LAPACK wants: nothing is copied.
         factor, info = potrf(G.T, lower=True, overwrite_a=True, clean=False)
@@ -263,7 +282,8 @@ class Restricted:
         ``signs`` is where a next solve should start; the point belongs to the face.
         """
         c, S = self.columns, face.support
-        P, Q = self._refined(face, face.p), self._on_columns(S, face.q)
+        P = self._refined(face, face.p) if settled else self._on_columns(S, face.p)
+        Q = self._on_columns(S, face.q)
         rest, tail = c.y - c.forward(P), c.forward(Q)
         end = self._end_of_path(face, P) if self.sigma == 0.0 else None
         if end is not None:
@@ -273,9 +293,10 @@ class Restricted:
             alpha, reached = self._alpha(rest, tail, floor)
         residual = rest + alpha * tail
         dual = residual / alpha if alpha > 0.0 else tail
-        # Dividing a short residual magnifies its rounding: restore A'dual = w s on the support.
-        correction = (c.weights * face.signs - c.adjoint(dual))[S]
-        dual = dual + c.forward(self._on_columns(S, face.solve(correction)))
+        if settled or alpha <= _SHORT * self.most:
+            # Dividing a short residual magnifies its rounding: restore A'dual = w s on the support.
+            correction = (c.weights * face.signs - c.adjoint(dual))[S]
+            dual = dual + c.forward(self._on_columns(S, face.solve(correction)))
         return Solution(P - alpha * Q, signs, alpha, residual, dual, reached, settled)
 
     def _on_columns(self, support: Vector, values: Vector) -> Vector:

@@ -14,7 +14,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from lopro._util.arrays import Array, is_complex
+from lopro._util.arrays import Array, is_complex, to_numpy
 from lopro._util.deadline import OutOfTime
 from lopro._util.validation import check_count
 from lopro.basis_pursuit.block_norm import BlockNorm
@@ -23,12 +23,13 @@ from lopro.basis_pursuit.by_columns import newton
 from lopro.basis_pursuit.by_cones import solve_by_cones
 from lopro.basis_pursuit.checkpoint import Checkpoint
 from lopro.basis_pursuit.column_search import ColumnSearch
+from lopro.basis_pursuit.exact_path import signs_at_radius
 from lopro.basis_pursuit.first_piece import first_piece
 from lopro.basis_pursuit.linear_program import fits_linear_program, optimal_pairs
 from lopro.basis_pursuit.matrix_free import MatrixFree
 from lopro.basis_pursuit.pool import Pool, answered
 from lopro.basis_pursuit.pooled_search import PooledSearch
-from lopro.basis_pursuit.problem import NORMS, residual_ball_of
+from lopro.basis_pursuit.problem import NORMS, SparseProblem, residual_ball_of
 from lopro.basis_pursuit.repeated import Repeated
 from lopro.basis_pursuit.search import Search
 from lopro.errors import MissingCapabilityError, StalledError
@@ -62,7 +63,8 @@ class WorkingSet:
     Parameters
     ----------
     first : int, optional
-        Columns to start with; a tenth of the rows by default.
+        Columns to start with; by default a tenth of the rows, or those that the path of solutions ends with
+        where there are a few dozen rows.
     rounds : int
         Products ``A'r`` of the quick search, after which a patient one follows the path from its start.
     checkpoint : path, optional
@@ -119,6 +121,9 @@ class WorkingSet:
             blocks = BlockSearch(bench, x0)
             yield from self._unless_zero(bench, blocks, self._by_blocks(bench, blocks, x0))
         elif not passes_are_dear(ball.A):
+            found = first_piece(bench, SparseProblem.of(bench.problem, x0), x0)
+            if found is not None:
+                yield found
             near = ColumnSearch(bench)
             yield from self._unless_zero(bench, near, self._in_memory(bench, near, x0))
         else:
@@ -136,12 +141,21 @@ class WorkingSet:
             yield search.candidate(bench)
 
     def _in_memory(self, bench: Workbench, search: ColumnSearch, x0: Array) -> Candidates:
-        """Propose the solution with one nonzero, where there is one; then search."""
-        found = first_piece(bench, search.sparse, x0)
-        if found is not None:
-            yield found
-        search.begin(x0, self.first)
+        """Search from the end of the path, where it is short, or from the columns that matter most."""
+        if not self._follow_path(search, x0):
+            search.begin(x0, self.first)
         yield from self._search(bench, search)
+
+    def _follow_path(self, search: ColumnSearch, x0: Array) -> bool:
+        """Begin with the signs at the end of the path, where that is short and there is no other start."""
+        if self.first is not None or not search.is_small or np.count_nonzero(to_numpy(x0)):
+            return False
+        columns, problem = search.read(np.arange(search.A.shape[1])), search.sparse
+        sigma, nonneg = search.ball.sigma, problem.nonneg
+        signs = signs_at_radius(columns, search.y, problem.weights, sigma, nonneg)
+        if signs is not None:
+            search.resume_with(signs)
+        return signs is not None
 
     def _by_blocks(self, bench: Workbench, search: BlockSearch, x0: Array) -> Candidates:
         """Newton's method on blocks; the matrix-free method where it does not end."""

@@ -56,4 +56,4 @@ class Options:
 
     def within_call(self) -> Options:
         """Return the options of a part of a call whose deadline runs already."""
-        return replace(self, time_limit=None)
+        return self if self.time_limit is None else replace(self, time_limit=None)

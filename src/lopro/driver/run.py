@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from copy import copy as shallow_copy
 from typing import TypeVar
 
 from lopro._util.arrays import Array, copy, equal, isfinite, norm
@@ -49,9 +49,14 @@ class Run:
     """One run of a method, as an iterator of `Iterate`; when it is exhausted, `result` tells how it ended."""
 
     def __init__(
-        self, problem: Problem, method: Method, x0: Array | None, options: Options
+        self,
+        problem: Problem,
+        method: Method,
+        x0: Array | None,
+        options: Options,
+        deadline: Deadline | None = None,
     ) -> None:
-        self.deadline = Deadline(options.time_limit)
+        self.deadline = Deadline(options.time_limit) if deadline is None else deadline
         if not isinstance(problem, Problem):
             raise TypeError(f"problem must be a lopro.Problem, got {problem!r}")
         if isinstance(method, type) or not (hasattr(method, "run") and hasattr(method, "check")):
@@ -257,8 +262,8 @@ class Run:
             message=self._message(status, certificate),
             certificate=certificate,
             # Copies: the run may go on after this look at it.
-            counts=replace(bench.counts),
-            certificate_counts=replace(bench.certificate_counts),
+            counts=shallow_copy(bench.counts),
+            certificate_counts=shallow_copy(bench.certificate_counts),
             iterations=bench.iterations,
             seconds=bench.seconds,
             method=" -> ".join([repr(self.method), *bench.methods]),

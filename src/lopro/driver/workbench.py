@@ -8,6 +8,8 @@ from contextlib import AbstractContextManager
 from functools import cached_property
 from typing import Any, TypeVar
 
+import numpy as np
+
 from lopro._util.arrays import Array, isfinite, norm
 from lopro._util.counting import Counts, count, counting
 from lopro._util.deadline import Deadline, OutOfTime
@@ -46,7 +48,9 @@ class Workbench:
     ) -> None:
         self.problem = problem
         self.counted = counted_problem(problem)
-        self.rng = check_seed("seed", options.seed)
+        self._seed = options.seed
+        if options.seed is not None:
+            self._seed = check_seed("seed", options.seed)
         self.options = options
         self.deadline = deadline
         self._start = start
@@ -64,6 +68,11 @@ class Workbench:
         self._multipliers0 = checked_multipliers(problem.constraint, start, options.multipliers0)
         #: Whether a method has asked for the multipliers to begin with.
         self.began_with_multipliers = False
+
+    @cached_property
+    def rng(self) -> np.random.Generator:
+        """Random numbers; made when somebody asks for some."""
+        return check_seed("seed", self._seed)
 
     @cached_property
     def target(self) -> Target:

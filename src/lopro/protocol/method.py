@@ -37,7 +37,11 @@ class Workbench(Protocol):
     problem: Problem
     #: The same problem, its oracles counted.
     counted: Problem
-    rng: np.random.Generator
+
+    @property
+    def rng(self) -> np.random.Generator:
+        """Random numbers, of the seed that the call was given."""
+        ...
 
     @property
     def target(self) -> Target:
