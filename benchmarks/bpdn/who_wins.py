@@ -3,9 +3,9 @@
 ``OPENBLAS_NUM_THREADS=1 python -m benchmarks.bpdn.who_wins`` measures and keeps the numbers as JSON beside
 this file; ``--write`` puts the table of what is kept into the documentation. Ours is certified to 1e-6; SPGL1
 runs with all its tolerances at 1e-6 and with its defaults. Times are processor time, the least of several for
-each instance, of up to fifty where they are milliseconds; ratios are medians over instances, and above 1 is a loss. What its answers are worth is told,
-too: by how much the value at the nearest feasible point exceeds the bound that we have proved. HiGHS is the
-third where sigma is 0.
+each instance, of up to fifty where they are milliseconds; ratios are medians over instances, and above 1 is a
+loss. What its answers are worth is told, too: by how much the value at the nearest feasible point exceeds the
+bound that we have proved. HiGHS is the third where sigma is 0.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ import scipy.sparse
 from scipy.sparse.linalg import aslinearoperator
 
 import lopro
+from lopro.basis_pursuit import block_matrix
 from lopro.basis_pursuit.block_matrix import newton_solver
 from lopro.basis_pursuit.block_norm import BlockNorm
 
@@ -142,6 +143,38 @@ def test_newtons_matrix_is_solved(iscomplex: bool, k: int, starts: list[int]) ->
     along = np.add.reduceat((u.conj() * step).real.sum(axis=1), starts).repeat(sizes)
     across = step - along[:, None] * u
     np.testing.assert_allclose(A.conj().T @ (A @ step) + stiff[:, None] * across, F, atol=1e-12)
+
+
+@pytest.mark.parametrize(("closeness", "off"), [(0.0, 1e-10), (1e-2, 1e-3), (1e-5, 1e-3)])
+def test_newtons_matrix_in_single_precision_is_corrected(
+    closeness: float, off: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Columns so close to each other that single precision cannot tell are left to double precision."""
+    rng = np.random.default_rng(4)
+    n = 60
+    A = rng.standard_normal((80, n)) + 1j * rng.standard_normal((80, n))
+    if closeness:
+        A[:, 1] = A[:, 0] + closeness * A[:, 1]
+    z = np.exp(rng.uniform(-3.0, 3.0, n)) * np.exp(2j * np.pi * rng.random(n))
+    z[1] = 2.0 * z[0]
+    u, stiff = (z / np.abs(z))[:, None], 0.3 / np.abs(z)
+    F = rng.standard_normal((n, 1)) + 1j * rng.standard_normal((n, 1))
+    made: list[Any] = []
+    factored = block_matrix._factored
+
+    def watched(turned: Any, stiffness: Any, dtype: Any) -> Any:
+        made.append(dtype)
+        return factored(turned, stiffness, dtype)
+
+    monkeypatch.setattr(block_matrix, "_factored", watched)
+    for size in (1.0, 1e-60, 1e60):
+        made.clear()
+        solve = newton_solver(A.conj().T @ A, u, 1.0 / np.sqrt(stiff), np.arange(n))
+        step = solve(size * F)
+        across = step - (u.conj() * step).real * u
+        found = A.conj().T @ (A @ step) + stiff[:, None] * across
+        assert np.linalg.norm(found - size * F) <= off * size * np.linalg.norm(F)
+        assert made == ([np.float32] if closeness != 1e-5 else [np.float32, np.float64])
 
 
 def test_norm_of_blocks() -> None:

@@ -231,3 +231,22 @@ def test_a_support_of_zero_is_rounded_up():
     for c, k in 10.0 ** rng.uniform(-8, 8, (200, 2)):
         found = support_of_ball(np.array([0.0, c]), c, np.array([0.0, -k]))
         assert 0.0 <= found <= 1e-44 * c * k
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.complex128])
+@pytest.mark.parametrize("below", [3e-2, 1e-3, 1e-5, 1e-7])
+def test_one_nonzero_is_a_formula(below: float, dtype: Any) -> None:
+    """On the first piece of the path the residual is as long as it may be, and nothing is searched for."""
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((20, 40)).astype(dtype)
+    y = (10.0 * A[:, 3] + 0.5 * rng.standard_normal(20)).astype(dtype)
+    length = float(np.linalg.norm(y.astype(np.complex128)))
+    result = lopro.bpdn(A, y, (1.0 - below) * length, tol=1e-4)
+    assert result.success and list(result.support) == [3]
+    assert (result.iterations, result.counts.projections) == (1, 0)
+    # |y - t a|^2 = sigma^2 for a real t: t = |x_3|, as a is turned to y.
+    a = A[:, 3].astype(np.complex128)
+    b, square = abs(np.vdot(a, y)), float(np.vdot(a, a).real)
+    rest = length**2 * below * (2.0 - below)
+    expected = rest / (b + np.sqrt(b * b - square * rest))
+    assert abs(result.x[3]) == pytest.approx(expected, rel=1e-6 if dtype is np.float32 else 1e-8)

@@ -27,7 +27,7 @@ from lopro.protocol import Workbench
 __all__ = ["BlockSearch"]
 
 _START = 0.2  # of the largest alpha
-_FAR, _NEAR = 0.3, 0.5  # of alpha: steps down where few blocks are active, and where there are many
+_FAR, _NEAR = 0.2, 0.5  # of alpha: steps down where few blocks are active, and where there are many
 _CALM, _FEW = 0.5, 0.2  # unrest and missing blocks, beyond which alpha stays where it is
 _STILL, _STILL_ENOUGH = 1e-6, 0.1  # unrest of a solution, and of a point that a solution is near to
 _LEAST_ALPHA = 1e-12  # of the largest
