@@ -172,4 +172,5 @@ class ColumnSearch(Search):
             self.signs = self.signs[used]
         keep = largest(self._missing_size, room_for(self.signs, len(self.y), 3))
         if keep.size:
+            keep.sort()  # memory is read in its order
             self._extend(self.missing[keep], self._missing_sign[keep])

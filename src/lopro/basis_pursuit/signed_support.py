@@ -369,8 +369,7 @@ def compress(pieces: list[Any], wanted: Vector) -> None:
         mask = wanted[at : at + piece.shape[1]]
         at += piece.shape[1]
         if not mask.all():
-            sparse = scipy.sparse.issparse(piece)
-            pieces[i] = piece[:, mask] if sparse else piece.compress(mask, axis=1)
+            pieces[i] = piece[:, mask]
         del piece
     pieces[:] = [piece for piece in pieces if piece.shape[1] > 0]
 
