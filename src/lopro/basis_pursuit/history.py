@@ -136,12 +136,13 @@ class HostHistory(History):
                 self._rows[name][i] = 0.0
         self._gathered.changed(place, *empty)
         # The gradient is held once.
-        held = replace(point, g=self._rows["g"][place])
+        g = self._rows["g"][place]
+        held = Point(point.x, point.r, g, point.alpha, point.fun, point.everywhere, point.measured)
         self.points, self._places = [*beside, held], [*kept, place]
 
     def gram(self, root: Array | None = None) -> Vector:
         active, old = self.points[-1].active, self._gathered
-        if root is not old.root or not np.array_equal(active, old.active):
+        if root is not old.root or (active != old.active).any():
             new = np.flatnonzero(active & ~old.active)
             if new.size:
                 self._settle(new)

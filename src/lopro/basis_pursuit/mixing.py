@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import scipy  # parts of it load when first used
 
 from lopro._util.arrays import Array, eps, inners, norm
 from lopro.basis_pursuit.history import History, Vector
@@ -29,11 +30,12 @@ def _solved(system: Vector, right: Vector) -> Vector:
     """Return a solution; the nearest to one where the system is singular, zero where it is not finite."""
     if not math.isfinite(float(system.sum())):
         return 0.0 * right  # squares have left the range of numbers
-    try:
-        return np.linalg.solve(system, right)
-    except np.linalg.LinAlgError:
+    # Called as it is: what surrounds it elsewhere takes longer than to solve twenty equations.
+    _, _, solution, singular = scipy.linalg.lapack.dgesv(system, right)
+    if singular:
         # Residuals so different that the conditions read the same: weights that come nearest to both.
-        return np.asarray(np.linalg.lstsq(system, right, rcond=None)[0])
+        solution = np.linalg.lstsq(system, right, rcond=None)[0]
+    return np.asarray(solution)
 
 
 def _summing_to_one(weights: Vector) -> Vector:

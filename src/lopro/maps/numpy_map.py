@@ -117,7 +117,7 @@ class NumPyMap(ArrayMap):
         if matrix.flags.f_contiguous:
             return np.take(matrix.T, indices, axis=0).T
         # Column by column: half of the time that `take` needs, and columns lie together.
-        return matrix[:, indices]
+        return np.asarray(matrix[:, indices])
 
     @cached_property
     def column_norms(self) -> np.ndarray[Any, Any]:
