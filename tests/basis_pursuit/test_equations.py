@@ -11,9 +11,14 @@ import scipy.optimize
 import scipy.sparse
 
 import lopro
-from lopro.basis_pursuit.linear_program import fits_linear_program, optimal_pairs
+from lopro.basis_pursuit.linear_program import (
+    fits_linear_program,
+    is_quick_program,
+    optimal_pairs,
+)
 from lopro.basis_pursuit.pose import bpdn_problem
 from lopro.basis_pursuit.problem import SparseProblem
+from lopro.basis_pursuit.signed_support import ColumnSet, Restricted
 
 
 def planted(m: int, d: int, k: int, seed: int) -> tuple[Any, Any, Any]:
@@ -26,6 +31,22 @@ def planted(m: int, d: int, k: int, seed: int) -> tuple[Any, Any, Any]:
 def optimum(A: Any, y: Any, w: Any, nonneg: bool) -> float:
     both, cost = (A, w) if nonneg else (np.hstack([A, -A]), np.concatenate([w, w]))
     return float(scipy.optimize.linprog(cost, A_eq=both, b_eq=y).fun)
+
+
+@pytest.mark.parametrize("rounding", [0.0, 2.0**-52, -(2.0**-52)])
+def test_what_rounding_leaves_of_equations_says_nothing_of_the_multiplier(rounding: float) -> None:
+    """The third column has to support the dual point, with a coefficient that is zero.
+
+    ``|y - A p|^2`` is computed as a difference: zero to the last digit here, a little more or less elsewhere.
+    """
+    A, y = np.array([[1.0, 0.0, 0.8], [0.0, 1.0, 0.8], [0.0, 0.0, 0.1]]), np.array([1.0, 2.0, 0.0])
+    columns = ColumnSet(y, np.ones(3))
+    columns.extend(np.arange(3), lambda at: A[:, at], A.T @ y + rounding * np.array([1.0, 0, 0]))
+    found = Restricted(columns, 0.0).solve(np.array([1.0, 1.0, 0.0]), 0.0, steps=10)
+    assert found.settled and found.reached and found.alpha == 0.0
+    np.testing.assert_allclose(found.x, [1.0, 2.0, 0.0], atol=1e-12)
+    # (1, 1, 0) belongs to the first two columns alone, and the third correlates with it by 1.6.
+    np.testing.assert_allclose(found.dual, [1.0, 1.0, -6.0], rtol=1e-9)
 
 
 @pytest.mark.parametrize("unit", [1.0, 1e-9, 1e9])
@@ -129,6 +150,12 @@ def test_no_program_where_there_is_nothing_to_choose() -> None:
     ):
         problem = bpdn_problem(np.ones(shape), np.ones(shape[0]), 0.0)
         assert fits_linear_program(SparseProblem.of(problem, np.zeros(shape[1]))) is fits
+
+
+def test_which_programs_are_quicker_than_a_path() -> None:
+    for shape, quick in (((250, 400), True), ((300, 1000), False)):
+        problem = bpdn_problem(np.ones(shape), np.ones(shape[0]), 0.0)
+        assert is_quick_program(SparseProblem.of(problem, np.zeros(shape[1]))) is quick
 
 
 def test_tiny_radii_start_at_the_vertex() -> None:

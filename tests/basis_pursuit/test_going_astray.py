@@ -19,9 +19,9 @@ def fresh_starts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     after: list[int] = []
     original = ColumnSearch.start_over
 
-    def start_over(self: ColumnSearch, descent: float) -> None:
+    def start_over(self: ColumnSearch, *args: float) -> None:
         after.append(self.bench.iterations)
-        original(self, descent)
+        original(self, *args)
 
     monkeypatch.setattr(ColumnSearch, "start_over", start_over)
     return after
@@ -52,16 +52,22 @@ def test_more_and_more_missing_columns_are_a_reason_to_stop(
     assert not fresh_starts or fresh_starts[0] > rounds
 
 
-@pytest.mark.parametrize("share", [0.2, 0.05, 0.02])
-def test_a_radius_below_the_noise_needs_no_linear_program(
-    share: float, fresh_starts: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its solution has nearly as many nonzeros as rows, and is not near that of the equations."""
+@pytest.fixture
+def no_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody may ask a linear program."""
 
     def asked(*_: Any) -> Any:
         raise AssertionError("a linear program was asked")
 
     monkeypatch.setattr(working_set, "optimal_pairs", asked)
+
+
+@pytest.mark.usefixtures("no_program")
+@pytest.mark.parametrize("share", [0.2, 0.05, 0.02])
+def test_a_radius_below_the_noise_needs_no_linear_program(
+    share: float, fresh_starts: list[int]
+) -> None:
+    """Its solution has nearly as many nonzeros as rows, and is not near that of the equations."""
     rng = np.random.default_rng(0)
     A = rng.standard_normal((100, 400))
     noise = 0.02 * rng.standard_normal(100)
@@ -71,9 +77,9 @@ def test_a_radius_below_the_noise_needs_no_linear_program(
     assert found.counts.rmatvecs <= 70
 
 
-def test_a_tiny_radius_asks_a_linear_program_first(
-    fresh_starts: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def programs(fresh_starts: list[int], monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """After how many fresh starts a linear program was asked."""
     asked: list[int] = []
     original = working_set.optimal_pairs
 
@@ -82,8 +88,33 @@ def test_a_tiny_radius_asks_a_linear_program_first(
         return original(*args)
 
     monkeypatch.setattr(working_set, "optimal_pairs", optimal_pairs)
+    return asked
+
+
+def test_a_tiny_radius_asks_a_linear_program_first(programs: list[int]) -> None:
     rng = np.random.default_rng(0)
     A = rng.standard_normal((100, 400))
     y = A[:, :10] @ rng.choice([-1.0, 1.0], 10) + 0.02 * rng.standard_normal(100)
     found = lopro.bpdn(A, y, 1e-6 * float(np.linalg.norm(y)), tol=1e-8)
-    assert found.success and asked == [0]
+    assert found.success and programs == [0]
+
+
+def equations(m: int, d: int, nonzeros: int) -> tuple[Any, Any, float]:
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((m, d))
+    return A, A[:, :nonzeros] @ rng.choice([-1.0, 1.0], nonzeros), 0.0
+
+
+@pytest.mark.usefixtures("no_program")
+def test_sparse_solutions_of_many_equations_are_at_the_end_of_a_short_path(
+    fresh_starts: list[int],
+) -> None:
+    found = lopro.bpdn(*equations(300, 1000, 78), tol=1e-8)
+    assert found.success and len(found.support) == 78 and len(fresh_starts) == 1
+    assert found.counts.rmatvecs <= 30
+
+
+def test_a_path_that_fills_the_rows_is_left_for_a_linear_program(programs: list[int]) -> None:
+    found = lopro.bpdn(*equations(300, 1000, 120), tol=1e-8)
+    assert found.success and programs == [1]
+    assert found.counts.rmatvecs <= 30

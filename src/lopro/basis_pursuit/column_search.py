@@ -18,6 +18,7 @@ __all__ = ["ColumnSearch"]
 
 _NEWTON_STEPS, _HASTY_STEPS = 30, 2
 _HASTY_DESCENT = 0.1  # of alpha, while sigma is out of reach
+_HALF = 0.5  # of the rows: a support that fills more and does not reach sigma was guessed wrongly
 _ASTRAY = 2  # rounds in a row after which more columns are missing than before
 _ROUGHLY = 1e-5  # how far correlations in single precision may be off
 
@@ -33,7 +34,7 @@ class ColumnSearch(Search):
         self.learn_units(self.correlations)
         self.done = False
         # Whether to follow the path in small steps.
-        self.patient, self._descent = False, _HASTY_DESCENT
+        self.patient, self._descent, self._filled = False, _HASTY_DESCENT, _HALF
         # Of the solutions that reach sigma: how many columns the last one lacks, and how often in a row there
         # were more of them than before. From signs that others have found it may go up and down.
         self._lacking, self._astray, self._guided = math.inf, 0, False
@@ -62,9 +63,12 @@ class ColumnSearch(Search):
                 size[chosen] > self.floor, np.sign(self.correlations[chosen]), 0.0
             )
 
-    def start_over(self, descent: float) -> None:
-        """Follow the path from its beginning in small steps, with signs that are right at each of them."""
-        self.patient, self._descent = True, descent
+    def start_over(self, descent: float, filled: float = 1.0) -> None:
+        """Follow the path from its beginning in small steps, with signs that are right at each of them.
+
+        It is given up where the support fills more than a share of the rows and sigma is still out of reach.
+        """
+        self.patient, self._descent, self._filled = True, descent, filled
         self.floor = 0.5 * float(self.sparse.excess(self.correlations).max(initial=0.0))
         self.signs = 0.0 * self.signs
 
@@ -85,7 +89,7 @@ class ColumnSearch(Search):
         new = np.setdiff1d(np.flatnonzero(signs), self.columns.indices)
         self._extend(new, np.zeros(new.size))
         self.signs, self.floor = signs[self.columns.indices].astype(self.y.dtype), 0.0
-        self.patient, self._guided = False, True
+        self.patient, self._filled, self._guided = False, _HALF, True
 
     def _extend(self, indices: Vector, signs: Vector) -> None:
         self.columns.extend(indices, self.read, self.correlations[indices])
@@ -150,16 +154,16 @@ class ColumnSearch(Search):
         """Whether Newton's method has nothing more to offer.
 
         Either the columns at hand were not solved for and no other one would help, or it goes astray: more
-        and more columns are missing, or sigma is out of reach although the support fills half of the rows.
+        and more columns are missing, or sigma is out of reach although the support fills many of the rows.
         """
         solution = self.solution
         assert solution is not None
         if solution.reached:
             lost = self._astray >= _ASTRAY and not (self.patient or self._guided)
             return lost or (self._thorough and self.missing.size == 0)
-        if self.patient:
-            return not solution.settled and self.missing.size == 0
-        return bool(np.count_nonzero(solution.signs) > 0.5 * len(self.y))
+        if self.patient and not solution.settled and self.missing.size == 0:
+            return True
+        return bool(np.count_nonzero(solution.signs) > self._filled * len(self.y))
 
     def take_in_missing(self) -> None:
         """Add the columns that violate most, at most a third as many as there are nonzeros.

@@ -21,12 +21,12 @@ from lopro.basis_pursuit.problem import SparseProblem
 from lopro.newton.engines import AnswerStatus, QuadraticProgram, solve_by_piqp
 from lopro.protocol import Candidate, Multiplier
 
-__all__ = ["Pair", "fits_linear_program", "optimal_pairs"]
+__all__ = ["Pair", "fits_linear_program", "is_quick_program", "optimal_pairs"]
 
 Vector: TypeAlias = "np.ndarray[Any, Any]"
 
 _ENTRIES = 2e5  # of A: beyond, a simplex method takes too long
-_OPERATIONS = 1e10  # rows squared times columns: beyond, PIQP does
+_OPERATIONS, _QUICK = 1e10, 5e7  # rows squared times columns: beyond, PIQP does, or 30 milliseconds
 _ACTIVE = 1e-6  # a correlation so close to its weight is at it
 _RESIDUAL = 1e-10  # what PIQP is asked for
 _DEPENDENT = 1e-9  # a pivot below this share of the largest: columns that depend on others
@@ -36,7 +36,17 @@ _MET = 1e-12  # equations are met up to this share of y
 def fits_linear_program(sparse: SparseProblem) -> bool:
     """Whether the matrix is small, and wide enough for the equations to have more than one solution."""
     rows, columns = sparse.ball.A.shape
-    return bool(rows < columns and rows**2 * columns <= _OPERATIONS)
+    return bool(rows < columns and _operations(sparse) <= _OPERATIONS)
+
+
+def is_quick_program(sparse: SparseProblem) -> bool:
+    """Whether it takes no longer than to look for the solution otherwise."""
+    return _operations(sparse) <= _QUICK
+
+
+def _operations(sparse: SparseProblem) -> float:
+    rows, columns = sparse.ball.A.shape
+    return float(rows) ** 2 * columns
 
 
 @dataclass(frozen=True)

@@ -271,7 +271,8 @@ class Restricted:
         slope = float((c.weights[S] * face.signs[S]) @ face.q)
         room = self.sigma**2 - square
         alpha = math.sqrt(max(room, 0.0) / slope) if slope > 0.0 else 0.0
-        if room < 0.0 or alpha < floor:
+        # Of equations nothing is left but rounding, whatever its sign.
+        if self.sigma == 0.0 or room < 0.0 or alpha < floor:
             alpha = max(floor, _LEAST_ALPHA * self.most)
         x[S] = face.p - alpha * face.q
         return x, alpha

@@ -25,7 +25,11 @@ from lopro.basis_pursuit.checkpoint import Checkpoint
 from lopro.basis_pursuit.column_search import ColumnSearch
 from lopro.basis_pursuit.exact_path import signs_at_radius
 from lopro.basis_pursuit.first_piece import first_piece
-from lopro.basis_pursuit.linear_program import fits_linear_program, optimal_pairs
+from lopro.basis_pursuit.linear_program import (
+    fits_linear_program,
+    is_quick_program,
+    optimal_pairs,
+)
 from lopro.basis_pursuit.matrix_free import MatrixFree
 from lopro.basis_pursuit.pool import Pool, answered
 from lopro.basis_pursuit.pooled_search import PooledSearch
@@ -43,6 +47,7 @@ __all__ = ["WorkingSet", "passes_are_dear"]
 _WIDE = 50
 _PATIENT_ROUNDS = 150
 _TINY, _SHORT_PATH = 1e-4, 60  # sigma relative to y, and rounds that lead to a larger one
+_SPARSE = 0.6  # of the rows: what the support may fill on that path where sigma is tiny
 _PATIENT_DESCENTS = (0.7, 0.9)  # of alpha, while sigma is out of reach
 
 
@@ -204,6 +209,9 @@ class WorkingSet:
         if search.ball.sigma > _TINY * float(np.linalg.norm(search.y)):
             # The path is short, and its end far from the vertex that a linear program would find.
             yield from self._patiently(search, _PATIENT_DESCENTS[0], _SHORT_PATH)
+        elif not is_quick_program(search.sparse):
+            # Where solutions are sparse it is short, too, and as long as they are it costs little.
+            yield from self._patiently(search, _PATIENT_DESCENTS[0], _SHORT_PATH, _SPARSE)
         if not search.done and fits_linear_program(search.sparse):
             yield from self._from_vertex(search)
         for descent in _PATIENT_DESCENTS:
@@ -214,10 +222,12 @@ class WorkingSet:
         yield from self._helped(search, solve_by_cones(bench, search.sparse, search.point()))
         yield from self._helped(search, MatrixFree().after_cones(bench, search.point()))
 
-    def _patiently(self, search: ColumnSearch, descent: float, rounds: int) -> Candidates:
+    def _patiently(
+        self, search: ColumnSearch, descent: float, rounds: int, filled: float = 1.0
+    ) -> Candidates:
         """Follow the path from its start, if that is still of use."""
         if not search.done:
-            search.start_over(descent)
+            search.start_over(descent, filled)
             with suppress(StalledError):
                 yield from newton(search, rounds)
 
