@@ -45,6 +45,7 @@ def test_what_a_step_knows_without_products_is_right(
 ) -> None:
     monkeypatch.setattr(splitting, "_PERIOD", 2)
     monkeypatch.setattr(splitting, "_BALANCE", 1e9)  # every other step changes the threshold
+    monkeypatch.setattr(splitting, "_LOOKS", 1)
     A = orthogonal_rows(12, 30, 3.0, dtype)
     y, sigma = measurements(A, 4, 0.1)
     f, algorithm = L1Norm(), splitting_of(A, y, sigma, 9.0, 0.2)
@@ -53,7 +54,7 @@ def test_what_a_step_knows_without_products_is_right(
     state = algorithm.start(Point(x, r, A.conj().T @ r, 0.7, 0.0))
     np.testing.assert_allclose(state.w, x + 0.2 * (A.conj().T @ r) / 0.7, rtol=1e-14)
     for step in range(6):
-        np.testing.assert_allclose(state.image, A @ state.w, rtol=1e-12)
+        np.testing.assert_allclose(state.rest, y - A @ state.w, rtol=1e-12, atol=1e-13)
         assert state.threshold == pytest.approx(0.2 * 1.5 ** (step // 2), rel=1e-14)
         z, w, before = f.prox(state.w, state.threshold), state.w, state.threshold
         state = algorithm.step(f, state)
@@ -72,7 +73,8 @@ def test_what_a_step_knows_without_products_is_right(
         np.testing.assert_allclose(state.w, same + 1.97 * (p.x - z), rtol=1e-12, atol=1e-13)
 
 
-def test_a_solution_with_its_multiplier_stays() -> None:
+def test_a_solution_with_its_multiplier_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(splitting, "_LOOKS", 1)
     A = orthogonal_rows(12, 30, 2.0, np.float64)
     y, sigma = measurements(A, 4, 0.1)
     solved = lopro.bpdn(A, y, sigma, tol=1e-12)
@@ -86,7 +88,8 @@ def test_a_solution_with_its_multiplier_stays() -> None:
     assert state.last.alpha == pytest.approx(alpha, rel=1e-8)
 
 
-def test_a_point_inside_the_ball_is_left_alone() -> None:
+def test_a_point_inside_the_ball_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(splitting, "_LOOKS", 1)
     A = orthogonal_rows(12, 30, 1.0, np.float64)
     y, _ = measurements(A, 4, 0.1)
     algorithm = splitting_of(A, y, 1e3, 1.0, 0.1)
@@ -95,6 +98,17 @@ def test_a_point_inside_the_ball_is_left_alone() -> None:
     state = algorithm.step(L1Norm(), state)
     np.testing.assert_allclose(state.last.x, 2.0 * state.shrunk.x - w, rtol=1e-14)
     assert state.last.alpha == 2.0
+
+
+def test_every_eighth_point_is_looked_at() -> None:
+    A = orthogonal_rows(12, 30, 2.0, np.float64)
+    y, sigma = measurements(A, 4, 0.1)
+    algorithm = splitting_of(A, y, sigma, 4.0, 0.3)
+    state = algorithm.start(Point(np.zeros(30), y, A.T @ y, 2.0, 0.0))
+    for step in range(1, 25):
+        before, state = state.last, algorithm.step(L1Norm(), state)
+        assert (state.last is not before) == (step % 8 == 0)
+        assert state.proofs == ((state.last,) if step % 8 == 0 else ())
 
 
 def test_thresholds_balance_points_and_multipliers() -> None:

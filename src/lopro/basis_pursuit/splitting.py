@@ -5,7 +5,7 @@ Where ``A A^H = c I`` the projection on the residual ball is explicit. From ``w`
     z = prox(w),  v = 2 z - w,  r = y - A v,  x = v + (1 - sigma / |r|) A^H r / c,  w <- w + 1.97 (x - z)
 
 It takes one product with ``A`` and one with its adjoint: ``x`` is on the ball and its residual is parallel to
-``r``, so that its correlations are known and prove a bound; and as images are affine, that of the sparse
+``r``, so that its correlations are known and prove a bound; and as residuals are affine, that of the sparse
 point ``z`` follows from those of ``v`` and ``w``. Shrinkage with mixed points is quicker where a solution has
 far fewer nonzeros than there are measurements. Where it has about as many, the pieces of that iteration have
 no fixed points of their own and it hardly moves, and this one does.
@@ -16,7 +16,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -82,23 +81,14 @@ class SplitState:
     """Where the splitting stands."""
 
     w: Array
-    image: Array  # A w
-    x: Array  # on the ball, or inside
-    r: Array  # y - A x is a multiple of this
-    q: Array  # A^H r
-    kept: float  # the multiple
-    alpha: float
-    fun: float  # f(x)
+    rest: Array  # y - A w
+    last: Point  # on the ball, or inside: the latest one that was looked at
     shrunk: _Shrunk
+    alpha: float
     threshold: float  # what shrinkage takes off an entry with weight 1
     steps: int = 0
 
     part: ClassVar[None] = None  # all entries
-
-    @cached_property
-    def last(self) -> Point:
-        """The point on the ball."""
-        return Point(self.x, self.kept * self.r, self.kept * self.q, self.alpha, self.fun)
 
     @property
     def proofs(self) -> tuple[Point, ...]:
@@ -153,9 +143,8 @@ class Splitting:
     def start(self, p: Point) -> SplitState:
         """Return the state at a point whose residual, divided by alpha, is about a dual solution."""
         step = self.threshold / p.alpha
-        w, image = p.x + step * p.g, self.y - p.r + (step * self.frame) * p.r
-        shrunk = _Shrunk(p.x, p.length)
-        return SplitState(w, image, p.x, p.r, p.g, 1.0, p.alpha, p.fun, shrunk, self.threshold)
+        w, rest = p.x + step * p.g, (1.0 - step * self.frame) * p.r
+        return SplitState(w, rest, p, _Shrunk(p.x, p.length), p.alpha, self.threshold)
 
     def init(self, f: Objective, x: Array, rng: np.random.Generator) -> SplitState:
         r = self.y - self.forward(x)
@@ -165,31 +154,32 @@ class Splitting:
         return state.shrunk.x
 
     def step(self, f: Objective, state: SplitState) -> SplitState:
-        w, threshold, alpha, kept = state.w, state.threshold, state.alpha, 1.0
+        w, rest, last = state.w, state.rest, state.last
+        threshold, alpha, steps = state.threshold, state.alpha, state.steps + 1
         z = f.prox(w, threshold)
-        v = 2.0 * z - w
-        image = self.forward(v)
-        r = self.y - image
+        pulled = z - w
+        r = self.y - self.forward(z + pulled)
         q = self.adjoint(r)
-        length, wanted = norm(r), self.aim(state.fun, alpha, _INSIDE)
-        x = v
+        length, wanted, kept = norm(r), self.aim(last.fun, alpha, _INSIDE), 1.0
+        lag = pulled  # x - z
         if length > wanted:
             kept = wanted / length
             alpha = kept * self.frame * threshold / (1.0 - kept)
-            x = axpy((1.0 - kept) / self.frame, q, v)
-        of_shrunk = 0.5 * (image + state.image)
-        shrunk = _Shrunk(z, norm(self.y - of_shrunk))
-        lag, steps, ratio = x - z, state.steps + 1, 1.0
+            lag = axpy((1.0 - kept) / self.frame, q, pulled)
+        if steps % _LOOKS == 0:
+            x = z + lag
+            last = Point(x, kept * r, kept * q, alpha, float(f.value(x)))
+        ratio = 1.0
         if steps % _PERIOD == 0 and steps <= _CHANGES * _PERIOD:
-            ratio = _better_threshold(lag, z - state.shrunk.x, x, w - z)
-        before = state.image
+            ratio = _better_threshold(lag, z - state.shrunk.x, z + lag, pulled)
+        of_shrunk = 0.5 * (r + rest)
         if ratio != 1.0:
             # The multiplier, which w - z is in units of the threshold, stays as it is.
-            w, before = z + ratio * (w - z), of_shrunk + ratio * (before - of_shrunk)
+            w, rest = z - ratio * pulled, of_shrunk + ratio * (rest - of_shrunk)
+        shrunk = _Shrunk(z, norm(of_shrunk))
+        rest = axpy(_RELAXATION, kept * r - of_shrunk, rest, reuse=True)
         w = axpy(_RELAXATION, lag, w, reuse=True)
-        image = axpy(_RELAXATION, self.y - kept * r - of_shrunk, before, reuse=True)
-        fun = float(f.value(x))
-        return SplitState(w, image, x, r, q, kept, alpha, fun, shrunk, ratio * threshold, steps)
+        return SplitState(w, rest, last, shrunk, alpha, ratio * threshold, steps)
 
 
 def _better_threshold(lag: Array, move: Array, x: Array, multiplier: Array) -> float:

@@ -96,7 +96,10 @@ class L1Norm(Objective):
         bound = float(step) * self._beside(x)
         if isinstance(x, np.ndarray) and x.dtype.kind == "c" and x.ndim == 1:
             return _shrunk(x, bound)
-        return x - clip_modulus(x, bound)
+        clipped = clip_modulus(x, bound)
+        if isinstance(x, np.ndarray) and clipped.dtype == x.dtype:
+            return np.subtract(x, clipped, out=clipped)  # fresh memory costs more than the difference
+        return x - clipped
 
     def minorant(self, x: Array, target: Array) -> tuple[float, Array]:
         # Every slope in the dual ball touches f at 0: the nearest one to the target is a clip.
@@ -161,5 +164,8 @@ def clip_modulus(x: Array, bound: float | Array) -> Array:
         factor = bound / xp.where(beyond, modulus, xp.ones_like(modulus))
         return x * xp.where(beyond, factor, xp.ones_like(modulus))
     if isinstance(x, np.ndarray):
-        return np.minimum(np.maximum(x, -bound), bound)
+        if isinstance(bound, float):
+            return x.clip(-bound, bound)
+        clipped = np.maximum(x, -bound)
+        return np.minimum(clipped, bound, out=clipped)
     return namespace(x).clip(x, -bound, bound)
