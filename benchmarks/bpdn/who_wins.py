@@ -4,8 +4,8 @@
 this file; ``--write`` puts the table of what is kept into the documentation. Ours is certified to 1e-6; SPGL1
 runs with all its tolerances at 1e-6 and with its defaults. Times are processor time, the least of several for
 each instance, of up to fifty where they are milliseconds; ratios are medians over instances, and above 1 is a
-loss; the worst is told where it is one. What its answers are worth is told, too: by how much the value at the nearest feasible point exceeds the
-bound that we have proved. HiGHS is the third where sigma is 0.
+loss; the worst is told where it alone is one. What its answers are worth is told, too: by how much the value
+at the nearest feasible point exceeds the bound that we have proved. HiGHS is the third where sigma is 0.
 """
 
 from __future__ import annotations
@@ -146,9 +146,7 @@ def measure(name: str, instances: int, turns: int, limit: float) -> dict[str, An
         for who, took in seconds.items():
             least.setdefault(who, []).append(took)
     row["seconds"] = {who: float(np.median(times)) for who, times in least.items()}
-    ratios = {
-        who: np.divide(least["ours"], times) for who, times in least.items() if who != "ours"
-    }
+    ratios = {who: np.divide(least["ours"], times) for who, times in least.items() if who != "ours"}
     row["ratio"] = {who: float(np.median(found)) for who, found in ratios.items()}
     row["worst"] = {who: float(found.max()) for who, found in ratios.items()}
     return row

@@ -220,7 +220,7 @@ def test_small_complex_operators_are_read(fallbacks: list[Any], columns: list[An
 def test_equations_are_finished_by_columns(fallbacks: list[Any], columns: list[Any]) -> None:
     A, y, _ = small(5)
     A, y = A[: len(A) // 2], y[: len(A) // 2]
-    result = lopro.bpdn(aslinearoperator(A), y, 0.0)
+    result = lopro.bpdn(aslinearoperator(A), y, 0.0, method=MatrixFree())
     assert len(columns) == 1 and fallbacks == []
     assert result.success and np.count_nonzero(result.x) <= len(y)
     assert result.fun == pytest.approx(reference(A, y, 0.0), rel=1e-5)

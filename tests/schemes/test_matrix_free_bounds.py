@@ -38,7 +38,9 @@ def charged(seed: int, dtype: Any, steps: int) -> float:
     """
     A, operator, y, sigma = problem(seed, dtype)
     eps = float(np.finfo(dtype).eps)
-    result = lopro.bpdn(operator, y, sigma, tol=1e3 * eps, max_iter=steps)
+    result = lopro.bpdn(
+        operator, y, sigma, tol=1e3 * eps, max_iter=steps, method=lopro.MatrixFree()
+    )
     wide = np.clongdouble if A.dtype.kind == "c" else np.longdouble
     nu, data = np.asarray(result.dual).astype(wide), y.astype(wide)
     length, size = (np.sqrt(np.sum(np.abs(v) ** 2)) for v in (nu, data))

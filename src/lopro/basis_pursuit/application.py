@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
+from lopro.basis_pursuit.by_products import ByProducts
 from lopro.basis_pursuit.matrix_free import MatrixFree
 from lopro.basis_pursuit.problem import NORMS, residual_ball_of
 from lopro.basis_pursuit.working_set import WorkingSet
@@ -20,7 +21,11 @@ class BasisPursuit:
     """The l1 norm over a residual ball, possibly with ``x >= 0``."""
 
     name = "basis pursuit denoising"
-    methods: dict[str, Any] = {"MatrixFree": MatrixFree, "WorkingSet": WorkingSet}  # noqa: RUF012
+    methods: dict[str, Any] = {  # noqa: RUF012
+        "ByProducts": ByProducts,
+        "MatrixFree": MatrixFree,
+        "WorkingSet": WorkingSet,
+    }
 
     def recognise(self, problem: Problem) -> Method | None:
         """Return the method of `lopro.bpdn` for a problem of this form."""
@@ -31,8 +36,8 @@ class BasisPursuit:
         return self.choose(problem)
 
     def choose(self, problem: Problem) -> Method:
-        """Return the method: by columns where ``A`` has some, matrix-free otherwise."""
-        for method in (WorkingSet(), MatrixFree()):
+        """Return the method: by columns where ``A`` has some or can be read, matrix-free otherwise."""
+        for method in (WorkingSet(), ByProducts(), MatrixFree()):
             with suppress(MissingCapabilityError):
                 method.check(problem)
                 return method

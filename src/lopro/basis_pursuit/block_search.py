@@ -21,6 +21,7 @@ from lopro.basis_pursuit.search import Search, thinned
 from lopro.basis_pursuit.signed_support import ColumnSet, Solution, Vector, largest
 from lopro.maps import LinearMap
 from lopro.maps.algebra import widened
+from lopro.problem import Problem
 from lopro.projections.empty_ball import residual_exceeds
 from lopro.protocol import Workbench
 
@@ -42,13 +43,14 @@ class BlockSearch(Search):
     Parameters
     ----------
     bench : Workbench
-        Of a problem with complex points, or with a `BlockNorm`.
+    problem : Problem
+        With complex points, or with a `BlockNorm`.
     x0 : array
         A start.
     """
 
-    def __init__(self, bench: Workbench, x0: Array) -> None:
-        super().__init__(bench.problem, bench.target)
+    def __init__(self, bench: Workbench, problem: Problem, x0: Array) -> None:
+        super().__init__(problem, bench.target)
         self.bench, self.done, self.stuck = bench, False, False
         self.correlations = self.pulled(self.y)
         self.learn_units(self.correlations)

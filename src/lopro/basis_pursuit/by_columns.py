@@ -46,7 +46,7 @@ def finish_by_columns(bench: Workbench, x: Array) -> Candidates:
     Where that method crawls, because columns are nearly dependent or sigma is tiny, its support is a good
     one, and a few rounds of Newton's method end the search. Each column costs a product.
     """
-    search = ColumnSearch(bench)
+    search = ColumnSearch(bench, bench.problem)
     search.begin(0.0 * to_numpy(x), first=10)
     if not search.resume(to_numpy(x)):
         search.start_over(0.5)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,29 +13,50 @@ from lopro.basis_pursuit.exact_path import FEW_COLUMNS, FEW_ROWS
 from lopro.basis_pursuit.search import Search
 from lopro.basis_pursuit.signed_support import Solution, Vector, largest, room_for
 from lopro.maps import NumPyMap
+from lopro.problem import Problem
 from lopro.protocol import Workbench
 
-__all__ = ["ColumnSearch"]
+__all__ = ["ColumnSearch", "Crowd"]
 
 _NEWTON_STEPS, _HASTY_STEPS = 30, 2
 _HASTY_DESCENT = 0.1  # of alpha, while sigma is out of reach
-_HALF = 0.5  # of the rows: a support that fills more and does not reach sigma was guessed wrongly
 _ASTRAY = 2  # rounds in a row after which more columns are missing than before
 _ROUGHLY = 1e-5  # how far correlations in single precision may be off
+
+
+@dataclass
+class Crowd:
+    """When to give up because the support fills many of the rows and sigma is still out of reach.
+
+    More than a share of them for more than so many rounds.
+    """
+
+    share: float
+    rounds: int = 0
+    seen: int = 0
+
+    def count(self, share: float) -> None:
+        """Take note of a round."""
+        self.seen += share > self.share
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether to give up."""
+        return self.seen > self.rounds
 
 
 class ColumnSearch(Search):
     """The state of one run on a matrix in memory, where columns are cheap: few of them are held."""
 
-    def __init__(self, bench: Workbench) -> None:
-        super().__init__(bench.problem, bench.target)
+    def __init__(self, bench: Workbench, problem: Problem) -> None:
+        super().__init__(problem, bench.target)
         self.bench = bench
         self._single = is_single(self._like) and not isinstance(self._like, np.ndarray)
         self.correlations = self.pulled(self.y, rough=self._single)
         self.learn_units(self.correlations)
         self.done = False
         # Whether to follow the path in small steps.
-        self.patient, self._descent, self._filled = False, _HASTY_DESCENT, _HALF
+        self.patient, self._descent, self._crowd = False, _HASTY_DESCENT, Crowd(0.5)
         # Of the solutions that reach sigma: how many columns the last one lacks, and how often in a row there
         # were more of them than before. From signs that others have found it may go up and down.
         self._lacking, self._astray, self._guided = math.inf, 0, False
@@ -63,12 +85,9 @@ class ColumnSearch(Search):
                 size[chosen] > self.floor, np.sign(self.correlations[chosen]), 0.0
             )
 
-    def start_over(self, descent: float, filled: float = 1.0) -> None:
-        """Follow the path from its beginning in small steps, with signs that are right at each of them.
-
-        It is given up where the support fills more than a share of the rows and sigma is still out of reach.
-        """
-        self.patient, self._descent, self._filled = True, descent, filled
+    def start_over(self, descent: float, crowd: Crowd | None = None) -> None:
+        """Follow the path from its beginning in small steps, with signs that are right at each of them."""
+        self.patient, self._descent, self._crowd = True, descent, crowd or Crowd(1.0)
         self.floor = 0.5 * float(self.sparse.excess(self.correlations).max(initial=0.0))
         self.signs = 0.0 * self.signs
 
@@ -89,7 +108,7 @@ class ColumnSearch(Search):
         new = np.setdiff1d(np.flatnonzero(signs), self.columns.indices)
         self._extend(new, np.zeros(new.size))
         self.signs, self.floor = signs[self.columns.indices].astype(self.y.dtype), 0.0
-        self.patient, self._filled, self._guided = False, _HALF, True
+        self.patient, self._crowd, self._guided = False, Crowd(0.5), True
 
     def _extend(self, indices: Vector, signs: Vector) -> None:
         self.columns.extend(indices, self.read, self.correlations[indices])
@@ -106,6 +125,7 @@ class ColumnSearch(Search):
             excess[self.missing],
             np.sign(everywhere[self.missing]),
         )
+        self._crowd.count(np.count_nonzero(solution.signs) / len(self.y))
         if solution.reached:
             self._astray = self._astray + 1 if self.missing.size > self._lacking else 0
             self._lacking = self.missing.size
@@ -163,7 +183,7 @@ class ColumnSearch(Search):
             return lost or (self._thorough and self.missing.size == 0)
         if self.patient and not solution.settled and self.missing.size == 0:
             return True
-        return bool(np.count_nonzero(solution.signs) > self._filled * len(self.y))
+        return self._crowd.is_enough
 
     def take_in_missing(self) -> None:
         """Add the columns that violate most, at most a third as many as there are nonzeros.

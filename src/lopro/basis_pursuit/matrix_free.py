@@ -7,7 +7,7 @@ inside the ball, there is nothing to project.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
 from typing import ClassVar, TypeAlias
 
@@ -22,7 +22,7 @@ from lopro.constraints import ResidualBall
 from lopro.errors import MissingCapabilityError, StalledError
 from lopro.methods.multipliers import MultiplierMethod
 from lopro.problem import Problem
-from lopro.protocol import Candidate, Candidates, Card, Multiplier, Workbench
+from lopro.protocol import Candidate, Candidates, Card, Multiplier, Verdict, Workbench
 
 __all__ = ["MatrixFree"]
 
@@ -37,6 +37,10 @@ _RELAXED, _RELAXED_STEPS = 1e-2, 60
 
 #: Another method that goes on from a point.
 Resort: TypeAlias = "Callable[[Workbench, SparseProblem, Array], Candidates]"
+#: Whether a search has lasted long enough; None stands for one that has ended without success.
+Enough: TypeAlias = "Callable[[OperatorSearch | None], bool]"
+#: Candidates, and in the end the point to go on from; None where nothing is left to do.
+Leaving: TypeAlias = "Generator[Candidate, Verdict, Array | None]"
 
 
 @dataclass(frozen=True)
@@ -94,18 +98,22 @@ class MatrixFree:
             )
 
     def run(self, bench: Workbench, x0: Array) -> Candidates:
-        yield from self._from(bench, x0, solve_by_cones)
+        yield from self._from(bench, x0, solve_by_cones, _never)
 
     def after_cones(self, bench: Workbench, x0: Array) -> Candidates:
         """Run where interior points have been tried, or are not for this problem."""
-        yield from self._from(bench, x0, _nothing)
+        yield from self._from(bench, x0, _nothing, _never)
 
-    def _from(self, bench: Workbench, x0: Array, cones: Resort) -> Candidates:
+    def until(self, bench: Workbench, x0: Array, enough: Enough) -> Leaving:
+        """Run as long as that is not enough; return the point that somebody else should go on from."""
+        return (yield from self._from(bench, x0, solve_by_cones, enough))
+
+    def _from(self, bench: Workbench, x0: Array, cones: Resort, enough: Enough) -> Leaving:
         sparse = SparseProblem.of(bench.problem, x0)
         ball, w = sparse.ball, sparse.weights
         if norm(ball.y) <= ball.sigma:
             yield _at_zero(bench, sparse, x0)
-            return
+            return None
         found = first_piece(bench, sparse, x0)
         if found is not None:
             yield found
@@ -113,9 +121,11 @@ class MatrixFree:
         if ball.sigma == 0.0 or least == 0.0:
             if ball.sigma == 0.0 and least > 0.0 and reads_columns(sparse):
                 yield from finish_by_columns(bench, self._nearly(bench, sparse, x0))
+            if enough(None):
+                return x0
             yield from cones(bench, sparse, x0)
             yield from _multipliers(bench, sparse, x0)
-            return
+            return None
         search = OperatorSearch(bench, sparse, self.memory)
         state: State = search.start(x0)
         while search.idle <= self.patience * search.slowness and search.moving(state):
@@ -125,15 +135,20 @@ class MatrixFree:
                 yield search.candidate()
             if bench.exhausted:
                 raise StalledError
+            if enough(search):
+                return search.point()
             state = search.reconsidered(state)
         # Rounding is in the way, and would be in that of others.
         if bench.target.tol < 1e3 * eps(w):
             yield search.candidate()
             raise StalledError
+        if enough(None):
+            return search.point()
         if not ball.A.has_columns and reads_columns(sparse):
             yield from finish_by_columns(bench, search.point())
         yield from cones(bench, sparse, search.point())
         yield from _multipliers(bench, sparse, search.point())
+        return None
 
     def _nearly(self, bench: Workbench, sparse: SparseProblem, x0: Array) -> Array:
         """Return a point that almost solves equations: its support is the one to begin with."""
@@ -156,6 +171,10 @@ def _multipliers(bench: Workbench, sparse: SparseProblem, x: Array) -> Candidate
     small = fits_cones(sparse)
     last = MultiplierMethod(_SHORT, _LITTLE) if small else MultiplierMethod(patience=_PATIENCE)
     yield from last.run(bench, x)
+
+
+def _never(search: OperatorSearch | None) -> bool:
+    return False
 
 
 def _nothing(bench: Workbench, sparse: SparseProblem, x: Array) -> Candidates:

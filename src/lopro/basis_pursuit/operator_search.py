@@ -122,12 +122,11 @@ class OperatorSearch:
         """Return the state to go on from: with other steps, or of another algorithm, where that pays."""
         if isinstance(state, SplitState):
             return state
-        steps = len(self._errors)
-        if steps == _LONG:
+        if self.steps == _LONG:
             self._even_out(state)
-        if steps > _LONG:
+        if self.steps > _LONG:
             self._choose_part(state)
-        if steps >= _FIRST and (steps - _FIRST) % _PACE == 0 and self._slow:
+        if self.pace_is_known and self.steps_left > _MANY:
             return self._split(state) or state
         return state
 
@@ -152,13 +151,25 @@ class OperatorSearch:
         return self._stretch * self._stretch or None
 
     @property
-    def _slow(self) -> bool:
-        """Whether very many steps would be needed at the present pace."""
+    def steps(self) -> int:
+        """How many steps have been made."""
+        return len(self._errors)
+
+    @property
+    def steps_left(self) -> float:
+        """How many more would be needed at the present pace; more than `_PACE` must have been made."""
         before, now = self._errors[-_PACE - 1], self._errors[-1]
         wanted = max(self.bench.target.tol, eps(self._like))
         if now <= wanted:
-            return False
-        return now >= before or math.log(now / wanted) * _PACE > _MANY * math.log(before / now)
+            return 0.0
+        return (
+            math.inf if now >= before else _PACE * math.log(now / wanted) / math.log(before / now)
+        )
+
+    @property
+    def pace_is_known(self) -> bool:
+        """Whether it is time to ask how many steps are left."""
+        return self.steps >= _FIRST and (self.steps - _FIRST) % _PACE == 0
 
     # Other steps, fewer entries, another algorithm.
 

@@ -22,32 +22,34 @@ from lopro.basis_pursuit.block_search import BlockSearch
 from lopro.basis_pursuit.by_columns import newton
 from lopro.basis_pursuit.by_cones import solve_by_cones
 from lopro.basis_pursuit.checkpoint import Checkpoint
-from lopro.basis_pursuit.column_search import ColumnSearch
+from lopro.basis_pursuit.column_search import ColumnSearch, Crowd
 from lopro.basis_pursuit.exact_path import signs_at_radius
 from lopro.basis_pursuit.first_piece import first_piece
-from lopro.basis_pursuit.linear_program import (
-    fits_linear_program,
-    is_quick_program,
-    optimal_pairs,
-)
 from lopro.basis_pursuit.matrix_free import MatrixFree
 from lopro.basis_pursuit.pool import Pool, answered
 from lopro.basis_pursuit.pooled_search import PooledSearch
 from lopro.basis_pursuit.problem import NORMS, SparseProblem, residual_ball_of
+from lopro.basis_pursuit.programs import Pair, fits_program, optimal_pairs
 from lopro.basis_pursuit.repeated import Repeated
 from lopro.basis_pursuit.search import Search
+from lopro.basis_pursuit.signed_support import Vector
 from lopro.errors import MissingCapabilityError, StalledError
 from lopro.maps import ArrayMap, LinearMap
 from lopro.problem import Problem
 from lopro.protocol import Candidates, Card, Workbench, next_candidate
 
-__all__ = ["WorkingSet", "passes_are_dear"]
+__all__ = ["WorkingSet", "in_blocks", "passes_are_dear"]
 
 #: Columns per row from which on products take most of the time.
 _WIDE = 50
 _PATIENT_ROUNDS = 150
 _TINY, _SHORT_PATH = 1e-4, 60  # sigma relative to y, and rounds that lead to a larger one
-_SPARSE = 0.6  # of the rows: what the support may fill on that path where sigma is tiny
+# Operations of a program that is as quick as a path, or as so many rounds where the support fills the rows.
+_AT_ONCE, _SOON, _CROWDED = 5e7, 1e9, 12
+_PROGRAMS, _NEAR_END = (
+    6,
+    3,
+)  # that are asked on the way to sigma, and rounds from what each has found
 _PATIENT_DESCENTS = (0.7, 0.9)  # of alpha, while sigma is out of reach
 
 
@@ -113,26 +115,30 @@ class WorkingSet:
                 "WorkingSet needs L1Norm over a ResidualBall with a matrix that has columns (and "
                 f"possibly x >= 0), got {problem.objective!r} over {problem.constraint!r}"
             )
-        if _in_blocks(problem) and not _for_blocks(problem):
+        if in_blocks(problem) and not _for_blocks(problem):
             raise MissingCapabilityError(
                 "WorkingSet needs real numbers and no groups where a matrix is on a device, in files or on a "
                 f"cluster, got {problem.objective!r} over {problem.constraint!r}"
             )
 
     def run(self, bench: Workbench, x0: Array) -> Candidates:
-        ball, _ = residual_ball_of(bench.problem.constraint)
+        yield from self.search(bench, bench.problem, x0)
+
+    def search(self, bench: Workbench, problem: Problem, x0: Array) -> Candidates:
+        """Propose solutions of the problem in the form in which it has columns."""
+        ball, _ = residual_ball_of(problem.constraint)
         assert ball is not None
-        if _in_blocks(bench.problem):
-            blocks = BlockSearch(bench, x0)
+        if in_blocks(problem):
+            blocks = BlockSearch(bench, problem, x0)
             yield from self._unless_zero(bench, blocks, self._by_blocks(bench, blocks, x0))
         elif not passes_are_dear(ball.A):
-            found = first_piece(bench, SparseProblem.of(bench.problem, x0), x0)
+            found = first_piece(bench, SparseProblem.of(problem, x0), x0)
             if found is not None:
                 yield found
-            near = ColumnSearch(bench)
+            near = ColumnSearch(bench, problem)
             yield from self._unless_zero(bench, near, self._in_memory(bench, near, x0))
         else:
-            far = PooledSearch(bench.problem, bench.target, Pool(ball.A), bench.tick)
+            far = PooledSearch(problem, bench.target, Pool(ball.A), bench.tick)
             yield from self._unless_zero(bench, far, self._from_afar(bench, far, x0))
 
     def _unless_zero(self, bench: Workbench, search: Search, candidates: Candidates) -> Candidates:
@@ -206,14 +212,16 @@ class WorkingSet:
         """Newton's method on a growing set of columns; the matrix-free method where it does not end."""
         with suppress(StalledError):
             yield from newton(search, self.rounds)
-        if search.ball.sigma > _TINY * float(np.linalg.norm(search.y)):
+        sparse, tiny = search.sparse, search.ball.sigma <= _TINY * float(np.linalg.norm(search.y))
+        if not tiny:
             # The path is short, and its end far from the vertex that a linear program would find.
-            yield from self._patiently(search, _PATIENT_DESCENTS[0], _SHORT_PATH)
-        elif not is_quick_program(search.sparse):
+            crowd = Crowd(0.9, _CROWDED) if fits_program(sparse, _SOON) else None
+            yield from self._patiently(search, _PATIENT_DESCENTS[0], _SHORT_PATH, crowd)
+        elif not fits_program(sparse, _AT_ONCE):
             # Where solutions are sparse it is short, too, and as long as they are it costs little.
-            yield from self._patiently(search, _PATIENT_DESCENTS[0], _SHORT_PATH, _SPARSE)
-        if not search.done and fits_linear_program(search.sparse):
-            yield from self._from_vertex(search)
+            yield from self._patiently(search, _PATIENT_DESCENTS[0], _SHORT_PATH, Crowd(0.6))
+        if not search.done and fits_program(sparse):
+            yield from self._from_vertex(search) if tiny else self._from_path(search)
         for descent in _PATIENT_DESCENTS:
             yield from self._patiently(search, descent, _PATIENT_ROUNDS)
         if search.done:
@@ -223,11 +231,11 @@ class WorkingSet:
         yield from self._helped(search, MatrixFree().after_cones(bench, search.point()))
 
     def _patiently(
-        self, search: ColumnSearch, descent: float, rounds: int, filled: float = 1.0
+        self, search: ColumnSearch, descent: float, rounds: int, crowd: Crowd | None = None
     ) -> Candidates:
         """Follow the path from its start, if that is still of use."""
         if not search.done:
-            search.start_over(descent, filled)
+            search.start_over(descent, crowd)
             with suppress(StalledError):
                 yield from newton(search, rounds)
 
@@ -244,17 +252,36 @@ class WorkingSet:
         """Ask linear programs which columns are active where sigma = 0, and start there."""
         A = np.asarray(search.A.toarray(), dtype=np.float64)
         for pair in optimal_pairs(search.sparse, A):
-            candidate = pair.candidate(search.sparse, A, search.point())
-            if candidate is not None:
-                yield candidate
-            search.resume_with(pair.signs)
-            with suppress(StalledError):
-                yield from newton(search, self.rounds)
+            yield from self._from_pair(search, A, pair, self.rounds)
             if search.done:
                 return
 
+    def _from_path(self, search: ColumnSearch) -> Candidates:
+        """Ask quadratic programs which columns are active where the path has come to, and near the radius."""
+        A = np.asarray(search.A.toarray(), dtype=np.float64)
+        assert search.solution is not None
+        alpha = search.solution.alpha
+        for _ in range(_PROGRAMS):
+            pair = next(optimal_pairs(search.sparse, A, alpha), None)
+            if pair is None:
+                return
+            yield from self._from_pair(search, A, pair, _NEAR_END)
+            if search.done:
+                return
+            # The residual is alpha times the dual point: about proportional to alpha.
+            alpha = search.ball.sigma / float(np.linalg.norm(pair.dual))
 
-def _in_blocks(problem: Problem) -> bool:
+    def _from_pair(self, search: ColumnSearch, A: Vector, pair: Pair, rounds: int) -> Candidates:
+        """Propose what the signs of a pair tell, and what Newton's method makes of them."""
+        candidate = pair.candidate(search.sparse, A, search.point())
+        if candidate is not None:
+            yield candidate
+        search.resume_with(pair.signs)
+        with suppress(StalledError):
+            yield from newton(search, rounds)
+
+
+def in_blocks(problem: Problem) -> bool:
     """Whether coefficients have directions that turn, rather than signs."""
     ball, _ = residual_ball_of(problem.constraint)
     assert ball is not None

@@ -329,8 +329,11 @@ class ResidualBall(MappedFunction, Constraint):
             or not isinstance(self.like, np.ndarray)
         ):
             return self
-        A = self.A.forward(np.eye(self.A.shape[1], dtype=self.like.dtype))
-        return ResidualBall(A, self.y, self.sigma, self.form)
+        return self.with_matrix()
+
+    def with_matrix(self) -> ResidualBall:
+        """Return the same ball with all entries of A: those of an operator take many products."""
+        return ResidualBall(self.A.toarray(), self.y, self.sigma, self.form)
 
     @cached_property
     def in_double(self) -> ResidualBall | None:

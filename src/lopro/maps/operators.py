@@ -9,10 +9,14 @@ import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro._util.arrays import Array, from_numpy, to_numpy
+from lopro._util.deadline import current_deadline
 from lopro.errors import MissingCapabilityError
 from lopro.maps.base import LinearMap
 
 __all__ = ["OperatorMap", "is_operator"]
+
+#: Vectors that an operator multiplies at a time when it is read, if it takes several in one pass.
+_AT_A_TIME = 64
 
 
 def is_operator(A: Any) -> bool:
@@ -81,12 +85,42 @@ class OperatorMap(LinearMap):
         self._blockwise = own and hasattr(A, "matmat") and hasattr(A, "rmatmat")
         #: What multiplies a block of vectors, in one pass or not.
         self._blocks = A if self._blockwise else operator
+        #: All entries, once somebody has asked for them.
+        self.entries: np.ndarray[Any, Any] | None = None
         for method in ("columns", "rows"):
             if own and callable(getattr(A, method, None)):
                 setattr(self, f"read_{method}", getattr(A, method))
 
     def passes_for(self, count: int) -> int:
         return 1 if self._blockwise else count
+
+    def toarray(self) -> np.ndarray[Any, Any]:
+        """Return the matrix: a product for each row or each column, whichever are fewer. It is kept.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from scipy.sparse.linalg import aslinearoperator
+        >>> from lopro.maps import linear_map
+        >>> linear_map(aslinearoperator(np.array([[1.0, 2.0, 3.0]]))).toarray()
+        array([[1., 2., 3.]])
+        """
+        if self.entries is None:
+            rows, columns = self.shape
+            entries = np.empty(self.shape, dtype=self.like.dtype)
+            # The rows of a matrix are the conjugate columns of its adjoint.
+            by_rows = rows < columns
+            side, product = (entries, self.adjoint) if by_rows else (entries.T, self.forward)
+            count = _AT_A_TIME if self._blockwise else 1
+            for start in range(0, len(side), count):
+                current_deadline().check()
+                units = np.eye(len(side), min(count, len(side) - start), -start, self.like.dtype)
+                side[start : start + count] = product(units if count > 1 else units[:, 0]).T
+            if by_rows:
+                np.conj(entries, out=entries)
+            entries.flags.writeable = False
+            self.entries = entries
+        return self.entries
 
     def multiply(self, X: Array) -> Array:
         product = self._operator.matvec if X.ndim == 1 else self._blocks.matmat

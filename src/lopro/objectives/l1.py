@@ -98,7 +98,9 @@ class L1Norm(Objective):
             return _shrunk(x, bound)
         clipped = clip_modulus(x, bound)
         if isinstance(x, np.ndarray) and clipped.dtype == x.dtype:
-            return np.subtract(x, clipped, out=clipped)  # fresh memory costs more than the difference
+            return np.subtract(
+                x, clipped, out=clipped
+            )  # fresh memory costs more than the difference
         return x - clipped
 
     def minorant(self, x: Array, target: Array) -> tuple[float, Array]:

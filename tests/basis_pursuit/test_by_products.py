@@ -1,0 +1,198 @@
+"""Operators that are read: when, by how many products, and that nothing is believed of them but products."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.sparse.linalg import LinearOperator
+
+import lopro
+from lopro.basis_pursuit import by_products
+from lopro.basis_pursuit.application import BasisPursuit
+from lopro.basis_pursuit.by_products import ByProducts
+from lopro.basis_pursuit.pose import bpdn_problem
+from lopro.errors import MissingCapabilityError
+from lopro.maps import linear_map
+
+
+class Watched:
+    """A matrix behind its products, which are counted."""
+
+    def __init__(self, A: Any, pause: float = 0.0) -> None:
+        self.forward, self.adjoint = 0, 0
+
+        def matvec(x: Any) -> Any:
+            time.sleep(pause)
+            self.forward += 1
+            return A @ x.ravel()
+
+        def rmatvec(y: Any) -> Any:
+            time.sleep(pause)
+            self.adjoint += 1
+            return A.conj().T @ y.ravel()
+
+        self.A = LinearOperator(A.shape, matvec=matvec, rmatvec=rmatvec, dtype=A.dtype)
+
+    @property
+    def products(self) -> int:
+        return self.forward + self.adjoint
+
+
+def planted(m: int, d: int, k: int, noise: float, *, dtype: Any = float) -> tuple[Any, Any, float]:
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((m, d)).astype(dtype)
+    if np.iscomplexobj(A):
+        A += 1j * rng.standard_normal((m, d))
+    e = noise * rng.standard_normal(m)
+    return A, A[:, :k] @ rng.choice([-1.0, 1.0], k) + e, float(np.linalg.norm(e))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex128])
+@pytest.mark.parametrize(("m", "d"), [(7, 30), (30, 7), (5, 5)])
+def test_an_operator_is_read_by_its_short_side(m: int, d: int, dtype: Any) -> None:
+    A = planted(m, d, 2, 0.0, dtype=dtype)[0]
+    watched = Watched(A)
+    found = linear_map(watched.A).toarray()
+    np.testing.assert_array_equal(found, A)
+    assert found.dtype == dtype and not found.flags.writeable
+    assert (watched.forward, watched.adjoint) == ((0, m) if m < d else (d, 0))
+
+
+@pytest.mark.parametrize(("m", "d"), [(70, 150), (150, 70)])
+def test_blocks_are_read_in_few_passes(m: int, d: int) -> None:
+    A = planted(m, d, 2, 0.0)[0] + 1j
+
+    class Blocks:
+        shape, dtype, asked = A.shape, A.dtype, 0
+
+        def matmat(self, X: Any) -> Any:
+            self.asked += 1
+            return A @ X
+
+        def rmatmat(self, Y: Any) -> Any:
+            self.asked += 1
+            return A.conj().T @ Y
+
+        matvec, rmatvec = matmat, rmatmat
+
+    blocks = Blocks()
+    known = linear_map(blocks)
+    np.testing.assert_allclose(known.toarray(), A, rtol=1e-15)
+    assert blocks.asked == 2
+    known.toarray()
+    assert blocks.asked == 2  # it is kept
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.complex128])
+@pytest.mark.parametrize(("m", "d"), [(40, 120), (120, 40)])
+def test_few_rows_or_columns_are_read_at_once(m: int, d: int, dtype: Any) -> None:
+    A, y, sigma = planted(m, d, 3, 0.1, dtype=dtype)
+    watched, expected = Watched(A), lopro.bpdn(A, y, sigma, tol=1e-9)
+    result = lopro.bpdn(watched.A, y, sigma, tol=1e-9)
+    assert result.success and "ByProducts" in result.method
+    assert result.fun == pytest.approx(expected.fun, rel=2e-9)
+    # One for each, and one that measures the answer.
+    assert watched.products <= min(m, d) + 2
+
+
+def test_easy_problems_are_over_before_it_pays() -> None:
+    A, y, sigma = planted(400, 1000, 10, 0.3)
+    watched = Watched(A)
+    assert lopro.bpdn(watched.A, y, sigma).success
+    assert watched.products < 100
+
+
+def test_no_more_than_twice_the_products_that_reading_takes() -> None:
+    """Nearly as many nonzeros as rows: without columns it takes thousands of products."""
+    A, y, sigma = planted(100, 400, 25, 0.05)
+    watched = Watched(A)
+    result = lopro.bpdn(watched.A, y, 0.1 * sigma, tol=1e-8)
+    assert result.success
+    assert 100 < watched.products <= 205
+    expected = lopro.bpdn(A, y, 0.1 * sigma, tol=1e-8)
+    assert result.fun == pytest.approx(expected.fun, rel=2e-8)
+
+
+def test_a_slow_search_is_left_before_it_has_cost_as_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    A, y, sigma = planted(400, 900, 100, 0.05)
+    watched = Watched(A)
+    assert lopro.bpdn(watched.A, y, 0.1 * sigma).success
+    assert 400 + 2 * 64 <= watched.products <= 400 + 2 * 84 + 5
+
+
+def test_several_right_hand_sides_read_it_once() -> None:
+    A, y, sigma = planted(30, 90, 3, 0.1)
+    watched = Watched(A)
+    results = lopro.bpdn(watched.A, np.stack([y, -y, 2.0 * y], axis=1), [sigma, sigma, sigma])
+    assert all(r.success for r in results)
+    assert watched.products <= 30 + 3 * 2
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.complex128])
+def test_equations_through_operators(dtype: Any) -> None:
+    A, y, _ = planted(80, 240, 30, 0.0, dtype=dtype)
+    watched = Watched(A)
+    result = lopro.bpdn(watched.A, y, 0.0)
+    assert result.success
+    np.testing.assert_allclose(A @ result.x, y, atol=1e-9)
+
+
+def test_signs_and_weights_come_along() -> None:
+    A, y, sigma = planted(30, 80, 4, 0.3)
+    y = A[:, :4] @ np.ones(4) + 0.01 * y
+    w = np.linspace(0.5, 2.0, 80)
+    expected = lopro.bpdn(A, y, sigma, weights=w, nonneg=True, tol=1e-8)
+    result = lopro.bpdn(Watched(A).A, y, sigma, weights=w, nonneg=True, tol=1e-8)
+    assert result.success and result.x.min() >= 0.0
+    assert result.fun == pytest.approx(expected.fun, rel=2e-8)
+
+
+def test_points_are_measured_by_the_operator_itself() -> None:
+    """The rows that an adjoint tells are those of another matrix, so no point of that passes for feasible."""
+    A, y, sigma = planted(20, 60, 2, 0.1)
+    other = 1.5 * A
+    mismatched = LinearOperator(
+        A.shape, matvec=lambda x: A @ x, rmatvec=lambda r: other.T @ r, dtype=float
+    )
+    result = lopro.bpdn(mismatched, y, sigma, time_limit=5.0)
+    assert not result.success or np.linalg.norm(A @ result.x - y) <= sigma * (1.0 + 1e-6)
+
+
+def test_reading_keeps_the_time_limit() -> None:
+    A, y, sigma = planted(60, 200, 5, 0.1)
+    start = time.perf_counter()
+    result = lopro.bpdn(Watched(A, pause=0.02).A, y, sigma, time_limit=0.3)
+    assert time.perf_counter() - start < 0.3 * 1.2 + 0.5
+    assert not result.success and result.status.name == "TIME_LIMIT"
+
+
+def test_zero_and_one_nonzero_cost_no_reading() -> None:
+    A, y, _ = planted(40, 120, 3, 0.1)
+    length = float(np.linalg.norm(y))
+    for sigma, most in ((1.1 * length, 3), (0.999 * length, 6)):
+        watched = Watched(A)
+        assert lopro.bpdn(watched.A, y, sigma).success
+        assert watched.products <= most
+
+
+def test_what_is_large_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    A, y, sigma = planted(20, 60, 2, 0.1)
+    problem = bpdn_problem(Watched(A).A, y, sigma)
+    assert repr(BasisPursuit().choose(problem)) == "ByProducts()"
+    monkeypatch.setattr(by_products, "_ENTRIES", 1199)
+    with pytest.raises(
+        MissingCapabilityError, match="at most 2000 rows or columns and 1e\\+03 entries"
+    ):
+        ByProducts().check(problem)
+    assert repr(BasisPursuit().choose(problem)).startswith("MatrixFree")
+    monkeypatch.setattr(by_products, "_ENTRIES", 1200)
+    monkeypatch.setattr(by_products, "_MOST", 19)
+    assert repr(BasisPursuit().choose(problem)).startswith("MatrixFree")
+    monkeypatch.setattr(by_products, "_MOST", 20)
+    assert repr(BasisPursuit().choose(problem)) == "ByProducts()"
+    monkeypatch.setattr(by_products, "_MOST_TURNING", 19)
+    turning = bpdn_problem(Watched(A + 0j).A, y, sigma)
+    assert repr(BasisPursuit().choose(turning)).startswith("MatrixFree")
