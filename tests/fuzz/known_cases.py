@@ -198,6 +198,7 @@ KNOWN: dict[str, Callable[[], Case]] = {
             ("bpdn", 707001355),  # sigma = |y|, where a support of 0 was rounded down
             ("bpdn", 16555008508),  # a residual that is rounding of what it is left of
             ("bpdn", 1511000558),  # a mixture in single precision whose two parts cancel
+            ("bpdn", 171126000806),  # LoPGD where the square of y is out of the range of numbers
             ("path", 424242001530),  # residuals that all point the same way are no tight frame
             ("path", 3000000607),  # y nearly orthogonal to the columns
             ("path", 707005967),  # points whose squares leave the range of numbers

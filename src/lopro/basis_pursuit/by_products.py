@@ -30,7 +30,7 @@ __all__ = ["ByProducts"]
 
 #: Rows or columns up to which reading takes about as many products as an easy problem.
 _FEW = 64
-#: And up to which it is done at all, for signs and for directions, which take longer; entries that may be held.
+#: And up to which it is done at all, for signs and for directions, which take longer; entries that are held.
 _MOST, _MOST_TURNING, _ENTRIES = 2000, 400, 1e7
 
 

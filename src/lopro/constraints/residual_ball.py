@@ -375,7 +375,8 @@ class ResidualBall(MappedFunction, Constraint):
 
     def typical_size(self) -> float | None:
         pulled = norm(self.A.adjoint(self.y)) if self._size_of_y > 0.0 else 0.0
-        return self._size_of_y**2 / pulled if pulled > 0.0 else None
+        # The square may be out of the range of numbers.
+        return self._size_of_y * (self._size_of_y / pulled) if pulled > 0.0 else None
 
     def project(self, x: Array) -> Array:
         point = self._nearest_rounded(x)
