@@ -3,6 +3,7 @@
 from lopro import _moved, constraints, maps, metric, objectives, penalties
 from lopro.basis_pursuit import (
     BPDNResult,
+    ByProducts,
     LassoResult,
     MatrixFree,
     WorkingSet,
@@ -49,6 +50,7 @@ __all__ = [
     "AlternatingDirections",
     "Auto",
     "BPDNResult",
+    "ByProducts",
     "ConsensusADMM",
     "FeatureWorkingSet",
     "History",

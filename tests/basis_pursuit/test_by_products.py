@@ -94,8 +94,11 @@ def test_few_rows_or_columns_are_read_at_once(m: int, d: int, dtype: Any) -> Non
     result = lopro.bpdn(watched.A, y, sigma, tol=1e-9)
     assert result.success and "ByProducts" in result.method
     assert result.fun == pytest.approx(expected.fun, rel=2e-9)
-    # One for each, and one that measures the answer.
+    # One for each, and one that measures the answer; products with the copy are on no ledger.
     assert watched.products <= min(m, d) + 2
+    counts = (result.counts, result.certificate_counts)
+    assert sum(c.matvecs for c in counts) == watched.forward
+    assert sum(c.rmatvecs for c in counts) == watched.adjoint
 
 
 def test_easy_problems_are_over_before_it_pays() -> None:

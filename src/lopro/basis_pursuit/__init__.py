@@ -1,6 +1,7 @@
 """Basis pursuit denoising from top to bottom: the problem, its methods, and its result."""
 
 from lopro.basis_pursuit.api import bpdn, bpdn_path
+from lopro.basis_pursuit.by_products import ByProducts
 from lopro.basis_pursuit.lasso import LassoResult, lasso
 from lopro.basis_pursuit.matrix_free import MatrixFree
 from lopro.basis_pursuit.pareto import ParetoCurve
@@ -10,6 +11,7 @@ from lopro.basis_pursuit.working_set import WorkingSet
 
 __all__ = [
     "BPDNResult",
+    "ByProducts",
     "LassoResult",
     "MatrixFree",
     "ParetoCurve",

@@ -30,6 +30,7 @@ from lopro.errors import InfeasibleError
 from lopro.functions import Ball, Constant, Image, Linearization, MappedFunction, Source
 from lopro.maps import SparseMap, linear_map
 from lopro.maps.algebra import widened
+from lopro.maps.copied import CopiedMap
 from lopro.projections.empty_ball import residual_exceeds
 from lopro.projections.residual_ball import adjoint_product, project_residual_ball
 
@@ -333,7 +334,8 @@ class ResidualBall(MappedFunction, Constraint):
 
     def with_matrix(self) -> ResidualBall:
         """Return the same ball with all entries of A: those of an operator take many products."""
-        return ResidualBall(self.A.toarray(), self.y, self.sigma, self.form)
+        A = CopiedMap(self.A.toarray(), self.A.name)
+        return ResidualBall(A, self.y, self.sigma, self.form)
 
     @cached_property
     def in_double(self) -> ResidualBall | None:

@@ -1,0 +1,45 @@
+"""All entries of an operator, once they have been read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lopro._util.arrays import Array
+from lopro._util.counting import Counts, counting
+from lopro.maps.correlations import Correlations, Selection
+from lopro.maps.numpy_map import NumPyMap
+
+__all__ = ["CopiedMap"]
+
+
+class CopiedMap(NumPyMap):
+    """A copy of the entries of an operator: what is asked of it is not asked of the operator, nor counted.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro._util.counting import Counts, counting
+    >>> from lopro.maps.copied import CopiedMap
+    >>> with counting(Counts()) as counts:
+    ...     CopiedMap(np.array([[1.0, 2.0]])).forward(np.ones(2))
+    array([3.])
+    >>> counts.matvecs
+    0
+    """
+
+    def forward(self, x: Array) -> Array:
+        return self.multiply(x)
+
+    def adjoint(self, y: Array) -> Array:
+        return self.multiply_adjoint(y)
+
+    def adjoint_exactly(self, y: Array) -> Array:
+        return self.multiply_adjoint_exactly(y)
+
+    def select(self, duals: Array, selection: Selection) -> Correlations:
+        with counting(Counts()):
+            return super().select(duals, selection)
+
+    def columns(self, indices: Any) -> Any:
+        with counting(Counts()):
+            return super().columns(indices)
