@@ -47,6 +47,27 @@ def close_to_y(m: int, d: int, below: float, seed: int) -> Instance:
     return A, y, float(np.linalg.norm(y)) * (1.0 - below)
 
 
+def with_random_signs(A: np.ndarray, k: int, noise: float, rng: np.random.Generator) -> Instance:
+    """Return measurements of k random signs with noise of so much of their length."""
+    x, e = np.zeros(A.shape[1]), rng.standard_normal(A.shape[0])
+    x[rng.choice(A.shape[1], k, replace=False)] = rng.choice([-1.0, 1.0], k)
+    e *= noise * np.linalg.norm(A @ x) / np.linalg.norm(e)
+    return A, A @ x + e, float(np.linalg.norm(e))
+
+
+def positive(m: int, d: int, k: int, noise: float, seed: int) -> Instance:
+    """Return a matrix with positive entries: its columns all point the same way, nearly."""
+    rng = np.random.default_rng(seed)
+    return with_random_signs(rng.random((m, d)), k, noise, rng)
+
+
+def of_different_lengths(m: int, d: int, k: int, noise: float, seed: int) -> Instance:
+    """Return Gaussian columns whose lengths differ by a factor of fifty."""
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((m, d)) * np.exp(rng.uniform(-2.0, 2.0, d))
+    return with_random_signs(A, k, noise, rng)
+
+
 def as_operator(instance: Instance) -> Instance:
     """Return the instance with products only."""
     A, y, sigma = instance
@@ -136,6 +157,10 @@ CLASSES: dict[str, Callable[[int], Instance]] = {
     "close to y 50x200": lambda s: close_to_y(50, 200, 1e-4, s),
     "operator 1024x2048, 2 %": lambda s: as_operator(gaussian(1024, 2048, 100, 0.02, s)),
     "support near m, sigma/1e4": lambda s: with_radius(1e-4, gaussian(200, 800, 20, 0.02, s)),
+    "lengths over e^4 543x1086, 0.01 %": lambda s: of_different_lengths(543, 1086, 108, 1e-4, s),
+    "operator, positive 313x2504, 0.01 %": lambda s: as_operator(positive(313, 2504, 125, 1e-4, s)),
+    "small operator 146x219, 10 %": lambda s: as_operator(gaussian(146, 219, 20, 0.1, s)),
+    "small complex 62x93, 1 %": lambda s: gaussian(62, 93, 1, 0.01, s, iscomplex=True),
     "tiny 20x50": lambda s: gaussian(20, 50, 3, 0.02, s),
     "paper-like 1000x5000, 1 %": lambda s: gaussian(1000, 5000, 100, 0.01, s),
     "sparse 2000x20000, 0.1 %": lambda s: sparse(2000, 20000, 50, 1e-3, 0.01, s),

@@ -45,6 +45,15 @@ def by_spgl1(
 
     Return how many products it took, whether its point is near the ball, and its points.
     """
+    try:
+        return _by_spgl1(instance, tol, rows)
+    except IndexError:  # its records are full after so many iterations
+        return 0, False, []
+
+
+def _by_spgl1(
+    instance: Instance, tol: float | None, rows: bool
+) -> tuple[int, bool, list[np.ndarray]]:
     import spgl1
 
     A, y, sigma = instance
@@ -52,10 +61,7 @@ def by_spgl1(
     options: dict[str, Any] = {} if tol is None else dict.fromkeys(names, tol)
     options["iter_lim"] = 20000
     if rows:
-        try:
-            _, r, _, info = spgl1.spg_mmv(A, y, sigma, **options)
-        except IndexError:  # its records are full
-            return 0, False, []
+        _, r, _, info = spgl1.spg_mmv(A, y, sigma, **options)
         return int(info["nprodA"]) + int(info["nprodAt"]), near(r, y, sigma), []
     total, all_near, points = 0, True, []
     for right, radius in [(y, sigma)] if y.ndim == 1 else zip(y.T, sigma, strict=True):

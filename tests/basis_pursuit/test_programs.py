@@ -104,6 +104,16 @@ def test_programs_end_what_the_path_does_not(seed: int, parameters: list[float])
         assert parameters[-1] == pytest.approx(sigma / np.linalg.norm(result.dual), rel=0.05)
 
 
+@pytest.mark.parametrize("seed", [8, 22])
+def test_a_tiny_radius_is_approached_from_the_vertex(seed: int, parameters: list[float]) -> None:
+    A, y, sigma = crowded(seed)
+    assert 0.0 < sigma <= 1e-4 * np.linalg.norm(y)
+    result = lopro.bpdn(A, y, sigma, tol=1e-8, time_limit=30.0)
+    assert result.success and result.counts.rmatvecs <= 30
+    assert parameters[0] == 0.0 and len(parameters) == 2
+    assert parameters[1] == pytest.approx(sigma / np.linalg.norm(result.dual), rel=0.05)
+
+
 def test_some_of_them_need_several_programs(parameters: list[float]) -> None:
     found = []
     for seed in range(4):

@@ -221,7 +221,7 @@ class WorkingSet:
             # Where solutions are sparse it is short, too, and as long as they are it costs little.
             yield from self._patiently(search, _PATIENT_DESCENTS[0], _SHORT_PATH, Crowd(0.6))
         if not search.done and fits_program(sparse):
-            yield from self._from_vertex(search) if tiny else self._from_path(search)
+            yield from self._by_programs(search, tiny)
         for descent in _PATIENT_DESCENTS:
             yield from self._patiently(search, descent, _PATIENT_ROUNDS)
         if search.done:
@@ -248,37 +248,34 @@ class WorkingSet:
                 with suppress(StalledError):
                     yield from newton(search, 3)
 
-    def _from_vertex(self, search: ColumnSearch) -> Candidates:
-        """Ask linear programs which columns are active where sigma = 0, and start there."""
-        A = np.asarray(search.A.toarray(), dtype=np.float64)
-        for pair in optimal_pairs(search.sparse, A):
-            yield from self._from_pair(search, A, pair, self.rounds)
-            if search.done:
-                return
+    def _by_programs(self, search: ColumnSearch, tiny: bool) -> Candidates:
+        """Ask programs which columns are active: at first where sigma = 0, or where the path has come to.
 
-    def _from_path(self, search: ColumnSearch) -> Candidates:
-        """Ask quadratic programs which columns are active where the path has come to, and near the radius."""
-        A = np.asarray(search.A.toarray(), dtype=np.float64)
+        Then nearer and nearer to the radius: the residual is alpha times the dual point, which changes little.
+        """
+        A, sigma = np.asarray(search.A.toarray(), dtype=np.float64), search.ball.sigma
         assert search.solution is not None
-        alpha = search.solution.alpha
+        first = optimal_pairs(search.sparse, A, 0.0 if tiny else search.solution.alpha)
+        pair = next(first, None)
         for _ in range(_PROGRAMS):
-            pair = next(optimal_pairs(search.sparse, A, alpha), None)
             if pair is None:
                 return
-            yield from self._from_pair(search, A, pair, _NEAR_END)
-            if search.done:
-                return
-            # The residual is alpha times the dual point: about proportional to alpha.
-            alpha = search.ball.sigma / float(np.linalg.norm(pair.dual))
+            yield from self._from_pair(search, A, pair)
+            if search.done or sigma == 0.0:
+                break
+            alpha = sigma / float(np.linalg.norm(pair.dual))
+            pair = next(optimal_pairs(search.sparse, A, alpha), None)
+        for other in () if search.done else first:
+            yield from self._from_pair(search, A, other)
 
-    def _from_pair(self, search: ColumnSearch, A: Vector, pair: Pair, rounds: int) -> Candidates:
+    def _from_pair(self, search: ColumnSearch, A: Vector, pair: Pair) -> Candidates:
         """Propose what the signs of a pair tell, and what Newton's method makes of them."""
         candidate = pair.candidate(search.sparse, A, search.point())
         if candidate is not None:
             yield candidate
         search.resume_with(pair.signs)
         with suppress(StalledError):
-            yield from newton(search, rounds)
+            yield from newton(search, self.rounds if pair.alpha == 0.0 else _NEAR_END)
 
 
 def in_blocks(problem: Problem) -> bool:
