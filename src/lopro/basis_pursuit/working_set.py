@@ -251,7 +251,7 @@ class WorkingSet:
     def _by_programs(self, search: ColumnSearch, tiny: bool) -> Candidates:
         """Ask programs which columns are active: at first where sigma = 0, or where the path has come to.
 
-        Then nearer and nearer to the radius: the residual is alpha times the dual point, which changes little.
+        Then nearer and nearer to the radius: the residual is alpha times a dual point that changes little.
         """
         A, sigma = np.asarray(search.A.toarray(), dtype=np.float64), search.ball.sigma
         assert search.solution is not None
