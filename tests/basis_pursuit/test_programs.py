@@ -137,3 +137,15 @@ def test_a_crowd_is_enough_after_some_rounds() -> None:
     for share, enough in ((0.95, False), (0.5, False), (0.9, False), (1.0, False), (0.91, True)):
         crowd.count(share)
         assert crowd.is_enough is enough
+
+
+@pytest.mark.parametrize("library", ["array_api_strict", "torch"])
+@pytest.mark.parametrize("seed", [0, 22])
+def test_other_libraries_do_the_same(library: str, seed: int, parameters: list[float]) -> None:
+    xp = pytest.importorskip(library)
+    A, y, sigma = crowded(seed)
+    device = "cuda" if library == "torch" and xp.cuda.is_available() else None
+    place = {} if device is None else {"device": device}
+    result = lopro.bpdn(xp.asarray(A, **place), xp.asarray(y, **place), sigma, tol=1e-8)
+    assert result.success and parameters
+    assert result.fun == pytest.approx(lopro.bpdn(A, y, sigma, tol=1e-8).fun, rel=2e-8)

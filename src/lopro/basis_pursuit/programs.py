@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro._util.arrays import Array, asarray_like, norm
+from lopro._util.arrays import Array, asarray_like, norm, to_numpy
 from lopro._util.deadline import current_deadline
 from lopro.basis_pursuit.problem import SparseProblem
 from lopro.newton.engines import AnswerStatus, QuadraticProgram, solve_by_piqp
@@ -68,7 +68,7 @@ class Pair:
         do not tell their dual point. That of an interior point method is the centre of all of them, so what
         makes it exact on these columns leaves room on the others.
         """
-        y, used = np.asarray(sparse.ball.y, dtype=np.float64), np.flatnonzero(self.signs)
+        y, used = to_numpy(sparse.ball.y).astype(np.float64), np.flatnonzero(self.signs)
         if not 0 < used.size <= len(y):
             return None
         Q, R = np.linalg.qr(A[:, used])
@@ -111,7 +111,7 @@ def optimal_pairs(sparse: SparseProblem, A: Vector, alpha: float = 0.0) -> Itera
     >>> [pair.signs for pair in optimal_pairs(sparse, A)]
     [array([0., 0., 1.]), array([0., 0., 1.])]
     """
-    y, w = np.asarray(sparse.ball.y, dtype=np.float64), np.asarray(sparse.weights, dtype=np.float64)
+    y, w = to_numpy(sparse.ball.y).astype(np.float64), np.asarray(sparse.weights, dtype=np.float64)
     unit, size, heavy = (float(np.abs(v).max()) for v in (A, y, w))
     if not (unit > 0.0 and size > 0.0):
         return

@@ -46,10 +46,7 @@ _PATIENT_ROUNDS = 150
 _TINY, _SHORT_PATH = 1e-4, 60  # sigma relative to y, and rounds that lead to a larger one
 # Operations of a program that is as quick as a path, or as so many rounds where the support fills the rows.
 _AT_ONCE, _SOON, _CROWDED = 5e7, 1e9, 12
-_PROGRAMS, _NEAR_END = (
-    6,
-    3,
-)  # that are asked on the way to sigma, and rounds from what each has found
+_PROGRAMS, _NEAR_END = 6, 3  # on the way to sigma, and rounds from what each of them has found
 _PATIENT_DESCENTS = (0.7, 0.9)  # of alpha, while sigma is out of reach
 
 
@@ -253,13 +250,13 @@ class WorkingSet:
 
         Then nearer and nearer to the radius: the residual is alpha times a dual point that changes little.
         """
-        A, sigma = np.asarray(search.A.toarray(), dtype=np.float64), search.ball.sigma
+        A, sigma = to_numpy(search.A.toarray()).astype(np.float64), search.ball.sigma
         assert search.solution is not None
         first = optimal_pairs(search.sparse, A, 0.0 if tiny else search.solution.alpha)
         pair = next(first, None)
         for _ in range(_PROGRAMS):
             if pair is None:
-                return
+                break
             yield from self._from_pair(search, A, pair)
             if search.done or sigma == 0.0:
                 break
