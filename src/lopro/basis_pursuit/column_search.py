@@ -87,7 +87,7 @@ class ColumnSearch(Search):
 
     def start_over(self, descent: float, crowd: Crowd | None = None) -> None:
         """Follow the path from its beginning in small steps, with signs that are right at each of them."""
-        self.patient, self._descent, self._crowd = True, descent, crowd or Crowd(1.0)
+        self.patient, self._descent, self._crowd = True, descent, crowd or Crowd(math.inf)
         self.floor = 0.5 * float(self.sparse.excess(self.correlations).max(initial=0.0))
         self.signs = 0.0 * self.signs
 
@@ -125,11 +125,11 @@ class ColumnSearch(Search):
             excess[self.missing],
             np.sign(everywhere[self.missing]),
         )
-        self._crowd.count(np.count_nonzero(solution.signs) / len(self.y))
         if solution.reached:
             self._astray = self._astray + 1 if self.missing.size > self._lacking else 0
             self._lacking = self.missing.size
         else:
+            self._crowd.count(np.count_nonzero(solution.signs) / len(self.y))
             self._lower_floor(solution)
 
     def _look(self, solution: Solution) -> tuple[Vector, Vector]:

@@ -34,9 +34,7 @@ _ACTIVE = 1e-6  # a correlation so close to its weight is at it
 _RESIDUAL = 1e-10  # what PIQP is asked for
 _DEPENDENT = 1e-9  # a pivot below this share of the largest: columns that depend on others
 _MET = 1e-12  # equations are met up to this share of y
-_INSIDE = (
-    1.0 - 1e-12
-)  # of sigma: what the residual aims at, so that it is not longer when it is rounded
+_INSIDE = 1.0 - 1e-12  # of sigma: what residuals aim at, so that rounding makes them no longer
 
 
 def fits_program(sparse: SparseProblem, operations: float = _OPERATIONS) -> bool:

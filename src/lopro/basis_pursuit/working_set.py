@@ -250,7 +250,7 @@ class WorkingSet:
 
         Then nearer and nearer to the radius: the residual is alpha times a dual point that changes little.
         """
-        A, sigma = to_numpy(search.A.toarray()).astype(np.float64), search.ball.sigma
+        A, sigma = to_numpy(search.A.toarray()).astype(np.float64, copy=False), search.ball.sigma
         assert search.solution is not None
         first = optimal_pairs(search.sparse, A, 0.0 if tiny else search.solution.alpha)
         pair = next(first, None)
