@@ -14,7 +14,7 @@ import numpy as np
 import scipy
 
 import lopro
-from lopro._util.machine import processor
+from lopro.core.machine import processor
 
 RESULTS = Path(__file__).parent / "results"
 DOCS_IMAGES = Path(__file__).parent.parent / "docs" / "images"

@@ -15,7 +15,6 @@ import numpy as np
 from catalogue_objectives import COMPLEX, DEFICIENT, NUMPY, TALL, WIDE, Convert, operator, sparse
 from projection_judges import farthest_feasible
 
-from lopro._util.arrays import namespace
 from lopro.constraints import (
     Affine,
     Constraint,
@@ -36,6 +35,7 @@ from lopro.constraints import (
     Spectrahedron,
     SquaredResidual,
 )
+from lopro.core.arrays import namespace
 
 Draw = Callable[[np.random.Generator], Any]
 

@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse
 import scipy.sparse.linalg
 
-from lopro._util.arrays import inner, namespace, norm, to_numpy
+from lopro.core.arrays import inner, namespace, norm, to_numpy
 from lopro.metric.loss import PairLoss
 from lopro.objectives import (
     FunctionObjective,

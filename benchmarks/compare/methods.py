@@ -13,7 +13,7 @@ from typing import Any
 import lopro
 from benchmarks.compare.problems import Instance
 from lopro import protocol
-from lopro._util.arrays import norm
+from lopro.core.arrays import norm
 from lopro.errors import MissingCapabilityError
 from lopro.functions import Ball
 from lopro.methods.inner import (

@@ -12,7 +12,7 @@ from typing import Any
 import lopro
 from benchmarks.compare.methods import Method, methods_for
 from benchmarks.compare.problems import Instance
-from lopro._util.deadline import using_clock
+from lopro.core.deadline import using_clock
 from lopro.errors import MissingCapabilityError
 
 __all__ = ["FEASIBLE", "Curve", "Limits", "Point", "Reference", "measure", "refer", "run_all"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from benchmarks.metric_learning.problems import Instance
-from lopro._util.counting import Counts
+from lopro.core.counting import Counts
 
 __all__ = ["Adapter", "Answer", "Look", "Settings"]
 

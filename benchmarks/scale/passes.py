@@ -63,8 +63,8 @@ def measure(stored: Any, options: argparse.Namespace) -> list[dict[str, Any]]:
     """Return plain reads against passes, medians of interleaved rounds."""
     import numpy as np
 
-    from lopro._util.arrays import from_numpy
-    from lopro._util.counting import Counts, counting
+    from lopro.core.arrays import from_numpy
+    from lopro.core.counting import Counts, counting
     from lopro.maps import StoredMap, linear_map
 
     A = linear_map(stored.source)

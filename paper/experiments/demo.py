@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.table import Table
 
-from lopro._util.arrays import Array
+from lopro.core.arrays import Array
 from lopro.driver.result import Result
 from lopro.methods import Auto, LoPGD, LoPNAG
 from lopro.methods.paper.theorems import Theorem2

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from lopro._util.arrays import Array
-from lopro._util.validation import check_count
 from lopro.cli.instances import SensingProblem, SharpProblem, sharp_polyhedron, sparse_recovery
 from lopro.constraints import PSDCone
+from lopro.core.arrays import Array
+from lopro.core.validation import check_count
 from lopro.objectives import FunctionObjective, OffDiagonalL1, SquaredDistance
 from lopro.problem import Problem
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import lopro
-from lopro._util.arrays import Array
+from lopro.core.arrays import Array
 from lopro.driver.result import Result
 from lopro.functions import Ball
 from lopro.methods import LoPGD, LoPNAG, OneProjection

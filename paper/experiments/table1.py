@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from lopro._util.arrays import Array
 from lopro.basis_pursuit.application import BasisPursuit
+from lopro.core.arrays import Array
 from lopro.driver.result import Iterate, Result
 from lopro.methods import Auto, LoPNAG
 from lopro.methods.baselines import NESTA

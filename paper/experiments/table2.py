@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from lopro._util.arrays import Array
 from lopro.constraints import PSDCone
+from lopro.core.arrays import Array
 from lopro.driver.result import Iterate
 from lopro.metric import SparseMetric
 from lopro.metric.api import learn_metric

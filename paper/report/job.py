@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import lopro
-from lopro._util.machine import facts, source_digest
+from lopro.core.machine import facts, source_digest
 from paper.report.blocks import Table
 from paper.report.interrupt import interruptible
 from paper.report.order import Order, Scale

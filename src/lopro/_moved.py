@@ -36,7 +36,7 @@ MOVED = {
     "lopro.conic": "lopro.conic_forms",
     "lopro.epochs": "lopro.protocol",
     "lopro.linear": "lopro.maps",
-    "lopro.oracles": "lopro._util.counting",
+    "lopro.oracles": "lopro.core.counting",
     "lopro.penalised": "lopro.penalties",
     "lopro.result": "lopro.driver.result",
     "lopro.schemes": "lopro",

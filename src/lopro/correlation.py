@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from lopro._util.counting import Counts
-from lopro._util.deadline import EIGH, Deadline
-from lopro._util.validation import check_array
+from lopro.core.counting import Counts
+from lopro.core.deadline import EIGH, Deadline
+from lopro.core.validation import check_array
 from lopro.driver.options import Options
 from lopro.driver.result import History, Iterate, Result, Status
 from lopro.newton.correlation import NearestCorrelation, NoCorrelationMatrix

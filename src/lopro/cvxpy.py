@@ -16,11 +16,11 @@ from cvxpy import settings
 from cvxpy.reductions.solvers.conic_solvers.clarabel_conif import CLARABEL
 from cvxpy.reductions.solvers.conic_solvers.conic_solver import ConicSolver
 
-from lopro._util.deadline import Deadline
-from lopro._util.validation import check_number
 from lopro.cones.bound import ConicData
 from lopro.cones.certified import ConicOutcome, ConicStatus, solve_conic
 from lopro.cones.cones import Nonnegative, PSDTriangle, SecondOrder, SetCone, Zero
+from lopro.core.deadline import Deadline
+from lopro.core.validation import check_number
 from lopro.protocol import Certificate, Target
 
 __all__ = ["Lopro"]

@@ -9,10 +9,10 @@ import numpy as np
 import scipy  # parts of it load when first used
 from array_api_compat import is_jax_array, is_torch_array
 
-from lopro._util.arrays import Array, asarray_like, copy, take
-from lopro._util.differences import forward_differences
-from lopro._util.validation import check_array, check_callable
 from lopro.constraints import Affine, Constraint, FunctionConstraint, Intersection, Polyhedron
+from lopro.core.arrays import Array, asarray_like, copy, take
+from lopro.core.differences import forward_differences
+from lopro.core.validation import check_array, check_callable
 from lopro.driver.options import Callback, Options
 from lopro.driver.result import Iterate, Result
 from lopro.driver.stopping import Rule

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lopro._util.arrays import Array, asarray_like, copy, is_complex, norm, widest, zeros
-from lopro._util.validation import check_array, check_number, check_shape
 from lopro.constraints.base import Constraint
+from lopro.core.arrays import Array, asarray_like, copy, is_complex, norm, widest, zeros
+from lopro.core.validation import check_array, check_number, check_shape
 from lopro.functions import Constant, Source
 from lopro.objectives.base import Objective
 

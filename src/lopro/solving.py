@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from lopro._util.arrays import Array
-from lopro._util.deadline import Deadline
+from lopro.core.arrays import Array
+from lopro.core.deadline import Deadline
 from lopro.driver.options import Callback, Options
 from lopro.driver.progress import Progress
 from lopro.driver.result import Iterate, Result

@@ -16,7 +16,7 @@ from applications.test_bpdn import check, constructed
 from map_kinds import KINDS, Kind, Sliced, dask_array
 
 import lopro
-from lopro._util.arrays import namespace, to_numpy
+from lopro.core.arrays import namespace, to_numpy
 from lopro.maps import StoredMap, called_between_blocks, linear_map
 
 ROWS, COLUMNS = 80, 600

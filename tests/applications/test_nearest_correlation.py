@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import lopro
-from lopro._util.deadline import using_clock
+from lopro.core.deadline import using_clock
 
 
 def uniform(rng, n):

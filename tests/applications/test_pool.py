@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from map_kinds import KINDS, Kind
 
-from lopro._util.arrays import to_numpy
-from lopro._util.cholesky_there import factor_there
-from lopro._util.counting import Counts, counting
 from lopro.basis_pursuit.columns_in_place import ColumnsInPlace
 from lopro.basis_pursuit.pool import Pool, Question
+from lopro.core.arrays import to_numpy
+from lopro.core.cholesky_there import factor_there
+from lopro.core.counting import Counts, counting
 from lopro.maps import StoredMap, linear_map
 
 RNG = np.random.default_rng(0)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import lopro
-from lopro._util.counting import Counts, counting
 from lopro.basis_pursuit.together import shares_passes
+from lopro.core.counting import Counts, counting
 from lopro.maps import StoredMap, linear_map
 
 ROWS, COLUMNS, MANY = 80, 800, 6

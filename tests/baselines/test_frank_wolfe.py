@@ -14,8 +14,8 @@ from theory.checks import SLACK, count_projections
 
 import lopro
 from lopro import Problem, Status
-from lopro._util.arrays import to_numpy
 from lopro.constraints import L1Ball, Polyhedron, PSDCone, ResidualBall, Simplex
+from lopro.core.arrays import to_numpy
 from lopro.errors import MissingCapabilityError
 from lopro.methods.baselines import FrankWolfe
 from lopro.methods.baselines.frank_wolfe_steps import LineSearch, OpenLoop, ShortStep

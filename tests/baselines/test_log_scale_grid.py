@@ -48,7 +48,7 @@ def right_cell(known: Any, grid: LogScaleGrid) -> tuple[int, float]:
         objective, constraint = known.problem.objective, known.problem.constraint
 
         def observe(self) -> Any:
-            return lopro._util.counting.counting(lopro._util.counting.Counts())
+            return lopro.core.counting.counting(lopro.core.counting.Counts())
 
     s = Needs("test", radius=2.0 * known.distance).find(Bench(), known.x0)
     return grid.cell_for(s, known.eps0, known.sigma, known.theta)

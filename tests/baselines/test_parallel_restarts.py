@@ -38,7 +38,7 @@ def time_bound(known: Any, method: ParallelRestarts, eps: float) -> int:
         objective, constraint = known.problem.objective, known.problem.constraint
 
         def observe(self) -> Any:
-            return lopro._util.counting.counting(lopro._util.counting.Counts())
+            return lopro.core.counting.counting(lopro.core.counting.Counts())
 
     s = Needs("test", method.constants, method.radius).find(Bench(), known.x0)
     accuracies = method.accuracies(eps, initial_gap(known.problem, s))

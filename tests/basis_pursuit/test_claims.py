@@ -13,11 +13,11 @@ import scipy.sparse
 from scipy.sparse.linalg import aslinearoperator
 
 import lopro
-from lopro._util.exact import support_of_ball
 from lopro.basis_pursuit.pose import bpdn_problem
 from lopro.basis_pursuit.problem import SparseProblem
 from lopro.constraints import ResidualBall
 from lopro.constraints.base import ValidInequality
+from lopro.core.exact import support_of_ball
 from lopro.driver.incumbent import Incumbent
 from lopro.maps import linear_map
 from lopro.projections.empty_ball import residual_exceeds

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from catalogue_objectives import LIBRARIES, Library
 
-from lopro._util.arrays import (
+from lopro.core.arrays import (
     Companion,
     asarray_like,
     copy,

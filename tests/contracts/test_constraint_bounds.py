@@ -12,7 +12,6 @@ import pytest
 from catalogue import CONSTRAINTS, ConstraintCase
 from scipy.sparse.linalg import aslinearoperator
 
-from lopro._util.arrays import inner, norm
 from lopro.constraints import (
     Constraint,
     Distance,
@@ -31,6 +30,7 @@ from lopro.constraints import (
     Spectrahedron,
     SquaredResidual,
 )
+from lopro.core.arrays import inner, norm
 from lopro.errors import ProjectionError
 from lopro.functions import Ball
 

@@ -10,8 +10,8 @@ import pytest
 from catalogue import CONSTRAINTS, ConstraintCase
 from catalogue_objectives import LIBRARIES, NUMPY, Library
 
-from lopro._util.arrays import inner, is_single, namespace, norm, to_numpy
 from lopro.constraints import Intersection
+from lopro.core.arrays import inner, is_single, namespace, norm, to_numpy
 from lopro.functions import Ball, Source
 
 every = pytest.mark.parametrize("case", CONSTRAINTS, ids=str)

@@ -9,9 +9,9 @@ import pytest
 from catalogue import CONSTRAINTS, ConstraintCase
 from catalogue_objectives import LIBRARIES, Library
 
-from lopro._util.arrays import inner, is_single, namespace, norm, to_numpy
-from lopro._util.counting import Counts, counting
 from lopro.constraints import Box, L1Ball, Polyhedron, PSDCone, Simplex, Spectrahedron
+from lopro.core.arrays import inner, is_single, namespace, norm, to_numpy
+from lopro.core.counting import Counts, counting
 from lopro.driver.counted import CountedConstraint
 
 ROTATION = np.linalg.qr(np.random.default_rng(3).standard_normal((3, 3)))[0]

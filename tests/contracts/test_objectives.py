@@ -10,7 +10,7 @@ import pytest
 import scipy.optimize
 from catalogue_objectives import ENTRIES, NUMPY, Entry
 
-from lopro._util.arrays import inner, norm
+from lopro.core.arrays import inner, norm
 from lopro.functions import Ball, Source
 from lopro.objectives import Objective
 

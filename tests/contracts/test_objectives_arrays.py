@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from catalogue_objectives import ENTRIES, LIBRARIES, NUMPY, Entry, Library
 
-from lopro._util.arrays import namespace, to_numpy
+from lopro.core.arrays import namespace, to_numpy
 from lopro.functions import Ball
 from lopro.metric.loss import PairLoss
 from lopro.objectives import L1Norm, LeastSquares, Linear, Logistic, Quadratic, SquaredDistance

@@ -24,8 +24,8 @@ from catalogue_objectives import (
     operator,
 )
 
-from lopro._util.arrays import inner, to_numpy
 from lopro.constraints import PSDCone
+from lopro.core.arrays import inner, to_numpy
 from lopro.errors import MissingCapabilityError
 from lopro.functions import Ball, Source
 from lopro.methods import LoPGD

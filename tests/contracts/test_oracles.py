@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from catalogue_objectives import ENTRIES, NUMPY, TALL, Entry
 
-from lopro._util.counting import Counts, count, counting
 from lopro.constraints import FunctionConstraint, Intersection, Simplex
+from lopro.core.counting import Counts, count, counting
 from lopro.driver.counted import CountedConstraint, CountedObjective
 from lopro.objectives import L1Norm, LeastSquares, SquaredDistance
 

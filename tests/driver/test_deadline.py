@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from lopro._util import deadline as module
-from lopro._util.deadline import Deadline, OutOfTime, current_deadline, using_clock
+from lopro.core import deadline as module
+from lopro.core.deadline import Deadline, OutOfTime, current_deadline, using_clock
 
 
 class Clock:

@@ -12,8 +12,8 @@ import pytest
 
 import lopro
 from lopro import Problem
-from lopro._util.arrays import to_numpy
 from lopro.constraints import Polyhedron, PSDCone, ResidualBall, ResidualNorm
+from lopro.core.arrays import to_numpy
 from lopro.methods.inner import AcceleratedGradient, ConstantStep, SubgradientDescent
 from lopro.objectives import L1Norm, LeastSquares, Linear
 from lopro.penalties import Hinge, QuadraticHinge, Softplus

@@ -21,8 +21,8 @@ from driver_cases import (
 
 import lopro
 from lopro import Problem, Status
-from lopro._util.deadline import using_clock
 from lopro.constraints import FunctionConstraint, Polyhedron, ResidualBall
+from lopro.core.deadline import using_clock
 from lopro.errors import ProjectionError, StalledError
 from lopro.methods.inner import AcceleratedGradient, ConstantStep, SqrtStep, SubgradientDescent
 from lopro.objectives import FunctionObjective, L1Norm, Linear, SquaredDistance

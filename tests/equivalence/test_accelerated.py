@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lopro._util.arrays import inner
 from lopro.constraints import Polyhedron, ResidualBall
+from lopro.core.arrays import inner
 from lopro.methods.inner import (
     AcceleratedGradient,
     Backtracking,

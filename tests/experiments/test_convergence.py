@@ -9,7 +9,7 @@ from itertools import count
 import pytest
 
 import lopro
-from lopro._util.deadline import using_clock
+from lopro.core.deadline import using_clock
 from paper.experiments.colon import stand_in
 from paper.experiments.convergence import Race, metric_race, recovery_race
 from paper.experiments.instances import sparse_recovery

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import lopro
-from lopro._util.differences import forward_differences
+from lopro.core.differences import forward_differences
 
 
 @pytest.mark.parametrize("unit", [1e-12, 1e-6, 1.0, 1e6, 1e12])

@@ -10,8 +10,8 @@ import pytest
 import scipy.sparse
 from map_kinds import KINDS, Kind
 
-from lopro._util.arrays import to_numpy
-from lopro._util.counting import Counts, counting
+from lopro.core.arrays import to_numpy
+from lopro.core.counting import Counts, counting
 from lopro.errors import MissingCapabilityError
 from lopro.maps import (
     Adjoint,

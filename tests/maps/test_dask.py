@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import lopro
-from lopro._util.counting import Counts, counting
+from lopro.core.counting import Counts, counting
 from lopro.maps import (
     Adjoint,
     ColumnNorms,

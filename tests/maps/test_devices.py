@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from map_kinds import KINDS, Kind
 
-from lopro._util.arrays import namespace, to_numpy
-from lopro._util.counting import Counts, counting
+from lopro.core.arrays import namespace, to_numpy
+from lopro.core.counting import Counts, counting
 from lopro.maps import linear_map
 
 RNG = np.random.default_rng(0)

@@ -13,8 +13,8 @@ import scipy.sparse.linalg
 from catalogue_objectives import LIBRARIES, Library
 
 import lopro.maps.spectrum
-from lopro._util.arrays import inner, namespace, norm, to_numpy
-from lopro._util.counting import Counts, counting
+from lopro.core.arrays import inner, namespace, norm, to_numpy
+from lopro.core.counting import Counts, counting
 from lopro.errors import MissingCapabilityError
 from lopro.functions import Source
 from lopro.maps import LinearMap, arrays, linear_map, numpy_map

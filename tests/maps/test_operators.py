@@ -10,8 +10,8 @@ import scipy.sparse.linalg
 from map_kinds import Dictionary, Products
 
 import lopro
-from lopro._util.arrays import inner
-from lopro._util.counting import Counts, counting
+from lopro.core.arrays import inner
+from lopro.core.counting import Counts, counting
 from lopro.errors import MissingCapabilityError
 from lopro.maps import OperatorMap, linear_map
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-import lopro._util.deadline as deadlines
-from lopro._util.arrays import on_host
-from lopro._util.counting import Counts, counting
-from lopro._util.deadline import EIGH, Deadline, OutOfTime, using_clock
+import lopro.core.deadline as deadlines
+from lopro.core.arrays import on_host
+from lopro.core.counting import Counts, counting
+from lopro.core.deadline import EIGH, Deadline, OutOfTime, using_clock
 from lopro.maps import LinearMap, linear_map
 
 ROWS, COLUMNS = 30, 50

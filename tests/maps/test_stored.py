@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from map_kinds import Sliced, memmap, npy
 
-from lopro._util.counting import Counts, counting
-from lopro._util.deadline import Deadline, OutOfTime, using_clock
+from lopro.core.counting import Counts, counting
+from lopro.core.deadline import Deadline, OutOfTime, using_clock
 from lopro.maps import (
     Adjoint,
     Columns,

@@ -9,7 +9,7 @@ import pytest
 from metric.known import classes
 
 import lopro
-from lopro._util.counting import Counts, counting
+from lopro.core.counting import Counts, counting
 from lopro.metric import PairLoss, SparseMetric
 from lopro.metric import pairs as pairs_module
 from lopro.metric.all_pairs import AllPairsLoss

@@ -9,7 +9,7 @@ import pytest
 import scipy.optimize
 from metric.known import all_pairs, classes, value
 
-from lopro._util.deadline import Deadline, using_clock
+from lopro.core.deadline import Deadline, using_clock
 from lopro.metric import SparseMetric
 from lopro.metric.loss import PairLoss
 from lopro.metric.starts import best_start, rank_one_direction, scaled_identity

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from lopro._util.units import power_of_two
+from lopro.core.units import power_of_two
 from lopro.newton import Status
 from lopro.newton.engines import (
     AnswerStatus,

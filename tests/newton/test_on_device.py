@@ -16,7 +16,7 @@ from map_kinds import KINDS, Kind
 import lopro
 import lopro.constraints as lc
 import lopro.objectives as lo
-from lopro._util.arrays import to_numpy
+from lopro.core.arrays import to_numpy
 from lopro.errors import MissingCapabilityError
 from lopro.methods.second_order import composite
 from lopro.newton import smooth as kernel

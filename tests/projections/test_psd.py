@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse.linalg
 from projection_judges import assert_agrees_with_outside, assert_optimal, assert_stands_still
 
-from lopro._util.counting import Counts, counting
+from lopro.core.counting import Counts, counting
 from lopro.projections import psd
 from lopro.projections.psd import project_psd, smallest_eigenpairs
 

@@ -13,8 +13,8 @@ import scipy.sparse
 from projection_judges import assert_agrees_with_outside, assert_optimal, assert_stands_still, size
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
-from lopro._util.counting import Counts, counting
 from lopro.constraints import ResidualBall
+from lopro.core.counting import Counts, counting
 from lopro.errors import InfeasibleError, ProjectionError
 from lopro.maps import linear_map
 from lopro.projections.residual_ball import project_residual_ball

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import lopro
-from lopro._util.arrays import to_numpy
-from lopro._util.counting import Counts, counting
 from lopro.constraints import Distance, KyFan, MinEigenvalue, PSDCone
+from lopro.core.arrays import to_numpy
+from lopro.core.counting import Counts, counting
 from lopro.projections.tracking import EigenpairTracker
 
 

@@ -11,7 +11,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import lopro
-from lopro._util.threads import one_pool, one_thread
+from lopro.core.threads import one_pool, one_thread
 from lopro.metric.api import metric_problem
 from lopro.metric.loss import PairLoss
 

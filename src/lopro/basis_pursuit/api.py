@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from lopro._util.arrays import Array
-from lopro._util.deadline import Deadline
-from lopro._util.validation import check_array, check_number, check_shape
 from lopro.basis_pursuit.free_columns import FreeColumns
 from lopro.basis_pursuit.joint import solve_joint
 from lopro.basis_pursuit.many import radii_for, solve_columns, solve_sharing
@@ -15,6 +12,9 @@ from lopro.basis_pursuit.pareto import ParetoCurve
 from lopro.basis_pursuit.pose import Pose, solve_one
 from lopro.basis_pursuit.result import BPDNResult
 from lopro.basis_pursuit.together import shares_passes
+from lopro.core.arrays import Array
+from lopro.core.deadline import Deadline
+from lopro.core.validation import check_array, check_number, check_shape
 from lopro.driver.options import Callback, Options
 from lopro.driver.result import Iterate
 from lopro.driver.stopping import Rule

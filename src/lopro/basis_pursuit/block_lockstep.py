@@ -13,10 +13,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from lopro._util.deadline import current_deadline
 from lopro.basis_pursuit.block_newton import aimed_residual
 from lopro.basis_pursuit.lockstep import Proposal
 from lopro.basis_pursuit.problem import SparseProblem, stretch_at
+from lopro.core.deadline import current_deadline
 from lopro.maps import LinearMap, NumPyMap
 from lopro.problem import Problem
 

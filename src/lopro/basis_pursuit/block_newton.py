@@ -15,9 +15,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from lopro._util.deadline import current_deadline
 from lopro.basis_pursuit.block_matrix import newton_solver
 from lopro.basis_pursuit.signed_support import ColumnSet, largest, submatrix
+from lopro.core.deadline import current_deadline
 
 __all__ = ["BlockNewton", "aimed_residual"]
 

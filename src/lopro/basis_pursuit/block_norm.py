@@ -7,8 +7,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from lopro._util.arrays import Array, to_numpy
-from lopro._util.validation import check_array
+from lopro.core.arrays import Array, to_numpy
+from lopro.core.validation import check_array
 from lopro.errors import MissingCapabilityError
 from lopro.functions import Ball, Constant, Source
 from lopro.objectives import Objective

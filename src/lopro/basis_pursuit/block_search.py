@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from lopro._util.arrays import Array, is_single, to_numpy
-from lopro._util.deadline import current_deadline
-from lopro._util.threads import one_pool
-from lopro._util.units import power_of_two
 from lopro.basis_pursuit.block_newton import BlockNewton, aimed_residual
 from lopro.basis_pursuit.block_norm import BlockNorm
 from lopro.basis_pursuit.problem import stretch_at
 from lopro.basis_pursuit.repeated import Repeated
 from lopro.basis_pursuit.search import Search, thinned
 from lopro.basis_pursuit.signed_support import ColumnSet, Solution, Vector, largest
+from lopro.core.arrays import Array, is_single, to_numpy
+from lopro.core.deadline import current_deadline
+from lopro.core.threads import one_pool
+from lopro.core.units import power_of_two
 from lopro.maps import LinearMap
 from lopro.maps.algebra import widened
 from lopro.problem import Problem

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from lopro._util.arrays import Array, is_complex, to_numpy
 from lopro.basis_pursuit.block_norm import BlockNorm
 from lopro.basis_pursuit.block_search import BlockSearch
 from lopro.basis_pursuit.column_search import ColumnSearch
 from lopro.basis_pursuit.problem import SparseProblem
+from lopro.core.arrays import Array, is_complex, to_numpy
 from lopro.errors import StalledError
 from lopro.protocol import Candidates, Workbench
 

@@ -18,13 +18,13 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro._util.arrays import Array, asarray_like, norm, to_numpy
-from lopro._util.deadline import current_deadline
-from lopro._util.real_vectors import Vector
 from lopro.basis_pursuit.block_norm import BlockNorm
 from lopro.basis_pursuit.problem import SparseProblem
 from lopro.cones.by_clarabel import run_clarabel
 from lopro.constraints.residual_ball import FEW_COLUMNS
+from lopro.core.arrays import Array, asarray_like, norm, to_numpy
+from lopro.core.deadline import current_deadline
+from lopro.core.real_vectors import Vector
 from lopro.errors import ProjectionError, StalledError
 from lopro.maps import LinearMap
 from lopro.protocol import Candidate, Candidates, Multiplier, Workbench

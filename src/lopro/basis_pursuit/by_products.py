@@ -14,13 +14,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from lopro._util.arrays import Array, norm
 from lopro.basis_pursuit.first_piece import first_piece
 from lopro.basis_pursuit.matrix_free import MatrixFree
 from lopro.basis_pursuit.operator_search import OperatorSearch
 from lopro.basis_pursuit.problem import SparseProblem, residual_ball_of
 from lopro.basis_pursuit.working_set import WorkingSet, in_blocks
 from lopro.constraints import Intersection, ResidualBall
+from lopro.core.arrays import Array, norm
 from lopro.errors import MissingCapabilityError
 from lopro.maps.operators import OperatorMap
 from lopro.problem import Problem

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from lopro._util.arrays import Array, asarray_like, is_complex, namespace
+from lopro.core.arrays import Array, asarray_like, is_complex, namespace
 
 __all__ = ["step_lengths"]
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lopro._util.arrays import Array, is_single, to_numpy
-from lopro._util.threads import one_pool
 from lopro.basis_pursuit.exact_path import FEW_COLUMNS, FEW_ROWS
 from lopro.basis_pursuit.search import Search
 from lopro.basis_pursuit.signed_support import Solution, Vector, largest, room_for
+from lopro.core.arrays import Array, is_single, to_numpy
+from lopro.core.threads import one_pool
 from lopro.maps import NumPyMap
 from lopro.problem import Problem
 from lopro.protocol import Workbench

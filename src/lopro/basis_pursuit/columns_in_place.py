@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from lopro._util.arrays import Array, from_numpy, is_single, namespace, to_numpy
-from lopro._util.cholesky_there import factor_there
-from lopro._util.deadline import current_deadline
 from lopro.basis_pursuit.rough_support import RoughColumns, RoughRestricted
 from lopro.basis_pursuit.signed_support import ColumnSet, Restricted, Vector, _Face
+from lopro.core.arrays import Array, from_numpy, is_single, namespace, to_numpy
+from lopro.core.cholesky_there import factor_there
+from lopro.core.deadline import current_deadline
 from lopro.maps import LinearMap, NumPyMap, SparseMap
 from lopro.maps.algebra import times_for, widened
 

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from lopro._util.arrays import Array, asarray_like, eps, norm, to_numpy, widest
-from lopro._util.exact import square_beyond
 from lopro.basis_pursuit.block_norm import BlockNorm
 from lopro.basis_pursuit.problem import SparseProblem, images_at
 from lopro.constraints.base import ValidInequality
+from lopro.core.arrays import Array, asarray_like, eps, norm, to_numpy, widest
+from lopro.core.exact import square_beyond
 from lopro.objectives import L1Norm
 from lopro.protocol import Candidate, Multiplier, Workbench
 

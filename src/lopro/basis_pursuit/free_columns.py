@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro._util.arrays import Array, eps, norm, to_numpy
 from lopro.basis_pursuit.result import BPDNResult
+from lopro.core.arrays import Array, eps, norm, to_numpy
 from lopro.driver.result import Status
 from lopro.errors import MissingCapabilityError
 from lopro.maps import LinearMap, linear_map

@@ -13,9 +13,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from lopro._util.arrays import Array, asarray_like, is_complex, namespace, to_numpy
 from lopro.basis_pursuit.part import Part
 from lopro.basis_pursuit.point import Point
+from lopro.core.arrays import Array, asarray_like, is_complex, namespace, to_numpy
 from lopro.maps.algebra import widened
 
 __all__ = ["History", "HostHistory", "history_for"]

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from lopro._util.arrays import Array, to_numpy
-from lopro._util.validation import check_array, check_number, check_shape
 from lopro.basis_pursuit.pose import Pose, solve_one
 from lopro.basis_pursuit.repeated import Repeated
 from lopro.basis_pursuit.result import BPDNResult
+from lopro.core.arrays import Array, to_numpy
+from lopro.core.validation import check_array, check_number, check_shape
 from lopro.driver.options import Options
 from lopro.driver.result import Iterate
 from lopro.errors import MissingCapabilityError

@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro._util.arrays import Array, asarray_like, eps, norm, to_numpy, widest
-from lopro._util.counting import Counts, counting
-from lopro._util.deadline import Deadline, OutOfTime, current_deadline
-from lopro._util.validation import check_array, check_number
 from lopro.basis_pursuit.pose import Pose, solve_one
 from lopro.basis_pursuit.problem import SparseProblem, stretch_at
 from lopro.basis_pursuit.result import BPDNResult
+from lopro.core.arrays import Array, asarray_like, eps, norm, to_numpy, widest
+from lopro.core.counting import Counts, counting
+from lopro.core.deadline import Deadline, OutOfTime, current_deadline
+from lopro.core.validation import check_array, check_number
 from lopro.driver.options import Options
 from lopro.driver.result import History, Status
 from lopro.maps.double import wide_dtype

@@ -15,15 +15,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from lopro._util.arrays import Array
-from lopro._util.counting import count
-from lopro._util.deadline import current_deadline
-from lopro._util.threads import one_pool
 from lopro.basis_pursuit.problem import SparseProblem, stretch_at
 from lopro.basis_pursuit.rough_newton import RoughNewton, Vector
 from lopro.basis_pursuit.working_set import WorkingSet
 from lopro.constraints import ResidualBall
 from lopro.constraints.base import ValidInequality
+from lopro.core.arrays import Array
+from lopro.core.counting import count
+from lopro.core.deadline import current_deadline
+from lopro.core.threads import one_pool
 from lopro.functions import Image
 from lopro.maps import LinearMap, NumPyMap
 from lopro.problem import Problem

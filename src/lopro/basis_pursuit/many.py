@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from lopro._util.arrays import Array, is_complex, to_numpy
-from lopro._util.deadline import OutOfTime
-from lopro._util.validation import check_array
 from lopro.basis_pursuit.block_lockstep import BlockLockstep
 from lopro.basis_pursuit.lockstep import Lockstep, Proposed
 from lopro.basis_pursuit.pose import Pose, solve_one
 from lopro.basis_pursuit.result import BPDNResult
 from lopro.basis_pursuit.together import found_together, shares_passes
 from lopro.basis_pursuit.working_set import WorkingSet
+from lopro.core.arrays import Array, is_complex, to_numpy
+from lopro.core.deadline import OutOfTime
+from lopro.core.validation import check_array
 from lopro.driver.options import Options
 from lopro.maps import LinearMap
 from lopro.problem import Problem

@@ -11,14 +11,14 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
 from typing import ClassVar, TypeAlias
 
-from lopro._util.arrays import Array, eps, norm
-from lopro._util.validation import check_count
 from lopro.basis_pursuit.by_columns import finish_by_columns, reads_columns
 from lopro.basis_pursuit.by_cones import fits_cones, solve_by_cones
 from lopro.basis_pursuit.first_piece import first_piece
 from lopro.basis_pursuit.operator_search import OperatorSearch, State
 from lopro.basis_pursuit.problem import NORMS, SparseProblem, residual_ball_of
 from lopro.constraints import ResidualBall
+from lopro.core.arrays import Array, eps, norm
+from lopro.core.validation import check_count
 from lopro.errors import MissingCapabilityError, StalledError
 from lopro.methods.multipliers import MultiplierMethod
 from lopro.problem import Problem

@@ -19,9 +19,9 @@ from functools import cached_property
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro._util.arrays import Array, eps, inners, norm
 from lopro.basis_pursuit.history import History, Vector
 from lopro.basis_pursuit.point import Point
+from lopro.core.arrays import Array, eps, inners, norm
 
 __all__ = ["Blend", "Mixture"]
 

@@ -8,7 +8,15 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from lopro._util.arrays import (
+from lopro.basis_pursuit.column_lengths import step_lengths
+from lopro.basis_pursuit.mixing import Mixture
+from lopro.basis_pursuit.part import Part
+from lopro.basis_pursuit.point import Point, how_many
+from lopro.basis_pursuit.problem import SparseProblem, images_at
+from lopro.basis_pursuit.shrinkage import MixedShrinkage, ShrinkageState, Steps
+from lopro.basis_pursuit.splitting import SplitState, Splitting, is_frame, threshold_for
+from lopro.constraints.base import ValidInequality
+from lopro.core.arrays import (
     Array,
     asarray_like,
     eps,
@@ -20,14 +28,6 @@ from lopro._util.arrays import (
     norms,
     widest,
 )
-from lopro.basis_pursuit.column_lengths import step_lengths
-from lopro.basis_pursuit.mixing import Mixture
-from lopro.basis_pursuit.part import Part
-from lopro.basis_pursuit.point import Point, how_many
-from lopro.basis_pursuit.problem import SparseProblem, images_at
-from lopro.basis_pursuit.shrinkage import MixedShrinkage, ShrinkageState, Steps
-from lopro.basis_pursuit.splitting import SplitState, Splitting, is_frame, threshold_for
-from lopro.constraints.base import ValidInequality
 from lopro.objectives import L1Norm
 from lopro.protocol import Candidate, Multiplier, Workbench
 

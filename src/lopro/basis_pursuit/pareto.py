@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lopro._util.arrays import norm
 from lopro.basis_pursuit.result import BPDNResult
+from lopro.core.arrays import norm
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

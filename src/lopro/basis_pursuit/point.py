@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from lopro._util.arrays import Array, inner, namespace, norm, to_numpy
+from lopro.core.arrays import Array, inner, namespace, norm, to_numpy
 
 __all__ = ["Point", "how_many"]
 

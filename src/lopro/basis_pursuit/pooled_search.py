@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from lopro._util.arrays import Array, to_numpy
-from lopro._util.deadline import current_deadline
-from lopro._util.threads import one_pool
 from lopro.basis_pursuit.pool import Asking, Pool, Question
 from lopro.basis_pursuit.search import Search
 from lopro.basis_pursuit.signed_support import Vector, largest, room_for
+from lopro.core.arrays import Array, to_numpy
+from lopro.core.deadline import current_deadline
+from lopro.core.threads import one_pool
 from lopro.problem import Problem
 from lopro.protocol import Target
 

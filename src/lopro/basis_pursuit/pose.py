@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from lopro._util.arrays import Array, asarray_like, is_array, is_complex, to_numpy
-from lopro._util.deadline import current_deadline
-from lopro._util.validation import check_array, check_shape
 from lopro.basis_pursuit.application import BasisPursuit
 from lopro.basis_pursuit.block_norm import BlockNorm
 from lopro.basis_pursuit.free_columns import FreeColumns
 from lopro.basis_pursuit.result import BPDNResult
 from lopro.constraints import Box, Intersection, ResidualBall
+from lopro.core.arrays import Array, asarray_like, is_array, is_complex, to_numpy
+from lopro.core.deadline import current_deadline
+from lopro.core.validation import check_array, check_shape
 from lopro.driver.options import Options
 from lopro.driver.run import Run
 from lopro.maps import linear_map

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lopro._util.arrays import (
+from lopro.basis_pursuit.block_norm import BlockNorm
+from lopro.constraints import Box, ResidualBall
+from lopro.constraints.base import Constraint, ValidInequality
+from lopro.core.arrays import (
     Array,
     asarray_like,
     eps,
@@ -17,9 +20,6 @@ from lopro._util.arrays import (
     norms,
     widest,
 )
-from lopro.basis_pursuit.block_norm import BlockNorm
-from lopro.constraints import Box, ResidualBall
-from lopro.constraints.base import Constraint, ValidInequality
 from lopro.functions import Image
 from lopro.objectives import L1Norm
 from lopro.problem import Problem

@@ -18,9 +18,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro._util.arrays import Array, asarray_like, norm, to_numpy
-from lopro._util.deadline import current_deadline
 from lopro.basis_pursuit.problem import SparseProblem
+from lopro.core.arrays import Array, asarray_like, norm, to_numpy
+from lopro.core.deadline import current_deadline
 from lopro.newton.engines import AnswerStatus, QuadraticProgram, solve_by_piqp
 from lopro.protocol import Candidate, Multiplier
 

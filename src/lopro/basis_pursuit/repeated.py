@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from lopro._util.arrays import Array
+from lopro.core.arrays import Array
 from lopro.maps import LinearMap
 from lopro.maps.algebra import dense
 

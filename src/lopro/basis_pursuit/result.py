@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 
-from lopro._util.arrays import Array, eps, namespace, norm
 from lopro.basis_pursuit.problem import SparseProblem
+from lopro.core.arrays import Array, eps, namespace, norm
 from lopro.driver.result import Result
 from lopro.problem import Problem
 

@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from lopro._util.deadline import current_deadline
 from lopro.basis_pursuit.signed_support import (
     ColumnSet,
     Restricted,
@@ -28,6 +27,7 @@ from lopro.basis_pursuit.signed_support import (
     join_last,
     submatrix,
 )
+from lopro.core.deadline import current_deadline
 
 __all__ = ["RoughColumns", "RoughRestricted"]
 

@@ -8,7 +8,11 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro._util.arrays import (
+from lopro.basis_pursuit.columns_in_place import restricted_problem
+from lopro.basis_pursuit.problem import SparseProblem, images_at, residual_ball_of, stretch_at
+from lopro.basis_pursuit.signed_support import Solution, Vector
+from lopro.constraints.base import ValidInequality
+from lopro.core.arrays import (
     Array,
     asarray_like,
     eps,
@@ -18,10 +22,6 @@ from lopro._util.arrays import (
     to_numpy,
     widest,
 )
-from lopro.basis_pursuit.columns_in_place import restricted_problem
-from lopro.basis_pursuit.problem import SparseProblem, images_at, residual_ball_of, stretch_at
-from lopro.basis_pursuit.signed_support import Solution, Vector
-from lopro.constraints.base import ValidInequality
 from lopro.errors import InfeasibleError
 from lopro.functions import Image
 from lopro.maps.algebra import widened

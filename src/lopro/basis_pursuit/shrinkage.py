@@ -18,7 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from lopro._util.arrays import (
+from lopro.basis_pursuit.history import History, HostHistory, history_for
+from lopro.basis_pursuit.mixing import Blend, Mixture
+from lopro.basis_pursuit.part import Part
+from lopro.basis_pursuit.point import Point, how_many
+from lopro.constraints.residual_ball import ResidualBall
+from lopro.core.arrays import (
     Array,
     asarray_like,
     eps,
@@ -28,12 +33,7 @@ from lopro._util.arrays import (
     nonnegative,
     norm,
 )
-from lopro._util.validation import check_count, check_number
-from lopro.basis_pursuit.history import History, HostHistory, history_for
-from lopro.basis_pursuit.mixing import Blend, Mixture
-from lopro.basis_pursuit.part import Part
-from lopro.basis_pursuit.point import Point, how_many
-from lopro.constraints.residual_ball import ResidualBall
+from lopro.core.validation import check_count, check_number
 from lopro.objectives import L1Norm, Objective
 
 __all__ = ["MixedShrinkage", "ShrinkageState", "Steps"]

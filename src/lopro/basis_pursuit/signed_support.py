@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro._util.deadline import current_deadline
+from lopro.core.deadline import current_deadline
 from lopro.errors import StalledError
 from lopro.maps.algebra import dense, gram_of
 

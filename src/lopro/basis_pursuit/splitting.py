@@ -20,8 +20,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from lopro._util.arrays import Array, asarray_like, axpy, eps, norm, norms
 from lopro.basis_pursuit.point import Point
+from lopro.core.arrays import Array, asarray_like, axpy, eps, norm, norms
 from lopro.objectives import Objective
 
 __all__ = ["SplitState", "Splitting", "is_frame", "threshold_for"]

@@ -13,12 +13,12 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, ClassVar
 
-from lopro._util.arrays import Array, is_complex
-from lopro._util.counting import Counts, count, counting
-from lopro._util.deadline import OutOfTime, current_deadline
 from lopro.basis_pursuit.pool import Asking, Pool, Question
 from lopro.basis_pursuit.pooled_search import PooledSearch
 from lopro.basis_pursuit.working_set import WorkingSet, passes_are_dear
+from lopro.core.arrays import Array, is_complex
+from lopro.core.counting import Counts, count, counting
+from lopro.core.deadline import OutOfTime, current_deadline
 from lopro.driver.options import Options
 from lopro.errors import InfeasibleError, StalledError
 from lopro.maps import LinearMap, NumPyMap

@@ -14,9 +14,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from lopro._util.arrays import Array, is_complex, to_numpy
-from lopro._util.deadline import OutOfTime
-from lopro._util.validation import check_count
 from lopro.basis_pursuit.block_norm import BlockNorm
 from lopro.basis_pursuit.block_search import BlockSearch
 from lopro.basis_pursuit.by_columns import newton
@@ -33,6 +30,9 @@ from lopro.basis_pursuit.programs import Pair, fits_program, optimal_pairs
 from lopro.basis_pursuit.repeated import Repeated
 from lopro.basis_pursuit.search import Search
 from lopro.basis_pursuit.signed_support import Vector
+from lopro.core.arrays import Array, is_complex, to_numpy
+from lopro.core.deadline import OutOfTime
+from lopro.core.validation import check_count
 from lopro.errors import MissingCapabilityError, StalledError
 from lopro.maps import ArrayMap, LinearMap
 from lopro.problem import Problem

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from lopro._util.arrays import to_numpy
+from lopro.core.arrays import to_numpy
 from lopro.driver.result import Result
 
 __all__ = ["as_data", "console", "print_json", "progress_wanted", "summary"]

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from lopro._util.arrays import norm
 from lopro.basis_pursuit import bpdn
 from lopro.cli.answers import console, print_json, progress_wanted, summary
 from lopro.cli.arguments import add_output, add_solver, budget_of, method_named
 from lopro.cli.exit_codes import ExitCode, code_of
 from lopro.cli.files import check_writable, read_array, read_vector, write_array
+from lopro.core.arrays import norm
 from lopro.driver.result import Result
 
 __all__ = ["add", "run"]

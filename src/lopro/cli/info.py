@@ -6,9 +6,9 @@ import argparse
 import sys
 from typing import Any
 
-from lopro._util.machine import facts
 from lopro.cli.answers import console, print_json
 from lopro.cli.exit_codes import ExitCode
+from lopro.core.machine import facts
 
 __all__ = ["add", "run"]
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lopro._util.arrays import Array
-from lopro._util.validation import check_count
 from lopro.constraints import Polyhedron, ResidualBall
+from lopro.core.arrays import Array
+from lopro.core.validation import check_count
 from lopro.objectives import L1Norm
 from lopro.problem import Problem
 

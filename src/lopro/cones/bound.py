@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro._util.deadline import current_deadline
-from lopro._util.real_vectors import Vector
 from lopro.cones.cones import SetCone, Zero
+from lopro.core.deadline import current_deadline
+from lopro.core.real_vectors import Vector
 from lopro.newton.bounds import LowerBound
 from lopro.newton.bounds.rounding import Estimate, adjoint_product, dot, length, product
 

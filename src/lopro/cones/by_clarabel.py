@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro._util.deadline import current_deadline
-from lopro._util.real_vectors import Vector
-from lopro._util.units import power_of_two
+from lopro.core.deadline import current_deadline
+from lopro.core.real_vectors import Vector
+from lopro.core.units import power_of_two
 
 __all__ = ["Solved", "run_clarabel"]
 

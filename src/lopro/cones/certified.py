@@ -9,11 +9,11 @@ from typing import cast
 
 import numpy as np
 
-from lopro._util.deadline import Deadline
-from lopro._util.real_vectors import Vector
 from lopro.cones.bound import ConicData, conic_bound, repaired
 from lopro.cones.by_clarabel import run_clarabel
 from lopro.cones.cones import Nonnegative, Zero
+from lopro.core.deadline import Deadline
+from lopro.core.real_vectors import Vector
 from lopro.newton.engines import NotConvex, QuadraticProgram, solve_program
 from lopro.newton.solve import FARTHER
 from lopro.newton.solve import Status as ProgramStatus

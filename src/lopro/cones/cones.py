@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from lopro._util.real_vectors import Vector
+from lopro.core.real_vectors import Vector
 
 __all__ = [
     "Cone",

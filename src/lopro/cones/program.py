@@ -8,10 +8,10 @@ from typing import Any, cast
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro._util.real_vectors import Vector
 from lopro.cones.bound import ConicData
 from lopro.cones.by_clarabel import run_clarabel
 from lopro.cones.cones import Cone, ConeRows, SetCone
+from lopro.core.real_vectors import Vector
 
 __all__ = ["ConicAnswer", "ConicProgram"]
 

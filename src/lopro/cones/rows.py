@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro._util.real_vectors import Vector
 from lopro.cones.cones import ConeRows, Nonnegative, SecondOrder
+from lopro.core.real_vectors import Vector
 
 __all__ = ["ball_rows", "halfspace_rows"]
 

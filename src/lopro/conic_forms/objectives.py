@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro._util.arrays import Array, is_complex
-from lopro._util.real_vectors import Vector, to_real_vector
 from lopro.cones.cones import Exponentials, Nonnegative, SecondOrders, Zero
 from lopro.cones.program import ConicProgram
 from lopro.conic_forms.sets import real_matrix, real_vector
+from lopro.core.arrays import Array, is_complex
+from lopro.core.real_vectors import Vector, to_real_vector
 from lopro.errors import MissingCapabilityError
 from lopro.objectives import (
     GroupNorm,

@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro._util.arrays import is_complex, to_numpy
-from lopro._util.real_vectors import Vector
 from lopro.cones.cones import ConeRows, Nonnegative, PSDTriangle, Zero, triangle
 from lopro.cones.rows import ball_rows, halfspace_rows
 from lopro.constraints.affine import Affine
@@ -19,6 +17,8 @@ from lopro.constraints.psd import PSDCone
 from lopro.constraints.residual_ball import ResidualBall
 from lopro.constraints.simplex import Simplex
 from lopro.constraints.spectrahedron import Spectrahedron
+from lopro.core.arrays import is_complex, to_numpy
+from lopro.core.real_vectors import Vector
 from lopro.errors import MissingCapabilityError
 from lopro.maps import LinearMap
 from lopro.projections.halfspaces import HalfSpaces, row_norms

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro._util.arrays import (
+from lopro.constraints.polyhedron import Polyhedron, PolyhedronForm
+from lopro.constraints.two_sided import joined, parted
+from lopro.core.arrays import (
     Array,
     Companion,
     asarray_like,
@@ -20,9 +22,7 @@ from lopro._util.arrays import (
     take,
     to_numpy,
 )
-from lopro._util.validation import check_array, check_shape, checked_shape
-from lopro.constraints.polyhedron import Polyhedron, PolyhedronForm
-from lopro.constraints.two_sided import joined, parted
+from lopro.core.validation import check_array, check_shape, checked_shape
 from lopro.functions import Image
 from lopro.maps import LinearMap, linear_map
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from lopro._util.arrays import Array, inner, norm
+from lopro.core.arrays import Array, inner, norm
 from lopro.functions import Constant, Function, Image
 
 __all__ = ["Constraint", "ValidInequality"]

@@ -9,7 +9,10 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro._util.arrays import (
+from lopro.constraints.base import Constraint, ValidInequality
+from lopro.constraints.polyhedron import MaxForm, Polyhedron, PolyhedronForm
+from lopro.constraints.two_sided import joined, parted
+from lopro.core.arrays import (
     Array,
     Companion,
     asarray_like,
@@ -18,10 +21,7 @@ from lopro._util.arrays import (
     namespace,
     to_numpy,
 )
-from lopro._util.validation import check_array, check_shape
-from lopro.constraints.base import Constraint, ValidInequality
-from lopro.constraints.polyhedron import MaxForm, Polyhedron, PolyhedronForm
-from lopro.constraints.two_sided import joined, parted
+from lopro.core.validation import check_array, check_shape
 from lopro.functions import Constant, Image, Source
 
 __all__ = ["Box"]

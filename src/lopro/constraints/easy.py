@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from lopro._util.arrays import Array, inner
 from lopro.constraints.base import Constraint
+from lopro.core.arrays import Array, inner
 from lopro.functions import Image
 
 __all__ = ["EasySet"]

@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from lopro._util.arrays import Array, copy, eps, is_array, is_single, isfinite
-from lopro._util.validation import check_callable, check_number, check_shape, checked_shape
 from lopro.constraints.base import Constraint
+from lopro.core.arrays import Array, copy, eps, is_array, is_single, isfinite
+from lopro.core.validation import check_callable, check_number, check_shape, checked_shape
 from lopro.errors import ProjectionError
 from lopro.functions import Ball, Constant
 from lopro.projections.generic import project_sublevel

@@ -6,18 +6,18 @@ import math
 from collections.abc import Iterator
 from functools import cached_property
 
-from lopro._util.arrays import (
-    Array,
-    copy,
-    widest,
-)
-from lopro._util.real_vectors import from_real_vector, to_real_vector
 from lopro.constraints.base import Constraint, ValidInequality
 from lopro.constraints.nearest_of_all import NearestOfAll
 from lopro.constraints.on_symmetric import on_symmetric
 from lopro.constraints.polyhedron import Polyhedron
 from lopro.constraints.psd import PSDCone
 from lopro.constraints.spectrahedron import Spectrahedron
+from lopro.core.arrays import (
+    Array,
+    copy,
+    widest,
+)
+from lopro.core.real_vectors import from_real_vector, to_real_vector
 from lopro.errors import InfeasibleError
 from lopro.functions import Ball, Constant, Image, Linearization
 from lopro.projections.halfspaces import HalfSpaces

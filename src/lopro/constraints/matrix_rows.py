@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro._util.arrays import is_complex, to_numpy
 from lopro.constraints.affine import Affine
 from lopro.constraints.base import Constraint
 from lopro.constraints.box import Box
@@ -18,6 +17,7 @@ from lopro.constraints.on_symmetric import symmetrised
 from lopro.constraints.polyhedron import Polyhedron
 from lopro.constraints.psd import PSDCone
 from lopro.constraints.spectrahedron import Spectrahedron
+from lopro.core.arrays import is_complex, to_numpy
 from lopro.newton.sdp.nearest import NearestProblem
 
 __all__ = ["MatrixRows", "matrix_rows"]

@@ -11,16 +11,6 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro._util.arrays import (
-    Array,
-    asarray_like,
-    eps,
-    is_complex,
-    is_single,
-    to_numpy,
-)
-from lopro._util.deadline import EIGH, current_deadline
-from lopro._util.real_vectors import Vector, from_real_vector, to_real_vector
 from lopro.cones.cones import ConeRows
 from lopro.cones.rows import ball_rows, halfspace_rows
 from lopro.constraints.base import Constraint
@@ -29,6 +19,16 @@ from lopro.constraints.function import FunctionConstraint
 from lopro.constraints.matrix_rows import matrix_rows
 from lopro.constraints.polyhedron import Polyhedron
 from lopro.constraints.residual_ball import ResidualBall
+from lopro.core.arrays import (
+    Array,
+    asarray_like,
+    eps,
+    is_complex,
+    is_single,
+    to_numpy,
+)
+from lopro.core.deadline import EIGH, current_deadline
+from lopro.core.real_vectors import Vector, from_real_vector, to_real_vector
 from lopro.errors import InfeasibleError, ProjectionError
 from lopro.newton.sdp.nearest import NearestProblem
 from lopro.projections.conic import project_conic

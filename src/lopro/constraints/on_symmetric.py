@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro._util.arrays import asarray_like, namespace
 from lopro.constraints.affine import Affine
 from lopro.constraints.base import Constraint
 from lopro.constraints.box import Box
 from lopro.constraints.polyhedron import Polyhedron
+from lopro.core.arrays import asarray_like, namespace
 
 __all__ = ["on_symmetric"]
 

@@ -11,7 +11,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro._util.arrays import (
+from lopro.constraints.base import Constraint, ValidInequality
+from lopro.constraints.hoffman import hoffman_max, hoffman_norm
+from lopro.core.arrays import (
     Array,
     Companion,
     asarray_like,
@@ -22,11 +24,9 @@ from lopro._util.arrays import (
     norm,
     take,
 )
-from lopro._util.arrays import to_numpy as to_host
-from lopro._util.counting import count
-from lopro._util.validation import check_array, check_shape, checked_shape
-from lopro.constraints.base import Constraint, ValidInequality
-from lopro.constraints.hoffman import hoffman_max, hoffman_norm
+from lopro.core.arrays import to_numpy as to_host
+from lopro.core.counting import count
+from lopro.core.validation import check_array, check_shape, checked_shape
 from lopro.errors import InfeasibleError
 from lopro.functions import Ball, Constant, Image, Linearization, MappedFunction, Source
 from lopro.maps import LinearMap, linear_map

@@ -9,9 +9,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from lopro._util.arrays import Array, Companion, asarray_like, eps, norm, to_numpy
-from lopro._util.validation import check_count, check_number, check_shape
 from lopro.constraints.base import Constraint, ValidInequality
+from lopro.core.arrays import Array, Companion, asarray_like, eps, norm, to_numpy
+from lopro.core.validation import check_count, check_number, check_shape
 from lopro.functions import Ball, Constant, Image, Linearization, Source
 from lopro.projections.psd import (
     adjoint,

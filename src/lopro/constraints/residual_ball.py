@@ -9,7 +9,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from lopro._util.arrays import (
+from lopro.constraints.base import Constraint, ValidInequality
+from lopro.core.arrays import (
     Array,
     Companion,
     asarray_like,
@@ -23,9 +24,8 @@ from lopro._util.arrays import (
     norm,
     to_numpy,
 )
-from lopro._util.exact import support_of_ball
-from lopro._util.validation import check_array, check_number, check_shape
-from lopro.constraints.base import Constraint, ValidInequality
+from lopro.core.exact import support_of_ball
+from lopro.core.validation import check_array, check_number, check_shape
 from lopro.errors import InfeasibleError
 from lopro.functions import Ball, Constant, Image, Linearization, MappedFunction, Source
 from lopro.maps import SparseMap, linear_map

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
-from lopro._util.arrays import Array, is_complex, namespace, norm, zeros
-from lopro._util.validation import check_count, check_number, check_shape
 from lopro.constraints.easy import EasySet
+from lopro.core.arrays import Array, is_complex, namespace, norm, zeros
+from lopro.core.validation import check_count, check_number, check_shape
 from lopro.functions import Ball, Constant, Source
 from lopro.projections.simplex import project_simplex
 

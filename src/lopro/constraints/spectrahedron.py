@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from lopro._util.arrays import Array, asarray_like, norm, to_numpy
-from lopro._util.validation import check_count, check_number, check_shape
 from lopro.constraints.easy import EasySet
 from lopro.constraints.simplex import excess, excess_slopes
+from lopro.core.arrays import Array, asarray_like, norm, to_numpy
+from lopro.core.validation import check_count, check_number, check_shape
 from lopro.functions import Ball, Constant, Source
 from lopro.projections.psd import (
     adjoint,

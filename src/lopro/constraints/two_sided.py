@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from lopro._util.arrays import Array, asarray_like, to_numpy
+from lopro.core.arrays import Array, asarray_like, to_numpy
 
 __all__ = ["joined", "parted"]
 

@@ -12,9 +12,9 @@ from functools import cached_property
 
 import numpy as np
 
-from lopro._util.arrays import Array
-from lopro._util.counting import count
 from lopro.constraints.base import Constraint, ValidInequality
+from lopro.core.arrays import Array
+from lopro.core.counting import count
 from lopro.functions import Ball, Constant, Image, Linearization
 from lopro.objectives.base import Objective
 from lopro.problem import Problem
@@ -28,7 +28,7 @@ def counted_problem(problem: Problem) -> Problem:
     Examples
     --------
     >>> import numpy as np, lopro
-    >>> from lopro._util.counting import Counts, counting
+    >>> from lopro.core.counting import Counts, counting
     >>> from lopro.driver.counted import counted_problem
     >>> f = lopro.objectives.Linear(np.ones(2))
     >>> problem = counted_problem(lopro.Problem(f, lopro.constraints.Simplex(2)))

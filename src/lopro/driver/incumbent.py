@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from lopro._util.arrays import Array, eps, inner
 from lopro.constraints.base import ValidInequality
+from lopro.core.arrays import Array, eps, inner
 from lopro.functions import Image, Source
 from lopro.problem import Problem
 from lopro.protocol import Candidate, Certificate, Multiplier, PenalisedMinimum, ProvedBound, Target

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from lopro._util.arrays import Array, asarray_like
-from lopro._util.validation import check_array, check_shape
 from lopro.constraints import Constraint
+from lopro.core.arrays import Array, asarray_like
+from lopro.core.validation import check_array, check_shape
 from lopro.functions import Image
 
 __all__ = ["checked_multipliers"]

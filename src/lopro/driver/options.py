@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from lopro._util.validation import check_callable, check_count, check_number
+from lopro.core.validation import check_callable, check_count, check_number
 from lopro.driver.result import Iterate
 from lopro.driver.stopping import Rule, as_rule
 

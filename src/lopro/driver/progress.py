@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from lopro._util.counting import Counts
+    from lopro.core.counting import Counts
     from lopro.driver.result import Iterate
 
 __all__ = ["Progress"]

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from lopro._util.arrays import Array
-from lopro._util.counting import Counts
 from lopro.constraints.base import ValidInequality
+from lopro.core.arrays import Array
+from lopro.core.counting import Counts
 from lopro.protocol.certificates import Certificate
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 from copy import copy as shallow_copy
 from typing import TypeVar
 
-from lopro._util.arrays import Array, copy, equal, isfinite, norm
-from lopro._util.counting import Counts, counting
-from lopro._util.deadline import Deadline, OutOfTime
+from lopro.core.arrays import Array, copy, equal, isfinite, norm
+from lopro.core.counting import Counts, counting
+from lopro.core.deadline import Deadline, OutOfTime
 from lopro.driver.incumbent import Incumbent, Judged
 from lopro.driver.options import Options
 from lopro.driver.progress import Progress

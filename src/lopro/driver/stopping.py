@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from lopro._util.validation import check_callable, check_count, check_number
+from lopro.core.validation import check_callable, check_count, check_number
 from lopro.driver.result import Iterate
 
 __all__ = [

@@ -10,11 +10,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from lopro._util.arrays import Array, isfinite, norm
-from lopro._util.counting import Counts, count, counting
-from lopro._util.deadline import Deadline, OutOfTime
-from lopro._util.validation import check_seed
 from lopro.constraints import Constraint
+from lopro.core.arrays import Array, isfinite, norm
+from lopro.core.counting import Counts, count, counting
+from lopro.core.deadline import Deadline, OutOfTime
+from lopro.core.validation import check_seed
 from lopro.driver.counted import counted_problem
 from lopro.driver.multipliers import checked_multipliers
 from lopro.driver.options import Options

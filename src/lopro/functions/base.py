@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from lopro._util.arrays import Array
+from lopro.core.arrays import Array
 from lopro.functions.constants import Ball, Constant
 
 __all__ = ["Function", "Image", "Linearization", "MappedFunction"]

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from lopro._util.arrays import Array
-from lopro._util.validation import check_constant, check_number
+from lopro.core.arrays import Array
+from lopro.core.validation import check_constant, check_number
 
 __all__ = ["Ball", "Constant", "Source"]
 

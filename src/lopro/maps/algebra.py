@@ -12,7 +12,7 @@ import numpy as np
 import scipy  # parts of it load when first used
 from array_api_compat import is_jax_array
 
-from lopro._util.arrays import Array, is_complex, is_single, namespace
+from lopro.core.arrays import Array, is_complex, is_single, namespace
 
 __all__ = ["adjoint_product", "bytes_of", "dense", "gram_of", "norms_of", "times_for", "widened"]
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from array_api_compat import is_jax_array
 
-from lopro._util.arrays import Array, from_numpy, is_complex, is_single, isfinite, namespace, take
-from lopro._util.counting import count_product
-from lopro._util.validation import check_array
+from lopro.core.arrays import Array, from_numpy, is_complex, is_single, isfinite, namespace, take
+from lopro.core.counting import count_product
+from lopro.core.validation import check_array
 from lopro.maps.algebra import adjoint_product, bytes_of, times_for, widened
 from lopro.maps.base import LinearMap
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from lopro._util.arrays import Array, asarray_like, is_complex, namespace
-from lopro._util.counting import count, count_product
+from lopro.core.arrays import Array, asarray_like, is_complex, namespace
+from lopro.core.counting import count, count_product
 from lopro.errors import MissingCapabilityError
 from lopro.maps.algebra import adjoint_product, bytes_of, gram_of, norms_of, times_for
 from lopro.maps.correlations import Correlations, Selection, select

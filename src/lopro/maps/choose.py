@@ -8,7 +8,7 @@ import numpy as np
 import scipy  # parts of it load when first used
 from array_api_compat import is_dask_array
 
-from lopro._util.arrays import is_array
+from lopro.core.arrays import is_array
 from lopro.maps.arrays import ArrayMap
 from lopro.maps.base import LinearMap
 from lopro.maps.dask_map import DaskMap

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from lopro._util.arrays import Array
-from lopro._util.counting import Counts, counting
+from lopro.core.arrays import Array
+from lopro.core.counting import Counts, counting
 from lopro.maps.correlations import Correlations, Selection
 from lopro.maps.numpy_map import NumPyMap
 
@@ -18,7 +18,7 @@ class CopiedMap(NumPyMap):
     Examples
     --------
     >>> import numpy as np
-    >>> from lopro._util.counting import Counts, counting
+    >>> from lopro.core.counting import Counts, counting
     >>> from lopro.maps.copied import CopiedMap
     >>> with counting(Counts()) as counts:
     ...     CopiedMap(np.array([[1.0, 2.0]])).forward(np.ones(2))

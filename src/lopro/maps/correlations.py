@@ -14,8 +14,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from lopro._util.arrays import Array, from_numpy, is_array, is_complex, namespace, take, to_numpy
-from lopro._util.validation import check_array, check_count, check_shape
+from lopro.core.arrays import Array, from_numpy, is_array, is_complex, namespace, take, to_numpy
+from lopro.core.validation import check_array, check_count, check_shape
 from lopro.maps.indices import checked_indices, within
 
 __all__ = ["Correlations", "Selection", "Summary", "merge", "select", "summarise"]

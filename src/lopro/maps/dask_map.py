@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from lopro._util.arrays import isfinite
-from lopro._util.counting import count
-from lopro._util.deadline import current_deadline
+from lopro.core.arrays import isfinite
+from lopro.core.counting import count
+from lopro.core.deadline import current_deadline
 from lopro.maps.dask_graph import Node, answer, task
 from lopro.maps.grid import Grid, Place, entries
 from lopro.maps.requests import Request

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from lopro._util.arrays import is_array, to_numpy
+from lopro.core.arrays import is_array, to_numpy
 
 __all__ = ["checked_indices", "within"]
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from lopro._util.arrays import Array, is_single, to_numpy
-from lopro._util.counting import count_product
-from lopro._util.validation import check_array
+from lopro.core.arrays import Array, is_single, to_numpy
+from lopro.core.counting import count_product
+from lopro.core.validation import check_array
 from lopro.maps import double
 from lopro.maps.algebra import adjoint_product
 from lopro.maps.arrays import ArrayMap

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro._util.arrays import Array, from_numpy, to_numpy
-from lopro._util.deadline import current_deadline
+from lopro.core.arrays import Array, from_numpy, to_numpy
+from lopro.core.deadline import current_deadline
 from lopro.errors import MissingCapabilityError
 from lopro.maps.base import LinearMap
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lopro._util.arrays import Array, is_complex, to_numpy
+from lopro.core.arrays import Array, is_complex, to_numpy
 from lopro.maps.algebra import gram_of
 from lopro.maps.correlations import Selection
 from lopro.maps.indices import checked_indices

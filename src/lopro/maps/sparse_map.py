@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from lopro._util.arrays import Array, from_numpy, to_numpy
-from lopro._util.counting import count, count_product
+from lopro.core.arrays import Array, from_numpy, to_numpy
+from lopro.core.counting import count, count_product
 from lopro.maps.algebra import bytes_of
 from lopro.maps.base import LinearMap
 from lopro.maps.indices import checked_indices

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro._util.arrays import (
+from lopro.core.arrays import (
     Array,
     asarray_like,
     eps,
@@ -25,8 +25,8 @@ from lopro._util.arrays import (
     norm,
     on_host,
 )
-from lopro._util.counting import count
-from lopro._util.deadline import EIGH, current_deadline
+from lopro.core.counting import count
+from lopro.core.deadline import EIGH, current_deadline
 from lopro.errors import MissingCapabilityError
 from lopro.functions import Constant, Source
 

@@ -10,9 +10,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from lopro._util.arrays import isfinite
-from lopro._util.counting import count
-from lopro._util.validation import check_count
+from lopro.core.arrays import isfinite
+from lopro.core.counting import count
+from lopro.core.validation import check_count
 from lopro.maps.collectors import collector_for
 from lopro.maps.grid import BLOCK_BYTES, Grid, Place, entries
 from lopro.maps.in_order import in_order

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from lopro._util.arrays import Array, from_numpy, to_numpy
-from lopro._util.counting import count
-from lopro._util.deadline import current_deadline
+from lopro.core.arrays import Array, from_numpy, to_numpy
+from lopro.core.counting import count
+from lopro.core.deadline import current_deadline
 from lopro.maps.algebra import adjoint_product
 from lopro.maps.base import LinearMap
 from lopro.maps.correlations import Correlations, Selection

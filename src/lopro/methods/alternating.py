@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from lopro._util.arrays import Array, inner, norm
-from lopro._util.validation import check_count, check_number
 from lopro.constraints.base import ValidInequality
+from lopro.core.arrays import Array, inner, norm
+from lopro.core.validation import check_count, check_number
 from lopro.errors import MissingCapabilityError, StalledError
 from lopro.objectives import Objective
 from lopro.problem import Problem

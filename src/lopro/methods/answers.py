@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 
-from lopro._util.arrays import Array
-from lopro._util.deadline import OutOfTime, current_deadline
 from lopro.constraints.box import Box
+from lopro.core.arrays import Array
+from lopro.core.deadline import OutOfTime, current_deadline
 from lopro.protocol import Candidate, ProvedBound, Workbench
 from lopro.protocol.certificates import feasibility_tolerance
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import scipy  # parts of it load when first used
 
-from lopro._util.arrays import Array
+from lopro.core.arrays import Array
 from lopro.errors import MissingCapabilityError, StalledError
 from lopro.methods.alternating import AlternatingDirections
 from lopro.methods.multipliers import MultiplierMethod

@@ -12,9 +12,9 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from lopro._util.arrays import Array, inner, norm
-from lopro._util.validation import check_count
 from lopro.constraints.base import ValidInequality
+from lopro.core.arrays import Array, inner, norm
+from lopro.core.validation import check_count
 from lopro.errors import StalledError
 from lopro.methods.inner.accelerated import AcceleratedState
 from lopro.methods.subproblems import check_penalties, first_stiffness, minimised, reach

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from lopro._util.arrays import Array, asarray_like
 from lopro.constraints.box import Box
 from lopro.constraints.easy import EasySet
+from lopro.core.arrays import Array, asarray_like
 from lopro.errors import MissingCapabilityError, StalledError
 from lopro.objectives import Objective, Scaled, SquaredDistance
 from lopro.problem import Problem

@@ -12,8 +12,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from lopro._util.arrays import Array, norm
-from lopro._util.validation import check_number
+from lopro.core.arrays import Array, norm
+from lopro.core.validation import check_number
 from lopro.errors import MissingCapabilityError
 from lopro.functions import Ball, Source
 from lopro.methods.starts import feasible_start

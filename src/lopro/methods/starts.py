@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lopro._util.arrays import Array
+from lopro.core.arrays import Array
 from lopro.protocol import Workbench
 from lopro.protocol.certificates import feasibility_tolerance
 

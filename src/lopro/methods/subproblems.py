@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from lopro._util.arrays import Array, diagonal_direction, norm
 from lopro.constraints import Constraint
+from lopro.core.arrays import Array, diagonal_direction, norm
 from lopro.errors import MissingCapabilityError
 from lopro.methods.inner import AcceleratedGradient, Backtracking
 from lopro.methods.inner.accelerated import AcceleratedState

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from lopro._util.arrays import Array, asarray_like, norm, to_numpy
-from lopro._util.validation import check_constant, check_number
+from lopro.core.arrays import Array, asarray_like, norm, to_numpy
+from lopro.core.validation import check_constant, check_number
 from lopro.errors import MissingCapabilityError
 from lopro.functions import Ball, Constant
 from lopro.problem import Problem

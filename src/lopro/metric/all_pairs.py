@@ -22,9 +22,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from lopro._util.arrays import Array
-from lopro._util.counting import count
-from lopro._util.validation import check_array
+from lopro.core.arrays import Array
+from lopro.core.counting import count
+from lopro.core.validation import check_array
 from lopro.functions import Constant, Image, Linearization, Source
 from lopro.metric.loss import PairLoss
 from lopro.metric.pair_maps import symmetric_product

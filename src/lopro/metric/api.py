@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from lopro._util.arrays import Array, asarray_like, from_numpy, namespace, to_numpy
-from lopro._util.deadline import EIGH, Deadline, current_deadline
-from lopro._util.validation import check_array, check_number, check_shape
 from lopro.constraints import PSDCone
+from lopro.core.arrays import Array, asarray_like, from_numpy, namespace, to_numpy
+from lopro.core.deadline import EIGH, Deadline, current_deadline
+from lopro.core.validation import check_array, check_number, check_shape
 from lopro.driver.options import Callback, Options
 from lopro.driver.result import Iterate, Result
 from lopro.driver.stopping import Rule

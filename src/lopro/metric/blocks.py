@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from lopro._util.arrays import Array, from_numpy, to_numpy
+from lopro.core.arrays import Array, from_numpy, to_numpy
 from lopro.metric.loss import PairLoss
 from lopro.metric.white import White, white_pairs
 

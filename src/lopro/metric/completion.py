@@ -17,9 +17,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from lopro._util.arrays import Array, from_numpy, inner, namespace
-from lopro._util.deadline import current_deadline
-from lopro._util.diagonals import diagonal_of, raise_diagonal, without_diagonal
+from lopro.core.arrays import Array, from_numpy, inner, namespace
+from lopro.core.deadline import current_deadline
+from lopro.core.diagonals import diagonal_of, raise_diagonal, without_diagonal
 from lopro.metric.completion_start import KnownSlack, first_factor
 from lopro.metric.descent import Descent
 from lopro.metric.dual import PairMultiplier, dual_value

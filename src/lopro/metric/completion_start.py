@@ -7,8 +7,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from lopro._util.arrays import Array, to_numpy
-from lopro._util.deadline import EIGH, current_deadline
+from lopro.core.arrays import Array, to_numpy
+from lopro.core.deadline import EIGH, current_deadline
 from lopro.metric.loss import PairLoss
 
 __all__ = ["KnownSlack", "first_factor"]

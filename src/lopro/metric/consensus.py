@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from lopro._util.arrays import Array, eps, namespace, norm
-from lopro._util.diagonals import diagonal_of, raise_diagonal, without_diagonal
+from lopro.core.arrays import Array, eps, namespace, norm
+from lopro.core.diagonals import diagonal_of, raise_diagonal, without_diagonal
 from lopro.metric.dual import PairMultiplier
 from lopro.metric.interior import interior_point
 from lopro.metric.loss import PairLoss

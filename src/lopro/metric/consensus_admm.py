@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from lopro._util.arrays import Array, asarray_like
-from lopro._util.validation import check_count
+from lopro.core.arrays import Array, asarray_like
+from lopro.core.validation import check_count
 from lopro.metric.consensus import Consensus
 from lopro.metric.feature_working_set import require_sparse_metric, sparse_metric_of
 from lopro.metric.starts import good_start

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from lopro._util.arrays import Array, inner, norm
+from lopro.core.arrays import Array, inner, norm
 
 __all__ = ["Descent"]
 

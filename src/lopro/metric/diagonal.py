@@ -6,8 +6,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from lopro._util.arrays import asarray_like, to_numpy
-from lopro._util.deadline import current_deadline
+from lopro.core.arrays import asarray_like, to_numpy
+from lopro.core.deadline import current_deadline
 from lopro.metric.loss import PairLoss
 
 __all__ = ["best_diagonal", "diagonal_from"]

@@ -34,9 +34,10 @@ from typing import Any
 
 import numpy as np
 
-from lopro._util.arrays import Array, eps, from_numpy, namespace, norm
-from lopro._util.counting import count
-from lopro._util.diagonals import (
+from lopro.constraints.base import ValidInequality
+from lopro.core.arrays import Array, eps, from_numpy, namespace, norm
+from lopro.core.counting import count
+from lopro.core.diagonals import (
     boxed,
     diagonal_of,
     inverse_roots,
@@ -44,7 +45,6 @@ from lopro._util.diagonals import (
     scaled,
     without_diagonal,
 )
-from lopro.constraints.base import ValidInequality
 from lopro.metric.all_pairs import PairSum
 from lopro.metric.blocks import Block, blocks
 from lopro.metric.loss import PairLoss

@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from lopro._util.arrays import Array, asarray_like, from_numpy, namespace, to_numpy
-from lopro._util.deadline import OutOfTime, current_deadline
-from lopro._util.diagonals import diagonal_matrix, diagonal_of, without_diagonal
-from lopro._util.threads import each_in_one_pool
-from lopro._util.validation import check_count
 from lopro.constraints import PSDCone
+from lopro.core.arrays import Array, asarray_like, from_numpy, namespace, to_numpy
+from lopro.core.deadline import OutOfTime, current_deadline
+from lopro.core.diagonals import diagonal_matrix, diagonal_of, without_diagonal
+from lopro.core.threads import each_in_one_pool
+from lopro.core.validation import check_count
 from lopro.errors import MissingCapabilityError, StalledError
 from lopro.metric.all_pairs import PairSum
 from lopro.metric.completion import Completion

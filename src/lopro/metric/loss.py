@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lopro._util.arrays import (
+from lopro.core.arrays import (
     Array,
     Companion,
     asarray_like,
@@ -20,9 +20,9 @@ from lopro._util.arrays import (
     norm,
     to_numpy,
 )
-from lopro._util.counting import count
-from lopro._util.deadline import current_deadline
-from lopro._util.validation import check_array, check_shape
+from lopro.core.counting import count
+from lopro.core.deadline import current_deadline
+from lopro.core.validation import check_array, check_shape
 from lopro.functions import Ball, Constant, Image, Linearization, MappedFunction, Source
 from lopro.metric.pair_graph import laplacian_times, two_sides
 from lopro.metric.pair_maps import Differences, Indices, PairMap, pair_map

@@ -13,9 +13,9 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro._util.arrays import Array, Companion, asarray_like, inner, norm, to_numpy
-from lopro._util.deadline import current_deadline
-from lopro._util.diagonals import diagonal_of, raise_diagonal
+from lopro.core.arrays import Array, Companion, asarray_like, inner, norm, to_numpy
+from lopro.core.deadline import current_deadline
+from lopro.core.diagonals import diagonal_of, raise_diagonal
 from lopro.metric.all_pairs import AllPairsLoss
 from lopro.metric.loss import PairLoss
 from lopro.newton.systems.dense import cholesky_solve

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from lopro._util.arrays import Array, asarray_like, to_numpy
-from lopro._util.validation import check_number
 from lopro.constraints import PSDCone
 from lopro.constraints.base import Constraint, ValidInequality
+from lopro.core.arrays import Array, asarray_like, to_numpy
+from lopro.core.validation import check_number
 from lopro.metric.dual import Spread, dual_bound
 from lopro.metric.loss import PairLoss
 from lopro.metric.row_norms import RowNorms

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro._util.arrays import Array, Companion, from_numpy, namespace, take, to_numpy
+from lopro.core.arrays import Array, Companion, from_numpy, namespace, take, to_numpy
 
 __all__ = ["Differences", "Graph", "PairMap", "SparseGraph", "pair_map", "symmetric_product"]
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro._util.arrays import Array, asarray_like, is_array, namespace, take, to_numpy
-from lopro._util.validation import check_array, check_count, check_seed
+from lopro.core.arrays import Array, asarray_like, is_array, namespace, take, to_numpy
+from lopro.core.validation import check_array, check_count, check_seed
 from lopro.metric.all_pairs import DIFFERENT, SAME, AllPairsLoss
 from lopro.metric.loss import PairLoss, checked_pairs
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 
-from lopro._util.arrays import Array, namespace
+from lopro.core.arrays import Array, namespace
 
 __all__ = ["prices"]
 

@@ -7,8 +7,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from lopro._util.arrays import Array, namespace
-from lopro._util.validation import check_count, check_number
+from lopro.core.arrays import Array, namespace
+from lopro.core.validation import check_count, check_number
 from lopro.functions import Ball, Constant, Source
 from lopro.objectives.base import Objective
 

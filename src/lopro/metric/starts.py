@@ -8,9 +8,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro._util.arrays import Array, from_numpy, to_numpy
-from lopro._util.deadline import current_deadline
-from lopro._util.units import power_of_two
+from lopro.core.arrays import Array, from_numpy, to_numpy
+from lopro.core.deadline import current_deadline
+from lopro.core.units import power_of_two
 from lopro.metric.loss import PairLoss
 from lopro.metric.objective import SparseMetric
 

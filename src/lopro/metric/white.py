@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lopro._util.arrays import Array, from_numpy, to_numpy
-from lopro._util.deadline import EIGH, current_deadline
-from lopro._util.diagonals import inverse_roots
+from lopro.core.arrays import Array, from_numpy, to_numpy
+from lopro.core.deadline import EIGH, current_deadline
+from lopro.core.diagonals import inverse_roots
 from lopro.metric.loss import PairLoss
 
 __all__ = ["White", "white_pairs"]

@@ -7,8 +7,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from lopro._util.arrays import from_numpy, to_numpy
 from lopro.constraints import PSDCone
+from lopro.core.arrays import from_numpy, to_numpy
 from lopro.metric.consensus import Consensus
 from lopro.metric.objective import SparseMetric
 from lopro.metric.pricing import prices

@@ -17,7 +17,7 @@ import numpy as np
 import scipy  # parts of it load when first used
 from array_api_compat import is_jax_array
 
-from lopro._util.arrays import to_numpy
+from lopro.core.arrays import to_numpy
 from lopro.newton.arrays import Array, Matrix
 from lopro.newton.maps import Dense, Identity, LinearMap, OnDevice, Sparse
 

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro._util.arrays import asarray_like, namespace, to_numpy
+from lopro.core.arrays import asarray_like, namespace, to_numpy
 from lopro.newton.arrays import Array, Matrix
 
 __all__ = [

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lopro._util.arrays import Array, inner, norm, zeros
+from lopro.core.arrays import Array, inner, norm, zeros
 from lopro.functions import Constant, Function
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from lopro._util.arrays import Array, asarray_like, copy, is_array, is_complex, isfinite
-from lopro._util.validation import (
+from lopro.core.arrays import Array, asarray_like, copy, is_array, is_complex, isfinite
+from lopro.core.validation import (
     as_float,
     check_array,
     check_callable,

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro._util.arrays import Array, is_complex, namespace
-from lopro._util.validation import check_count
+from lopro.core.arrays import Array, is_complex, namespace
+from lopro.core.validation import check_count
 from lopro.functions import Ball, Constant, Image, Linearization, MappedFunction, Source
 from lopro.maps import linear_map
 from lopro.objectives.base import Objective

@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from lopro._util.arrays import Array, Companion, copy, inner, is_complex, namespace, norm
-from lopro._util.validation import check_array, check_number, check_shape, checked_shape
+from lopro.core.arrays import Array, Companion, copy, inner, is_complex, namespace, norm
+from lopro.core.validation import check_array, check_number, check_shape, checked_shape
 from lopro.functions import Ball, Constant, Image, Source
 from lopro.objectives.l1 import clip_modulus
 from lopro.objectives.of_image import OfImage

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from lopro._util.arrays import Array, Companion, copy, is_array, is_complex, namespace, norm
-from lopro._util.validation import check_array, check_number, check_shape, checked_shape
+from lopro.core.arrays import Array, Companion, copy, is_array, is_complex, namespace, norm
+from lopro.core.validation import check_array, check_number, check_shape, checked_shape
 from lopro.functions import Ball, Constant, Source
 from lopro.objectives.base import Objective
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lopro._util.arrays import (
+from lopro.core.arrays import (
     Array,
     Companion,
     copy,
@@ -18,7 +18,7 @@ from lopro._util.arrays import (
     norm,
     take,
 )
-from lopro._util.validation import check_array, check_count, check_shape
+from lopro.core.validation import check_array, check_count, check_shape
 from lopro.functions import Ball, Constant, Image, Linearization, MappedFunction, Source
 from lopro.maps import linear_map
 from lopro.objectives.base import Objective

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from lopro._util.arrays import Array, Companion, copy, inner, is_array, namespace, norm
-from lopro._util.validation import check_array
+from lopro.core.arrays import Array, Companion, copy, inner, is_array, namespace, norm
+from lopro.core.validation import check_array
 from lopro.functions import Ball, Constant, Source
 from lopro.objectives.base import Objective
 

@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from lopro._util.arrays import Array, namespace
-from lopro._util.validation import checked_shape
+from lopro.core.arrays import Array, namespace
+from lopro.core.validation import checked_shape
 from lopro.functions import Ball, Constant, Source
 from lopro.objectives.l1 import unit_phase
 from lopro.objectives.of_image import OfImage

@@ -6,10 +6,10 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from lopro._util.arrays import Array, copy, eps, is_complex, namespace, norm
-from lopro._util.counting import count
-from lopro._util.deadline import EIGH, current_deadline
-from lopro._util.validation import checked_shape
+from lopro.core.arrays import Array, copy, eps, is_complex, namespace, norm
+from lopro.core.counting import count
+from lopro.core.deadline import EIGH, current_deadline
+from lopro.core.validation import checked_shape
 from lopro.functions import Ball, Constant, Source
 from lopro.objectives.of_image import OfImage
 

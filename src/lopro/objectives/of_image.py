@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from lopro._util.arrays import Array, is_complex
-from lopro._util.validation import check_shape
+from lopro.core.arrays import Array, is_complex
+from lopro.core.validation import check_shape
 from lopro.functions import Constant, Image, Linearization, MappedFunction
 from lopro.maps import LinearMap, linear_map
 from lopro.objectives.base import Objective

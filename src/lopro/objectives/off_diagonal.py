@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from lopro._util.arrays import Array, Companion
-from lopro._util.diagonals import without_diagonal
-from lopro._util.validation import check_count, check_number
+from lopro.core.arrays import Array, Companion
+from lopro.core.diagonals import without_diagonal
+from lopro.core.validation import check_count, check_number
 from lopro.functions import Ball, Constant, Source
 from lopro.objectives.l1 import L1Norm, clip_modulus
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro._util.arrays import (
+from lopro.core.arrays import (
     Array,
     Companion,
     copy,
@@ -20,8 +20,8 @@ from lopro._util.arrays import (
     norm,
     zeros,
 )
-from lopro._util.deadline import current_deadline
-from lopro._util.validation import check_array, check_number, check_shape
+from lopro.core.deadline import current_deadline
+from lopro.core.validation import check_array, check_number, check_shape
 from lopro.functions import Ball, Constant, Image, Linearization, MappedFunction, Source
 from lopro.maps import LinearMap, linear_map
 from lopro.newton.bounds.convexity import least_eigenvalue, negative_curvature

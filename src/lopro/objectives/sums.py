@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from lopro._util.arrays import Array, copy, norm, widest
-from lopro._util.validation import check_number
+from lopro.core.arrays import Array, copy, norm, widest
+from lopro.core.validation import check_number
 from lopro.functions import Ball, Constant, Image, Linearization, MappedFunction, Source
 from lopro.objectives.base import Objective
 

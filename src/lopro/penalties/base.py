@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Protocol
 
-from lopro._util.arrays import Array
 from lopro.constraints.base import Constraint, ValidInequality
+from lopro.core.arrays import Array
 from lopro.functions import Image, Linearization
 
 __all__ = ["Penalty", "ScalarPenalty"]

@@ -12,9 +12,9 @@ import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from lopro._util.arrays import Array, inner
-from lopro._util.validation import check_number
 from lopro.constraints.base import Constraint, ValidInequality
+from lopro.core.arrays import Array, inner
+from lopro.core.validation import check_number
 from lopro.functions import Image, Linearization
 from lopro.penalties.base import ScalarPenalty
 from lopro.penalties.scalar import expit, softplus

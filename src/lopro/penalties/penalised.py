@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from lopro._util.arrays import Array, axpy, zeros
+from lopro.core.arrays import Array, axpy, zeros
 from lopro.functions import Image, Linearization
 from lopro.penalties.base import Penalty
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from lopro._util.validation import check_number
+from lopro.core.validation import check_number
 from lopro.penalties.base import ScalarPenalty
 
 __all__ = ["Hinge", "QuadraticHinge", "Softplus", "expit", "softplus"]

@@ -11,10 +11,10 @@ from dataclasses import replace
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro._util.real_vectors import Vector
-from lopro._util.units import power_of_two
 from lopro.cones.cones import ConeRows
 from lopro.cones.program import ConicAnswer, ConicProgram
+from lopro.core.real_vectors import Vector
+from lopro.core.units import power_of_two
 from lopro.errors import InfeasibleError, ProjectionError
 from lopro.projections.emptiness import cones_exclude
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from lopro._util.deadline import current_deadline
-from lopro._util.real_vectors import Vector
+from lopro.core.deadline import current_deadline
+from lopro.core.real_vectors import Vector
 from lopro.errors import InfeasibleError, ProjectionError
 from lopro.projections.active_set import Contradiction, Face, shortest_vector
 from lopro.projections.halfspaces import HalfSpaces

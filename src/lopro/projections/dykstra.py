@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from lopro._util.arrays import Array, eps, norm, zeros
-from lopro._util.deadline import current_deadline
+from lopro.core.arrays import Array, eps, norm, zeros
+from lopro.core.deadline import current_deadline
 from lopro.errors import ProjectionError
 
 __all__ = ["dykstra"]

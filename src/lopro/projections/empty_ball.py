@@ -7,9 +7,9 @@ import math
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro._util.arrays import Array, asarray_like, eps, inner, is_single, norm, to_numpy
-from lopro._util.deadline import current_deadline
-from lopro._util.units import power_of_two
+from lopro.core.arrays import Array, asarray_like, eps, inner, is_single, norm, to_numpy
+from lopro.core.deadline import current_deadline
+from lopro.core.units import power_of_two
 from lopro.maps import LinearMap, linear_map
 
 __all__ = ["nonnegative_residual_exceeds", "residual_exceeds"]

@@ -12,9 +12,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from lopro._util.arrays import Array, copy, eps
-from lopro._util.deadline import current_deadline
-from lopro._util.real_vectors import Vector, from_real_vector, to_real_vector
+from lopro.core.arrays import Array, copy, eps
+from lopro.core.deadline import current_deadline
+from lopro.core.real_vectors import Vector, from_real_vector, to_real_vector
 from lopro.errors import InfeasibleError, ProjectionError
 from lopro.projections.cuts import Cut, project_by_cuts
 from lopro.projections.newton import HUGE, Equation, hessian_solver, polish

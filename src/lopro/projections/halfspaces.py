@@ -11,10 +11,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro._util.arrays import to_numpy
-from lopro._util.deadline import EIGH, current_deadline
-from lopro._util.units import power_of_two
 from lopro.cones.rows import halfspace_rows
+from lopro.core.arrays import to_numpy
+from lopro.core.deadline import EIGH, current_deadline
+from lopro.core.units import power_of_two
 from lopro.errors import InfeasibleError, ProjectionError
 from lopro.projections.emptiness import cones_exclude
 

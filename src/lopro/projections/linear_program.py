@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro._util.deadline import current_deadline
+from lopro.core.deadline import current_deadline
 from lopro.errors import ProjectionError
 from lopro.projections.halfspaces import HalfSpaces
 

@@ -16,8 +16,8 @@ from functools import partial
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro._util.deadline import current_deadline
-from lopro._util.real_vectors import Vector
+from lopro.core.deadline import current_deadline
+from lopro.core.real_vectors import Vector
 
 __all__ = ["Equation", "hessian_solver", "polish"]
 

@@ -12,9 +12,9 @@ import math
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro._util.arrays import Array, asarray_like, copy, to_numpy
-from lopro._util.deadline import current_deadline
 from lopro.cones.by_clarabel import run_clarabel
+from lopro.core.arrays import Array, asarray_like, copy, to_numpy
+from lopro.core.deadline import current_deadline
 from lopro.errors import InfeasibleError, ProjectionError
 from lopro.newton.engines import QuadraticProgram, solve_program
 from lopro.newton.parts import Interval

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro._util.arrays import Array, eps, is_complex, is_single, namespace, norm
-from lopro._util.counting import count
-from lopro._util.deadline import EIGH, current_deadline
+from lopro.core.arrays import Array, eps, is_complex, is_single, namespace, norm
+from lopro.core.counting import count
+from lopro.core.deadline import EIGH, current_deadline
 from lopro.errors import ProjectionError
 
 __all__ = [

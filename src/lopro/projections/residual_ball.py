@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from lopro._util.arrays import Array, copy, eps, from_numpy, is_complex, namespace, norm, to_numpy
-from lopro._util.deadline import current_deadline
+from lopro.core.arrays import Array, copy, eps, from_numpy, is_complex, namespace, norm, to_numpy
+from lopro.core.deadline import current_deadline
 from lopro.errors import InfeasibleError, ProjectionError
 from lopro.maps import LinearMap, SparseMap
 from lopro.projections.empty_ball import residual_exceeds

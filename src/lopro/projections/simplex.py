@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from lopro._util.arrays import Array, copy, is_complex, namespace, to_numpy
+from lopro.core.arrays import Array, copy, is_complex, namespace, to_numpy
 
 __all__ = ["project_l1_ball", "project_simplex", "simplex_threshold"]
 

@@ -7,10 +7,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from lopro._util.arrays import Array, asarray_like, is_complex, namespace, norm, to_numpy
-from lopro._util.counting import count
-from lopro._util.deadline import current_deadline
-from lopro._util.validation import check_count, check_number
+from lopro.core.arrays import Array, asarray_like, is_complex, namespace, norm, to_numpy
+from lopro.core.counting import count
+from lopro.core.deadline import current_deadline
+from lopro.core.validation import check_count, check_number
 
 __all__ = ["EigenpairTracker"]
 

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from lopro._util.arrays import Array
 from lopro.constraints.base import ValidInequality
+from lopro.core.arrays import Array
 from lopro.functions import Image
 from lopro.penalties import Penalised
 from lopro.protocol.certificates import Certificate

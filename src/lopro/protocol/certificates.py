@@ -11,8 +11,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from lopro._util.arrays import Array, eps, inner, norm
 from lopro.constraints.base import ValidInequality
+from lopro.core.arrays import Array, eps, inner, norm
 from lopro.functions import Constant
 from lopro.problem import Problem
 from lopro.protocol.target import Target

@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from lopro._util.arrays import Array
+from lopro.core.arrays import Array
 from lopro.penalties import Penalised
 
 __all__ = ["InnerAlgorithm", "Stepper"]

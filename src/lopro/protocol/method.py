@@ -11,8 +11,8 @@ from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
-from lopro._util.arrays import Array
 from lopro.constraints import Constraint
+from lopro.core.arrays import Array
 from lopro.functions import Image
 from lopro.objectives import Objective
 from lopro.penalties import Penalised, Penalty

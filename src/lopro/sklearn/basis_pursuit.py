@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from lopro import bpdn
-from lopro._util.validation import check_number
+from lopro.core.validation import check_number
 from lopro.sklearn._least_squares import Regression
 from lopro.sklearn._watching import (
     CallbackSupportMixin,

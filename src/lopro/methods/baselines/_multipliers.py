@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lopro._util.arrays import Array, eps, inner, norm
 from lopro.constraints.base import ValidInequality
+from lopro.core.arrays import Array, eps, inner, norm
 from lopro.protocol import Candidate, Multiplier, Workbench
 from lopro.protocol.certificates import lower_bound, solution_radius
 

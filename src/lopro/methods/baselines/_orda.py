@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lopro._util.arrays import Array
+from lopro.core.arrays import Array
 from lopro.penalties.penalised import Penalised
 
 __all__ = ["DualAveraging", "DualAveragingState"]

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from lopro._util.arrays import Array, inner
 from lopro.constraints.base import ValidInequality
+from lopro.core.arrays import Array, inner
 from lopro.functions import Ball
 from lopro.methods.inner.subgradient import into_ball
 from lopro.penalties.penalised import Penalised

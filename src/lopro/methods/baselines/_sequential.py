@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from lopro._util.arrays import Array
-from lopro._util.validation import check_count, check_number
+from lopro.core.arrays import Array
+from lopro.core.validation import check_count, check_number
 from lopro.methods.inner.accelerated import AcceleratedState
 from lopro.methods.subproblems import check_penalties, first_stiffness, minimised
 from lopro.penalties import MemberPenalties

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Protocol
 
-from lopro._util.arrays import Array, inner, norm
+from lopro.core.arrays import Array, inner, norm
 from lopro.methods.inner.averaging import StepRule
 
 __all__ = ["BestIterate", "DistanceOverGradients", "PlannedSizes", "Sizes"]

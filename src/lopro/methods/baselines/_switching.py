@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from lopro._util.arrays import Array, inner
-from lopro._util.validation import check_number
 from lopro.constraints.base import Constraint, ValidInequality
+from lopro.core.arrays import Array, inner
+from lopro.core.validation import check_number
 from lopro.errors import InfeasibleError
 from lopro.objectives.base import Objective
 

@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from lopro._util.arrays import norm
-from lopro._util.validation import check_number
+from lopro.core.arrays import norm
+from lopro.core.validation import check_number
 from lopro.methods.baselines._sequential import SequentialMinimization
 from lopro.methods.inner.accelerated import AcceleratedState
 from lopro.penalties import CentredHinge, MemberPenalties, SetPenalty

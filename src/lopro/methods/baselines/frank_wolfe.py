@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from lopro._util.arrays import Array
-from lopro._util.validation import check_count, check_offers
+from lopro.core.arrays import Array
+from lopro.core.validation import check_count, check_offers
 from lopro.errors import MissingCapabilityError
 from lopro.methods.baselines.frank_wolfe_steps import LineSearch, OpenLoop, ShortStep
 from lopro.methods.baselines.frank_wolfe_walk import (

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from lopro._util.arrays import Array, eps, inner, to_numpy
+from lopro.core.arrays import Array, eps, inner, to_numpy
 from lopro.functions import Image
 from lopro.methods.baselines.frank_wolfe_steps import Ray, StepSize
 from lopro.protocol import Candidate, Candidates, Multiplier, Workbench

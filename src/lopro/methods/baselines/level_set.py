@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, cast
 
-from lopro._util.arrays import Array, eps, inner, is_complex, namespace, norm
-from lopro._util.counting import count
-from lopro._util.validation import check_number
 from lopro.constraints import L1Ball, ResidualBall
 from lopro.constraints.base import Constraint, ValidInequality
+from lopro.core.arrays import Array, eps, inner, is_complex, namespace, norm
+from lopro.core.counting import count
+from lopro.core.validation import check_number
 from lopro.driver.counted import CountedConstraint
 from lopro.errors import MissingCapabilityError
 from lopro.functions import Image, Linearization, MappedFunction

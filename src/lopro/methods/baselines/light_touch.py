@@ -12,8 +12,8 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from lopro._util.arrays import Array
-from lopro._util.validation import check_count, check_number
+from lopro.core.arrays import Array
+from lopro.core.validation import check_count, check_number
 from lopro.errors import MissingCapabilityError
 from lopro.functions import Ball
 from lopro.methods import OneProjection

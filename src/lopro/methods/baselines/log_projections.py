@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from lopro._util.arrays import Array
-from lopro._util.validation import check_count, check_number
+from lopro.core.arrays import Array
+from lopro.core.validation import check_count, check_number
 from lopro.errors import MissingCapabilityError
 from lopro.methods.baselines._multipliers import Multipliers, feasible_candidate
 from lopro.methods.baselines.projected_subgradient import check_stochastic

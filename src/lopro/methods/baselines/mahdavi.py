@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from lopro._util.arrays import Array
-from lopro._util.validation import check_count
+from lopro.core.arrays import Array
+from lopro.core.validation import check_count
 from lopro.methods.baselines._multipliers import feasible_candidate
 from lopro.methods.baselines._saddle import SaddleDescent
 from lopro.methods.baselines.projected_subgradient import check_stochastic

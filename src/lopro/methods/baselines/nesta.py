@@ -6,11 +6,11 @@ from collections import deque
 from dataclasses import dataclass
 from typing import ClassVar, cast
 
-from lopro._util.arrays import Array, eps, from_numpy, inner, namespace, norm, to_numpy
-from lopro._util.deadline import current_deadline
-from lopro._util.validation import check_count, check_number
 from lopro.constraints import ResidualBall
 from lopro.constraints.base import ValidInequality
+from lopro.core.arrays import Array, eps, from_numpy, inner, namespace, norm, to_numpy
+from lopro.core.deadline import current_deadline
+from lopro.core.validation import check_count, check_number
 from lopro.errors import InfeasibleError, MissingCapabilityError
 from lopro.maps import LinearMap, SparseMap
 from lopro.objectives import L1Norm

@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from lopro._util.arrays import Array, norm
-from lopro._util.validation import check_count, check_number, check_offers
+from lopro.core.arrays import Array, norm
+from lopro.core.validation import check_count, check_number, check_offers
 from lopro.errors import MissingCapabilityError
 from lopro.functions import Ball
 from lopro.methods.baselines.projected_subgradient import check_stochastic

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, TypeGuard
 
-from lopro._util.arrays import Array, eps, inner, norm
-from lopro._util.validation import check_count, check_number
+from lopro.core.arrays import Array, eps, inner, norm
+from lopro.core.validation import check_count, check_number
 from lopro.errors import MissingCapabilityError
 from lopro.functions import Constant, Source
 from lopro.methods.baselines._multipliers import Multipliers, feasible_candidate

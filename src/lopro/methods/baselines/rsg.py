@@ -7,8 +7,8 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from lopro._util.arrays import Array, norm
-from lopro._util.validation import check_count, check_number
+from lopro.core.arrays import Array, norm
+from lopro.core.validation import check_count, check_number
 from lopro.errors import MissingCapabilityError
 from lopro.functions import Ball
 from lopro.methods.baselines._multipliers import feasible_candidate

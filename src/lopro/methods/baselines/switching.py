@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from lopro._util.arrays import Array, norm
-from lopro._util.validation import check_count, check_number
+from lopro.core.arrays import Array, norm
+from lopro.core.validation import check_count, check_number
 from lopro.functions import Source
 from lopro.methods.baselines._multipliers import feasible_candidate
 from lopro.methods.baselines._switching import Oracles, SwitchingState, SwitchingSteps

@@ -7,9 +7,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from lopro._util.arrays import Array
-from lopro._util.counting import count
 from lopro.constraints import Constraint, NormForm, Polyhedron
+from lopro.core.arrays import Array
+from lopro.core.counting import count
 from lopro.functions import Ball
 
 __all__ = ["Rows"]

@@ -12,8 +12,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from lopro._util.arrays import Array, diagonal_direction, eps, inner, norm
-from lopro._util.validation import check_number, check_offers
+from lopro.core.arrays import Array, diagonal_direction, eps, inner, norm
+from lopro.core.validation import check_number, check_offers
 from lopro.errors import MissingCapabilityError
 from lopro.functions import Image
 from lopro.penalties.penalised import Penalised

@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass
 from typing import Protocol
 
-from lopro._util.validation import check_count, check_number
+from lopro.core.validation import check_count, check_number
 
 __all__ = [
     "Average",

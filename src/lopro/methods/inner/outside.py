@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro._util.arrays import Array, asarray_like, is_complex, to_numpy
-from lopro._util.validation import check_count
+from lopro.core.arrays import Array, asarray_like, is_complex, to_numpy
+from lopro.core.validation import check_count
 from lopro.errors import MissingCapabilityError
 from lopro.penalties.penalised import Penalised
 

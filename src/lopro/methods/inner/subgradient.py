@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from lopro._util.arrays import Array, axpy, inner, mix, norm
-from lopro._util.validation import check_offers
+from lopro.core.arrays import Array, axpy, inner, mix, norm
+from lopro.core.validation import check_offers
 from lopro.errors import MissingCapabilityError
 from lopro.functions import Ball
 from lopro.methods.inner.averaging import (

@@ -11,8 +11,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from lopro._util.arrays import Array, norm
-from lopro._util.validation import check_count
+from lopro.core.arrays import Array, norm
+from lopro.core.validation import check_count
 from lopro.errors import StalledError
 from lopro.methods.inner import AcceleratedGradient, Backtracking, ConstantStep, SubgradientDescent
 from lopro.methods.inner.accelerated import curvature_along_gradient

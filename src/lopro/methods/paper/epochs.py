@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
-from lopro._util.arrays import Array, norm
+from lopro.core.arrays import Array, norm
 from lopro.penalties import Penalty
 from lopro.problem import Problem
 from lopro.protocol import (

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from lopro._util.arrays import Array
-from lopro._util.validation import check_offers
+from lopro.core.arrays import Array
+from lopro.core.validation import check_offers
 from lopro.methods.paper.adaptive import DoublingSubgradient
 from lopro.methods.paper.epochs import Schedule, check_schedule, run_epochs
 from lopro.problem import Problem

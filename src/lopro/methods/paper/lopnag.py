@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from lopro._util.arrays import Array
-from lopro._util.validation import check_offers
+from lopro.core.arrays import Array
+from lopro.core.validation import check_offers
 from lopro.errors import MissingCapabilityError
 from lopro.methods.inner import AcceleratedGradient
 from lopro.methods.paper.adaptive import AdaptiveSmoothing

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from lopro._moved import MovedFunction
-from lopro._util.arrays import Array
-from lopro._util.validation import check_count, check_offers
+from lopro.core.arrays import Array
+from lopro.core.validation import check_count, check_offers
 from lopro.methods.paper.epochs import Plan, minimised_and_projected
 from lopro.penalties import Penalty
 from lopro.problem import Problem

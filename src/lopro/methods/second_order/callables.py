@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lopro._util.counting import count
+from lopro.core.counting import count
 from lopro.newton import curvature
 from lopro.newton.arrays import EPS, Array, Image, norm
 from lopro.newton.bounds.convexity import strong_convexity

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro._util.arrays import is_array, on_host, to_numpy
+from lopro.core.arrays import is_array, on_host, to_numpy
 from lopro.errors import MissingCapabilityError
 from lopro.maps import LinearMap
 from lopro.newton.maps import OnDevice, Operator

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro._util.arrays import is_complex, is_single, on_host
+from lopro.core.arrays import is_complex, is_single, on_host
 from lopro.errors import MissingCapabilityError
 from lopro.methods.second_order.form_objectives import callables, objective_form, smooth_form
 from lopro.methods.second_order.form_sets import rows_of, sets_of

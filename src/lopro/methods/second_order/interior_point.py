@@ -10,14 +10,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from lopro._util.arrays import Array, eps, is_complex
-from lopro._util.counting import count
-from lopro._util.deadline import current_deadline
-from lopro._util.real_vectors import Vector, from_real_vector, to_real_vector
-from lopro._util.validation import check_number
 from lopro.cones.bound import conic_bound, repaired
 from lopro.conic_forms import ConeRows, ConicAnswer, ConicProgram, add_objective, set_rows
 from lopro.constraints.base import ValidInequality
+from lopro.core.arrays import Array, eps, is_complex
+from lopro.core.counting import count
+from lopro.core.deadline import current_deadline
+from lopro.core.real_vectors import Vector, from_real_vector, to_real_vector
+from lopro.core.validation import check_number
 from lopro.errors import InfeasibleError, StalledError
 from lopro.newton.solve import FARTHER
 from lopro.problem import Problem

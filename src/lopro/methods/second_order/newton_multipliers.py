@@ -9,8 +9,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from lopro._util.arrays import Array
-from lopro._util.deadline import OutOfTime
+from lopro.core.arrays import Array
+from lopro.core.deadline import OutOfTime
 from lopro.errors import StalledError
 from lopro.methods.second_order.form_data import host
 from lopro.methods.second_order.form_objectives import has_second_derivatives

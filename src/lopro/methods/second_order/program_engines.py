@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from lopro._util.arrays import Array
-from lopro._util.counting import count
-from lopro._util.deadline import current_deadline
+from lopro.core.arrays import Array
+from lopro.core.counting import count
+from lopro.core.deadline import current_deadline
 from lopro.errors import StalledError
 from lopro.methods.second_order.form_sets import by_program
 from lopro.methods.second_order.forms import quadratic_program

@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from lopro._util.arrays import Array, asarray_like, from_numpy, norm
 from lopro.constraints.base import Constraint, ValidInequality
+from lopro.core.arrays import Array, asarray_like, from_numpy, norm
 from lopro.errors import InfeasibleError, UnboundedError
 from lopro.methods.answers import candidate_in_set
 from lopro.newton.problem import Composite

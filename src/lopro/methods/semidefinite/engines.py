@@ -8,10 +8,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from lopro._util.arrays import Array, asarray_like, norm
-from lopro._util.counting import count
-from lopro._util.deadline import current_deadline
 from lopro.constraints.base import ValidInequality
+from lopro.core.arrays import Array, asarray_like, norm
+from lopro.core.counting import count
+from lopro.core.deadline import current_deadline
 from lopro.errors import InfeasibleError, StalledError, UnboundedError
 from lopro.methods.answers import candidate_in_set
 from lopro.methods.semidefinite.form import (

@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from lopro._util.arrays import Array, asarray_like, norm
-from lopro._util.counting import count
-from lopro._util.deadline import EIGH, current_deadline
+from lopro.core.arrays import Array, asarray_like, norm
+from lopro.core.counting import count
+from lopro.core.deadline import EIGH, current_deadline
 from lopro.errors import InfeasibleError, StalledError
 from lopro.methods.semidefinite.form import check_form, member_duals, nearest_form
 from lopro.newton.arrays import EPS

@@ -13,7 +13,7 @@ from functools import singledispatch
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro._util.arrays import to_numpy
+from lopro.core.arrays import to_numpy
 from lopro.newton.arrays import EPS, Array, Matrix, norm
 from lopro.newton.bounds.rounding import dot, gamma, length, product
 from lopro.newton.maps import OnDevice

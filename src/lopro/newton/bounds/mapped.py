@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from lopro._util.arrays import to_numpy
+from lopro.core.arrays import to_numpy
 from lopro.newton.arrays import EPS, Array
 from lopro.newton.bounds.rounding import adjoint_product, gamma, length, product
 from lopro.newton.maps import Identity, LinearMap, OnDevice, matrix_of

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lopro._util.validation import check_array, check_number, check_shape
+from lopro.core.validation import check_array, check_number, check_shape
 from lopro.newton.arrays import Array, Pattern
 
 __all__ = ["Request"]

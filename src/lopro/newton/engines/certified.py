@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lopro._util.deadline import Deadline
+from lopro.core.deadline import Deadline
 from lopro.newton.arrays import norm
 from lopro.newton.bounds import check_descent, check_empty, negative_curvature
 from lopro.newton.engines.answer import Answer, AnswerStatus

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro._util.units import power_of_two
+from lopro.core.units import power_of_two
 from lopro.newton.arrays import Array, Matrix
 from lopro.newton.engines.answer import Answer
 from lopro.newton.parts import Interval

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro._util.arrays import to_numpy
+from lopro.core.arrays import to_numpy
 from lopro.newton.arrays import Array
 from lopro.newton.curvature import Blocks, LowRank, Piece, Product, weighted
 from lopro.newton.maps import Dense, Identity, LinearMap, OnDevice, Sparse

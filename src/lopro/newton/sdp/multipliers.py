@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro._util.deadline import OutOfTime
+from lopro.core.deadline import OutOfTime
 from lopro.newton.arrays import EPS, Array, norm
 from lopro.newton.multipliers import never
 from lopro.newton.sdp.dual_point import Centre, DualPoint

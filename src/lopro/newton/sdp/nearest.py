@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro._util.deadline import current_deadline
-from lopro._util.units import power_of_two
+from lopro.core.deadline import current_deadline
+from lopro.core.units import power_of_two
 from lopro.newton.arrays import EPS, Array, Matrix, norm
 from lopro.newton.bounds.definite import missing
 from lopro.newton.bounds.rounding import Estimate, dot, product

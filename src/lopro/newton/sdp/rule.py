@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from lopro._util.deadline import EIGH
+from lopro.core.deadline import EIGH
 from lopro.newton.sdp.program import Block, SemidefiniteProgram
 
 __all__ = ["cliques", "order_of_engines", "work_of_a_step"]

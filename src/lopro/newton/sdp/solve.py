@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from lopro._util.deadline import EIGH, Deadline
-from lopro._util.validation import check_number
+from lopro.core.deadline import EIGH, Deadline
+from lopro.core.validation import check_number
 from lopro.newton.arrays import norm
 from lopro.newton.sdp.by_clarabel import solve_by_clarabel
 from lopro.newton.sdp.multipliers import State, iterate

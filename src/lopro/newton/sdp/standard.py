@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro._util.units import power_of_two
+from lopro.core.units import power_of_two
 from lopro.newton.arrays import Array, Matrix
 
 __all__ = ["StandardRows"]

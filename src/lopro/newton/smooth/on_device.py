@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lopro._util.arrays import to_numpy
+from lopro.core.arrays import to_numpy
 from lopro.newton.arrays import Array, Image
 from lopro.newton.curvature import ConstantOnDevice, GramOnDevice, Piece
 from lopro.newton.maps import OnDevice

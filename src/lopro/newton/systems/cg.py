@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from lopro._util.deadline import current_deadline
+from lopro.core.deadline import current_deadline
 from lopro.newton.arrays import Array, norm
 from lopro.newton.curvature import Piece, apply, diagonal
 from lopro.newton.systems.base import SingularSystem

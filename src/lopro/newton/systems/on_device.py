@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from lopro._util.arrays import asarray_like, namespace, to_numpy
-from lopro._util.cholesky_there import factor_there, factors_there
-from lopro._util.deadline import current_deadline
+from lopro.core.arrays import asarray_like, namespace, to_numpy
+from lopro.core.cholesky_there import factor_there, factors_there
+from lopro.core.deadline import current_deadline
 from lopro.newton.arrays import EPS, Array
 from lopro.newton.curvature import ConstantOnDevice, Diagonal, GramOnDevice, Piece
 from lopro.newton.systems.base import SingularSystem

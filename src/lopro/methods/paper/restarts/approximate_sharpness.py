@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 
-from lopro._util.arrays import Array
-from lopro._util.validation import check_count, check_number, check_offers
+from lopro.core.arrays import Array
+from lopro.core.validation import check_count, check_number, check_offers
 from lopro.methods.paper.epochs import Epoch, Plan
 from lopro.methods.paper.restarts.solvers import Solver, SubgradientSolver, beginning, gap_to_aim_at
 from lopro.methods.setting import Needs, Setting, check_constants

@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from lopro._util.arrays import Array
-from lopro._util.validation import check_count, check_number, check_offers
+from lopro.core.arrays import Array
+from lopro.core.validation import check_count, check_number, check_offers
 from lopro.methods.baselines._multipliers import feasible_candidate
 from lopro.methods.inner import InnerAlgorithm
 from lopro.methods.paper.restarts.solvers import (

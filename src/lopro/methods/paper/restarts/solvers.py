@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import Protocol
 
-from lopro._util.arrays import Array, norm
+from lopro.core.arrays import Array, norm
 from lopro.errors import MissingCapabilityError
 from lopro.methods.inner import (
     AcceleratedGradient,

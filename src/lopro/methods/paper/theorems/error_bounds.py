@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from lopro._util.arrays import Array
-from lopro._util.validation import check_number
+from lopro.core.arrays import Array
+from lopro.core.validation import check_number
 from lopro.errors import MissingCapabilityError
 from lopro.methods.inner import (
     AcceleratedGradient,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lopro._util.arrays import Array
-from lopro._util.validation import check_count, check_number, check_offers
+from lopro.core.arrays import Array
+from lopro.core.validation import check_count, check_number, check_offers
 from lopro.methods.inner import (
     AcceleratedGradient,
     Backtracking,

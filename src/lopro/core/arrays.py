@@ -270,7 +270,7 @@ class Companion:
     Examples
     --------
     >>> import numpy as np
-    >>> from lopro._util.arrays import Companion
+    >>> from lopro.core.arrays import Companion
     >>> weights = Companion(np.array([1.0, 2.0]))
     >>> weights.beside(np.zeros(2, dtype=np.float32)).dtype
     dtype('float32')

@@ -32,7 +32,7 @@ def facts() -> dict[str, Any]:
 
     Examples
     --------
-    >>> from lopro._util.machine import facts
+    >>> from lopro.core.machine import facts
     >>> sorted(facts())[:5]
     ['cores', 'linear algebra', 'lopro', 'machine', 'memory']
     """

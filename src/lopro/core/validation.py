@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from array_api_compat import is_dask_array
 
-from lopro._util.arrays import Array, is_array, is_complex, isfinite, namespace
+from lopro.core.arrays import Array, is_array, is_complex, isfinite, namespace
 
 __all__ = [
     "as_float",

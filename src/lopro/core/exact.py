@@ -26,7 +26,7 @@ def support_of_ball(y: Vector, sigma: float, nu: Vector) -> float:
     Examples
     --------
     >>> import numpy as np
-    >>> from lopro._util.exact import support_of_ball
+    >>> from lopro.core.exact import support_of_ball
     >>> y, nu = np.array([1.0, 1e-9]), np.array([-1.0, 1e-9])
     >>> float(y @ nu + np.linalg.norm(nu)), support_of_ball(y, 1.0, nu)
     (0.0, 1.5000000000000003e-18)
@@ -44,7 +44,7 @@ def square_beyond(y: Vector, sigma: float) -> float:
     Examples
     --------
     >>> import numpy as np
-    >>> from lopro._util.exact import square_beyond
+    >>> from lopro.core.exact import square_beyond
     >>> square_beyond(np.array([1.0, 1e-9]), 1.0)
     1e-18
     """

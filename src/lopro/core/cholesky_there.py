@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from array_api_compat import is_cupy_array, is_jax_array, is_torch_array
 
-from lopro._util.arrays import Array, from_numpy, namespace, to_numpy
+from lopro.core.arrays import Array, from_numpy, namespace, to_numpy
 
 __all__ = ["FactorThere", "factor_there", "factors_there"]
 
@@ -50,7 +50,7 @@ def factor_there(G: Array) -> FactorThere | None:
     Examples
     --------
     >>> import array_api_strict
-    >>> from lopro._util.cholesky_there import factor_there
+    >>> from lopro.core.cholesky_there import factor_there
     >>> factor_there(array_api_strict.eye(2)) is None
     True
     """

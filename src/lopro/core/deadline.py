@@ -53,7 +53,7 @@ class Deadline:
 
     Examples
     --------
-    >>> from lopro._util.deadline import Deadline, current_deadline
+    >>> from lopro.core.deadline import Deadline, current_deadline
     >>> with Deadline(5.0).active():
     ...     current_deadline().left <= 5.0
     True

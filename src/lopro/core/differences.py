@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro._util.arrays import to_numpy
+from lopro.core.arrays import to_numpy
 
 __all__ = ["forward_differences"]
 
@@ -28,7 +28,7 @@ def forward_differences(fun: Callable[[Any], Any], x0: Any) -> Callable[[Any], A
     Examples
     --------
     >>> import numpy as np
-    >>> from lopro._util.differences import forward_differences
+    >>> from lopro.core.differences import forward_differences
     >>> slope = forward_differences(lambda x: x @ x, np.ones(2))
     >>> slope(np.array([3.0, 4.0])).round(5), (slope(np.array([3e9, 4e9])) / 1e9).round(5)
     (array([6., 8.]), array([6., 8.]))

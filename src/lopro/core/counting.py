@@ -30,7 +30,7 @@ class Counts:
 
     Examples
     --------
-    >>> from lopro._util.counting import Counts, count, counting
+    >>> from lopro.core.counting import Counts, count, counting
     >>> with counting(Counts()) as counts:
     ...     count("matvecs")
     >>> counts.matvecs

@@ -12,7 +12,7 @@ def power_of_two(size: float) -> float:
 
     Examples
     --------
-    >>> from lopro._util.units import power_of_two
+    >>> from lopro.core.units import power_of_two
     >>> power_of_two(5.0), power_of_two(0.3), power_of_two(0.0)
     (4.0, 0.25, 1.0)
     """

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from lopro._util.arrays import Array, asarray_like, is_complex, to_numpy
+from lopro.core.arrays import Array, asarray_like, is_complex, to_numpy
 
 __all__ = ["from_real_vector", "to_real_vector"]
 
@@ -19,7 +19,7 @@ def to_real_vector(x: Array) -> Vector:
     Examples
     --------
     >>> import numpy as np
-    >>> from lopro._util.real_vectors import to_real_vector
+    >>> from lopro.core.real_vectors import to_real_vector
     >>> to_real_vector(np.array([1.0 + 2.0j]))
     array([1., 2.])
     """
@@ -35,7 +35,7 @@ def from_real_vector(v: Vector, like: Array) -> Array:
     Examples
     --------
     >>> import numpy as np
-    >>> from lopro._util.real_vectors import from_real_vector
+    >>> from lopro.core.real_vectors import from_real_vector
     >>> from_real_vector(np.array([1.0, 2.0]), np.array([0.0j]))
     array([1.+2.j])
     """

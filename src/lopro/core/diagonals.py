@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from array_api_compat import device
 
-from lopro._util.arrays import Array, namespace
+from lopro.core.arrays import Array, namespace
 
 __all__ = [
     "boxed",
