@@ -1,131 +1,73 @@
-"""Record traces of every method, and compare two records.
+"""Record what the library does, and compare two records (PYTHONPATH=src:tests).
 
-    python -m traces record FILE          (PYTHONPATH=src:tests)
-    python -m traces compare OLD NEW
+    python -m traces record FILE [--only paper,catalogue,...]
+    python -m traces compare OLD NEW [--only ...] [--allow-bits] [--allow-names] [--details N]
 
-A trace is every iterate's hash, value, violation, bound and counts, and the final status, counts and
-certificate. Two records of one machine agree exactly unless behaviour has changed.
+A trace is what one call does: its status, counts, method, value, bound and hashes of its arrays; for the
+methods of the paper also every iterate. Two records of one machine agree exactly unless behaviour changed.
+`compare` exits with 1 where a status, a count or a certification differs, and, without --allow-bits, where
+only numbers do.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
+import argparse
+import os
 import sys
-import warnings
-from typing import Any
+from pathlib import Path
 
-import numpy as np
-
-import lopro
-from traces.methods import methods
-from traces.problems import applications, problems
-
-_COLUMNS = ("iterations", "projections", "fun", "violation", "lower_bound", "exact", "regularity")
-
-
-def digest(x: Any) -> str:
-    """Return a short hash of the bytes of an array."""
-    x = np.ascontiguousarray(x)
-    return hashlib.sha256(str(x.dtype).encode() + x.tobytes()).hexdigest()[:16]
-
-
-def outcome(result: Any, rows: list[Any]) -> dict[str, Any]:
-    """Return everything about a run that must not change."""
-    c = result.certificate
-    return {
-        "rows": rows,
-        "status": result.status.name,
-        "x": digest(result.x),
-        "fun": repr(result.fun),
-        "certificate": [repr(v) for v in (c.gap, c.relative_gap, c.lower_bound, c.violation)],
-        "source": c.source,
-        "counts": {k: v for k, v in result.counts.to_dict().items() if v},
-        "certificate_counts": {k: v for k, v in result.certificate_counts.to_dict().items() if v},
-        "iterations": result.iterations,
-    }
-
-
-def row(iterate: Any) -> list[str]:
-    """Return a line of the trace."""
-    return [digest(iterate.x), *(repr(getattr(iterate, name, None)) for name in _COLUMNS)]
-
-
-def record() -> dict[str, Any]:
-    """Run everything."""
-    found: dict[str, Any] = {}
-    for name, problem in problems():
-        for method_name, method in methods():
-            found[f"{name} by {method_name}"] = _run(problem, method)
-        print(name, file=sys.stderr, flush=True)
-    for name, call in applications():
-        rows: list[Any] = []
-        result = call(callback=lambda i, rows=rows: rows.append(row(i)), seed=0)
-        found[name] = outcome(result, rows)
-    return found
-
-
-def _run(problem: Any, method: Any) -> Any:
-    rows: list[Any] = []
-    try:
-        result = lopro.solve(
-            problem,
-            method=method,
-            max_iter=1500,
-            max_projections=400,
-            seed=0,
-            callback=lambda i: rows.append(row(i)),
-        )
-    except Exception as error:  # also a crash is a trace
-        return type(error).__name__  # the words may improve
-    return outcome(result, rows)
-
-
-def compare(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
-    """Return a line for every trace that differs, with what differs in it first."""
-    lines = []
-    for name in sorted(old.keys() | new.keys()):
-        a, b = old.get(name), new.get(name)
-        if a != b:
-            lines.append(f"{name}: {_first_difference(a, b)}")
-    return lines
-
-
-def _first_difference(a: Any, b: Any) -> str:
-    if not (isinstance(a, dict) and isinstance(b, dict)):
-        return f"{str(a)[:200]} -> {str(b)[:200]}"
-    parts = []
-    for key in a.keys() | b.keys():
-        if a.get(key) == b.get(key):
-            continue
-        if key == "rows":
-            pairs = zip(a[key], b[key], strict=False)
-            at = next(
-                (i for i, (p, q) in enumerate(pairs) if p != q), min(len(a[key]), len(b[key]))
-            )
-            parts.append(f"rows from {at} of {len(a[key])}/{len(b[key])}")
-        else:
-            parts.append(f"{key}: {a.get(key)} -> {b.get(key)}")
-    return "; ".join(parts)
+# Sums in one order: one thread of linear algebra, set before NumPy is imported.
+for _variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[_variable] = "1"
 
 
 def main(arguments: list[str]) -> int:
     """Run the command."""
-    warnings.simplefilter("ignore")
-    if arguments[:1] == ["record"] and len(arguments) == 2:
-        with open(arguments[1], "w") as file:
-            json.dump(record(), file, indent=1)
-        return 0
-    if arguments[:1] == ["compare"] and len(arguments) == 3:
-        records = []
-        for path in arguments[1:]:
-            with open(path) as file:
-                records.append(json.load(file))
-        lines = compare(*records)
-        print(f"{len(records[0])} traces, {len(lines)} differ", *lines, sep="\n")
-        return 1 if lines else 0
-    print(__doc__)
-    return 2
+    options = _parser().parse_args(arguments)
+    only = options.only.split(",") if options.only else None
+    return {"record": _record, "compare": _compare}[options.command](options, only)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m traces",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    record = commands.add_parser("record", help="run the sections and write FILE")
+    record.add_argument("file", type=Path)
+    compare = commands.add_parser("compare", help="compare two records")
+    compare.add_argument("old", type=Path)
+    compare.add_argument("new", type=Path)
+    compare.add_argument("--allow-bits", action="store_true", help="only counts matter")
+    compare.add_argument("--allow-names", action="store_true", help="methods may have new names")
+    compare.add_argument("--details", type=int, default=20, help="traces listed of each kind")
+    for command in (record, compare):
+        command.add_argument("--only", help="names of sections, separated by commas")
+    return parser
+
+
+def _record(options: argparse.Namespace, only: list[str] | None) -> int:
+    from traces.record import record, write
+
+    write(record(only), options.file)
+    return 0
+
+
+def _compare(options: argparse.Namespace, only: list[str] | None) -> int:
+    from traces.compare import compare
+    from traces.record import read
+
+    sections, notes = compare(read(options.old), read(options.new), options.allow_names)
+    sections = [s for s in sections if only is None or s.name in only]
+    for part in sections:
+        print(*part.lines(options.details), sep="\n")
+    print(*notes, sep="\n", end="\n" if notes else "")
+    different = sum(len(s.different) for s in sections)
+    bits = sum(len(s.other_bits) for s in sections)
+    print(f"{different} different, {bits} with other bits")
+    return 1 if different or (bits and not options.allow_bits) else 0
 
 
 if __name__ == "__main__":
