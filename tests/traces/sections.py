@@ -7,13 +7,13 @@ import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
-from unittest import mock
 
 import numpy as np
 
 import lopro
 from lopro import constraints as lc
 from lopro import objectives as lo
+from lopro.core.deadline import using_clock
 from traces import cvxpy_programs, instances
 from traces.calls import bpdn_calls, correlation_calls, metric_calls
 from traces.entry import digest, measured, outcome, row
@@ -134,7 +134,7 @@ def _scripted(make: Callable[[], Any]) -> Any:
         exec("\n".join([*script.setup, script.call]), names)
         return names["result"]
 
-    with mock.patch.object(time, "perf_counter", time.process_time), warnings.catch_warnings():
+    with using_clock(time.process_time), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return measured(run, _any_outcome)
 
