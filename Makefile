@@ -8,6 +8,7 @@
 #   make deadline    limits and interrupts with a real clock, one test at a time
 #   make fuzz        random calls, judged independently (N=10000 calls, SEED=, MINUTES=; exit status 1
 #                    on a wrong claim, a crash or a missed deadline; reproducers in fuzz-failures/)
+#   make traces      write the recorded behaviour in tests/traces/reference again (TRACES_ARGS='--only bpdn')
 #   make bench       timings and operation counts (benchmarks/bench_*.py)
 #   make figures     convergence figures (benchmarks/figure_*.py)
 #   make docs        the documentation with its gallery, into docs/_build/html
@@ -32,6 +33,8 @@ N ?=
 SEED ?=
 MINUTES ?=
 FUZZ_ARGS ?=
+# Of `make traces`.
+TRACES_ARGS ?=
 
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
@@ -44,7 +47,7 @@ export MKL_NUM_THREADS ?= 1
 export MPLBACKEND ?= Agg
 
 .DEFAULT_GOAL := help
-.PHONY: help venv lint types check deadline test oldest mutants fuzz reproduce bench figures docs format clean
+.PHONY: help venv lint types check deadline test oldest mutants fuzz traces reproduce bench figures docs format clean
 .DELETE_ON_ERROR:
 
 help:
@@ -108,6 +111,11 @@ fuzz: $(DEV)
 	@echo "== fuzzer"
 	PYTHONPATH=src:tests $(BIN)/python -m fuzz $(if $(N),--count $(N)) $(if $(SEED),--seed $(SEED)) \
 		$(if $(MINUTES),--minutes $(MINUTES)) $(FUZZ_ARGS)
+
+# With several kernels of the linear algebra: kept is what they agree on.
+traces: $(DEV)
+	@echo "== traces"
+	PYTHONPATH=src:tests $(BIN)/python -m traces reference $(TRACES_ARGS)
 
 # Parts that are finished are kept in report/parts: interrupted, it goes on where it stopped.
 reproduce: $(EXAMPLES)

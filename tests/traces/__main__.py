@@ -1,15 +1,18 @@
 """Record what the library does, and compare two records (PYTHONPATH=src:tests).
 
     python -m traces record FILE [--only paper,catalogue,...]
-    python -m traces compare OLD NEW [--only ...] [--allow-bits] [--allow-names] [--details N]
+    python -m traces compare OLD NEW [--only ...] [--allow-bits] [--allow-names] [--rounding FILE]
+    python -m traces reference [--only ...]
     python -m traces paths [--details N]
     python -m traces inventory
 
 A trace is what one call does: its status, counts, method, value, bound and hashes of its arrays; for the
 methods of the paper also every iterate. Two records of one machine agree exactly unless behaviour changed.
 `compare` exits with 1 where a status, a count or a certification differs, and, without --allow-bits, where
-only numbers do. `paths` says how many files and functions some calls pass and what they build; `inventory`
-prints the numbers of the source beside those of `reference/inventory.json`.
+only numbers do. Some counts depend on rounding: a record of the old code that was made with another kernel
+(OPENBLAS_CORETYPE=Haswell, for instance) shows which, and --rounding sets them apart. `reference` writes the
+small records in `reference/` again, which a test compares with. `paths` says how many files and functions
+some calls pass and what they build, `inventory` prints numbers of the source, both beside those from before.
 """
 
 from __future__ import annotations
@@ -27,7 +30,10 @@ for _variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
 def main(arguments: list[str]) -> int:
     """Run the command."""
     options = _parser().parse_args(arguments)
-    run = {"record": _record, "compare": _compare, "paths": _paths, "inventory": _inventory}
+    run = {
+        "record": _record, "compare": _compare, "reference": _reference, "paths": _paths,
+        "inventory": _inventory,
+    }  # fmt: skip
     return run[options.command](options)
 
 
@@ -45,8 +51,13 @@ def _parser() -> argparse.ArgumentParser:
     compare.add_argument("new", type=Path)
     compare.add_argument("--allow-bits", action="store_true", help="only counts matter")
     compare.add_argument("--allow-names", action="store_true", help="methods may have new names")
+    compare.add_argument(
+        "--rounding", type=Path, action="append", default=[], metavar="FILE",
+        help="record of the old code with another kernel: what differs there as well is set apart",
+    )  # fmt: skip
     compare.add_argument("--details", type=int, default=20, help="traces listed of each kind")
-    for command in (record, compare):
+    reference = commands.add_parser("reference", help="write the records of the repository again")
+    for command in (record, compare, reference):
         command.add_argument("--only", type=_names, help="names of sections, separated by commas")
     paths = commands.add_parser("paths", help="files and functions on the way of some calls")
     paths.add_argument("--details", type=int, default=0, help="functions listed for each call")
@@ -59,18 +70,23 @@ def _names(text: str) -> list[str]:
 
 
 def _record(options: argparse.Namespace) -> int:
-    from traces.record import record, write
+    from traces.record import record
 
-    write(record(options.only), options.file)
+    record(options.only, options.file)
     return 0
 
 
 def _compare(options: argparse.Namespace) -> int:
-    from traces.compare import compare
+    from traces.compare import compare, set_apart
     from traces.record import read
 
-    sections, notes = compare(read(options.old), read(options.new), options.allow_names)
-    sections = [s for s in sections if s.name in (options.only or [s.name])]
+    records = [read(path) for path in (options.old, options.new, *options.rounding)]
+    for record in records:
+        kept = options.only or record["sections"]
+        record["sections"] = {k: v for k, v in record["sections"].items() if k in kept}
+    sections, notes = compare(records[0], records[1], options.allow_names)
+    for other in records[2:]:
+        set_apart(sections, compare(records[0], other, options.allow_names)[0])
     for part in sections:
         print(*part.lines(options.details), sep="\n")
     print(*notes, sep="\n", end="\n" if notes else "")
@@ -78,6 +94,13 @@ def _compare(options: argparse.Namespace) -> int:
     bits = sum(len(s.other_bits) for s in sections)
     print(f"{different} different, {bits} with other bits")
     return 1 if different or (bits and not options.allow_bits) else 0
+
+
+def _reference(options: argparse.Namespace) -> int:
+    from traces.reference import make
+
+    make(options.only)
+    return 0
 
 
 def _paths(options: argparse.Namespace) -> int:

@@ -13,7 +13,7 @@ from scipy.sparse.linalg import aslinearoperator
 import lopro
 from traces.entry import measured
 
-__all__ = ["bpdn_calls", "correlation_calls", "metric_calls"]
+__all__ = ["benchmark_calls", "bpdn_calls", "correlation_calls", "metric_calls"]
 
 Calls = Iterator[tuple[str, Callable[[], Any]]]
 
@@ -91,6 +91,23 @@ def _hard() -> Calls:
         yield f"{name} 80x240", partial(lopro.bpdn, M, M @ x + e, s, max_iter=3000)
     T, y = A.T.copy(), A.T @ rng.standard_normal(80)
     yield "tall 240x80", partial(lopro.bpdn, T, y + 0.01 * rng.standard_normal(240), 1.0)
+
+
+def benchmark_calls() -> Calls:
+    """The classes of the benchmark "who wins where", one instance each."""
+    try:
+        from benchmarks.bpdn.classes import CLASSES
+    except ImportError as error:
+        raise LookupError(f"run it in a checkout, where benchmarks/ is: {error}") from None
+    for name, make in CLASSES.items():
+        yield name, partial(_benchmark, name, make)
+
+
+def _benchmark(name: str, make: Callable[[int], Any]) -> Any:
+    A, y, sigma = make(0)
+    tol = 1e-3 if np.asarray(y).dtype == np.float32 else 1e-6
+    joint = name.startswith("rows")
+    return measured(partial(lopro.bpdn, A, y, sigma, joint=joint, tol=tol, seed=0))
 
 
 def metric_calls() -> Calls:

@@ -14,7 +14,7 @@ from typing import Any
 
 from traces.entry import NAMES, SECONDS, WORK
 
-__all__ = ["SectionComparison", "compare"]
+__all__ = ["SectionComparison", "compare", "set_apart"]
 
 #: A run is listed as slower if it takes longer by this share, and by so many seconds (the clock is coarse).
 SLOWER_SHARE, SLOWER_SECONDS = 0.1, 0.02
@@ -34,6 +34,8 @@ class SectionComparison:
     bound: float = 0.0
     other_bits: list[str] = field(default_factory=list)
     different: list[str] = field(default_factory=list)
+    #: Differences in traces whose counts rounding alone can change.
+    sensitive: list[str] = field(default_factory=list)
     #: Changes that are no difference: certifications gained, names, times.
     notes: list[str] = field(default_factory=list)
     renamed: Counter[str] = field(default_factory=Counter)
@@ -41,22 +43,34 @@ class SectionComparison:
 
     def lines(self, details: int) -> list[str]:
         """Return the report, with at most so many traces of each kind."""
-        total = self.identical + len(self.other_bits) + len(self.different)
+        total = sum(map(len, (self.other_bits, self.different, self.sensitive)), self.identical)
         head = f"{self.name}: {total} traces, {self.identical} identical, "
         head += f"{len(self.other_bits)} with equal counts and other bits"
         if self.other_bits:
             head += f" (fun within {self.fun:.1e}, bound within {self.bound:.1e})"
         old, new = self.seconds
+        head += f", {len(self.sensitive)} different by rounding" if self.sensitive else ""
         head += f", {len(self.different)} different; {old:.1f} -> {new:.1f} s"
         names = [f"renamed {n} times: {words}" for words, n in self.renamed.most_common()]
         kinds = {
-            "different": self.different, "other bits": self.other_bits, "note": self.notes + names
+            "different": self.different, "by rounding": self.sensitive,
+            "other bits": self.other_bits, "note": self.notes + names,
         }  # fmt: skip
         shown = []
         for kind, found in kinds.items():
             shown += [f"  {kind}: {line}" for line in found[:details]]
             shown += [f"  {kind}: and {len(found) - details} more"] * (len(found) > details)
         return [head, *shown]
+
+
+def set_apart(sections: list[SectionComparison], others: list[SectionComparison]) -> None:
+    """Make notes of differences in traces that also differ in the other comparison, by rounding alone."""
+    sensitive = {(s.name, line.partition(": ")[0]) for s in others for line in s.different}
+    for s in sections:
+        for line in list(s.different):
+            if (s.name, line.partition(": ")[0]) in sensitive and "True -> False" not in line:
+                s.different.remove(line)
+                s.sensitive.append(line)
 
 
 def compare(old: dict[str, Any], new: dict[str, Any], allow_names: bool = False) -> Any:

@@ -79,7 +79,10 @@ def measured(call: Callable[[], Any], entry: Callable[[Any], Any] = outcome) -> 
         return found | {SECONDS: time.process_time() - begin}
     seconds = time.process_time() - begin
     if isinstance(result, (list, tuple)):
-        return [entry(one) | {SECONDS: seconds / len(result)} for one in result]
+        parts = [entry(one) | {SECONDS: seconds / len(result)} for one in result]
+        # They share the limit: where it has cut one short, the others depend on time as well.
+        late = any(part["status"] == "TIME_LIMIT" for part in parts)
+        return [part | {"timed": True} for part in parts] if late else parts
     return entry(result) | {SECONDS: seconds}
 
 

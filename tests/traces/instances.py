@@ -1,13 +1,13 @@
 """Instances of public collections, which are not part of the repository.
 
 LOPRO_DATA names the folder with ``maros_meszaros/*.mat``, ``netlib/*/*.mat`` and ``sdplib/*.dat-s``. Each run
-has a limit of processor time, so what is compared is whether it was certified, and its seconds.
+has a time limit, so what is compared is whether it was certified, and its seconds: record them on a machine
+that does nothing else.
 """
 
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -21,15 +21,14 @@ import scipy.sparse
 import lopro
 from lopro import constraints as lc
 from lopro import objectives as lo
-from lopro.core.deadline import using_clock
 from traces.entry import measured
 
 __all__ = ["maros", "netlib", "sdplib"]
 
 Calls = Iterator[tuple[str, Callable[[], Any]]]
 
-#: Processor time that each run gets.
-SECONDS = 40.0
+#: The limit of each run.
+SECONDS = 20.0
 #: What the files write for no bound, up to rounding.
 NO_BOUND = 0.999e20
 
@@ -64,9 +63,8 @@ def sdplib() -> Calls:
 
 def _timed(make: Callable[[], Any], tol: float) -> Any:
     """Return the entry of a run with a time limit; posing the problem is part of the time."""
-    with using_clock(time.process_time):
-        run = partial(lopro.solve, tol=tol, time_limit=SECONDS, seed=0)
-        return {"timed": True} | measured(lambda: run(make()))
+    run = partial(lopro.solve, tol=tol, time_limit=SECONDS, seed=0)
+    return {"timed": True} | measured(lambda: run(make()))
 
 
 def _bounds(values: Any) -> Any:

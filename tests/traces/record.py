@@ -11,13 +11,20 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from traces.entry import SECONDS
 from traces.sections import SECTIONS
 
-__all__ = ["read", "record", "write"]
+__all__ = ["flat", "read", "record", "section", "write"]
+
+#: Traces that take longer, in seconds, are named while the record is made.
+SLOW = 10.0
 
 
-def record(only: list[str] | None = None) -> dict[str, Any]:
-    """Run the sections of these names, all by default; return their traces and what was left out, and why."""
+def record(only: list[str] | None = None, path: Path | None = None) -> dict[str, Any]:
+    """Run the sections of these names, all by default; return their traces and what was left out, and why.
+
+    With a path, the record is written after every section.
+    """
     wrong = sorted(set(only or ()) - SECTIONS.keys())
     if wrong:
         raise ValueError(f"no section {', '.join(wrong)}; there are {', '.join(SECTIONS)}")
@@ -25,14 +32,15 @@ def record(only: list[str] | None = None) -> dict[str, Any]:
     for name in only or SECTIONS:
         begin = time.process_time()
         try:
-            traces = section(name)
+            found["sections"][name] = section(name)
+            found["seconds"][name] = round(time.process_time() - begin, 1)
+            words = f"{len(found['sections'][name])} traces, {found['seconds'][name]} s"
         except LookupError as reason:
             found["skipped"][name] = str(reason)
-            print(f"{name}: skipped, {reason}", file=sys.stderr, flush=True)
-            continue
-        seconds = round(time.process_time() - begin, 1)
-        found["sections"][name], found["seconds"][name] = traces, seconds
-        print(f"{name}: {len(traces)} traces, {seconds} s", file=sys.stderr, flush=True)
+            words = f"skipped, {reason}"
+        print(f"{name}: {words}", file=sys.stderr, flush=True)
+        if path is not None:
+            write(found, path)
     return found
 
 
@@ -42,7 +50,11 @@ def section(name: str) -> dict[str, Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for trace, call in SECTIONS[name]():
-            found |= flat(trace, call())
+            entries = flat(trace, call())
+            seconds = sum(entry[SECONDS] for entry in entries.values())
+            if seconds > SLOW:
+                print(f"{name}: {trace} takes {seconds:.0f} s", file=sys.stderr, flush=True)
+            found |= entries
     return found
 
 

@@ -15,7 +15,7 @@ from lopro import constraints as lc
 from lopro import objectives as lo
 from lopro.core.deadline import using_clock
 from traces import cvxpy_programs, instances
-from traces.calls import bpdn_calls, correlation_calls, metric_calls
+from traces.calls import benchmark_calls, bpdn_calls, correlation_calls, metric_calls
 from traces.entry import digest, measured, outcome, row
 from traces.methods import methods
 from traces.problems import applications, problems
@@ -152,6 +152,7 @@ SECTIONS: dict[str, Callable[[], Traces]] = {
     "fuzz": fuzz,
     "random": random,
     "bpdn": bpdn_calls,
+    "benchmark": benchmark_calls,
     "metric": metric_calls,
     "correlation": correlation_calls,
     "cvxpy": cvxpy_programs.programs,

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from traces.__main__ import main
-from traces.compare import compare
+from traces.compare import compare, set_apart
+from traces.entry import measured
 from traces.record import read, record, write
 
 ENTRY = {
@@ -68,6 +69,20 @@ def test_a_new_name_alone_is_a_note_and_with_other_bits_a_difference():
     assert (allowed.different, len(allowed.other_bits)) == ([], 1)
 
 
+def test_what_rounding_can_change_is_set_apart_unless_a_certification_is_lost():
+    def sections(**changes: Any) -> Any:
+        return compare(a_record(), a_record(**changes))[0]
+
+    found = sections(iterations=6)
+    set_apart(found, sections(iterations=5))
+    assert (len(found[0].different), found[0].sensitive) == (1, [])
+    set_apart(found, sections(iterations=9))
+    assert (found[0].different, found[0].sensitive) == ([], ["trace: iterations: 5 -> 6"])
+    lost = sections(certified=False)
+    set_apart(lost, sections(iterations=9))
+    assert len(lost[0].different) == 1
+
+
 def test_traces_that_are_missing_or_new_are_differences():
     old, new = a_record(), a_record()
     new["sections"]["one"]["second"] = new["sections"]["one"].pop("trace")
@@ -92,6 +107,21 @@ def test_certified_runs_must_not_contradict_each_other():
     assert len(compared(old=timed, timed=True, status="INFEASIBLE").different) == 1
 
 
+def test_parts_of_a_call_that_was_cut_short_all_depend_on_time():
+    def entry(status: str) -> dict[str, Any]:
+        return {"status": status}
+
+    late = measured(lambda: ["CONVERGED", "TIME_LIMIT"], entry)
+    assert [part["timed"] for part in late] == [True, True]
+    early = measured(lambda: ["CONVERGED", "STALLED"], entry)
+    assert all("timed" not in part for part in early)
+
+
+def test_an_exception_is_recorded_by_its_class():
+    found = measured(lambda: int("one"))
+    assert (found["status"], found["certified"]) == ("ValueError", False)
+
+
 def test_slower_by_more_than_a_tenth_is_a_note():
     found = compared(seconds=1.2)
     assert (found.identical, found.notes) == (1, ["trace: slower, 1.000 -> 1.200 s"])
@@ -106,6 +136,7 @@ def test_the_command_exits_with_one_on_differences(tmp_path: Path, capsys):
     assert main(["compare", old, bits]) == 1
     assert main(["compare", old, bits, "--allow-bits"]) == 0
     assert main(["compare", old, work, "--allow-bits"]) == 1
+    assert main(["compare", old, work, "--allow-bits", "--rounding", work]) == 0
     assert "one: 1 traces, 0 identical" in capsys.readouterr().out
 
 
