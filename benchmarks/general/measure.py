@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from lopro.newton import Composite
-from lopro.newton.bounds import lower_bound, relative_violation, strong_convexity, violation_charge
+from lopro.newton.bounds import lower_bound, relative_violation, violation_charge
 
 __all__ = ["Judged", "Run", "interleaved", "judge", "print_table", "records"]
 
@@ -42,7 +42,7 @@ class Run:
 
 def judge(problem: Composite, x: Any, multipliers: Sequence[Any]) -> Judged:
     """Judge a point by the problem's own rows and the bound of its multipliers."""
-    convexity = strong_convexity(problem.smooth)
+    convexity = problem.smooth.strong_convexity()
     bound = lower_bound(problem, x, multipliers, convexity)
     fun = problem.smooth.value(x)
     charge = violation_charge(problem, x, multipliers)

@@ -13,31 +13,42 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+import lopro
 from benchmarks._report import write_json
 from benchmarks.general.by_proxqp import solve_by_proxqp
 from benchmarks.general.measure import Run, interleaved, judge, print_table, records
-from benchmarks.general.posed import by_lopro
-from lopro.newton import Composite, Settings, solve
+from lopro.constraints import Affine, Box, Constraint, Intersection
+from lopro.methods.second_order import composite
+from lopro.newton import Settings, solve
 from lopro.newton.engines import (
     QuadraticProgram,
     solve_by_clarabel,
     solve_by_highs,
     solve_by_piqp,
 )
-from lopro.newton.parts import Interval
-from lopro.newton.smooth import LeastSquares, Linear, Logistic, SquaredDistance, Sum
+from lopro.objectives import LeastSquares, Linear, Logistic, SquaredDistance
 
 #: A name, the problem, and the peers: each returns a point and multipliers.
-Case = tuple[str, Composite, dict[str, Callable[[], Any]]]
+Case = tuple[str, lopro.Problem, dict[str, Callable[[], Any]]]
 TOL = 1e-6
 
 
-def newton(make: Callable[[], Composite]) -> Callable[[], Any]:
+def newton(make: Callable[[], lopro.Problem]) -> Callable[[], Any]:
     """Return our method as a peer: it forms its problem anew, so that nothing is kept between rounds."""
 
     def run() -> Any:
-        outcome = solve(make(), tol=TOL, settings=Settings(max_steps=500))
+        outcome = solve(composite(make()), tol=TOL, settings=Settings(max_steps=500))
         return outcome.x, outcome.multipliers
+
+    return run
+
+
+def by_lopro(make: Callable[[], lopro.Problem], tol: float) -> Callable[[], Any]:
+    """Return `lopro.solve` as a peer: posing the problem is part of the work."""
+
+    def run() -> Any:
+        result = lopro.solve(make(), tol=tol, time_limit=60.0)
+        return result.x, result.multipliers
 
     return run
 
@@ -70,8 +81,8 @@ def osqp(make: Callable[[], QuadraticProgram]) -> Callable[[], Any]:
     return run
 
 
-def least_squares(B: Any, b: Any, rows: Any, upper: Any) -> Composite:
-    return Composite(LeastSquares(B, b), [(Interval(upper=upper), rows)])
+def least_squares(B: Any, b: Any, rows: Any, upper: Any) -> lopro.Problem:
+    return lopro.Problem(LeastSquares(B, b), Affine(rows, upper=upper))
 
 
 def normal_equations(B: Any, b: Any, rows: Any, upper: Any) -> QuadraticProgram:
@@ -101,10 +112,8 @@ def half_spaces(small: bool) -> Iterator[Case]:
             yield f"half-spaces {name} {d}x{m}", least_squares(B, b, rows, upper), peers
 
 
-def fair(A: Any, labels: Any, C: Any, ridge: float) -> Composite:
-    f: Any = Logistic(A, labels, 1.0 / len(labels))
-    f = Sum([f, SquaredDistance(np.zeros(A.shape[1]), ridge)]) if ridge else f
-    return Composite(f, [(Interval(-0.01, 0.01, size=len(C)), C)])
+def fair(A: Any, labels: Any, C: Any, ridge: float) -> lopro.Problem:
+    return lopro.Problem(Logistic(A, labels, l2=ridge), Affine(C, -0.01, 0.01))
 
 
 def logistic(small: bool) -> Iterator[Case]:
@@ -171,8 +180,8 @@ def shape(small: bool) -> Iterator[Case]:
         yield name, regression(), peers
 
 
-def shaped(y: Any, D: Any) -> Composite:
-    return Composite(SquaredDistance(y), [(Interval(lower=np.zeros(D.shape[0])), D)])
+def shaped(y: Any, D: Any) -> lopro.Problem:
+    return lopro.Problem(SquaredDistance(y), Affine(D, lower=0.0))
 
 
 def projection(y: Any, D: Any) -> QuadraticProgram:
@@ -205,10 +214,7 @@ def linear(small: bool) -> Iterator[Case]:
     ]
     for name, rows, upper, q, least in cases:
         make = partial(QuadraticProgram.of, None, q, rows, upper=upper, least=least)
-        terms: list[Any] = [(Interval(upper=upper), rows)]
-        if least is not None:
-            terms.append((Interval(lower=np.zeros(n)), None))
-        problem = partial(Composite, Linear(q), terms)
+        problem = partial(linear_program, q, rows, upper, least)
         peers = {
             "lopro": by_lopro(problem, TOL),
             "newton": newton(problem),
@@ -216,6 +222,13 @@ def linear(small: bool) -> Iterator[Case]:
             "piqp": engine(solve_by_piqp, make),
         }
         yield f"linear {name} {n}x{m}", problem(), peers
+
+
+def linear_program(q: Any, rows: Any, upper: Any, least: float | None) -> lopro.Problem:
+    sets: list[Constraint] = [Affine(rows, upper=upper)]
+    if least is not None:
+        sets.append(Box(np.full(len(q), least), np.full(len(q), np.inf)))
+    return lopro.Problem(Linear(q), Intersection(*sets))
 
 
 FAMILIES = {"half-spaces": half_spaces, "logistic": logistic, "shape": shape, "linear": linear}
@@ -229,7 +242,9 @@ def main(arguments: list[str]) -> None:
         for name, problem, peers in FAMILIES[family](small):
             for peer, (seconds, answer, note) in interleaved(peers).items():
                 found = answer is not None and answer[0] is not None
-                judged = judge(problem, np.asarray(answer[0]), answer[1]) if found else None
+                judged = (
+                    judge(composite(problem), np.asarray(answer[0]), answer[1]) if found else None
+                )
                 runs.append(Run(name, peer, seconds, judged, note))
     print_table(runs)
     if not small:

@@ -10,6 +10,7 @@ from lopro.constraints.base import Constraint
 from lopro.core.arrays import Array, asarray_like, copy, is_complex, norm, widest, zeros
 from lopro.core.validation import check_array, check_number, check_shape
 from lopro.functions import Constant, Source
+from lopro.functions.term import Term
 from lopro.objectives.base import Objective
 
 __all__ = ["Problem"]
@@ -78,6 +79,11 @@ class Problem:
     def shape(self) -> tuple[int, ...] | None:
         """Shape of a point, or None where neither part fixes it."""
         return self.objective.shape if self.objective.shape is not None else self.constraint.shape
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """The problem as a sum of terms ``s g(D x - b)``, those of the objective first."""
+        return (*self.objective.terms, *self.constraint.terms)
 
     @property
     def radius(self) -> Constant | None:

@@ -1,14 +1,60 @@
-"""Problems for the tests of the Newton kernels."""
+"""Problems for the tests of the Newton kernels, and short ways to write their parts."""
 
 from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import scipy.sparse
 
+from lopro.functions import atoms
+from lopro.functions.term import Term
+from lopro.maps import LinearMap, linear_map
 from lopro.newton import Composite
-from lopro.newton.parts import Interval
-from lopro.newton.smooth import LeastSquares, Linear, Logistic, Quadratic, SquaredDistance, Sum
-from lopro.newton.smooth.huber import Huber
+from lopro.newton.smooth import LeastSquares, Loss, QuadraticForm, Sum
+
+
+def least_squares(B, b, scale=1.0):
+    return LeastSquares(Term(atoms.HalfSquare(), linear_map(B), np.asarray(b), scale))
+
+
+def linear(q):
+    return QuadraticForm(None, q)
+
+
+def quadratic(P, q, constant=0.0):
+    return QuadraticForm(P, q, constant)
+
+
+def squared_distance(center, scale=1.0):
+    return Composite.of([Term(atoms.HalfSquare(), None, center, scale)], len(center)).smooth
+
+
+def logistic(A, labels, total=None):
+    """The mean loss, or its sum times a number."""
+    scale = 1.0 if total is None else total * len(labels)
+    return Loss(Term(atoms.Logistic(labels), linear_map(A), scale=scale))
+
+
+def huber(A, b, delta, scale=1.0):
+    return Loss(Term(atoms.Huber(delta), linear_map(A), b, scale))
+
+
+def interval(lower=None, upper=None, size=None):
+    low = np.asarray(-np.inf if lower is None else lower, dtype=float)
+    high = np.asarray(np.inf if upper is None else upper, dtype=float)
+    shape = np.broadcast_shapes(low.shape, high.shape, () if size is None else (size,))
+    return Term(atoms.Interval(np.broadcast_to(low, shape), np.broadcast_to(high, shape)))
+
+
+def composed(smooth: Any, pairs: Any) -> Composite:
+    """Return ``f + sum of g(Dx)`` of pairs of terms and matrices, None for the identity."""
+    return Composite(smooth, [replace(term, map=as_map(D)) for term, D in pairs])
+
+
+def as_map(D: Any) -> LinearMap | None:
+    return None if D is None else linear_map(D)
 
 
 def half_spaces(rng, d=12, m=60, slack=1.0):
@@ -34,25 +80,29 @@ def differences(n):
 
 def isotonic(rng, n=50):
     y = np.linspace(0.0, 1.0, n) + rng.standard_normal(n)
-    return Composite(SquaredDistance(y), [(Interval(lower=np.zeros(n - 1)), differences(n))])
+    return composed(squared_distance(y), [(interval(lower=np.zeros(n - 1)), differences(n))])
 
 
 def smooth_functions(rng, d=5):
     """One of every kind, with its name."""
     A = rng.standard_normal((9, d))
     labels = np.where(rng.uniform(size=9) < 0.5, -1.0, 1.0)
+    counts = rng.poisson(2.0, 9).astype(float)
     P = A.T @ A
-    ridge = SquaredDistance(rng.standard_normal(d), rng.uniform(0.5, 2.0, d))
+    ridge = squared_distance(rng.standard_normal(d), 1.3)
+    sparse = scipy.sparse.csr_array
     return {
-        "least squares": LeastSquares(A, rng.standard_normal(9)),
-        "wide least squares": LeastSquares(A[:3], rng.standard_normal(3)),
-        "sparse least squares": LeastSquares(scipy.sparse.csr_array(A), rng.standard_normal(9)),
-        "quadratic": Quadratic(P, rng.standard_normal(d), 0.7),
-        "sparse quadratic": Quadratic(scipy.sparse.csc_array(P), rng.standard_normal(d)),
-        "linear": Linear(rng.standard_normal(d)),
+        "least squares": least_squares(A, rng.standard_normal(9), 0.7),
+        "wide least squares": least_squares(A[:3], rng.standard_normal(3), 0.7),
+        "sparse least squares": least_squares(sparse(A), rng.standard_normal(9)),
+        "quadratic": quadratic(P, rng.standard_normal(d), 0.7),
+        "sparse quadratic": quadratic(scipy.sparse.csc_array(P), rng.standard_normal(d)),
+        "linear": linear(rng.standard_normal(d)),
         "squared distance": ridge,
-        "logistic": Logistic(A, labels, 1.0 / 9.0),
-        "sparse logistic": Logistic(scipy.sparse.csr_array(A), labels),
-        "sum": Sum([Logistic(A, labels), ridge, Linear(rng.standard_normal(d))]),
-        "huber": Huber(A, rng.standard_normal(9), 0.8, 2.0),
+        "logistic": logistic(A, labels),
+        "sparse logistic": logistic(sparse(A), labels, 1.0),
+        "sum": Sum([logistic(A, labels, 1.0), ridge, linear(rng.standard_normal(d))]),
+        "huber": huber(A, rng.standard_normal(9), 0.8, 2.0),
+        "squared hinge": Loss(Term(atoms.SquaredHinge(labels), linear_map(A), scale=3.0)),
+        "poisson": Loss(Term(atoms.Poisson(counts), linear_map(0.5 * A))),
     }

@@ -3,10 +3,17 @@
 import numpy as np
 import pytest
 import scipy.sparse
-from newton.examples import differences
+from newton.examples import (
+    differences,
+    least_squares,
+    linear,
+    logistic,
+    quadratic,
+    squared_distance,
+)
 
-from lopro.newton.bounds.convexity import least_eigenvalue, strong_convexity
-from lopro.newton.smooth import LeastSquares, Linear, Logistic, Quadratic, SquaredDistance, Sum
+from lopro.linalg.eigenvalues import least_eigenvalue
+from lopro.newton.smooth import Sum
 
 
 def with_spectrum(rng, values):
@@ -46,15 +53,15 @@ def test_sparse_by_discs_and_by_factors(rng):
 def test_by_kind(rng):
     B = rng.standard_normal((30, 5))
     least = np.linalg.svd(B)[1].min() ** 2
-    assert 0.4 * least <= strong_convexity(LeastSquares(B, np.zeros(30))) <= least
+    assert 0.4 * least <= least_squares(B, np.zeros(30)).strong_convexity() <= least
     assert (
         0.4 * least
-        <= strong_convexity(LeastSquares(scipy.sparse.csr_array(B), np.zeros(30)))
+        <= least_squares(scipy.sparse.csr_array(B), np.zeros(30)).strong_convexity()
         <= least
     )
-    assert strong_convexity(LeastSquares(B[:3], np.zeros(3))) == 0.0
-    assert strong_convexity(SquaredDistance(np.zeros(2), np.array([3.0, 2.0]))) == 2.0
-    assert strong_convexity(Linear(np.ones(2))) == 0.0
-    assert strong_convexity(Logistic(B, np.ones(30))) == 0.0
-    both = Sum([SquaredDistance(np.zeros(5), 2.0), Quadratic(np.eye(5), np.zeros(5))])
-    assert 2.4 <= strong_convexity(both) <= 3.0
+    assert least_squares(B[:3], np.zeros(3)).strong_convexity() == 0.0
+    assert squared_distance(np.zeros(2), 2.0).strong_convexity() == 2.0
+    assert linear(np.ones(2)).strong_convexity() == 0.0
+    assert logistic(B, np.ones(30)).strong_convexity() == 0.0
+    both = Sum([squared_distance(np.zeros(5), 2.0), quadratic(np.eye(5), np.zeros(5))])
+    assert 2.4 <= both.strong_convexity() <= 3.0

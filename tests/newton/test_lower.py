@@ -4,13 +4,20 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from newton.examples import half_spaces, linear_program
+from newton.examples import (
+    composed,
+    half_spaces,
+    interval,
+    least_squares,
+    linear,
+    linear_program,
+    quadratic,
+    squared_distance,
+)
 from newton.test_rounding import exact_dot, rational
 
-from lopro.newton import Composite, solve
+from lopro.newton import solve
 from lopro.newton.bounds import LowerBound, lower_bound, relative_violation, violation_charge
-from lopro.newton.parts import Interval
-from lopro.newton.smooth import LeastSquares, Linear, Quadratic, SquaredDistance
 
 
 def exact_dual(center, A, upper, v):
@@ -22,7 +29,7 @@ def exact_dual(center, A, upper, v):
 
 def test_bound_is_below_the_exact_dual_value_and_near(rng):
     A, upper, center = rng.standard_normal((20, 6)), rng.standard_normal(20), rng.standard_normal(6)
-    problem = Composite(SquaredDistance(center), [(Interval(upper=upper), A)])
+    problem = composed(squared_distance(center), [(interval(upper=upper), A)])
     for _ in range(30):
         v = np.maximum(0.0, rng.standard_normal(20))
         minimiser = center - A.T @ v
@@ -40,7 +47,7 @@ def test_bound_is_below_the_exact_dual_value_and_near(rng):
 def test_a_convexity_that_is_too_large_claims_too_much(rng):
     """Negative control: twice the true constant makes a false bound."""
     A, upper, center = rng.standard_normal((5, 3)), rng.standard_normal(5), rng.standard_normal(3)
-    problem = Composite(SquaredDistance(center), [(Interval(upper=upper), A)])
+    problem = composed(squared_distance(center), [(interval(upper=upper), A)])
     v = np.ones(5)
     bold = lower_bound(problem, center, [v], convexity=2.0)
     assert Fraction(bold.value) > exact_dual(center, A, upper, v)
@@ -48,7 +55,7 @@ def test_a_convexity_that_is_too_large_claims_too_much(rng):
 
 def test_slope_and_radius_of_a_linear_objective(rng):
     q, A, upper = linear_program(rng)
-    problem = Composite(Linear(q), [(Interval(upper=upper), A)])
+    problem = composed(linear(q), [(interval(upper=upper), A)])
     v, x = rng.uniform(size=len(upper)), rng.standard_normal(len(q))
     found = lower_bound(problem, x, [v])
     slope = q + v @ A
@@ -64,8 +71,8 @@ def test_slope_and_radius_of_a_linear_objective(rng):
 def test_bounds_of_variables_pay_for_the_slope():
     """Over ``1 <= x <= 5`` the function 3 x is at least 3, and -3 x at least -15, seen from x = 2."""
     for q, least in ((3.0, 3.0), (-3.0, -15.0)):
-        box = (Interval(np.array([1.0]), np.array([5.0])), None)
-        problem = Composite(Linear(np.array([q])), [box])
+        box = (interval(np.array([1.0]), np.array([5.0])), None)
+        problem = composed(linear(np.array([q])), [box])
         found = lower_bound(problem, np.array([2.0]), [np.zeros(1)])
         assert found.slope == 0.0
         assert found.value <= least
@@ -80,7 +87,7 @@ def test_radius_arithmetic():
 
 
 def test_multipliers_of_the_wrong_sign_are_moved_into_their_cone(rng):
-    problem = Composite(SquaredDistance(np.zeros(2)), [(Interval(upper=np.ones(2)), None)])
+    problem = composed(squared_distance(np.zeros(2)), [(interval(upper=np.ones(2)), None)])
     assert lower_bound(problem, np.zeros(2), [np.array([-5.0, -1.0])], 1.0).value <= 0.0
 
 
@@ -90,8 +97,8 @@ def test_gap_of_a_solution_in_any_units(rng):
     gaps = []
     for unit_f, unit_x in ((1.0, 1.0), (1e9, 1e-9), (1e-9, 1e9)):
         s = np.sqrt(unit_f)
-        problem = Composite(
-            LeastSquares(s * B / unit_x, s * b), [(Interval(upper=upper), A / unit_x)]
+        problem = composed(
+            least_squares(s * B / unit_x, s * b), [(interval(upper=upper), A / unit_x)]
         )
         outcome = solve(problem, tol=1e-8)
         assert outcome.status.name == "CONVERGED"
@@ -104,7 +111,7 @@ def test_gap_of_a_solution_in_any_units(rng):
 def test_charge_covers_what_a_violation_gains(rng):
     """For the optimal multipliers: f(x) + charge >= f_* at every x, and equality along a descent."""
     B, b, A, upper = half_spaces(rng)
-    problem = Composite(LeastSquares(B, b), [(Interval(upper=upper), A)])
+    problem = composed(least_squares(B, b), [(interval(upper=upper), A)])
     best = solve(problem, tol=1e-12, feasibility=1e-12)
     for x in best.x + rng.standard_normal((100, len(best.x))) * 10.0 ** rng.integers(
         -6, 1, (100, 1)
@@ -123,8 +130,8 @@ def test_charge_covers_what_a_violation_gains(rng):
 
 def test_charge_of_either_side():
     """Multipliers of lower sides are negative: -2 at a violation of a half gains as much as 2."""
-    for side, x, v in ((Interval(upper=np.ones(1)), 1.5, 2.0), (Interval(np.ones(1)), 0.5, -2.0)):
-        problem = Composite(Linear(np.array([-v])), [(side, None)])
+    for side, x, v in ((interval(upper=np.ones(1)), 1.5, 2.0), (interval(np.ones(1)), 0.5, -2.0)):
+        problem = composed(linear(np.array([-v])), [(side, None)])
         charge = violation_charge(problem, np.array([x]), [np.array([v])])
         assert 1.0 <= charge <= 1.0 + 1e-14
 
@@ -133,10 +140,10 @@ def test_relative_violation_has_no_units(rng):
     A, upper, x = rng.standard_normal((9, 3)), rng.standard_normal(9), rng.standard_normal(3)
     found = []
     for row_units in (np.ones(9), 2.0 ** rng.integers(-20, 20, 9)):
-        problem = Composite(
-            Linear(np.ones(3)), [(Interval(upper=row_units * upper), row_units[:, None] * A)]
+        problem = composed(
+            linear(np.ones(3)), [(interval(upper=row_units * upper), row_units[:, None] * A)]
         )
         found.append(relative_violation(problem, x))
     assert found[0] == found[1] > 0.0
-    inside = Composite(Quadratic(np.eye(3), np.zeros(3)), [(Interval(upper=A @ x), A)])
+    inside = composed(quadratic(np.eye(3), np.zeros(3)), [(interval(upper=A @ x), A)])
     assert relative_violation(inside, x) == 0.0

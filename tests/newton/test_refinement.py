@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from lopro.linalg.cholesky import SingularSystem
 from lopro.newton.curvature import Diagonal
-from lopro.newton.systems.base import SingularSystem
 from lopro.newton.systems.refinement import refined
 from lopro.newton.systems.row_space import RowSpaceSystem
 

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from newton.examples import smooth_functions
+from newton.examples import linear, quadratic, smooth_functions
 
 from lopro.newton.arrays import shifted
 from lopro.newton.curvature import apply, diagonal
-from lopro.newton.smooth import Linear, Quadratic, Sum
+from lopro.newton.smooth import Sum
 
 NAMES = list(smooth_functions(np.random.default_rng(0)))
 
@@ -53,11 +53,11 @@ def test_images_are_linear_and_counted(f, rng):
 
 def test_unsymmetric_matrix_means_its_symmetric_part(rng):
     P, x = rng.standard_normal((4, 4)) + 5.0 * np.eye(4), rng.standard_normal(4)
-    f = Quadratic(P, np.zeros(4))
+    f = quadratic(P, np.zeros(4))
     assert f.value(x) == pytest.approx(0.5 * x @ P @ x)
     np.testing.assert_allclose(f.gradient(x, f.image(x)), 0.5 * (P + P.T) @ x)
 
 
 def test_sum_of_different_sizes_is_refused():
     with pytest.raises(ValueError, match="same size"):
-        Sum([Linear(np.ones(2)), Linear(np.ones(3))])
+        Sum([linear(np.ones(2)), linear(np.ones(3))])

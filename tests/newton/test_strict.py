@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 import scipy.optimize
 import scipy.sparse
+from newton.examples import composed, interval, linear, quadratic
 
-from lopro.newton import Composite
-from lopro.newton.bounds import lower_bound, negative_curvature, strictly_feasible
+from lopro.linalg.eigenvalues import negative_curvature
+from lopro.newton.bounds import lower_bound, strictly_feasible
 from lopro.newton.bounds.lower import Box, Remainder
-from lopro.newton.parts import Interval
-from lopro.newton.smooth import Linear, Quadratic
 
 
 def standard_form(rng, n=30, m=12):
@@ -22,7 +21,7 @@ def standard_form(rng, n=30, m=12):
     slack[m:] = rng.uniform(0.5, 1.0, n - m)
     q = A.T @ y + slack
     b = A @ x
-    return Composite(Linear(q), [(Interval(b, b), A), (Interval(lower=np.zeros(n)), None)]), x, -y
+    return composed(linear(q), [(interval(b, b), A), (interval(lower=np.zeros(n)), None)]), x, -y
 
 
 @pytest.mark.parametrize("wrap", [np.asarray, scipy.sparse.csr_array])
@@ -30,8 +29,8 @@ def test_no_radius_is_left_and_little_is_lost(rng, wrap):
     for _ in range(5):
         problem, x, y = standard_form(rng)
         rows = problem.terms[0]
-        problem = Composite(
-            problem.smooth, [(rows.part, wrap(rows.D.M)), (problem.terms[1].part, None)]
+        problem = composed(
+            problem.smooth, [(rows, wrap(rows.map.matrix)), (problem.terms[1], None)]
         )
         plain = lower_bound(problem, x, [y, np.zeros(30)])
         assert plain.slope > 0.0
@@ -53,9 +52,9 @@ def test_free_variables_keep_a_radius(rng):
     problem, x, y = standard_form(rng)
     lower = np.zeros(30)
     lower[0] = -np.inf
-    free = Composite(
+    free = composed(
         problem.smooth,
-        [(problem.terms[0].part, problem.terms[0].D), (Interval(lower=lower, upper=np.inf), None)],
+        [(problem.terms[0], problem.terms[0].map), (interval(lower=lower, upper=np.inf), None)],
     )
     point, v = strictly_feasible(free, x, [y, np.zeros(30)])
     bound = lower_bound(free, point, v)
@@ -63,7 +62,7 @@ def test_free_variables_keep_a_radius(rng):
 
 
 def test_nothing_to_move(rng):
-    inside = Composite(Quadratic(np.eye(2), np.ones(2)), [(Interval(-1.0, 1.0, size=2), None)])
+    inside = composed(quadratic(np.eye(2), np.ones(2)), [(interval(-1.0, 1.0, size=2), None)])
     assert strictly_feasible(inside, np.zeros(2), [np.zeros(2)]) is None
 
 

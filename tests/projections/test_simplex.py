@@ -12,7 +12,7 @@ import scipy.optimize
 from projection_judges import assert_agrees_with_outside, assert_optimal, assert_stands_still
 
 from lopro.constraints import L1Ball, Simplex, Spectrahedron
-from lopro.projections.simplex import project_l1_ball, project_simplex
+from lopro.functions.simplex import project_l1_ball, project_simplex
 
 CASES = 300
 

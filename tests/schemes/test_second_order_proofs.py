@@ -12,8 +12,7 @@ import lopro
 from lopro import NewtonMultipliers, Problem
 from lopro.constraints import Polyhedron
 from lopro.errors import InfeasibleError, UnboundedError
-from lopro.methods.second_order.form_sets import by_members
-from lopro.methods.second_order.forms import composite
+from lopro.methods.second_order.forms import composite, member_multipliers
 from lopro.methods.second_order.proofs import answer
 from lopro.newton.bounds import LowerBound
 from lopro.newton.solve import Outcome, Status
@@ -34,7 +33,7 @@ def told(
     multipliers = (np.array([2.0, -5.0]),)
     point = np.array(x, dtype=float)
     outcome = Outcome(Status.STOPPED, point, multipliers, 7.0, bound, charge, 0.0, 1)
-    candidate = answer(composite(problem), outcome, bench, np.zeros(2), by_members)
+    candidate = answer(composite(problem), outcome, bench, np.zeros(2), member_multipliers)
     np.testing.assert_array_equal(candidate.x, point)
     assert candidate.before is None
     assert isinstance(candidate.evidence, ProvedBound)
@@ -93,7 +92,7 @@ def test_a_point_outside_is_projected_and_the_evidence_stays() -> None:
     bench = lopro.iterate(problem).bench
     bound = LowerBound(7.0, 0.0, np.zeros(2))
     outcome = Outcome(Status.STOPPED, np.array([1.0, 1.0]), (np.zeros(2),), 0.0, bound, 0.5, 0.3, 1)
-    candidate = answer(composite(problem), outcome, bench, np.zeros(2), by_members)
+    candidate = answer(composite(problem), outcome, bench, np.zeros(2), member_multipliers)
     assert candidate.x == pytest.approx([0.5, 0.5])
     np.testing.assert_array_equal(candidate.before, [1.0, 1.0])
     assert (candidate.evidence.value, candidate.evidence.gained) == (7.0, 0.5)
@@ -108,7 +107,13 @@ def test_no_solution_is_an_error_that_carries_its_proof(status: Any, error: Any)
     ray = (np.ones(2),) if status is Status.EMPTY else np.ones(2)
     outcome = Outcome(status, np.zeros(2), (np.zeros(2),), 0.0, bound, 0.0, 0.0, 1, ray=ray)
     with pytest.raises(error) as told:
-        answer(composite(problem), outcome, lopro.iterate(problem).bench, np.zeros(2), by_members)
+        answer(
+            composite(problem),
+            outcome,
+            lopro.iterate(problem).bench,
+            np.zeros(2),
+            member_multipliers,
+        )
     np.testing.assert_array_equal(np.ravel(told.value.ray), np.ones(2))
 
 

@@ -18,8 +18,8 @@ import scipy  # parts of it load when first used
 from lopro.cones.cones import SetCone, Zero
 from lopro.core.deadline import current_deadline
 from lopro.core.real_vectors import Vector
+from lopro.linalg.rounding import Estimate, adjoint_product, dot, length, product
 from lopro.newton.bounds import LowerBound
-from lopro.newton.bounds.rounding import Estimate, adjoint_product, dot, length, product
 
 __all__ = ["ConicData", "conic_bound", "repaired"]
 

@@ -24,6 +24,8 @@ from lopro.core.arrays import (
 )
 from lopro.core.validation import check_array, check_shape, checked_shape
 from lopro.functions import Image
+from lopro.functions.atoms import Interval
+from lopro.functions.term import Term
 from lopro.maps import LinearMap, linear_map
 
 __all__ = ["Affine"]
@@ -124,6 +126,10 @@ class Affine(Polyhedron):
         rows = np.arange(len(places))
         M = scipy.sparse.csr_array((ones, (rows, places)), (len(places), int(np.prod(shape))))
         return Affine(M, lower, upper, shape, form)
+
+    @cached_property
+    def terms(self) -> tuple[Term, ...]:
+        return (Term(Interval(self.lower, self.upper), self.M),)
 
     def multipliers_of(self, dual: Image) -> Image:
         return (joined(dual[0], self.lower, self.upper),)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from lopro.core.arrays import Array, inner, norm
 from lopro.functions import Constant, Function, Image
+from lopro.functions.atoms import Opaque
+from lopro.functions.term import Term
 
 __all__ = ["Constraint", "ValidInequality"]
 
@@ -80,6 +82,11 @@ class Constraint(Function):
     has_vertices: bool = False
     #: Whether the set has real points only.
     real_only: bool = False
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """The set as terms ``D x - b in Q``; one opaque term where nothing else is known."""
+        return (Term(Opaque(self, is_set=True)),)
 
     def project(self, x: Array) -> Array:
         """Return the nearest point of the set."""

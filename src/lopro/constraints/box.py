@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,8 @@ from lopro.core.arrays import (
 )
 from lopro.core.validation import check_array, check_shape
 from lopro.functions import Constant, Image, Source
+from lopro.functions.atoms import Interval
+from lopro.functions.term import Term
 
 __all__ = ["Box"]
 
@@ -83,6 +86,10 @@ class Box(Polyhedron):
     def upper(self) -> np.ndarray[Any, Any]:
         """The upper bounds, on the host; do not write on them."""
         return np.asarray(self._high.array)
+
+    @cached_property
+    def terms(self) -> tuple[Term, ...]:
+        return (Term(Interval(self.lower, self.upper)),)
 
     def multipliers_of(self, dual: Image) -> Image:
         return (joined(dual[0], self.lower, self.upper),)

@@ -20,6 +20,7 @@ from lopro.core.arrays import (
 from lopro.core.real_vectors import from_real_vector, to_real_vector
 from lopro.errors import InfeasibleError
 from lopro.functions import Ball, Constant, Image, Linearization
+from lopro.functions.term import Term
 from lopro.projections.halfspaces import HalfSpaces
 from lopro.projections.polyhedron import project_polyhedron, raise_if_empty
 
@@ -83,6 +84,10 @@ class Intersection(Constraint):
 
     def __repr__(self) -> str:
         return f"Intersection{self._members!r}"
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        return tuple(term for member in self._members for term in member.terms)
 
     def members(self) -> tuple[Constraint, ...]:
         return self._members

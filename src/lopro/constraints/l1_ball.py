@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import Any
 
 from lopro.constraints.easy import EasySet
 from lopro.core.arrays import Array, is_complex, namespace, norm, zeros
 from lopro.core.validation import check_count, check_number, check_shape
-from lopro.functions import Ball, Constant, Source
-from lopro.projections.simplex import project_l1_ball
+from lopro.functions import Ball, Constant, Source, atoms
+from lopro.functions.simplex import project_l1_ball
+from lopro.functions.term import Term
 
 __all__ = ["L1Ball"]
 
@@ -48,6 +50,10 @@ class L1Ball(EasySet):
 
     def __repr__(self) -> str:
         return f"L1Ball({self.dim}, {self.size:g})"
+
+    @cached_property
+    def terms(self) -> tuple[Term, ...]:
+        return (Term(atoms.L1Ball(self.size)),)
 
     def value(self, x: Array) -> float:
         check_shape("x", x, (self.dim,))

@@ -29,6 +29,8 @@ from lopro.core.counting import count
 from lopro.core.validation import check_array, check_shape, checked_shape
 from lopro.errors import InfeasibleError
 from lopro.functions import Ball, Constant, Image, Linearization, MappedFunction, Source
+from lopro.functions.atoms import Interval
+from lopro.functions.term import Term
 from lopro.maps import LinearMap, linear_map
 from lopro.projections.halfspaces import HalfSpaces
 from lopro.projections.linear_program import LinearMinimum, minimize_linear
@@ -144,6 +146,10 @@ class Polyhedron(MappedFunction, Constraint):
         from lopro.constraints.box import Box
 
         return Box(lower, upper, form)
+
+    @cached_property
+    def terms(self) -> tuple[Term, ...]:
+        return (Term(Interval(np.full(len(self._host_b), -np.inf), self._host_b), self.C),)
 
     # The function.
 

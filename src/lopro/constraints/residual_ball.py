@@ -27,10 +27,12 @@ from lopro.core.arrays import (
 from lopro.core.exact import support_of_ball
 from lopro.core.validation import check_array, check_number, check_shape
 from lopro.errors import InfeasibleError
-from lopro.functions import Ball, Constant, Image, Linearization, MappedFunction, Source
+from lopro.functions import Ball, Constant, Image, Linearization, MappedFunction, Source, atoms
+from lopro.functions.term import Term
 from lopro.maps import SparseMap, linear_map
 from lopro.maps.algebra import widened
 from lopro.maps.copied import CopiedMap
+from lopro.maps.host import host_vector
 from lopro.projections.empty_ball import residual_exceeds
 from lopro.projections.residual_ball import adjoint_product, project_residual_ball
 
@@ -195,6 +197,15 @@ class ResidualBall(MappedFunction, Constraint):
             raise ValueError(
                 f"tight_frame={c:g} does not fit A: |A A^H u - c u| = {gap:.3g} for a unit u"
             )
+
+    @cached_property
+    def terms(self) -> tuple[Term, ...]:
+        if self.sigma > 0.0:
+            return (Term(atoms.Ball(self.sigma), self.A, self.y),)
+        if is_complex(self.like):
+            return super().terms
+        y = host_vector(self.y)
+        return (Term(atoms.Interval(y, y), self.A),)
 
     def image(self, x: Array) -> Image:
         return (self.A.forward(x),)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cached_property
 
 import numpy as np
 
@@ -10,7 +11,10 @@ from lopro.constraints.easy import EasySet
 from lopro.core.arrays import Array, is_complex, namespace, norm, zeros
 from lopro.core.validation import check_count, check_number, check_shape
 from lopro.functions import Ball, Constant, Source
-from lopro.projections.simplex import project_simplex
+from lopro.functions.atoms import Interval
+from lopro.functions.simplex import project_simplex
+from lopro.functions.term import Term
+from lopro.maps import linear_map
 
 __all__ = ["Simplex", "excess", "excess_slopes"]
 
@@ -54,6 +58,12 @@ class Simplex(EasySet):
 
     def __repr__(self) -> str:
         return f"Simplex({self.dim}, {self.total:g}, equality={self.equality})"
+
+    @cached_property
+    def terms(self) -> tuple[Term, ...]:
+        orthant = Interval(np.zeros(self.dim), np.full(self.dim, np.inf))
+        total = Interval([self.total if self.equality else -np.inf], [self.total])
+        return Term(orthant), Term(total, linear_map(np.ones((1, self.dim))))
 
     def _check(self, x: Array) -> None:
         check_shape("x", x, (self.dim,))

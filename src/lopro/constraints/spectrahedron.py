@@ -9,6 +9,7 @@ from lopro.constraints.simplex import excess, excess_slopes
 from lopro.core.arrays import Array, asarray_like, norm, to_numpy
 from lopro.core.validation import check_count, check_number, check_shape
 from lopro.functions import Ball, Constant, Source
+from lopro.functions.simplex import project_simplex
 from lopro.projections.psd import (
     adjoint,
     eigenvalues,
@@ -16,7 +17,6 @@ from lopro.projections.psd import (
     smallest_eigenpairs,
     symmetric_part,
 )
-from lopro.projections.simplex import project_simplex
 
 __all__ = ["Spectrahedron"]
 

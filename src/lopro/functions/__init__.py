@@ -1,6 +1,6 @@
 """What objectives and constraints share: values, slopes, images under linear maps, and constants."""
 
+from lopro.core.constants import Ball, Constant, Source
 from lopro.functions.base import Function, Image, Linearization, MappedFunction
-from lopro.functions.constants import Ball, Constant, Source
 
 __all__ = ["Ball", "Constant", "Function", "Image", "Linearization", "MappedFunction", "Source"]

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from lopro.core.arrays import Array
-from lopro.functions.constants import Ball, Constant
+from lopro.core.constants import Ball, Constant
 
 __all__ = ["Function", "Image", "Linearization", "MappedFunction"]
 

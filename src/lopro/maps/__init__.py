@@ -11,6 +11,7 @@ from lopro.maps.base import LinearMap
 from lopro.maps.choose import linear_map
 from lopro.maps.correlations import Correlations, Selection
 from lopro.maps.dask_map import DaskMap
+from lopro.maps.identity import Identity
 from lopro.maps.memmap import MemmapMap
 from lopro.maps.numpy_map import NumPyMap
 from lopro.maps.operators import OperatorMap
@@ -39,6 +40,7 @@ __all__ = [
     "DaskMap",
     "Forward",
     "Gram",
+    "Identity",
     "LinearMap",
     "MemmapMap",
     "NumPyMap",

@@ -64,8 +64,6 @@ class LinearMap(Spectral):
     ) -> None:
         self.source = source
         self.shape = (int(shape[0]), int(shape[1]))
-        if 0 in self.shape:
-            raise ValueError(f"{name} must not be empty, got shape {self.shape}")
         self.like = like
         self.name = name
         self.nbytes = nbytes

@@ -57,4 +57,6 @@ def linear_map(A: Any, name: str = "A") -> LinearMap:
     elif is_stored(A):
         kind = StoredMap
     found: LinearMap = kind(A, name)
+    if 0 in found.shape:
+        raise ValueError(f"{name} must not be empty, got shape {found.shape}")
     return found

@@ -25,10 +25,10 @@ from lopro.core.arrays import (
     norm,
     on_host,
 )
+from lopro.core.constants import Constant, Source
 from lopro.core.counting import count
 from lopro.core.deadline import EIGH, current_deadline
 from lopro.errors import MissingCapabilityError
-from lopro.functions import Constant, Source
 
 __all__ = ["Spectral", "estimate_norm"]
 

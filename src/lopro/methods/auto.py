@@ -10,6 +10,7 @@ import scipy  # parts of it load when first used
 
 from lopro.core.arrays import Array
 from lopro.errors import MissingCapabilityError, StalledError
+from lopro.functions.atoms import L1, Interval
 from lopro.methods.alternating import AlternatingDirections
 from lopro.methods.multipliers import MultiplierMethod
 from lopro.methods.nearest_point import NearestPoint
@@ -20,10 +21,8 @@ from lopro.methods.second_order.forms import composite, quadratic_program
 from lopro.methods.second_order.interior_point import InteriorPoint
 from lopro.methods.second_order.newton_multipliers import newton_reason
 from lopro.methods.semidefinite import NearestSemidefinite, SemidefiniteEngines
-from lopro.newton import smooth as kernel
 from lopro.newton.engines import quick_by_piqp
-from lopro.newton.maps import Identity
-from lopro.newton.parts import L1, Interval
+from lopro.newton.smooth import QuadraticForm
 from lopro.objectives import NuclearNorm, Scaled
 from lopro.problem import Problem
 from lopro.protocol import Candidates, Card, Method, Workbench
@@ -152,9 +151,10 @@ def _newton(problem: Problem) -> Iterator[Choice]:
         form = composite(problem)
     except MissingCapabilityError:
         return
-    rows = all(isinstance(term.part, Interval | L1) for term in form.terms)
-    plain = all(isinstance(term.D, Identity) for term in form.norms)
-    if not isinstance(form.smooth, kernel.Linear) or (rows and plain):
+    rows = all(isinstance(term.atom, Interval | L1) for term in form.terms)
+    plain = all(term.is_identity for term in form.norms)
+    linear = isinstance(form.smooth, QuadraticForm) and form.smooth.P is None
+    if not linear or (rows and plain):
         yield Choice(NewtonMultipliers(), newton_reason(problem, form))
         if form.entries <= _SMALL_FORM and _fits(InteriorPoint(), problem):
             yield Choice(InteriorPoint(), "it has a small conic form")

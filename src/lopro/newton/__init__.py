@@ -1,7 +1,7 @@
 """Second-order kernels: semismooth Newton on augmented Lagrangians, and bounds that need no radius."""
 
 from lopro.newton.multipliers import Iterate, Settings, iterate
-from lopro.newton.problem import Composite, Term
+from lopro.newton.problem import Composite
 from lopro.newton.solve import Outcome, Status, outcomes, prove, solve
 
 __all__ = [
@@ -10,7 +10,6 @@ __all__ = [
     "Outcome",
     "Settings",
     "Status",
-    "Term",
     "iterate",
     "outcomes",
     "prove",

@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lopro.linalg.types import EPS, Array, Matrix, norm
+
 __all__ = ["EPS", "Array", "Image", "Matrix", "Pattern", "norm", "shifted", "weighted_gram"]
 
-Array: TypeAlias = NDArray[np.float64]
-#: A dense array or a scipy.sparse array; SciPy ships no types.
-Matrix: TypeAlias = Any
 #: 0/1 patterns.
 Pattern: TypeAlias = NDArray[np.bool_]
 #: Linear images of a point, kept beside it so that moving along a line costs no products.
 Image: TypeAlias = tuple[Array, ...]
 
-#: Twice the unit roundoff of double precision.
-EPS = float(np.finfo(np.float64).eps)
 #: Rows that are weighted at a time: 1 MB of doubles stays in the cache between scaling and product.
 _CHUNK = 1 << 17
-
-
-def norm(x: Array) -> float:
-    """Return the Euclidean norm without the overhead of `numpy.linalg.norm`."""
-    flat = x.ravel()
-    return float(np.sqrt(flat @ flat))
 
 
 def shifted(image: Image, t: float, direction: Image) -> Image:

@@ -17,22 +17,31 @@ import numpy as np
 import scipy  # parts of it load when first used
 from array_api_compat import is_jax_array
 
-from lopro.core.arrays import to_numpy
+from lopro.core.arrays import asarray_like, namespace, to_numpy
+from lopro.functions.atoms import Step
+from lopro.functions.complements import (
+    BlockDiagonal,
+    Complement,
+    DiagonalComplement,
+    DiagonalPlusRows,
+)
+from lopro.maps import Identity, LinearMap
+from lopro.maps.host import Transferred, host_matrix, rows_at_a_time, slabs
 from lopro.newton.arrays import Array, Matrix
-from lopro.newton.maps import Dense, Identity, LinearMap, OnDevice, Sparse
 
 __all__ = [
     "Blocks",
     "Constant",
-    "ConstantOnDevice",
     "Diagonal",
     "Gram",
-    "GramOnDevice",
     "LowRank",
     "Piece",
     "Product",
     "apply",
+    "complement_pieces",
     "diagonal",
+    "is_host_matrix",
+    "on_device",
     "trace",
     "weighted",
 ]
@@ -53,72 +62,71 @@ class Diagonal:
 
 @dataclass(frozen=True)
 class Constant:
-    """A positive semidefinite matrix, dense or sparse, that is the same at every point."""
+    """A positive semidefinite matrix, dense, sparse or on a device, that is the same at every point."""
 
     matrix: Matrix
 
+    @property
+    def on_device(self) -> bool:
+        """Whether the matrix is in the memory of a device."""
+        return not is_host_matrix(self.matrix)
+
     def apply(self, s: Array) -> Array:
+        if self.on_device:
+            return to_numpy(self.matrix @ asarray_like(s, self.matrix))
         return np.asarray(self.matrix @ s)
 
     def diagonal(self) -> Array:
+        if self.on_device:
+            return np.array(to_numpy(namespace(self.matrix).linalg.diagonal(self.matrix)))
         return np.asarray(self.matrix.diagonal())
+
+    def assembled(self) -> Any:
+        """Return the matrix."""
+        return self.matrix
 
 
 @dataclass(frozen=True)
 class Gram:
-    """``B' diag(weights) B`` with ``weights >= 0``: ``B`` never changes, the weights do."""
+    """``B' diag(weights) B`` with ``weights >= 0``: ``B`` never changes, the weights do.
+
+    Of a matrix on a device the weights are there, too.
+    """
 
     B: Matrix
-    weights: Array
+    weights: Any
+
+    @property
+    def on_device(self) -> bool:
+        """Whether the matrix is in the memory of a device."""
+        return not is_host_matrix(self.B)
 
     def apply(self, s: Array) -> Array:
+        if self.on_device:
+            return to_numpy(self.B.T @ (self.weights * (self.B @ asarray_like(s, self.B))))
         return np.asarray((self.weights * (self.B @ s)) @ self.B)
 
     def diagonal(self) -> Array:
+        if self.on_device:
+            parts = ((slab * slab).T @ self.weights[at] for at, slab in slabs(self.B))
+            return np.array(to_numpy(functools.reduce(operator.add, parts)))
         squares = self.B * self.B if isinstance(self.B, np.ndarray) else self.B.multiply(self.B)
         return np.asarray(self.weights @ squares).ravel()
 
-
-@dataclass(frozen=True)
-class ConstantOnDevice:
-    """A positive semidefinite matrix on a device that is the same at every point."""
-
-    P: OnDevice
-
-    def apply(self, s: Array) -> Array:
-        return self.P.forward(s)
-
-    def diagonal(self) -> Array:
-        return np.array(to_numpy(self.P.xp.linalg.diagonal(self.P.M)))
-
-    def matrix(self) -> Any:
-        """Return the matrix, on the device."""
-        return self.P.M
-
-
-@dataclass(frozen=True)
-class GramOnDevice:
-    """``B' diag(weights) B`` with ``weights >= 0`` and ``B`` on a device; the weights are there, too."""
-
-    B: OnDevice
-    weights: Any
-
-    def apply(self, s: Array) -> Array:
-        return to_numpy(self.B.M.T @ (self.weights * (self.B.M @ self.B.there(s))))
-
-    def diagonal(self) -> Array:
-        parts = ((slab * slab).T @ self.weights[at] for at, slab in self.B.slabs())
-        return np.array(to_numpy(functools.reduce(operator.add, parts)))
-
-    def matrix(self) -> Any:
-        """Return the matrix, on the device; few rows with a weight are gathered."""
-        xp, roots = self.B.xp, self.B.xp.sqrt(self.weights)
+    def assembled(self) -> Any:
+        """Return the matrix, on its device; few rows with a weight are gathered."""
+        xp, roots = namespace(self.B), namespace(self.B).sqrt(self.weights)
         if not is_jax_array(roots):  # JAX compiles a program for every shape it has not seen
             used = xp.nonzero(self.weights)[0]
-            if 2 * used.shape[0] < self.B.shape[0] and used.shape[0] <= self.B.rows_at_a_time:
-                return _square(xp, xp.take(self.B.M, used, axis=0), xp.take(roots, used))
-        parts = (_square(xp, slab, roots[at]) for at, slab in self.B.slabs())
+            if 2 * used.shape[0] < self.B.shape[0] and used.shape[0] <= rows_at_a_time(self.B):
+                return _square(xp, xp.take(self.B, used, axis=0), xp.take(roots, used))
+        parts = (_square(xp, slab, roots[at]) for at, slab in slabs(self.B))
         return functools.reduce(operator.add, parts)
+
+
+def is_host_matrix(M: Matrix) -> bool:
+    """Whether a matrix is a NumPy array or a scipy.sparse array."""
+    return isinstance(M, np.ndarray) or bool(scipy.sparse.issparse(M))
 
 
 def _square(xp: Any, rows: Any, roots: Any) -> Any:
@@ -183,9 +191,12 @@ class Product:
         return np.full(self.size, self.mean)
 
 
-Piece: TypeAlias = (
-    Diagonal | Constant | ConstantOnDevice | Gram | GramOnDevice | Blocks | LowRank | Product
-)
+Piece: TypeAlias = Diagonal | Constant | Gram | Blocks | LowRank | Product
+
+
+def on_device(piece: Piece) -> bool:
+    """Whether the matrix of a piece is in the memory of a device."""
+    return isinstance(piece, Constant | Gram) and piece.on_device
 
 
 def weighted(D: LinearMap, weights: Array) -> Piece:
@@ -195,17 +206,19 @@ def weighted(D: LinearMap, weights: Array) -> Piece:
     --------
     >>> import numpy as np
     >>> from lopro.newton.curvature import weighted
-    >>> from lopro.newton.maps import Identity
+    >>> from lopro.maps import Identity
     >>> weighted(Identity(2), np.array([1.0, 3.0]))
     Diagonal(values=array([1., 3.]))
     """
     if isinstance(D, Identity):
         return Diagonal(weights)
-    if isinstance(D, Dense | Sparse):
-        return Gram(D.M, weights)
-    if isinstance(D, OnDevice):
-        return GramOnDevice(D, D.there(weights))
-    norms = D.row_norms()
+    M = host_matrix(D)
+    if M is not None:
+        return Gram(M, weights)
+    assert isinstance(D, Transferred)
+    if D.on_device:
+        return Gram(D.device_matrix, D.to_device(weights))
+    norms = D.row_norms
     mean = float(weights @ (norms * norms)) / D.shape[1]
     return Product(lambda s: D.adjoint(weights * D.forward(s)), mean, D.shape[1])
 
@@ -229,3 +242,28 @@ def diagonal(pieces: Sequence[Piece], size: int) -> Array:
 def trace(pieces: Sequence[Piece], size: int) -> float:
     """Return the trace of the sum of the pieces."""
     return float(diagonal(pieces, size).sum())
+
+
+def complement_pieces(complement: Complement, D: LinearMap, beta: Step) -> tuple[Piece, ...]:
+    """Return ``D' beta (I - J) D``, in pieces that are of the same kinds at every point."""
+    if isinstance(complement, DiagonalComplement):
+        return (weighted(D, beta * complement.values),)
+    M = host_matrix(D)
+    device = isinstance(D, Transferred) and D.on_device
+    if isinstance(complement, DiagonalPlusRows) and (
+        isinstance(D, Identity) or device or M is not None
+    ):
+        rows = complement.rows
+        if isinstance(D, Transferred):
+            images = to_numpy(D.to_device(rows) @ D.device_matrix)
+        else:
+            images = rows if M is None else np.asarray(rows @ M)
+        core = np.diag(beta * complement.weights)
+        return weighted(D, beta * complement.values), LowRank(images, core)
+    if isinstance(complement, BlockDiagonal) and (isinstance(D, Identity) or M is not None):
+        B = scipy.sparse.eye_array(D.shape[0], format="csr") if M is None else M
+        return (Blocks(B, beta * complement.blocks),)
+    # Products alone; the mean is about that of beta D'D, an upper bound.
+    norms = D.row_norms
+    mean = float(np.sum(beta * (norms * norms))) / D.shape[1]
+    return (Product(lambda s: D.adjoint(beta * complement.apply(D.forward(s))), mean, D.shape[1]),)

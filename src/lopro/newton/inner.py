@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lopro.functions.complements import Complement
 from lopro.newton.arrays import EPS, Array, Image, norm
 from lopro.newton.lagrangian import AugmentedLagrangian, Point
 from lopro.newton.line_search import least_along
-from lopro.newton.parts import Complement
 from lopro.newton.systems.base import System
 
 __all__ = ["Local", "minimise"]
@@ -56,10 +56,10 @@ def _noise(F: AugmentedLagrangian, point: Point, targets: Image, duals: Image, o
     total = own * own
     largest = float(np.abs(point.x).max(initial=0.0))
     for term, w, v, beta in zip(F.problem.terms, targets, duals, F.penalties, strict=True):
-        rows = term.D.row_norms()
+        rows = term.row_norms
         # Multipliers of rows that contradict each other cancel, however near zero the point is.
         sizes = rows * (beta * (rows * largest + np.abs(w)) + np.abs(v))
-        used = sizes[v != 0.0] if term.part.separable else sizes
+        used = sizes[v != 0.0] if term.separable else sizes
         total += float(used @ used)
     return _ROUNDINGS * EPS * math.sqrt(total)
 

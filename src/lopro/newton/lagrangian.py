@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lopro.functions.atoms import Step
+from lopro.functions.complements import Complement
 from lopro.newton.arrays import Array, Image, shifted
-from lopro.newton.curvature import Piece
-from lopro.newton.parts import Complement, Steps
+from lopro.newton.curvature import Piece, complement_pieces
 from lopro.newton.problem import Composite
 from lopro.newton.smooth import Slope
 
@@ -27,7 +28,7 @@ class Point:
     @staticmethod
     def of(problem: Composite, x: Array) -> Point:
         """Return the point with its images: one product for each map."""
-        return Point(x, problem.smooth.image(x), tuple(t.D.forward(x) for t in problem.terms))
+        return Point(x, problem.smooth.image(x), tuple(t.image(x) for t in problem.terms))
 
     def moved(self, t: float, direction: Point) -> Point:
         """Return ``x + t d`` with its images, without products."""
@@ -48,7 +49,7 @@ class AugmentedLagrangian:
     multipliers : sequence of arrays
         ``u_i``.
     penalties : sequence
-        ``beta_i``: an array with a number for each entry where the part is separable, else a number.
+        ``beta_i``: an array with a number for each entry where the term is separable, else a number.
     anchor : array, optional
         The centre of a proximal term ``shift/2 |x - anchor|^2``, which makes singular problems regular.
     shift : float
@@ -59,7 +60,7 @@ class AugmentedLagrangian:
         self,
         problem: Composite,
         multipliers: Sequence[Array],
-        penalties: Sequence[Steps],
+        penalties: Sequence[Step],
         anchor: Array | None = None,
         shift: float = 0.0,
     ) -> None:
@@ -82,7 +83,7 @@ class AugmentedLagrangian:
     def duals(self, targets: Image) -> Image:
         """Return ``v_i = beta_i (w_i - prox(w_i))``, the next multipliers."""
         return tuple(
-            beta * (w - term.part.prox(w, step))
+            beta * (w - term.prox(w, step))
             for term, w, beta, step in zip(
                 self.problem.terms, targets, self.penalties, self._steps, strict=True
             )
@@ -97,13 +98,13 @@ class AugmentedLagrangian:
         """Return the gradient of the Lagrangian ``f(x) + sum <v_i, D_i x>``."""
         total = np.array(self.problem.smooth.gradient(point.x, point.image))
         for term, v in zip(self.problem.terms, duals, strict=True):
-            total += term.D.adjoint(v)
+            total += term.pullback(v)
         return total
 
     def complements(self, targets: Image) -> tuple[Complement, ...]:
         """Return ``I - J_i`` at these targets."""
         return tuple(
-            term.part.complement(w, step)
+            term.complement(w, step)
             for term, w, step in zip(self.problem.terms, targets, self._steps, strict=True)
         )
 
@@ -111,7 +112,7 @@ class AugmentedLagrangian:
         """Return the generalised Hessian without the proximal term, in pieces."""
         own = self.problem.smooth.curvature(point.x, point.image)
         terms = zip(self.problem.terms, complements, self.penalties, strict=True)
-        return (*own, *(p for term, c, beta in terms for p in c.pieces(term.D, beta)))
+        return (*own, *(p for term, c, beta in terms for p in complement_pieces(c, term.D, beta)))
 
     def along(self, point: Point, targets: Image, direction: Point) -> Slope:
         """Return the derivatives along a direction."""
@@ -119,17 +120,17 @@ class AugmentedLagrangian:
         d = direction.x
         pull = self.shift * float(d @ (point.x - self.anchor)) if self.shift else 0.0
         stiffness = self.shift * float(d @ d) if self.shift else 0.0
-        parts = tuple(term.part for term in self.problem.terms)
-        lines = tuple(zip(parts, targets, direction.rows, self.penalties, self._steps, strict=True))
+        terms = self.problem.terms
+        lines = tuple(zip(terms, targets, direction.rows, self.penalties, self._steps, strict=True))
 
         def derivatives(t: float) -> tuple[float, float]:
             first, second = smooth(t)
             first, second = first + pull + t * stiffness, second + stiffness
-            for part, w, e, beta, step in lines:
+            for term, w, e, beta, step in lines:
                 there = w + t * e
                 weighted = beta * e
-                first += float(weighted @ (there - part.prox(there, step)))
-                second += float(weighted @ part.complement(there, step).apply(e))
+                first += float(weighted @ (there - term.prox(there, step)))
+                second += float(weighted @ term.complement(there, step).apply(e))
             return first, second
 
         return derivatives

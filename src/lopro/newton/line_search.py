@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from lopro.newton.smooth.base import Slope
+from lopro.newton.smooth import Slope
 
 __all__ = ["UnboundedBelow", "least_along"]
 

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lopro.functions.atoms import Step
+from lopro.linalg.cholesky import SingularSystem
 from lopro.newton.arrays import EPS, Array, Image, norm
 from lopro.newton.inner import Local, minimise
 from lopro.newton.lagrangian import AugmentedLagrangian, Point
-from lopro.newton.parts import Steps
 from lopro.newton.problem import Composite
 from lopro.newton.scales import mean_curvature, squared_norms
 from lopro.newton.systems import System, choose_system
-from lopro.newton.systems.base import SingularSystem
 
 __all__ = ["Iterate", "Settings", "iterate"]
 
@@ -118,11 +118,11 @@ def iterate(
     Examples
     --------
     >>> import numpy as np
+    >>> from lopro.functions.atoms import HalfSquare, Interval
+    >>> from lopro.functions.term import Term
     >>> from lopro.newton import Composite, iterate
-    >>> from lopro.newton.parts import Interval
-    >>> from lopro.newton.smooth import SquaredDistance
-    >>> box = Interval(upper=1.0, size=2)
-    >>> problem = Composite(SquaredDistance(np.array([3.0, 0.5])), [(box, None)])
+    >>> square = Term(HalfSquare(), offset=np.array([3.0, 0.5]))
+    >>> problem = Composite.of([square, Term(Interval(np.full(2, -np.inf), np.ones(2)))], 2)
     >>> state = next(s for s in iterate(problem) if s.violation < 1e-12)
     >>> state.point.x.round(9), state.multipliers[0].round(9)
     (array([1. , 0.5]), array([2., 0.]))
@@ -160,13 +160,13 @@ class _Run:
         self.settings = settings
         x = np.zeros(problem.size) if x0 is None else np.array(x0, dtype=np.float64)
         self.point = Point.of(problem, x)
-        zeros = [np.zeros(term.part.size) for term in problem.terms]
+        zeros = [np.zeros(term.size) for term in problem.terms]
         given = zeros if multipliers0 is None else [np.array(u, dtype=float) for u in multipliers0]
         self.multipliers: Image = tuple(given)
         self.scale = mean_curvature(problem, self.point)
         squares = [squared_norms(term) for term in problem.terms]
         self.norms = [np.sqrt(square) for square in squares]
-        self.penalties: list[Steps] = [settings.stiffness * self.scale / s for s in squares]
+        self.penalties: list[Step] = [settings.stiffness * self.scale / s for s in squares]
         self.system = system or self._fitting_system()
         self.last = [np.inf] * len(problem.terms)
         self.length = norm(x)
@@ -180,7 +180,7 @@ class _Run:
         self.stuck = False
 
     def _fitting_system(self) -> System:
-        zeros: list[Array] = [np.zeros(term.part.size) for term in self.problem.terms]
+        zeros: list[Array] = [np.zeros(term.size) for term in self.problem.terms]
         F = AugmentedLagrangian(self.problem, zeros, self.penalties)
         complements = F.complements(F.targets(self.point))
         return choose_system(self.problem.size, F.pieces(self.point, complements))
@@ -257,7 +257,7 @@ class _Run:
         sizes = zip(self.problem.terms, self.penalties, self.norms, strict=True)
         for (u, v), (term, beta, norms) in zip(pairs, sizes, strict=True):
             moved = np.abs(v - u) / (beta * norms)
-            size = float(moved.max(initial=0.0)) if term.part.separable else norm(moved)
+            size = float(moved.max(initial=0.0)) if term.separable else norm(moved)
             found.append(size / length if length > 0.0 else size)
         return found
 

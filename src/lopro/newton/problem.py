@@ -3,63 +3,87 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Sequence
 
+import numpy as np
+
+from lopro.errors import MissingCapabilityError
+from lopro.functions.atoms import HalfSquare, Linear, Opaque, Quadratic
+from lopro.functions.term import Term, on_host
+from lopro.maps import Identity
+from lopro.maps.host import host_map, host_vector
 from lopro.newton.arrays import Array
-from lopro.newton.maps import Identity, LinearMap, as_map
-from lopro.newton.parts import Part
-from lopro.newton.smooth import Smooth
+from lopro.newton.callables import SmoothCallable
+from lopro.newton.smooth import LeastSquares, Loss, QuadraticForm, Smooth, Sum
 
-__all__ = ["Composite", "Term"]
-
-
-@dataclass(frozen=True)
-class Term:
-    """``g(Dx)``."""
-
-    part: Part
-    D: LinearMap
+__all__ = ["Composite"]
 
 
 class Composite:
-    """``f(x) + sum of g_i(D_i x)`` with ``f`` smooth and every ``g_i`` a set or a norm.
+    """``f(x) + sum of g_i(D_i x)`` with ``f`` smooth and every ``g_i`` a set or a function with a prox.
 
     Parameters
     ----------
     smooth : Smooth
         ``f``.
-    terms : sequence of (part, map)
-        Maps are arrays, sparse arrays, operators with ``matvec`` and ``rmatvec``, or None for the identity.
+    terms : sequence of Term
+        The others; a term without a map is one of the variables themselves.
 
     Examples
     --------
     >>> import numpy as np
+    >>> from lopro.functions.atoms import HalfSquare, Interval
+    >>> from lopro.functions.term import Term
     >>> from lopro.newton import Composite
-    >>> from lopro.newton.parts import Interval
-    >>> from lopro.newton.smooth import SquaredDistance
-    >>> problem = Composite(
-    ...     SquaredDistance(np.array([3.0, 4.0])), [(Interval(upper=1.0, size=2), None)]
-    ... )
-    >>> problem.size
-    2
+    >>> square = Term(HalfSquare(), offset=np.array([3.0, 4.0]))
+    >>> half = Term(Interval(np.full(2, -np.inf), np.ones(2)))
+    >>> problem = Composite.of([square, half], 2)
+    >>> problem.value(np.ones(2)), [type(term.atom).__name__ for term in problem.terms]
+    (6.5, ['Interval'])
     """
 
-    def __init__(self, smooth: Smooth, terms: Sequence[tuple[Part, Any]]) -> None:
+    def __init__(self, smooth: Smooth, terms: Sequence[Term]) -> None:
         self.smooth = smooth
         self.size = smooth.size
-        self.terms = tuple(Term(part, as_map(D, smooth.size)) for part, D in terms)
+        self.terms = tuple(on_host(term, self.size) for term in terms)
         for term in self.terms:
-            if term.D.shape != (term.part.size, self.size):
-                expected = (term.part.size, self.size)
-                raise ValueError(f"terms: a map of shape {expected} is needed, got {term.D.shape}")
+            assert term.map is not None
+            if term.map.shape[1] != self.size:
+                raise ValueError(
+                    f"terms: maps must have {self.size} columns, got shape {term.map.shape}"
+                )
+
+    @staticmethod
+    def of(terms: Iterable[Term], size: int) -> Composite:
+        """Return the sum of terms of vectors of this size, its smooth terms taken together.
+
+        Raises
+        ------
+        MissingCapabilityError
+            Where a term has neither second derivatives nor a prox.
+        """
+        smooth: list[Smooth] = []
+        others: list[Term] = []
+        for term in terms:
+            part = _smooth_part(term, size)
+            if part is not None:
+                smooth.append(part)
+            elif term.atom.proximable and not isinstance(term.atom, Opaque):
+                others.append(term)
+            else:
+                raise MissingCapabilityError(
+                    f"{type(term.atom).__name__} has neither second derivatives nor a prox at hand; "
+                    "lopro.Auto() needs none"
+                )
+        if not smooth:
+            smooth = [QuadraticForm(None, np.zeros(size))]
+        return Composite(smooth[0] if len(smooth) == 1 else Sum(smooth), others)
 
     @property
     def entries(self) -> int:
         """How many entries the matrices of all parts have, or would have."""
         smooth = getattr(self.smooth, "parts", (self.smooth,))
-        maps = [getattr(part, "map", None) for part in smooth] + [term.D for term in self.terms]
+        maps = [getattr(part, "map", None) for part in smooth] + [t.map for t in self.terms]
         return sum(
             math.prod(D.shape) for D in maps if D is not None and not isinstance(D, Identity)
         )
@@ -67,13 +91,38 @@ class Composite:
     @property
     def norms(self) -> tuple[Term, ...]:
         """The terms that are no sets."""
-        return tuple(term for term in self.terms if term.part.steepness > 0.0)
+        return tuple(term for term in self.terms if not term.is_set)
 
     def value(self, x: Array) -> float:
         """Return the objective: the smooth part and the norms, whether or not ``x`` is in the sets."""
-        return self.smooth.value(x) + sum(t.part.value(t.D.forward(x)) for t in self.norms)
+        return self.smooth.value(x) + sum(t.value(t.image(x)) for t in self.norms)
 
     def steepness(self) -> float:
         """Return the largest slope of a norm along a row of its map; 0 where all terms are sets."""
-        slopes = [t.part.steepness * t.D.row_norms().max(initial=0.0) for t in self.norms]
+        slopes = [t.steepness * t.row_norms.max(initial=0.0) for t in self.norms]
         return float(max(slopes, default=0.0))
+
+
+def _smooth_part(term: Term, size: int) -> Smooth | None:
+    """Return a smooth term as the Newton method takes it; None for others."""
+    atom = term.atom
+    if not atom.smooth or (isinstance(atom, Opaque) and not hasattr(atom.function, "has_hessian")):
+        return None
+    if isinstance(atom, Opaque):
+        return SmoothCallable(atom, size, term.scale)
+    if isinstance(atom, Linear):
+        return QuadraticForm(None, host_vector(atom.c))
+    if isinstance(atom, Quadratic):
+        return _quadratic(atom, term.scale)
+    here = on_host(term, size)
+    fits = isinstance(atom, HalfSquare) and not isinstance(here.map, Identity)
+    return LeastSquares(here) if fits else Loss(here)
+
+
+def _quadratic(atom: Quadratic, scale: float) -> QuadraticForm:
+    q, P = host_vector(atom.q), host_map(atom.P)
+    if scale == 1.0:
+        return QuadraticForm(P, q, atom.constant)
+    matrix = getattr(P, "device_matrix", None)
+    matrix = P.matrix if matrix is None else matrix
+    return QuadraticForm(scale * matrix, scale * q, scale * atom.constant)

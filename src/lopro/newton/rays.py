@@ -10,17 +10,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from lopro.functions.atoms import Interval
+from lopro.functions.term import Term
+from lopro.linalg.products import enclose_adjoint
+from lopro.linalg.rounding import Estimate, length
+from lopro.maps.host import Transferred, host_matrix
 from lopro.newton.arrays import EPS, Array, Image, norm
 from lopro.newton.bounds.certificates import Descent, Emptiness, check_descent, check_empty
-from lopro.newton.bounds.enclose import enclose_conjugate
-from lopro.newton.bounds.mapped import enclose_adjoint
-from lopro.newton.bounds.rounding import Estimate, length
 from lopro.newton.curvature import Piece, weighted
-from lopro.newton.maps import Dense, Identity, OnDevice, Sparse
 from lopro.newton.multipliers import Iterate
-from lopro.newton.parts import Interval, Part
-from lopro.newton.problem import Composite, Term
-from lopro.newton.smooth import Linear, Quadratic
+from lopro.newton.problem import Composite
+from lopro.newton.smooth import QuadraticForm
 from lopro.newton.systems import SingularSystem, choose_system
 
 __all__ = ["descent_ray", "farkas_multipliers", "interval_rows"]
@@ -36,11 +36,11 @@ def interval_rows(terms: Sequence[Term]) -> list[tuple[object, Array, Array]] | 
     """Return the rows ``lower <= A x <= upper`` of terms that are all of this kind, else None."""
     rows: list[tuple[object, Array, Array]] = []
     for term in terms:
-        part = term.part
-        if not isinstance(part, Interval) or not isinstance(term.D, Identity | Dense | Sparse):
+        assert term.map is not None
+        A = host_matrix(term.map)
+        if not isinstance(term.atom, Interval) or (A is None and not term.is_identity):
             return None
-        A = None if isinstance(term.D, Identity) else term.D.M
-        rows.append((A, part.lower, part.upper))
+        rows.append((A, term.atom.lower, term.atom.upper))
     return rows
 
 
@@ -57,14 +57,14 @@ def farkas_multipliers(
         Multipliers of two outer steps, the later ones last.
     """
     pairs = zip(problem.terms, before, after, strict=True)
-    found = [(term, b - a) for term, a, b in pairs if term.part.steepness == 0.0]
+    found = [(term, b - a) for term, a, b in pairs if term.steepness == 0.0]
     sets = [term for term, _ in found]
     size = max((float(np.abs(y).max(initial=0.0)) for _, y in found), default=0.0)
-    known = all(isinstance(term.D, Identity | Dense | Sparse | OnDevice) for term in sets)
+    known = all(not isinstance(t.map, Transferred) or t.map.on_device for t in sets)
     if not known or size == 0.0:
         return None
     y = _repaired(sets, [moved / size for _, moved in found], problem.size)
-    support = sum(t.part.conjugate(v) for t, v in zip(sets, y, strict=True))
+    support = sum(t.conjugate(v) for t, v in zip(sets, y, strict=True))
     residual = _residual(sets, y, problem.size)
     # The exact check takes long; it is made only where rounded numbers promise something.
     if not support < -_PROMISING * norm(residual):
@@ -79,7 +79,7 @@ def _enclosed_emptiness(sets: Sequence[Term], y: Sequence[Array], size: int) -> 
     """Return what multipliers of balls and cones prove, with the rounding of the arithmetic on their side."""
     support, normal, error = Estimate(0.0), np.zeros(size), np.zeros(size)
     for term, v in zip(sets, y, strict=True):
-        support = support + enclose_conjugate(term.part, v)
+        support = support + term.enclose_conjugate(v)
         own, own_error = enclose_adjoint(term.D, v)
         normal = normal + own
         error = error + own_error + EPS * np.abs(normal)
@@ -89,28 +89,28 @@ def _enclosed_emptiness(sets: Sequence[Term], y: Sequence[Array], size: int) -> 
 def _residual(sets: Sequence[Term], y: Sequence[Array], size: int) -> Array:
     total = np.zeros(size)
     for term, v in zip(sets, y, strict=True):
-        total = total + term.D.adjoint(v)
+        total = total + term.pullback(v)
     return total
 
 
 def _repaired(sets: Sequence[Term], y: list[Array], size: int) -> list[Array]:
     """Return multipliers near ``y`` with a smaller ``sum A'y``: least squares on their support."""
     for _ in range(_ROUNDS):
-        y = [t.part.into_domain(v) for t, v in zip(sets, y, strict=True)]
+        y = [t.into_domain(v) for t, v in zip(sets, y, strict=True)]
         residual = _residual(sets, y, size)
         pieces: list[Piece] = []
         for term, v in zip(sets, y, strict=True):
-            weights = (v != 0.0) / np.maximum(term.D.row_norms() ** 2, np.finfo(float).tiny)
+            weights = (v != 0.0) / np.maximum(term.row_norms**2, np.finfo(float).tiny)
             pieces.append(weighted(term.D, weights))
         try:
             step = choose_system(size, pieces).solve(pieces, 1e-12, residual, 1e-12)
         except SingularSystem:
             return y
         y = [
-            v - (v != 0.0) * term.D.forward(step) / np.maximum(term.D.row_norms() ** 2, 1e-300)
+            v - (v != 0.0) * term.image(step) / np.maximum(term.row_norms**2, 1e-300)
             for term, v in zip(sets, y, strict=True)
         ]
-    return [t.part.into_domain(v) for t, v in zip(sets, y, strict=True)]
+    return [t.into_domain(v) for t, v in zip(sets, y, strict=True)]
 
 
 def descent_ray(
@@ -120,14 +120,14 @@ def descent_ray(
     rows = interval_rows(problem.terms)
     f = problem.smooth
     d = after.point.x - before.point.x
-    if rows is None or not isinstance(f, Linear | Quadratic) or norm(d) == 0.0:
+    if rows is None or not isinstance(f, QuadraticForm) or norm(d) == 0.0:
         return None
-    P = f.P if isinstance(f, Quadratic) else None
+    P = f.P
     gradient = f.gradient(after.point.x, after.point.image)
     d = d / norm(d)
     flat = P is None or float(d @ (P @ d)) * norm(after.point.x) <= _FLAT * norm(gradient)
     staying = all(
-        _leaves(term.part, term.D.forward(d)) <= _FLAT * term.D.row_norms().max(initial=0.0)
+        _leaves(term, term.image(d)) <= _FLAT * term.row_norms.max(initial=0.0)
         for term in problem.terms
     )
     # As above: exact only where rounded numbers promise something.
@@ -136,9 +136,9 @@ def descent_ray(
     return d, check_descent(P, gradient, rows, d)
 
 
-def _leaves(part: Part, image: Array) -> float:
+def _leaves(term: Term, image: Array) -> float:
     """Return how fast a direction with this image leaves an interval."""
-    assert isinstance(part, Interval)
-    up = np.where(np.isfinite(part.upper), image, 0.0).max(initial=0.0)
-    down = np.where(np.isfinite(part.lower), -image, 0.0).max(initial=0.0)
+    assert isinstance(term.atom, Interval)
+    up = np.where(np.isfinite(term.atom.upper), image, 0.0).max(initial=0.0)
+    down = np.where(np.isfinite(term.atom.lower), -image, 0.0).max(initial=0.0)
     return float(max(up, down))

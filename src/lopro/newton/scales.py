@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
+from lopro.functions.atoms import Ball, Interval, Step
+from lopro.functions.term import Term
 from lopro.newton import curvature
 from lopro.newton.arrays import norm
 from lopro.newton.lagrangian import Point
-from lopro.newton.parts import Ball, Interval, Steps
-from lopro.newton.problem import Composite, Term
+from lopro.newton.problem import Composite
 
 __all__ = ["mean_curvature", "squared_norms"]
 
 
-def squared_norms(term: Term) -> Steps:
+def squared_norms(term: Term) -> Step:
     """Return the squared norms of the rows, their mean where the part has one penalty for all."""
-    norms = term.D.row_norms()
+    norms = term.row_norms
     squares = norms * norms
-    if term.part.separable:
+    if term.separable:
         return np.where(squares > 0.0, squares, 1.0)
     mean = float(squares.mean()) if squares.size else 1.0
     return mean if mean > 0.0 else 1.0
@@ -39,17 +40,18 @@ def mean_curvature(problem: Composite, point: Point) -> float:
 
 def _length(term: Term) -> float:
     """Return the size of x that the data of a term suggest: how far its rows are from zero."""
-    zero = np.zeros(term.part.size)
-    offset = term.part.prox(zero, 1.0 / np.ones(term.part.size) if term.part.separable else 1.0)
+    zero = np.zeros(term.size)
+    offset = term.prox(zero, 1.0 / np.ones(term.size) if term.separable else 1.0)
     return float((np.abs(offset) / np.sqrt(squared_norms(term))).max(initial=0.0))
 
 
 def _farthest_bound(term: Term) -> float:
-    """Return how far from zero the farthest row of an interval or point of a ball is; 0 for other parts."""
-    if isinstance(term.part, Ball):
-        return (norm(term.part.center) + term.part.radius) / float(np.sqrt(squared_norms(term)))
-    if not isinstance(term.part, Interval):
+    """Return how far from zero the farthest row of an interval or point of a ball is; 0 for other terms."""
+    if isinstance(term.atom, Ball):
+        centre = 0.0 if term.offset is None else norm(term.offset)
+        return (centre + term.atom.radius) / float(np.sqrt(squared_norms(term)))
+    if not isinstance(term.atom, Interval):
         return 0.0
-    bounds = np.abs(np.stack([term.part.lower, term.part.upper]))
+    bounds = np.abs(np.stack([term.atom.lower, term.atom.upper]))
     bounds = np.where(np.isfinite(bounds), bounds, 0.0)
     return float((bounds / np.sqrt(squared_norms(term))).max(initial=0.0))

@@ -17,7 +17,6 @@ from lopro.newton.bounds import (
     lower_bound,
     relative_violation,
     strictly_feasible,
-    strong_convexity,
     violation_charge,
 )
 from lopro.newton.multipliers import Iterate, Settings, iterate, never
@@ -153,14 +152,14 @@ def solve(
     Examples
     --------
     >>> import numpy as np
+    >>> from lopro.functions.atoms import Interval, Linear
+    >>> from lopro.functions.term import Term
+    >>> from lopro.maps import linear_map
     >>> from lopro.newton import Composite, solve
-    >>> from lopro.newton.parts import Interval
-    >>> from lopro.newton.smooth import Linear
-    >>> triangle = Interval(
-    ...     lower=np.array([0.0, 0.0, -np.inf]), upper=np.array([np.inf, np.inf, 1.0])
-    ... )
-    >>> A = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
-    >>> outcome = solve(Composite(Linear(np.array([-1.0, -2.0])), [(triangle, A)]))
+    >>> triangle = Interval([0.0, 0.0, -np.inf], [np.inf, np.inf, 1.0])
+    >>> A = linear_map([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    >>> cost = Term(Linear(np.array([-1.0, -2.0])))
+    >>> outcome = solve(Composite.of([cost, Term(triangle, A)], 2))
     >>> outcome.status.name, round(outcome.fun, 6), (outcome.x.round(6) + 0.0).tolist()
     ('CONVERGED', -2.0, [0.0, 1.0])
     """
@@ -197,7 +196,7 @@ def outcomes(
     for rounds, state in enumerate(iterate(problem, x0, multipliers0, settings, stopped)):
         told = False
         if state.violation <= feasibility and state.stationarity <= math.sqrt(feasibility):
-            convexity = strong_convexity(problem.smooth) if convexity is None else convexity
+            convexity = problem.smooth.strong_convexity() if convexity is None else convexity
             x, v = state.point.x, state.multipliers
             outcome = prove(problem, x, v, tol, feasibility, scale, length, convexity, stopped)
             yield dataclasses.replace(outcome, steps=state.steps + outcome.steps)
@@ -242,7 +241,7 @@ def prove(
     stopped : callable
         Whether time is up.
     """
-    mu = strong_convexity(problem.smooth) if convexity is None else convexity
+    mu = problem.smooth.strong_convexity() if convexity is None else convexity
     best: Outcome | None = None
     for now in _attempts(problem, x, multipliers, mu, length, stopped):
         best = now if best is None or now.better(best, feasibility, length) else best

@@ -9,6 +9,8 @@ import numpy as np
 
 from lopro.core.arrays import Array, inner, norm, zeros
 from lopro.functions import Constant, Function
+from lopro.functions.atoms import Opaque
+from lopro.functions.term import Term
 
 if TYPE_CHECKING:
     from lopro.constraints.base import Constraint, ValidInequality
@@ -46,6 +48,11 @@ class Objective(Function):
     def __repr__(self) -> str:
         shape = "" if self.shape is None else f"shape={self.shape}"
         return f"{type(self).__name__}({shape})"
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """The function as a sum of terms ``s g(D x - b)``; one opaque term where nothing else is known."""
+        return (Term(Opaque(self)),)
 
     def prox(self, x: Array, step: float) -> Array:
         """Return ``argmin_u f(u) + |u - x|^2 / (2 step)``; only where ``proximable``."""

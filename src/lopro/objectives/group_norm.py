@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.core.arrays import Array, is_complex, namespace
+from lopro.core.arrays import Array, is_complex
 from lopro.core.validation import check_count
-from lopro.functions import Ball, Constant, Image, Linearization, MappedFunction, Source
+from lopro.functions import Ball, Constant, Image, Linearization, MappedFunction, Source, atoms
+from lopro.functions.term import Term
 from lopro.maps import linear_map
 from lopro.objectives.base import Objective
 
@@ -56,22 +58,20 @@ class GroupNorm(MappedFunction, Objective):
         self.shape = (columns,)
         self.like = self.D.like
 
+    @cached_property
+    def terms(self) -> tuple[Term, ...]:
+        # Groups of one entry are absolute values, which are separable.
+        atom = atoms.L1() if self.group_size == 1 else atoms.GroupNorm(self.group_size)
+        return (Term(atom, self.D),)
+
     def image(self, x: Array) -> Image:
         if is_complex(x):
             raise TypeError(f"x must be real, got dtype {x.dtype}")
         return (self.D.forward(x),)
 
     def linearize_at(self, image: Image) -> Linearization:
-        (z,) = image
-        xp = namespace(z)
-        blocks = xp.reshape(z, (self.groups, self.group_size))
-        lengths = xp.sqrt(xp.sum(blocks * blocks, axis=1))
-
-        def slope() -> Array:
-            proper = xp.where(lengths > 0.0, lengths, xp.ones_like(lengths))
-            return self.D.adjoint(xp.reshape(blocks / proper[:, None], (-1,)))
-
-        return float(xp.sum(lengths)), slope
+        value, slope = self.terms[0].linearize(image[0])
+        return value, lambda: self.D.adjoint(slope())
 
     def lipschitz(self, ball: Ball | None = None) -> Constant | None:
         s = self.D.largest_singular_value

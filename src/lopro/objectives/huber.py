@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
-from lopro.core.arrays import Array, Companion, copy, inner, is_complex, namespace, norm
+from lopro.core.arrays import Array, Companion, copy, is_complex, norm
 from lopro.core.validation import check_array, check_number, check_shape, checked_shape
-from lopro.functions import Ball, Constant, Image, Source
-from lopro.objectives.l1 import clip_modulus
+from lopro.functions import Ball, Constant, Image, Source, atoms
+from lopro.functions.term import Term
 from lopro.objectives.of_image import OfImage
 
 __all__ = ["Huber"]
@@ -73,24 +73,18 @@ class Huber(OfImage):
         """What residuals are taken from, or None for zero; do not write on it."""
         return None if self._b is None else self._b.array
 
-    def outer(self, z: Array) -> tuple[float, Callable[[], Array]]:
-        r = z if self._b is None else z - self._b.beside(z)
-        near = clip_modulus(r, self.delta)
-        # near * r - near^2 / 2 is the square within delta, and the line beyond.
-        return float(namespace(r).sum(near * (r - 0.5 * near))), lambda: 1.0 * near
+    @cached_property
+    def terms(self) -> tuple[Term, ...]:
+        return (Term(atoms.Huber(self.delta), self.D, self.b),)
 
     def prox(self, x: Array, step: float) -> Array:
-        r = x if self._b is None else x - self._b.beside(x)
-        # The slope at the answer is r / (1 + step), up to delta.
-        return x - float(step) * clip_modulus(r / (1.0 + float(step)), self.delta)
+        return self.terms[0].prox(x, float(step))
 
     def minorant(self, x: Array, target: Array) -> tuple[float, Array]:
         if self.D is not None:
             return super().minorant(x, target)
-        # The conjugate is |g|^2/2 + <g, b>, for slopes up to delta.
-        g = clip_modulus(target, self.delta)
-        shift = 0.5 * g if self._b is None else 0.5 * g + self._b.beside(g)
-        return -inner(g, shift), 1.0 * g
+        g = self.terms[0].into_domain(target)
+        return -self.terms[0].conjugate(g), 1.0 * g
 
     def sublevel_radius(self, level: float) -> Constant | None:
         if self.D is not None:

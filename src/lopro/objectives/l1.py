@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from lopro.core.arrays import Array, Companion, copy, is_array, is_complex, namespace, norm
+from lopro.core.arrays import Array, Companion, copy, is_array, namespace, norm
 from lopro.core.validation import check_array, check_number, check_shape, checked_shape
-from lopro.functions import Ball, Constant, Source
+from lopro.functions import Ball, Constant, Source, atoms
+from lopro.functions.term import Term
 from lopro.objectives.base import Objective
 
 __all__ = ["L1Norm"]
@@ -81,31 +83,22 @@ class L1Norm(Objective):
         """Return the weights as an array of the shape and kind of ``x``."""
         return 0.0 * abs(x) + self._beside(x)
 
+    @cached_property
+    def terms(self) -> tuple[Term, ...]:
+        return (Term(atoms.L1(self._weights.array if self._number is None else self._number)),)
+
     def value(self, x: Array) -> float:
-        w = self._beside(x)
-        if isinstance(x, np.ndarray):
-            modulus = np.abs(x)
-            return float((w * modulus).sum() if self._number is None else w * modulus.sum())
-        xp = namespace(x)
-        return float(xp.sum(w * xp.abs(x)))
+        return self.terms[0].value(x)
 
     def subgradient(self, x: Array) -> Array:
-        return self._beside(x) * unit_phase(x)
+        return self.terms[0].slope(x)
 
     def prox(self, x: Array, step: float) -> Array:
-        bound = float(step) * self._beside(x)
-        if isinstance(x, np.ndarray) and x.dtype.kind == "c" and x.ndim == 1:
-            return _shrunk(x, bound)
-        clipped = clip_modulus(x, bound)
-        if isinstance(x, np.ndarray) and clipped.dtype == x.dtype:
-            return np.subtract(
-                x, clipped, out=clipped
-            )  # fresh memory costs more than the difference
-        return x - clipped
+        return self.terms[0].prox(x, float(step))
 
     def minorant(self, x: Array, target: Array) -> tuple[float, Array]:
         # Every slope in the dual ball touches f at 0: the nearest one to the target is a clip.
-        return 0.0, clip_modulus(target, self._beside(target))
+        return 0.0, self.terms[0].into_domain(target)
 
     def scale_into_domain(self, v: Array) -> float:
         xp = namespace(v)
@@ -133,41 +126,3 @@ class L1Norm(Objective):
             return None
         radius = max(level, 0.0) / self._least
         return Constant(radius, Source.DERIVED, "the 2-norm is below the 1-norm")
-
-
-def _shrunk(x: np.ndarray[Any, Any], bound: float | Array) -> Array:
-    """Return complex entries less ``bound`` of their modulus; most of them vanish, and take no time."""
-    modulus = np.abs(x)
-    (kept,) = np.nonzero(modulus > bound)
-    of_kept = bound if isinstance(bound, float) else bound[kept]
-    shrunk = np.zeros_like(x)
-    shrunk[kept] = x[kept] * (1.0 - of_kept / modulus[kept])
-    return shrunk
-
-
-def unit_phase(x: Array) -> Array:
-    """Return ``x / |x|`` entry by entry, and 0 where ``x`` is 0."""
-    if isinstance(x, np.ndarray):
-        return np.sign(x)
-    xp = namespace(x)
-    if not is_complex(x):
-        return xp.sign(x)
-    # Not every library's sign knows complex numbers, or keeps quiet about 0 / 0.
-    modulus = xp.abs(x)
-    return x / xp.where(modulus > 0.0, modulus, xp.ones_like(modulus))
-
-
-def clip_modulus(x: Array, bound: float | Array) -> Array:
-    """Return ``x`` with every entry of modulus above ``bound`` pulled back to it."""
-    if is_complex(x):
-        xp = namespace(x)
-        modulus = xp.abs(x)
-        beyond = modulus > bound
-        factor = bound / xp.where(beyond, modulus, xp.ones_like(modulus))
-        return x * xp.where(beyond, factor, xp.ones_like(modulus))
-    if isinstance(x, np.ndarray):
-        if isinstance(bound, float):
-            return x.clip(-bound, bound)
-        clipped = np.maximum(x, -bound)
-        return np.minimum(clipped, bound, out=clipped)
-    return namespace(x).clip(x, -bound, bound)

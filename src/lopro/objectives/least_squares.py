@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,6 @@ from lopro.core.arrays import (
     Array,
     Companion,
     copy,
-    inner,
     is_complex,
     is_single,
     namespace,
@@ -20,6 +20,8 @@ from lopro.core.arrays import (
 )
 from lopro.core.validation import check_array, check_count, check_shape
 from lopro.functions import Ball, Constant, Image, Linearization, MappedFunction, Source
+from lopro.functions.atoms import HalfSquare
+from lopro.functions.term import Term
 from lopro.maps import linear_map
 from lopro.objectives.base import Objective
 
@@ -73,13 +75,16 @@ class LeastSquares(MappedFunction, Objective):
         """The right-hand side; do not write on it."""
         return self._b.array
 
+    @cached_property
+    def terms(self) -> tuple[Term, ...]:
+        return (Term(HalfSquare(), self.A, self.b),)
+
     def image(self, x: Array) -> Image:
         return (self.A.forward(x),)
 
     def linearize_at(self, image: Image) -> Linearization:
-        (z,) = image
-        r = z - self._b.beside(z)
-        return 0.5 * inner(r, r), lambda: self.A.adjoint(r)
+        value, slope = self.terms[0].linearize(image[0])
+        return value, lambda: self.A.adjoint(slope())
 
     def stochastic_subgradient(self, x: Array, rng: np.random.Generator) -> Array:
         m = self.A.shape[0]

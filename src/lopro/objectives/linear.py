@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
-from lopro.core.arrays import Array, Companion, copy, inner, is_array, namespace, norm
+from lopro.core.arrays import Array, Companion, copy, is_array, namespace, norm
 from lopro.core.validation import check_array
-from lopro.functions import Ball, Constant, Source
+from lopro.functions import Ball, Constant, Source, atoms
+from lopro.functions.term import Term
 from lopro.objectives.base import Objective
 
 __all__ = ["Linear"]
@@ -45,17 +47,21 @@ class Linear(Objective):
         """The slope; do not write on it."""
         return self._a.array
 
+    @cached_property
+    def terms(self) -> tuple[Term, ...]:
+        return (Term(atoms.Linear(self.a)),)
+
     def value(self, x: Array) -> float:
-        return inner(self._a.beside(x), x)
+        return self.terms[0].value(x)
 
     def subgradient(self, x: Array) -> Array:
-        return copy(self._a.beside(x))
+        return self.terms[0].slope(x)
 
     def prox(self, x: Array, step: float) -> Array:
-        return x - float(step) * self._a.beside(x)
+        return self.terms[0].prox(x, float(step))
 
     def minorant(self, x: Array, target: Array) -> tuple[float, Array]:
-        return 0.0, copy(self._a.beside(x))
+        return 0.0, self.terms[0].slope(x)
 
     def magnitude(self, x: Array, fun: float) -> float:
         terms = self._a.beside(x) * x

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
-from lopro.core.arrays import Array, namespace
+from lopro.core.arrays import Array
 from lopro.core.validation import checked_shape
-from lopro.functions import Ball, Constant, Source
-from lopro.objectives.l1 import unit_phase
+from lopro.functions import Ball, Constant, Source, atoms
+from lopro.functions.term import Term
 from lopro.objectives.of_image import OfImage
-from lopro.projections.simplex import project_l1_ball
 
 __all__ = ["LInfNorm"]
 
@@ -43,34 +42,23 @@ class LInfNorm(OfImage):
     def shaped(self, shape: tuple[int, ...]) -> LInfNorm:
         return self if self.shape is not None else LInfNorm(shape=shape)
 
-    def outer(self, z: Array) -> tuple[float, Callable[[], Array]]:
-        xp = namespace(z)
-        sizes = xp.abs(z)
-        largest = float(xp.max(sizes))
-
-        def slope() -> Array:
-            reached = xp.astype(sizes == xp.max(sizes), sizes.dtype)
-            # The mean over all entries that are largest.
-            share = reached / float(xp.sum(reached))
-            return xp.astype(share, z.dtype) * unit_phase(z)
-
-        return largest, slope
+    @cached_property
+    def terms(self) -> tuple[Term, ...]:
+        return (Term(atoms.LInf(), self.D),)
 
     def prox(self, x: Array, step: float) -> Array:
-        # Moreau: what is left of x by the projection on the dual ball.
-        return x - project_l1_ball(x, float(step))
+        return self.terms[0].prox(x, float(step))
 
     def minorant(self, x: Array, target: Array) -> tuple[float, Array]:
         if self.D is not None:
             return super().minorant(x, target)
         # Every slope in the l1 ball touches f at 0.
-        return 0.0, project_l1_ball(target, 1.0)
+        return 0.0, self.terms[0].into_domain(target)
 
     def scale_into_domain(self, v: Array) -> float | None:
         if self.D is not None:
             return None
-        xp = namespace(v)
-        total = float(xp.sum(xp.abs(v)))
+        total = atoms.LInf().gauge(v)
         return 1.0 if total <= 1.0 else 1.0 / total
 
     def lipschitz(self, ball: Ball | None = None) -> Constant:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,6 @@ from lopro.core.arrays import (
     Array,
     Companion,
     from_numpy,
-    inner,
     is_complex,
     namespace,
     norm,
@@ -19,7 +19,8 @@ from lopro.core.arrays import (
     to_numpy,
 )
 from lopro.core.validation import check_array, check_count, check_number, check_shape
-from lopro.functions import Ball, Constant, Image, Linearization, MappedFunction, Source
+from lopro.functions import Ball, Constant, Image, Linearization, MappedFunction, Source, atoms
+from lopro.functions.term import Term
 from lopro.maps import linear_map
 from lopro.objectives.base import Objective
 
@@ -76,28 +77,27 @@ class Logistic(MappedFunction, Objective):
         """The labels as -1 and 1; do not write on them."""
         return self._y.array
 
+    @cached_property
+    def terms(self) -> tuple[Term, ...]:
+        loss = Term(atoms.Logistic(self.labels), self.X)
+        return (loss, Term(atoms.HalfSquare(), scale=self.l2)) if self.l2 > 0.0 else (loss,)
+
     def image(self, x: Array) -> Image:
         z = self.X.forward(x)
         return (z, x) if self.l2 > 0.0 else (z,)
 
     def linearize_at(self, image: Image) -> Linearization:
-        z, n = image[0], self.X.shape[0]
-        y = self._y.beside(z)
-        value = _mean_loss(y * z)
-        if self.l2 > 0.0:
-            w = image[1]
-            value += 0.5 * self.l2 * inner(w, w)
-
-        def gradient() -> Array:
-            g = self.X.adjoint(_pull(y, z) / n)
-            return g + self.l2 * image[1] if self.l2 > 0.0 else g
-
-        return value, gradient
+        loss, *ridge = (term.linearize(z) for term, z in zip(self.terms, image, strict=True))
+        value, slope = loss
+        if not ridge:
+            return value, lambda: self.X.adjoint(slope())
+        return value + ridge[0][0], lambda: self.X.adjoint(slope()) + ridge[0][1]()
 
     def stochastic_subgradient(self, x: Array, rng: np.random.Generator) -> Array:
-        B = self.batch_size
-        rows = rng.integers(self.X.shape[0], size=B)
-        g = self.X.pull_through_rows(rows, x, lambda z: _pull(take(self._y.beside(z), rows), z) / B)
+        rows = rng.integers(self.X.shape[0], size=self.batch_size)
+        # The mean over a sample is an unbiased estimate of the mean over all.
+        sample = atoms.Logistic(take(self.labels, rows))
+        g = self.X.pull_through_rows(rows, x, sample.slope)
         return g + self.l2 * x if self.l2 > 0.0 else g
 
     def lipschitz(self, ball: Ball | None = None) -> Constant | None:
@@ -149,18 +149,3 @@ def _signs(labels: Any, n: int, like: Array) -> Array:
         shown = ", ".join(f"{label:g}" for label in sorted(found)[:5])
         raise ValueError(f"labels must be -1 and 1, or 0 and 1; among them are {shown}")
     return from_numpy(np.where(y > 0.0, 1.0, -1.0), like)
-
-
-def _mean_loss(s: Array) -> float:
-    """Return the mean of ``log(1 + exp(-s))``; only negative numbers are exponentiated."""
-    xp = namespace(s)
-    size = xp.abs(s)
-    return float(xp.mean(xp.log1p(xp.exp(-size)) + 0.5 * (size - s)))
-
-
-def _pull(y: Array, z: Array) -> Array:
-    """Return the derivative ``-y / (1 + exp(y z))`` of the loss of each row."""
-    xp = namespace(z)
-    s = y * z
-    e = xp.exp(-xp.abs(s))
-    return -y * xp.where(s >= 0.0, e, xp.ones_like(e)) / (1.0 + e)

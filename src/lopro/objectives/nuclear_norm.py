@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
-from lopro.core.arrays import Array, copy, eps, is_complex, namespace, norm
-from lopro.core.counting import count
-from lopro.core.deadline import EIGH, current_deadline
+from lopro.core.arrays import Array
 from lopro.core.validation import checked_shape
-from lopro.functions import Ball, Constant, Source
+from lopro.functions import Ball, Constant, Source, atoms
+from lopro.functions.term import Term
 from lopro.objectives.of_image import OfImage
 
 __all__ = ["NuclearNorm"]
@@ -54,60 +53,31 @@ class NuclearNorm(OfImage):
         of = "" if self.D is None else f", D of shape {self.D.shape}"
         return f"NuclearNorm({self.matrix_shape}{of})"
 
-    @property
-    def _work(self) -> float:
-        """About the operations of singular values."""
-        return EIGH * float(math.prod(self.matrix_shape)) * min(self.matrix_shape)
+    @cached_property
+    def terms(self) -> tuple[Term, ...]:
+        return (Term(self._atom, self.D),)
+
+    @cached_property
+    def _atom(self) -> atoms.Nuclear:
+        rows, columns = self.matrix_shape
+        return atoms.Nuclear((rows, columns))
 
     def value(self, x: Array) -> float:
-        (z,) = self.image(x)
-        xp = namespace(z)
-        return (
-            0.0
-            if norm(z) == 0.0
-            else float(xp.sum(xp.linalg.svdvals(xp.reshape(z, self.matrix_shape))))
-        )
-
-    def outer(self, z: Array) -> tuple[float, Callable[[], Array]]:
-        xp = namespace(z)
-        if norm(z) == 0.0:
-            return 0.0, lambda: 0.0 * z
-        U, s, Vh = singular_values(xp.reshape(z, self.matrix_shape))
-
-        def slope() -> Array:
-            # What is rounding among the singular values has no direction of its own.
-            kept = s > max(self.matrix_shape) * eps(z) * float(s[0])
-            return xp.reshape((U * _beside(xp.astype(kept, s.dtype), U)) @ Vh, tuple(z.shape))
-
-        return float(xp.sum(s)), slope
+        return self._atom.value(self.image(x)[0])
 
     def prox(self, x: Array, step: float) -> Array:
-        if step == 0.0:
-            return copy(x)
-        current_deadline().need(self._work)
-        xp = namespace(x)
-        U, s, Vh = singular_values(x)
-        left = xp.where(s > step, s - step, 0.0 * s)
-        return (U * _beside(left, U)) @ Vh
+        return self._atom.prox(x, step)
 
     def minorant(self, x: Array, target: Array) -> tuple[float, Array]:
         if self.D is not None:
             return super().minorant(x, target)
         # Every slope with singular values up to 1 touches f at 0: the nearest to the target is a clip.
-        xp = namespace(target)
-        U, s, Vh = singular_values(target)
-        most = 1.0 - 8.0 * max(self.matrix_shape) * eps(target)
-        if float(s[0]) <= most:
-            return 0.0, 1.0 * target
-        return 0.0, (U * _beside(xp.where(s > most, most + 0.0 * s, s), U)) @ Vh
+        return 0.0, self._atom.into_domain(target)
 
     def scale_into_domain(self, v: Array) -> float | None:
         if self.D is not None:
             return None
-        xp = namespace(v)
-        largest = float(xp.max(xp.linalg.svdvals(v)))
-        # Rounding of the largest singular value must not make the point infeasible.
-        largest = largest * (1.0 + 8.0 * max(self.matrix_shape) * eps(v))
+        largest = self._atom.gauge(v)
         return 1.0 if largest <= 1.0 else 1.0 / largest
 
     def lipschitz(self, ball: Ball | None = None) -> Constant:
@@ -121,14 +91,3 @@ class NuclearNorm(OfImage):
         if self.D is not None:
             return None
         return Constant(max(level, 0.0), Source.DERIVED, "the Frobenius norm is below the nuclear")
-
-
-def singular_values(X: Array) -> tuple[Array, Array, Array]:
-    """Return ``U, s, V^H`` with ``X = U diag(s) V^H``; counted as an eigendecomposition."""
-    count("eigendecompositions")
-    U, s, Vh = namespace(X).linalg.svd(X, full_matrices=False)
-    return U, s, Vh
-
-
-def _beside(s: Array, U: Array) -> Array:
-    return namespace(U).astype(s, U.dtype) if is_complex(U) else s

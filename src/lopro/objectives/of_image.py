@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from lopro.core.arrays import Array, is_complex
@@ -15,7 +14,7 @@ __all__ = ["OfImage"]
 
 
 class OfImage(MappedFunction, Objective):
-    """``f(x) = g(D x)``, or ``g(x)`` without a map; subclasses define `outer`.
+    """``f(x) = g(D x)``, or ``g(x)`` without a map; subclasses define `terms`, a single one.
 
     Parameters
     ----------
@@ -33,10 +32,6 @@ class OfImage(MappedFunction, Objective):
                 raise TypeError(f"D must be real, got dtype {self.D.like.dtype}")
             self.shape, self.like = (self.D.shape[1],), self.D.like
 
-    def outer(self, z: Array) -> tuple[float, Callable[[], Array]]:
-        """Return ``g(z)``, and a function that returns a subgradient there."""
-        raise NotImplementedError
-
     def image(self, x: Array) -> Image:
         if self.D is None:
             if self.shape is not None:
@@ -47,7 +42,7 @@ class OfImage(MappedFunction, Objective):
         return (self.D.forward(x),)
 
     def linearize_at(self, image: Image) -> Linearization:
-        value, slope = self.outer(image[0])
+        value, slope = self.terms[0].linearize(image[0])
         D = self.D
         return value, slope if D is None else lambda: D.adjoint(slope())
 

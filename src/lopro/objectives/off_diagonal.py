@@ -10,9 +10,11 @@ import numpy as np
 
 from lopro.core.arrays import Array, Companion
 from lopro.core.diagonals import without_diagonal
+from lopro.core.moduli import clip_modulus
 from lopro.core.validation import check_count, check_number
-from lopro.functions import Ball, Constant, Source
-from lopro.objectives.l1 import L1Norm, clip_modulus
+from lopro.functions import Ball, Constant, Source, atoms
+from lopro.functions.term import Term
+from lopro.objectives.l1 import L1Norm
 
 __all__ = ["OffDiagonalL1"]
 
@@ -60,6 +62,10 @@ class OffDiagonalL1(L1Norm):
 
     def _beside(self, x: Array) -> Array:
         return self._matrix_of_weights.beside(x)
+
+    @cached_property
+    def terms(self) -> tuple[Term, ...]:
+        return (Term(atoms.L1(self._matrix_of_weights.array)),)
 
     @cached_property
     def _matrix_of_weights(self) -> Companion:

@@ -22,9 +22,10 @@ from lopro.core.arrays import (
 )
 from lopro.core.deadline import current_deadline
 from lopro.core.validation import check_array, check_number, check_shape
-from lopro.functions import Ball, Constant, Image, Linearization, MappedFunction, Source
+from lopro.functions import Ball, Constant, Image, Linearization, MappedFunction, Source, atoms
+from lopro.functions.term import Term
+from lopro.linalg.eigenvalues import least_eigenvalue, negative_curvature
 from lopro.maps import LinearMap, linear_map
-from lopro.newton.bounds.convexity import least_eigenvalue, negative_curvature
 from lopro.objectives.base import Objective
 
 __all__ = ["Quadratic"]
@@ -93,13 +94,19 @@ class Quadratic(MappedFunction, Objective):
         """The linear part; do not write on it."""
         return self._q.array
 
+    @cached_property
+    def _atom(self) -> atoms.Quadratic:
+        return atoms.Quadratic(self.P, self._q.array, self.constant)
+
+    @cached_property
+    def terms(self) -> tuple[Term, ...]:
+        return (Term(self._atom),)
+
     def image(self, x: Array) -> Image:
         return x, self.P.forward(x)
 
     def linearize_at(self, image: Image) -> Linearization:
-        x, Px = image
-        q = self._q.beside(Px)
-        return 0.5 * inner(x, Px) + inner(q, x) + self.constant, lambda: Px + q
+        return self._atom.linearize_with(*image)
 
     def magnitude(self, x: Array, fun: float) -> float:
         x, Px = self.image(x)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import Any
 
-from lopro.core.arrays import Array, Companion, copy, inner, is_array, norm
+from lopro.core.arrays import Array, Companion, copy, is_array, norm
 from lopro.core.validation import check_array
 from lopro.functions import Ball, Constant, Source
+from lopro.functions.atoms import HalfSquare
+from lopro.functions.term import Term
 from lopro.objectives.base import Objective
 
 __all__ = ["SquaredDistance"]
@@ -47,16 +50,18 @@ class SquaredDistance(Objective):
         """The point; do not write on it."""
         return self._z.array
 
+    @cached_property
+    def terms(self) -> tuple[Term, ...]:
+        return (Term(HalfSquare(), offset=self.z),)
+
     def value(self, x: Array) -> float:
-        away = x - self._z.beside(x)
-        return 0.5 * inner(away, away)
+        return self.terms[0].value(x)
 
     def subgradient(self, x: Array) -> Array:
-        return x - self._z.beside(x)
+        return self.terms[0].slope(x)
 
     def prox(self, x: Array, step: float) -> Array:
-        # As a step from x, so that a tiny step moves x by a tiny amount and no rounding more.
-        return x + (step / (1.0 + step)) * (self._z.beside(x) - x)
+        return self.terms[0].prox(x, float(step))
 
     def typical_size(self) -> float | None:
         return norm(self._z.array) or None

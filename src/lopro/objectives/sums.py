@@ -11,6 +11,7 @@ import numpy as np
 from lopro.core.arrays import Array, copy, norm, widest
 from lopro.core.validation import check_number
 from lopro.functions import Ball, Constant, Image, Linearization, MappedFunction, Source
+from lopro.functions.term import Term, scaled
 from lopro.objectives.base import Objective
 
 __all__ = ["Scaled", "Sum"]
@@ -53,6 +54,10 @@ class Sum(MappedFunction, Objective):
         self.stochastic = any(part.stochastic for part in flat)
         self.cancels = any(part.cancels for part in flat)
         self.fresh_slopes = len(flat) > 1 or flat[0].fresh_slopes
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        return tuple(term for part in self.parts for term in part.terms)
 
     def shaped(self, shape: tuple[int, ...]) -> Sum:
         if self.shape is not None:
@@ -186,6 +191,10 @@ class Scaled(MappedFunction, Objective):
         self.image_length = f.image_length
         self.smooth, self.proximable, self.stochastic = f.smooth, f.proximable, f.stochastic
         self.cancels = f.cancels and self.factor > 0.0
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        return scaled(self.factor, self.f.terms)
 
     def shaped(self, shape: tuple[int, ...]) -> Scaled:
         return self if self.shape is not None else Scaled(self.factor, self.f.shaped(shape))

@@ -16,10 +16,11 @@ from lopro.cones.by_clarabel import run_clarabel
 from lopro.core.arrays import Array, asarray_like, copy, to_numpy
 from lopro.core.deadline import current_deadline
 from lopro.errors import InfeasibleError, ProjectionError
+from lopro.functions.atoms import HalfSquare, Interval
+from lopro.functions.term import Term
+from lopro.maps import linear_map
 from lopro.newton.engines import QuadraticProgram, solve_program
-from lopro.newton.parts import Interval
 from lopro.newton.problem import Composite
-from lopro.newton.smooth import SquaredDistance
 from lopro.newton.solve import Status
 from lopro.newton.solve import solve as newton_solve
 from lopro.projections.active_set import Face, shortest_vector
@@ -159,8 +160,9 @@ def _large(halfspaces: HalfSpaces, slack: Matrix, blur: float) -> Matrix | None:
         left = None if math.isinf(deadline.left) else deadline.left
         outcome = solve_program(program, allowed, blur, seconds=left)
     else:
-        rows = (Interval(upper=slack), halfspaces.normals)
-        problem = Composite(SquaredDistance(np.zeros(d)), [rows])
+        rows = Interval(np.full(len(slack), -np.inf), slack)
+        terms = [Term(rows, linear_map(halfspaces.normals)), Term(HalfSquare())]
+        problem = Composite.of(terms, d)
         outcome = newton_solve(problem, allowed, blur, stopped=lambda: deadline.passed)
     deadline.check()
     return outcome.x if outcome.status is Status.CONVERGED else None

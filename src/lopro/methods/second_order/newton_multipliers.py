@@ -12,15 +12,18 @@ import numpy as np
 from lopro.core.arrays import Array
 from lopro.core.deadline import OutOfTime
 from lopro.errors import StalledError
-from lopro.methods.second_order.form_data import host
-from lopro.methods.second_order.form_objectives import has_second_derivatives
-from lopro.methods.second_order.form_sets import by_members, by_sets
-from lopro.methods.second_order.forms import composite
+from lopro.functions.atoms import Ball, Interval
+from lopro.maps.host import host_vector
+from lopro.methods.second_order.forms import (
+    composite,
+    has_second_derivatives,
+    member_multipliers,
+    term_multipliers,
+)
 from lopro.methods.second_order.proofs import answer
 from lopro.newton.line_search import UnboundedBelow
-from lopro.newton.parts import Ball, Interval
 from lopro.newton.problem import Composite
-from lopro.newton.smooth import Linear
+from lopro.newton.smooth import QuadraticForm
 from lopro.newton.solve import outcomes
 from lopro.newton.systems import SingularSystem
 from lopro.problem import Problem
@@ -91,11 +94,11 @@ class NewtonMultipliers:
                 _INSIDE * feasibility_tolerance(x0),
                 bench.target.scale,
                 bench.unit,
-                host(x0),
+                host_vector(x0),
                 _first_multipliers(problem, bench),
                 stopped=lambda: not bench.tick(),
             ):
-                yield answer(problem, outcome, bench, x0, by_members, mend=quick)
+                yield answer(problem, outcome, bench, x0, member_multipliers, mend=quick)
                 if not progress.made(outcome.lacking(bench.unit)):
                     break
         raise StalledError
@@ -103,14 +106,14 @@ class NewtonMultipliers:
 
 def newton_reason(problem: Problem, form: Composite) -> str:
     """Say why the method fits a problem, of which this is the form."""
-    kinds = {type(term.part) for term in form.terms}
+    kinds = {type(term.atom) for term in form.terms}
     sets = " and ".join(
-        name for part, name in ((Interval, "rows"), (Ball, "balls")) if part in kinds
+        name for kind, name in ((Interval, "rows"), (Ball, "balls")) if kind in kinds
     )
-    known = has_second_derivatives(problem.objective)
+    known = has_second_derivatives(problem)
     smooth = "f has second derivatives at hand" if known else "f is smooth (L-BFGS)"
     norms = ", norms have a prox," if form.norms else ""
-    if form.norms and isinstance(form.smooth, Linear):
+    if form.norms and isinstance(form.smooth, QuadraticForm) and form.smooth.P is None:
         smooth, norms = "f is a norm with a prox", ""
     return f"{smooth}{norms} and the set is given by {sets}"
 
@@ -120,10 +123,10 @@ def _first_multipliers(problem: Composite, bench: Workbench) -> list[Array] | No
     given = bench.multipliers0
     if given is None:
         return None
-    sets = by_sets(bench.problem.constraint, [host(v) for v in given])
+    sets = term_multipliers(bench.problem.constraint, [host_vector(v) for v in given])
     pairs = zip(problem.terms, sets, strict=False)  # norms come last
-    inside = [term.part.into_domain(v) for term, v in pairs]
-    return [*inside, *(np.zeros(term.part.size) for term in problem.terms[len(sets) :])]
+    inside = [term.into_domain(v) for term, v in pairs]
+    return [*inside, *(np.zeros(term.size) for term in problem.terms[len(sets) :])]
 
 
 class _Progress:

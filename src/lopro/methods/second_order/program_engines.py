@@ -10,8 +10,7 @@ from lopro.core.arrays import Array
 from lopro.core.counting import count
 from lopro.core.deadline import current_deadline
 from lopro.errors import StalledError
-from lopro.methods.second_order.form_sets import by_program
-from lopro.methods.second_order.forms import quadratic_program
+from lopro.methods.second_order.forms import program_multipliers, quadratic_program
 from lopro.methods.second_order.proofs import answer
 from lopro.newton.engines import ENGINES, solve_program
 from lopro.problem import Problem
@@ -89,5 +88,5 @@ class ProgramEngines:
         )
         bench.tick()
         count("factorizations")
-        yield answer(program.composite(), outcome, bench, x0, by_program, mend=True)
+        yield answer(program.composite(), outcome, bench, x0, program_multipliers, mend=True)
         raise StalledError

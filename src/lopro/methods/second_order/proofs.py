@@ -89,13 +89,13 @@ def _inequality(
 ) -> ValidInequality:
     """Return the multipliers as a valid inequality of the set, with those of its images."""
     pairs = zip(problem.terms, outcome.multipliers, strict=True)
-    sets = [(term, v) for term, v in pairs if term.part.steepness == 0.0]
-    inside = [term.part.into_domain(v) for term, v in sets]
+    sets = [(term, v) for term, v in pairs if term.is_set]
+    inside = [term.into_domain(v) for term, v in sets]
     direction = 0.0 * outcome.x
     support = 0.0
     for (term, _), v in zip(sets, inside, strict=True):
-        direction = direction + term.D.adjoint(v)
-        support += term.part.conjugate(v)
+        direction = direction + term.pullback(v)
+        support += term.conjugate(v)
     dual = constraint.dual_of(shared(constraint, inside))
     there = tuple(from_numpy(v, like) for v in dual)
     return ValidInequality(from_numpy(direction, like), support, there)

@@ -1,7 +1,6 @@
 """Bounds that multipliers prove, with their rounding subtracted, and checks of certificates."""
 
 from lopro.newton.bounds.certificates import Descent, Emptiness, check_descent, check_empty
-from lopro.newton.bounds.convexity import negative_curvature, strong_convexity
 from lopro.newton.bounds.lower import LowerBound, lagrangian, lower_bound
 from lopro.newton.bounds.strict import can_be_strict, strictly_feasible
 from lopro.newton.bounds.violation import relative_violation, violation_charge
@@ -15,9 +14,7 @@ __all__ = [
     "check_empty",
     "lagrangian",
     "lower_bound",
-    "negative_curvature",
     "relative_violation",
     "strictly_feasible",
-    "strong_convexity",
     "violation_charge",
 ]

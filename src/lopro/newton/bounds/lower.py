@@ -14,13 +14,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lopro.functions.atoms import Interval
+from lopro.functions.term import Term
+from lopro.linalg.products import enclose_adjoint
+from lopro.linalg.rounding import Enclosure, Estimate, dot, length, total
 from lopro.newton.arrays import EPS, Array
-from lopro.newton.bounds.enclose import Enclosure, enclose, enclose_conjugate
-from lopro.newton.bounds.mapped import enclose_adjoint
-from lopro.newton.bounds.rounding import Estimate, dot, length, total
-from lopro.newton.maps import Identity
-from lopro.newton.parts import Interval
-from lopro.newton.problem import Composite, Term
+from lopro.newton.problem import Composite
 
 __all__ = ["Box", "LowerBound", "Remainder", "bounds_variables", "lagrangian", "lower_bound"]
 
@@ -64,15 +63,15 @@ class Box:
         lower, upper = np.full(problem.size, -np.inf), np.full(problem.size, np.inf)
         for term in problem.terms:
             if bounds_variables(term):
-                assert isinstance(term.part, Interval)
-                lower = np.maximum(lower, term.part.lower)
-                upper = np.minimum(upper, term.part.upper)
+                assert isinstance(term.atom, Interval)
+                lower = np.maximum(lower, term.atom.lower)
+                upper = np.minimum(upper, term.atom.upper)
         return Box(lower, upper)
 
 
 def bounds_variables(term: Term) -> bool:
     """Whether a term is a bound of single variables."""
-    return isinstance(term.D, Identity) and isinstance(term.part, Interval)
+    return term.is_identity and isinstance(term.atom, Interval)
 
 
 def lagrangian(problem: Composite, x: Array, multipliers: Sequence[Array]) -> Enclosure:
@@ -81,12 +80,12 @@ def lagrangian(problem: Composite, x: Array, multipliers: Sequence[Array]) -> En
     The sum is over all terms but bounds of variables. The multipliers must be in the domains of the
     conjugates; elsewhere the value is minus infinity.
     """
-    result = enclose(problem.smooth, x)
+    result = problem.smooth.enclose(x)
     for term, v in zip(problem.terms, multipliers, strict=True):
         if bounds_variables(term):
             continue
         normal, error = enclose_adjoint(term.D, v)
-        own = dot(normal, x, error) - enclose_conjugate(term.part, v)
+        own = dot(normal, x, error) - term.enclose_conjugate(v)
         result = result + Enclosure(own, normal, error)
     return result
 
@@ -137,18 +136,19 @@ def lower_bound(
     Examples
     --------
     >>> import numpy as np
+    >>> from lopro.functions.atoms import HalfSquare, Interval
+    >>> from lopro.functions.term import Term
+    >>> from lopro.maps import linear_map
     >>> from lopro.newton import Composite
     >>> from lopro.newton.bounds import lower_bound
-    >>> from lopro.newton.parts import Interval
-    >>> from lopro.newton.smooth import SquaredDistance
-    >>> problem = Composite(
-    ...     SquaredDistance(np.array([3.0])), [(Interval(upper=np.ones(1)), [[1.0]])]
-    ... )
+    >>> square = Term(HalfSquare(), offset=np.array([3.0]))
+    >>> row = Term(Interval([-np.inf], [1.0]), linear_map([[1.0]]))
+    >>> problem = Composite.of([square, row], 1)
     >>> bound = lower_bound(problem, np.array([1.0]), [np.array([2.0])], convexity=1.0)
     >>> abs(bound.value - 2.0) < 1e-13, bound.slope
     (True, 0.0)
     """
-    inside = [t.part.into_domain(v) for t, v in zip(problem.terms, multipliers, strict=True)]
+    inside = [t.into_domain(v) for t, v in zip(problem.terms, multipliers, strict=True)]
     at_x = lagrangian(problem, x, inside)
     if not (math.isfinite(at_x.slope()) and math.isfinite(at_x.value.value)):
         return LowerBound(-math.inf, 0.0, x)

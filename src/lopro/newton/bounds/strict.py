@@ -12,11 +12,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from lopro.functions.atoms import Interval
+from lopro.maps import SparseMap
 from lopro.newton.arrays import Array, Image, Pattern, norm
 from lopro.newton.bounds.lower import Box, Remainder, bounds_variables, lagrangian
 from lopro.newton.curvature import Constant, Diagonal, Gram, Piece, diagonal, weighted
-from lopro.newton.maps import Identity, Sparse
-from lopro.newton.parts import Interval
 from lopro.newton.problem import Composite
 from lopro.newton.systems import AugmentedSystem, SingularSystem, choose_system
 from lopro.newton.systems.pattern import is_sparse
@@ -61,23 +61,23 @@ def strictly_feasible(
     Examples
     --------
     >>> import numpy as np
+    >>> from lopro.functions.atoms import Interval, Linear
+    >>> from lopro.functions.term import Term
+    >>> from lopro.maps import linear_map
     >>> from lopro.newton import Composite
     >>> from lopro.newton.bounds import lower_bound, strictly_feasible
-    >>> from lopro.newton.parts import Interval
-    >>> from lopro.newton.smooth import Linear
-    >>> row = (Interval(lower=np.array([1.0])), [[1.0, 1.0]])
-    >>> problem = Composite(
-    ...     Linear(np.array([1.0, 2.0])), [row, (Interval(lower=np.zeros(2)), None)]
-    ... )
+    >>> row = Term(Interval([1.0], [np.inf]), linear_map([[1.0, 1.0]]))
+    >>> orthant = Term(Interval(np.zeros(2), np.full(2, np.inf)))
+    >>> problem = Composite.of([Term(Linear(np.array([1.0, 2.0]))), row, orthant], 2)
     >>> x, v = np.array([1.0, 0.0]), [np.array([-1.0 - 1e-12]), np.zeros(2)]
     >>> lower_bound(problem, x, v).slope > 0.0
     True
     >>> lower_bound(problem, *strictly_feasible(problem, x, v)).slope
     0.0
     """
-    if not all(isinstance(term.part, Interval) for term in problem.terms):
+    if not all(isinstance(term.atom, Interval) for term in problem.terms):
         return None
-    first = [t.part.into_domain(u) for t, u in zip(problem.terms, multipliers, strict=True)]
+    first = [t.into_domain(u) for t, u in zip(problem.terms, multipliers, strict=True)]
     at_x = lagrangian(problem, x, first)
     if not Remainder.of(Box.of(problem), x, at_x.gradient, at_x.error).rise.any():
         return None
@@ -104,7 +104,7 @@ def _moved(
             break
         x = x + step
         terms = zip(problem.terms, v, weights, strict=True)
-        v = [t.part.into_domain(u + w * t.D.forward(step)) for t, u, w in terms]
+        v = [t.into_domain(u + w * t.image(step)) for t, u, w in terms]
     return (x, tuple(v)), False
 
 
@@ -131,7 +131,7 @@ def _sparse(problem: Composite, x: Array) -> bool:
     """Whether rows and curvature are sparse, and the system is not a small one."""
     own = problem.smooth.curvature(x, problem.smooth.image(x))
     known = all(isinstance(piece, Diagonal | Constant | Gram) for piece in own) and is_sparse(own)
-    rows = all(isinstance(term.D, Identity | Sparse) for term in problem.terms)
+    rows = all(term.is_identity or isinstance(term.map, SparseMap) for term in problem.terms)
     return known and rows and problem.size > _SMALL
 
 
@@ -156,9 +156,9 @@ def _weights(problem: Composite, v: Sequence[Array]) -> list[Array]:
     """Return a weight for each row whose multiplier may move: in use, or that of an equality."""
     found = []
     for term, u in zip(problem.terms, v, strict=True):
-        assert isinstance(term.part, Interval)
-        norms = term.D.row_norms()
-        usable = (u != 0.0) | (term.part.lower == term.part.upper)
+        assert isinstance(term.atom, Interval)
+        norms = term.row_norms
+        usable = (u != 0.0) | (term.atom.lower == term.atom.upper)
         usable &= not bounds_variables(term)
         found.append(usable / np.where(norms > 0.0, norms * norms, 1.0))
     return found

@@ -18,20 +18,21 @@ def violation_charge(problem: Composite, x: Array, multipliers: Sequence[Array])
     Examples
     --------
     >>> import numpy as np
+    >>> from lopro.functions.atoms import Interval, Linear
+    >>> from lopro.functions.term import Term
     >>> from lopro.newton import Composite
     >>> from lopro.newton.bounds import violation_charge
-    >>> from lopro.newton.parts import Interval
-    >>> from lopro.newton.smooth import Linear
-    >>> problem = Composite(Linear(np.array([-2.0])), [(Interval(upper=np.ones(1)), None)])
+    >>> terms = [Term(Linear(np.array([-2.0]))), Term(Interval([-np.inf], [1.0]))]
+    >>> problem = Composite.of(terms, 1)
     >>> charge = violation_charge(problem, np.array([1.5]), [np.array([2.0])])
     >>> abs(charge - 1.0) < 1e-14
     True
     """
     charge = 0.0
     for term, v in zip(problem.terms, multipliers, strict=True):
-        excess = term.part.violation(term.D.forward(x))
-        sizes = np.abs(v) if term.part.separable else np.sqrt(v @ v)
-        charge += float(np.sum(sizes * excess)) * (1.0 + (term.part.size + 4) * EPS)
+        excess = term.distance(term.image(x))
+        sizes = np.abs(v) if term.separable else np.sqrt(v @ v)
+        charge += float(np.sum(sizes * excess)) * (1.0 + (term.size + 4) * EPS)
     return charge
 
 
@@ -40,10 +41,10 @@ def relative_violation(problem: Composite, x: Array) -> float:
     worst = 0.0
     length = float(np.sqrt(x @ x))
     for term in problem.terms:
-        image = term.D.forward(x)
-        excess = np.atleast_1d(term.part.violation(image))
-        sizes = term.D.row_norms() * length
-        if term.part.separable:
+        image = term.image(x)
+        excess = np.atleast_1d(term.distance(image))
+        sizes = term.row_norms * length
+        if term.separable:
             sizes = np.maximum(sizes, np.abs(image) + excess)
             shares = excess / np.where(sizes > 0.0, sizes, 1.0)
         else:

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from lopro.core.deadline import Deadline
+from lopro.linalg.eigenvalues import negative_curvature
 from lopro.newton.arrays import norm
-from lopro.newton.bounds import check_descent, check_empty, negative_curvature
+from lopro.newton.bounds import check_descent, check_empty
 from lopro.newton.engines.answer import Answer, AnswerStatus
 from lopro.newton.engines.program import QuadraticProgram
 from lopro.newton.engines.rule import Engine, engines_for
@@ -126,7 +127,7 @@ def _without_solution(
         y = (answer.rows / size, answer.box / size)
         # The box takes over what the rows leave, wherever a bound allows it.
         leftover = -(program.A.T @ y[0])
-        y = (y[0], problem.terms[1].part.into_domain(leftover))
+        y = (y[0], problem.terms[1].into_domain(leftover))
         emptiness = check_empty(rows, y, len(program.q))
         if emptiness.radius > FARTHER * FARTHER * norm(answer.x):
             outcome = _unproved(program, problem, Status.EMPTY)

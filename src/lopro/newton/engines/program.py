@@ -9,11 +9,13 @@ import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro.core.units import power_of_two
+from lopro.functions.atoms import Interval
+from lopro.functions.term import Term
+from lopro.maps import NumPyMap, SparseMap
 from lopro.newton.arrays import Array, Matrix
 from lopro.newton.engines.answer import Answer
-from lopro.newton.parts import Interval
 from lopro.newton.problem import Composite
-from lopro.newton.smooth import Linear, Quadratic
+from lopro.newton.smooth import QuadraticForm
 
 __all__ = ["QuadraticProgram", "Units", "in_handy_units"]
 
@@ -98,10 +100,11 @@ class QuadraticProgram:
 
     def composite(self) -> Composite:
         """Return the problem as the Newton method and the bounds take it: rows first, then the box."""
-        f = Linear(self.q) if self.P is None else Quadratic(self.P, self.q, self.constant)
-        return Composite(
-            f, [(Interval(self.lower, self.upper), self.A), (Interval(self.least, self.most), None)]
-        )
+        A = scipy.sparse.csr_array(self.A) if self.A.shape[0] == 0 else self.A
+        kind = SparseMap if scipy.sparse.issparse(A) else NumPyMap
+        rows = Term(Interval(self.lower, self.upper), kind(A, "A"))
+        box = Term(Interval(self.least, self.most))
+        return Composite(QuadraticForm(self.P, self.q, self.constant), [rows, box])
 
 
 @dataclass(frozen=True)

@@ -14,13 +14,12 @@ import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro.core.deadline import current_deadline
+from lopro.linalg.cholesky import SingularSystem, cholesky_solve
 from lopro.newton.arrays import Array
 from lopro.newton.sdp.dual_point import DualPoint, Signs
 from lopro.newton.sdp.program import Block, SemidefiniteProgram
 from lopro.newton.spectral import Spectrum, entries_of_sum, symmetric_pattern
-from lopro.newton.systems.base import SingularSystem
 from lopro.newton.systems.cg import conjugate_gradients
-from lopro.newton.systems.dense import cholesky_solve
 
 __all__ = ["Directions"]
 

@@ -17,9 +17,10 @@ import scipy  # parts of it load when first used
 
 from lopro.core.deadline import current_deadline
 from lopro.core.units import power_of_two
+from lopro.linalg.cholesky import SingularSystem
+from lopro.linalg.definite import missing
+from lopro.linalg.rounding import Estimate, dot, product
 from lopro.newton.arrays import EPS, Array, Matrix, norm
-from lopro.newton.bounds.definite import missing
-from lopro.newton.bounds.rounding import Estimate, dot, product
 from lopro.newton.multipliers import never
 from lopro.newton.sdp.judge import DualBound, Judge
 from lopro.newton.sdp.multipliers import minimised
@@ -27,7 +28,6 @@ from lopro.newton.sdp.outcome import Status
 from lopro.newton.sdp.program import Block, SemidefiniteProgram
 from lopro.newton.sdp.solve import solve
 from lopro.newton.sdp.standard import StandardRows
-from lopro.newton.systems.base import SingularSystem
 
 __all__ = ["Nearest", "NearestProblem"]
 

@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 import numpy as np
 
+from lopro.linalg.cholesky import SingularSystem
 from lopro.newton.arrays import EPS, Array
 from lopro.newton.multipliers import never
 from lopro.newton.sdp.multipliers import minimised
 from lopro.newton.sdp.program import Block, SemidefiniteProgram
 from lopro.newton.sdp.scaled import ScaledProgram
-from lopro.newton.systems.base import SingularSystem
 
 __all__ = ["nearest_blocks"]
 

@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import scipy  # parts of it load when first used
 
+from lopro.linalg.cholesky import SingularSystem
 from lopro.newton.arrays import Array, norm
 from lopro.newton.sdp.program import SemidefiniteProgram
-from lopro.newton.systems.base import SingularSystem
 from lopro.newton.systems.cg import conjugate_gradients
 
 __all__ = ["onto_rows"]

@@ -9,6 +9,7 @@ import numpy as np
 
 from lopro.core.deadline import EIGH, Deadline
 from lopro.core.validation import check_number
+from lopro.linalg.cholesky import SingularSystem
 from lopro.newton.arrays import norm
 from lopro.newton.sdp.by_clarabel import solve_by_clarabel
 from lopro.newton.sdp.multipliers import State, iterate
@@ -17,7 +18,6 @@ from lopro.newton.sdp.program import SemidefiniteProgram
 from lopro.newton.sdp.rule import order_of_engines
 from lopro.newton.sdp.scaled import ScaledProgram
 from lopro.newton.sdp.search import Search
-from lopro.newton.systems.base import SingularSystem
 
 __all__ = ["solve"]
 

@@ -1,7 +1,8 @@
 """Linear systems with generalised Hessians, solved by what fits."""
 
+from lopro.linalg.cholesky import SingularSystem
 from lopro.newton.systems.augmented import AugmentedSystem
-from lopro.newton.systems.base import SingularSystem, System
+from lopro.newton.systems.base import System
 from lopro.newton.systems.cg import ConjugateGradients
 from lopro.newton.systems.choose import choose_system
 from lopro.newton.systems.corrected import CorrectedSystem

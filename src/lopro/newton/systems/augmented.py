@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import scipy  # parts of it load when first used
 
+from lopro.linalg.cholesky import SingularSystem
 from lopro.newton.arrays import Array
 from lopro.newton.curvature import Constant, Diagonal, Gram, Piece
-from lopro.newton.systems.base import SingularSystem
 from lopro.newton.systems.refinement import refined
 
 __all__ = ["AugmentedSystem"]

@@ -8,11 +8,7 @@ from typing import Protocol
 from lopro.newton.arrays import Array
 from lopro.newton.curvature import Piece
 
-__all__ = ["SingularSystem", "System"]
-
-
-class SingularSystem(ArithmeticError):
-    """The matrix is not positive definite in double precision: a larger shift is needed."""
+__all__ = ["System"]
 
 
 class System(Protocol):

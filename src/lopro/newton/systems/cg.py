@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from lopro.core.deadline import current_deadline
+from lopro.linalg.cholesky import SingularSystem
 from lopro.newton.arrays import Array, norm
 from lopro.newton.curvature import Piece, apply, diagonal
-from lopro.newton.systems.base import SingularSystem
 
 __all__ = ["ConjugateGradients", "conjugate_gradients"]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lopro.newton.curvature import Diagonal, Gram, LowRank, Piece, Product
+from lopro.newton.curvature import Diagonal, Gram, LowRank, Piece, Product, on_device
 from lopro.newton.systems.base import System
 from lopro.newton.systems.cg import ConjugateGradients
 from lopro.newton.systems.corrected import CorrectedSystem
 from lopro.newton.systems.dense import DenseSystem
-from lopro.newton.systems.on_device import SystemOnDevice, on_device
+from lopro.newton.systems.on_device import SystemOnDevice
 from lopro.newton.systems.pattern import is_sparse, pair_count
 from lopro.newton.systems.row_space import RowSpaceSystem
 from lopro.newton.systems.sparse import SparseSystem

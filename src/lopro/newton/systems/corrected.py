@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 import scipy  # parts of it load when first used
 
+from lopro.linalg.cholesky import SingularSystem
 from lopro.newton.arrays import Array
 from lopro.newton.curvature import LowRank, Piece
-from lopro.newton.systems.base import SingularSystem, System
+from lopro.newton.systems.base import System
 from lopro.newton.systems.refinement import refined
 
 __all__ = ["CorrectedSystem"]

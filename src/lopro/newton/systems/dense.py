@@ -6,43 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import scipy  # parts of it load when first used
 
-from lopro.newton.arrays import EPS, Array, Matrix, weighted_gram
+from lopro.linalg.cholesky import cholesky, cholesky_solve
+from lopro.newton.arrays import Array, Matrix, weighted_gram
 from lopro.newton.curvature import Blocks, Constant, Diagonal, Gram, LowRank, Piece, Product
-from lopro.newton.systems.base import SingularSystem
 
-__all__ = ["DenseSystem", "cholesky", "cholesky_solve"]
+__all__ = ["DenseSystem"]
 
 #: After so many updates a Gram matrix is formed afresh, so that rounding does not pile up.
 _UPDATES = 50
-
-
-def cholesky(H: Array) -> Array:
-    """Return the Cholesky factor of a symmetric matrix, which is overwritten.
-
-    Raises
-    ------
-    SingularSystem
-        Where it is not positive definite.
-    """
-    # A row-major symmetric matrix is its own transpose: LAPACK takes it without a copy.
-    factor, info = scipy.linalg.lapack.dpotrf(H.T, lower=1, overwrite_a=1, clean=0)
-    if info != 0:
-        raise SingularSystem(f"minor {info} is not positive")
-    pivots = np.diagonal(factor)
-    # Pivots are square roots; below this one only rounding is left of its digits.
-    if pivots.min() ** 2 <= len(pivots) * EPS * pivots.max() ** 2:
-        raise SingularSystem("a pivot is lost to rounding")
-    return np.asarray(factor)
-
-
-def cholesky_solve(factor: Array, rhs: Array) -> Array:
-    """Return ``H^-1 rhs`` from the factor of ``H``."""
-    solution, info = scipy.linalg.lapack.dpotrs(factor, rhs, lower=1)
-    if info != 0:
-        raise SingularSystem(f"solve failed with {info}")
-    return np.asarray(solution)
 
 
 class _UpdatedGram:

@@ -12,17 +12,12 @@ import numpy as np
 from lopro.core.arrays import asarray_like, namespace, to_numpy
 from lopro.core.cholesky_there import factor_there, factors_there
 from lopro.core.deadline import current_deadline
+from lopro.linalg.cholesky import SingularSystem, cholesky, cholesky_solve
 from lopro.newton.arrays import EPS, Array
-from lopro.newton.curvature import ConstantOnDevice, Diagonal, GramOnDevice, Piece
-from lopro.newton.systems.base import SingularSystem
-from lopro.newton.systems.dense import DenseSystem, cholesky, cholesky_solve
+from lopro.newton.curvature import Constant, Diagonal, Gram, Piece, on_device
+from lopro.newton.systems.dense import DenseSystem
 
-__all__ = ["SystemOnDevice", "on_device"]
-
-
-def on_device(piece: Piece) -> bool:
-    """Whether the matrix of a piece is on a device."""
-    return isinstance(piece, ConstantOnDevice | GramOnDevice)
+__all__ = ["SystemOnDevice"]
 
 
 class SystemOnDevice:
@@ -55,7 +50,7 @@ class SystemOnDevice:
 
     def _formed(self, pieces: Sequence[Piece], shift: float) -> Any:
         """Return the sum of the pieces, on the device."""
-        there = [p.matrix() for p in pieces if isinstance(p, ConstantOnDevice | GramOnDevice)]
+        there = [p.assembled() for p in pieces if isinstance(p, Constant | Gram) and p.on_device]
         H = functools.reduce(operator.add, there)
         on_diagonal, others = np.full(self.size, shift), []
         for piece in pieces:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from lopro.linalg.cholesky import SingularSystem
 from lopro.newton.arrays import Array, norm
 from lopro.newton.curvature import Piece, apply
-from lopro.newton.systems.base import SingularSystem, System
+from lopro.newton.systems.base import System
 
 __all__ = ["refined"]
 

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from lopro.linalg.cholesky import SingularSystem, cholesky, cholesky_solve
 from lopro.newton.arrays import EPS, Array
 from lopro.newton.curvature import Diagonal, Gram, Piece
-from lopro.newton.systems.base import SingularSystem
-from lopro.newton.systems.dense import cholesky, cholesky_solve
 from lopro.newton.systems.refinement import refined
 
 __all__ = ["RowSpaceSystem"]

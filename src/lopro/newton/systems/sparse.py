@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
+from lopro.linalg.cholesky import SingularSystem
 from lopro.newton.arrays import EPS, Array
 from lopro.newton.curvature import Piece
-from lopro.newton.systems.base import SingularSystem
 from lopro.newton.systems.pattern import FixedPattern
 
 __all__ = ["SparseSystem"]

@@ -1,0 +1,94 @@
+"""The atom protocol: everything that one convex function of an array can do.
+
+An atom ``g`` has no data but its parameters. After a linear map, an offset and a factor it is a term of a
+problem, ``s g(D x - b)`` (`lopro.functions.term`). A set is an atom whose values are 0 and infinity, and
+whose prox is the projection. Methods, engines and certificates ask atoms, so that a new function is one file.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TypeAlias
+
+from lopro.core.arrays import Array
+from lopro.errors import MissingCapabilityError
+from lopro.functions.complements import Complement
+from lopro.linalg.rounding import Estimate
+
+__all__ = ["Atom", "Enclosed", "Step"]
+
+#: Step of a prox: one number, or one for each entry of a separable atom.
+Step: TypeAlias = "Array | float"
+#: A value, a slope, and a bound of the error of each entry of the slope; the value bounds its own.
+Enclosed: TypeAlias = tuple[Estimate, Array, Array]
+
+
+class Atom:
+    """A convex function ``g`` of an array.
+
+    Subclasses define `linearize` (or `value` for a set) and whatever else they can do; what is not defined
+    raises `MissingCapabilityError`. Arrays may be of any library, on any device, unless said otherwise.
+    """
+
+    #: Whether the values are 0 and infinity.
+    is_set: bool = False
+    #: Whether there is a gradient, and second derivatives by entry (`curvature`), almost everywhere.
+    smooth: bool = False
+    #: Whether there is a `prox`, and a `complement` of its Jacobian.
+    proximable: bool = False
+    #: Whether it is a sum of functions of one entry each.
+    separable: bool = False
+    #: The largest norm of a subgradient, by entry if separable; 0 for a set, infinite where there is none.
+    steepness: float = math.inf
+
+    def times(self, factor: float) -> Atom | None:
+        """Return ``factor * g`` as an atom of the same kind; None where that takes a factor of the term."""
+        return self if self.is_set else None
+
+    def linearize(self, z: Array) -> tuple[float, Callable[[], Array]]:
+        """Return ``g(z)``, and a function that returns a subgradient there."""
+        raise self._missing("slopes")
+
+    def value(self, z: Array) -> float:
+        """Return ``g(z)``."""
+        return self.linearize(z)[0]
+
+    def slope(self, z: Array) -> Array:
+        """Return a subgradient at ``z``, the gradient where there is one."""
+        return self.linearize(z)[1]()
+
+    def curvature(self, z: Array) -> Array:
+        """Return the second derivatives by entry; only where ``smooth``."""
+        raise self._missing("second derivatives")
+
+    def prox(self, w: Array, step: Step) -> Array:
+        """Return the minimiser of ``g(z) + |z - w|^2 / (2 step)``: for a set, the projection."""
+        raise self._missing("prox")
+
+    def complement(self, w: Array, step: Step) -> Complement:
+        """Return ``I - J`` for a ``J`` in the generalised Jacobian of the prox at ``w``; on the host."""
+        raise self._missing("prox")
+
+    def conjugate(self, v: Array) -> float:
+        """Return ``sup_z <v, z> - g(z)``: the support function of a set. Infinite outside of its domain."""
+        raise self._missing("conjugate")
+
+    def into_domain(self, v: Array) -> Array:
+        """Return a point near ``v`` at which the conjugate is finite, in exact arithmetic."""
+        raise self._missing("conjugate")
+
+    def distance(self, z: Array) -> Array:
+        """Return how far ``z`` is from where ``g`` is finite: by entry if separable, else in all."""
+        raise self._missing("distance")
+
+    def enclose(self, z: Array, error: Array) -> Enclosed:
+        """Return value and slope at a host array known up to ``error``, with bounds of their errors."""
+        raise self._missing("rounding analysis")
+
+    def enclose_conjugate(self, v: Array) -> Estimate:
+        """Return the conjugate at a point of its domain, with a bound of its error; on the host."""
+        raise self._missing("rounding analysis of the conjugate")
+
+    def _missing(self, what: str) -> MissingCapabilityError:
+        return MissingCapabilityError(f"{type(self).__name__} has no {what} at hand")

@@ -1,0 +1,108 @@
+"""Sums of the Euclidean norms of groups of consecutive entries."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from lopro.core.arrays import Array, eps, namespace
+from lopro.functions.atoms.base import Atom, Step
+from lopro.functions.complements import BlockDiagonal
+from lopro.linalg.rounding import Estimate
+from lopro.linalg.types import EPS
+
+__all__ = ["GroupNorm"]
+
+
+class GroupNorm(Atom):
+    """``g(z) = weight * sum of |z_g|_2`` over groups of ``group_size`` consecutive entries.
+
+    With ``s = weight * step``: where ``|w_g| > s``, ``I - J`` is ``s/|w_g| (I - nn')`` for ``n = w_g/|w_g|``;
+    elsewhere it is ``I``.
+
+    Parameters
+    ----------
+    group_size : int
+        Entries in each group.
+    weight : float
+        Nonnegative.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.functions.atoms import GroupNorm
+    >>> GroupNorm(2).prox(np.array([3.0, 4.0]), 2.5)
+    array([1.5, 2. ])
+    """
+
+    proximable = True
+
+    def __init__(self, group_size: int, weight: float = 1.0) -> None:
+        self.group_size = group_size
+        self.weight = self.steepness = weight
+
+    def times(self, factor: float) -> GroupNorm:
+        return GroupNorm(self.group_size, factor * self.weight)
+
+    def _lengths(self, z: Array) -> tuple[Array, Array]:
+        """Return the entries with a row for each group, and the norms of the rows."""
+        xp = namespace(z)
+        blocks = xp.reshape(z, (-1, self.group_size))
+        return blocks, xp.sqrt(xp.sum(blocks * blocks, axis=1))
+
+    def linearize(self, z: Array) -> tuple[float, Callable[[], Array]]:
+        xp = namespace(z)
+        blocks, lengths = self._lengths(z)
+
+        def slope() -> Array:
+            proper = xp.where(lengths > 0.0, lengths, xp.ones_like(lengths))
+            return xp.reshape(self.weight * (blocks / proper[:, None]), tuple(z.shape))
+
+        return self.weight * float(xp.sum(lengths)), slope
+
+    def prox(self, w: Array, step: Step) -> Array:
+        xp = namespace(w)
+        blocks, lengths = self._lengths(w)
+        threshold = self.weight * step
+        left = xp.where(lengths > threshold, lengths - threshold, 0.0 * lengths)
+        shares = left / xp.where(lengths > 0.0, lengths, xp.ones_like(lengths))
+        return xp.reshape(shares[:, None] * blocks, tuple(w.shape))
+
+    def complement(self, w: Array, step: Step) -> BlockDiagonal:
+        blocks, lengths = self._lengths(w)
+        threshold = self.weight * step
+        moving = lengths > threshold
+        sizes = np.where(moving, lengths, 1.0)
+        normals = np.where(moving, 1.0 / sizes, 0.0)[:, None] * blocks
+        shares = np.where(moving, threshold / sizes, 1.0)
+        inside = np.eye(self.group_size) - normals[:, :, None] * normals[:, None, :]
+        return BlockDiagonal(shares[:, None, None] * inside)
+
+    def conjugate(self, v: Array) -> float:
+        return 0.0 if bool(namespace(v).all(self._lengths(v)[1] <= self.weight)) else math.inf
+
+    def into_domain(self, v: Array) -> Array:
+        xp = namespace(v)
+        blocks, lengths = self._lengths(v)
+        # A little farther in than the rounding of a norm.
+        allowed = self.weight * (1.0 - (self.group_size + 8) * eps(v))
+        sizes = xp.where(lengths > 0.0, lengths, xp.ones_like(lengths))
+        shares = xp.where(lengths > allowed, allowed / sizes, xp.ones_like(lengths))
+        return xp.reshape(shares[:, None] * blocks, tuple(v.shape))
+
+    def gauge(self, v: Array) -> float:
+        """Return the least ``t >= 0`` with ``v`` in ``t`` times the domain of the conjugate."""
+        largest = float(namespace(v).max(self._lengths(v)[1]))
+        if self.weight == 0.0:
+            return 0.0 if largest == 0.0 else math.inf
+        return largest / self.weight
+
+    def distance(self, z: Array) -> Array:
+        return np.zeros(())
+
+    def enclose_conjugate(self, v: Array) -> Estimate:
+        # The norms of groups, each rounded up.
+        lengths = self._lengths(v)[1] * (1.0 + (self.group_size + 4) * EPS)
+        return Estimate(0.0 if bool(np.all(lengths <= self.weight)) else math.inf)

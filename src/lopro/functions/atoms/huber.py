@@ -1,0 +1,81 @@
+"""Huber's function: squares of small entries, absolute values of large ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from lopro.core.arrays import Array, inner, namespace
+from lopro.core.moduli import clip_modulus
+from lopro.functions.atoms.base import Atom, Enclosed, Step
+from lopro.functions.complements import DiagonalComplement
+from lopro.linalg.rounding import Estimate, dot, total
+from lopro.linalg.types import EPS
+
+__all__ = ["Huber"]
+
+
+class Huber(Atom):
+    """``g(z) = sum_i h(z_i)``, ``h(r) = r^2/2`` up to ``delta`` and ``delta |r| - delta^2/2`` beyond.
+
+    The second derivative jumps at ``delta``, so that Newton steps are semismooth ones.
+
+    Parameters
+    ----------
+    delta : float
+        Where squares end; positive.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.functions.atoms import Huber
+    >>> g = Huber(1.0)
+    >>> g.value(np.array([0.5, -3.0])), g.slope(np.array([0.5, -3.0]))
+    (2.625, array([ 0.5, -1. ]))
+    """
+
+    smooth = True
+    proximable = True
+    separable = True
+
+    def __init__(self, delta: float) -> None:
+        self.delta = self.steepness = delta
+
+    def linearize(self, z: Array) -> tuple[float, Callable[[], Array]]:
+        near = clip_modulus(z, self.delta)
+        # near * z - near^2 / 2 is the square within delta, and the line beyond.
+        return float(namespace(z).sum(near * (z - 0.5 * near))), lambda: 1.0 * near
+
+    def curvature(self, z: Array) -> Array:
+        xp = namespace(z)
+        return xp.astype(xp.abs(z) <= self.delta, z.dtype)
+
+    def prox(self, w: Array, step: Step) -> Array:
+        # The slope at the answer is w / (1 + step), up to delta.
+        return w - step * clip_modulus(w / (1.0 + step), self.delta)
+
+    def complement(self, w: Array, step: Step) -> DiagonalComplement:
+        inside = np.abs(w) <= (1.0 + step) * self.delta
+        return DiagonalComplement(np.where(inside, step / (1.0 + step), 0.0))
+
+    def conjugate(self, v: Array) -> float:
+        xp = namespace(v)
+        return 0.5 * inner(v, v) if bool(xp.all(xp.abs(v) <= self.delta)) else math.inf
+
+    def into_domain(self, v: Array) -> Array:
+        return clip_modulus(v, self.delta)
+
+    def distance(self, z: Array) -> Array:
+        return np.zeros(z.shape)
+
+    def enclose(self, z: Array, error: Array) -> Enclosed:
+        s = np.clip(z, -self.delta, self.delta)
+        losses = s * (z - 0.5 * s)
+        # The loss has slope at most |s| + e where z is off by e, and the slope itself at most 1.
+        value = total(losses, 4.0 * EPS * np.abs(losses) + (np.abs(s) + error) * error)
+        return value, s, error
+
+    def enclose_conjugate(self, v: Array) -> Estimate:
+        return dot(v, v) * 0.5 if bool(np.all(np.abs(v) <= self.delta)) else Estimate(math.inf)

@@ -1,0 +1,157 @@
+"""Weighted sums of absolute values, with weights of their own for either sign."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from lopro.core.arrays import Array, Companion, is_complex, namespace
+from lopro.core.moduli import clip_modulus, unit_phase
+from lopro.functions.atoms.base import Atom, Step
+from lopro.functions.complements import DiagonalComplement
+from lopro.linalg.rounding import Estimate
+
+__all__ = ["L1"]
+
+
+class L1(Atom):
+    """``g(z) = sum_i w_i |z_i|``, or ``sum_i w_i [z_i]_+ + u_i [-z_i]_+`` with weights ``u`` for negatives.
+
+    With one weight for both signs entries may be complex. Weights of 0 leave an entry free. Two weights make
+    quantile and hinge losses.
+
+    Parameters
+    ----------
+    weights : float or array
+        Nonnegative.
+    negative : float or array, optional
+        Weights of negative entries, nonnegative; `weights` by default.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.functions.atoms import L1
+    >>> L1(1.0).prox(np.array([3.0, -0.5]), 1.0) + 0.0
+    array([2., 0.])
+    >>> L1(0.25, negative=0.75).value(np.array([4.0, -4.0]))
+    4.0
+    """
+
+    proximable = True
+    separable = True
+
+    def __init__(self, weights: float | Array = 1.0, negative: float | Array | None = None) -> None:
+        self.weights = _Weights(weights)
+        self.negative = self.weights if negative is None else _Weights(negative)
+        self.symmetric = negative is None
+        self.steepness = max(self.weights.largest, self.negative.largest)
+
+    def times(self, factor: float) -> L1:
+        negative = None if self.symmetric else self.negative.times(factor)
+        return L1(self.weights.times(factor), negative)
+
+    def _sides(self, z: Array) -> tuple[float | Array, float | Array]:
+        """Return the weights of negative and of positive entries."""
+        up = self.weights.beside(z)
+        return (up if self.symmetric else self.negative.beside(z)), up
+
+    def _clip(self, z: Array, factor: Step = 1.0) -> Array:
+        """Return ``z`` clipped to ``factor`` times the interval of slopes."""
+        down, up = self._sides(z)
+        if self.symmetric:
+            return clip_modulus(z, factor * up)
+        return namespace(z).clip(z, -(factor * down), factor * up)
+
+    def linearize(self, z: Array) -> tuple[float, Callable[[], Array]]:
+        return self.value(z), lambda: self.slope(z)
+
+    def value(self, z: Array) -> float:
+        down, up = self._sides(z)
+        xp = namespace(z)
+        if self.symmetric:
+            size = xp.abs(z)
+            # A common weight is taken out of the sum.
+            return float(up * xp.sum(size) if isinstance(up, float) else xp.sum(up * size))
+        return float(xp.sum(xp.where(z > 0.0, up * z, -(down * z))))
+
+    def slope(self, z: Array) -> Array:
+        down, up = self._sides(z)
+        if self.symmetric:
+            return up * unit_phase(z)
+        xp = namespace(z)
+        return xp.where(z > 0.0, up + 0.0 * z, xp.where(z < 0.0, 0.0 * z - down, 0.0 * z))
+
+    def prox(self, w: Array, step: Step) -> Array:
+        if isinstance(w, np.ndarray) and w.dtype.kind == "c" and w.ndim == 1:
+            return _shrunk(w, step * self._sides(w)[1])
+        clipped = self._clip(w, step)
+        if isinstance(w, np.ndarray) and clipped.dtype == w.dtype:
+            # Fresh memory costs more than the difference.
+            return np.subtract(w, clipped, out=clipped)
+        return w - clipped
+
+    def complement(self, w: Array, step: Step) -> DiagonalComplement:
+        down, up = self._sides(w)
+        inside = (w <= step * up) & (w >= -(step * down))
+        return DiagonalComplement(inside.astype(np.float64))
+
+    def conjugate(self, v: Array) -> float:
+        xp, (down, up) = namespace(v), self._sides(v)
+        if is_complex(v):
+            return 0.0 if bool(xp.all(xp.abs(v) <= up)) else math.inf
+        return 0.0 if bool(xp.all((v <= up) & (v >= -(0.0 * v + down)))) else math.inf
+
+    def into_domain(self, v: Array) -> Array:
+        return self._clip(v)
+
+    def gauge(self, v: Array) -> float:
+        """Return the least ``t >= 0`` with ``v`` in ``t`` times the domain of the conjugate, or infinity."""
+        xp, (down, up) = namespace(v), self._sides(v)
+        size = xp.abs(v)
+        side = up + 0.0 * size
+        if not self.symmetric:
+            side = xp.where(v > 0.0, side, down + 0.0 * size)
+        if bool(xp.any((side == 0.0) & (size > 0.0))):
+            return math.inf
+        used = xp.where(side > 0.0, side, xp.ones_like(side))
+        return float(xp.max(size / used)) if math.prod(v.shape) else 0.0
+
+    def distance(self, z: Array) -> Array:
+        return np.zeros(z.shape)
+
+    def enclose_conjugate(self, v: Array) -> Estimate:
+        return Estimate(self.conjugate(v))
+
+
+class _Weights:
+    """One weight for all entries, or one for each."""
+
+    def __init__(self, weights: float | Array) -> None:
+        self.number: float | None = None
+        if isinstance(weights, int | float):
+            self.number = self.largest = float(weights)
+            return
+        self.array = Companion(weights, real=True)
+        xp = namespace(weights)
+        self.largest = float(xp.max(weights)) if math.prod(weights.shape) else 0.0
+
+    def times(self, factor: float) -> float | Array:
+        """Return the weights multiplied by a factor."""
+        return factor * (self.array.array if self.number is None else self.number)
+
+    def beside(self, z: Array) -> float | Array:
+        """Return the weights in a form that can be combined with ``z``."""
+        return self.array.beside(z) if self.number is None else self.number
+
+
+def _shrunk(w: np.ndarray[Any, Any], bound: float | Array) -> Array:
+    """Return complex entries with their modulus reduced by ``bound``; those that vanish take no time."""
+    modulus = np.abs(w)
+    (kept,) = np.nonzero(modulus > bound)
+    of_kept = bound if isinstance(bound, float) else bound[kept]
+    shrunk = np.zeros_like(w)
+    shrunk[kept] = w[kept] * (1.0 - of_kept / modulus[kept])
+    return shrunk

@@ -1,0 +1,53 @@
+"""The l1 ball."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from lopro.core.arrays import Array, namespace, norm
+from lopro.functions.atoms.base import Atom, Step
+from lopro.functions.simplex import project_l1_ball
+
+__all__ = ["L1Ball"]
+
+
+class L1Ball(Atom):
+    """The set ``sum |z_i| <= radius``; its centre is the offset of the term.
+
+    Parameters
+    ----------
+    radius : float
+        Nonnegative.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.functions.atoms import L1Ball
+    >>> L1Ball(2.0).prox(np.array([2.0, -2.0]), 1.0), L1Ball(2.0).conjugate(np.array([3.0, -4.0]))
+    (array([ 1., -1.]), 8.0)
+    """
+
+    is_set = True
+    steepness = 0.0
+
+    def __init__(self, radius: float) -> None:
+        self.radius = radius
+
+    def value(self, z: Array) -> float:
+        xp = namespace(z)
+        return 0.0 if float(xp.sum(xp.abs(z))) <= self.radius else math.inf
+
+    def prox(self, w: Array, step: Step) -> Array:
+        return project_l1_ball(w, self.radius)
+
+    def conjugate(self, v: Array) -> float:
+        xp = namespace(v)
+        return self.radius * float(xp.max(xp.abs(v)))
+
+    def into_domain(self, v: Array) -> Array:
+        return v
+
+    def distance(self, z: Array) -> Array:
+        return np.asarray(norm(z - self.prox(z, 1.0)))

@@ -1,0 +1,60 @@
+"""The largest modulus of an entry."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from lopro.core.arrays import Array, namespace
+from lopro.core.moduli import unit_phase
+from lopro.functions.atoms.base import Atom, Step
+from lopro.functions.simplex import project_l1_ball
+
+__all__ = ["LInf"]
+
+
+class LInf(Atom):
+    """``g(z) = max_i |z_i|``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.functions.atoms import LInf
+    >>> LInf().value(np.array([3.0, -4.0])), LInf().prox(np.array([3.0, -4.0]), 3.0)
+    (4.0, array([ 2., -2.]))
+    """
+
+    steepness = 1.0
+
+    def linearize(self, z: Array) -> tuple[float, Callable[[], Array]]:
+        xp = namespace(z)
+        sizes = xp.abs(z)
+        largest = float(xp.max(sizes))
+
+        def slope() -> Array:
+            reached = xp.astype(sizes == xp.max(sizes), sizes.dtype)
+            # The mean over all entries that are largest.
+            share = reached / float(xp.sum(reached))
+            return xp.astype(share, z.dtype) * unit_phase(z)
+
+        return largest, slope
+
+    def prox(self, w: Array, step: Step) -> Array:
+        # Moreau: what is left of w by the projection on the dual ball.
+        return w - project_l1_ball(w, float(step))
+
+    def conjugate(self, v: Array) -> float:
+        return 0.0 if self.gauge(v) <= 1.0 else math.inf
+
+    def into_domain(self, v: Array) -> Array:
+        return project_l1_ball(v, 1.0)
+
+    def gauge(self, v: Array) -> float:
+        """Return the least ``t >= 0`` with ``v`` in ``t`` times the domain of the conjugate."""
+        xp = namespace(v)
+        return float(xp.sum(xp.abs(v)))
+
+    def distance(self, z: Array) -> Array:
+        return np.zeros(())

@@ -1,0 +1,77 @@
+"""The Poisson loss of scores: counts whose rate is the exponential of the score."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from lopro.core.arrays import Array, Companion, namespace
+from lopro.functions.atoms.base import Atom, Enclosed
+from lopro.linalg.rounding import total
+from lopro.linalg.types import EPS
+
+__all__ = ["Poisson"]
+
+#: Units in the last place by which exp may be off; libraries promise less than 4.
+_LIBRARY = 4.0 * EPS
+
+
+class Poisson(Atom):
+    """``g(z) = mean_i exp(z_i) - k_i z_i`` with counts ``k_i >= 0``.
+
+    Parameters
+    ----------
+    counts : array of shape (n,)
+        Nonnegative.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.functions.atoms import Poisson
+    >>> g = Poisson(np.array([1.0, 3.0]))
+    >>> g.value(np.zeros(2)), g.slope(np.zeros(2)), g.curvature(np.zeros(2))
+    (1.0, array([ 0., -1.]), array([0.5, 0.5]))
+    """
+
+    smooth = True
+    separable = True
+
+    def __init__(self, counts: Array) -> None:
+        self.counts = Companion(counts)
+        self.count = counts.shape[0]
+
+    def linearize(self, z: Array) -> tuple[float, Callable[[], Array]]:
+        xp, k = namespace(z), self.counts.beside(z)
+        with np.errstate(
+            over="ignore"
+        ):  # an infinite value is right, and line searches shorten the step
+            rates = xp.exp(z)
+        return float(xp.mean(rates - k * z)), lambda: (rates - k) / self.count
+
+    def curvature(self, z: Array) -> Array:
+        with np.errstate(over="ignore"):
+            return namespace(z).exp(z) / self.count
+
+    def conjugate(self, v: Array) -> float:
+        """Return ``mean of u log u - u`` for ``u = n v + k >= 0``."""
+        xp = namespace(v)
+        u = self.count * v + self.counts.beside(v)
+        if bool(xp.any(u < 0.0)):
+            return math.inf
+        return float(xp.mean(u * xp.log(xp.where(u > 0.0, u, xp.ones_like(u))) - u))
+
+    def into_domain(self, v: Array) -> Array:
+        least = -self.counts.beside(v) / self.count
+        return namespace(v).where(v < least, least, v)
+
+    def enclose(self, z: Array, error: Array) -> Enclosed:
+        k = self.counts.beside(z)
+        rates = np.exp(z)
+        off = rates * (np.expm1(error) + _LIBRARY) * (1.0 + 8.0 * EPS)
+        losses = rates - k * z
+        bound = off + k * error + 2.0 * EPS * (rates + np.abs(k * z))
+        value = total(losses, bound) / self.count
+        slopes = (rates - k) / self.count
+        return value, slopes, (off + EPS * (rates + k)) / self.count + EPS * np.abs(slopes)

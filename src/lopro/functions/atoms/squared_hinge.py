@@ -1,0 +1,72 @@
+"""The mean squared hinge loss of labelled scores."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from lopro.core.arrays import Array, Companion, inner, namespace
+from lopro.functions.atoms.base import Atom, Enclosed
+from lopro.linalg.rounding import total
+from lopro.linalg.types import EPS
+
+__all__ = ["SquaredHinge"]
+
+
+class SquaredHinge(Atom):
+    """``g(z) = mean_i [1 - y_i z_i]_+^2`` with labels ``y_i`` of -1 and 1.
+
+    Parameters
+    ----------
+    labels : array of shape (n,)
+        -1 and 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.functions.atoms import SquaredHinge
+    >>> g = SquaredHinge(np.array([1.0, -1.0]))
+    >>> g.value(np.array([3.0, 1.0])), g.slope(np.array([3.0, 1.0]))
+    (2.0, array([-0.,  2.]))
+    """
+
+    smooth = True
+    separable = True
+
+    def __init__(self, labels: Array) -> None:
+        self.labels = Companion(labels)
+        self.count = labels.shape[0]
+
+    def _missing_margin(self, z: Array) -> tuple[Array, Array]:
+        """Return the labels and ``[1 - y z]_+``."""
+        y = self.labels.beside(z)
+        short = 1.0 - y * z
+        return y, namespace(z).where(short > 0.0, short, 0.0 * z)
+
+    def linearize(self, z: Array) -> tuple[float, Callable[[], Array]]:
+        y, short = self._missing_margin(z)
+        return inner(short, short) / self.count, lambda: -y * short * (2.0 / self.count)
+
+    def curvature(self, z: Array) -> Array:
+        y, xp = self.labels.beside(z), namespace(z)
+        return xp.astype(y * z < 1.0, z.dtype) * (2.0 / self.count)
+
+    def conjugate(self, v: Array) -> float:
+        """Return ``<v, y> + n |v|^2 / 4``, where ``y v <= 0``."""
+        y, xp = self.labels.beside(v), namespace(v)
+        if bool(xp.any(y * v > 0.0)):
+            return math.inf
+        return inner(y, v) + 0.25 * float(self.count) * inner(v, v)
+
+    def into_domain(self, v: Array) -> Array:
+        return namespace(v).where(self.labels.beside(v) * v > 0.0, 0.0 * v, v)
+
+    def enclose(self, z: Array, error: Array) -> Enclosed:
+        y, short = self._missing_margin(z)
+        error = (error + EPS * np.abs(short)) * (1.0 + 8.0 * EPS)
+        squares = short * short
+        value = total(squares, EPS * squares + (2.0 * short + error) * error) / self.count
+        slopes = -y * short * (2.0 / self.count)
+        return value, slopes, error * (2.0 / self.count) + 2.0 * EPS * np.abs(slopes)

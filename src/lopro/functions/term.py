@@ -1,0 +1,219 @@
+"""Terms: an atom after a linear map, ``s g(D x - b)``. A problem is a sum of terms."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from lopro.core.arrays import Array, Companion, eps, inner, namespace
+from lopro.functions.atoms.base import Atom, Enclosed, Step
+from lopro.functions.complements import Complement
+from lopro.linalg.rounding import Estimate, dot
+from lopro.linalg.types import EPS
+from lopro.maps.base import LinearMap
+from lopro.maps.host import host_map, host_vector
+from lopro.maps.identity import Identity
+from lopro.maps.numpy_map import NumPyMap
+
+__all__ = ["Term", "on_host", "scaled"]
+
+#: Multipliers of more rows than this are looked at for zeros, and rows are gathered where that takes fewer
+#: entries by this factor: a gathered row is copied before it is multiplied.
+_MANY, _DEARER = 64, 4
+
+
+@dataclass(frozen=True, eq=False)
+class Term:
+    """``s g(D x - b)``.
+
+    The methods below are those of the function ``z -> s g(z - b)`` of the image ``z = D x``.
+
+    Parameters
+    ----------
+    atom : Atom
+        ``g``.
+    map : LinearMap, optional
+        ``D``; the identity if it is not given.
+    offset : array, optional
+        ``b``; zero if it is not given.
+    scale : float
+        ``s``, positive.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.functions.atoms import HalfSquare
+    >>> from lopro.functions.term import Term
+    >>> from lopro.maps import linear_map
+    >>> term = Term(HalfSquare(), linear_map(np.array([[2.0]])), np.array([3.0]), scale=10.0)
+    >>> x = np.array([1.0])
+    >>> term.value(term.image(x)), term.pullback(term.slope(term.image(x)))
+    (5.0, array([-20.]))
+    """
+
+    atom: Atom
+    map: LinearMap | None = None
+    offset: Array | None = None
+    scale: float = 1.0
+    _b: Companion | None = field(init=False, repr=False, default=None)
+
+    def __post_init__(self) -> None:
+        if self.offset is not None:
+            object.__setattr__(self, "_b", Companion(self.offset))
+
+    # The map.
+
+    def image(self, x: Array) -> Array:
+        """Return ``D x``."""
+        return x if self.map is None else self.map.forward(x)
+
+    def pullback(self, v: Array) -> Array:
+        """Return ``D' v``; few nonzeros in a vector on the host gather their rows of a dense matrix."""
+        if self.map is None:
+            return v
+        if isinstance(self.map, NumPyMap) and isinstance(v, np.ndarray) and v.size > _MANY:
+            used = np.flatnonzero(v)
+            if _DEARER * len(used) < v.size:
+                return np.asarray(v[used] @ self.map.matrix[used])
+        return self.map.adjoint(v)
+
+    @property
+    def D(self) -> LinearMap:
+        """The map of a term on the host (`on_host`), which is always given."""
+        assert self.map is not None
+        return self.map
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether ``D`` is the identity."""
+        return self.map is None or isinstance(self.map, Identity)
+
+    @property
+    def size(self) -> int:
+        """Length of the image; only where the map is given."""
+        return self.D.shape[0]
+
+    @cached_property
+    def row_norms(self) -> np.ndarray[Any, Any]:
+        """Norms of the rows of ``D``, on the host; an estimate for operators."""
+        return host_vector(self.D.row_norms)
+
+    # The function of the image.
+
+    @property
+    def is_set(self) -> bool:
+        """Whether the values are 0 and infinity."""
+        return self.atom.is_set
+
+    @property
+    def separable(self) -> bool:
+        """Whether it is a sum of functions of one entry of the image each."""
+        return self.atom.separable
+
+    @property
+    def steepness(self) -> float:
+        """The largest norm of a subgradient, by entry if separable; 0 for a set."""
+        return 0.0 if self.is_set else self.scale * self.atom.steepness
+
+    def _argument(self, z: Array) -> Array:
+        return z if self._b is None else z - self._b.beside(z)
+
+    def _times(self, value: Any) -> Any:
+        return value if self.scale == 1.0 or self.is_set else self.scale * value
+
+    def value(self, z: Array) -> float:
+        """Return ``s g(z - b)``."""
+        return float(self._times(self.atom.value(self._argument(z))))
+
+    def linearize(self, z: Array) -> tuple[float, Callable[[], Array]]:
+        """Return the value at an image, and a function that returns a subgradient there."""
+        value, slope = self.atom.linearize(self._argument(z))
+        return float(self._times(value)), lambda: self._times(slope())
+
+    def slope(self, z: Array) -> Array:
+        """Return a subgradient in the image."""
+        return self._times(self.atom.slope(self._argument(z)))
+
+    def curvature(self, z: Array) -> Array:
+        """Return the second derivatives by entry of the image."""
+        return self._times(self.atom.curvature(self._argument(z)))
+
+    def prox(self, w: Array, step: Step) -> Array:
+        """Return the minimiser of ``s g(z - b) + |z - w|^2 / (2 step)``."""
+        moved = self._argument(w)
+        found = self.atom.prox(moved, self._times(step))
+        if self._b is None:
+            return found
+        # A set is met exactly from its centre; elsewhere a short step must not round w.
+        return found + self._b.beside(w) if self.is_set else w + (found - moved)
+
+    def complement(self, w: Array, step: Step) -> Complement:
+        """Return ``I - J`` for a ``J`` in the generalised Jacobian of the prox at ``w``."""
+        return self.atom.complement(self._argument(w), self._times(step))
+
+    def conjugate(self, v: Array) -> float:
+        """Return ``s g*(v / s) + <b, v>``."""
+        own = float(self._times(self.atom.conjugate(self._divided(v))))
+        return own if self._b is None else own + inner(self._b.beside(v), v)
+
+    def into_domain(self, v: Array) -> Array:
+        """Return a point near ``v`` at which the conjugate is finite."""
+        if self.scale == 1.0 or self.is_set:
+            return self.atom.into_domain(v)
+        divided = v / self.scale
+        inside = self.atom.into_domain(divided)
+        # Multiplying back rounds: what is inside stays as it is, what was moved goes a little farther in.
+        moved = (self.scale * (1.0 - 4.0 * eps(v))) * inside
+        return namespace(v).where(inside == divided, v, moved)
+
+    def _divided(self, v: Array) -> Array:
+        return v if self.scale == 1.0 or self.is_set else v / self.scale
+
+    def distance(self, z: Array) -> Array:
+        """Return how far an image is from where the term is finite: by entry if separable."""
+        return self.atom.distance(self._argument(z))
+
+    # With rounding, on the host.
+
+    def enclose(self, z: Array, error: Array) -> Enclosed:
+        """Return value and slope at an image that is known up to ``error``, with bounds of their errors."""
+        if self._b is not None:
+            z = z - self._b.beside(z)
+            error = (error + EPS * np.abs(z)) * (1.0 + 8.0 * EPS)
+        value, slope, off = self.atom.enclose(z, error)
+        if self.scale == 1.0:
+            return value, slope, off
+        scaled_slope = self.scale * slope
+        return value * self.scale, scaled_slope, self.scale * off + EPS * np.abs(scaled_slope)
+
+    def enclose_conjugate(self, v: Array) -> Estimate:
+        """Return the conjugate at a point of its domain, with a bound of its error."""
+        own = self.atom.enclose_conjugate(self._divided(v)) * (1.0 if self.is_set else self.scale)
+        if self._b is None or not math.isfinite(own.value):
+            return own
+        return own + dot(v, host_vector(self._b.beside(v)))
+
+
+def scaled(factor: float, terms: Iterable[Term]) -> tuple[Term, ...]:
+    """Return ``factor`` times a sum of terms; nothing is left of finite ones for a factor of 0."""
+    found = []
+    for term in terms:
+        if factor == 0.0 and not term.is_set:
+            continue
+        atom = term.atom.times(factor)
+        found.append(
+            replace(term, scale=factor * term.scale) if atom is None else replace(term, atom=atom)
+        )
+    return tuple(found)
+
+
+def on_host(term: Term, size: int) -> Term:
+    """Return the term for NumPy vectors of doubles of this size, its map given."""
+    found = Identity(size) if term.map is None else host_map(term.map)
+    offset = None if term.offset is None else host_vector(term.offset)
+    return replace(term, map=found, offset=offset)

@@ -1,0 +1,1 @@
+"""Linear algebra with error bounds: outward rounding, Cholesky factors, proved eigenvalues."""

@@ -1,0 +1,41 @@
+"""Cholesky factors in double precision, by LAPACK."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy  # parts of it load when first used
+
+from lopro.linalg.types import EPS, Array
+
+__all__ = ["SingularSystem", "cholesky", "cholesky_solve"]
+
+
+class SingularSystem(ArithmeticError):
+    """The matrix is not positive definite in double precision: a larger shift is needed."""
+
+
+def cholesky(H: Array) -> Array:
+    """Return the Cholesky factor of a symmetric matrix, which is overwritten.
+
+    Raises
+    ------
+    SingularSystem
+        Where it is not positive definite.
+    """
+    # A row-major symmetric matrix is its own transpose: LAPACK takes it without a copy.
+    factor, info = scipy.linalg.lapack.dpotrf(H.T, lower=1, overwrite_a=1, clean=0)
+    if info != 0:
+        raise SingularSystem(f"minor {info} is not positive")
+    pivots = np.diagonal(factor)
+    # Pivots are square roots; below this one only rounding is left of its digits.
+    if pivots.min() ** 2 <= len(pivots) * EPS * pivots.max() ** 2:
+        raise SingularSystem("a pivot is lost to rounding")
+    return np.asarray(factor)
+
+
+def cholesky_solve(factor: Array, rhs: Array) -> Array:
+    """Return ``H^-1 rhs`` from the factor of ``H``."""
+    solution, info = scipy.linalg.lapack.dpotrs(factor, rhs, lower=1)
+    if info != 0:
+        raise SingularSystem(f"solve failed with {info}")
+    return np.asarray(solution)

@@ -1,0 +1,160 @@
+"""Proved bounds of the least eigenvalue of a symmetric matrix, and proofs that it is negative.
+
+A Cholesky factorisation that runs to its end in floating point proves more than it seems: the matrix is
+positive definite up to ``gamma_{n+2} trace`` (Rump, Verification of positive definiteness, BIT 46, 2006).
+Factorising a shifted matrix therefore proves a lower bound of the smallest eigenvalue.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import scipy  # parts of it load when first used
+
+from lopro.linalg.cholesky import SingularSystem, cholesky, cholesky_solve
+from lopro.linalg.rounding import dot, gamma, product
+from lopro.linalg.types import EPS, Array, Matrix, norm
+
+__all__ = ["least_eigenvalue", "negative_curvature"]
+
+#: Shares of the estimated least eigenvalue that are tried, in this order.
+_SHARES = (0.5, 0.05)
+#: A matrix is indefinite beyond this many times the rounding of its entries.
+_INDEFINITE = 8.0
+#: Up to this size all eigenvectors are computed, beyond by Lanczos.
+_DENSE = 1000
+
+
+def least_eigenvalue(P: Matrix) -> float:
+    """Return a proved lower bound of the least eigenvalue of a symmetric matrix, or 0."""
+    if scipy.sparse.issparse(P):
+        return _sparse(P)
+    P = np.asarray(P)
+    try:
+        estimate = _inverse_iteration(P, cholesky(P.copy()))
+    except SingularSystem:
+        return 0.0
+    lost = gamma(len(P) + 2) * float(np.abs(P.diagonal()).sum()) * 1.01
+    for share in _SHARES:
+        shifted = P.copy()
+        shifted.flat[:: len(P) + 1] -= share * estimate + lost
+        try:
+            cholesky(shifted)
+        except SingularSystem:
+            continue
+        # The shift was subtracted with one rounding for each entry of the diagonal.
+        return max(0.0, share * estimate - EPS * float(np.abs(P.diagonal()).max()))
+    return 0.0
+
+
+def negative_curvature(P: Matrix, coarser: float = 1.0) -> Array | None:
+    """Return a unit vector d with ``d'Pd < 0``, proved, where more than rounding makes P indefinite.
+
+    ``coarser`` says how many times coarser than double precision the entries were rounded.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.linalg.eigenvalues import negative_curvature
+    >>> negative_curvature(np.diag([1.0, -1e-5])).round(3)
+    array([0., 1.])
+    >>> negative_curvature(np.diag([1.0, -1e-20])) is None
+    True
+    """
+    n = P.shape[0]
+    largest = float(abs(P).max()) if n else 0.0
+    if largest == 0.0:
+        return None
+    allowance = _INDEFINITE * n * EPS * coarser * largest
+    if scipy.sparse.issparse(P):
+        shifted = scipy.sparse.csc_array(P) + allowance * scipy.sparse.eye_array(n, format="csc")
+        factors = _factorised(shifted)
+        if factors is not None and factors.U.diagonal().min() > 0.0:
+            return None
+    else:
+        shifted = P + allowance * np.eye(n)
+        try:
+            cholesky(shifted)
+        except SingularSystem:
+            pass
+        else:
+            return None
+    d = _lowest(P)
+    Pd, error = product(P, d)
+    return d if dot(Pd, d, error).upper() < 0.0 else None
+
+
+def _lowest(P: Matrix) -> Array:
+    """Return about the eigenvector of the least eigenvalue."""
+    if P.shape[0] <= _DENSE:
+        dense = P.toarray() if scipy.sparse.issparse(P) else P
+        vectors = scipy.linalg.eigh(dense, subset_by_index=(0, 0))[1]
+        return np.asarray(vectors[:, 0])
+    start = np.random.default_rng(0).standard_normal(P.shape[0])
+    _, vectors = scipy.sparse.linalg.eigsh(P, k=1, which="SA", v0=start, tol=1e-3)
+    return np.asarray(vectors[:, 0])
+
+
+def _inverse_iteration(P: Array, factor: Array) -> float:
+    """Return a Rayleigh quotient near the least eigenvalue."""
+    x = np.random.default_rng(0).standard_normal(len(P))
+    for _ in range(4):
+        x = cholesky_solve(factor, x / norm(x))
+    return 1.0 / norm(x)
+
+
+def _sparse(P: Matrix) -> float:
+    """Return the bound of Gershgorin's discs, or of a factorisation whose residual is measured."""
+    P = scipy.sparse.csc_array(P)
+    on_diagonal = P.diagonal()
+    off = np.asarray(abs(P).sum(axis=1)).ravel() - np.abs(on_diagonal)
+    discs = float((on_diagonal - off * (1.0 + P.shape[0] * EPS)).min())
+    disc_bound = discs - 4.0 * EPS * float(on_diagonal.max())
+    if disc_bound > 0.0:
+        return disc_bound
+    if on_diagonal.min() <= 0.0:
+        return 0.0
+    solve = _factorised(P)
+    if solve is None:
+        return 0.0
+    x = np.random.default_rng(0).standard_normal(P.shape[0])
+    for _ in range(4):
+        x = solve.solve(x / norm(x))
+    estimate = 1.0 / norm(x)
+    for share in _SHARES:
+        shift = share * estimate
+        shifted = P - shift * scipy.sparse.eye_array(P.shape[0], format="csc")
+        bound = shift - _residual(shifted) - EPS * float(np.abs(on_diagonal).max())
+        if bound > 0.0:
+            return bound
+    return 0.0
+
+
+def _factorised(P: Matrix) -> scipy.sparse.linalg.SuperLU | None:
+    """Return the factors without pivoting: those of ``L D L'`` for a symmetric matrix."""
+    try:
+        return scipy.sparse.linalg.splu(
+            P, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
+        )
+    except RuntimeError:
+        return None
+
+
+def _residual(P: Matrix) -> float:
+    """Return a bound of ``|P - L D L'|`` for a positive ``D``, infinite where there is none."""
+    factors = _factorised(P)
+    if factors is None or not np.array_equal(factors.perm_r, factors.perm_c):
+        return math.inf
+    D = factors.U.diagonal()
+    if D.min() <= 0.0:
+        return math.inf
+    order = np.argsort(factors.perm_c)
+    L = factors.L
+    product = L @ scipy.sparse.dia_array((D[None, :], [0]), shape=P.shape) @ L.T
+    difference = abs(P[order][:, order] - product)
+    sizes = abs(L) @ scipy.sparse.dia_array((D[None, :], [0]), shape=P.shape) @ abs(L).T
+    terms = int(np.diff(L.tocsr().indptr).max()) + 3
+    rows = np.asarray((difference + gamma(terms) * sizes).sum(axis=1)).ravel()
+    # The norm of a symmetric matrix is at most its largest row sum.
+    return float(rows.max() * (1.0 + P.shape[0] * EPS))

@@ -1,0 +1,73 @@
+"""Products with linear maps on the host, with bounds of their rounding errors."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from lopro.core.arrays import to_numpy
+from lopro.linalg.rounding import adjoint_product, gamma, length, product
+from lopro.linalg.types import EPS, Array
+from lopro.maps.base import LinearMap
+from lopro.maps.host import Transferred, host_matrix, slabs
+from lopro.maps.identity import Identity
+
+__all__ = ["enclose_adjoint", "enclose_forward"]
+
+#: Roundings that the products of an operator are trusted to make, relative to the norms of its rows.
+_ROUNDINGS = 8.0
+#: Rows on a device whose products are added up there; the sums of such chunks are added up on the host.
+_CHUNK = 2048
+
+
+def enclose_forward(D: LinearMap, x: Array) -> tuple[Array, Array]:
+    """Return ``D x`` and a bound of the error of each entry, for a map of `lopro.maps.host.host_map`.
+
+    An operator is taken at its word: it is charged as if it were stable, a few roundings of ``|row| |x|``.
+    """
+    if isinstance(D, Identity):
+        return x, np.zeros(len(x))
+    M = host_matrix(D)
+    if M is not None:
+        return product(M, x)
+    assert isinstance(D, Transferred)
+    if D.on_device:
+        # A sum of n products in any order is off by gamma_n times that of their sizes: at most |row| |x|.
+        return D.forward(x), _rounded_up(gamma(len(x)) * length(x) * D.row_norms, len(x))
+    return D.forward(x), _ROUNDINGS * EPS * length(x) * D.row_norms
+
+
+def enclose_adjoint(D: LinearMap, v: Array, error: Array | float = 0.0) -> tuple[Array, Array]:
+    """Return ``D' v``, for ``v`` known up to ``error``, and a bound of the error of each entry.
+
+    An operator is taken at its word again, and its columns are taken to be about as long as each other.
+    """
+    if isinstance(D, Identity):
+        return v, np.zeros(len(v)) + error
+    M = host_matrix(D)
+    if M is not None:
+        return adjoint_product(M, v, error)
+    assert isinstance(D, Transferred)
+    if D.on_device:
+        return _adjoint_on_device(D, v, length(np.zeros(len(v)) + error))
+    normal = D.adjoint(v)
+    column = length(D.row_norms) / math.sqrt(len(normal))
+    uncertain = length(np.zeros(len(v)) + error) + _ROUNDINGS * EPS * length(v)
+    return normal, np.full(len(normal), column * uncertain)
+
+
+def _adjoint_on_device(D: Transferred, v: Array, uncertain: float) -> tuple[Array, Array]:
+    """Return ``D' v`` as a sum over chunks of rows: the bound of one long sum would be large."""
+    there, rows = D.to_device(v), D.shape[0]
+    parts = [slab.T @ there[at] for at, slab in slabs(D.device_matrix, _CHUNK)]
+    sums = np.stack([np.zeros(D.shape[1]), *(to_numpy(part) for part in parts)])
+    total = np.sum(sums, axis=0)
+    within = gamma(min(_CHUNK, rows)) * length(v) + uncertain
+    error = within * D.column_norms + gamma(len(sums)) * np.sum(np.abs(sums), axis=0)
+    return total, _rounded_up(error, rows)
+
+
+def _rounded_up(error: Array, terms: int) -> Array:
+    """Return an error bound with what its own evaluation may have lost, norms of so many terms included."""
+    return error * (1.0 + (2 * terms + 64) * EPS)

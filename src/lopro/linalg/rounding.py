@@ -1,0 +1,178 @@
+"""Numbers with a bound of their rounding error: running error analysis.
+
+The standard model of floating-point arithmetic is assumed (a result is off by at most ``u = EPS / 2``
+relative, no overflow, and what underflows does not matter). Sums are pairwise, so the constant of a dot
+product grows with the logarithm of its length. Errors are themselves rounded, hence the factor `_SAFE`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import scipy  # parts of it load when first used
+
+from lopro.linalg.types import EPS, Array, Matrix
+
+__all__ = [
+    "Enclosure",
+    "Estimate",
+    "adjoint_product",
+    "dot",
+    "gamma",
+    "length",
+    "product",
+    "total",
+]
+
+_UNIT = 0.5 * EPS
+#: Entries of a matrix whose absolute values are formed at a time; rows that one sum runs over.
+_ENTRIES = 1 << 20
+_ROWS = 128
+#: Covers the rounding of an error bound that is itself computed by a few operations or a short sum.
+_SAFE = 1.0 + 64.0 * EPS
+
+
+def gamma(n: int) -> float:
+    """Return ``n u / (1 - n u)``: what n roundings in a row amount to, relatively.
+
+    Examples
+    --------
+    >>> from lopro.linalg.rounding import gamma
+    >>> 1.1e-16 < gamma(1) < 1.2e-16
+    True
+    """
+    return n * _UNIT / (1.0 - n * _UNIT) * _SAFE
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A computed number and a bound of its distance from the exact one.
+
+    Examples
+    --------
+    >>> from lopro.linalg.rounding import Estimate
+    >>> third = Estimate(1.0) / 3.0
+    >>> third.lower() < 1 / 3 < third.upper()
+    True
+    """
+
+    value: float
+    error: float = 0.0
+
+    def __add__(self, other: Estimate) -> Estimate:
+        value = self.value + other.value
+        return Estimate(value, _SAFE * (self.error + other.error + _UNIT * abs(value)))
+
+    def __sub__(self, other: Estimate) -> Estimate:
+        return self + Estimate(-other.value, other.error)
+
+    def __mul__(self, factor: float) -> Estimate:
+        value = factor * self.value
+        return Estimate(value, _SAFE * (abs(factor) * self.error + _UNIT * abs(value)))
+
+    def __truediv__(self, divisor: float) -> Estimate:
+        value = self.value / divisor
+        return Estimate(value, _SAFE * (self.error / abs(divisor) + _UNIT * abs(value)))
+
+    def lower(self) -> float:
+        """Return a number that is not above the exact one."""
+        return math.nextafter(self.value - self.error, -math.inf)
+
+    def upper(self) -> float:
+        """Return a number that is not below the exact one."""
+        return math.nextafter(self.value + self.error, math.inf)
+
+
+@dataclass(frozen=True)
+class Enclosure:
+    """Value and gradient at a point; ``error`` bounds the error of each entry of the gradient."""
+
+    value: Estimate
+    gradient: Array
+    error: Array
+
+    def __add__(self, other: Enclosure) -> Enclosure:
+        gradient = self.gradient + other.gradient
+        error = self.error + other.error + EPS * np.abs(gradient)
+        return Enclosure(self.value + other.value, gradient, error * (1.0 + 8.0 * EPS))
+
+    def slope(self) -> float:
+        """Return an upper bound of the norm of the exact gradient."""
+        return length(self.gradient, self.error)
+
+
+def total(terms: Array, errors: Array | float = 0.0) -> Estimate:
+    """Return the sum of numbers that are known up to these errors (one bound each, or their sum)."""
+    sums, sizes, levels = np.ravel(terms), np.abs(np.ravel(terms)), 0
+    size = float(sizes.sum())
+    while len(sums) > 1:
+        half = len(sums) // 2
+        rest = sums[2 * half :]
+        sums = np.concatenate([sums[:half] + sums[half : 2 * half], rest])
+        levels += 1
+    carried = errors if isinstance(errors, float) else _SAFE * float(np.sum(errors))
+    # `size` is a sum of nonnegative numbers: its own relative error is below n u, far below 1.
+    slack = 1.0 + len(sizes) * EPS
+    value = float(sums[0]) if len(sums) else 0.0
+    return Estimate(value, _SAFE * (slack * gamma(levels) * size + slack * carried))
+
+
+def dot(x: Array, y: Array, x_error: Array | float = 0.0) -> Estimate:
+    """Return ``<x, y>`` where ``x`` is known up to ``x_error`` in each entry and ``y`` exactly."""
+    terms = x * y
+    errors = _UNIT * np.abs(terms) + x_error * np.abs(y)
+    return total(terms, errors)
+
+
+def product(M: Matrix, x: Array, x_error: Array | float = 0.0) -> tuple[Array, Array]:
+    """Return ``M x`` and a bound of the error of each entry, for any order of summation."""
+    terms = _longest_row(M)
+    uncertain = (gamma(terms) * np.abs(x) + x_error) * (_SAFE + terms * EPS)
+    if scipy.sparse.issparse(M):
+        return np.asarray(M @ x), np.asarray(abs(M) @ uncertain)
+    step = max(1, _ENTRIES // max(1, M.shape[1]))
+    chunks = [np.abs(M[i : i + step]) @ uncertain for i in range(0, M.shape[0], step)]
+    return np.asarray(M @ x), np.concatenate(chunks) if chunks else np.zeros(0)
+
+
+def adjoint_product(M: Matrix, v: Array, v_error: Array | float = 0.0) -> tuple[Array, Array]:
+    """Return ``M' v`` and a bound of the error of each entry.
+
+    Dense rows are taken in chunks whose sums are added pairwise: the bound of one long sum would be large.
+    """
+    errors = np.broadcast_to(np.asarray(v_error, dtype=np.float64), v.shape)
+    if scipy.sparse.issparse(M):
+        return product(M.T.tocsr(), v, errors)
+    sums, bounds = [np.zeros(M.shape[1])], np.zeros(M.shape[1])
+    uncertain = (gamma(_ROWS) * np.abs(v) + errors) * (_SAFE + len(v) * EPS)
+    for start in range(0, M.shape[0], _ROWS):
+        part = slice(start, start + _ROWS)
+        sums.append(v[part] @ M[part])
+        bounds += uncertain[part] @ np.abs(M[part])
+    levels = 0
+    sizes = np.sum(np.abs(sums), axis=0)
+    while len(sums) > 1:
+        half = len(sums) // 2
+        sums = [sums[i] + sums[half + i] for i in range(half)] + sums[2 * half :]
+        levels += 1
+    return sums[0], _SAFE * (bounds + gamma(levels) * (1.0 + len(v) * EPS) * sizes)
+
+
+def length(vector: Array, error: Array | float = 0.0) -> float:
+    """Return an upper bound of the norm of a vector that is known up to ``error`` in each entry."""
+    size = np.abs(vector) + error
+    largest = float(size.max(initial=0.0))
+    if largest == 0.0:
+        return 0.0
+    # Scaled, so that squares neither overflow nor vanish; n + 3 roundings of a sum of squares.
+    scaled = size / largest
+    return largest * math.sqrt(float(scaled @ scaled)) * (1.0 + (len(size) + 8) * EPS)
+
+
+def _longest_row(M: Matrix) -> int:
+    """Return the number of terms in the longest row."""
+    if scipy.sparse.issparse(M):
+        return int(np.diff(M.tocsr().indptr).max(initial=0))
+    return int(M.shape[1])

@@ -1,0 +1,152 @@
+"""Maps for vectors of doubles on the host, whatever library, precision or device their entries have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy  # parts of it load when first used
+
+from lopro.core.arrays import Array, asarray_like, is_array, namespace, on_host, to_numpy
+from lopro.maps.base import LinearMap
+from lopro.maps.identity import Identity
+from lopro.maps.numpy_map import NumPyMap
+from lopro.maps.sparse_map import SparseMap
+
+__all__ = ["Transferred", "host_map", "host_matrix", "host_vector", "rows_at_a_time", "slabs"]
+
+#: Entries of rows on a device that are copied at a time: half a gigabyte of doubles.
+_SLAB = 1 << 26
+#: Random sign vectors that estimate the norms of the rows of an operator.
+_PROBES = 8
+
+
+def host_map(A: LinearMap) -> LinearMap:
+    """Return a map for NumPy vectors of doubles with the entries of ``A``; made once for each map.
+
+    Matrices in double precision on the host are used as they are, those of other libraries without a copy
+    where possible; in single precision they are copied. Of anything else the products are used, with a
+    transfer of the vectors.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.maps import linear_map
+    >>> from lopro.maps.host import host_map
+    >>> A = linear_map(np.ones((1, 2)))
+    >>> host_map(A) is A, host_map(linear_map(np.ones((1, 2), np.float32))).matrix.dtype
+    (True, dtype('float64'))
+    """
+    found: LinearMap | None = A.__dict__.get("_on_host")
+    if found is None:
+        found = A.__dict__["_on_host"] = _host_map(A)
+    return found
+
+
+def _host_map(A: LinearMap) -> LinearMap:
+    if isinstance(A, Identity | Transferred):
+        return A
+    if not A.explicit or (A.in_memory and not on_host(A.like)):
+        return Transferred(A)
+    entries = A.matrix
+    if scipy.sparse.issparse(entries):
+        same = isinstance(A, SparseMap) and entries.dtype == np.float64
+        return A if same else SparseMap(entries.astype(np.float64), A.name)
+    if type(A) is NumPyMap and entries.dtype == np.float64:
+        return A
+    return NumPyMap(host_vector(entries), A.name)
+
+
+def host_matrix(A: LinearMap) -> Any:
+    """Return the entries of a map of `host_map`, dense or sparse; None where they are not on the host."""
+    return A.matrix if isinstance(A, NumPyMap | SparseMap) else None
+
+
+def host_vector(values: Any) -> np.ndarray[Any, Any]:
+    """Return numbers as a NumPy array of doubles."""
+    return np.asarray(to_numpy(values) if is_array(values) else values, dtype=np.float64)
+
+
+def rows_at_a_time(B: Any) -> int:
+    """Return the number of rows of a matrix on a device of which a copy may be made."""
+    return max(1, _SLAB // max(1, int(B.shape[1])))
+
+
+def slabs(B: Any, height: int | None = None) -> Iterator[tuple[slice, Any]]:
+    """Yield the rows of a matrix on a device in slabs of this height, or of which a copy may be made."""
+    step = height or rows_at_a_time(B)
+    for start in range(0, B.shape[0], step):
+        at = slice(start, min(start + step, B.shape[0]))
+        yield at, B[at, :]
+
+
+class Transferred(LinearMap):
+    """Products of vectors on the host with a map elsewhere: on a device, or known by its products alone.
+
+    Parameters
+    ----------
+    A : LinearMap
+        The map; not copied.
+    """
+
+    def __init__(self, A: LinearMap) -> None:
+        super().__init__(A, A.shape, np.zeros(1), A.name, A.nbytes)
+        self._map = A
+
+    @property
+    def on_device(self) -> bool:
+        """Whether the entries are in the memory of a device."""
+        return self._map.explicit
+
+    @property
+    def device_matrix(self) -> Any:
+        """The entries, on their device."""
+        return self._map.matrix
+
+    @property
+    def xp(self) -> Any:
+        """The library of the device."""
+        return namespace(self.device_matrix)
+
+    def to_device(self, v: Any) -> Array:
+        """Return numbers of the host beside the entries."""
+        return asarray_like(v, self.device_matrix)
+
+    def forward(self, x: Array) -> np.ndarray[Any, Any]:
+        return host_vector(self.image(x))
+
+    def image(self, x: Array) -> Array:
+        """Return the product where it is computed: on the device."""
+        return self._map.forward(self.to_device(x) if self.on_device else x)
+
+    def adjoint(self, y: Array) -> np.ndarray[Any, Any]:
+        """Return the product with a vector of the host or of the device, on the host."""
+        there = self.to_device(y) if self.on_device and isinstance(y, np.ndarray) else y
+        return host_vector(self._map.adjoint(there))
+
+    @cached_property
+    def _norms(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        """Norms of rows and of columns, from one pass over the entries."""
+        of_rows, of_columns = [np.zeros(0)], np.zeros(self.shape[1])
+        for _, slab in slabs(self.device_matrix):
+            squares = slab * slab
+            of_rows.append(to_numpy(self.xp.sum(squares, axis=1)))
+            of_columns += to_numpy(self.xp.sum(squares, axis=0))
+        return np.sqrt(np.concatenate(of_rows)), np.sqrt(of_columns)
+
+    @cached_property
+    def row_norms(self) -> np.ndarray[Any, Any]:
+        """The norms of the rows; of an operator their root mean square, estimated, for every row."""
+        if self.on_device:
+            return self._norms[0]
+        # |D s|^2 over random signs has the squared Frobenius norm as its mean.
+        signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(_PROBES, self.shape[1]))
+        squares = np.array([self.forward(s) for s in signs]) ** 2
+        rows = self.shape[0]
+        return np.full(rows, np.sqrt(squares.sum() / _PROBES / max(1, rows)))
+
+    @property
+    def column_norms(self) -> np.ndarray[Any, Any]:
+        return self._norms[1]

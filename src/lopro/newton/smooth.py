@@ -1,0 +1,353 @@
+"""The smooth part of a problem, as the Newton method takes it: losses of images, quadratic forms, sums.
+
+Derivatives are functions of the point and of linear images of it, which are carried along: a step along a
+line then needs one product for the direction, none for the point. Points are on the host; images that are as
+long as the data stay where the data are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+import scipy  # parts of it load when first used
+
+from lopro.core.arrays import inner, to_numpy
+from lopro.functions.atoms import HalfSquare
+from lopro.functions.term import Term
+from lopro.linalg.eigenvalues import least_eigenvalue
+from lopro.linalg.products import enclose_adjoint, enclose_forward
+from lopro.linalg.rounding import Enclosure, Estimate, dot, gamma, length
+from lopro.maps import Identity, LinearMap, NumPyMap, SparseMap
+from lopro.maps.host import Transferred, host_matrix
+from lopro.newton.arrays import EPS, Array, Image, Matrix
+from lopro.newton.curvature import Constant, Piece, weighted
+
+__all__ = ["LeastSquares", "Loss", "QuadraticForm", "Slope", "Smooth", "Sum"]
+
+#: First and second derivative along a line, as a function of the step.
+Slope: TypeAlias = Callable[[float], tuple[float, float]]
+
+#: The normal matrix of sparse rows is formed if it has at most so many times their entries.
+_FILL = 4
+#: Up to this size a normal matrix is formed on a device: half a gigabyte.
+_FORMED = 8192
+#: Up to this size a matrix on a device is fetched to prove a bound of its least eigenvalue.
+_FETCHED = 1000
+
+
+class Smooth(Protocol):
+    """A convex, (almost everywhere) twice differentiable function of a vector."""
+
+    size: int
+    #: How many arrays `image` returns.
+    images: int
+
+    def value(self, x: Array) -> float:
+        """Return ``f(x)``."""
+        ...
+
+    def image(self, x: Array) -> Image:
+        """Return the linear images of ``x`` (or of a direction) that the derivatives need."""
+        ...
+
+    def gradient(self, x: Array, image: Image) -> Array:
+        """Return the gradient at ``x``."""
+        ...
+
+    def curvature(self, x: Array, image: Image) -> tuple[Piece, ...]:
+        """Return the Hessian at ``x``, in pieces."""
+        ...
+
+    def along(self, x: Array, image: Image, d: Array, direction: Image) -> Slope:
+        """Return the derivatives of ``t -> f(x + t d)``; ``direction`` is the image of ``d``."""
+        ...
+
+    def enclose(self, x: Array) -> Enclosure:
+        """Return value and gradient with bounds of their rounding errors."""
+        ...
+
+    def strong_convexity(self) -> float:
+        """Return a proved ``mu`` such that ``f - mu/2 |x|^2`` is convex; 0 if none is found."""
+        ...
+
+
+def _parabola(slope: float, curvature: float) -> Slope:
+    """Return the derivatives of a parabola along a line."""
+    return lambda t: (slope + t * curvature, curvature)
+
+
+class Loss:
+    """A smooth term ``s g(D x - b)`` with second derivatives by entry of the image.
+
+    Parameters
+    ----------
+    term : Term
+        Its atom is smooth; its map is one for host vectors.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.functions.atoms import Logistic
+    >>> from lopro.functions.term import Term
+    >>> from lopro.maps import linear_map
+    >>> from lopro.newton.smooth import Loss
+    >>> loss = Loss(Term(Logistic(np.ones(1)), linear_map(np.array([[2.0]]))))
+    >>> x = np.zeros(1)
+    >>> round(loss.value(x), 6), loss.gradient(x, loss.image(x))
+    (0.693147, array([-1.]))
+    """
+
+    images = 1
+
+    def __init__(self, term: Term) -> None:
+        assert term.map is not None
+        self.term = term
+        self.map: LinearMap = term.map
+        self.size: int = self.map.shape[1]
+
+    def value(self, x: Array) -> float:
+        return self.term.value(Loss.image(self, x)[0])
+
+    def image(self, x: Array) -> Image:
+        there = isinstance(self.map, Transferred) and self.map.on_device
+        return (self.map.image(x) if there else self.map.forward(x),)  # type: ignore[attr-defined]
+
+    def gradient(self, x: Array, image: Image) -> Array:
+        return np.asarray(self.map.adjoint(self.term.slope(image[0])))
+
+    def curvature(self, x: Array, image: Image) -> tuple[Piece, ...]:
+        return (weighted(self.map, self.term.curvature(image[0])),)
+
+    def along(self, x: Array, image: Image, d: Array, direction: Image) -> Slope:
+        z, e = image[0], direction[0]
+        if isinstance(self.term.atom, HalfSquare):
+            return _parabola(inner(self.term.slope(z), e), self.term.scale * inner(e, e))
+        squares = e * e
+
+        def derivatives(t: float) -> tuple[float, float]:
+            there = z + t * e
+            return inner(self.term.slope(there), e), inner(self.term.curvature(there), squares)
+
+        return derivatives
+
+    def enclose(self, x: Array) -> Enclosure:
+        value, slope, error = self.term.enclose(*enclose_forward(self.map, x))
+        return Enclosure(value, *enclose_adjoint(self.map, slope, error))
+
+    def strong_convexity(self) -> float:
+        identity = isinstance(self.map, Identity) and isinstance(self.term.atom, HalfSquare)
+        return self.term.scale if identity else 0.0
+
+
+class LeastSquares(Loss):
+    """``s/2 |Bx - b|^2``, through the normal matrix where there are more rows than columns.
+
+    The image of a point is then ``s B'B x``: products with the normal matrix are cheaper than with ``B``.
+    """
+
+    @cached_property
+    def normal_matrix(self) -> Matrix | None:
+        """``s B'B`` where products with it are cheaper than products with ``B`` and ``B'``, else None."""
+        B = host_matrix(self.map)
+        if B is None:
+            there = isinstance(self.map, Transferred) and self.map.on_device
+            B = self.map.device_matrix if there else None  # type: ignore[attr-defined]
+            if B is None or self.size > _FORMED:
+                return None
+        elif B.shape[0] < self.size:
+            return None
+        product = B.T @ B
+        if scipy.sparse.issparse(product):
+            if product.nnz > _FILL * B.nnz:
+                return None
+            product = product.tocsr()
+        return product if self.term.scale == 1.0 else self.term.scale * product
+
+    @cached_property
+    def _form(self) -> Constant | None:
+        P = self.normal_matrix
+        return None if P is None else Constant(P)
+
+    @cached_property
+    def _q(self) -> Array:
+        """``-s B'b``: the gradient at zero."""
+        zero = Loss.image(self, np.zeros(self.size))[0]
+        return np.asarray(self.map.adjoint(self.term.slope(zero)))
+
+    def image(self, x: Array) -> Image:
+        return super().image(x) if self._form is None else (self._form.apply(x),)
+
+    def gradient(self, x: Array, image: Image) -> Array:
+        return super().gradient(x, image) if self._form is None else image[0] + self._q
+
+    def curvature(self, x: Array, image: Image) -> tuple[Piece, ...]:
+        return super().curvature(x, image) if self._form is None else (self._form,)
+
+    def along(self, x: Array, image: Image, d: Array, direction: Image) -> Slope:
+        if self._form is None:
+            return super().along(x, image, d, direction)
+        return _parabola(float(d @ (image[0] + self._q)), float(d @ direction[0]))
+
+    def strong_convexity(self) -> float:
+        rows, columns = self.map.shape
+        B = host_matrix(self.map)
+        if rows < columns or (B is None and self.normal_matrix is None):
+            return 0.0
+        P = self.normal_matrix
+        if P is None:
+            P = self.term.scale * (B.T @ B)
+        # The entries of the normal matrix are sums over all rows; |B|'|B| has norm at most |B|_F^2.
+        lost = gamma(rows + 1) * self.term.scale * length(self.map.column_norms) ** 2
+        return max(0.0, _proved(P) - lost * (1.0 + (2 * rows + 64) * EPS))
+
+
+def _proved(P: Matrix) -> float:
+    """Return a bound of the least eigenvalue; the proof is made on the host, for small matrices only."""
+    if isinstance(P, np.ndarray) or scipy.sparse.issparse(P):
+        return least_eigenvalue(P)
+    return least_eigenvalue(np.array(to_numpy(P))) if P.shape[0] <= _FETCHED else 0.0
+
+
+class QuadraticForm:
+    """``1/2 x'Px + q'x + constant`` with a positive semidefinite ``P``, or None for a linear function.
+
+    Parameters
+    ----------
+    P : array, scipy.sparse array, map for host vectors, or None
+        Even out its asymmetry before: it is taken to be symmetric if it is a map.
+    q : array
+        The linear part.
+    constant : float
+        Added to the value.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.newton.smooth import QuadraticForm
+    >>> QuadraticForm(np.diag([2.0, 4.0]), np.array([1.0, 0.0])).value(np.array([1.0, 1.0]))
+    4.0
+    """
+
+    def __init__(self, P: Any, q: Any, constant: float = 0.0) -> None:
+        self.q: Array = np.asarray(q, dtype=np.float64)
+        self.size = len(self.q)
+        self.constant = float(constant)
+        self.map: LinearMap | None = None if P is None else _symmetric(P)
+        self.images = 0 if P is None else 1
+
+    @property
+    def P(self) -> Matrix | None:
+        """The matrix, on the host or on a device; None for a linear function."""
+        if self.map is None:
+            return None
+        return self.map.device_matrix if isinstance(self.map, Transferred) else self.map.matrix
+
+    @cached_property
+    def _form(self) -> tuple[Piece, ...]:
+        return () if self.map is None else (Constant(self.P),)
+
+    def value(self, x: Array) -> float:
+        bent = 0.0 if self.map is None else 0.5 * float(x @ self.map.forward(x))
+        return bent + float(self.q @ x) + self.constant
+
+    def image(self, x: Array) -> Image:
+        return () if self.map is None else (np.asarray(self.map.forward(x)),)
+
+    def gradient(self, x: Array, image: Image) -> Array:
+        return image[0] + self.q if image else self.q
+
+    def curvature(self, x: Array, image: Image) -> tuple[Piece, ...]:
+        return self._form
+
+    def along(self, x: Array, image: Image, d: Array, direction: Image) -> Slope:
+        curved = float(d @ direction[0]) if direction else 0.0
+        return _parabola(float(d @ self.gradient(x, image)), curved)
+
+    def enclose(self, x: Array) -> Enclosure:
+        if self.map is None:
+            return Enclosure(dot(self.q, x) + Estimate(self.constant), self.q, np.zeros(len(x)))
+        Px, error = enclose_forward(self.map, x)
+        gradient = Px + self.q
+        error = (error + EPS * np.abs(gradient)) * (1.0 + 8.0 * EPS)
+        half = 0.5 * Px + self.q
+        value = dot(half, x, 0.5 * error + EPS * np.abs(half)) + Estimate(self.constant)
+        return Enclosure(value, gradient, error)
+
+    def strong_convexity(self) -> float:
+        return 0.0 if self.map is None else _proved(self.P)
+
+
+def _symmetric(P: Any) -> LinearMap:
+    """Return a matrix as a map, its asymmetry evened out; a map is returned as it is."""
+    if isinstance(P, LinearMap):
+        return P
+    if scipy.sparse.issparse(P):
+        P = scipy.sparse.csr_array(P, dtype=np.float64)
+    else:
+        P = np.asarray(P, dtype=np.float64)
+    if abs(P - P.T).max() != 0.0:
+        P = 0.5 * (P + P.T)
+    return SparseMap(P, "P") if scipy.sparse.issparse(P) else NumPyMap(P, "P")
+
+
+class Sum:
+    """The sum of smooth functions of the same size.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.newton.smooth import QuadraticForm, Sum
+    >>> parts = [QuadraticForm(None, np.ones(2)), QuadraticForm(np.eye(2), np.zeros(2))]
+    >>> Sum(parts).value(np.ones(2))
+    3.0
+    """
+
+    def __init__(self, parts: Sequence[Smooth]) -> None:
+        self.parts = tuple(parts)
+        sizes = {part.size for part in self.parts}
+        if len(sizes) != 1:
+            raise ValueError(f"parts: all must have the same size, got {sorted(sizes)}")
+        self.size = sizes.pop()
+        self.images = sum(part.images for part in self.parts)
+
+    def _shares(self, image: Image) -> Iterator[tuple[Smooth, Image]]:
+        start = 0
+        for part in self.parts:
+            yield part, image[start : start + part.images]
+            start += part.images
+
+    def value(self, x: Array) -> float:
+        return sum(part.value(x) for part in self.parts)
+
+    def image(self, x: Array) -> Image:
+        return tuple(array for part in self.parts for array in part.image(x))
+
+    def gradient(self, x: Array, image: Image) -> Array:
+        total = np.zeros(self.size)
+        for part, own in self._shares(image):
+            total += part.gradient(x, own)
+        return total
+
+    def curvature(self, x: Array, image: Image) -> tuple[Piece, ...]:
+        return tuple(p for part, own in self._shares(image) for p in part.curvature(x, own))
+
+    def along(self, x: Array, image: Image, d: Array, direction: Image) -> Slope:
+        pairs = zip(self._shares(image), self._shares(direction), strict=True)
+        slopes = [part.along(x, own, d, moved) for (part, own), (_, moved) in pairs]
+
+        def derivatives(t: float) -> tuple[float, float]:
+            found = [slope(t) for slope in slopes]
+            return sum(f for f, _ in found), sum(s for _, s in found)
+
+        return derivatives
+
+    def enclose(self, x: Array) -> Enclosure:
+        first, *others = (part.enclose(x) for part in self.parts)
+        return sum(others, start=first)
+
+    def strong_convexity(self) -> float:
+        return math.fsum(part.strong_convexity() for part in self.parts) * (1.0 - 4.0 * EPS)
