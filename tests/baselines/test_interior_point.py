@@ -21,7 +21,9 @@ from lopro import Problem, Status
 from lopro import constraints as lc
 from lopro import objectives as lo
 from lopro.cones.cones import Nonnegative, PSDTriangle, SecondOrder
-from lopro.conic_forms import ConicProgram, add_objective, set_rows
+from lopro.conic_forms import ConicProgram, set_rows
+from lopro.functions.atoms import HalfSquare
+from lopro.functions.term import Term
 from lopro.methods.baselines import InteriorPoint
 
 KNOWN = [t3, t4, t6_ellipsoid, t8, t9]
@@ -67,12 +69,6 @@ def test_it_agrees_with_cvxpy_on_every_random_problem_of_known_structure():
 
 def test_a_wrong_translation_is_noticed():
     """Negative control: with half of the quadratic the same comparison objects, almost always."""
-
-    @add_objective.register
-    def _(f: _Half, program: ConicProgram, factor: float, zero: Any) -> None:
-        program.add_quadratic(0.5 * factor * np.eye(program.size))
-        program.add_linear(factor * f.subgradient(zero))
-
     count = 0
     for case in itertools.islice((c for c in applicable(0) if c.name.startswith("distance/")), 6):
         z = -np.asarray(case.problem.objective.subgradient(np.zeros(case.problem.shape)))
@@ -83,6 +79,16 @@ def test_a_wrong_translation_is_noticed():
 
 class _Half(lo.SquaredDistance):
     """A squared distance whose conic form is wrong."""
+
+    @property
+    def terms(self) -> Any:
+        return (Term(_WrongSquare(), offset=self.z),)
+
+
+class _WrongSquare(HalfSquare):
+    def add_to_cone_program(self, program: Any, image: Any, scale: float) -> None:
+        program.add_quadratic(0.5 * scale * image.D)
+        program.add_linear(-scale * image.b)
 
 
 @pytest.mark.parametrize("make", KNOWN)

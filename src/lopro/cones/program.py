@@ -10,7 +10,16 @@ import scipy  # parts of it load when first used
 
 from lopro.cones.bound import ConicData
 from lopro.cones.by_clarabel import run_clarabel
-from lopro.cones.cones import Cone, ConeRows, SetCone
+from lopro.cones.cones import (
+    Cone,
+    ConeRows,
+    Exponentials,
+    Nonnegative,
+    PSDTriangle,
+    SecondOrders,
+    SetCone,
+    Zero,
+)
 from lopro.core.real_vectors import Vector
 
 __all__ = ["ConicAnswer", "ConicProgram"]
@@ -97,6 +106,26 @@ class ConicProgram:
     def add_rows(self, bounds: Vector, cone: Cone, *pieces: tuple[Any, int]) -> None:
         """Demand that ``bounds`` minus the sum of the pieces is in a cone."""
         self._blocks.append(_Block(pieces, bounds, cone))
+
+    def add_equations(self, bounds: Vector, *pieces: tuple[Any, int]) -> None:
+        """Demand that ``bounds`` minus the sum of the pieces is zero."""
+        self.add_rows(bounds, Zero(len(bounds)), *pieces)
+
+    def add_inequalities(self, bounds: Vector, *pieces: tuple[Any, int]) -> None:
+        """Demand that no entry is negative."""
+        self.add_rows(bounds, Nonnegative(len(bounds)), *pieces)
+
+    def add_second_order(self, size: int, bounds: Vector, *pieces: tuple[Any, int]) -> None:
+        """Demand ``|u| <= t`` of every ``size`` consecutive entries ``(t, u)``."""
+        self.add_rows(bounds, SecondOrders(len(bounds) // size, size), *pieces)
+
+    def add_exponential(self, bounds: Vector, *pieces: tuple[Any, int]) -> None:
+        """Demand ``b exp(a / b) <= c`` of every three consecutive entries ``(a, b, c)``."""
+        self.add_rows(bounds, Exponentials(len(bounds) // 3), *pieces)
+
+    def add_semidefinite(self, order: int, bounds: Vector, *pieces: tuple[Any, int]) -> None:
+        """Demand that a scaled upper triangle is that of a positive semidefinite matrix."""
+        self.add_rows(bounds, PSDTriangle(order), *pieces)
 
     def solve(self, accuracy: float) -> ConicAnswer:
         """Return what Clarabel finds, whatever its own opinion of it: the caller judges."""

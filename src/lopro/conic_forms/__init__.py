@@ -1,19 +1,17 @@
-"""Our objectives and sets as cone programs: the one room that knows both sides.
+"""Objectives and sets as cone programs.
 
-Each type contributes its own rows, by one function that is registered for it: `set_rows` for
-constraints, `add_objective` for objectives. A new type registers one more.
+The atoms of an objective know their conic forms (`add_objective` goes through its terms); a set has its rows
+by a function that is registered for its type, `set_rows`.
 """
 
 from lopro.cones import ConeRows, ConicAnswer, ConicProgram
-from lopro.conic_forms import norms as _norms  # noqa: F401 (registers its forms)
-from lopro.conic_forms.objectives import add_half_square, add_objective
+from lopro.conic_forms.objectives import add_objective
 from lopro.conic_forms.sets import set_rows
 
 __all__ = [
     "ConeRows",
     "ConicAnswer",
     "ConicProgram",
-    "add_half_square",
     "add_objective",
     "set_rows",
 ]

@@ -1,6 +1,5 @@
 """Sparse metric learning from top to bottom: the problem, its methods, its dual, and its result."""
 
-from lopro.metric import conic_form as conic_form  # registers the loss with interior point methods
 from lopro.metric.api import MetricResult, learn_metric, metric_problem
 from lopro.metric.consensus_admm import ConsensusADMM
 from lopro.metric.diagonal import diagonal_from

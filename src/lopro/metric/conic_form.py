@@ -1,22 +1,30 @@
-"""The loss on pairs as a part of a conic program, for interior point methods."""
+"""The loss on pairs as an atom with a conic form, for interior point methods."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from lopro.cones import ConicProgram
-from lopro.conic_forms.objectives import add_half_square, add_objective
-from lopro.conic_forms.sets import real_vector
-from lopro.core.arrays import Array, to_numpy
-from lopro.metric.loss import PairLoss
+from lopro.core.arrays import to_numpy
+from lopro.functions.atoms import Opaque
+from lopro.functions.cone_program import ConeBuilder, RealImage, add_half_square
 
-__all__: list[str] = []
+if TYPE_CHECKING:
+    from lopro.metric.loss import PairLoss
+
+__all__ = ["PairSquares"]
 
 
-@add_objective.register
-def _(f: PairLoss, program: ConicProgram, factor: float, zero: Array) -> None:
-    f = f.listed()
-    X, (i, j) = to_numpy(f.X).astype(np.float64), f.pairs
-    Z = X[i] - X[j]
-    squares = (Z[:, :, None] * Z[:, None, :]).reshape(len(Z), -1)
-    add_half_square(program, squares, real_vector(f.targets, False), factor / len(Z))
+class PairSquares(Opaque):
+    """The loss of `PairLoss`: half the mean square of distances of pairs less their targets."""
+
+    function: PairLoss
+
+    def add_to_cone_program(self, program: ConeBuilder, image: RealImage, scale: float) -> None:
+        f = self.function.listed()
+        X, (i, j) = to_numpy(f.X).astype(np.float64), f.pairs
+        Z = X[i] - X[j]
+        squares = (Z[:, :, None] * Z[:, None, :]).reshape(len(Z), -1)
+        targets = np.asarray(to_numpy(f.targets), dtype=np.float64)
+        add_half_square(program, RealImage(squares, targets), scale / len(Z))

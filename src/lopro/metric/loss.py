@@ -24,6 +24,8 @@ from lopro.core.counting import count
 from lopro.core.deadline import current_deadline
 from lopro.core.validation import check_array, check_shape
 from lopro.functions import Ball, Constant, Image, Linearization, MappedFunction, Source
+from lopro.functions.term import Term
+from lopro.metric.conic_form import PairSquares
 from lopro.metric.pair_graph import laplacian_times, two_sides
 from lopro.metric.pair_maps import Differences, Indices, PairMap, pair_map
 from lopro.objectives.base import Objective
@@ -116,6 +118,10 @@ class PairLoss(MappedFunction, Objective):
 
     def __repr__(self) -> str:
         return f"PairLoss({self.targets.shape[0]} pairs, d={self.X.shape[1]})"
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        return (Term(PairSquares(self)),)
 
     @property
     def targets(self) -> Array:

@@ -14,6 +14,7 @@ from typing import TypeAlias
 from lopro.core.arrays import Array
 from lopro.errors import MissingCapabilityError
 from lopro.functions.complements import Complement
+from lopro.functions.cone_program import ConeBuilder, RealImage
 from lopro.linalg.rounding import Estimate
 
 __all__ = ["Atom", "Enclosed", "Step"]
@@ -89,6 +90,10 @@ class Atom:
     def enclose_conjugate(self, v: Array) -> Estimate:
         """Return the conjugate at a point of its domain, with a bound of its error; on the host."""
         raise self._missing("rounding analysis of the conjugate")
+
+    def add_to_cone_program(self, program: ConeBuilder, image: RealImage, scale: float) -> None:
+        """Add ``scale * g`` of an image of the variables to a cone program."""
+        raise self._missing("conic form")
 
     def _missing(self, what: str) -> MissingCapabilityError:
         return MissingCapabilityError(f"{type(self).__name__} has no {what} at hand")

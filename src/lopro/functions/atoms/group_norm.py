@@ -6,10 +6,12 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+import scipy  # parts of it load when first used
 
 from lopro.core.arrays import Array, eps, namespace
 from lopro.functions.atoms.base import Atom, Step
 from lopro.functions.complements import BlockDiagonal
+from lopro.functions.cone_program import ConeBuilder, RealImage, place_rows
 from lopro.linalg.rounding import Estimate
 from lopro.linalg.types import EPS
 
@@ -106,3 +108,18 @@ class GroupNorm(Atom):
         # The norms of groups, each rounded up.
         lengths = self._lengths(v)[1] * (1.0 + (self.group_size + 4) * EPS)
         return Estimate(0.0 if bool(np.all(lengths <= self.weight)) else math.inf)
+
+    def add_to_cone_program(self, program: ConeBuilder, image: RealImage, scale: float) -> None:
+        """Add the sum of ``t_g`` with ``|z_g| <= t_g``: each cone holds ``t_g`` and the rows of its group."""
+        if image.is_complex:
+            raise self._missing("conic form for complex points")
+        groups, size = image.rows // self.group_size, self.group_size + 1
+        t = program.new_variables(groups)
+        program.add_linear(np.full(groups, scale * self.weight), t)
+        rows = np.arange(groups * size).reshape(groups, size)
+        inside, count = rows[:, 1:].ravel(), groups * size
+        bounds = np.zeros(count)
+        bounds[inside] = -image.b
+        tops = place_rows(-scipy.sparse.eye_array(groups, format="csr"), rows[:, 0], count)
+        spread = place_rows(image.D, inside, count)
+        program.add_second_order(size, bounds, (tops, t), (-spread, 0))

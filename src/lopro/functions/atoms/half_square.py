@@ -9,6 +9,7 @@ import numpy as np
 from lopro.core.arrays import Array, inner, namespace
 from lopro.functions.atoms.base import Atom, Enclosed, Step
 from lopro.functions.complements import DiagonalComplement
+from lopro.functions.cone_program import ConeBuilder, RealImage, add_half_square
 from lopro.linalg.rounding import Estimate, dot, total
 from lopro.linalg.types import EPS
 
@@ -60,3 +61,6 @@ class HalfSquare(Atom):
 
     def enclose_conjugate(self, v: Array) -> Estimate:
         return dot(v, v) * 0.5
+
+    def add_to_cone_program(self, program: ConeBuilder, image: RealImage, scale: float) -> None:
+        add_half_square(program, image, scale)

@@ -6,11 +6,13 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+import scipy  # parts of it load when first used
 
 from lopro.core.arrays import Array, inner, namespace
 from lopro.core.moduli import clip_modulus
 from lopro.functions.atoms.base import Atom, Enclosed, Step
 from lopro.functions.complements import DiagonalComplement
+from lopro.functions.cone_program import ConeBuilder, RealImage
 from lopro.linalg.rounding import Estimate, dot, total
 from lopro.linalg.types import EPS
 
@@ -79,3 +81,13 @@ class Huber(Atom):
 
     def enclose_conjugate(self, v: Array) -> Estimate:
         return dot(v, v) * 0.5 if bool(np.all(np.abs(v) <= self.delta)) else Estimate(math.inf)
+
+    def add_to_cone_program(self, program: ConeBuilder, image: RealImage, scale: float) -> None:
+        """Add ``|r|^2 / 2 + delta sum t`` with ``|z - r| <= t``: a share for squares, one for values."""
+        m = image.rows
+        r, t = program.new_variables(m), program.new_variables(m)
+        one = scipy.sparse.eye_array(m, format="csr")
+        program.add_quadratic(scale * one, r)
+        program.add_linear(np.full(m, scale * self.delta), t)
+        program.add_inequalities(image.b, (image.D, 0), (-one, r), (-one, t))
+        program.add_inequalities(-image.b, (-image.D, 0), (one, r), (-one, t))

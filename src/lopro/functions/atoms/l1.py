@@ -7,11 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import scipy  # parts of it load when first used
 
-from lopro.core.arrays import Array, Companion, is_complex, namespace
+from lopro.core.arrays import Array, Companion, is_complex, namespace, to_numpy
 from lopro.core.moduli import clip_modulus, unit_phase
 from lopro.functions.atoms.base import Atom, Step
 from lopro.functions.complements import DiagonalComplement
+from lopro.functions.cone_program import ConeBuilder, RealImage, place_rows
 from lopro.linalg.rounding import Estimate
 
 __all__ = ["L1"]
@@ -125,6 +127,60 @@ class L1(Atom):
     def enclose_conjugate(self, v: Array) -> Estimate:
         return Estimate(self.conjugate(v))
 
+    def add_to_cone_program(self, program: ConeBuilder, image: RealImage, scale: float) -> None:
+        """Add ``w't`` with ``|z_i| <= t_i``, or a ``t_i`` for either sign; weights of zero need none."""
+        entries = image.rows // 2 if image.is_complex else image.rows
+        if image.is_complex:
+            self._add_moduli(program, image, scale, entries)
+            return
+        up, down = (_filled(w, entries) for w in (self.weights, self.negative))
+        if not self.symmetric:
+            for weights, sign in ((up, 1.0), (down, -1.0)):
+                self._add_sides(program, image, scale * weights, (sign,), positive=True)
+            return
+        self._add_sides(program, image, scale * up, (1.0, -1.0))
+
+    def _add_sides(
+        self,
+        program: ConeBuilder,
+        image: RealImage,
+        weights: Any,
+        signs: tuple[float, ...],
+        positive: bool = False,
+    ) -> None:
+        """Add ``weights't`` with ``sign z_i <= t_i``, and ``t_i >= 0`` where that does not follow."""
+        used = np.flatnonzero(weights)
+        if not len(used):
+            return
+        t = program.new_variables(len(used))
+        program.add_linear(weights[used], t)
+        D, b = scipy.sparse.csr_array(image.D)[used], image.b[used]
+        bound = -scipy.sparse.eye_array(len(used), format="csr")
+        for sign in signs:
+            program.add_inequalities(sign * b, (sign * D, 0), (bound, t))
+        if positive:
+            program.add_inequalities(np.zeros(len(used)), (bound, t))
+
+    def _add_moduli(
+        self, program: ConeBuilder, image: RealImage, scale: float, entries: int
+    ) -> None:
+        """Add ``w't`` with the modulus of a complex ``z_i`` at most ``t_i``."""
+        weights = _filled(self.weights, entries)
+        used = np.flatnonzero(weights)
+        if not len(used):
+            return
+        t = program.new_variables(len(used))
+        program.add_linear(scale * weights[used], t)
+        D, first = scipy.sparse.csr_array(image.D), 3 * np.arange(len(used))
+        bound = -scipy.sparse.eye_array(len(used), format="csr")
+        count = 3 * len(used)
+        parts = place_rows(D[used], first + 1, count) + place_rows(
+            D[used + entries], first + 2, count
+        )
+        bounds = np.zeros(count)
+        bounds[first + 1], bounds[first + 2] = image.b[used], image.b[used + entries]
+        program.add_second_order(3, bounds, (place_rows(bound, first, count), t), (parts, 0))
+
 
 class _Weights:
     """One weight for all entries, or one for each."""
@@ -155,3 +211,10 @@ def _shrunk(w: np.ndarray[Any, Any], bound: float | Array) -> Array:
     shrunk = np.zeros_like(w)
     shrunk[kept] = w[kept] * (1.0 - of_kept / modulus[kept])
     return shrunk
+
+
+def _filled(weights: _Weights, size: int) -> np.ndarray[Any, Any]:
+    """Return weights as a vector on the host."""
+    if weights.number is not None:
+        return np.full(size, weights.number)
+    return np.asarray(to_numpy(weights.array.array), dtype=np.float64).ravel()

@@ -7,7 +7,9 @@ from collections.abc import Callable
 import numpy as np
 
 from lopro.core.arrays import Array, Companion, copy, equal, inner
+from lopro.core.real_vectors import to_real_vector
 from lopro.functions.atoms.base import Atom, Enclosed, Step
+from lopro.functions.cone_program import ConeBuilder, RealImage
 from lopro.linalg.rounding import Estimate, dot
 
 __all__ = ["Linear"]
@@ -69,3 +71,8 @@ class Linear(Atom):
 
     def enclose_conjugate(self, v: Array) -> Estimate:
         return Estimate(self.conjugate(v))
+
+    def add_to_cone_program(self, program: ConeBuilder, image: RealImage, scale: float) -> None:
+        c = to_real_vector(self.c)
+        program.add_linear(scale * (image.D.T @ c))
+        program.constant -= scale * float(c @ image.b)

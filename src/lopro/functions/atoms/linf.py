@@ -6,10 +6,12 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+import scipy  # parts of it load when first used
 
 from lopro.core.arrays import Array, namespace
 from lopro.core.moduli import unit_phase
 from lopro.functions.atoms.base import Atom, Step
+from lopro.functions.cone_program import ConeBuilder, RealImage
 from lopro.functions.simplex import project_l1_ball
 
 __all__ = ["LInf"]
@@ -58,3 +60,13 @@ class LInf(Atom):
 
     def distance(self, z: Array) -> Array:
         return np.zeros(())
+
+    def add_to_cone_program(self, program: ConeBuilder, image: RealImage, scale: float) -> None:
+        """Add ``t`` with ``|z_i| <= t`` for all i."""
+        if image.is_complex:
+            raise self._missing("conic form for complex points")
+        t = program.new_variables(1)
+        program.add_linear(np.array([scale]), t)
+        top = scipy.sparse.csr_array(-np.ones((image.rows, 1)))
+        program.add_inequalities(image.b, (image.D, 0), (top, t))
+        program.add_inequalities(-image.b, (-image.D, 0), (top, t))

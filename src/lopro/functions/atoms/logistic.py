@@ -6,9 +6,11 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+import scipy  # parts of it load when first used
 
-from lopro.core.arrays import Array, Companion, namespace
+from lopro.core.arrays import Array, Companion, namespace, to_numpy
 from lopro.functions.atoms.base import Atom, Enclosed
+from lopro.functions.cone_program import ConeBuilder, RealImage, place_rows
 from lopro.linalg.rounding import total
 from lopro.linalg.types import EPS
 
@@ -72,6 +74,29 @@ class Logistic(Atom):
         slopes = _slopes(y, z) / self.count
         bound = (_LIBRARY * np.abs(slopes) + 0.25 * error / self.count) * (1.0 + 8.0 * EPS)
         return value, slopes, bound + EPS * np.abs(slopes)
+
+    def add_to_cone_program(self, program: ConeBuilder, image: RealImage, scale: float) -> None:
+        """Add the mean of ``t_i >= log(1 + exp(u_i))``, ``u_i = -y_i z_i``, by two exponential cones.
+
+        ``exp(u - t) <= p``, ``exp(-t) <= q`` and ``p + q <= 1``.
+        """
+        n = self.count
+        y = np.asarray(to_numpy(self.labels.array), dtype=np.float64)
+        t, p, q = (program.new_variables(n) for _ in range(3))
+        program.add_linear(np.full(n, scale / n), t)
+        one = scipy.sparse.eye_array(n, format="csr")
+        program.add_inequalities(np.ones(n), (one, p), (one, q))
+        u = scipy.sparse.diags_array(-y) @ scipy.sparse.csr_array(image.D)
+        first, count = 3 * np.arange(n), 3 * n
+        bounds = np.tile([0.0, 1.0, 0.0], n)
+        t_rows, moved = place_rows(one, first, count), bounds.copy()
+        moved[first] = y * image.b  # u - t = (-y D x) + y b - t
+        upper, lower = (
+            (-place_rows(one, first + 2, count), p),
+            (-place_rows(one, first + 2, count), q),
+        )
+        program.add_exponential(moved, (t_rows, t), upper, (-place_rows(u, first, count), 0))
+        program.add_exponential(bounds, (t_rows, t), lower)
 
 
 def _mean_loss(s: Array) -> float:

@@ -6,11 +6,13 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+import scipy  # parts of it load when first used
 
 from lopro.core.arrays import Array, copy, eps, is_complex, namespace, norm
 from lopro.core.counting import count
 from lopro.core.deadline import EIGH, current_deadline
 from lopro.functions.atoms.base import Atom, Step
+from lopro.functions.cone_program import ConeBuilder, RealImage
 
 __all__ = ["Nuclear", "singular_values"]
 
@@ -74,7 +76,8 @@ class Nuclear(Atom):
     def into_domain(self, v: Array) -> Array:
         xp = namespace(v)
         U, s, Vh = singular_values(xp.reshape(v, self.shape))
-        most = 1.0 - 8.0 * max(self.shape) * eps(v)
+        # Twice as far in as the rounding that `gauge` charges.
+        most = 1.0 - 16.0 * max(self.shape) * eps(v)
         if float(s[0]) <= most:
             return 1.0 * v
         inside = xp.where(s > most, most + 0.0 * s, s)
@@ -88,6 +91,26 @@ class Nuclear(Atom):
 
     def distance(self, z: Array) -> Array:
         return np.zeros(())
+
+    def add_to_cone_program(self, program: ConeBuilder, image: RealImage, scale: float) -> None:
+        """Add ``(tr V + tr W) / 2`` with ``[[V, Z], [Z', W]]`` positive semidefinite."""
+        if image.is_complex:
+            raise self._missing("conic form for complex points")
+        rows, columns = self.shape
+        order = rows + columns
+        j, i = np.tril_indices(order)  # the upper triangle, column by column
+        weight = np.where(i == j, -1.0, -np.sqrt(2.0))
+        across = (i < rows) & (j >= rows)
+        own = np.flatnonzero(~across)
+        first = program.new_variables(len(own))
+        program.add_linear(scale * np.where(i[own] == j[own], 0.5, 0.0), first)
+        shape = (len(i), len(own))
+        pick = scipy.sparse.csr_array((weight[own], (own, np.arange(len(own)))), shape)
+        at = np.flatnonzero(across)
+        places = i[at] * columns + (j[at] - rows)
+        spread = scipy.sparse.csr_array((weight[at], (at, places)), (len(i), rows * columns))
+        Z = scipy.sparse.csr_array(spread @ image.D)
+        program.add_semidefinite(order, spread @ image.b, (pick, first), (Z, 0))
 
 
 def singular_values(X: Array) -> tuple[Array, Array, Array]:

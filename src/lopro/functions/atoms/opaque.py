@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from lopro.core.arrays import Array
+from lopro.errors import MissingCapabilityError
 from lopro.functions.atoms.base import Atom, Step
 
 __all__ = ["Opaque"]
@@ -38,6 +39,9 @@ class Opaque(Atom):
         self.proximable = is_set or bool(getattr(function, "proximable", False))
         if is_set:
             self.steepness = 0.0
+
+    def _missing(self, what: str) -> MissingCapabilityError:
+        return MissingCapabilityError(f"{type(self.function).__name__} has no {what} at hand")
 
     def value(self, z: Array) -> float:
         value = float(self.function.value(z))

@@ -6,9 +6,11 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+import scipy  # parts of it load when first used
 
-from lopro.core.arrays import Array, Companion, namespace
+from lopro.core.arrays import Array, Companion, namespace, to_numpy
 from lopro.functions.atoms.base import Atom, Enclosed
+from lopro.functions.cone_program import ConeBuilder, RealImage, place_rows
 from lopro.linalg.rounding import total
 from lopro.linalg.types import EPS
 
@@ -75,3 +77,17 @@ class Poisson(Atom):
         value = total(losses, bound) / self.count
         slopes = (rates - k) / self.count
         return value, slopes, (off + EPS * (rates + k)) / self.count + EPS * np.abs(slopes)
+
+    def add_to_cone_program(self, program: ConeBuilder, image: RealImage, scale: float) -> None:
+        """Add the mean of ``t_i - k_i z_i`` with ``exp(z_i) <= t_i``."""
+        n = self.count
+        k = np.asarray(to_numpy(self.counts.array), dtype=np.float64)
+        t = program.new_variables(n)
+        program.add_linear(np.full(n, scale / n), t)
+        program.add_linear(-(scale / n) * (image.D.T @ k))
+        program.constant += (scale / n) * float(k @ image.b)
+        first, count = 3 * np.arange(n), 3 * n
+        bounds = np.tile([0.0, 1.0, 0.0], n)
+        bounds[first] = -image.b
+        rates = -place_rows(scipy.sparse.eye_array(n, format="csr"), first + 2, count)
+        program.add_exponential(bounds, (-place_rows(image.D, first, count), 0), (rates, t))

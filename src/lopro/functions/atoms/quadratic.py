@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from lopro.core.arrays import Array, Companion, inner
 from lopro.functions.atoms.base import Atom
-
-if TYPE_CHECKING:
-    from lopro.maps import LinearMap
+from lopro.functions.cone_program import ConeBuilder, RealImage
+from lopro.maps.base import LinearMap
+from lopro.maps.host import host_map, host_matrix, host_vector
 
 __all__ = ["Quadratic"]
 
@@ -55,3 +54,10 @@ class Quadratic(Atom):
         """Return what `linearize` does where ``P z`` is known already."""
         q = self._q.beside(Pz)
         return 0.5 * inner(z, Pz) + inner(q, z) + self.constant, lambda: Pz + q
+
+    def add_to_cone_program(self, program: ConeBuilder, image: RealImage, scale: float) -> None:
+        if not image.is_identity or image.b.any():
+            raise self._missing("conic form of an image")
+        program.add_quadratic(scale * host_matrix(host_map(self.P)))
+        program.add_linear(scale * host_vector(self.q))
+        program.constant += scale * self.constant

@@ -63,7 +63,7 @@ class SecondOrderCone(Atom):
 
     def into_domain(self, v: Array) -> Array:
         # The polar cone; a little farther in than the rounding of a norm.
-        least = norm(v[1:]) * (1.0 + (len(v) + 8) * eps(v))
+        least = norm(v[1:]) * (1.0 + (v.shape[0] + 8) * eps(v))
         return namespace(v).concat([0.0 * v[:1] + min(float(v[0]), -least), v[1:]])
 
     def distance(self, z: Array) -> Array:

@@ -6,9 +6,11 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+import scipy  # parts of it load when first used
 
-from lopro.core.arrays import Array, Companion, inner, namespace
+from lopro.core.arrays import Array, Companion, inner, namespace, to_numpy
 from lopro.functions.atoms.base import Atom, Enclosed
+from lopro.functions.cone_program import ConeBuilder, RealImage
 from lopro.linalg.rounding import total
 from lopro.linalg.types import EPS
 
@@ -70,3 +72,14 @@ class SquaredHinge(Atom):
         value = total(squares, EPS * squares + (2.0 * short + error) * error) / self.count
         slopes = -y * short * (2.0 / self.count)
         return value, slopes, error * (2.0 / self.count) + 2.0 * EPS * np.abs(slopes)
+
+    def add_to_cone_program(self, program: ConeBuilder, image: RealImage, scale: float) -> None:
+        """Add the mean of ``s_i^2`` with ``s_i >= 1 - y_i z_i`` and ``s_i >= 0``."""
+        n = self.count
+        y = np.asarray(to_numpy(self.labels.array), dtype=np.float64)
+        s = program.new_variables(n)
+        one = scipy.sparse.eye_array(n, format="csr")
+        program.add_quadratic((2.0 * scale / n) * one, s)
+        margins = scipy.sparse.diags_array(-y) @ scipy.sparse.csr_array(image.D)
+        program.add_inequalities(-1.0 - y * image.b, (margins, 0), (-one, s))
+        program.add_inequalities(np.zeros(n), (-one, s))

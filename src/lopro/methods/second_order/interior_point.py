@@ -112,7 +112,7 @@ def _translated(problem: Problem, x: Array) -> tuple[ConicProgram, list[ConeRows
     sets = [rows for m in problem.constraint.members() for rows in set_rows(m, is_complex(x))]
     for rows in sets:
         program.add_set(rows)
-    add_objective(problem.objective, program, 1.0, 0.0 * x)
+    add_objective(problem.objective, program, 0.0 * x)
     return program, sets
 
 

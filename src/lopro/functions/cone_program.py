@@ -1,0 +1,97 @@
+"""What an atom needs to become a part of a cone program: a builder, and the image it acts on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import scipy  # parts of it load when first used
+
+from lopro.linalg.types import Array, Matrix
+
+__all__ = ["ConeBuilder", "RealImage", "add_half_square", "place_rows"]
+
+
+class ConeBuilder(Protocol):
+    """A cone program ``min 1/2 v'Pv + q'v + constant`` under construction.
+
+    A piece is a matrix and the index of the first variable it acts on; rows demand that ``bounds`` minus the
+    sum of the pieces is in a cone.
+    """
+
+    constant: float
+
+    def new_variables(self, count: int) -> int:
+        """Add auxiliary variables; return the index of the first."""
+        ...
+
+    def add_linear(self, q: Array, at: int = 0) -> None:
+        """Add ``q'v`` on the variables from ``at`` on."""
+        ...
+
+    def add_quadratic(self, P: Matrix, at: int = 0) -> None:
+        """Add ``1/2 v'P v`` on the variables from ``at`` on."""
+        ...
+
+    def add_equations(self, bounds: Array, *pieces: tuple[Matrix, int]) -> None:
+        """Demand that all are zero."""
+        ...
+
+    def add_inequalities(self, bounds: Array, *pieces: tuple[Matrix, int]) -> None:
+        """Demand that none is negative."""
+        ...
+
+    def add_second_order(self, size: int, bounds: Array, *pieces: tuple[Matrix, int]) -> None:
+        """Demand ``|u| <= t`` of every ``size`` consecutive ones ``(t, u)``."""
+        ...
+
+    def add_exponential(self, bounds: Array, *pieces: tuple[Matrix, int]) -> None:
+        """Demand ``b exp(a / b) <= c`` of every three consecutive ones ``(a, b, c)``."""
+        ...
+
+    def add_semidefinite(self, order: int, bounds: Array, *pieces: tuple[Matrix, int]) -> None:
+        """Demand that a scaled upper triangle, by columns, is that of a positive semidefinite matrix."""
+        ...
+
+
+@dataclass(frozen=True)
+class RealImage:
+    """``D v - b`` for the real vector ``v`` of a point: real parts of the image, then imaginary ones."""
+
+    D: Matrix
+    b: Array
+    is_complex: bool = False
+    is_identity: bool = False
+
+    @property
+    def rows(self) -> int:
+        """How many real numbers the image has."""
+        return int(self.D.shape[0])
+
+
+def add_half_square(program: ConeBuilder, image: RealImage, scale: float) -> None:
+    """Add ``scale / 2 |D v - b|^2``.
+
+    A wide matrix is kept and its residual becomes a variable, which loses no digits; of a tall one the small
+    matrix ``D'D`` is enough, and that of the identity is no larger.
+    """
+    D, b = image.D, image.b
+    m, n = D.shape
+    if m > 4 * n or image.is_identity:
+        program.add_quadratic(scale * (D.T @ D))
+        program.add_linear(-scale * (D.T @ b))
+        program.constant += 0.5 * scale * float(b @ b)
+        return
+    r = program.new_variables(m)
+    identity = scipy.sparse.eye_array(m, format="csr")
+    program.add_quadratic(scale * identity, r)
+    program.add_equations(b, (D, 0), (-identity, r))
+
+
+def place_rows(rows: Matrix, places: Any, count: int) -> Matrix:
+    """Return ``count`` rows: these at their places, and zeros elsewhere."""
+    entries = scipy.sparse.coo_array(rows)
+    i, j = entries.coords
+    where = (np.asarray(places)[i], j)
+    return scipy.sparse.csr_array((entries.data, where), (count, entries.shape[1]))
