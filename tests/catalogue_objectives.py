@@ -20,6 +20,7 @@ from lopro.core.arrays import inner, namespace, norm, to_numpy
 from lopro.metric.loss import PairLoss
 from lopro.objectives import (
     FunctionObjective,
+    HingeLoss,
     Huber,
     L1Norm,
     LeastSquares,
@@ -29,9 +30,12 @@ from lopro.objectives import (
     NuclearNorm,
     Objective,
     OffDiagonalL1,
+    PinballLoss,
+    Poisson,
     Quadratic,
     Scaled,
     SquaredDistance,
+    SquaredHingeLoss,
     Sum,
 )
 
@@ -241,6 +245,15 @@ ENTRIES = [
     Entry("logistic-ridge", lambda of: Logistic(of(TALL), (LABELS + 1) / 2, l2=0.3), (4,)),
     Entry("logistic-sparse", lambda of: Logistic(sparse(of, SPARSE), LABELS[:8], l2=0.1), (5,)),
     Entry("logistic-operator", lambda of: Logistic(operator(of, TALL), LABELS), (4,)),
+    Entry("hinge", lambda of: HingeLoss(of(TALL), of(LABELS), batch_size=3), (4,)),
+    Entry("hinge-sparse", lambda of: HingeLoss(sparse(of, SPARSE), LABELS[:8], l2=0.1), (5,)),
+    Entry("squared-hinge", lambda of: SquaredHingeLoss(of(TALL), LABELS, l2=0.3), (4,)),
+    Entry("pinball", lambda of: PinballLoss(of(TALL), of(_data(21, 9)), 0.8), (4,)),
+    Entry(
+        "pinball-operator", lambda of: PinballLoss(operator(of, TALL), _data(21, 9), l2=1.0), (4,)
+    ),
+    Entry("poisson", lambda of: Poisson(of(0.01 * TALL), np.arange(9.0)), (4,)),
+    Entry("poisson-ridge", lambda of: Poisson(of(0.01 * TALL), np.arange(9.0), l2=0.2), (4,)),
     Entry("off-diagonal", lambda of: OffDiagonalL1(3, 0.7), (3, 3), separable=True),
     Entry("pairs", lambda of: PairLoss(of(_data(32, 5, 3)), PAIRS, of(_data(33, 10))), (3, 3)),
     Entry("pairs-unique", lambda of: PairLoss(of(_data(34, 4, 6)), _pairs(4), [0, 2] * 3), (6, 6)),

@@ -9,7 +9,14 @@ import numpy as np
 import scipy  # parts of it load when first used
 from array_api_compat import is_jax_array, is_torch_array
 
-from lopro.constraints import Affine, Constraint, FunctionConstraint, Intersection, Polyhedron
+from lopro.constraints import (
+    Affine,
+    Constraint,
+    FunctionConstraint,
+    Intersection,
+    Polyhedron,
+    WholeSpace,
+)
 from lopro.core.arrays import Array, asarray_like, copy, take
 from lopro.core.differences import forward_differences
 from lopro.core.validation import check_array, check_callable
@@ -29,7 +36,7 @@ def minimize(
     x0: Array,
     jac: Callable[[Array], Array] | bool | str | None = None,
     *,
-    constraint: Any,
+    constraint: Any = (),
     smooth: bool = True,
     hess: Callable[[Array], Any] | None = None,
     hessp: Callable[[Array, Array], Any] | None = None,
@@ -60,9 +67,9 @@ def minimize(
         ``x0`` is an array of that library, and its automatic differentiation does the rest. None: forward
         differences, which limit the accuracy to about 1e-6; a certificate then inherits that error, so
         give a gradient if you can.
-    constraint : Constraint, or a SciPy constraint, or a sequence of them
+    constraint : Constraint, or a SciPy constraint, or a sequence of them, optional
         A set from `lopro.constraints`; `scipy.optimize.LinearConstraint`, `Bounds`, or a convex
-        `NonlinearConstraint` with upper bounds.
+        `NonlinearConstraint` with upper bounds. Without one every point is feasible.
     smooth : bool
         Whether ``fun`` is differentiable.
     hess, hessp : callable, optional
@@ -175,8 +182,9 @@ def as_constraint(constraint: Any, x0: Array | None = None) -> Constraint:
         return _rows(_beside(C, x0), lower, upper)
     if isinstance(constraint, scipy.optimize.NonlinearConstraint):
         return _nonlinear(constraint, x0)
-    is_sequence = isinstance(constraint, Sequence) and not isinstance(constraint, (str, bytes))
-    if is_sequence and len(constraint) > 0:
+    if constraint is None or (isinstance(constraint, Sequence) and len(constraint) == 0):
+        return WholeSpace(None if x0 is None else tuple(x0.shape))
+    if isinstance(constraint, Sequence) and not isinstance(constraint, (str, bytes)):
         return Intersection(*(as_constraint(c, x0) for c in constraint))
     raise TypeError(
         f"constraint must be a lopro Constraint, a SciPy LinearConstraint, Bounds or "

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lopro.constraints.base import Constraint
+from lopro.constraints.whole_space import WholeSpace
 from lopro.core.arrays import Array, asarray_like, copy, is_complex, norm, widest, zeros
 from lopro.core.validation import check_array, check_number, check_shape
 from lopro.functions import Constant, Source
@@ -24,8 +25,8 @@ class Problem:
     ----------
     objective : Objective
         From `lopro.objectives`, or your own.
-    constraint : Constraint
-        From `lopro.constraints`, or your own.
+    constraint : Constraint, optional
+        From `lopro.constraints`, or your own; without one every point is feasible.
     solution_norm : float, optional
         A number that the norm of a solution is known not to exceed. Only certificates use it, and
         only where neither the set nor the objective bounds the solutions by itself.
@@ -47,7 +48,7 @@ class Problem:
     """
 
     objective: Objective
-    constraint: Constraint
+    constraint: Constraint = None  # type: ignore[assignment]
     solution_norm: float | None = None
     gap_scale: float | None = None
     x_scale: float | None = None
@@ -58,6 +59,8 @@ class Problem:
                 f"objective must be a lopro Objective, got {self.objective!r}; "
                 "wrap plain callables in lopro.objectives.FunctionObjective"
             )
+        if self.constraint is None:
+            object.__setattr__(self, "constraint", WholeSpace(self.objective.shape))
         if not isinstance(self.constraint, Constraint):
             raise TypeError(
                 f"constraint must be a lopro Constraint, got {self.constraint!r}; "

@@ -11,6 +11,7 @@ from lopro.constraints.psd import Distance, KyFan, MinEigenvalue, NegativeSum, P
 from lopro.constraints.residual_ball import ResidualBall, ResidualNorm, SquaredResidual
 from lopro.constraints.simplex import Simplex
 from lopro.constraints.spectrahedron import Spectrahedron
+from lopro.constraints.whole_space import WholeSpace
 
 __all__ = [
     "Affine",
@@ -33,4 +34,5 @@ __all__ = [
     "Spectrahedron",
     "SquaredResidual",
     "ValidInequality",
+    "WholeSpace",
 ]

@@ -11,6 +11,7 @@ import scipy  # parts of it load when first used
 from lopro.core.arrays import Array
 from lopro.errors import MissingCapabilityError, StalledError
 from lopro.functions.atoms import L1, Interval
+from lopro.functions.term import Term
 from lopro.methods.alternating import AlternatingDirections
 from lopro.methods.multipliers import MultiplierMethod
 from lopro.methods.nearest_point import NearestPoint
@@ -31,6 +32,11 @@ __all__ = ["Auto", "Choice"]
 
 #: Entries of matrices up to which an interior point method is asked for what Newton's method has not proved.
 _SMALL_FORM = 100_000
+
+
+#: Samples per variable from which on Newton's method takes norms of samples: its systems have the size of the
+#: variables, those of an interior point method that of the samples.
+_SAMPLES = 4
 
 
 @dataclass(frozen=True)
@@ -143,21 +149,28 @@ def _second_order(problem: Problem) -> Iterator[Choice]:
 
 
 def _newton(problem: Problem) -> Iterator[Choice]:
-    """Yield Newton's method where f has curvature, or is a norm of the variables and the set has rows only.
+    """Yield Newton's method where f has curvature, or is a norm and the set has rows only.
 
-    Norms of other images, and norms over balls, are solved faster by interior points and first order.
+    Such a norm is one of the variables, or of many more samples than variables. Norms of other images, and
+    norms over balls, are solved faster by interior points and first order.
     """
     try:
         form = composite(problem)
     except MissingCapabilityError:
         return
     rows = all(isinstance(term.atom, Interval | L1) for term in form.terms)
-    plain = all(term.is_identity for term in form.norms)
+    plain = all(term.is_identity or _has_many_rows(term) for term in form.norms)
     linear = isinstance(form.smooth, QuadraticForm) and form.smooth.P is None
     if not linear or (rows and plain):
         yield Choice(NewtonMultipliers(), newton_reason(problem, form))
         if form.entries <= _SMALL_FORM and _fits(InteriorPoint(), problem):
             yield Choice(InteriorPoint(), "it has a small conic form")
+
+
+def _has_many_rows(term: Term) -> bool:
+    """Whether a norm is one of many samples and few variables, so that Newton's systems are small."""
+    rows, columns = term.D.shape
+    return rows >= _SAMPLES * columns
 
 
 def _fits(method: Method, problem: Problem) -> bool:

@@ -33,6 +33,7 @@ class SmoothCallable:
         self.f, self.size, self.factor = atom.function, size, factor
         self._secants = None if self.f.has_hessian else Secants(size)
         self._last: tuple[Array, Array] | None = None
+        self._largest = 0.0
 
     def value(self, x: Array) -> float:
         return self.factor * float(self.f.value(x))
@@ -53,6 +54,11 @@ class SmoothCallable:
     def _gradient(self, x: Array) -> Array:
         count("gradients")
         return np.asarray(self.factor * self.f.subgradient(x), dtype=np.float64)
+
+    def scale(self, x: Array, image: Image) -> float:
+        # Nothing is known of the terms; gradients of other points tell how large they can be.
+        self._largest = max(self._largest, norm(self.gradient(x, image)))
+        return self._largest
 
     def curvature(self, x: Array, image: Image) -> tuple[Piece, ...]:
         if self._secants is not None:

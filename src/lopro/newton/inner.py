@@ -42,7 +42,10 @@ class Local:
         targets = F.targets(point)
         duals = F.duals(targets)
         gradient = F.gradient(point, duals)
-        own = max(norm(F.problem.smooth.gradient(point.x, point.image)), F.steepness)
+        f = F.problem.smooth
+        # Where f is least by itself its gradient vanishes, and its terms tell the size.
+        slopes = norm(f.gradient(point.x, point.image)), f.scale(point.x, point.image)
+        own = max(*slopes, F.steepness)
         return Local(point, targets, duals, gradient, own, _noise(F, point, targets, duals, own))
 
     @property

@@ -17,6 +17,9 @@ __all__ = ["UnboundedBelow", "least_along"]
 _LONGEST = 2.0**100
 #: Steps shorter than this make nothing of a Newton step, and brackets so narrow hold nothing but rounding.
 _SHORTEST, _NARROW = 1e-12, 1e-9
+#: A slope so many times that at zero is far beyond the minimiser. Newton steps come back from there by a
+#: fixed length only where the function is an exponential, so the bracket is halved.
+_FAR = 10.0
 #: By how much a step grows at a time while the slope is negative.
 _STRETCH = 16.0
 
@@ -61,7 +64,8 @@ def least_along(slope: Slope, at_zero: float, accuracy: float, evaluations: int 
         low, high = (t, high) if first < 0.0 else (low, t)
         if low > _LONGEST:
             raise UnboundedBelow("the slope stays negative")
-        t = _next(t, first, second, low, high)
+        beyond = first > _FAR * abs(at_zero)
+        t = 0.5 * (low + high) if beyond else _next(t, first, second, low, high)
         narrow = accuracy > 0.0 and high <= max(_SHORTEST, (1.0 + _NARROW) * low)
         if narrow or not low < t < high:
             break

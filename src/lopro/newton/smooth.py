@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.core.arrays import inner, to_numpy
+from lopro.core.arrays import inner, norm, to_numpy
 from lopro.functions.atoms import HalfSquare
 from lopro.functions.term import Term
 from lopro.linalg.eigenvalues import least_eigenvalue
@@ -58,6 +58,10 @@ class Smooth(Protocol):
         """Return the gradient at ``x``."""
         ...
 
+    def scale(self, x: Array, image: Image) -> float:
+        """Return a size of the terms of the gradient: what it is compared with where they cancel."""
+        ...
+
     def curvature(self, x: Array, image: Image) -> tuple[Piece, ...]:
         """Return the Hessian at ``x``, in pieces."""
         ...
@@ -78,6 +82,11 @@ class Smooth(Protocol):
 def _parabola(slope: float, curvature: float) -> Slope:
     """Return the derivatives of a parabola along a line."""
     return lambda t: (slope + t * curvature, curvature)
+
+
+def _larger(*vectors: Array) -> float:
+    """Return the largest norm."""
+    return max(norm(v) for v in vectors)
 
 
 class Loss:
@@ -118,6 +127,11 @@ class Loss:
 
     def gradient(self, x: Array, image: Image) -> Array:
         return np.asarray(self.map.adjoint(self.term.slope(image[0])))
+
+    def scale(self, x: Array, image: Image) -> float:
+        # The root of the sum of squares of the rows of D, each times its slope, were they of equal norm.
+        rows = self.term.row_norms
+        return norm(self.term.slope(image[0])) * norm(rows) / math.sqrt(len(rows))
 
     def curvature(self, x: Array, image: Image) -> tuple[Piece, ...]:
         return (weighted(self.map, self.term.curvature(image[0])),)
@@ -183,6 +197,9 @@ class LeastSquares(Loss):
 
     def gradient(self, x: Array, image: Image) -> Array:
         return super().gradient(x, image) if self._form is None else image[0] + self._q
+
+    def scale(self, x: Array, image: Image) -> float:
+        return super().scale(x, image) if self._form is None else _larger(image[0], self._q)
 
     def curvature(self, x: Array, image: Image) -> tuple[Piece, ...]:
         return super().curvature(x, image) if self._form is None else (self._form,)
@@ -260,6 +277,9 @@ class QuadraticForm:
     def gradient(self, x: Array, image: Image) -> Array:
         return image[0] + self.q if image else self.q
 
+    def scale(self, x: Array, image: Image) -> float:
+        return _larger(self.q, *image)
+
     def curvature(self, x: Array, image: Image) -> tuple[Piece, ...]:
         return self._form
 
@@ -331,6 +351,12 @@ class Sum:
         for part, own in self._shares(image):
             total += part.gradient(x, own)
         return total
+
+    def scale(self, x: Array, image: Image) -> float:
+        return max(
+            max(part.scale(x, own), norm(part.gradient(x, own)))
+            for part, own in self._shares(image)
+        )
 
     def curvature(self, x: Array, image: Image) -> tuple[Piece, ...]:
         return tuple(p for part, own in self._shares(image) for p in part.curvature(x, own))

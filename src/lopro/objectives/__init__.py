@@ -5,6 +5,7 @@ from __future__ import annotations
 from lopro.objectives.base import Objective
 from lopro.objectives.function import FunctionObjective
 from lopro.objectives.group_norm import GroupNorm, TotalVariation
+from lopro.objectives.hinge import HingeLoss, SquaredHingeLoss
 from lopro.objectives.huber import Huber
 from lopro.objectives.l1 import L1Norm
 from lopro.objectives.least_squares import LeastSquares
@@ -13,6 +14,8 @@ from lopro.objectives.linf_norm import LInfNorm
 from lopro.objectives.logistic import Logistic
 from lopro.objectives.nuclear_norm import NuclearNorm
 from lopro.objectives.off_diagonal import OffDiagonalL1
+from lopro.objectives.pinball import PinballLoss
+from lopro.objectives.poisson import Poisson
 from lopro.objectives.quadratic import Quadratic
 from lopro.objectives.squared_distance import SquaredDistance
 from lopro.objectives.sums import Scaled, Sum
@@ -20,6 +23,7 @@ from lopro.objectives.sums import Scaled, Sum
 __all__ = [
     "FunctionObjective",
     "GroupNorm",
+    "HingeLoss",
     "Huber",
     "L1Norm",
     "LInfNorm",
@@ -29,9 +33,12 @@ __all__ = [
     "NuclearNorm",
     "Objective",
     "OffDiagonalL1",
+    "PinballLoss",
+    "Poisson",
     "Quadratic",
     "Scaled",
     "SquaredDistance",
+    "SquaredHingeLoss",
     "Sum",
     "TotalVariation",
 ]

@@ -258,6 +258,8 @@ class MemberPenalties:
     def valid_inequality(self, constraint: Constraint, x: Array) -> ValidInequality:
         members = zip(self.parts, constraint.members(), strict=True)
         found = [part.valid_inequality(member, x) for part, member in members]
+        if not found:
+            return ValidInequality.trivial(x)
         duals = [each.dual for each in found if each.dual is not None]
         return ValidInequality(
             functools.reduce(operator.add, (each.direction for each in found)),

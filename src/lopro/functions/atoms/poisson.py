@@ -46,15 +46,11 @@ class Poisson(Atom):
 
     def linearize(self, z: Array) -> tuple[float, Callable[[], Array]]:
         xp, k = namespace(z), self.counts.beside(z)
-        with np.errstate(
-            over="ignore"
-        ):  # an infinite value is right, and line searches shorten the step
-            rates = xp.exp(z)
+        rates = _rates(z)
         return float(xp.mean(rates - k * z)), lambda: (rates - k) / self.count
 
     def curvature(self, z: Array) -> Array:
-        with np.errstate(over="ignore"):
-            return namespace(z).exp(z) / self.count
+        return _rates(z) / self.count
 
     def conjugate(self, v: Array) -> float:
         """Return ``mean of u log u - u`` for ``u = n v + k >= 0``."""
@@ -70,7 +66,7 @@ class Poisson(Atom):
 
     def enclose(self, z: Array, error: Array) -> Enclosed:
         k = self.counts.beside(z)
-        rates = np.exp(z)
+        rates = _rates(z)
         off = rates * (np.expm1(error) + _LIBRARY) * (1.0 + 8.0 * EPS)
         losses = rates - k * z
         bound = off + k * error + 2.0 * EPS * (rates + np.abs(k * z))
@@ -91,3 +87,9 @@ class Poisson(Atom):
         bounds[first] = -image.b
         rates = -place_rows(scipy.sparse.eye_array(n, format="csr"), first + 2, count)
         program.add_exponential(bounds, (-place_rows(image.D, first, count), 0), (rates, t))
+
+
+def _rates(z: Array) -> Array:
+    """Return ``exp(z)``: infinite beyond the range of numbers, where line searches shorten the step."""
+    with np.errstate(over="ignore"):
+        return namespace(z).exp(z)

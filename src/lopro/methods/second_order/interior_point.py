@@ -134,7 +134,8 @@ def _proved_bound(
 def _valid_inequality(sets: list[ConeRows], answer: ConicAnswer, like: Array) -> ValidInequality:
     """Return the multiplier: ``<rows'z, x> <= <bounds, z>`` on the set for ``z`` in the dual cone."""
     pairs = zip(sets, answer.multipliers, strict=True)
-    return functools.reduce(operator.add, (_inequality_of(rows, z, like) for rows, z in pairs))
+    found = (_inequality_of(rows, z, like) for rows, z in pairs)
+    return functools.reduce(operator.add, found, ValidInequality.trivial(like))
 
 
 def _inequality_of(rows: ConeRows, z: Vector, like: Array) -> ValidInequality:

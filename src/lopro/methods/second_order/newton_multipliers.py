@@ -87,6 +87,7 @@ class NewtonMultipliers:
     def run(self, bench: Workbench, x0: Array) -> Candidates:
         problem, progress = composite(bench.problem), _Progress()
         quick = problem.entries <= _QUICKLY_PROJECTED
+        start = _finite_start(problem, host_vector(x0))
         with contextlib.suppress(OutOfTime, SingularSystem, UnboundedBelow):
             for outcome in outcomes(
                 problem,
@@ -94,7 +95,7 @@ class NewtonMultipliers:
                 _INSIDE * feasibility_tolerance(x0),
                 bench.target.scale,
                 bench.unit,
-                host_vector(x0),
+                start,
                 _first_multipliers(problem, bench),
                 stopped=lambda: not bench.tick(),
             ):
@@ -115,7 +116,16 @@ def newton_reason(problem: Problem, form: Composite) -> str:
     norms = ", norms have a prox," if form.norms else ""
     if form.norms and isinstance(form.smooth, QuadraticForm) and form.smooth.P is None:
         smooth, norms = "f is a norm with a prox", ""
+    if not sets:
+        return f"{smooth}{norms.rstrip(',')}"
     return f"{smooth}{norms} and the set is given by {sets}"
+
+
+def _finite_start(problem: Composite, x0: Array) -> Array:
+    """Return the start, or zero where the gradient there is beyond the range of numbers."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        finite = np.isfinite(problem.smooth.gradient(x0, problem.smooth.image(x0))).all()
+    return x0 if finite else 0.0 * x0
 
 
 def _first_multipliers(problem: Composite, bench: Workbench) -> list[Array] | None:

@@ -1,0 +1,65 @@
+"""Poisson regression: counts whose rate is the exponential of a linear prediction, with ridge penalty."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lopro.core.arrays import Array, to_numpy
+from lopro.functions import Constant, Source, atoms
+from lopro.objectives.sample_loss import SampleLoss, checked_targets, take_rows
+
+__all__ = ["Poisson"]
+
+
+class Poisson(SampleLoss):
+    """``f(w) = mean_i exp(x_i'w) - k_i x_i'w + l2/2 |w|^2``.
+
+    The negative log-likelihood of counts ``k_i`` with rates ``exp(x_i'w)``, up to a constant. It has neither
+    a Lipschitz constant nor one of its gradient.
+
+    Parameters
+    ----------
+    X : array, scipy.sparse matrix, LinearOperator or LinearMap of shape (n, d)
+        One sample per row; real. Not copied. A column of ones makes an intercept.
+    counts : array of shape (n,)
+        Nonnegative; copied.
+    l2 : float
+        Weight of the ridge, nonnegative.
+    batch_size : int
+        How many rows, drawn uniformly with replacement, make a stochastic gradient; explicit
+        matrices only.
+
+    Examples
+    --------
+    >>> import numpy as np, lopro
+    >>> f = lopro.objectives.Poisson(np.ones((4, 1)), [0, 1, 2, 5])
+    >>> result = lopro.solve(lopro.Problem(f))
+    >>> result.success, np.exp(result.x).round(6)
+    (True, array([2.]))
+    """
+
+    smooth = True
+
+    def __init__(self, X: Any, counts: Any, l2: float = 0.0, batch_size: int = 1) -> None:
+        super().__init__(X, l2, batch_size)
+        #: The counts; do not write on them.
+        self.counts: Array = checked_targets("counts", counts, self.X.shape[0], self.X.like)
+        least = float(to_numpy(self.counts).min())
+        if least < 0.0:
+            raise ValueError(f"counts must be nonnegative, but one of them is {least:g}")
+
+    def sample(self, rows: np.ndarray[Any, Any] | None = None) -> tuple[atoms.Atom, Array | None]:
+        return atoms.Poisson(take_rows(self.counts, rows)), None
+
+    def infimum(self) -> Constant:
+        # exp(z) - k z is least at z = log k.
+        k = np.asarray(to_numpy(self.counts), dtype=np.float64)
+        logs = np.log(np.where(k > 0.0, k, 1.0))
+        value = float(np.mean(k - k * logs))
+        return Constant(
+            value - 1e-14 * float(np.mean(k * (1.0 + np.abs(logs)))),
+            Source.DERIVED,
+            "each loss at the log of its count",
+        )
