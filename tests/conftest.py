@@ -18,3 +18,7 @@ import pytest
 def rng() -> np.random.Generator:
     """Return a fresh generator with a fixed seed, so that every test can be run alone."""
     return np.random.default_rng(2017)
+
+
+def pytest_addoption(parser):
+    parser.addoption("--device", default=None, help="a device of PyTorch, for contracts: cuda")

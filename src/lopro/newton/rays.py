@@ -17,7 +17,7 @@ from lopro.linalg.rounding import Estimate, length
 from lopro.maps.host import Transferred, host_matrix
 from lopro.newton.arrays import EPS, Array, Image, norm
 from lopro.newton.bounds.certificates import Descent, Emptiness, check_descent, check_empty
-from lopro.newton.curvature import Piece, weighted
+from lopro.newton.curvature import Piece, is_host_matrix, weighted
 from lopro.newton.multipliers import Iterate
 from lopro.newton.problem import Composite
 from lopro.newton.smooth import QuadraticForm
@@ -123,6 +123,8 @@ def descent_ray(
     if rows is None or not isinstance(f, QuadraticForm) or norm(d) == 0.0:
         return None
     P = f.P
+    if P is not None and not is_host_matrix(P):
+        return None  # the exact check is one of the host
     gradient = f.gradient(after.point.x, after.point.image)
     d = d / norm(d)
     flat = P is None or float(d @ (P @ d)) * norm(after.point.x) <= _FLAT * norm(gradient)

@@ -118,10 +118,13 @@ class TotalVariation(GroupNorm):
         if not self.isotropic or len(axes) == 1:
             # Rows of zeros stand at the far side of the image; one by one they are of no use.
             super().__init__(stacked[np.diff(stacked.indptr) > 0], 1)
+            self.like = None
             return
         # The differences of a pixel side by side.
         order = np.arange(len(axes) * d).reshape(len(axes), d).T.ravel()
         super().__init__(stacked[order], len(axes))
+        # The differences are no data of the user: points may be of any library.
+        self.like = None
 
     def __repr__(self) -> str:
         return f"TotalVariation({self.image_shape}, isotropic={self.isotropic})"
