@@ -90,9 +90,9 @@ def check(f: str, s: str, of: Convert, tol: float) -> None:
     fun = expected(f, s)
     assert float(result.fun) == pytest.approx(fun, rel=2.0 * tol, abs=2.0 * tol)
     # Data in single precision have another optimum, by their own rounding.
-    assert result.certificate.lower_bound <= fun + (1e-12 if tol < 1e-5 else 1e-5) * (
-        1.0 + abs(fun)
-    )
+    # A violation of 1e-9 may have gained as much.
+    allowed = (1e-9 if tol < 1e-5 else 1e-5) * (1.0 + abs(fun))
+    assert result.certificate.lower_bound <= fun + allowed
     assert np.isfinite(to_numpy(result.x)).all()
 
 
