@@ -49,10 +49,12 @@ DOCUMENTS = (
     "CONTRIBUTING.md",
     "docs/index.md",
     "docs/extend/application.md",
+    "docs/extend/atom.md",
     "docs/guide/certificates.md",
     "docs/guide/cvxpy.md",
     "docs/guide/linear_maps.md",
     "docs/guide/methods.md",
+    "docs/guide/recipes.md",
     "docs/guide/scale.md",
     "docs/guide/stochastic.md",
 )

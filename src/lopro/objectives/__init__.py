@@ -13,6 +13,7 @@ from lopro.objectives.linear import Linear
 from lopro.objectives.linf_norm import LInfNorm
 from lopro.objectives.logistic import Logistic
 from lopro.objectives.nuclear_norm import NuclearNorm
+from lopro.objectives.of_atom import OfAtom
 from lopro.objectives.off_diagonal import OffDiagonalL1
 from lopro.objectives.pinball import PinballLoss
 from lopro.objectives.poisson import Poisson
@@ -32,6 +33,7 @@ __all__ = [
     "Logistic",
     "NuclearNorm",
     "Objective",
+    "OfAtom",
     "OffDiagonalL1",
     "PinballLoss",
     "Poisson",

@@ -11,16 +11,21 @@ import math
 from collections.abc import Callable
 from typing import TypeAlias
 
+import numpy as np
+
 from lopro.core.arrays import Array
 from lopro.errors import MissingCapabilityError
 from lopro.functions.complements import Complement
 from lopro.functions.cone_program import ConeBuilder, RealImage
 from lopro.linalg.rounding import Estimate
+from lopro.linalg.types import EPS
 
 __all__ = ["Atom", "Enclosed", "Step"]
 
 #: Step of a prox: one number, or one for each entry of a separable atom.
 Step: TypeAlias = "Array | float"
+#: Roundings that the value and the slope of an atom without an analysis of its own are trusted to make.
+_ROUNDINGS = 64.0
 #: A value, a slope, and a bound of the error of each entry of the slope; the value bounds its own.
 Enclosed: TypeAlias = tuple[Estimate, Array, Array]
 
@@ -40,6 +45,8 @@ class Atom:
     proximable: bool = False
     #: Whether it is a sum of functions of one entry each.
     separable: bool = False
+    #: The largest second derivative of a smooth atom, where one is known: it bounds the effect of errors.
+    sharpest: float = math.inf
     #: The largest norm of a subgradient, by entry if separable; 0 for a set, infinite where there is none.
     steepness: float = math.inf
 
@@ -85,7 +92,15 @@ class Atom:
 
     def enclose(self, z: Array, error: Array) -> Enclosed:
         """Return value and slope at a host array known up to ``error``, with bounds of their errors."""
-        raise self._missing("rounding analysis")
+        if not (self.smooth and self.separable and math.isfinite(self.sharpest)):
+            raise self._missing("rounding analysis")
+        # Convexity and the bound of the second derivative hold for errors of z; that value and slope are
+        # right up to some roundings is taken on trust.
+        value, slope = self.value(z), self.slope(z)
+        within = np.abs(slope) + 0.5 * self.sharpest * error
+        sizes = _ROUNDINGS * EPS * (abs(value) + float(np.abs(slope) @ np.abs(z)))
+        off = self.sharpest * error + _ROUNDINGS * EPS * np.abs(slope)
+        return Estimate(value, float(within @ error) * (1.0 + 64.0 * EPS) + sizes), slope, off
 
     def enclose_conjugate(self, v: Array) -> Estimate:
         """Return the conjugate at a point of its domain, with a bound of its error; on the host."""
