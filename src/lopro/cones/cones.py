@@ -33,6 +33,11 @@ _EPS = float(np.finfo(np.float64).eps)
 class Cone(Protocol):
     """A cone, or a product of equal ones."""
 
+    @property
+    def rows(self) -> int:
+        """The number of rows whose slacks are in it."""
+        ...
+
     def blocks(self) -> list[Any]:
         """Return it in Clarabel's words."""
         ...
@@ -64,6 +69,10 @@ class Zero:
 
     size: int
 
+    @property
+    def rows(self) -> int:
+        return self.size
+
     def blocks(self) -> list[Any]:
         import clarabel
 
@@ -89,6 +98,10 @@ class Nonnegative:
     """
 
     size: int
+
+    @property
+    def rows(self) -> int:
+        return self.size
 
     def blocks(self) -> list[Any]:
         import clarabel
@@ -116,6 +129,10 @@ class SecondOrder:
 
     size: int
 
+    @property
+    def rows(self) -> int:
+        return self.size
+
     def blocks(self) -> list[Any]:
         import clarabel
 
@@ -142,6 +159,10 @@ class PSDTriangle:
     """
 
     order: int
+
+    @property
+    def rows(self) -> int:
+        return self.order * (self.order + 1) // 2
 
     def blocks(self) -> list[Any]:
         import clarabel
@@ -178,6 +199,10 @@ class SecondOrders:
     count: int
     size: int
 
+    @property
+    def rows(self) -> int:
+        return self.count * self.size
+
     def blocks(self) -> list[Any]:
         import clarabel
 
@@ -206,6 +231,10 @@ class Exponentials:
     """
 
     count: int
+
+    @property
+    def rows(self) -> int:
+        return 3 * self.count
 
     def blocks(self) -> list[Any]:
         import clarabel
