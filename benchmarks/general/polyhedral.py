@@ -17,13 +17,13 @@ from benchmarks._report import write_json
 from benchmarks.general.by_proxqp import solve_by_proxqp
 from benchmarks.general.measure import Run, interleaved, judge, print_table, records
 from benchmarks.general.posed import by_lopro
-from lopro.newton import Composite, Settings, solve
-from lopro.newton.engines import (
+from lopro.engines import (
     QuadraticProgram,
     solve_by_clarabel,
     solve_by_highs,
     solve_by_piqp,
 )
+from lopro.newton import Composite, Settings, solve
 from lopro.newton.parts import Interval
 from lopro.newton.smooth import LeastSquares, Linear, Logistic, SquaredDistance, Sum
 

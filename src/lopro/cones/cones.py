@@ -38,10 +38,6 @@ class Cone(Protocol):
         """The number of rows whose slacks are in it."""
         ...
 
-    def blocks(self) -> list[Any]:
-        """Return it in Clarabel's words."""
-        ...
-
 
 class SetCone(Cone, Protocol):
     """A cone that describes a set, so that its multipliers bound the problem from below."""
@@ -73,11 +69,6 @@ class Zero:
     def rows(self) -> int:
         return self.size
 
-    def blocks(self) -> list[Any]:
-        import clarabel
-
-        return [clarabel.ZeroConeT(self.size)]
-
     def into_dual(self, z: Vector) -> Vector:
         return z
 
@@ -103,11 +94,6 @@ class Nonnegative:
     def rows(self) -> int:
         return self.size
 
-    def blocks(self) -> list[Any]:
-        import clarabel
-
-        return [clarabel.NonnegativeConeT(self.size)]
-
     def into_dual(self, z: Vector) -> Vector:
         return np.maximum(z, 0.0)
 
@@ -132,11 +118,6 @@ class SecondOrder:
     @property
     def rows(self) -> int:
         return self.size
-
-    def blocks(self) -> list[Any]:
-        import clarabel
-
-        return [clarabel.SecondOrderConeT(self.size)]
 
     def into_dual(self, z: Vector) -> Vector:
         longest = np.linalg.norm(z[1:]) * (1.0 + 2.0 * self.size * _EPS)
@@ -164,11 +145,6 @@ class PSDTriangle:
     def rows(self) -> int:
         return self.order * (self.order + 1) // 2
 
-    def blocks(self) -> list[Any]:
-        import clarabel
-
-        return [clarabel.PSDTriangleConeT(self.order)]
-
     def into_dual(self, z: Vector) -> Vector:
         i, j = triangle(self.order)
         scale = np.where(i == j, 1.0, np.sqrt(2.0))
@@ -192,8 +168,8 @@ class SecondOrders:
     Examples
     --------
     >>> from lopro.cones.cones import SecondOrders
-    >>> len(SecondOrders(count=4, size=3).blocks())
-    4
+    >>> SecondOrders(count=4, size=3).rows
+    12
     """
 
     count: int
@@ -202,11 +178,6 @@ class SecondOrders:
     @property
     def rows(self) -> int:
         return self.count * self.size
-
-    def blocks(self) -> list[Any]:
-        import clarabel
-
-        return [clarabel.SecondOrderConeT(self.size)] * self.count
 
     def into_dual(self, z: Vector) -> Vector:
         inside: Vector = np.array(z).reshape(self.count, self.size)
@@ -226,8 +197,8 @@ class Exponentials:
     Examples
     --------
     >>> from lopro.cones.cones import Exponentials
-    >>> len(Exponentials(count=4).blocks())
-    4
+    >>> Exponentials(count=4).rows
+    12
     """
 
     count: int
@@ -235,11 +206,6 @@ class Exponentials:
     @property
     def rows(self) -> int:
         return 3 * self.count
-
-    def blocks(self) -> list[Any]:
-        import clarabel
-
-        return [clarabel.ExponentialConeT()] * self.count
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,11 +8,11 @@ import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro.cones.cones import Nonnegative, PSDTriangle, triangle
-from lopro.cones.program import ConicProgram
 from lopro.conic_forms.objectives import add_objective
 from lopro.conic_forms.sets import real_matrix
 from lopro.core.arrays import Array, is_complex, to_numpy
 from lopro.core.real_vectors import to_real_vector
+from lopro.engines import ConicProgram
 from lopro.errors import MissingCapabilityError
 from lopro.objectives import Huber, LInfNorm, NuclearNorm
 from lopro.objectives.of_image import OfImage

@@ -9,10 +9,10 @@ import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro.cones.cones import Exponentials, Nonnegative, SecondOrders, Zero
-from lopro.cones.program import ConicProgram
 from lopro.conic_forms.sets import real_matrix, real_vector
 from lopro.core.arrays import Array, is_complex
 from lopro.core.real_vectors import Vector, to_real_vector
+from lopro.engines import ConicProgram
 from lopro.errors import MissingCapabilityError
 from lopro.objectives import (
     GroupNorm,
@@ -54,7 +54,7 @@ def add_objective(f: Objective, program: ConicProgram, factor: float, zero: Arra
     >>> from lopro.objectives import L1Norm, SquaredDistance
     >>> program, zero = ConicProgram(2), np.zeros(2)
     >>> add_objective(SquaredDistance(np.array([3.0, 0.5])) + L1Norm(), program, 1.0, zero)
-    >>> program.solve(1e-9).point.round(5) + 0.0
+    >>> program.solve(1e-9).x[:2].round(5) + 0.0
     array([2., 0.])
     """
     raise MissingCapabilityError(
@@ -181,7 +181,7 @@ def add_half_square(program: ConicProgram, A: Any, b: Vector, factor: float) -> 
     >>> from lopro.conic_forms import ConicProgram, add_half_square
     >>> program = ConicProgram(1)
     >>> add_half_square(program, np.array([[2.0]]), np.array([3.0]), 1.0)
-    >>> program.solve(1e-9).point.round(6)
+    >>> program.solve(1e-9).x[:1].round(6)
     array([1.5])
     """
     m, n = A.shape

@@ -9,6 +9,7 @@ from typing import ClassVar
 import scipy  # parts of it load when first used
 
 from lopro.core.arrays import Array
+from lopro.engines import EngineUnavailable, quick_by_piqp
 from lopro.errors import MissingCapabilityError, StalledError
 from lopro.methods.alternating import AlternatingDirections
 from lopro.methods.multipliers import MultiplierMethod
@@ -21,7 +22,6 @@ from lopro.methods.second_order.interior_point import InteriorPoint
 from lopro.methods.second_order.newton_multipliers import newton_reason
 from lopro.methods.semidefinite import NearestSemidefinite, SemidefiniteEngines
 from lopro.newton import smooth as kernel
-from lopro.newton.engines import quick_by_piqp
 from lopro.newton.maps import Identity
 from lopro.newton.parts import L1, Interval
 from lopro.objectives import NuclearNorm, Scaled
@@ -82,13 +82,13 @@ class Auto:
         self.choose(problem)
 
     def run(self, bench: Workbench, x0: Array) -> Candidates:
-        stalled: StalledError | None = None
+        stalled: StalledError | EngineUnavailable | None = None
         for choice in _choices(bench.problem):
             bench.hand_over(choice.method)
             stalled = None
             try:
                 yield from choice.method.run(bench, x0)
-            except StalledError as error:
+            except (StalledError, EngineUnavailable) as error:
                 stalled = error
             if bench.exhausted:
                 return

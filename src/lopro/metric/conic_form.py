@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from lopro.cones import ConicProgram
 from lopro.conic_forms.objectives import add_half_square, add_objective
 from lopro.conic_forms.sets import real_vector
 from lopro.core.arrays import Array, to_numpy
+from lopro.engines import ConicProgram
 from lopro.metric.loss import PairLoss
 
 __all__: list[str] = []

@@ -13,11 +13,11 @@ import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro.core.arrays import is_complex, is_single, on_host
+from lopro.engines import QuadraticProgram
 from lopro.errors import MissingCapabilityError
 from lopro.methods.second_order.form_objectives import callables, objective_form, smooth_form
 from lopro.methods.second_order.form_sets import rows_of, sets_of
 from lopro.newton import smooth as kernel
-from lopro.newton.engines import QuadraticProgram
 from lopro.newton.problem import Composite
 from lopro.objectives import Objective
 from lopro.problem import Problem
