@@ -12,7 +12,7 @@ from lopro.conic_forms.objectives import add_objective
 from lopro.conic_forms.sets import real_matrix
 from lopro.core.arrays import Array, is_complex, to_numpy
 from lopro.core.real_vectors import to_real_vector
-from lopro.engines import ConicProgram
+from lopro.engines import ConicProgram, require_room
 from lopro.errors import MissingCapabilityError
 from lopro.objectives import Huber, LInfNorm, NuclearNorm
 from lopro.objectives.of_image import OfImage
@@ -52,6 +52,8 @@ def _(f: NuclearNorm, program: ConicProgram, factor: float, zero: Array) -> None
     D = _map(f, zero)
     rows, columns = f.matrix_shape
     order = rows + columns
+    empty = D.shape[0] - int(np.count_nonzero(np.diff(D.indptr)))
+    require_room(PSDTriangle(order), order * (order + 1) // 2 - empty)
     i, j = triangle(order)
     weight = np.where(i == j, -1.0, -np.sqrt(2.0))
     across = (i < rows) & (j >= rows)
