@@ -10,6 +10,7 @@ HEAVY = [
     "clarabel",
     "matplotlib",
     "pandas",
+    "piqp",
     "rich",
     "scipy.linalg",
     "scipy.optimize",

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
+from lopro.engines import Answer, AnswerStatus, QuadraticProgram, in_handy_units
 from lopro.newton.arrays import Array
-from lopro.newton.engines.answer import Answer, AnswerStatus
-from lopro.newton.engines.program import QuadraticProgram, in_handy_units
 
 __all__ = ["solve_by_proxqp"]
 

@@ -18,14 +18,14 @@ from benchmarks._report import write_json
 from benchmarks.general.by_proxqp import solve_by_proxqp
 from benchmarks.general.measure import Run, interleaved, judge, print_table, records
 from lopro.constraints import Affine, Box, Constraint, Intersection
-from lopro.methods.second_order import composite
-from lopro.newton import Settings, solve
-from lopro.newton.engines import (
+from lopro.engines import (
     QuadraticProgram,
     solve_by_clarabel,
     solve_by_highs,
     solve_by_piqp,
 )
+from lopro.methods.second_order import composite
+from lopro.newton import Settings, solve
 from lopro.objectives import LeastSquares, Linear, Logistic, SquaredDistance
 
 #: A name, the problem, and the peers: each returns a point and multipliers.

@@ -31,12 +31,9 @@ from benchmarks.general.measure import (
     print_table,
     records,
 )
+from lopro.engines import QuadraticProgram, solve_by_clarabel, solve_by_piqp
 from lopro.newton import Outcome, solve
-from lopro.newton.engines import (
-    QuadraticProgram,
-    solve_by_clarabel,
-    solve_by_piqp,
-)
+from lopro.newton.engines import program_composite
 
 #: What the files of the collection write for no bound, up to rounding.
 NO_BOUND = 0.999e20
@@ -78,7 +75,7 @@ def maros(without: set[str]) -> list[Run]:
     runs: list[Run] = []
     for path in sorted(folder_of("maros_meszaros").glob("*.mat")):
         program = read_program(path)
-        problem = program.composite()
+        problem = program_composite(program)
         for name, run in engines.items():
             begin = time.process_time()
             answer = run(program, 1e-9)
@@ -136,7 +133,7 @@ def projections() -> list[Run]:
             "clarabel": partial(solve_by_clarabel, program),
             "newton": partial(_newton, program),
         }
-        problem = program.composite()
+        problem = program_composite(program)
         for peer, (seconds, answer, note) in interleaved(peers, rounds=2, limit=30.0).items():
             judged = None
             if isinstance(answer, Outcome):
@@ -149,7 +146,7 @@ def projections() -> list[Run]:
 
 
 def _newton(program: QuadraticProgram) -> Outcome:
-    return solve(program.composite(), tol=1e-6)
+    return solve(program_composite(program), tol=1e-6)
 
 
 def _polyhedra() -> Iterator[tuple[str, QuadraticProgram]]:

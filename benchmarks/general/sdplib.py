@@ -23,8 +23,9 @@ import lopro
 from benchmarks._report import write_json
 from benchmarks.general.collections import folder_of
 from benchmarks.general.measure import interleaved
+from lopro.engines import solve_cones
 from lopro.newton.sdp import Outcome, SemidefiniteProgram, Status, read_sdpa, solve
-from lopro.newton.sdp.by_clarabel import solve_by_clarabel
+from lopro.newton.sdp.dual_form import dual_form, primal_blocks
 from lopro.newton.sdp.rule import work_of_a_step
 from lopro.newton.sdp.search import Search
 from lopro.newton.spectral import Spectrum
@@ -62,8 +63,9 @@ def by_clarabel(program: SemidefiniteProgram, seconds: float) -> Outcome:
     """Return Clarabel's answer to the program as it is, judged."""
     if work_of_a_step(program) > _TOO_LARGE:
         raise ValueError("one step would take minutes")
-    X, y, status = solve_by_clarabel(program, seconds, 1e-8)
-    return judged(program, X, y, "Infeasible" in status)
+    answer = solve_cones(dual_form(program), 1e-8, seconds, scaled=False, threads=1)
+    no_solution = answer.status.empty or answer.status.unbounded
+    return judged(program, primal_blocks(program, answer.rows), answer.x, no_solution)
 
 
 def by_scs(program: SemidefiniteProgram, seconds: float) -> Outcome:

@@ -21,10 +21,12 @@ from lopro import Problem, Status
 from lopro import constraints as lc
 from lopro import objectives as lo
 from lopro.cones.cones import Nonnegative, PSDTriangle, SecondOrder
-from lopro.conic_forms import ConicProgram, set_rows
+from lopro.conic_forms import set_rows
+from lopro.engines import Answer, ConeProgram, solve_cones
 from lopro.functions.atoms import HalfSquare
 from lopro.functions.term import Term
 from lopro.methods.baselines import InteriorPoint
+from lopro.methods.second_order import interior_point
 
 KNOWN = [t3, t4, t6_ellipsoid, t8, t9]
 
@@ -117,14 +119,13 @@ def test_one_projection_by_both_counts(make):
 
 def spoiled_bounds(known, monkeypatch, *, repaired: bool) -> list[float]:
     """Return the lower bounds that come of multipliers with noise, relative to the optimum."""
-    solve, rng = ConicProgram.solve, np.random.default_rng(5)
+    rng = np.random.default_rng(5)
 
-    def noisy(self: ConicProgram, accuracy: float) -> Any:
-        answer = solve(self, accuracy)
-        bad = [z + 0.02 * rng.standard_normal(z.shape) for z in answer.multipliers]
-        return replace(answer, multipliers=bad)
+    def noisy(form: ConeProgram, accuracy: float, *, scaled: bool) -> Answer:
+        answer = solve_cones(form, accuracy, scaled=scaled)
+        return replace(answer, rows=answer.rows + 0.02 * rng.standard_normal(len(answer.rows)))
 
-    monkeypatch.setattr(ConicProgram, "solve", noisy)
+    monkeypatch.setattr(interior_point, "solve_cones", noisy)
     if not repaired:
         for cone in (Nonnegative, SecondOrder, PSDTriangle):
             monkeypatch.setattr(cone, "into_dual", lambda self, z: z)

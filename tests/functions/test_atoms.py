@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from lopro.cones import ConicProgram
 from lopro.core.arrays import to_numpy
+from lopro.engines import ConicProgram
 from lopro.errors import MissingCapabilityError
 from lopro.functions import atoms
 from lopro.functions.atoms import Atom
@@ -126,8 +126,8 @@ def test_conic_forms_have_the_value_of_the_term(name: str, identity: bool, rng: 
     image = RealImage(scipy.sparse.csr_array(D), b, is_identity=identity)
     atom.add_to_cone_program(program, image, scale)
     answer = program.solve(1e-9)
-    v = answer.variables
-    found = float(v @ (0.5 * (program._curvature() @ v) + program._slope())) + program.constant
+    v, form = answer.x, program.form()
+    found = float(v @ (0.5 * (form.P @ v) + form.q)) + program.constant
     term = Term(atom, linear_map(D), b, scale)
     assert found == pytest.approx(term.value(term.image(x)), rel=1e-6, abs=1e-6)
 
@@ -140,7 +140,7 @@ def test_complex_moduli_in_a_cone_program(rng: Any) -> None:
     image = RealImage(scipy.sparse.eye_array(8, format="csr"), np.r_[b.real, b.imag], True, True)
     weights = np.array([0.0, 1.0, 2.0, 0.5])
     atoms.L1(weights).add_to_cone_program(program, image, 3.0)
-    found = float(program._slope() @ program.solve(1e-9).variables)
+    found = float(program.form().q @ program.solve(1e-9).x)
     assert found == pytest.approx(3.0 * float(weights @ np.abs(z - b)), rel=1e-7)
 
 

@@ -20,11 +20,12 @@ import scipy  # parts of it load when first used
 
 from lopro.basis_pursuit.block_norm import BlockNorm
 from lopro.basis_pursuit.problem import SparseProblem
-from lopro.cones.by_clarabel import run_clarabel
+from lopro.cones.cones import Cone, Nonnegative, SecondOrder
 from lopro.constraints.residual_ball import FEW_COLUMNS
 from lopro.core.arrays import Array, asarray_like, norm, to_numpy
 from lopro.core.deadline import current_deadline
 from lopro.core.real_vectors import Vector
+from lopro.engines import ConeProgram, EngineUnavailable, solve_cones
 from lopro.errors import ProjectionError, StalledError
 from lopro.maps import LinearMap
 from lopro.protocol import Candidate, Candidates, Multiplier, Workbench
@@ -57,7 +58,7 @@ def solve_by_cones(bench: Workbench, sparse: SparseProblem, x: Array) -> Candida
     """Propose what interior-point methods find; nothing where they are too dear or get nowhere."""
     if not fits_cones(sparse):
         return
-    with suppress(StalledError, ProjectionError, OverflowError):
+    with suppress(StalledError, ProjectionError, OverflowError, EngineUnavailable):
         candidate = _from_dual(bench, sparse, x)
         if candidate is not None:
             yield candidate
@@ -180,25 +181,21 @@ class _Limits:
 
     rows: Vector
     bounds: Vector
-    cones: list[Any]
+    cones: list[Cone]
     read: Callable[[Vector], Vector]
 
 
 def _signs(V: Vector, nonneg: bool) -> _Limits:
     """Return the limits of single real coefficients: one row each, or two."""
-    import clarabel
-
     n = len(V)
     if nonneg:
-        return _Limits(V, np.ones(n), [clarabel.NonnegativeConeT(n)], lambda z: z)
-    cones = [clarabel.NonnegativeConeT(2 * n)]
+        return _Limits(V, np.ones(n), [Nonnegative(n)], lambda z: z)
+    cones: list[Cone] = [Nonnegative(2 * n)]
     return _Limits(np.vstack([V, -V]), np.ones(2 * n), cones, lambda z: z[:n] - z[n:])
 
 
 def _lengths(V: Vector, labels: Vector | None) -> _Limits:
     """Return the limits of blocks, real or complex: a cone of second order for each."""
-    import clarabel
-
     n = len(V)
     rows, units = V[:, None, :], np.ones(1)
     if np.iscomplexobj(V):  # real and imaginary parts side by side, in rows and in unknowns
@@ -218,15 +215,13 @@ def _lengths(V: Vector, labels: Vector | None) -> _Limits:
         x[order] = z[places] @ units
         return x
 
-    return _Limits(all_rows, bounds, [clarabel.SecondOrderConeT(int(k)) for k in sizes], read)
+    return _Limits(all_rows, bounds, [SecondOrder(int(k)) for k in sizes], read)
 
 
 def _solved(
     b: Vector, s: Vector, limits: _Limits, radius: float, size: float
 ) -> tuple[Vector, Vector]:
     """Return ``c`` that maximises ``<b, c> - radius |c / s|`` within the limits, and their multipliers."""
-    import clarabel
-
     pairs = np.iscomplexobj(b)
     if pairs:
         b, s = np.concatenate([b.real, b.imag]), np.concatenate([s, s])
@@ -238,12 +233,13 @@ def _solved(
         lengths = np.vstack([np.eye(1, r + 1, r), np.eye(r, r + 1) * (size / (s * unit))[:, None]])
         rows = [np.hstack([limits.rows, np.zeros((count, 1))]), -lengths]
         bounds.append(np.zeros(r + 1))
-        cones.append(clarabel.SecondOrderConeT(r + 1))
+        cones.append(SecondOrder(r + 1))
         q = np.append(q, radius / size)
     P = scipy.sparse.csc_matrix((len(q), len(q)))
     G = scipy.sparse.csc_matrix(np.vstack(rows))
-    answer = run_clarabel(P, q, G, np.concatenate(bounds), cones, _ACCURACY, homogeneous=False)
+    program = ConeProgram(P, q, G, np.concatenate(bounds), cones)
+    answer = solve_cones(program, _ACCURACY, scaled=False)
     c = answer.x[:r]
     if pairs:
         c = c[: r // 2] + 1j * c[r // 2 :]
-    return c, unit * limits.read(answer.z[:count])
+    return c, unit * limits.read(answer.rows[:count])

@@ -21,7 +21,13 @@ import scipy  # parts of it load when first used
 from lopro.basis_pursuit.problem import SparseProblem
 from lopro.core.arrays import Array, asarray_like, norm, to_numpy
 from lopro.core.deadline import current_deadline
-from lopro.newton.engines import AnswerStatus, QuadraticProgram, solve_by_piqp
+from lopro.engines import (
+    AnswerStatus,
+    EngineUnavailable,
+    QuadraticProgram,
+    solve_by_highs,
+    solve_by_piqp,
+)
 from lopro.protocol import Candidate, Multiplier
 
 __all__ = ["Pair", "fits_program", "optimal_pairs"]
@@ -118,7 +124,10 @@ def optimal_pairs(sparse: SparseProblem, A: Vector, alpha: float = 0.0) -> Itera
     for solve in (by_piqp, _by_highs) if A.size <= _ENTRIES and alpha == 0.0 else (by_piqp,):
         deadline = current_deadline()
         deadline.check()
-        found = solve(M, y, w, sparse.nonneg, deadline.left)
+        try:
+            found = solve(M, y, w, sparse.nonneg, deadline.left)
+        except EngineUnavailable:
+            continue
         if found is not None:
             x, dual = found
             pulled = (M.T @ dual) / w
@@ -135,7 +144,7 @@ def _by_piqp(
     lower = np.full(len(w), -np.inf) if nonneg else -w
     square = alpha * np.eye(len(y)) if alpha > 0.0 else None
     program = QuadraticProgram.of(square, -y, A=M.T, lower=lower, upper=w)
-    answer = solve_by_piqp(program, _RESIDUAL, None if math.isinf(left) else left)
+    answer = solve_by_piqp(program, _RESIDUAL, left)
     if answer.status is not AnswerStatus.SOLVED or not answer.finite:
         return None
     return answer.rows, answer.x
@@ -145,9 +154,9 @@ def _by_highs(
     M: Vector, y: Vector, w: Vector, nonneg: bool, left: float
 ) -> tuple[Vector, Vector] | None:
     both, cost = (M, w) if nonneg else (np.hstack([M, -M]), np.concatenate([w, w]))
-    limits = {} if math.isinf(left) else {"time_limit": left}
-    found = scipy.optimize.linprog(cost, A_eq=both, b_eq=y, method="highs", options=limits)
-    if found.x is None or found.status != 0:
+    program = QuadraticProgram.of(None, cost, both, y, y, least=0.0)
+    found = solve_by_highs(program, 1e-7, left, scaled=False)
+    if found.status is not AnswerStatus.SOLVED:
         return None
     d = len(w)
-    return (found.x if nonneg else found.x[:d] - found.x[d:]), found.eqlin.marginals
+    return (found.x if nonneg else found.x[:d] - found.x[d:]), -found.rows

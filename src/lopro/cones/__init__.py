@@ -1,6 +1,5 @@
-"""Cone programs and their solvers: rows ``b - A x`` in cones, with no knowledge of our sets."""
+"""Cones, rows with slacks in cones, and proofs for cone programs."""
 
 from lopro.cones.cones import ConeRows
-from lopro.cones.program import ConicAnswer, ConicProgram
 
-__all__ = ["ConeRows", "ConicAnswer", "ConicProgram"]
+__all__ = ["ConeRows"]

@@ -10,11 +10,11 @@ from typing import cast
 import numpy as np
 
 from lopro.cones.bound import ConicData, conic_bound, repaired
-from lopro.cones.by_clarabel import run_clarabel
 from lopro.cones.cones import Nonnegative, Zero
 from lopro.core.deadline import Deadline
 from lopro.core.real_vectors import Vector
-from lopro.newton.engines import NotConvex, QuadraticProgram, solve_program
+from lopro.engines import ConeProgram, QuadraticProgram, solve_cones
+from lopro.newton.engines import NotConvex, solve_program
 from lopro.newton.solve import FARTHER
 from lopro.newton.solve import Status as ProgramStatus
 
@@ -142,15 +142,14 @@ def _program(data: ConicData, tol: float, seconds: float | None) -> ConicOutcome
 
 
 def _by_clarabel(data: ConicData, tol: float) -> ConicOutcome:
-    blocks = [block for cone, _ in data.cones for block in cone.blocks()]
-    answer = run_clarabel(data.P, data.q, data.A, data.b, blocks, _ACCURACY, True)
-    x, z, slack = answer.x, answer.z, answer.s
-    name = str(answer.status)
-    if "PrimalInfeasible" in name and proves_empty(data, z):
+    cones = [cone for cone, _ in data.cones]
+    answer = solve_cones(ConeProgram(data.P, data.q, data.A, data.b, cones), _ACCURACY)
+    x, z, slack, status = answer.x, answer.rows, answer.slacks, answer.status
+    if status.empty and proves_empty(data, z):
         return ConicOutcome(ConicStatus.INFEASIBLE, x, z, iterations=answer.iterations)
-    if "DualInfeasible" in name and proves_unbounded(data, x):
+    if status.unbounded and proves_unbounded(data, x):
         return ConicOutcome(ConicStatus.UNBOUNDED, x, z, iterations=answer.iterations)
-    if not (np.isfinite(x).all() and np.isfinite(z).all()) or "Infeasible" in name:
+    if not answer.finite or status.empty or status.unbounded:
         return ConicOutcome(ConicStatus.STOPPED, x, z, iterations=answer.iterations)
     v, multipliers = repaired(data, x, z, slack)
     bound = conic_bound(data, v, multipliers)
@@ -161,8 +160,8 @@ def _by_clarabel(data: ConicData, tol: float) -> ConicOutcome:
     size = abs(0.5 * float(x @ Px)) + float(np.abs(data.q * x).sum())
     violation = relative_violation(data, x)
     proved = violation <= _FEASIBLE and fun - lower <= tol * max(size, abs(fun))
-    status = ConicStatus.PROVED if proved else ConicStatus.UNPROVED
-    return ConicOutcome(status, x, multipliers, fun, lower, violation, radius, answer.iterations)
+    ended = ConicStatus.PROVED if proved else ConicStatus.UNPROVED
+    return ConicOutcome(ended, x, multipliers, fun, lower, violation, radius, answer.iterations)
 
 
 def relative_violation(data: ConicData, x: Vector) -> float:

@@ -33,8 +33,9 @@ _EPS = float(np.finfo(np.float64).eps)
 class Cone(Protocol):
     """A cone, or a product of equal ones."""
 
-    def blocks(self) -> list[Any]:
-        """Return it in Clarabel's words."""
+    @property
+    def rows(self) -> int:
+        """The number of rows whose slacks are in it."""
         ...
 
 
@@ -64,10 +65,9 @@ class Zero:
 
     size: int
 
-    def blocks(self) -> list[Any]:
-        import clarabel
-
-        return [clarabel.ZeroConeT(self.size)]
+    @property
+    def rows(self) -> int:
+        return self.size
 
     def into_dual(self, z: Vector) -> Vector:
         return z
@@ -90,10 +90,9 @@ class Nonnegative:
 
     size: int
 
-    def blocks(self) -> list[Any]:
-        import clarabel
-
-        return [clarabel.NonnegativeConeT(self.size)]
+    @property
+    def rows(self) -> int:
+        return self.size
 
     def into_dual(self, z: Vector) -> Vector:
         return np.maximum(z, 0.0)
@@ -116,10 +115,9 @@ class SecondOrder:
 
     size: int
 
-    def blocks(self) -> list[Any]:
-        import clarabel
-
-        return [clarabel.SecondOrderConeT(self.size)]
+    @property
+    def rows(self) -> int:
+        return self.size
 
     def into_dual(self, z: Vector) -> Vector:
         longest = np.linalg.norm(z[1:]) * (1.0 + 2.0 * self.size * _EPS)
@@ -143,10 +141,9 @@ class PSDTriangle:
 
     order: int
 
-    def blocks(self) -> list[Any]:
-        import clarabel
-
-        return [clarabel.PSDTriangleConeT(self.order)]
+    @property
+    def rows(self) -> int:
+        return self.order * (self.order + 1) // 2
 
     def into_dual(self, z: Vector) -> Vector:
         i, j = triangle(self.order)
@@ -171,17 +168,16 @@ class SecondOrders:
     Examples
     --------
     >>> from lopro.cones.cones import SecondOrders
-    >>> len(SecondOrders(count=4, size=3).blocks())
-    4
+    >>> SecondOrders(count=4, size=3).rows
+    12
     """
 
     count: int
     size: int
 
-    def blocks(self) -> list[Any]:
-        import clarabel
-
-        return [clarabel.SecondOrderConeT(self.size)] * self.count
+    @property
+    def rows(self) -> int:
+        return self.count * self.size
 
     def into_dual(self, z: Vector) -> Vector:
         inside: Vector = np.array(z).reshape(self.count, self.size)
@@ -201,16 +197,15 @@ class Exponentials:
     Examples
     --------
     >>> from lopro.cones.cones import Exponentials
-    >>> len(Exponentials(count=4).blocks())
-    4
+    >>> Exponentials(count=4).rows
+    12
     """
 
     count: int
 
-    def blocks(self) -> list[Any]:
-        import clarabel
-
-        return [clarabel.ExponentialConeT()] * self.count
+    @property
+    def rows(self) -> int:
+        return 3 * self.count
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,13 +4,13 @@ The atoms of an objective know their conic forms (`add_objective` goes through i
 by a function that is registered for its type, `set_rows`.
 """
 
-from lopro.cones import ConeRows, ConicAnswer, ConicProgram
+from lopro.cones import ConeRows
 from lopro.conic_forms.objectives import add_objective
 from lopro.conic_forms.sets import set_rows
+from lopro.engines import ConicProgram
 
 __all__ = [
     "ConeRows",
-    "ConicAnswer",
     "ConicProgram",
     "add_objective",
     "set_rows",

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.cones.program import ConicProgram
 from lopro.conic_forms.sets import real_matrix, real_vector
 from lopro.core.arrays import Array, is_complex
 from lopro.core.real_vectors import to_real_vector
+from lopro.engines import ConicProgram
 from lopro.functions.cone_program import RealImage
 from lopro.functions.term import Term
 from lopro.objectives import Objective
@@ -40,7 +40,7 @@ def add_objective(f: Objective, program: ConicProgram, zero: Array) -> None:
     >>> from lopro.objectives import L1Norm, SquaredDistance
     >>> program, zero = ConicProgram(2), np.zeros(2)
     >>> add_objective(SquaredDistance(np.array([3.0, 0.5])) + L1Norm(), program, zero)
-    >>> program.solve(1e-9).point.round(5) + 0.0
+    >>> program.solve(1e-9).x[:2].round(5) + 0.0
     array([2., 0.])
     """
     for term in f.terms:

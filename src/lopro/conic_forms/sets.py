@@ -19,6 +19,7 @@ from lopro.constraints.simplex import Simplex
 from lopro.constraints.spectrahedron import Spectrahedron
 from lopro.core.arrays import is_complex, to_numpy
 from lopro.core.real_vectors import Vector
+from lopro.engines import require_room
 from lopro.errors import MissingCapabilityError
 from lopro.maps import LinearMap
 from lopro.projections.halfspaces import HalfSpaces, row_norms
@@ -93,6 +94,7 @@ def _(set_: PSDCone, complex_points: bool = False) -> list[ConeRows]:
     """
     d = set_.dim
     entries = _Entries(d, complex_points)
+    require_room(PSDTriangle(entries.order))
     i, j = triangle(entries.order)
     weight = np.where(i == j, -1.0, -np.sqrt(0.5))
     rows = entries.pick(i, j, weight)

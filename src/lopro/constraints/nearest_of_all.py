@@ -174,9 +174,9 @@ class NearestOfAll:
 
     def _project_by_newton(self, x: Vector, conic: list[ConeRows], unit: float) -> Vector:
         """Let a conic solver find out what is active, and Newton's method the point."""
-        answer = project_conic(x, conic, unit)
+        nearest, slacks, multipliers = project_conic(x, conic, unit)
         equations: list[Equation] = []
-        triples = zip(self._ordered, answer.slacks, answer.multipliers, strict=True)
+        triples = zip(self._ordered, slacks, multipliers, strict=True)
         for member, slack, multiplier in triples:
             if isinstance(member, Polyhedron):
                 active = np.flatnonzero(multiplier > slack)
@@ -187,7 +187,7 @@ class NearestOfAll:
                 depth = slack[0] - np.linalg.norm(slack[1:])
                 if np.linalg.norm(multiplier[1:]) > depth:
                     equations.append(_sphere(member))
-        z = polish(x, answer.point, equations)
+        z = polish(x, nearest, equations)
         if z is None:
             raise ProjectionError("Newton's method did not settle on the active set")
         return z

@@ -118,17 +118,23 @@ class Deadline:
         if self.passed:
             raise OutOfTime
 
-    def affords(self, operations: float) -> bool:
-        """Whether there is time for so many floating-point operations that cannot be interrupted."""
-        left = self.left
+    def affords(self, operations: float, seconds: float = math.inf) -> bool:
+        """Whether there is time for so many floating-point operations that cannot be interrupted.
+
+        No more of it than ``seconds``, where these are given.
+        """
+        left = min(self.left, seconds)
         return left == math.inf or (left > 0.0 and operations <= _operations_per_second() * left)
 
-    def need(self, operations: float) -> None:
-        """Raise `OutOfTime` unless there is time for so many operations that cannot be interrupted."""
+    def need(self, operations: float, otherwise: str = "") -> None:
+        """Raise `OutOfTime` unless there is time for so many operations that cannot be interrupted.
+
+        What to say otherwise is the message of the error, and a warning of the result.
+        """
         if not self.affords(operations):
             # What is left is too short for what has to come next: it is over.
             self._given_up = True
-            raise OutOfTime
+            raise OutOfTime(otherwise)
 
     def active(self) -> AbstractContextManager[Deadline]:
         """Make this the current deadline of the block, and listen to Ctrl-C there."""

@@ -166,8 +166,10 @@ class Run:
             self.status = self.bench.ended or stalled
         except Spent:
             self.status = self.bench.ended or Status.MAX_PROJECTIONS
-        except OutOfTime:
+        except OutOfTime as late:
             self.status = self.bench.ended or self.bench.why_late
+            if str(late):
+                self.warnings.append(str(late))
         except KeyboardInterrupt:
             self.status = Status.INTERRUPTED
         return None

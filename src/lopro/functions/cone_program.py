@@ -50,6 +50,10 @@ class ConeBuilder(Protocol):
         """Demand ``b exp(a / b) <= c`` of every three consecutive ones ``(a, b, c)``."""
         ...
 
+    def require_semidefinite(self, order: int, nonzero: int) -> None:
+        """Refuse a semidefinite cone with so many nonzero rows if memory does not hold it."""
+        ...
+
     def add_semidefinite(self, order: int, bounds: Array, *pieces: tuple[Matrix, int]) -> None:
         """Demand that a scaled upper triangle, by columns, is that of a positive semidefinite matrix."""
         ...

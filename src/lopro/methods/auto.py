@@ -9,6 +9,7 @@ from typing import ClassVar
 import scipy  # parts of it load when first used
 
 from lopro.core.arrays import Array
+from lopro.engines import EngineUnavailable, quick_by_piqp
 from lopro.errors import MissingCapabilityError, StalledError
 from lopro.functions.atoms import L1, Interval
 from lopro.functions.term import Term
@@ -22,7 +23,6 @@ from lopro.methods.second_order.forms import composite, quadratic_program
 from lopro.methods.second_order.interior_point import InteriorPoint
 from lopro.methods.second_order.newton_multipliers import newton_reason
 from lopro.methods.semidefinite import NearestSemidefinite, SemidefiniteEngines
-from lopro.newton.engines import quick_by_piqp
 from lopro.newton.smooth import QuadraticForm
 from lopro.objectives import NuclearNorm, Scaled
 from lopro.problem import Problem
@@ -87,13 +87,13 @@ class Auto:
         self.choose(problem)
 
     def run(self, bench: Workbench, x0: Array) -> Candidates:
-        stalled: StalledError | None = None
+        stalled: StalledError | EngineUnavailable | None = None
         for choice in _choices(bench.problem):
             bench.hand_over(choice.method)
             stalled = None
             try:
                 yield from choice.method.run(bench, x0)
-            except StalledError as error:
+            except (StalledError, EngineUnavailable) as error:
                 stalled = error
             if bench.exhausted:
                 return

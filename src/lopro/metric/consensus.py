@@ -24,6 +24,7 @@ import numpy as np
 
 from lopro.core.arrays import Array, eps, namespace, norm
 from lopro.core.diagonals import diagonal_of, raise_diagonal, without_diagonal
+from lopro.engines import EngineUnavailable
 from lopro.metric.dual import PairMultiplier
 from lopro.metric.interior import interior_point
 from lopro.metric.loss import PairLoss
@@ -239,9 +240,12 @@ class Consensus:
         if not isinstance(loss, ByEntries) or d > FEW or self._by_rows:
             return None
         sizes = diagonal_of(self._unit)
-        A, S = interior_point(
-            loss, self.objective.l1 / self._unit, self.objective.trace / sizes, accuracy
-        )
+        try:
+            A, S = interior_point(
+                loss, self.objective.l1 / self._unit, self.objective.trace / sizes, accuracy
+            )
+        except EngineUnavailable:
+            return None
         if not np.isfinite(A).all() or not np.isfinite(S).all():
             return None
         other = copy.copy(self)

@@ -18,7 +18,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.cones.by_clarabel import run_clarabel
+from lopro.cones.cones import Cone, Nonnegative, PSDTriangle
+from lopro.engines import ConeProgram, solve_cones
 from lopro.metric.loss_step import ByEntries
 
 __all__ = ["interior_point"]
@@ -55,8 +56,6 @@ def interior_point(
     array([[0. , 0. ],
            [0. , 0.5]])
     """
-    import clarabel
-
     d, (H, linear) = len(tau), loss.quadratic
     rows, columns = loss.places
     off = rows != columns
@@ -71,18 +70,11 @@ def interior_point(
         [-cone, scipy.sparse.hstack([a[off], -u]), scipy.sparse.hstack([-a[off], -u])]
     )
     P = scipy.sparse.block_diag([scipy.sparse.csc_array(H), _none(len(slopes), len(slopes))])
-    cones = [clarabel.PSDTriangleConeT(d), clarabel.NonnegativeConeT(2 * len(slopes))]
-    solved = run_clarabel(
-        P,
-        np.concatenate([rise - linear, slopes]),
-        constraints,
-        np.zeros(constraints.shape[0]),
-        cones,
-        accuracy,
-        homogeneous=True,
-    )
+    cones: list[Cone] = [PSDTriangle(d), Nonnegative(2 * len(slopes))]
+    q, b = np.concatenate([rise - linear, slopes]), np.zeros(constraints.shape[0])
+    solved = solve_cones(ConeProgram(P, q, constraints, b, cones), accuracy)
     multiplier = np.empty(len(rows))
-    multiplier[np.lexsort((rows, columns))] = solved.z[: len(rows)]
+    multiplier[np.lexsort((rows, columns))] = solved.rows[: len(rows)]
     return loss.matrix_of(solved.x[: len(rows)]), loss.matrix_of(multiplier)
 
 

@@ -6,11 +6,11 @@ import math
 from typing import Any, TypeAlias
 
 import numpy as np
-import scipy  # parts of it load when first used
 
 from lopro.core.arrays import Array, from_numpy, to_numpy
 from lopro.core.deadline import current_deadline
 from lopro.core.units import power_of_two
+from lopro.engines import AnswerStatus, QuadraticProgram, solve_by_highs
 from lopro.metric.loss import PairLoss
 from lopro.metric.objective import SparseMetric
 
@@ -116,18 +116,15 @@ def rank_one_direction(loss: PairLoss) -> Vector | None:
     # v is the difference of two nonnegative vectors; the level between the groups is free.
     rows = np.hstack([X / unit, -X / unit, np.ones((N, 1))])
     costs = np.concatenate([np.ones(2 * d), [0.0]])
-    bounds = [(0.0, None)] * (2 * d) + [(None, None)]
-    found = scipy.optimize.linprog(
-        costs,
-        A_eq=rows,
-        b_eq=(half / size) * sides,
-        bounds=bounds,
-        method="highs",
-        options={
-            "time_limit": FOR_A_START * deadline.left,
-            "maxiter": max(1, int(WORK / (N * d))),
-        },
+    least = np.append(np.zeros(2 * d), -math.inf)
+    targets = (half / size) * sides
+    found = solve_by_highs(
+        QuadraticProgram.of(None, costs, rows, targets, targets, least),
+        1e-7,
+        FOR_A_START * deadline.left,
+        scaled=False,
+        iterations=max(1, int(WORK / (N * d))),
     )
-    if found.status != 0:
+    if found.status is not AnswerStatus.SOLVED:
         return None
     return np.asarray((found.x[:d] - found.x[d : 2 * d]) * (size / unit))

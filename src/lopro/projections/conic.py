@@ -12,9 +12,9 @@ import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro.cones.cones import ConeRows
-from lopro.cones.program import ConicAnswer, ConicProgram
 from lopro.core.real_vectors import Vector
 from lopro.core.units import power_of_two
+from lopro.engines import ConicProgram, EngineUnavailable
 from lopro.errors import InfeasibleError, ProjectionError
 from lopro.projections.emptiness import cones_exclude
 
@@ -23,8 +23,12 @@ __all__ = ["project_conic"]
 _EPS = float(np.finfo(np.float64).eps)
 
 
-def project_conic(x: Vector, members: list[ConeRows], unit: float = _EPS) -> ConicAnswer:
-    """Return the projection of ``x`` as Clarabel finds it; slacks and multipliers are in comparable units.
+def project_conic(
+    x: Vector, members: list[ConeRows], unit: float = _EPS
+) -> tuple[Vector, list[Vector], list[Vector]]:
+    """Return the projection of ``x`` as Clarabel finds it, and the slacks and multipliers of each member.
+
+    Slacks and multipliers are in comparable units.
 
     Raises `ProjectionError` when it finds none, `InfeasibleError` with a proof that none exists, for data
     with this rounding unit.
@@ -36,7 +40,7 @@ def project_conic(x: Vector, members: list[ConeRows], unit: float = _EPS) -> Con
     >>> from lopro.projections.conic import project_conic
     >>> half = halfspace_rows(np.array([[1.0, 0.0]]), np.zeros(1))
     >>> ball = ball_rows(np.eye(2), np.zeros(2), 1.0)
-    >>> project_conic(np.array([3.0, 4.0]), [half, ball]).point.round(6) + 0.0
+    >>> project_conic(np.array([3.0, 4.0]), [half, ball])[0].round(6) + 0.0
     array([0., 1.])
     """
     program = ConicProgram(x.size)
@@ -47,15 +51,15 @@ def project_conic(x: Vector, members: list[ConeRows], unit: float = _EPS) -> Con
     for member, size in zip(members, sizes, strict=True):
         slack = (member.bounds - member.rows @ x) / size
         program.add_set(replace(member, rows=member.rows / size, bounds=slack))
-    answer = program.solve(1e-12)
-    if "PrimalInfeasible" in str(answer.status):
-        multipliers = [z / size for z, size in zip(answer.multipliers, sizes, strict=True)]
-        if cones_exclude(members, multipliers, unit):
+    try:
+        answer = program.solve(1e-12)
+    except EngineUnavailable as error:
+        raise ProjectionError(f"the conic solver found no projection: {error}") from error
+    slacks, multipliers = program.of_sets(answer.slacks), program.of_sets(answer.rows)
+    if answer.status.empty:
+        weights = [z / size for z, size in zip(multipliers, sizes, strict=True)]
+        if cones_exclude(members, weights, unit):
             raise InfeasibleError("the set is empty: multipliers of the conic solver prove it")
-    if not (np.isfinite(answer.point).all() and all(map(_finite, answer.multipliers))):
-        raise ProjectionError(f"the conic solver found no projection: {answer.status}")
-    return replace(answer, point=x + answer.point)
-
-
-def _finite(v: Vector) -> bool:
-    return bool(np.isfinite(v).all())
+    if not answer.finite:
+        raise ProjectionError(f"the conic solver found no projection: {answer.message}")
+    return x + answer.x, slacks, multipliers

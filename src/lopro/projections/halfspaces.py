@@ -15,6 +15,7 @@ from lopro.cones.rows import halfspace_rows
 from lopro.core.arrays import to_numpy
 from lopro.core.deadline import EIGH, current_deadline
 from lopro.core.units import power_of_two
+from lopro.engines import Answer, AnswerStatus, QuadraticProgram, solve_by_highs
 from lopro.errors import InfeasibleError, ProjectionError
 from lopro.projections.emptiness import cones_exclude
 
@@ -100,11 +101,10 @@ class HalfSpaces:
         answer = _linear_program(cost, A, self.bounds / scale, -1.0)
         if answer is None:
             raise ProjectionError("the linear program that looks for a feasible point failed")
-        excess = float(answer.fun) * scale
+        excess = float(answer.x[-1]) * scale
         if excess <= self.feasibility_tolerance():
             return None
-        weights = -np.asarray(answer.ineqlin.marginals)
-        proved = cones_exclude([halfspace_rows(self.normals, self.bounds)], [weights])
+        proved = cones_exclude([halfspace_rows(self.normals, self.bounds)], [answer.rows])
         return excess if proved else None
 
     def feasibility_tolerance(self) -> float:
@@ -128,7 +128,7 @@ class HalfSpaces:
             high = _linear_program(-cost, self.csc, self.bounds / self._scale, -math.inf)
             if low is None or high is None:
                 return None
-            corners.append(max(abs(low.fun), abs(high.fun)))
+            corners.append(max(abs(float(low.x[j])), abs(float(high.x[j]))))
         # The program's answers are good to about 1e-9; a bound has to err to the safe side.
         return self._scale * (float(np.linalg.norm(corners)) * (1.0 + 1e-7) + 1e-7)
 
@@ -139,16 +139,13 @@ class HalfSpaces:
         current_deadline().need(EIGH * self.dimension**2 * len(self))
         if np.linalg.matrix_rank(self.csc.toarray()) < self.dimension:
             return False
-        answer = scipy.optimize.linprog(
-            np.zeros(len(self)),
-            A_eq=self.csc.T,
-            b_eq=np.zeros(self.dimension),
-            bounds=(1.0, None),
-            method="highs",
-            options={"time_limit": current_deadline().left},
+        nothing = np.zeros(self.dimension)
+        program = QuadraticProgram.of(
+            None, np.zeros(len(self)), self.csc.T, nothing, nothing, least=1.0
         )
+        answer = solve_by_highs(program, 1e-7, scaled=False)
         current_deadline().check()
-        return bool(answer.status == 0)
+        return answer.status is AnswerStatus.SOLVED
 
 
 def row_norms(rows: Any) -> Matrix:
@@ -158,24 +155,13 @@ def row_norms(rows: Any) -> Matrix:
     return np.asarray(np.linalg.norm(rows, axis=1), dtype=np.float64)
 
 
-def _linear_program(cost: Matrix, A: Any, b: Matrix, floor: float) -> Any | None:
+def _linear_program(cost: Matrix, A: Any, b: Matrix, floor: float) -> Answer | None:
     """Minimise ``cost . z`` over ``A z <= b``, the last variable at least ``floor``; by HiGHS."""
     deadline = current_deadline()
     deadline.check()
-    bounds: list[tuple[float | None, float | None]] = [(None, None)] * len(cost)
-    if math.isfinite(floor):
-        bounds[-1] = (floor, None)
-    answer = scipy.optimize.linprog(
-        cost,
-        A_ub=A,
-        b_ub=b,
-        bounds=bounds,
-        method="highs",
-        options={
-            "primal_feasibility_tolerance": 1e-10,
-            "dual_feasibility_tolerance": 1e-10,
-            "time_limit": deadline.left,
-        },
-    )
+    least = np.full(len(cost), -math.inf)
+    least[-1] = floor
+    program = QuadraticProgram.of(None, cost, A, upper=b, least=least)
+    answer = solve_by_highs(program, 1e-10, scaled=False)
     deadline.check()
-    return answer if answer.status == 0 else None
+    return answer if answer.status is AnswerStatus.SOLVED else None

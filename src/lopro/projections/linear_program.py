@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-import scipy  # parts of it load when first used
 
 from lopro.core.deadline import current_deadline
+from lopro.engines import AnswerStatus, QuadraticProgram, solve_by_highs
 from lopro.errors import ProjectionError
 from lopro.projections.halfspaces import HalfSpaces
 
@@ -40,20 +40,9 @@ def minimize_linear(cost: Vector, rows: HalfSpaces) -> LinearMinimum:
     size = float(np.abs(cost).max(initial=0.0))
     # Tolerances of the solver are absolute: a cost of size 1 makes them mean the same everywhere.
     unit = cost / size if size > 0.0 else cost
-    answer = scipy.optimize.linprog(
-        unit,
-        A_ub=rows.csc,
-        b_ub=rows.bounds,
-        bounds=(None, None),
-        method="highs-ds",
-        options={
-            "primal_feasibility_tolerance": 1e-10,
-            "dual_feasibility_tolerance": 1e-10,
-            "time_limit": current_deadline().left,
-        },
-    )
+    program = QuadraticProgram.of(None, unit, rows.csc, upper=rows.bounds)
+    answer = solve_by_highs(program, 1e-10, scaled=False, simplex=True)
     current_deadline().check()
-    if answer.status != 0:
+    if answer.status is not AnswerStatus.SOLVED:
         raise ProjectionError(f"the linear program of a Frank-Wolfe step failed: {answer.message}")
-    multipliers = size * np.maximum(-np.asarray(answer.ineqlin.marginals), 0.0)
-    return LinearMinimum(np.asarray(answer.x, dtype=np.float64), multipliers)
+    return LinearMinimum(answer.x, size * np.maximum(answer.rows, 0.0))

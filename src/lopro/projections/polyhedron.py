@@ -12,14 +12,15 @@ import math
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.cones.by_clarabel import run_clarabel
+from lopro.cones.cones import Nonnegative
 from lopro.core.arrays import Array, asarray_like, copy, to_numpy
 from lopro.core.deadline import current_deadline
+from lopro.engines import ConeProgram, EngineUnavailable, QuadraticProgram, solve_cones
 from lopro.errors import InfeasibleError, ProjectionError
 from lopro.functions.atoms import HalfSquare, Interval
 from lopro.functions.term import Term
 from lopro.maps import linear_map
-from lopro.newton.engines import QuadraticProgram, solve_program
+from lopro.newton.engines import solve_program
 from lopro.newton.problem import Composite
 from lopro.newton.solve import Status
 from lopro.newton.solve import solve as newton_solve
@@ -178,19 +179,20 @@ def _thin(halfspaces: HalfSpaces) -> bool:
 
 def _interior_point(halfspaces: HalfSpaces, slack: Matrix) -> Face:
     """Solve ``min |w|^2 / 2, N w <= slack`` by Clarabel and return the face it ends on."""
-    import clarabel
-
     d = halfspaces.dimension
-    eye = scipy.sparse.identity(d, format="csc")
-    cones = [clarabel.NonnegativeConeT(len(halfspaces))]
-    # The slacks are in units of the distance already.
-    answer = run_clarabel(eye, np.zeros(d), halfspaces.csc, slack, cones, 1e-10, homogeneous=False)
-    if "PrimalInfeasible" in str(answer.status):
-        raise_if_empty(halfspaces)
-    w, multipliers = answer.x, answer.z
+    eye, cones = scipy.sparse.identity(d, format="csc"), [Nonnegative(len(halfspaces))]
+    program = ConeProgram(eye, np.zeros(d), halfspaces.csc, slack, cones)
     # Whatever the solver says of itself, a bad start costs the active set time and nothing else.
-    if not (np.isfinite(w).all() and np.isfinite(multipliers).all()):
+    try:
+        # The slacks are in units of the distance already.
+        answer = solve_cones(program, 1e-10, scaled=False)
+    except EngineUnavailable:
         return Face.empty(d)
+    if answer.status.empty:
+        raise_if_empty(halfspaces)
+    if not answer.finite:
+        return Face.empty(d)
+    w, multipliers = answer.x, answer.rows
     gap = slack - halfspaces.normals @ w
     return Face.near(halfspaces, slack, w, np.flatnonzero(multipliers > gap))
 

@@ -98,6 +98,9 @@ class Nuclear(Atom):
             raise self._missing("conic form for complex points")
         rows, columns = self.shape
         order = rows + columns
+        D = scipy.sparse.csr_array(image.D)
+        empty = D.shape[0] - int(np.count_nonzero(np.diff(D.indptr)))
+        program.require_semidefinite(order, order * (order + 1) // 2 - empty)
         j, i = np.tril_indices(order)  # the upper triangle, column by column
         weight = np.where(i == j, -1.0, -np.sqrt(2.0))
         across = (i < rows) & (j >= rows)
@@ -109,7 +112,7 @@ class Nuclear(Atom):
         at = np.flatnonzero(across)
         places = i[at] * columns + (j[at] - rows)
         spread = scipy.sparse.csr_array((weight[at], (at, places)), (len(i), rows * columns))
-        Z = scipy.sparse.csr_array(spread @ image.D)
+        Z = scipy.sparse.csr_array(spread @ D)
         program.add_semidefinite(order, spread @ image.b, (pick, first), (Z, 0))
 
 

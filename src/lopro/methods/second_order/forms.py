@@ -15,12 +15,12 @@ import scipy  # parts of it load when first used
 from lopro.constraints.base import Constraint
 from lopro.constraints.simplex import Simplex
 from lopro.core.arrays import is_complex, is_single, on_host
+from lopro.engines import QuadraticProgram
 from lopro.errors import MissingCapabilityError
 from lopro.functions.atoms import HalfSquare, Interval, Linear, Opaque, Quadratic
 from lopro.functions.term import Term
 from lopro.maps.host import host_map, host_matrix, host_vector
 from lopro.newton.arrays import Array, Image
-from lopro.newton.engines import QuadraticProgram
 from lopro.newton.problem import Composite
 from lopro.problem import Problem
 

@@ -6,18 +6,21 @@ import functools
 import operator
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
+import scipy  # parts of it load when first used
 
-from lopro.cones.bound import conic_bound, repaired
-from lopro.conic_forms import ConeRows, ConicAnswer, ConicProgram, add_objective, set_rows
+from lopro.cones.bound import ConicData, conic_bound, repaired
+from lopro.cones.cones import SetCone
+from lopro.conic_forms import ConeRows, ConicProgram, add_objective, set_rows
 from lopro.constraints.base import ValidInequality
 from lopro.core.arrays import Array, eps, is_complex
 from lopro.core.counting import count
 from lopro.core.deadline import current_deadline
 from lopro.core.real_vectors import Vector, from_real_vector, to_real_vector
 from lopro.core.validation import check_number
+from lopro.engines import Answer, AnswerStatus, ConeProgram, solve_cones
 from lopro.errors import InfeasibleError, StalledError
 from lopro.newton.solve import FARTHER
 from lopro.problem import Problem
@@ -88,22 +91,24 @@ class InteriorPoint:
     def run(self, bench: Workbench, x0: Array) -> Candidates:
         with bench.observe():
             program, sets = _translated(bench.problem, x0)
-        answer = program.solve(self.accuracy)
+        form = program.form()
+        answer = solve_cones(form, self.accuracy, scaled=form.dual_known)
         count("factorizations", answer.iterations)
         for _ in range(answer.iterations):
             if not bench.tick():
                 break
-        _raise_if_unsolvable(answer, sets, eps(x0))
-        x_hat = from_real_vector(answer.point, x0)
-        inequality = _valid_inequality(sets, answer, x0)
+        multipliers = program.of_sets(answer.rows)
+        _raise_if_unsolvable(answer, sets, multipliers, eps(x0))
+        x_hat = from_real_vector(answer.x[: program.size], x0)
+        inequality = _valid_inequality(sets, multipliers, x0)
         x = bench.project(x_hat)
         verdict = yield Candidate(x, Multiplier(inequality), before=x_hat)
         if verdict.certificate().relative_gap <= bench.target.tol:
             return
         # The rows of the objective have multipliers, too: with all of them no radius is needed.
-        proved = _proved_bound(program, answer, bench, inequality)
-        if proved is not None:
-            yield Candidate(x, proved, before=x_hat)
+        if form.dual_known:
+            bound = _proved_bound(form, program.constant, answer, bench, inequality)
+            yield Candidate(x, bound, before=x_hat)
 
 
 def _translated(problem: Problem, x: Array) -> tuple[ConicProgram, list[ConeRows]]:
@@ -117,23 +122,29 @@ def _translated(problem: Problem, x: Array) -> tuple[ConicProgram, list[ConeRows
 
 
 def _proved_bound(
-    program: ConicProgram, answer: ConicAnswer, bench: Workbench, inequality: ValidInequality
-) -> ProvedBound | None:
-    """Return the bound of the whole program's multipliers, as far out as solutions are looked for."""
-    data = program.data()
-    if data is None:
-        return None
+    form: ConeProgram,
+    constant: float,
+    answer: Answer,
+    bench: Workbench,
+    inequality: ValidInequality,
+) -> ProvedBound:
+    """Return the bound of the multipliers of the whole program, with the distance within which it holds."""
     current_deadline().check()
-    v, z = repaired(data, answer.variables, answer.all_multipliers, answer.all_slacks)
+    cones = [(cast("SetCone", cone), cone.rows) for cone in form.cones]
+    P, A = scipy.sparse.csr_array(form.P), scipy.sparse.csr_array(form.A)
+    data = ConicData(P, form.q, A, form.b, cones)
+    v, z = repaired(data, answer.x, answer.rows, answer.slacks)
     bound = conic_bound(data, v, z)
     radius = FARTHER * max(float(np.linalg.norm(v)), bench.unit)
     source = f"conic multipliers, within a distance of {radius:.3g}, auxiliary variables included"
-    return ProvedBound(bound.within(radius) + program.constant, source, radius, inequality)
+    return ProvedBound(bound.within(radius) + constant, source, radius, inequality)
 
 
-def _valid_inequality(sets: list[ConeRows], answer: ConicAnswer, like: Array) -> ValidInequality:
+def _valid_inequality(
+    sets: list[ConeRows], multipliers: list[Vector], like: Array
+) -> ValidInequality:
     """Return the multiplier: ``<rows'z, x> <= <bounds, z>`` on the set for ``z`` in the dual cone."""
-    pairs = zip(sets, answer.multipliers, strict=True)
+    pairs = zip(sets, multipliers, strict=True)
     found = (_inequality_of(rows, z, like) for rows, z in pairs)
     return functools.reduce(operator.add, found, ValidInequality.trivial(like))
 
@@ -143,19 +154,19 @@ def _inequality_of(rows: ConeRows, z: Vector, like: Array) -> ValidInequality:
     return ValidInequality(from_real_vector(rows.rows.T @ z, like), float(rows.bounds @ z))
 
 
-def _raise_if_unsolvable(answer: ConicAnswer, sets: list[ConeRows], unit: float) -> None:
-    from clarabel import SolverStatus
-
-    if answer.status == SolverStatus.PrimalInfeasible:
-        if cones_exclude(sets, answer.multipliers, unit):
+def _raise_if_unsolvable(
+    answer: Answer, sets: list[ConeRows], multipliers: list[Vector], unit: float
+) -> None:
+    if answer.status is AnswerStatus.EMPTY:
+        if cones_exclude(sets, multipliers, unit):
             raise InfeasibleError("the set is empty: multipliers of the conic solver prove it")
         raise StalledError(
             "the conic solver takes the set for empty, but its multipliers do not prove it"
         )
-    if answer.status == SolverStatus.DualInfeasible:
+    if answer.status is AnswerStatus.UNBOUNDED:
         raise OverflowError(
             "the objective has no lower bound on the set (a ray of the conic solver)"
         )
-    finite = all(np.isfinite(v).all() for v in (answer.point, *answer.multipliers))
-    if not finite:
-        raise StalledError(f"the conic solver has no answer: {answer.status}")
+    point = answer.x[: sets[0].rows.shape[1]] if sets else answer.x
+    if not all(np.isfinite(v).all() for v in (point, *multipliers)):
+        raise StalledError(f"the conic solver has no answer: {answer.message}")

@@ -9,10 +9,11 @@ from typing import ClassVar
 from lopro.core.arrays import Array
 from lopro.core.counting import count
 from lopro.core.deadline import current_deadline
+from lopro.engines import ENGINES
 from lopro.errors import StalledError
 from lopro.methods.second_order.forms import program_multipliers, quadratic_program
 from lopro.methods.second_order.proofs import answer
-from lopro.newton.engines import ENGINES, solve_program
+from lopro.newton.engines import program_composite, solve_program
 from lopro.problem import Problem
 from lopro.protocol import Candidates, Card, Workbench
 from lopro.protocol.certificates import feasibility_tolerance
@@ -88,5 +89,6 @@ class ProgramEngines:
         )
         bench.tick()
         count("factorizations")
-        yield answer(program.composite(), outcome, bench, x0, program_multipliers, mend=True)
+        form = program_composite(program)
+        yield answer(form, outcome, bench, x0, program_multipliers, mend=True)
         raise StalledError

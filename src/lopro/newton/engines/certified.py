@@ -6,18 +6,28 @@ import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
+import scipy  # parts of it load when first used
 
 from lopro.core.deadline import Deadline
+from lopro.engines import (
+    Answer,
+    AnswerStatus,
+    Engine,
+    EngineUnavailable,
+    QuadraticProgram,
+    engines_for,
+)
+from lopro.functions.atoms import Interval
+from lopro.functions.term import Term
 from lopro.linalg.eigenvalues import negative_curvature
+from lopro.maps import NumPyMap, SparseMap
 from lopro.newton.arrays import norm
 from lopro.newton.bounds import check_descent, check_empty
-from lopro.newton.engines.answer import Answer, AnswerStatus
-from lopro.newton.engines.program import QuadraticProgram
-from lopro.newton.engines.rule import Engine, engines_for
 from lopro.newton.problem import Composite
+from lopro.newton.smooth import QuadraticForm
 from lopro.newton.solve import FARTHER, Outcome, Status, prove
 
-__all__ = ["NotConvex", "solve_program"]
+__all__ = ["NotConvex", "program_composite", "solve_program"]
 
 #: Residuals that the engines are asked for.
 _RESIDUAL = 1e-10
@@ -45,7 +55,7 @@ def solve_program(
 ) -> Outcome:
     """Solve a quadratic or linear program by the engine that fits, and prove its answer.
 
-    Where the proof fails the next engine is asked; the best outcome is returned in any case.
+    Where the proof fails, or an engine is not available, the next one is asked; the best outcome is returned.
 
     Parameters
     ----------
@@ -64,11 +74,14 @@ def solve_program(
     ------
     NotConvex
         If the quadratic part is indefinite.
+    EngineUnavailable
+        If there is no engine that can take the program: none is installed, or it exceeds the memory.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from lopro.newton.engines import QuadraticProgram, solve_program
+    >>> from lopro.engines import QuadraticProgram
+    >>> from lopro.newton.engines import solve_program
     >>> program = QuadraticProgram.of(np.eye(2), [-3.0, 0.0], A=[[1.0, 1.0]], upper=[1.0])
     >>> outcome = solve_program(program)
     >>> outcome.status.name, outcome.x.round(6)
@@ -79,15 +92,23 @@ def solve_program(
         direction = negative_curvature(program.P)
         if direction is not None:
             raise NotConvex(direction)
-    problem = program.composite()
+    problem = program_composite(program)
     best: Outcome | None = None
+    unavailable: EngineUnavailable | None = None
+    asked = False
 
     for engine in engines or engines_for(program):
-        answer = engine(program, _RESIDUAL, None if seconds is None else max(0.01, deadline.left))
+        try:
+            left = None if seconds is None else max(0.01, deadline.left)
+            answer = engine(program, _RESIDUAL, left)
+        except EngineUnavailable as error:
+            unavailable = unavailable or error
+            continue
+        asked = True
         found = _without_solution(program, problem, answer)
         if found is not None:
             return found
-        if answer.finite and answer.status not in (AnswerStatus.EMPTY, AnswerStatus.UNBOUNDED):
+        if answer.finite and not (answer.status.empty or answer.status.unbounded):
             found = prove(
                 problem,
                 answer.x,
@@ -104,7 +125,18 @@ def solve_program(
             best = found if best is None or found.better(best, feasibility, length) else best
         if deadline.passed:
             break
+    if unavailable is not None and not asked:
+        raise unavailable
     return best or _unproved(program, problem, Status.STOPPED)
+
+
+def program_composite(program: QuadraticProgram) -> Composite:
+    """Return a program as the Newton method and the bounds take it: rows first, then the box."""
+    A = scipy.sparse.csr_array(program.A) if program.A.shape[0] == 0 else program.A
+    kind = SparseMap if scipy.sparse.issparse(A) else NumPyMap
+    rows = Term(Interval(program.lower, program.upper), kind(A, "A"))
+    box = Term(Interval(program.least, program.most))
+    return Composite(QuadraticForm(program.P, program.q, program.constant), [rows, box])
 
 
 def _unproved(program: QuadraticProgram, problem: Composite, status: Status) -> Outcome:
@@ -132,7 +164,7 @@ def _without_solution(
         if emptiness.radius > FARTHER * FARTHER * norm(answer.x):
             outcome = _unproved(program, problem, Status.EMPTY)
             return dataclasses.replace(outcome, certificate=emptiness, ray=y)
-    if answer.status is AnswerStatus.UNBOUNDED and norm(answer.x) > 0.0:
+    if answer.status.unbounded and norm(answer.x) > 0.0:
         d = answer.x / norm(answer.x)
         descent = check_descent(program.P, program.q, rows, d)
         if descent.unbounded(FARTHER * FARTHER, _DRIFT):

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-import numpy as np
-
 from lopro.core.deadline import EIGH, Deadline
 from lopro.core.validation import check_number
+from lopro.engines import EngineUnavailable, solve_cones
 from lopro.linalg.cholesky import SingularSystem
 from lopro.newton.arrays import norm
-from lopro.newton.sdp.by_clarabel import solve_by_clarabel
+from lopro.newton.sdp.dual_form import dual_form, primal_blocks
 from lopro.newton.sdp.multipliers import State, iterate
 from lopro.newton.sdp.outcome import Outcome, Status
 from lopro.newton.sdp.program import SemidefiniteProgram
@@ -107,12 +106,21 @@ def _by_clarabel(search: Search, deadline: Deadline) -> None:
         search.units = in_units(search.face.program)
         search.margin = 0.0
         while True:
-            left = None if math.isinf(deadline.left) else max(deadline.left, 1e-3)
-            X, y, status = solve_by_clarabel(search.program, left, accuracy)
-            finite = all(bool(np.all(np.isfinite(a))) for a in (*X, y))
-            if not finite or search.stopped():
+            try:
+                answer = solve_cones(
+                    dual_form(search.program),
+                    accuracy,
+                    max(deadline.left, 1e-3),
+                    scaled=False,
+                    threads=1,
+                )
+            except EngineUnavailable:  # what remains is Newton's method
                 return
-            if "Infeasible" in status and search.look_for_rays(X, y):
+            if not answer.finite or search.stopped():
+                return
+            X, y = primal_blocks(search.program, answer.rows), answer.x
+            no_solution = answer.status.empty or answer.status.unbounded
+            if no_solution and search.look_for_rays(X, y):
                 return
             if search.look(X, y):
                 return

@@ -1,4 +1,4 @@
-"""Which engine solves a program, and the order in which the others are asked.
+"""Which engine solves a quadratic or linear program, and the order in which the others are asked.
 
 Measured with ``python -m benchmarks.general.programs`` (one thread, residuals of 1e-9 or less, judged alike):
 
@@ -15,11 +15,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from lopro.newton.engines.answer import Answer
-from lopro.newton.engines.by_clarabel import solve_by_clarabel
-from lopro.newton.engines.by_highs import solve_by_highs
-from lopro.newton.engines.by_piqp import solve_by_piqp
-from lopro.newton.engines.program import QuadraticProgram
+from lopro.engines.answer import Answer
+from lopro.engines.clarabel import solve_by_clarabel
+from lopro.engines.forms import QuadraticProgram
+from lopro.engines.highs import solve_by_highs
+from lopro.engines.limits import installed
+from lopro.engines.piqp import solve_by_piqp
 
 __all__ = ["ENGINES", "Engine", "engines_for", "quick_by_piqp"]
 
@@ -39,11 +40,12 @@ def quick_by_piqp(program: QuadraticProgram) -> bool:
     """Whether PIQP is to be asked before all others: dense, not large, and no quadratic over a few rows."""
     rows, columns = program.A.shape
     many = program.P is None or program.boxed or rows >= columns
-    return many and not program.sparse and (rows + columns) * columns**2 <= _QUICK
+    quick = many and not program.sparse and (rows + columns) * columns**2 <= _QUICK
+    return quick and installed("piqp")
 
 
 def engines_for(program: QuadraticProgram) -> tuple[Engine, ...]:
-    """Return the engines to ask, the most promising first."""
+    """Return the engines to ask, the most promising first; one may raise `EngineUnavailable`."""
     if program.P is None:
         return (solve_by_highs, solve_by_piqp, solve_by_clarabel)
     return (solve_by_piqp, solve_by_clarabel)

@@ -1,15 +1,13 @@
-"""A conic program under construction, and its solution by Clarabel's interior-point method."""
+"""A cone program under construction."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.cones.bound import ConicData
-from lopro.cones.by_clarabel import run_clarabel
 from lopro.cones.cones import (
     Cone,
     ConeRows,
@@ -17,29 +15,15 @@ from lopro.cones.cones import (
     Nonnegative,
     PSDTriangle,
     SecondOrders,
-    SetCone,
     Zero,
 )
 from lopro.core.real_vectors import Vector
+from lopro.engines.answer import Answer
+from lopro.engines.clarabel import solve_cones
+from lopro.engines.forms import ConeProgram
+from lopro.engines.limits import require_room
 
-__all__ = ["ConicAnswer", "ConicProgram"]
-
-
-@dataclass(frozen=True, eq=False)
-class ConicAnswer:
-    """The point, and for every set that was added its slacks and its multipliers.
-
-    ``variables``, ``all_slacks`` and ``all_multipliers`` are those of the whole program.
-    """
-
-    point: Vector
-    slacks: list[Vector]
-    multipliers: list[Vector]
-    status: Any
-    iterations: int
-    variables: Vector
-    all_slacks: Vector
-    all_multipliers: Vector
+__all__ = ["ConicProgram"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,14 +47,15 @@ class ConicProgram:
     Examples
     --------
     >>> import numpy as np
-    >>> from lopro.conic_forms import ConicProgram, set_rows
+    >>> from lopro.conic_forms import set_rows
     >>> from lopro.constraints import Polyhedron
+    >>> from lopro.engines import ConicProgram
     >>> program = ConicProgram(1)
     >>> program.add_linear(np.array([-1.0]))
     >>> for rows in set_rows(Polyhedron(np.array([[1.0]]), np.array([2.0]))):
     ...     program.add_set(rows)
     >>> answer = program.solve(1e-9)
-    >>> answer.point.round(6), answer.multipliers[0].round(6)
+    >>> answer.x[: program.size].round(6), program.of_sets(answer.rows)[0].round(6)
     (array([2.]), array([1.]))
     """
 
@@ -123,54 +108,38 @@ class ConicProgram:
         """Demand ``b exp(a / b) <= c`` of every three consecutive entries ``(a, b, c)``."""
         self.add_rows(bounds, Exponentials(len(bounds) // 3), *pieces)
 
+    def require_semidefinite(self, order: int, nonzero: int) -> None:
+        """Refuse a semidefinite cone that exceeds the memory before it is posed."""
+        require_room(PSDTriangle(order), nonzero)
+
     def add_semidefinite(self, order: int, bounds: Vector, *pieces: tuple[Any, int]) -> None:
         """Demand that a scaled upper triangle is that of a positive semidefinite matrix."""
         self.add_rows(bounds, PSDTriangle(order), *pieces)
 
-    def solve(self, accuracy: float) -> ConicAnswer:
-        """Return what Clarabel finds, whatever its own opinion of it: the caller judges."""
+    def form(self) -> ConeProgram:
+        """Return the program as matrices: the rows of the sets come first, in the order of their addition."""
         blocks = self._all_blocks()
-        answer = run_clarabel(
-            self._curvature(),
+        return ConeProgram(
+            _assembled(self._quadratic, self._variables, self._variables, diagonal=True),
             self._slope(),
-            self._matrix(blocks),
+            scipy.sparse.vstack([self._rows(block) for block in blocks]).tocsc(),
             np.concatenate([block.bounds for block in blocks]),
-            [cone for block in blocks for cone in block.cone.blocks()],
-            accuracy,
-            all(hasattr(block.cone, "into_dual") for block in blocks),
-        )
-        ends = np.cumsum([len(m.bounds) for m in self._sets])
-        return ConicAnswer(
-            point=answer.x[: self.size],
-            slacks=np.split(answer.s, ends)[:-1],
-            multipliers=np.split(answer.z, ends)[:-1],
-            status=answer.status,
-            iterations=answer.iterations,
-            variables=answer.x,
-            all_slacks=answer.s,
-            all_multipliers=answer.z,
+            [block.cone for block in blocks],
         )
 
-    def data(self) -> ConicData | None:
-        """Return the program as matrices; None with a cone whose multipliers cannot be moved inside."""
-        blocks = self._all_blocks()
-        cones = [(block.cone, len(block.bounds)) for block in blocks]
-        if not all(hasattr(cone, "into_dual") for cone, _ in cones):
-            return None
-        b = np.concatenate([block.bounds for block in blocks])
-        matrix = scipy.sparse.csr_array(self._matrix(blocks))
-        P = scipy.sparse.csr_array(self._curvature())
-        return ConicData(P, self._slope(), matrix, b, cast("list[tuple[SetCone, int]]", cones))
+    def solve(self, accuracy: float) -> Answer:
+        """Return what Clarabel finds, whatever its own opinion of it: the caller judges."""
+        form = self.form()
+        # Programs with exponential cones are solved in the units in which they are posed.
+        return solve_cones(form, accuracy, scaled=form.dual_known)
+
+    def of_sets(self, values: Vector) -> list[Vector]:
+        """Return the part of each set in slacks or multipliers of the whole program."""
+        return np.split(values, np.cumsum([len(m.bounds) for m in self._sets]))[:-1]
 
     def _all_blocks(self) -> list[_Block]:
         sets = [_Block(((m.rows, 0),), m.bounds, m.cone) for m in self._sets]
         return sets + self._blocks
-
-    def _matrix(self, blocks: list[_Block]) -> Any:
-        return scipy.sparse.vstack([self._rows(block) for block in blocks]).tocsc()
-
-    def _curvature(self) -> Any:
-        return _assembled(self._quadratic, self._variables, self._variables, diagonal=True)
 
     def _slope(self) -> Vector:
         q = np.zeros(self._variables)

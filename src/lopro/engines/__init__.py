@@ -1,0 +1,34 @@
+"""Outside solvers behind two standard forms: one adapter each for PIQP, HiGHS and Clarabel.
+
+An engine gets a `QuadraticProgram` or a `ConeProgram` and returns an `Answer`. Limits, units, statuses and
+estimates of size are in one place each. Nothing an engine says is a proof.
+"""
+
+from lopro.engines.answer import Answer, AnswerStatus, EngineUnavailable
+from lopro.engines.choice import ENGINES, Engine, engines_for, quick_by_piqp
+from lopro.engines.clarabel import solve_by_clarabel, solve_cones
+from lopro.engines.conic_program import ConicProgram
+from lopro.engines.forms import ConeProgram, QuadraticProgram
+from lopro.engines.highs import solve_by_highs
+from lopro.engines.limits import require_room
+from lopro.engines.piqp import solve_by_piqp
+from lopro.engines.units import in_handy_units
+
+__all__ = [
+    "ENGINES",
+    "Answer",
+    "AnswerStatus",
+    "ConeProgram",
+    "ConicProgram",
+    "Engine",
+    "EngineUnavailable",
+    "QuadraticProgram",
+    "engines_for",
+    "in_handy_units",
+    "quick_by_piqp",
+    "require_room",
+    "solve_by_clarabel",
+    "solve_by_highs",
+    "solve_by_piqp",
+    "solve_cones",
+]

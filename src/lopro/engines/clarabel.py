@@ -1,0 +1,254 @@
+"""Clarabel: an interior point method for quadratic objectives over cones."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import scipy  # parts of it load when first used
+
+from lopro.cones.cones import (
+    Cone,
+    Exponentials,
+    Nonnegative,
+    PSDTriangle,
+    SecondOrder,
+    SecondOrders,
+    Zero,
+)
+from lopro.core.deadline import current_deadline
+from lopro.engines.answer import Answer, AnswerStatus
+from lopro.engines.forms import ConeProgram, QuadraticProgram, as_cones, nonzeros
+from lopro.engines.limits import (
+    BYTES_OF_CLARABEL,
+    cone_entries,
+    cone_work,
+    not_installed,
+    require_memory,
+    time_left,
+)
+from lopro.engines.units import cone_units, in_handy_units
+
+__all__ = ["solve_by_clarabel", "solve_cones"]
+
+#: Operations of some steps, relative to the pairs of entries that meet in a row: measured on dense rows.
+_FIRST_STEPS = 200.0
+#: Factorisations of dense blocks below which no run comes to an end.
+_FACTORISATIONS = 5.0
+#: Of the time that is left, so that its last step still ends in time.
+_SHARE = 0.7
+_TOO_LONG = (
+    "the first steps of an interior point method would take longer than the time that is left"
+)
+
+_NAMES = {
+    "Solved": AnswerStatus.SOLVED,
+    "AlmostSolved": AnswerStatus.INACCURATE,
+    "PrimalInfeasible": AnswerStatus.EMPTY,
+    "AlmostPrimalInfeasible": AnswerStatus.NEARLY_EMPTY,
+    "DualInfeasible": AnswerStatus.UNBOUNDED,
+    "AlmostDualInfeasible": AnswerStatus.NEARLY_UNBOUNDED,
+    "MaxIterations": AnswerStatus.TIME,
+    "MaxTime": AnswerStatus.TIME,
+    "CallbackTerminated": AnswerStatus.TIME,
+}
+
+
+def solve_by_clarabel(
+    program: QuadraticProgram, tol: float = 1e-9, seconds: float | None = None
+) -> Answer:
+    """Solve a quadratic program by Clarabel, on one thread.
+
+    Parameters
+    ----------
+    program : QuadraticProgram
+        Dense matrices are made sparse.
+    tol : float
+        Feasibility and gap, in handy units.
+    seconds : float, optional
+        Time limit.
+    """
+    begin = time.perf_counter()
+    what = f"a quadratic program of {len(program.q)} variables and {len(program.lower)} rows"
+    require_memory(BYTES_OF_CLARABEL * nonzeros(program.A), what)
+    p, units = in_handy_units(program)
+    cones, read = as_cones(p)
+    answer = _limited(cones, tol, time_left(seconds), threads=1)
+    rows, box = read(answer.rows)
+    answer = replace(answer, rows=rows, box=box, slacks=np.zeros(0))
+    return replace(units.back(answer), seconds=time.perf_counter() - begin)
+
+
+def solve_cones(
+    program: ConeProgram,
+    tol: float,
+    seconds: float | None = None,
+    *,
+    scaled: bool = True,
+    threads: int = 0,
+) -> Answer:
+    """Solve a cone program by Clarabel.
+
+    Parameters
+    ----------
+    program : ConeProgram
+        What to solve.
+    tol : float
+        For gap and residuals.
+    seconds : float, optional
+        Time limit. Without one the deadline of the call around this one is the limit: `OutOfTime` is raised
+        where it leaves no time for some steps, or has passed at the end.
+    scaled : bool
+        Whether variables and objective are brought to units in which the data are about 1: by powers of two,
+        which rounds nothing, so that other units of the same program give the same run.
+    threads : int
+        At most; 0 for Clarabel's own choice.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse
+    >>> from lopro.cones.cones import SecondOrder
+    >>> from lopro.engines import ConeProgram, solve_cones
+    >>> A = scipy.sparse.csc_array([[0.0, 0.0], [-1.0, 0.0], [0.0, -1.0]])
+    >>> P, q, b = scipy.sparse.csc_array((2, 2)), np.array([3.0, 4.0]), np.array([1.0, 0.0, 0.0])
+    >>> solve_cones(ConeProgram(P, q, A, b, [SecondOrder(3)]), 1e-9).x.round(6)
+    array([-0.6, -0.8])
+    """
+    begin, deadline = time.perf_counter(), current_deadline()
+    x, f = cone_units(program) if scaled else (1.0, 1.0)
+    P, q = program.P * (x * x / f), program.q * (x / f)
+    handy = ConeProgram(P, q, program.A, program.b / x, program.cones)
+    if seconds is None:
+        # Clarabel looks at the clock between its steps only: a call that cannot make a few is not begun.
+        if math.isfinite(deadline.left):
+            pairs, blocks = _work(program)
+            deadline.need(_FIRST_STEPS * pairs + _FACTORISATIONS * blocks, _TOO_LONG)
+        answer = _run(handy, tol, _SHARE * deadline.left, threads)
+        deadline.check()
+    else:
+        answer = _limited(handy, tol, time_left(seconds), threads)
+    return replace(
+        answer,
+        x=answer.x * x,
+        rows=answer.rows * (f / x),
+        slacks=answer.slacks * x,
+        seconds=time.perf_counter() - begin,
+    )
+
+
+def _limited(program: ConeProgram, tol: float, left: float, threads: int) -> Answer:
+    """Solve within the time; where one factorisation would take longer, nothing is begun."""
+    if math.isfinite(left) and not current_deadline().affords(sum(_work(program)), left):
+        n, m = len(program.q), len(program.b)
+        nothing = np.full(n, np.nan), np.zeros(m), np.zeros(0)
+        return Answer(AnswerStatus.TIME, *nothing, 0, slacks=np.zeros(m), message=_TOO_LONG)
+    return _run(program, tol, left, threads)
+
+
+def _run(program: ConeProgram, tol: float, left: float, threads: int) -> Answer:
+    """Let Clarabel solve the program as it is, unless it exceeds the memory."""
+    try:
+        import clarabel
+    except ImportError as error:
+        raise not_installed("clarabel") from error
+
+    _require_memory(program)
+    settings = clarabel.DefaultSettings()
+    settings.verbose, settings.max_threads = False, threads
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tol
+    settings.time_limit = left
+    solver = clarabel.DefaultSolver(
+        # Of a symmetric matrix Clarabel wants the upper triangle.
+        scipy.sparse.triu(scipy.sparse.csc_matrix(program.P), format="csc"),
+        program.q,
+        scipy.sparse.csc_matrix(program.A),
+        program.b,
+        [block for cone in program.cones for block in _blocks(cone, clarabel)],
+        settings,
+    )
+    stop = _Stop()
+    if hasattr(solver, "set_termination_callback"):  # from 0.11.1 on
+        solver.set_termination_callback(stop)
+    found = solver.solve()
+    stop.finish()
+    said = str(found.status)
+    return Answer(
+        _NAMES.get(said, AnswerStatus.FAILED),
+        np.array(found.x),
+        np.array(found.z),
+        np.zeros(0),
+        int(found.iterations),
+        slacks=np.array(found.s),
+        message=said,
+    )
+
+
+class _Stop:
+    """The callback between two iterations: ends the run at the deadline and on Ctrl-C.
+
+    Python handles signals while Clarabel calls back. An exception must not leave the callback: Clarabel
+    would print it and go on. `finish` raises it.
+    """
+
+    def __init__(self) -> None:
+        self._deadline = current_deadline()
+        self._raised: BaseException | None = None
+
+    def __call__(self, info: Any) -> bool:
+        try:
+            return self._deadline.passed
+        except BaseException as error:
+            self._raised = error
+            return True
+
+    def finish(self) -> None:
+        """Raise what was raised in the callback."""
+        if self._raised is not None:
+            raise self._raised
+
+
+def _blocks(cone: Cone, clarabel: Any) -> list[Any]:
+    """Return a cone in Clarabel's words."""
+    match cone:
+        case Zero(size):
+            return [clarabel.ZeroConeT(size)]
+        case Nonnegative(size):
+            return [clarabel.NonnegativeConeT(size)]
+        case SecondOrder(size):
+            return [clarabel.SecondOrderConeT(size)]
+        case SecondOrders(count, size):
+            return [clarabel.SecondOrderConeT(size)] * count
+        case PSDTriangle(order):
+            return [clarabel.PSDTriangleConeT(order)]
+        case Exponentials(count):
+            return [clarabel.ExponentialConeT()] * count
+    raise TypeError(f"Clarabel does not know the cone {cone!r}")
+
+
+def _nonzero_rows(program: ConeProgram) -> list[tuple[Cone, int]]:
+    """Return the semidefinite cones, and in how many of their rows there is anything."""
+    if not any(isinstance(cone, PSDTriangle) for cone in program.cones):
+        return []
+    used = (np.diff(scipy.sparse.csr_array(program.A).indptr) > 0) | (program.b != 0.0)
+    ends = np.cumsum([cone.rows for cone in program.cones])[:-1]
+    parts = zip(program.cones, np.split(used, ends), strict=True)
+    return [(cone, int(part.sum())) for cone, part in parts if isinstance(cone, PSDTriangle)]
+
+
+def _work(program: ConeProgram) -> tuple[float, float]:
+    """Return how many pairs of entries meet in the rows, and the operations of factoring dense blocks."""
+    lengths = np.diff(scipy.sparse.csr_array(program.A).indptr).astype(np.float64)
+    blocks = sum(cone_work(cone, used) for cone, used in _nonzero_rows(program))
+    return float(lengths @ lengths), blocks
+
+
+def _require_memory(program: ConeProgram) -> None:
+    m, n = program.A.shape
+    # One triangle of the matrix that is factored, without the entries that factoring adds.
+    entries = program.A.nnz + 0.5 * program.P.nnz + m + n
+    entries += sum(cone_entries(cone, used) for cone, used in _nonzero_rows(program))
+    what = f"a cone program of {n} variables and {m} rows"
+    require_memory(BYTES_OF_CLARABEL * entries, what)

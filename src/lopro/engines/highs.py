@@ -1,0 +1,95 @@
+"""HiGHS, through SciPy: linear programs, structured and sparse ones above all."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import scipy  # parts of it load when first used
+
+from lopro.engines.answer import Answer, AnswerStatus
+from lopro.engines.forms import OneSided, QuadraticProgram, nonzeros
+from lopro.engines.limits import BYTES_OF_SPARSE, require_memory, time_left
+from lopro.engines.units import in_handy_units
+
+__all__ = ["solve_by_highs"]
+
+_NAMES = {
+    0: AnswerStatus.SOLVED,
+    1: AnswerStatus.TIME,
+    2: AnswerStatus.EMPTY,
+    3: AnswerStatus.UNBOUNDED,
+    4: AnswerStatus.FAILED,
+}
+
+
+def solve_by_highs(
+    program: QuadraticProgram,
+    tol: float = 1e-9,
+    seconds: float | None = None,
+    *,
+    scaled: bool = True,
+    simplex: bool = False,
+    iterations: int | None = None,
+) -> Answer:
+    """Solve a linear program by HiGHS.
+
+    Parameters
+    ----------
+    program : QuadraticProgram
+        Without a quadratic part.
+    tol : float
+        Primal and dual feasibility; HiGHS takes 1e-10 at least, and has 1e-7 as its own default.
+    seconds : float, optional
+        Time limit; the deadline of the call around this one is a limit in any case.
+    scaled : bool
+        Whether the program is brought to handy units first; without, the caller has done that.
+    simplex : bool
+        Whether it has to be the dual simplex method, which ends at a vertex.
+    iterations : int, optional
+        The most iterations.
+    """
+    if program.P is not None:
+        raise ValueError("program: HiGHS through SciPy solves linear programs only")
+    begin = time.perf_counter()
+    what = f"a linear program of {len(program.q)} variables and {len(program.lower)} rows"
+    require_memory(BYTES_OF_SPARSE * nonzeros(program.A), what)
+    options: dict[str, Any] = {
+        "primal_feasibility_tolerance": max(tol, 1e-10),
+        "dual_feasibility_tolerance": max(tol, 1e-10),
+        "time_limit": time_left(seconds),
+    }
+    if iterations is not None:
+        options["maxiter"] = iterations
+    p, units = in_handy_units(program) if scaled else (program, None)
+    rows = OneSided(p)
+    found = scipy.optimize.linprog(
+        p.q,
+        A_ub=rows.G,
+        b_ub=rows.h,
+        A_eq=rows.A,
+        b_eq=rows.b,
+        bounds=np.column_stack([p.least, p.most]),
+        method="highs-ds" if simplex else "highs",
+        options=options,
+    )
+    answer = _answer(p, rows, found)
+    if units is not None and found.x is not None:
+        answer = units.back(answer)
+    return replace(answer, seconds=time.perf_counter() - begin)
+
+
+def _answer(p: QuadraticProgram, rows: OneSided, found: Any) -> Answer:
+    status = _NAMES.get(found.status, AnswerStatus.FAILED)
+    count, said = int(found.nit), str(found.message)
+    if found.x is None:
+        nothing = np.full(len(p.q), np.nan), np.zeros(len(p.lower)), np.zeros(len(p.q))
+        return Answer(status, *nothing, count, message=said)
+    # SciPy's marginals are derivatives of the value by the bounds: the negatives of our multipliers.
+    multipliers = rows.multipliers(
+        -np.asarray(found.eqlin.marginals), -np.asarray(found.ineqlin.marginals)
+    )
+    box = -np.asarray(found.lower.marginals) - np.asarray(found.upper.marginals)
+    return Answer(status, np.asarray(found.x), multipliers, box, count, message=said)
