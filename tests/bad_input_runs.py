@@ -112,8 +112,6 @@ MINIMIZE: list[Case] = [
             message,
         )
         for name, bad, error, message in [
-            ("none", None, TypeError, "constraint must be"),
-            ("empty", [], TypeError, "constraint must be"),
             ("text", "box", TypeError, "constraint must be .*'box'"),
             ("dict", {"type": "ineq", "fun": abs}, TypeError, "constraint must be"),
             ("nan-bound", Bounds(NAN, 1.0), ValueError, "bounds must not be NaN"),

@@ -186,8 +186,7 @@ class Term:
             z = z - self._b.beside(z)
             error = (error + EPS * np.abs(z)) * (1.0 + 8.0 * EPS)
         value, slope, off = self.atom.enclose(z, error)
-        if self.scale == 1.0:
-            return value, slope, off
+        # Also by 1, so that bounds do not depend on the units of f.
         scaled_slope = self.scale * slope
         return value * self.scale, scaled_slope, self.scale * off + EPS * np.abs(scaled_slope)
 
