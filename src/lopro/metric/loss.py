@@ -15,14 +15,13 @@ from lopro.core.arrays import (
     copy,
     eps,
     inner,
-    is_array,
     namespace,
     norm,
     to_numpy,
 )
 from lopro.core.counting import count
 from lopro.core.deadline import current_deadline
-from lopro.core.validation import check_array, check_shape
+from lopro.core.validation import check_array, check_shape, host_array
 from lopro.functions import Ball, Constant, Image, Linearization, MappedFunction, Source
 from lopro.metric.pair_graph import laplacian_times, two_sides
 from lopro.metric.pair_maps import Differences, Indices, PairMap, pair_map
@@ -282,7 +281,7 @@ def checked_pairs(pairs: Any, samples: int) -> tuple[Indices, Indices]:
 
 
 def _checked_indices(name: str, values: Any, samples: int) -> Indices:
-    indices = np.asarray(to_numpy(values) if is_array(values) else values)
+    indices = host_array(name, values)
     if indices.ndim != 1 or indices.size == 0:
         raise ValueError(f"{name} must be a vector of indices, got shape {indices.shape}")
     if indices.dtype.kind not in "iu":

@@ -13,6 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from lopro import MetricResult, learn_metric
+from lopro.core.validation import check_unmasked
 from lopro.metric.pairs import DIFFERENT, SAME
 from lopro.sklearn._tuples import FLOATS, looked_up, pairs_from, preprocessor_from
 from lopro.sklearn._watching import (
@@ -242,6 +243,7 @@ class SparseMetricLearner(
 
     def _of_labels(self, X: Any, y: Any) -> dict[str, Any]:
         X = looked_up(X, self.preprocessor_)
+        check_unmasked("y", y)
         X, y = validate_data(self, X, y, dtype=FLOATS, ensure_min_samples=2)
         check_classification_targets(y)
         if len(np.unique(y)) < 2:
@@ -253,6 +255,7 @@ class SparseMetricLearner(
 
     def _of_pairs(self, pairs: Any, y: Any) -> dict[str, Any]:
         pairs = pairs_from(pairs, self.preprocessor_)
+        check_unmasked("y", y)
         y = check_array(y, ensure_2d=False, dtype=None, input_name="y")
         y = self._checked_signs(y, len(pairs))
         self.n_features_in_ = pairs.shape[2]
