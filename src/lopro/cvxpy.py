@@ -1,7 +1,8 @@
 """A solver for CVXPY: ``problem.solve(solver=lopro.cvxpy.Lopro())``.
 
 Quadratic objectives over zero, nonnegative, second-order and semidefinite cones. CVXPY says ``optimal``
-exactly where the gap is proved; the proof is in ``problem.solver_stats.extra_stats``.
+exactly where the gap is proved; the proof is in ``problem.solver_stats.extra_stats``. It needs CVXPY:
+``pip install "lopro[cvxpy]"``.
 """
 
 from __future__ import annotations
@@ -12,16 +13,19 @@ from typing import Any
 
 import numpy as np
 import scipy  # parts of it load when first used
-from cvxpy import settings
-from cvxpy.reductions.solvers.conic_solvers.clarabel_conif import CLARABEL
-from cvxpy.reductions.solvers.conic_solvers.conic_solver import ConicSolver
 
 from lopro.cones.bound import ConicData
 from lopro.cones.certified import ConicOutcome, ConicStatus, solve_conic
 from lopro.cones.cones import Nonnegative, PSDTriangle, SecondOrder, SetCone, Zero
 from lopro.core.deadline import Deadline
+from lopro.core.optional import needing
 from lopro.core.validation import check_number
 from lopro.protocol import Certificate, Target
+
+with needing("lopro.cvxpy", "CVXPY 1.7.1 or newer", "lopro[cvxpy]"):
+    from cvxpy import settings
+    from cvxpy.reductions.solvers.conic_solvers.clarabel_conif import CLARABEL
+    from cvxpy.reductions.solvers.conic_solvers.conic_solver import ConicSolver
 
 __all__ = ["Lopro"]
 

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lopro.core.optional import needing
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -29,7 +31,8 @@ def plot_history(history: History, ax: Axes | None = None) -> Axes:
     if len(history) == 0:
         raise ValueError("there is nothing to plot: no epoch was completed")
     if ax is None:
-        import matplotlib.pyplot as plt
+        with needing("plot", "matplotlib", "lopro[plot]"):
+            import matplotlib.pyplot as plt
 
         _, ax = plt.subplots(figsize=(6.0, 4.0), layout="constrained")
     iterations = np.asarray(history["iterations"], dtype=float)

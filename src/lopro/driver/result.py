@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from lopro.constraints.base import ValidInequality
 from lopro.core.arrays import Array
 from lopro.core.counting import Counts
+from lopro.core.optional import needing
 from lopro.protocol.certificates import Certificate
 
 if TYPE_CHECKING:
@@ -110,7 +111,8 @@ class History:
 
     def to_pandas(self) -> Any:
         """Return a DataFrame; needs pandas."""
-        import pandas as pd
+        with needing("to_pandas", "pandas", "pandas"):
+            import pandas as pd
 
         return pd.DataFrame(self.to_dict())
 
