@@ -7,6 +7,7 @@ exactly where the gap is proved; the proof is in ``problem.solver_stats.extra_st
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -56,6 +57,8 @@ class Lopro(CLARABEL):  # type: ignore[misc]
     """A solver of CVXPY that proves its answers.
 
     Options of ``problem.solve``: ``tol`` (the relative gap to prove, 1e-6) and ``time_limit`` in seconds.
+    When the time is up, or after Ctrl-C, the status is ``user_limit`` with the best point; without one
+    CVXPY raises its ``SolverError``.
 
     Examples
     --------
@@ -102,12 +105,14 @@ class Lopro(CLARABEL):  # type: ignore[misc]
             raise TypeError(
                 f"lopro: unknown options {sorted(options)}; there are tol and time_limit"
             )
-        program = _program(data)
-        deadline = Deadline()
-        outcome = solve_conic(program, tol, limit)
-        # CVXPY asks for the multipliers of its own rows, not for those of bounds.
-        z = outcome.z[: len(data[settings.B])]
-        return _answer(program, replace(outcome, z=z), tol, deadline.elapsed)
+        if limit is not None:
+            check_number("time_limit", limit, minimum=0.0, exclusive=True)
+        with Deadline().active() as deadline:
+            program = _program(data)
+            outcome = solve_conic(program, tol, limit)
+            # CVXPY asks for the multipliers of its own rows, not for those of bounds.
+            z = outcome.z[: len(data[settings.B])]
+            return _answer(program, replace(outcome, z=z), tol, deadline.elapsed)
 
     def invert(self, solution: _Answer, inverse_data: Any) -> Any:
         """Return the solution in CVXPY's words, with the certificate beside it."""
@@ -170,5 +175,7 @@ def _answer(program: ConicData, outcome: ConicOutcome, tol: float, seconds: floa
     certificate = Certificate.of(
         outcome.fun, outcome.lower_bound, outcome.violation, source, target, radius=outcome.radius
     )
-    word = _WORDS[outcome.status]
+    # Without a point CVXPY has nothing to show, and raises its SolverError.
+    nothing = outcome.status is ConicStatus.STOPPED and not math.isfinite(outcome.fun)
+    word = "Unsolved" if nothing else _WORDS[outcome.status]
     return _Answer(word, x, outcome.z, outcome.fun, seconds, outcome.iterations, certificate)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -11,10 +12,11 @@ import numpy as np
 
 from lopro.constraints import PSDCone
 from lopro.core.arrays import Array, asarray_like, from_numpy, namespace, to_numpy
-from lopro.core.deadline import EIGH, Deadline, current_deadline
+from lopro.core.deadline import EIGH, Deadline, OutOfTime, current_deadline
 from lopro.core.validation import check_array, check_number, check_shape
 from lopro.driver.options import Callback, Options
 from lopro.driver.result import Iterate, Result
+from lopro.driver.run import Run
 from lopro.driver.stopping import Rule
 from lopro.metric.diagonal import diagonal_from
 from lopro.metric.feature_working_set import FeatureWorkingSet
@@ -143,8 +145,14 @@ def learn_metric(
     options = Options(tol, max_iter, max_projections, time_limit, stop, callback, progress, seed)
     with Deadline(time_limit).active():
         loss = pair_loss(X, labels, pairs, targets, max_pairs, seed)
-        weight = AUTO * diagonal_from(loss, trace) if isinstance(l1, str) else float(l1)
-        return _learn(loss, (weight, trace, features), A0, method, options.within_call())
+        A0 = None if A0 is None else _checked_start(A0, loss)
+        weight = math.nan if isinstance(l1, str) else float(l1)
+        try:
+            if isinstance(l1, str):
+                weight = AUTO * diagonal_from(loss, trace)
+            return _learn(loss, (weight, trace, features), A0, method, options.within_call())
+        except OutOfTime:
+            return _too_late(loss, weight, A0, options.within_call())
 
 
 def _learn(
@@ -154,8 +162,6 @@ def _learn(
     method: Method | None,
     options: Options,
 ) -> MetricResult:
-    if A0 is not None:
-        A0 = _checked_start(A0, loss)
     rotation = None
     if not any(weights) and loss.X.shape[0] < loss.X.shape[1]:
         loss, rotation = _in_row_space(loss)
@@ -163,6 +169,13 @@ def _learn(
     method = FeatureWorkingSet() if method is None else method
     result = run_to_the_end(metric_problem(loss, *weights), A0, method, options)
     return _with_factor(result, loss, rotation, weights[0])
+
+
+def _too_late(loss: PairLoss, l1: float, A0: Any, options: Options) -> MetricResult:
+    """Return the start: the time was up before the problem was known."""
+    run = Run(metric_problem(loss, 0.0), FeatureWorkingSet(), A0, options)
+    run.give_up()
+    return _with_factor(run.result(), loss, None, l1)
 
 
 def metric_problem(loss: PairLoss, l1: float, trace: float = 0.0, features: float = 0.0) -> Problem:
