@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,7 +43,8 @@ class MetricResult(Result):
     """
 
     loss: float = float("nan")
-    #: ``L`` of shape (rank, d) with ``A = L'L``: ``X @ L.T`` are the samples in the new metric.
+    #: ``L`` of shape (rank, d) with ``A = L'L``: ``X @ L.T`` are the samples in the new metric. None where
+    #: the limit has left no time for it.
     factor: Array | None = None
 
     #: The weight of the norm: what "auto" has chosen.
@@ -229,15 +231,23 @@ def _within(T: Array, A0: Array) -> Array:
 def _with_factor(result: Result, loss: PairLoss, rotation: Array | None, l1: float) -> MetricResult:
     """Add the loss and a factor, from the features that the metric uses."""
     fields = {f.name: getattr(result, f.name) for f in dataclasses.fields(result)}
-    A = to_numpy(result.x)
+    factor, value = None, math.nan
+    with suppress(OutOfTime), current_deadline().wrapping_up():
+        value = float(loss.value(result.x))
+        factor = _factor(result.x)
+    if rotation is not None:
+        factor = None if factor is None else factor @ rotation.T
+        fields["x"] = symmetric_part(rotation @ result.x @ rotation.T)
+    return MetricResult(**fields, loss=value, factor=factor, l1=l1)
+
+
+def _factor(x: Array) -> Array:
+    """Return ``L`` with ``x = L'L``, without the rows of eigenvalues that are rounding."""
+    A = to_numpy(x)
     used = np.flatnonzero(np.diagonal(A))
+    current_deadline().need(EIGH * float(len(used)) ** 3)
     values, vectors = np.linalg.eigh(A[np.ix_(used, used)])
     kept = values > 1e-12 * max(float(values[-1]), 0.0) if used.size else values > 0.0
     L = np.zeros((int(kept.sum()), len(A)), dtype=A.dtype)
     L[:, used] = (vectors[:, kept] * np.sqrt(values[kept])).T
-    factor = from_numpy(L, result.x)
-    value = float(loss.value(result.x))
-    if rotation is not None:
-        factor = factor @ rotation.T
-        fields["x"] = symmetric_part(rotation @ result.x @ rotation.T)
-    return MetricResult(**fields, loss=value, factor=factor, l1=l1)
+    return from_numpy(L, x)

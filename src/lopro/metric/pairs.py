@@ -66,9 +66,9 @@ def _by_moments(X: Array, max_pairs: int | None) -> bool:
 
 
 def _differing(loss: PairLoss) -> PairLoss:
-    """Return the loss if there is anything to learn from."""
-    M1 = loss.adjoint(loss.ones())
-    if not bool(namespace(M1).any(M1 != 0.0)):
+    """Return the loss, whose samples are centred, if there is anything to learn from."""
+    # A feature that is constant among samples that pairs connect is exactly zero.
+    if not bool(namespace(loss.X).any(loss.X * loss.X != 0.0)):
         raise ValueError("X has no feature in which the samples of any pair differ")
     return loss
 
