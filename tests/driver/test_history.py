@@ -25,6 +25,7 @@ COLUMNS = [
     "exact",
     "regularity",
     "seconds",
+    "claimed_bound",
 ]
 
 

@@ -13,6 +13,7 @@ from lopro.constraints.base import ValidInequality
 from lopro.core.arrays import Array
 from lopro.core.counting import Counts
 from lopro.core.optional import needing
+from lopro.protocol.candidate import Claim
 from lopro.protocol.certificates import Certificate
 
 if TYPE_CHECKING:
@@ -46,7 +47,8 @@ class Iterate:
     or operator and its adjoint so far, certificates included. ``exact`` says whether R2
     holds, where a penalised objective was minimised, and ``regularity`` is the pointwise ratio
     ``c(x_hat) / |x_hat - x|`` of a projection, an estimate of rho from above (NaN where nothing was
-    projected, or the projection had nothing to do).
+    projected, or the projection had nothing to do). ``claimed_bound`` is the lower bound that theorems
+    promise for the constants given to them; it is no part of ``lower_bound``, ``gap`` and ``relative_gap``.
     """
 
     x: Array
@@ -63,6 +65,7 @@ class Iterate:
     exact: bool | None
     regularity: float
     seconds: float
+    claimed_bound: float = -math.inf
 
     def row(self) -> dict[str, Any]:
         """Return everything but the point."""
@@ -155,6 +158,9 @@ class Result:
     #: What proves that there is no solution: multipliers of rows that contradict each other (INFEASIBLE), or
     #: a direction in which the objective falls for ever (UNBOUNDED).
     ray: Any = field(default=None, repr=False)
+    #: What a theorem promises of ``x`` if the constants given to it are true. It is no part of the
+    #: certificate, and makes no success.
+    claim: Claim | None = None
 
     @property
     def success(self) -> bool:

@@ -221,6 +221,7 @@ class Run:
             exact=verdict.exact,
             regularity=regularity,
             seconds=self.bench.seconds,
+            claimed_bound=self.incumbent.claimed,
         )
         self.history.append(iterate)
         if self.progress is not None:
@@ -285,6 +286,7 @@ class Run:
             multiplier=known.multiplier,
             multipliers=self._multipliers(),
             ray=self._ray,
+            claim=known.claim,
         )
 
     def _multipliers(self) -> Image | None:
@@ -330,4 +332,7 @@ class Run:
             said = f"{said}, among the points within a distance of {certificate.radius:.3g}"
         if not math.isfinite(certificate.lower_bound) and status not in _NO_SOLUTION:
             said = f"{said} ({certificate.source})"
+        claim = self.incumbent.claim
+        if status is Status.SCHEDULE_DONE and claim is not None:
+            said = f"{said}; claimed, not proved: {claim.gap:.3g} ({claim.source})"
         return said
