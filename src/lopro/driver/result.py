@@ -120,7 +120,7 @@ class History:
         return pd.DataFrame(self.to_dict())
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Result:
     """The answer of `lopro.solve`.
 
@@ -137,7 +137,7 @@ class Result:
     (True, 2.0)
     """
 
-    x: Array
+    x: Array = field(repr=False)
     fun: float
     status: Status
     message: str
@@ -168,26 +168,24 @@ class Result:
         return self.status is Status.CONVERGED
 
     def __str__(self) -> str:
-        c = self.certificate
-        lines = [
-            f"{self.status.name}: {self.message}",
-            f"  fun          {self.fun:.10g}",
-            f"  lower bound  {_shown(c.lower_bound)}",
-            f"  gap          {_shown(c.gap)} (relative {_shown(c.relative_gap)}; {c.source})",
-            f"  violation    {c.violation:.2e} (relative)",
-            f"  method       {self.method}",
-            f"  work         {self.iterations} iterations, {self.counts.projections} projections, "
-            f"{self.counts.gradients} + {self.counts.constraint_gradients} gradients of f and c, "
-            f"{self.seconds:.3g} s",
-        ]
-        return "\n".join(lines + [f"  warning      {w}" for w in self.warnings])
+        from lopro.driver.printing import lines_of
+
+        head, *rows = lines_of(self)
+        return "\n".join([": ".join(head), *(f"  {name:<11}  {text}" for name, text in rows)])
+
+    def __repr__(self) -> str:
+        from lopro.driver.printing import in_one_line
+
+        return in_one_line(self)
+
+    def _repr_html_(self) -> str:
+        """Return a small table for notebooks."""
+        from lopro.driver.printing import table_of
+
+        return table_of(self)
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw objective, lower bound and gap against the iterations; needs matplotlib."""
-        from lopro.driver.plotting import plot_history
+        """Draw gap and violation against the iterations, or value and lower bound; needs matplotlib."""
+        from lopro.driver.plotting import plot_result
 
-        return plot_history(self.history, ax)
-
-
-def _shown(number: float) -> str:
-    return f"{number:.6g}" if math.isfinite(number) else "unknown"
+        return plot_result(self, ax)

@@ -35,7 +35,7 @@ __all__ = ["MetricResult", "learn_metric", "metric_problem"]
 AUTO = 0.1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class MetricResult(Result):
     """A `Result` whose ``x`` is the matrix ``A``, with its loss and a factor.
 
