@@ -150,7 +150,7 @@ def test_estimates_support_no_claim(cls: Any) -> None:
     problem = lopro.Problem(known.objective, Guessing(known))
     result = lopro.solve(problem, known.x0, cls(15_000), tol=0)
     assert len(result.history) >= 2
-    assert cls.__name__ not in result.certificate.source
+    assert result.claim is None
 
 
 def test_a_first_epoch_that_does_not_fit_is_cut_and_claims_nothing() -> None:
