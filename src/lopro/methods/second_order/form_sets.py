@@ -90,8 +90,8 @@ def by_program(constraint: Constraint, multipliers: Sequence[Array]) -> Image:
 def _box(constraint: Constraint) -> tuple[Array, Array]:
     """Return the largest lower and the smallest upper bounds of single variables."""
     bounds = [part for part, D in rows_of(constraint) if D is None]
-    lower = np.max([part.lower for part in bounds], axis=0)
-    return lower, np.min([part.upper for part in bounds], axis=0)
+    lower = np.maximum.reduce([part.lower for part in bounds])
+    return lower, np.minimum.reduce([part.upper for part in bounds])
 
 
 def by_sets(constraint: Constraint, multipliers: Sequence[Array]) -> list[Array]:
