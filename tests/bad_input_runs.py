@@ -30,7 +30,7 @@ SOLVE: list[Case] = [
     (
         "x0-masked",
         lambda d: lopro.solve(d.problem, np.ma.array([1.0, 2.0], mask=[0, 1])),
-        TypeError,
+        ValueError,
         "x0 .*masked",
     ),
     ("x0-complex", lambda d: lopro.solve(d.problem, d.zero + 1j), TypeError, "x0 must be real"),

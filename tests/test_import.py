@@ -1,5 +1,6 @@
 """``import lopro`` stays light: whatever is large or optional loads when it is first needed."""
 
+import re
 import subprocess
 import sys
 
@@ -39,3 +40,23 @@ def test_the_check_would_see_what_a_solve_loads(name):
     """The list above is of names that a run does load: it is not kept green by a misspelling."""
     solved = "import lopro; lopro.bpdn([[2.0, 1.0]], [2.0], sigma=1.0)"
     assert name in modules_after(solved)
+
+
+SOLVED = "import lopro; path = lopro.bpdn_path([[2.0, 1.0]], [2.0], [1.0]); result = path[0]"
+#: The missing package, what is asked for without it, and what the error says.
+MISSING = {
+    "cvxpy": ("cvxpy", "import lopro.cvxpy", 'lopro.cvxpy needs CVXPY.*"lopro.cvxpy."'),
+    "cvxpy by attribute": ("cvxpy", "import lopro; lopro.cvxpy", 'needs CVXPY.*"lopro.cvxpy."'),
+    "sklearn": ("sklearn", "import lopro.sklearn", 'lopro.sklearn needs scikit-learn.*"lopro.sk'),
+    "plot": ("matplotlib", f"{SOLVED}; result.plot()", 'plot needs matplotlib.*"lopro.plot."'),
+    "curve": ("matplotlib", f"{SOLVED}; path.plot()", 'plot needs matplotlib.*"lopro.plot."'),
+    "pandas": ("pandas", f"{SOLVED}; result.history.to_pandas()", 'needs pandas.*"pandas"'),
+}
+
+
+@pytest.mark.parametrize(("package", "statement", "message"), MISSING.values(), ids=MISSING)
+def test_a_missing_package_says_what_to_install(package, statement, message):
+    script = f"import sys; sys.modules[{package!r}] = None; {statement}"
+    command = [sys.executable, "-c", script]
+    error = subprocess.run(command, capture_output=True, text=True).stderr
+    assert re.search(f"^ImportError: .*{message}", error, re.MULTILINE), error

@@ -106,7 +106,7 @@ def nearest_correlation(
             found = nearest(G, weights, fixed, min_eigenvalue, tol, stopped)
         except NoCorrelationMatrix as empty:
             return _infeasible(check_array("G", G), empty, deadline)
-    return _result(found, tol, stopped(), deadline)
+        return _result(found, tol, stopped(), deadline)
 
 
 def _result(found: NearestCorrelation, tol: float, late: bool, deadline: Deadline) -> Result:

@@ -1,27 +1,32 @@
 """A solver for CVXPY: ``problem.solve(solver=lopro.cvxpy.Lopro())``.
 
 Quadratic objectives over zero, nonnegative, second-order and semidefinite cones. CVXPY says ``optimal``
-exactly where the gap is proved; the proof is in ``problem.solver_stats.extra_stats``.
+exactly where the gap is proved; the proof is in ``problem.solver_stats.extra_stats``. It needs CVXPY:
+``pip install "lopro[cvxpy]"``.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import scipy  # parts of it load when first used
-from cvxpy import settings
-from cvxpy.reductions.solvers.conic_solvers.clarabel_conif import CLARABEL
-from cvxpy.reductions.solvers.conic_solvers.conic_solver import ConicSolver
 
 from lopro.cones.bound import ConicData
 from lopro.cones.certified import ConicOutcome, ConicStatus, solve_conic
 from lopro.cones.cones import Nonnegative, PSDTriangle, SecondOrder, SetCone, Zero
 from lopro.core.deadline import Deadline
+from lopro.core.optional import needing
 from lopro.core.validation import check_number
 from lopro.protocol import Certificate, Target
+
+with needing("lopro.cvxpy", "CVXPY 1.7.1 or newer", "lopro[cvxpy]"):
+    from cvxpy import settings
+    from cvxpy.reductions.solvers.conic_solvers.clarabel_conif import CLARABEL
+    from cvxpy.reductions.solvers.conic_solvers.conic_solver import ConicSolver
 
 __all__ = ["Lopro"]
 
@@ -52,6 +57,8 @@ class Lopro(CLARABEL):  # type: ignore[misc]
     """A solver of CVXPY that proves its answers.
 
     Options of ``problem.solve``: ``tol`` (the relative gap to prove, 1e-6) and ``time_limit`` in seconds.
+    When the time is up, or after Ctrl-C, the status is ``user_limit`` with the best point; without one
+    CVXPY raises its ``SolverError``.
 
     Examples
     --------
@@ -98,12 +105,14 @@ class Lopro(CLARABEL):  # type: ignore[misc]
             raise TypeError(
                 f"lopro: unknown options {sorted(options)}; there are tol and time_limit"
             )
-        program = _program(data)
-        deadline = Deadline()
-        outcome = solve_conic(program, tol, limit)
-        # CVXPY asks for the multipliers of its own rows, not for those of bounds.
-        z = outcome.z[: len(data[settings.B])]
-        return _answer(program, replace(outcome, z=z), tol, deadline.elapsed)
+        if limit is not None:
+            check_number("time_limit", limit, minimum=0.0, exclusive=True)
+        with Deadline().active() as deadline:
+            program = _program(data)
+            outcome = solve_conic(program, tol, limit)
+            # CVXPY asks for the multipliers of its own rows, not for those of bounds.
+            z = outcome.z[: len(data[settings.B])]
+            return _answer(program, replace(outcome, z=z), tol, deadline.elapsed)
 
     def invert(self, solution: _Answer, inverse_data: Any) -> Any:
         """Return the solution in CVXPY's words, with the certificate beside it."""
@@ -166,5 +175,7 @@ def _answer(program: ConicData, outcome: ConicOutcome, tol: float, seconds: floa
     certificate = Certificate.of(
         outcome.fun, outcome.lower_bound, outcome.violation, source, target, radius=outcome.radius
     )
-    word = _WORDS[outcome.status]
+    # Without a point CVXPY has nothing to show, and raises its SolverError.
+    nothing = outcome.status is ConicStatus.STOPPED and not math.isfinite(outcome.fun)
+    word = "Unsolved" if nothing else _WORDS[outcome.status]
     return _Answer(word, x, outcome.z, outcome.fun, seconds, outcome.iterations, certificate)

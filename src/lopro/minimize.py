@@ -19,7 +19,7 @@ from lopro.constraints import (
 )
 from lopro.core.arrays import Array, asarray_like, copy, take
 from lopro.core.differences import forward_differences
-from lopro.core.validation import check_array, check_callable
+from lopro.core.validation import check_array, check_callable, host_array
 from lopro.driver.options import Callback, Options
 from lopro.driver.result import Iterate, Result
 from lopro.driver.stopping import Rule
@@ -176,7 +176,10 @@ def as_constraint(constraint: Any, x0: Array | None = None) -> Constraint:
         return Polyhedron.box(_beside(lower, x0), _beside(upper, x0))
     if isinstance(constraint, scipy.optimize.LinearConstraint):
         C = constraint.A
-        C = C.tocsr() if scipy.sparse.issparse(C) else np.atleast_2d(np.asarray(C, float))
+        if scipy.sparse.issparse(C):
+            C = C.tocsr()
+        else:
+            C = np.atleast_2d(host_array("LinearConstraint.A", C).astype(float))
         lower = np.broadcast_to(np.asarray(constraint.lb, float), C.shape[0])
         upper = np.broadcast_to(np.asarray(constraint.ub, float), C.shape[0])
         return _rows(_beside(C, x0), lower, upper)
@@ -224,7 +227,8 @@ def _nonlinear(constraint: scipy.optimize.NonlinearConstraint, x0: Array | None)
         raise ValueError(
             "NonlinearConstraint.lb must be -inf: only fun(x) <= ub is a convex constraint"
         )
-    fun, jac, ub = constraint.fun, constraint.jac, np.atleast_1d(np.asarray(constraint.ub, float))
+    fun, jac, ub = constraint.fun, constraint.jac, constraint.ub
+    ub = np.atleast_1d(host_array("NonlinearConstraint.ub", ub).astype(float))
     if np.isnan(ub).any() or np.isneginf(ub).any():
         raise ValueError(f"NonlinearConstraint.ub must be above -inf and not NaN, got {ub}")
     if ub.size == 1 and x0 is not None:

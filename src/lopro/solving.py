@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from typing import Any
 
 import numpy as np
 
@@ -96,8 +95,8 @@ def run_to_the_end(
         with Progress() if options.progress else nullcontext() as shown:
             run.progress = shown
             for iterate in run:
-                if options.callback is not None and _says_stop(options.callback(iterate)):
-                    run.stop("the callback")
+                if options.callback is not None:
+                    run.tell(options.callback, iterate)
         return run.result()
 
 
@@ -134,8 +133,3 @@ def iterate(
         tol, max_iter, max_projections, time_limit, stop, seed=seed, multipliers0=multipliers0
     )
     return Run(problem, Auto() if method is None else method, x0, options)
-
-
-def _says_stop(answer: Any) -> bool:
-    # NumPy's True counts; other truthy returns are more likely an accident than a wish to stop.
-    return isinstance(answer, (bool, np.bool_)) and bool(answer)

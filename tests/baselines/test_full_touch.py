@@ -135,7 +135,7 @@ def test_both_forms_of_a_polyhedron(form: Any) -> None:
         math.sqrt(3.0) if isinstance(form, MaxForm) else problem.constraint.lipschitz().value
     )
     claim = np.linalg.norm(slope) * (1.0 + steepness) * math.sqrt(3.0) / math.sqrt(T)
-    assert result.certificate.gap <= claim + 1e-9
+    assert result.claim.gap <= claim + 1e-9
     assert 0.0 <= result.fun + 3.5 <= claim
 
 

@@ -12,6 +12,7 @@ import scipy.sparse
 from lopro.cones.bound import ConicData, conic_bound, repaired
 from lopro.cones.certified import ConicStatus, relative_violation, solve_conic
 from lopro.cones.cones import Nonnegative, PSDTriangle, SecondOrder, SecondOrders, Zero, triangle
+from lopro.core.deadline import OutOfTime, using_clock
 from lopro.engines import ConeProgram, solve_cones
 
 
@@ -142,3 +143,23 @@ def test_no_feasible_point_and_no_least_value_are_proved() -> None:
         [(SecondOrder(3), 3)],
     )
     assert solve_conic(free).status is ConicStatus.UNBOUNDED
+
+
+def test_the_point_is_kept_where_the_time_is_up_in_the_proof(monkeypatch):
+    """The engine has solved the program; its multipliers are not repaired any more."""
+
+    def late(*arguments):
+        raise OutOfTime
+
+    monkeypatch.setattr("lopro.cones.certified.repaired", late)
+    outcome = solve_conic(disc())
+    assert outcome.fun == pytest.approx(-5.0, abs=1e-6)
+    assert outcome.lower_bound <= -5.0
+    np.testing.assert_allclose(outcome.x, [-0.6, -0.8], atol=1e-6)
+
+
+def test_without_a_point_nothing_is_said_of_it():
+    with using_clock(iter([0.0, *[1e9] * 1000]).__next__):
+        outcome = solve_conic(disc(), seconds=1.0)
+    assert outcome.status is ConicStatus.STOPPED and math.isnan(outcome.fun)
+    assert outcome.lower_bound == -math.inf and outcome.violation == math.inf

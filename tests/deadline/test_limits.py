@@ -9,10 +9,12 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.io
 
 import lopro
 from deadline.calls import CALLS
@@ -47,6 +49,27 @@ def test_semidefinite_programs_return_soon_after_their_limit(name: str) -> None:
     result = lopro.solve(problem, time_limit=0.5)
     assert time.perf_counter() - started <= 1.1
     assert result.status.name in ("TIME_LIMIT", "CONVERGED"), result
+
+
+@pytest.mark.parametrize("limit", [0.5, 2.0, 10.0])
+@pytest.mark.parametrize("l1", [1e-3, "auto"])
+def test_a_metric_of_thousands_of_genes_is_fitted_within_its_limit(
+    l1: object, limit: float
+) -> None:
+    """72 samples of 7129 features: a single eigendecomposition of full size takes half a minute."""
+    path = DATA / "genes" / "ALLAML.mat"
+    if not path.exists():
+        pytest.skip(f"no {path}: set LOPRO_DATA to a folder with genes/ALLAML.mat")
+    learners = pytest.importorskip("lopro.sklearn")
+    data = scipy.io.loadmat(path)
+    X, y = np.asarray(data["X"], float), np.asarray(data["Y"]).ravel()
+    X = (X - X.mean(axis=0)) / np.where(X.std(axis=0) > 0.0, X.std(axis=0), 1.0)
+    learner = learners.SparseMetricLearner(l1, time_limit=limit)
+    started = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # nothing is proved
+        learner.fit(X, y)
+    assert time.perf_counter() - started <= 1.2 * limit + 0.5
 
 
 @pytest.mark.parametrize("repeat", range(10))

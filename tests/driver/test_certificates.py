@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -18,10 +19,10 @@ from lopro.methods.inner import (
     SubgradientDescent,
     WeightedInverseTimeStep,
 )
-from lopro.methods.theory import constants_of
+from lopro.methods.theory import ProblemConstants, constants_of
 from lopro.objectives import L1Norm, Linear
 from lopro.penalties import CentredHinge, CentredSoftplus, Hinge, MemberPenalties, Softplus
-from lopro.protocol import Claim
+from lopro.protocol import Candidate, Claim
 from lopro.protocol.certificates import Certificate, lower_bound
 
 METHODS = {
@@ -139,18 +140,73 @@ def claimed(T: int, gap: float) -> lopro.OneProjection:
 
 def test_a_complete_epoch_carries_its_claim(rng):
     result = lopro.solve(ellipsoid(rng).problem, method=claimed(20, 1e-3), tol=0.0)
-    assert result.certificate.source == "a theorem"
-    assert result.certificate.gap == pytest.approx(1e-3)
+    assert result.claim.source == "a theorem"
+    assert result.claim.gap == pytest.approx(1e-3)
+    assert result.history["claimed_bound"] == pytest.approx([result.fun - 1e-3])
+
+
+def test_a_claim_is_no_certificate_and_makes_no_success(rng):
+    """Whatever a theorem promises for constants that somebody has given: the gap is what is proved."""
+    problem = ellipsoid(rng).problem
+    plain = lopro.solve(problem, method=dataclasses.replace(claimed(20, 1e-3), claim=None), tol=0.5)
+    for gap in (1e-3, 0.0):
+        result = lopro.solve(problem, method=claimed(20, gap), tol=0.5)
+        assert plain.certificate == result.certificate and plain.claim is None
+        assert result.certificate.relative_gap > 0.5
+        assert result.status is lopro.Status.SCHEDULE_DONE and not result.success
+        assert result.claim == Claim(pytest.approx(gap), "a theorem")
+        assert result.message.endswith(f"claimed, not proved: {gap:.3g} (a theorem)")
+
+
+def test_false_constants_make_no_success():
+    """Cor 2a with a distance of 1 from a start that is 1e10 away: it ends there, and nothing is proved."""
+    f = lopro.objectives.FunctionObjective(
+        lambda x: math.hypot(1.0, *x), gradient=lambda x: x / math.hypot(1.0, *x), shape=(2,)
+    )
+    half = lopro.constraints.FunctionConstraint(
+        lambda x: float(x[0]) - 10.0,
+        lambda x: np.array([1.0, 0.0]),
+        lambda x: np.minimum(x, [10.0, np.inf]),
+        smooth=True,
+        shape=(2,),
+    )
+    constants = ProblemConstants(G=1.0, Gc=1.0, rho=1.0, Lf=1.0, Lc=0.0)
+    method = lopro.theorems.corollary_2a(constants, 100, D=1.0)
+    result = lopro.solve(Problem(f, half), np.array([-1e10, 0.0]), method, tol=1e-2)
+    assert result.fun == pytest.approx(1e10, rel=1e-3)  # the optimum is 1
+    assert result.claim.gap < 0.1
+    assert result.certificate.gap == math.inf
+    assert result.status is lopro.Status.SCHEDULE_DONE
+
+
+def test_a_claim_that_a_feasible_point_refutes_is_dropped_with_a_warning(rng):
+    """The second epoch is lower than what the first one claims to be the optimum."""
+
+    class Claims:
+        def check(self, problem):
+            pass
+
+        def run(self, bench, x0):
+            yield Candidate(np.array([1.0]), claim=Claim(0.1, "a theorem"))
+            yield Candidate(np.array([2.0]), claim=Claim(-0.5, "another"))
+
+    problem = Problem(Linear(np.array([-1.0])), lopro.constraints.Polyhedron([[1.0]], [5.0]))
+    result = lopro.solve(problem, method=Claims(), tol=0.0)
+    assert result.fun == -2.0 and result.claim is None
+    assert result.history["claimed_bound"] == pytest.approx([-1.1, -1.1])
+    assert result.warnings == (
+        "a lower bound of -1.5 was dropped, a feasible point has -2: check the constants given (another)",
+    )
 
 
 def test_an_epoch_cut_short_by_the_iteration_limit_does_not(rng):
     known = ellipsoid(rng)
     for limit in (1, 19):
         result = lopro.solve(known.problem, method=claimed(20, 1e-3), tol=0.0, max_iter=limit)
-        assert result.certificate.source != "a theorem"
+        assert result.claim is None
         assert result.certificate.lower_bound <= known.optimum + rounding(known)
     complete = lopro.solve(known.problem, method=claimed(20, 1e-3), tol=0.0, max_iter=20)
-    assert complete.certificate.source == "a theorem"
+    assert complete.claim.source == "a theorem"
 
 
 def test_an_epoch_cut_short_by_the_clock_does_not(rng):
@@ -158,7 +214,7 @@ def test_an_epoch_cut_short_by_the_clock_does_not(rng):
         ellipsoid(rng).problem, method=claimed(10**6, 1e-3), tol=0.0, time_limit=0.05
     )
     assert result.status is lopro.Status.TIME_LIMIT
-    assert result.certificate.source != "a theorem"
+    assert result.claim is None
 
 
 def test_a_theorem_cut_short_claims_its_complete_epochs_only():
@@ -179,9 +235,12 @@ def test_a_theorem_cut_short_claims_its_complete_epochs_only():
         # The invariant of the proof: epoch k claims eps0 / 2^k + eps, and the best claim counts.
         claims = [h["fun"][k - 1] - 2.0 / 2.0**k - 0.01 for k in range(1, epochs + 1)]
         best = [max(claims[:k], default=-math.inf) for k in range(1, len(h) + 1)]
-        assert h["lower_bound"] == pytest.approx(best if epochs else [-math.inf], rel=1e-14)
-        assert result.certificate.lower_bound == h["lower_bound"][-1] <= known.optimum
-        assert ("Theorem2 with the constants given" in result.certificate.source) == (epochs > 0)
+        assert h["claimed_bound"] == pytest.approx(best if epochs else [-math.inf], rel=1e-14)
+        assert h["claimed_bound"][-1] <= known.optimum
+        assert (result.claim is not None) == (epochs > 0)
+        if epochs:
+            assert result.claim.gap == pytest.approx(result.fun - best[-1], rel=1e-14)
+            assert result.claim.source == "Theorem2 with the constants given"
 
 
 def test_a_bound_above_the_value_by_rounding_is_no_negative_gap():
@@ -215,7 +274,7 @@ def test_a_wrong_smoothness_constant_proves_nothing(build, L, penalty):
 def test_a_claim_that_a_feasible_point_contradicts_is_dropped_with_a_warning(rng):
     known = ellipsoid(rng)
     result = lopro.solve(known.problem, method=claimed(20, -1.0), tol=1e-6)
-    assert not result.success and result.certificate.source != "a theorem"
+    assert not result.success and result.claim is None
     assert any("check the constants" in warning for warning in result.warnings)
 
 

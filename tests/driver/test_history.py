@@ -25,6 +25,7 @@ COLUMNS = [
     "exact",
     "regularity",
     "seconds",
+    "claimed_bound",
 ]
 
 
@@ -96,7 +97,7 @@ def test_plot(result, pyplot):
     shown = np.array(h["relative_gap"]) > 0.0
     np.testing.assert_array_equal(gap.get_xdata(), np.array(h["iterations"], float)[shown])
     np.testing.assert_array_equal(gap.get_ydata(), np.array(h["relative_gap"])[shown])
-    assert ax.get_yscale() == "log" and ax.get_xlabel() == "inner iterations"
+    assert ax.get_yscale() == "log" and ax.get_xlabel() == "iterations"
     ax.figure.canvas.draw()
 
 

@@ -22,7 +22,7 @@ from lopro.methods.paper.theorems import Theorem2
 from lopro.methods.theory import ProblemConstants
 from lopro.objectives import Huber, L1Norm, LeastSquares, Linear, SquaredDistance
 from lopro.penalties import Hinge, QuadraticHinge, Softplus
-from lopro.protocol import Candidate, Claim, ProvedBound, Target
+from lopro.protocol import Candidate, ProvedBound, Target
 from lopro.protocol.certificates import Certificate, lower_bound
 
 EPS = 2.0**-52
@@ -150,7 +150,10 @@ def test_a_claim_is_about_the_point_of_its_own_epoch():
     schedule = Theorem2(constants, eps0=2.0, eps=0.5, sigma=0.1, theta=1.0, lam=2.0)
     result = lopro.solve(problem, np.zeros(1), lopro.LoPGD(schedule), tol=0.0)
     assert result.fun == 0.1
-    assert result.history["lower_bound"] == pytest.approx([0.1 - 1.5, 0.3 - 1.0])
+    assert result.history["claimed_bound"] == pytest.approx([0.1 - 1.5, 0.3 - 1.0])
+    assert result.history["lower_bound"] == [-math.inf, -math.inf]
+    # The claim of the best point, from the best bound: 0.1 - (0.3 - 1).
+    assert result.claim.gap == pytest.approx(0.8)
 
 
 # The certificate made of a value and a bound.
@@ -181,14 +184,20 @@ def test_a_run_measures_its_gap_in_the_problems_own_scale():
     [(1e3, 1.0, 0.5e-3), (1e-2, 1.0, 0.5), (1e-2, 1e-3, 50.0), (1e-2, 0.1, 5.0)],
 )
 def test_a_run_has_converged_when_the_relative_gap_is_within_the_tolerance(size, scale, relative):
-    """A claim of 0.5 on a value of this size, which nothing else bounds."""
+    """A bound 0.5 below a value of this size, which nothing else bounds."""
+
+    class Proves:
+        def check(self, problem):
+            pass
+
+        def run(self, bench, x0):
+            yield Candidate(x0, ProvedBound(size - 0.5, "by hand"))
+
     half = Polyhedron(np.array([[1.0, 0.0]]), np.array([-1.0]))
     problem = Problem(Linear(np.array([-size, 0.0])), half, gap_scale=scale)
-    inner = SubgradientDescent(ConstantStep(1e-9))
-    method = lopro.OneProjection(inner, Hinge(3.0 * size), 1, Claim(0.5, "by hand"))
     for factor, status in ((1.01, Status.CONVERGED), (0.99, Status.SCHEDULE_DONE)):
         tol = factor * relative
-        result = lopro.solve(problem, np.array([-1.0, 0.0]), method, tol=tol)
+        result = lopro.solve(problem, np.array([-1.0, 0.0]), Proves(), tol=tol)
         assert result.fun == size and result.status is status
         assert result.certificate.relative_gap == pytest.approx(relative)
         wanted = lopro.iterate(problem, tol=tol).bench.target.gap(-size)

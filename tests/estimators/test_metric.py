@@ -19,7 +19,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import lopro
+from lopro.core.deadline import Deadline
 from lopro.sklearn import SparseMetricLearner
+from lopro.sklearn.metric import components_of
 
 
 @pytest.fixture
@@ -185,3 +187,46 @@ def test_pairs_of_another_size_are_refused(data):
 @pytest.mark.filterwarnings("default")
 def test_scikit_learn_accepts_it(estimator, check):
     check(estimator)
+
+
+def test_components_that_the_limit_leaves_no_time_for_come_at_their_first_use(data, monkeypatch):
+    X, y = data
+    learner = SparseMetricLearner(0.05, tol=1e-6, time_limit=60.0).fit(X, y)
+    monkeypatch.setattr("lopro.sklearn.metric.current_deadline", lambda: Deadline(0.0))
+    late = SparseMetricLearner(0.05, tol=1e-6, time_limit=60.0).fit(X, y)
+    assert "components_" in vars(learner) and "components_" not in vars(late)
+    np.testing.assert_array_equal(late.transform(X), learner.transform(X))
+    assert "components_" in vars(late)
+    assert len(pickle.loads(pickle.dumps(late)).components_) == len(learner.components_)
+    late.fit(X[:, :4], y)  # nothing of the fit before is left
+    assert late.components_.shape[1] == 4
+
+
+def test_there_are_no_components_before_a_fit():
+    assert not hasattr(SparseMetricLearner(), "components_")
+
+
+@pytest.mark.parametrize("wanted", ["rank", None, 1, 4])
+def test_components_are_those_of_the_features_in_use(rng, wanted):
+    L = rng.standard_normal((2, 3))
+    A = np.zeros((5, 5))
+    used = np.array([0, 2, 3])
+    A[np.ix_(used, used)] = L.T @ L
+    rows = {"rank": 2, None: 5}.get(wanted, wanted)
+    found = components_of(A, wanted)
+    values, vectors = np.linalg.eigh(A)
+    best = vectors[:, ::-1][:, :rows] * np.sqrt(np.maximum(values[::-1][:rows], 0.0))
+    assert found.shape == (rows, 5)
+    assert not found[:, [1, 4]].any()
+    np.testing.assert_allclose(found.T @ found, best @ best.T, atol=1e-12)
+
+
+def test_decompositions_are_as_large_as_the_metric_is_wide(rng, monkeypatch):
+    """Of 60 features six are used: nothing of full size is decomposed for the components."""
+    A = np.zeros((60, 60))
+    A[:6, :6] = np.eye(6)
+    sizes = []
+    original = np.linalg.eigh
+    monkeypatch.setattr(np.linalg, "eigh", lambda M: sizes.append(len(M)) or original(M))
+    components_of(A)
+    assert sizes == [6]

@@ -34,7 +34,7 @@ _FLOOR = 1e-3  # of |y|: gaps of residuals below are relative to this
 _SOURCE = "dual point of basis pursuit denoising"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LassoResult(BPDNResult):
     """A `Result` whose ``fun`` is the residual ``|A x - y|``.
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -48,7 +50,7 @@ def solve_columns(
     free = method is None and starts is None and not options.limited and pose.groups is None
     kinds = [kind for kind in (Lockstep, BlockLockstep) if kind.pays(pose.A, k)]
     if free and kinds and is_complex(problems[0].constraint.like) == (kinds[0] is BlockLockstep):
-        results = _in_lockstep(kinds[0](pose.A, options.tol), problems, options)
+        results = _in_lockstep(partial(kinds[0], pose.A, options.tol), problems, options)
     elif free:
         return solve_sharing(pose.A, problems, options)
     return [
@@ -86,12 +88,12 @@ def radii_for(sigma: Any, k: int) -> Any:
 
 
 def _in_lockstep(
-    lockstep: Lockstep | BlockLockstep, problems: list[Problem], options: Options
+    lockstep: Callable[[], Lockstep | BlockLockstep], problems: list[Problem], options: Options
 ) -> list[BPDNResult | None]:
     """Return certified results for what the searches finish, None for the rest."""
     started = time.perf_counter()
     try:
-        proposals = lockstep.search(problems)
+        proposals = lockstep().search(problems)
     except OutOfTime:
         return [None] * len(problems)
     share = (time.perf_counter() - started) / len(problems)

@@ -10,6 +10,7 @@ import numpy as np
 
 from lopro.basis_pursuit.result import BPDNResult
 from lopro.core.arrays import norm
+from lopro.core.optional import needing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -55,7 +56,8 @@ class ParetoCurve(list[BPDNResult]):
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the norms against the radii, with a piece of each tangent; needs matplotlib."""
         if ax is None:
-            import matplotlib.pyplot as plt
+            with needing("plot", "matplotlib", "lopro[plot]"):
+                import matplotlib.pyplot as plt
 
             _, ax = plt.subplots(figsize=(6.0, 4.0), layout="constrained")
         order = np.argsort(self.radii)

@@ -13,7 +13,7 @@ from lopro.problem import Problem
 __all__ = ["BPDNResult"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class BPDNResult(Result):
     """A `Result` with the dual solution.
 

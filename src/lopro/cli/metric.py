@@ -63,7 +63,9 @@ def run(options: argparse.Namespace) -> int:
     A = np.asarray(result.x)
     if options.output is not None:
         features = np.array(samples.features)
-        write_array(options.output, A=A, L=np.asarray(result.factor), features=features)
+        # After a limit there may have been no time for the factor.
+        factor = {} if result.factor is None else {"L": np.asarray(result.factor)}
+        write_array(options.output, A=A, **factor, features=features)
     if options.json:
         data = summary(result) | {"features": samples.features, "exit_code": int(code_of([result]))}
         place = {"A": A} if options.output is None else {"output": str(options.output)}

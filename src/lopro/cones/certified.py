@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import cast
 
@@ -11,9 +12,9 @@ import numpy as np
 
 from lopro.cones.bound import ConicData, conic_bound, repaired
 from lopro.cones.cones import Nonnegative, Zero
-from lopro.core.deadline import Deadline
+from lopro.core.deadline import Deadline, OutOfTime, current_deadline
 from lopro.core.real_vectors import Vector
-from lopro.engines import ConeProgram, QuadraticProgram, solve_cones
+from lopro.engines import AnswerStatus, ConeProgram, QuadraticProgram, solve_cones
 from lopro.newton.engines import NotConvex, solve_program
 from lopro.newton.solve import FARTHER
 from lopro.newton.solve import Status as ProgramStatus
@@ -33,7 +34,7 @@ class ConicStatus(enum.Enum):
     UNPROVED = "a point, but the gap is not proved"
     INFEASIBLE = "multipliers prove that there is no feasible point"
     UNBOUNDED = "the objective falls without end along a ray"
-    STOPPED = "there is no answer within the limits"
+    STOPPED = "the time was up: the best point so far, or none where its value is not a number"
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,10 @@ def solve_conic(data: ConicData, tol: float = 1e-6, seconds: float | None = None
             found = _program(data, tol, None if seconds is None else deadline.left)
             if found is not None:
                 return found
-        return _by_clarabel(data, tol)
+        try:
+            return _by_clarabel(data, tol)
+        except OutOfTime:
+            return ConicOutcome(ConicStatus.STOPPED, 0.0 * data.q, 0.0 * data.b)
 
 
 def _program(data: ConicData, tol: float, seconds: float | None) -> ConicOutcome | None:
@@ -130,7 +134,10 @@ def _program(data: ConicData, tol: float, seconds: float | None) -> ConicOutcome
         ray = np.asarray(outcome.ray)
         return ConicOutcome(ConicStatus.UNBOUNDED, ray, np.zeros(len(data.b)))
     if outcome.status is not ProgramStatus.CONVERGED:
-        return None
+        if not current_deadline().passed or outcome.violation > _FEASIBLE:
+            return None
+        rows, violation = np.asarray(outcome.multipliers[0]), outcome.violation
+        return ConicOutcome(ConicStatus.STOPPED, outcome.x, rows, outcome.fun, violation=violation)
     radius = FARTHER * max(1.0, float(np.linalg.norm(outcome.x)))
     lower_bound = outcome.bound.within(radius) - outcome.charge
     rows = np.asarray(outcome.multipliers[0])
@@ -151,7 +158,9 @@ def _by_clarabel(data: ConicData, tol: float) -> ConicOutcome:
         return ConicOutcome(ConicStatus.UNBOUNDED, x, z, iterations=answer.iterations)
     if not answer.finite or status.empty or status.unbounded:
         return ConicOutcome(ConicStatus.STOPPED, x, z, iterations=answer.iterations)
-    v, multipliers = repaired(data, x, z, slack)
+    v, multipliers = x, data.inside(z)
+    with suppress(OutOfTime):  # the bound is then that of the multipliers as they are
+        v, multipliers = repaired(data, x, z, slack)
     bound = conic_bound(data, v, multipliers)
     radius = FARTHER * max(1.0, float(np.linalg.norm(x)))
     lower = bound.within(radius)
@@ -160,7 +169,9 @@ def _by_clarabel(data: ConicData, tol: float) -> ConicOutcome:
     size = abs(0.5 * float(x @ Px)) + float(np.abs(data.q * x).sum())
     violation = relative_violation(data, x)
     proved = violation <= _FEASIBLE and fun - lower <= tol * max(size, abs(fun))
-    ended = ConicStatus.PROVED if proved else ConicStatus.UNPROVED
+    late = status is AnswerStatus.TIME or current_deadline().passed
+    unproved = ConicStatus.STOPPED if late else ConicStatus.UNPROVED
+    ended = ConicStatus.PROVED if proved else unproved
     return ConicOutcome(ended, x, multipliers, fun, lower, violation, radius, answer.iterations)
 
 

@@ -20,9 +20,8 @@ from lopro.core.arrays import (
     is_single,
     namespace,
     take,
-    to_numpy,
 )
-from lopro.core.validation import check_array, check_shape, checked_shape
+from lopro.core.validation import check_array, check_shape, checked_shape, host_array
 from lopro.functions import Image
 from lopro.functions.atoms import Interval
 from lopro.functions.term import Term
@@ -199,8 +198,7 @@ def _read(M: LinearMap) -> Any:
 
 def _places(index: Any, shape: Any) -> tuple[np.ndarray[Any, Any], tuple[int, ...]]:
     """Return places in the raveled array, and the shape of the array."""
-    if not isinstance(index, tuple) and np.asarray(index).dtype == bool:
-        mask = np.asarray(index)
+    if not isinstance(index, tuple) and (mask := host_array("index", index)).dtype == bool:
         if shape is not None and checked_shape(shape) != mask.shape:
             raise ValueError(f"index is a mask of shape {mask.shape}, but shape is {shape}")
         found, shape = np.flatnonzero(mask), mask.shape
@@ -217,7 +215,7 @@ def _places(index: Any, shape: Any) -> tuple[np.ndarray[Any, Any], tuple[int, ..
 
 
 def _from_indices(index: Any, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
-    parts = [np.asarray(part) for part in (index if isinstance(index, tuple) else (index,))]
+    parts = [host_array("index", p) for p in (index if isinstance(index, tuple) else (index,))]
     if any(part.dtype.kind not in "iu" for part in parts):
         raise TypeError("index must hold integers, or be a mask of truth values")
     size = int(np.prod(shape))
@@ -234,7 +232,7 @@ def _sides(name: str, value: Any, missing: float, rows: int) -> Any:
     """Check one side; None is filled in, and a number stands for all rows."""
     if value is None:
         value = missing
-    given = to_numpy(value) if is_array(value) else np.asarray(value)
+    given = host_array(name, value)
     if given.dtype.kind not in "fiu":
         check_array(name, value, allow_complex=False)
     if np.isnan(given).any():

@@ -20,9 +20,8 @@ from lopro.core.arrays import (
     is_array,
     is_complex,
     namespace,
-    to_numpy,
 )
-from lopro.core.validation import check_array, check_shape
+from lopro.core.validation import check_array, check_shape, host_array
 from lopro.functions import Constant, Image, Source
 from lopro.functions.atoms import Interval
 from lopro.functions.term import Term
@@ -142,7 +141,7 @@ class Box(Polyhedron):
 
 def _bound(name: str, value: Any) -> np.ndarray[Any, Any]:
     """Check a bound that may be infinite but not NaN, and bring it to the host."""
-    host = to_numpy(value) if is_array(value) else np.asarray(value)
+    host = host_array(name, value)
     finite = np.where(np.isinf(host), 0.0, host) if host.dtype.kind in "fiu" else value
     check_array(name, finite, allow_complex=False)
     if host.ndim == 0:

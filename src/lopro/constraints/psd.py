@@ -283,7 +283,7 @@ class PSDCone(Constraint):
 
     def violation(self, x: Array) -> float:
         self._check_symmetric(x)
-        lowest = float(eigenvalues(_without_zero_rows(symmetric_part(x)))[0])
+        lowest = float(eigenvalues(symmetric_part(_without_zero_rows(x)))[0])
         return max(0.0, -lowest) / norm(x) if lowest < 0.0 else 0.0
 
     def project(self, x: Array) -> Array:
@@ -307,10 +307,10 @@ class PSDCone(Constraint):
 
 
 def _without_zero_rows(x: Array) -> Array:
-    """Return a symmetric matrix without rows of zeros, but one: other eigenvalues are as they were."""
+    """Return a matrix without rows and columns of zeros, but one: other eigenvalues are as they were."""
     if not isinstance(x, np.ndarray):
         return x
-    kept = np.flatnonzero(x.any(axis=0))
+    kept = np.flatnonzero(x.any(axis=0) | x.any(axis=1))
     if len(kept) >= len(x) - 1:
         return x
     dropped = np.setdiff1d(np.arange(len(x)), kept)[:1]

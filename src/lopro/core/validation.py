@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from array_api_compat import is_dask_array
 
-from lopro.core.arrays import Array, is_array, is_complex, isfinite, namespace
+from lopro.core.arrays import Array, is_array, is_complex, isfinite, namespace, to_numpy
 
 __all__ = [
     "as_float",
@@ -20,7 +20,9 @@ __all__ = [
     "check_offers",
     "check_seed",
     "check_shape",
+    "check_unmasked",
     "checked_shape",
+    "host_array",
 ]
 
 
@@ -61,14 +63,31 @@ def check_array(
 
 def _plain(name: str, value: Any) -> Array:
     """Return ``value`` as a plain array: no subclass, no mask, no graph of derivatives."""
+    check_unmasked(name, value)
     if not is_array(value):
         return _from_sequence(name, value)
-    if isinstance(value, np.ma.MaskedArray):
-        raise TypeError(f"{name} must not be a masked array: fill it or drop the masked entries")
     if isinstance(value, np.ndarray) or is_dask_array(value):
         # Vectors beside a distributed matrix are needed here; np.matrix changes the meaning of operators.
         return np.asarray(value)
     return value.detach() if getattr(value, "requires_grad", False) else value
+
+
+def check_unmasked(name: str, value: Any) -> None:
+    """Raise if ``value`` is a masked array with masked entries; without such entries it is a plain array.
+
+    What lies under a mask is missing, and every conversion by NumPy would bring it back as a number.
+    """
+    masked = int(np.sum(value.mask)) if isinstance(value, np.ma.MaskedArray) else 0
+    if masked:
+        raise ValueError(
+            f"{name} has {masked} masked of {value.size} entries: fill them (numpy.ma.filled) or drop them"
+        )
+
+
+def host_array(name: str, value: Any) -> np.ndarray[Any, Any]:
+    """Return an array of any library, or a sequence, as a plain NumPy array of whatever dtype it has."""
+    check_unmasked(name, value)
+    return np.asarray(to_numpy(value) if is_array(value) else value)
 
 
 def _from_sequence(name: str, value: Any) -> Array:
@@ -125,6 +144,7 @@ def as_float(name: str, value: Any) -> float:
     """Return a real number as a float, finite or not."""
     # float() would also take strings, truth values, arrays with one entry, and NumPy's complex
     # numbers less their imaginary part.
+    check_unmasked(name, value)
     wrong = isinstance(value, (str, bytes, bool, np.bool_, np.complexfloating))
     if is_array(value):
         wrong = value.ndim > 0 or is_complex(value)

@@ -9,7 +9,15 @@ from lopro.constraints.base import ValidInequality
 from lopro.core.arrays import Array, eps, inner
 from lopro.functions import Image, Source
 from lopro.problem import Problem
-from lopro.protocol import Candidate, Certificate, Multiplier, PenalisedMinimum, ProvedBound, Target
+from lopro.protocol import (
+    Candidate,
+    Certificate,
+    Claim,
+    Multiplier,
+    PenalisedMinimum,
+    ProvedBound,
+    Target,
+)
 from lopro.protocol.certificates import feasibility_tolerance, lower_bound, solution_radius
 
 __all__ = ["Incumbent", "Judged"]
@@ -52,6 +60,9 @@ class Incumbent:
         self._gained: float | None = None
         #: The multiplier behind the best lower bound, where it rests on one.
         self.multiplier: ValidInequality | None = None
+        #: The best lower bound that theorems promise for the constants given; it certifies nothing.
+        self.claimed = -math.inf
+        self._claim_source = ""
         #: Of the best point and the best bound, once somebody has asked.
         self._certificate: Certificate | None = None
 
@@ -84,7 +95,7 @@ class Incumbent:
             assert penalised is not None
             self._use_penalty(evidence, candidate.taken_at, penalised)
         if candidate.claim is not None:
-            self._consider(fun - candidate.claim.gap, candidate.claim.source)
+            self._promise(fun - candidate.claim.gap, candidate.claim.source)
         self._use_infimum()
 
     def _use_infimum(self) -> None:
@@ -125,18 +136,39 @@ class Incumbent:
         gained: float | None = None,
     ) -> None:
         """Keep a lower bound, and the multiplier it rests on, if it is the best so far."""
-        assert self.best is not None
-        fun, slack = self.best.fun, math.sqrt(feasibility_tolerance(self.best.x))
-        unit = self.target.unit(fun, self.best.magnitude)
-        if self.best.feasible and bound - fun - (gained or 0.0) > slack * unit:
-            # A point of the set is below it: whatever the bound rests on is false.
-            self.warnings.append(
-                f"a lower bound of {bound:.6g} was dropped, a feasible point has {fun:.6g}: "
-                f"check the constants given ({source})"
-            )
+        if self._refuted(bound, gained or 0.0):
+            self._drop(bound, source)
         elif bound > self.lower or not math.isfinite(self.lower):
             self.lower, self.source, self.multiplier = bound, source, multiplier
             self.radius, self._gained, self._certificate = radius, gained, None
+
+    def _promise(self, bound: float, source: str) -> None:
+        """Keep what a theorem promises for the constants given, apart from what is proved."""
+        if self._refuted(bound):
+            self._drop(bound, source)
+        elif bound > self.claimed:
+            self.claimed, self._claim_source = bound, source
+
+    def _refuted(self, bound: float, gained: float = 0.0) -> bool:
+        """Whether a point of the set is below the bound: then whatever the bound rests on is false."""
+        assert self.best is not None
+        fun, slack = self.best.fun, math.sqrt(feasibility_tolerance(self.best.x))
+        unit = self.target.unit(fun, self.best.magnitude)
+        return self.best.feasible and bound - fun - gained > slack * unit
+
+    def _drop(self, bound: float, source: str) -> None:
+        assert self.best is not None
+        self.warnings.append(
+            f"a lower bound of {bound:.6g} was dropped, a feasible point has {self.best.fun:.6g}: "
+            f"check the constants given ({source})"
+        )
+
+    @property
+    def claim(self) -> Claim | None:
+        """What theorems promise of the best point, if the constants given to them are true."""
+        if self.best is None or self.claimed == -math.inf or self._refuted(self.claimed):
+            return None
+        return Claim(max(self.best.fun - self.claimed, 0.0), self._claim_source)
 
     @property
     def certificate(self) -> Certificate:

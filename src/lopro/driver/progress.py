@@ -21,7 +21,10 @@ class Progress:
         from rich.console import Console
         from rich.live import Live
 
-        self._live = Live(console=Console(stderr=True), refresh_per_second=10, transient=False)
+        self._console = Console(stderr=True)
+        if not self._console.is_terminal:
+            self._console.width = 200  # a file has no edge: one line of it holds all
+        self._live = Live(console=self._console, refresh_per_second=10, transient=False)
         self._last = 0.0
         self._summary = "first epoch"
         self._read = ""
@@ -37,10 +40,13 @@ class Progress:
         traceback: TracebackType | None,
     ) -> None:
         self._live.__exit__(kind, error, traceback)
+        if not self._console.is_terminal:
+            self._console.line()  # on a terminal the display ends its line by itself
 
     def tick(self, iterations: int, counts: Counts) -> None:
         """Note that the inner algorithm has come this far, and what it has read of matrices."""
-        self._read = f"  passes {counts.passes}  read {counts.bytes_read / 1e9:.3g} GB"
+        if counts.bytes_read:
+            self._read = f"  passes {counts.passes}  read {_in_bytes(counts.bytes_read)}"
         now = time.monotonic()
         if now - self._last > 0.1:
             self._last = now
@@ -57,4 +63,13 @@ class Progress:
     def _say(self, iterations: int) -> None:
         from rich.text import Text
 
-        self._live.update(Text(f"lopro  {self._summary}  iteration {iterations}{self._read}"))
+        said = f"lopro  {self._summary}  iteration {iterations}{self._read}"
+        self._live.update(Text(said, no_wrap=True, overflow="ellipsis"))
+
+
+def _in_bytes(number: int) -> str:
+    """Return a number of bytes in the unit in which it has few digits."""
+    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if number >= size:
+            return f"{number / size:.3g} {unit}"
+    return f"{number} bytes"

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 from lopro.constraints.base import ValidInequality
 from lopro.core.arrays import Array
 from lopro.core.counting import Counts
+from lopro.core.optional import needing
+from lopro.protocol.candidate import Claim
 from lopro.protocol.certificates import Certificate
 
 if TYPE_CHECKING:
@@ -45,7 +47,8 @@ class Iterate:
     or operator and its adjoint so far, certificates included. ``exact`` says whether R2
     holds, where a penalised objective was minimised, and ``regularity`` is the pointwise ratio
     ``c(x_hat) / |x_hat - x|`` of a projection, an estimate of rho from above (NaN where nothing was
-    projected, or the projection had nothing to do).
+    projected, or the projection had nothing to do). ``claimed_bound`` is the lower bound that theorems
+    promise for the constants given to them; it is no part of ``lower_bound``, ``gap`` and ``relative_gap``.
     """
 
     x: Array
@@ -62,6 +65,7 @@ class Iterate:
     exact: bool | None
     regularity: float
     seconds: float
+    claimed_bound: float = -math.inf
 
     def row(self) -> dict[str, Any]:
         """Return everything but the point."""
@@ -110,12 +114,13 @@ class History:
 
     def to_pandas(self) -> Any:
         """Return a DataFrame; needs pandas."""
-        import pandas as pd
+        with needing("to_pandas", "pandas", "pandas"):
+            import pandas as pd
 
         return pd.DataFrame(self.to_dict())
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Result:
     """The answer of `lopro.solve`.
 
@@ -132,7 +137,7 @@ class Result:
     (True, 2.0)
     """
 
-    x: Array
+    x: Array = field(repr=False)
     fun: float
     status: Status
     message: str
@@ -153,6 +158,9 @@ class Result:
     #: What proves that there is no solution: multipliers of rows that contradict each other (INFEASIBLE), or
     #: a direction in which the objective falls for ever (UNBOUNDED).
     ray: Any = field(default=None, repr=False)
+    #: What a theorem promises of ``x`` if the constants given to it are true. It is no part of the
+    #: certificate, and makes no success.
+    claim: Claim | None = None
 
     @property
     def success(self) -> bool:
@@ -160,26 +168,24 @@ class Result:
         return self.status is Status.CONVERGED
 
     def __str__(self) -> str:
-        c = self.certificate
-        lines = [
-            f"{self.status.name}: {self.message}",
-            f"  fun          {self.fun:.10g}",
-            f"  lower bound  {_shown(c.lower_bound)}",
-            f"  gap          {_shown(c.gap)} (relative {_shown(c.relative_gap)}; {c.source})",
-            f"  violation    {c.violation:.2e} (relative)",
-            f"  method       {self.method}",
-            f"  work         {self.iterations} iterations, {self.counts.projections} projections, "
-            f"{self.counts.gradients} + {self.counts.constraint_gradients} gradients of f and c, "
-            f"{self.seconds:.3g} s",
-        ]
-        return "\n".join(lines + [f"  warning      {w}" for w in self.warnings])
+        from lopro.driver.printing import lines_of
+
+        head, *rows = lines_of(self)
+        return "\n".join([": ".join(head), *(f"  {name:<11}  {text}" for name, text in rows)])
+
+    def __repr__(self) -> str:
+        from lopro.driver.printing import in_one_line
+
+        return in_one_line(self)
+
+    def _repr_html_(self) -> str:
+        """Return a small table for notebooks."""
+        from lopro.driver.printing import table_of
+
+        return table_of(self)
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw objective, lower bound and gap against the iterations; needs matplotlib."""
-        from lopro.driver.plotting import plot_history
+        """Draw gap and violation against the iterations, or value and lower bound; needs matplotlib."""
+        from lopro.driver.plotting import plot_result
 
-        return plot_history(self.history, ax)
-
-
-def _shown(number: float) -> str:
-    return f"{number:.6g}" if math.isfinite(number) else "unknown"
+        return plot_result(self, ax)

@@ -11,11 +11,13 @@ from collections.abc import Callable, Iterator
 from copy import copy as shallow_copy
 from typing import TypeVar
 
+import numpy as np
+
 from lopro.core.arrays import Array, copy, equal, isfinite, norm
 from lopro.core.counting import Counts, counting
 from lopro.core.deadline import Deadline, OutOfTime
 from lopro.driver.incumbent import Incumbent, Judged
-from lopro.driver.options import Options
+from lopro.driver.options import Callback, Options
 from lopro.driver.progress import Progress
 from lopro.driver.result import History, Iterate, Result, Status
 from lopro.driver.workbench import Spent, Workbench
@@ -101,6 +103,17 @@ class Run:
         """End the run after the present candidate."""
         if self.status is None:
             self.status, self._stopped_by = Status.STOPPED, by
+
+    def tell(self, callback: Callback, iterate: Iterate) -> None:
+        """Call a user's function with an iterate; it may stop the run, or find that the time is up."""
+        try:
+            answer = callback(iterate)
+        except OutOfTime:  # it has asked something of the library after the deadline
+            self.status = self.status or self.bench.why_late
+            return
+        # NumPy's True counts; other truthy values are more likely an accident than a request to stop.
+        if isinstance(answer, (bool, np.bool_)) and answer:
+            self.stop("the callback")
 
     def give_up(self) -> None:
         """End the run before it starts: the time is up, so its start is the point, and nothing is known."""
@@ -210,6 +223,7 @@ class Run:
             exact=verdict.exact,
             regularity=regularity,
             seconds=self.bench.seconds,
+            claimed_bound=self.incumbent.claimed,
         )
         self.history.append(iterate)
         if self.progress is not None:
@@ -274,6 +288,7 @@ class Run:
             multiplier=known.multiplier,
             multipliers=self._multipliers(),
             ray=self._ray,
+            claim=known.claim,
         )
 
     def _multipliers(self) -> Image | None:
@@ -319,4 +334,7 @@ class Run:
             said = f"{said}, among the points within a distance of {certificate.radius:.3g}"
         if not math.isfinite(certificate.lower_bound) and status not in _NO_SOLUTION:
             said = f"{said} ({certificate.source})"
+        claim = self.incumbent.claim
+        if status is Status.SCHEDULE_DONE and claim is not None:
+            said = f"{said}; claimed, not proved: {claim.gap:.3g} ({claim.source})"
         return said

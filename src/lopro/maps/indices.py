@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from lopro.core.arrays import is_array, to_numpy
+from lopro.core.validation import host_array
 
 __all__ = ["checked_indices", "within"]
 
@@ -20,7 +20,7 @@ def checked_indices(name: str, indices: Any, size: int) -> np.ndarray[Any, Any]:
     >>> checked_indices("columns", [2, 0], 3)
     array([2, 0])
     """
-    found = np.asarray(to_numpy(indices) if is_array(indices) else indices)
+    found = host_array(name, indices)
     if found.ndim != 1:
         raise ValueError(f"{name} must be a list of indices, got shape {found.shape}")
     if found.size == 0:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,10 +13,11 @@ import numpy as np
 
 from lopro.constraints import PSDCone
 from lopro.core.arrays import Array, asarray_like, from_numpy, namespace, to_numpy
-from lopro.core.deadline import EIGH, Deadline, current_deadline
+from lopro.core.deadline import EIGH, Deadline, OutOfTime, current_deadline
 from lopro.core.validation import check_array, check_number, check_shape
 from lopro.driver.options import Callback, Options
 from lopro.driver.result import Iterate, Result
+from lopro.driver.run import Run
 from lopro.driver.stopping import Rule
 from lopro.metric.diagonal import diagonal_from
 from lopro.metric.feature_working_set import FeatureWorkingSet
@@ -32,7 +35,7 @@ __all__ = ["MetricResult", "learn_metric", "metric_problem"]
 AUTO = 0.1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class MetricResult(Result):
     """A `Result` whose ``x`` is the matrix ``A``, with its loss and a factor.
 
@@ -40,7 +43,8 @@ class MetricResult(Result):
     """
 
     loss: float = float("nan")
-    #: ``L`` of shape (rank, d) with ``A = L'L``: ``X @ L.T`` are the samples in the new metric.
+    #: ``L`` of shape (rank, d) with ``A = L'L``: ``X @ L.T`` are the samples in the new metric. None where
+    #: the limit has left no time for it.
     factor: Array | None = None
 
     #: The weight of the norm: what "auto" has chosen.
@@ -143,8 +147,14 @@ def learn_metric(
     options = Options(tol, max_iter, max_projections, time_limit, stop, callback, progress, seed)
     with Deadline(time_limit).active():
         loss = pair_loss(X, labels, pairs, targets, max_pairs, seed)
-        weight = AUTO * diagonal_from(loss, trace) if isinstance(l1, str) else float(l1)
-        return _learn(loss, (weight, trace, features), A0, method, options.within_call())
+        A0 = None if A0 is None else _checked_start(A0, loss)
+        weight = math.nan if isinstance(l1, str) else float(l1)
+        try:
+            if isinstance(l1, str):
+                weight = AUTO * diagonal_from(loss, trace)
+            return _learn(loss, (weight, trace, features), A0, method, options.within_call())
+        except OutOfTime:
+            return _too_late(loss, weight, A0, options.within_call())
 
 
 def _learn(
@@ -154,8 +164,6 @@ def _learn(
     method: Method | None,
     options: Options,
 ) -> MetricResult:
-    if A0 is not None:
-        A0 = _checked_start(A0, loss)
     rotation = None
     if not any(weights) and loss.X.shape[0] < loss.X.shape[1]:
         loss, rotation = _in_row_space(loss)
@@ -163,6 +171,13 @@ def _learn(
     method = FeatureWorkingSet() if method is None else method
     result = run_to_the_end(metric_problem(loss, *weights), A0, method, options)
     return _with_factor(result, loss, rotation, weights[0])
+
+
+def _too_late(loss: PairLoss, l1: float, A0: Any, options: Options) -> MetricResult:
+    """Return the start: the time was up before the problem was known."""
+    run = Run(metric_problem(loss, 0.0), FeatureWorkingSet(), A0, options)
+    run.give_up()
+    return _with_factor(run.result(), loss, None, l1)
 
 
 def metric_problem(loss: PairLoss, l1: float, trace: float = 0.0, features: float = 0.0) -> Problem:
@@ -216,15 +231,23 @@ def _within(T: Array, A0: Array) -> Array:
 def _with_factor(result: Result, loss: PairLoss, rotation: Array | None, l1: float) -> MetricResult:
     """Add the loss and a factor, from the features that the metric uses."""
     fields = {f.name: getattr(result, f.name) for f in dataclasses.fields(result)}
-    A = to_numpy(result.x)
+    factor, value = None, math.nan
+    with suppress(OutOfTime), current_deadline().wrapping_up():
+        value = float(loss.value(result.x))
+        factor = _factor(result.x)
+    if rotation is not None:
+        factor = None if factor is None else factor @ rotation.T
+        fields["x"] = symmetric_part(rotation @ result.x @ rotation.T)
+    return MetricResult(**fields, loss=value, factor=factor, l1=l1)
+
+
+def _factor(x: Array) -> Array:
+    """Return ``L`` with ``x = L'L``, without the rows of eigenvalues that are rounding."""
+    A = to_numpy(x)
     used = np.flatnonzero(np.diagonal(A))
+    current_deadline().need(EIGH * float(len(used)) ** 3)
     values, vectors = np.linalg.eigh(A[np.ix_(used, used)])
     kept = values > 1e-12 * max(float(values[-1]), 0.0) if used.size else values > 0.0
     L = np.zeros((int(kept.sum()), len(A)), dtype=A.dtype)
     L[:, used] = (vectors[:, kept] * np.sqrt(values[kept])).T
-    factor = from_numpy(L, result.x)
-    value = float(loss.value(result.x))
-    if rotation is not None:
-        factor = factor @ rotation.T
-        fields["x"] = symmetric_part(rotation @ result.x @ rotation.T)
-    return MetricResult(**fields, loss=value, factor=factor, l1=l1)
+    return from_numpy(L, x)

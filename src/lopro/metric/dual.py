@@ -37,6 +37,7 @@ import numpy as np
 from lopro.constraints.base import ValidInequality
 from lopro.core.arrays import Array, eps, from_numpy, namespace, norm
 from lopro.core.counting import count
+from lopro.core.deadline import current_deadline
 from lopro.core.diagonals import (
     boxed,
     diagonal_of,
@@ -109,7 +110,11 @@ class Spread:
         values, vectors = full_spectrum(scaled(M1, diagonal)) if d <= _SMALL else (None, None)
         parts = blocks(loss, tau, M1, diagonal) if d <= _SMALL and tau > 0.0 else ()
         M1 = without_diagonal(M1)
-        largest, rows = float(xp.max(abs(M1))), math.sqrt(float(xp.max(xp.sum(M1 * M1, axis=1))))
+        largest = max(float(xp.max(M1)), -float(xp.min(M1)))
+        # On the host without a matrix of squares: a pass over matrices of this size is felt.
+        host = isinstance(M1, np.ndarray)
+        squares = np.einsum("ij,ij->i", M1, M1) if host else xp.sum(M1 * M1, axis=1)
+        rows = math.sqrt(float(xp.max(squares)))
         if values is None or vectors is None:
             return Spread(diagonal, largest, rows, None, False, cancelling=cancelling)
         for block in parts:
@@ -273,6 +278,7 @@ def is_psd(S: Array, s: float) -> bool:
     """Whether ``S + s I`` is positive semidefinite: by a Cholesky factor where that is cheaper."""
     if _is_small(S):
         return float(eigenvalues(S)[0]) >= -s
+    current_deadline().need(float(len(S)) ** 3 / 3.0)
     count("factorizations")
     diagonal = S.diagonal().copy()
     try:

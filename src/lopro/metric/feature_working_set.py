@@ -168,7 +168,7 @@ class _Search:
             yield from search.candidates()
         except OutOfTime:
             with current_deadline().wrapping_up():
-                last = search._candidate(search._last_multiplier())
+                last = search._last_candidate()
             yield last
 
     def candidates(self) -> Candidates:
@@ -295,6 +295,13 @@ class _Search:
     def _full_matrix(self) -> Array:
         """Return ``M(w)`` on all features."""
         return self.objective.loss.adjoint(self._on_device(self.work.multiplier.weights))
+
+    def _last_candidate(self) -> Candidate:
+        """Return the answer at hand, with a dual point if there is time for one."""
+        try:
+            return self._candidate(self._last_multiplier())
+        except OutOfTime:
+            return Candidate(self._embedded(self.work.answer))
 
     def _last_multiplier(self) -> PairMultiplier:
         """Return the dual point of a completion that had to be left, or else one without search."""

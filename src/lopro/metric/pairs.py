@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.core.arrays import Array, asarray_like, is_array, namespace, take, to_numpy
-from lopro.core.validation import check_array, check_count, check_seed
+from lopro.core.arrays import Array, asarray_like, namespace, take, to_numpy
+from lopro.core.validation import check_array, check_count, check_seed, host_array
 from lopro.metric.all_pairs import DIFFERENT, SAME, AllPairsLoss
 from lopro.metric.loss import PairLoss, checked_pairs
 
@@ -66,9 +66,9 @@ def _by_moments(X: Array, max_pairs: int | None) -> bool:
 
 
 def _differing(loss: PairLoss) -> PairLoss:
-    """Return the loss if there is anything to learn from."""
-    M1 = loss.adjoint(loss.ones())
-    if not bool(namespace(M1).any(M1 != 0.0)):
+    """Return the loss, whose samples are centred, if there is anything to learn from."""
+    # A feature that is constant among samples that pairs connect is exactly zero.
+    if not bool(namespace(loss.X).any(loss.X * loss.X != 0.0)):
         raise ValueError("X has no feature in which the samples of any pair differ")
     return loss
 
@@ -128,7 +128,7 @@ def _checked_targets(targets: Any, count: int) -> Any:
 
 
 def _classes(labels: Any, samples: int) -> Any:
-    values = to_numpy(labels) if is_array(labels) else np.asarray(labels)
+    values = host_array("labels", labels)
     if values.ndim != 1 or len(values) != samples:
         raise ValueError(
             f"labels must have one entry for each of {samples} samples, got {values.shape}"
@@ -171,8 +171,8 @@ def _chosen_pairs(N: int, max_pairs: int, rng: np.random.Generator) -> tuple[Any
 def _index_pairs(pairs: Any) -> tuple[Any, Any]:
     """Take two index arrays, or one array with two columns."""
     if isinstance(pairs, tuple) and len(pairs) == 2:
-        return np.asarray(pairs[0]), np.asarray(pairs[1])
-    array = to_numpy(pairs) if is_array(pairs) else np.asarray(pairs)
+        return host_array("pairs[0]", pairs[0]), host_array("pairs[1]", pairs[1])
+    array = host_array("pairs", pairs)
     if array.ndim != 2 or array.shape[1] != 2:
         raise ValueError(
             f"pairs must be two index arrays or an array with two columns, got shape {array.shape}"

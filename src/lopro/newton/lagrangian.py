@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lopro.core.counting import count
 from lopro.functions.atoms import Step
 from lopro.functions.complements import Complement
 from lopro.newton.arrays import Array, Image, shifted
@@ -96,6 +97,7 @@ class AugmentedLagrangian:
 
     def stationarity(self, point: Point, duals: Image) -> Array:
         """Return the gradient of the Lagrangian ``f(x) + sum <v_i, D_i x>``."""
+        count("gradients")
         total = np.array(self.problem.smooth.gradient(point.x, point.image))
         for term, v in zip(self.problem.terms, duals, strict=True):
             total += term.pullback(v)

@@ -73,13 +73,18 @@ def eigenvalues(X: Array) -> Array:
     return _decomposed("eigvalsh", X)
 
 
+def _need_spectrum(X: Array) -> None:
+    """Raise `OutOfTime` unless there is time to decompose a matrix of this size on the host."""
+    if isinstance(X, np.ndarray):
+        current_deadline().need(EIGH * float(X.shape[0]) ** 3)
+
+
 def _decomposed(name: str, X: Array) -> Any:
     """Call an eigen-solver of the array library; where it fails in single precision, in double.
 
     LAPACK's single precision can fail to converge on matrices with many equal eigenvalues.
     """
-    if isinstance(X, np.ndarray):
-        current_deadline().need(EIGH * float(X.shape[0]) ** 3)
+    _need_spectrum(X)
     xp = namespace(X)
     solver = getattr(xp.linalg, name)
     try:
@@ -107,6 +112,7 @@ def project_psd(X: Array) -> Array:
     array([[2., 0.],
            [0., 0.]])
     """
+    _need_spectrum(X)  # before the first pass over a large matrix
     X = symmetric_part(X)
     values, vectors = full_spectrum(X)
     xp = namespace(X)

@@ -1,14 +1,12 @@
 """Estimators for scikit-learn: they go into pipelines, searches and clones like its own.
 
-They need scikit-learn 1.6 or newer: ``pip install "lopro[sklearn]"``.
+They need scikit-learn 1.7 or newer: ``pip install "lopro[sklearn]"``.
 """
 
-try:
+from lopro.core.optional import needing
+
+with needing("lopro.sklearn", "scikit-learn 1.7 or newer", "lopro[sklearn]"):
     from sklearn.utils.validation import validate_data as _validate_data  # noqa: F401  (new in 1.6)
-except ImportError as error:
-    raise ImportError(
-        'lopro.sklearn needs scikit-learn 1.6 or newer: pip install "lopro[sklearn]"'
-    ) from error
 
 from lopro.sklearn.basis_pursuit import BasisPursuitDenoising
 from lopro.sklearn.metric import SparseMetricLearner

@@ -8,6 +8,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from sklearn.utils.validation import check_array
 
+from lopro.core.validation import check_unmasked
+
 __all__ = ["FLOATS", "Preprocessor", "looked_up", "pairs_from", "preprocessor_from"]
 
 Preprocessor: TypeAlias = Callable[[Any], Any]
@@ -19,6 +21,7 @@ class Rows:
     """The rows of an array, by their indices."""
 
     def __init__(self, samples: Any) -> None:
+        check_unmasked("preprocessor", samples)
         self.samples = check_array(samples, dtype=None)
 
     def __call__(self, indices: Any) -> Any:
@@ -44,6 +47,7 @@ def preprocessor_from(given: Any) -> Preprocessor | None:
 
 def looked_up(X: Any, preprocessor: Preprocessor | None) -> Any:
     """Return samples; where ``X`` has one dimension, those that its entries are the indices of."""
+    check_unmasked("X", X)
     if preprocessor is None or _dimensions(X) != 1:
         return X
     return np.asarray(preprocessor(np.asarray(X)))
@@ -51,6 +55,7 @@ def looked_up(X: Any, preprocessor: Preprocessor | None) -> Any:
 
 def pairs_from(pairs: Any, preprocessor: Preprocessor | None) -> np.ndarray:
     """Return pairs of samples, of shape (n_pairs, 2, n_features)."""
+    check_unmasked("pairs", pairs)
     if preprocessor is not None and _dimensions(pairs) == 2:
         indices = np.asarray(pairs)
         columns = [looked_up(indices[:, k], preprocessor) for k in range(indices.shape[1])]

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from lopro import bpdn
-from lopro.core.validation import check_number
+from lopro.core.validation import check_number, check_unmasked
 from lopro.sklearn._least_squares import Regression
 from lopro.sklearn._watching import (
     CallbackSupportMixin,
@@ -151,6 +151,7 @@ class BasisPursuitDenoising(CallbackSupportMixin, RegressorMixin, BaseEstimator)
     def predict(self, X: Any) -> np.ndarray:
         """Return ``X coef_ + intercept_``."""
         check_is_fitted(self)
+        check_unmasked("X", X)
         X = validate_data(self, X, accept_sparse=True, dtype=_FLOATS, reset=False)
         return np.asarray(X @ self.coef_.T + self.intercept_)
 
@@ -163,6 +164,8 @@ class BasisPursuitDenoising(CallbackSupportMixin, RegressorMixin, BaseEstimator)
 
     def _checked(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
         _refuse_complex(X, y)
+        check_unmasked("X", X)
+        check_unmasked("y", y)
         X, y = validate_data(
             self,
             X,

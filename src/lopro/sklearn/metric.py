@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from numbers import Integral
 from typing import Any
 
@@ -13,6 +14,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from lopro import MetricResult, learn_metric
+from lopro.core.deadline import EIGH, Deadline, current_deadline
+from lopro.core.validation import check_unmasked
+from lopro.driver.options import Options
 from lopro.metric.pairs import DIFFERENT, SAME
 from lopro.sklearn._tuples import FLOATS, looked_up, pairs_from, preprocessor_from
 from lopro.sklearn._watching import (
@@ -166,25 +170,32 @@ class SparseMetricLearner(
     def _learn(self, data: dict[str, Any], X: Any, y: Any) -> SparseMetricLearner:
         check_components(self.n_components, self.n_features_in_)
         start, watcher = self._start(), FitWatcher(self, X, y)
-        result = learn_metric(
-            **data,
-            l1=self.l1,
-            trace=self.trace,
-            features=self.features,
-            method=self.method,
-            A0=start if start is not None and len(start) == self.n_features_in_ else None,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            time_limit=self.time_limit,
-            callback=watcher.callback(
-                lambda A: {"components_": components_of(A, self.n_components)}
-            ),
-            progress=bool(self.verbose),
-        )
-        check_outcome(result, _ADVICE)
-        self._store(result)
+        with Deadline(Options(time_limit=self.time_limit).time_limit).active():
+            result = learn_metric(
+                **data,
+                l1=self.l1,
+                trace=self.trace,
+                features=self.features,
+                method=self.method,
+                A0=start if start is not None and len(start) == self.n_features_in_ else None,
+                tol=self.tol,
+                max_iter=self.max_iter,
+                time_limit=self.time_limit,
+                callback=watcher.callback(
+                    lambda A: {"components_": components_of(A, self.n_components)}
+                ),
+                progress=bool(self.verbose),
+            )
+            check_outcome(result, _ADVICE)
+            self._store(result)
         watcher.done()
         return self
+
+    @cached_property
+    def components_(self) -> np.ndarray:
+        """``L`` with ``A = L'L``; computed here where `fit` had no time for it."""
+        check_is_fitted(self)
+        return components_of(self._matrix, self.n_components)
 
     def transform(self, X: Any) -> np.ndarray:
         """Return the samples in coordinates whose Euclidean distances are the learned ones."""
@@ -242,6 +253,7 @@ class SparseMetricLearner(
 
     def _of_labels(self, X: Any, y: Any) -> dict[str, Any]:
         X = looked_up(X, self.preprocessor_)
+        check_unmasked("y", y)
         X, y = validate_data(self, X, y, dtype=FLOATS, ensure_min_samples=2)
         check_classification_targets(y)
         if len(np.unique(y)) < 2:
@@ -253,6 +265,7 @@ class SparseMetricLearner(
 
     def _of_pairs(self, pairs: Any, y: Any) -> dict[str, Any]:
         pairs = pairs_from(pairs, self.preprocessor_)
+        check_unmasked("y", y)
         y = check_array(y, ensure_2d=False, dtype=None, input_name="y")
         y = self._checked_signs(y, len(pairs))
         self.n_features_in_ = pairs.shape[2]
@@ -269,7 +282,11 @@ class SparseMetricLearner(
 
     def _store(self, result: MetricResult) -> None:
         self._matrix = np.asarray(result.x)
-        self.components_ = components_of(self._matrix, self.n_components)
+        self.__dict__.pop("components_", None)
+        used = np.count_nonzero(self._matrix.any(axis=0))
+        with current_deadline().wrapping_up():
+            if current_deadline().affords(EIGH * float(used) ** 3):
+                self.components_ = components_of(self._matrix, self.n_components)
         self.n_iter_ = result.iterations
         self.dual_gap_ = result.certificate.gap
         self.relative_gap_ = result.certificate.relative_gap
@@ -295,11 +312,17 @@ def check_components(wanted: Any, features: int) -> None:
 
 
 def components_of(A: np.ndarray, wanted: Any = "rank") -> np.ndarray:
-    """Return ``L`` with ``A = L'L``, largest eigenvalues first: as many rows as wanted, one at least."""
-    values, vectors = np.linalg.eigh(A)
-    order = np.argsort(-values)
+    """Return ``L`` with ``A = L'L``, largest eigenvalues first: as many rows as wanted, one at least.
+
+    The decomposition is that of the features in use; the others have zeros, in ``A`` as in ``L``.
+    """
+    used = np.flatnonzero(A.any(axis=0))
+    values, vectors = np.linalg.eigh(A[np.ix_(used, used)])
     # Zero eigenvalues were lifted by a little more than rounding.
     negligible = max(1e-12, 4 * len(A) * float(np.finfo(A.dtype).eps))
-    rank = max(1, int((values > negligible * max(float(values[-1]), 0.0)).sum()))
-    kept = order[: rank if wanted == "rank" else wanted]
-    return np.asarray((vectors[:, kept] * np.sqrt(np.maximum(values[kept], 0.0))).T)
+    rank = max(1, int((values > negligible * max(values.max(initial=0.0), 0.0)).sum()))
+    rows = rank if wanted == "rank" else len(A) if wanted is None else int(wanted)
+    kept = np.argsort(-values)[:rows]
+    L = np.zeros((rows, len(A)), dtype=A.dtype)
+    L[: len(kept), used] = (vectors[:, kept] * np.sqrt(np.maximum(values[kept], 0.0))).T
+    return L

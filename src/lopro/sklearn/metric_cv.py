@@ -11,6 +11,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_X_y
 
+from lopro.core.validation import check_unmasked
 from lopro.metric.diagonal import diagonal_from
 from lopro.metric.pairs import pair_loss
 from lopro.sklearn._tuples import FLOATS, looked_up, preprocessor_from
@@ -121,6 +122,7 @@ class SparseMetricLearnerCV(SparseMetricLearner):
         self.preprocessor_ = preprocessor_from(self.preprocessor)
         # Only looked at here: the fits check them again, and remember the names of the features.
         samples = looked_up(X, self.preprocessor_)
+        check_unmasked("y", y)
         samples, y = check_X_y(samples, y, dtype=FLOATS, ensure_min_samples=2, estimator=self)
         check_classification_targets(y)
         self.l1s_ = self._path(samples, y)

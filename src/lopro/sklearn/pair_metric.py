@@ -9,6 +9,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.metrics import roc_auc_score
 from sklearn.utils.validation import check_array, check_is_fitted
 
+from lopro.core.validation import check_unmasked
 from lopro.sklearn._threshold import best_threshold, check_calibration
 from lopro.sklearn._tuples import pairs_from, preprocessor_from
 from lopro.sklearn._watching import with_callbacks
@@ -121,6 +122,7 @@ class SparsePairMetricLearner(ClassifierMixin, SparseMetricLearner):  # type: ig
         check_is_fitted(self)
         check_calibration(strategy, min_rate, beta)
         pairs = pairs_from(pairs_valid, self.preprocessor_)
+        check_unmasked("y_valid", y_valid)
         y = check_array(y_valid, ensure_2d=False, dtype=None, input_name="y_valid")
         similar = self._checked_signs(y, len(pairs)) == 1
         distances = self.pair_distance(pairs)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lopro.core.validation import check_array, check_number, check_shape
+from lopro.core.validation import check_array, check_number, check_shape, host_array
 from lopro.newton.arrays import Array, Pattern
 
 __all__ = ["Request"]
@@ -94,7 +94,7 @@ def _symmetric(G: Any) -> tuple[Array, Any]:
 def _pattern(fixed: Any, n: int) -> Pattern:
     if fixed is None:
         return np.zeros((n, n), dtype=np.bool_)
-    kept = np.array(fixed)
+    kept = np.array(host_array("fixed", fixed))
     if kept.dtype != np.bool_:
         raise TypeError(
             f"fixed must be an array of bool, True for the entries to keep, got dtype {kept.dtype}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy  # parts of it load when first used
@@ -45,7 +46,7 @@ class StandardRows:
     A: Matrix
     slack: Matrix
     b: Array
-    source: Array
+    source: np.ndarray[Any, np.dtype[np.intp]]
     count: int
 
     @staticmethod

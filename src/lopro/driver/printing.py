@@ -1,0 +1,84 @@
+"""A result in words: several lines, one line, and a table for notebooks."""
+
+from __future__ import annotations
+
+import html
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from lopro.driver.result import Result
+
+__all__ = ["in_one_line", "lines_of", "table_of"]
+
+#: Up to so many entries of a point fit into a line.
+SHORT = 6
+
+
+def lines_of(result: Result) -> list[tuple[str, str]]:
+    """Return the rows of a printed result, names and texts; the status comes first."""
+    c, counts = result.certificate, result.counts
+    rows = [
+        (result.status.name, result.message),
+        ("fun", f"{result.fun:.10g}"),
+        ("lower bound", _bound(result)),
+        ("gap", f"{_shown(c.gap)} (relative {_shown(c.relative_gap)}; {c.source})"),
+        ("violation", f"{c.violation:.2e} (relative)"),
+        ("method", result.method),
+        (
+            "work",
+            f"{result.iterations} iterations, {counts.projections} projections, "
+            f"{counts.gradients} + {counts.constraint_gradients} gradients of f and c, "
+            f"{counts.matvecs + counts.rmatvecs} products, {result.seconds:.3g} s",
+        ),
+    ]
+    if result.claim is not None:
+        claimed = f"a gap of {result.claim.gap:.3g}, not proved ({result.claim.source})"
+        rows.insert(4, ("claimed", claimed))
+    return rows + [("warning", warning) for warning in result.warnings]
+
+
+def _bound(result: Result) -> str:
+    """Return the lower bound with the digits of the value: rounded alike, it is not shown above the value."""
+    c = result.certificate
+    if not math.isfinite(c.lower_bound):
+        return "unknown"
+    above = c.lower_bound - result.fun
+    said = f"{c.lower_bound:.10g}"
+    if not above > 0.0:
+        return said
+    cause = "the violation can have gained that" if c.gap >= above else "by rounding"
+    return f"{said} (above the value by {above:.2g}: {cause})"
+
+
+def _shown(number: float) -> str:
+    return f"{number:.6g}" if math.isfinite(number) else "unknown"
+
+
+def in_one_line(result: Result) -> str:
+    """Return the status, the value, the gap, the method and the point, or its shape where it is long.
+
+    Examples
+    --------
+    >>> import numpy as np, lopro
+    >>> lopro.nearest_correlation(np.eye(30))  # doctest: +NORMALIZE_WHITESPACE
+    Result(CONVERGED, fun=0, relative_gap=0, x=<array of shape (30, 30)>,
+    method="Newton's method on the dual of the nearest correlation matrix")
+    """
+    short = isinstance(result.x, np.ndarray) and result.x.size <= SHORT
+    x = " ".join(repr(result.x).split()) if short else f"<array of shape {tuple(result.x.shape)}>"
+    gap = _shown(result.certificate.relative_gap)
+    parts = f"fun={result.fun:.10g}, relative_gap={gap}, x={x}, method={result.method!r}"
+    return f"{type(result).__name__}({result.status.name}, {parts})"
+
+
+def table_of(result: Result) -> str:
+    """Return the lines as a table in HTML."""
+    cells = [
+        f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
+        f"<td style='text-align:left'>{html.escape(text)}</td></tr>"
+        for name, text in lines_of(result)
+    ]
+    return f"<table>{''.join(cells)}</table>"

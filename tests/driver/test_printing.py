@@ -1,0 +1,225 @@
+"""Results as people see them: printed, in one line, as a table, as a picture, and on the way."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import re
+import sys
+
+import numpy as np
+import pytest
+
+import lopro
+from lopro import Problem
+from lopro.constraints import Polyhedron
+from lopro.newton.lagrangian import AugmentedLagrangian
+from lopro.objectives import LeastSquares, Linear
+from lopro.protocol import Candidate, Claim, ProvedBound
+
+
+class Proves:
+    """Yields a point with this value, and a lower bound."""
+
+    def __init__(self, value, bound, gained=0.0, claim=None):
+        self.candidate = Candidate(
+            np.array([value]), ProvedBound(bound, "by <hand>", gained=gained), claim=claim
+        )
+
+    def check(self, problem):
+        pass
+
+    def run(self, bench, x0):
+        yield self.candidate
+
+
+def proved(value, bound, **more):
+    problem = Problem(Linear(np.array([1.0])), Polyhedron([[-1.0]], [0.0]), gap_scale=1.0)
+    return lopro.solve(problem, method=Proves(value, bound, **more), tol=1e-3)
+
+
+def row(result, name):
+    found = re.search(rf"^  {name} +(.*)$", str(result), re.MULTILINE)
+    return found.group(1)
+
+
+def test_a_bound_is_printed_with_the_digits_of_the_value():
+    result = proved(139.1196748, 139.1196741)
+    assert row(result, "fun") == "139.1196748" and row(result, "lower bound") == "139.1196741"
+    result = proved(139.11967484, 139.11967482)
+    assert row(result, "fun") == "139.1196748" == row(result, "lower bound")
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_a_bound_is_never_printed_above_the_value(seed):
+    rng = np.random.default_rng(seed)
+    value = float(rng.uniform(0.1, 1e4))
+    bound = value * (1.0 - 10.0 ** rng.uniform(-16, -1))
+    result = proved(value, bound)
+    assert float(row(result, "lower bound")) <= float(row(result, "fun"))
+
+
+def test_a_value_below_the_bound_says_why():
+    gained = proved(2.0, 2.0 + 1e-6, gained=2e-6)
+    assert row(gained, "lower bound") == (
+        "2.000001 (above the value by 1e-06: the violation can have gained that)"
+    )
+    rounded = proved(2.0, 2.0 + 4.5e-16)
+    assert row(rounded, "lower bound") == "2 (above the value by 4.4e-16: by rounding)"
+
+
+def test_a_claim_is_printed_as_one():
+    result = proved(2.0, 1.0, claim=Claim(0.25, "Theorem 2"))
+    assert row(result, "claimed") == "a gap of 0.25, not proved (Theorem 2)"
+    assert "claimed" not in str(proved(2.0, 1.0))
+
+
+@pytest.mark.parametrize("size", [2, 500, 1000, 5000])
+def test_one_line_never_holds_a_long_point(rng, size):
+    A = rng.standard_normal((2, size))
+    for result in (lopro.bpdn(A, A[:, 0], 0.1), lopro.lasso(A, A[:, 0], 0.5)):
+        line = repr(result)
+        assert "\n" not in line and len(line) < 250
+        assert ("x=array([" in line) == (size == 2)
+        assert size == 2 or f"x=<array of shape ({size},)>" in line
+        assert line.startswith(f"{type(result).__name__}(CONVERGED, fun=")
+
+
+def test_every_kind_of_result_is_one_line(rng):
+    X = rng.standard_normal((10, 3))
+    for result in (lopro.learn_metric(X, np.arange(10) % 2), lopro.nearest_correlation(np.eye(3))):
+        assert "\n" not in repr(result) and "<array of shape (3, 3)>" in repr(result)
+
+
+def test_a_notebook_gets_a_table():
+    result = proved(2.0, 1.5)
+    table = result._repr_html_()
+    assert table.startswith("<table><tr>") and table.endswith("</tr></table>")
+    cells = dict(re.findall(r"<th[^>]*>(.*?)</th><td[^>]*>(.*?)</td>", table))
+    names = ["SCHEDULE_DONE", "fun", "lower bound", "gap", "violation", "method", "work"]
+    assert list(cells) == names
+    assert cells["fun"] == "2" and cells["lower bound"] == "1.5"
+    assert cells["gap"] == "0.5 (relative 0.25; by &lt;hand&gt;)"
+    assert "projections" in cells["work"] and "gradients" in cells["work"]
+    assert len(re.findall("<tr>", table)) == 7
+
+
+def test_newton_runs_count_their_gradients(rng, monkeypatch):
+    asked = []
+    original = AugmentedLagrangian.stationarity
+
+    def spy(self, point, duals):
+        asked.append(point)
+        return original(self, point, duals)
+
+    monkeypatch.setattr(AugmentedLagrangian, "stationarity", spy)
+    rows = Polyhedron(rng.standard_normal((20, 6)), np.ones(20))
+    f = LeastSquares(rng.standard_normal((10, 6)), rng.standard_normal(10))
+    result = lopro.solve(Problem(f, rows), method=lopro.NewtonMultipliers())
+    assert result.success
+    both = result.counts.gradients + result.certificate_counts.gradients
+    assert both == len(asked) and result.counts.gradients >= result.iterations > 0
+
+
+# The picture.
+
+
+@pytest.fixture
+def pyplot():
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    yield plt
+    plt.close("all")
+
+
+def drawn(ax):
+    """Return the points of every line, by its label."""
+    return {line.get_label(): list(line.get_ydata()) for line in ax.lines}
+
+
+def test_a_run_with_gaps_shows_how_they_fall(pyplot, rng):
+    A = rng.standard_normal((20, 50))
+    problem = Problem(lopro.objectives.L1Norm(), lopro.constraints.ResidualBall(A, A[:, 0], 0.1))
+    result = lopro.solve(problem, method=lopro.LoPNAG(), tol=1e-3, max_iter=2000)
+    ax = result.plot()
+    assert ax.get_yscale() == "log" and ax.get_xlabel() == "iterations"
+    gaps = [gap for gap in result.history["relative_gap"] if np.isfinite(gap)]
+    assert drawn(ax)["certified relative gap"] == gaps and len(gaps) >= 2
+
+
+def test_gaps_of_zero_are_drawn_and_infinite_ones_are_not(pyplot):
+    class Closes:
+        def check(self, problem):
+            pass
+
+        def run(self, bench, x0):
+            for evidence in (None, ProvedBound(1.0, "one"), ProvedBound(2.0, "all")):
+                yield Candidate(np.array([2.0]), evidence)
+
+    problem = Problem(Linear(np.array([1.0])), Polyhedron([[-1.0]], [0.0]), gap_scale=1.0)
+    ax = lopro.solve(problem, method=Closes(), tol=0.0).plot()
+    assert drawn(ax) == {"certified relative gap": [0.5, np.finfo(float).eps]}
+
+
+def test_a_run_with_one_candidate_shows_value_and_bound(pyplot):
+    ax = proved(2.0, 1.5).plot()
+    assert drawn(ax) == {"value": [2.0], "lower bound": [1.5]}
+    assert ax.get_yscale() == "linear"
+
+
+def test_a_run_without_bounds_shows_its_values(pyplot):
+    class Walks:
+        def check(self, problem):
+            pass
+
+        def run(self, bench, x0):
+            for value in (3.0, 2.0, 1.0):
+                bench.tick()
+                yield Candidate(np.array([value]))
+
+    problem = Problem(Linear(np.array([1.0])), Polyhedron([[-1.0]], [0.0]), gap_scale=1.0)
+    ax = lopro.solve(problem, method=Walks(), tol=0.0).plot()
+    assert drawn(ax) == {"value": [3.0, 2.0, 1.0]}
+
+
+def test_what_has_recorded_nothing_shows_its_answer(pyplot):
+    result = dataclasses.replace(proved(2.0, 1.5), history=lopro.History())
+    assert drawn(result.plot()) == {"value": [2.0], "lower bound": [1.5]}
+
+
+def test_without_a_point_there_is_nothing_to_plot(pyplot):
+    empty = Polyhedron([[1.0], [-1.0]], [0.0, -1.0])
+    with pytest.raises(ValueError, match="no point was found"):
+        lopro.solve(Problem(Linear(np.array([1.0])), empty)).plot()
+
+
+# On the way.
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize("stream", [io.StringIO, Terminal])
+def test_progress_ends_its_line_and_counts_bytes_that_were_read(rng, monkeypatch, stream):
+    A = rng.standard_normal((20, 50))
+    said = {}
+    for name in ("matrix", "none"):
+        monkeypatch.setattr(sys, "stderr", stream())
+        if name == "matrix":
+            lopro.bpdn(A, A[:, 0], 0.1, method=lopro.LoPNAG(), max_iter=300, progress=True)
+        else:
+            far = lopro.objectives.SquaredDistance(np.array([3.0, 0.0]))
+            disc = lopro.constraints.L1Ball(2, 1.0)
+            lopro.solve(Problem(far, disc), method=lopro.LoPGD(), max_iter=50, progress=True)
+        text = sys.stderr.getvalue()
+        said[name] = re.sub(r"\x1b\[[0-9?;]*[a-zA-Z]", "", text)
+        assert said[name].endswith("\n") and "epoch" in said[name]
+    assert "read" not in said["none"] and "passes" not in said["none"]
+    if stream is io.StringIO:
+        assert re.fullmatch(
+            r"lopro  .*  iteration 300  passes \d+  read [\d.]+ MB\n", said["matrix"]
+        )
