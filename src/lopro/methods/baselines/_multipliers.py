@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 from lopro.constraints.base import ValidInequality
 from lopro.core.arrays import Array, eps, inner, norm
-from lopro.protocol import Candidate, Multiplier, Workbench
+from lopro.protocol import Workbench
 from lopro.protocol.certificates import lower_bound, solution_radius
 
-__all__ = ["Multipliers", "feasible_candidate"]
+__all__ = ["Multipliers"]
 
 #: Projections stop a hair off the nearest point: about this many units of rounding.
 PROJECTION_ERROR = 2.0**16
@@ -95,10 +95,3 @@ class Multipliers:
         square = inner(g, g)
         weight = max(inner(direction, g), 0.0) / square if square > 0.0 else 0.0
         return c.valid_inequality(self._at, weight)
-
-
-def feasible_candidate(x: Array, inequality: ValidInequality | None = None) -> Candidate:
-    """Return a feasible point with its multiplier; without one, f alone has to prove that it is optimal."""
-    return Candidate(
-        x, Multiplier(ValidInequality.trivial(x) if inequality is None else inequality)
-    )

@@ -10,9 +10,9 @@ from lopro.core.arrays import Array
 from lopro.core.validation import check_count
 from lopro.functions import Source
 from lopro.methods.baselines._extrapolation import ExtrapolatedDescent
-from lopro.methods.baselines._multipliers import feasible_candidate
 from lopro.methods.paper.epochs import Plan, minimised_and_projected
 from lopro.methods.setting import Needs, Setting, check_constants
+from lopro.methods.starts import feasible_candidate
 from lopro.methods.theory import ProblemConstants
 from lopro.penalties import Hinge
 from lopro.problem import Problem

@@ -9,7 +9,6 @@ from typing import ClassVar
 from lopro.core.arrays import Array, norm
 from lopro.core.validation import check_count, check_number
 from lopro.errors import MissingCapabilityError
-from lopro.methods.baselines._multipliers import feasible_candidate
 from lopro.methods.baselines._orda import DualAveraging
 from lopro.methods.baselines.projected_subgradient import check_stochastic
 from lopro.methods.inner import (
@@ -20,6 +19,7 @@ from lopro.methods.inner import (
 )
 from lopro.methods.paper.epochs import Epoch, Plan, run_epochs
 from lopro.methods.setting import Needs, Setting, check_constants
+from lopro.methods.starts import feasible_candidate
 from lopro.methods.theory import ProblemConstants
 from lopro.penalties import Hinge
 from lopro.problem import Problem

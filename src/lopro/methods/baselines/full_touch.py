@@ -9,7 +9,6 @@ from typing import ClassVar
 from lopro.core.arrays import Array
 from lopro.core.validation import check_count
 from lopro.methods import OneProjection
-from lopro.methods.baselines._multipliers import feasible_candidate
 from lopro.methods.baselines.projected_subgradient import check_stochastic
 from lopro.methods.inner import (
     ConstantStep,
@@ -18,6 +17,7 @@ from lopro.methods.inner import (
     UniformAverage,
 )
 from lopro.methods.setting import Needs, check_constants
+from lopro.methods.starts import feasible_candidate
 from lopro.methods.theory import ProblemConstants
 from lopro.penalties import Hinge
 from lopro.problem import Problem

@@ -17,11 +17,11 @@ from lopro.core.validation import check_count, check_number
 from lopro.errors import MissingCapabilityError
 from lopro.functions import Ball
 from lopro.methods import OneProjection
-from lopro.methods.baselines._multipliers import feasible_candidate
 from lopro.methods.baselines.projected_subgradient import check_stochastic
 from lopro.methods.baselines.touch_rows import Rows
 from lopro.methods.inner.subgradient import into_ball
 from lopro.methods.setting import Needs, Setting, check_constants
+from lopro.methods.starts import feasible_candidate
 from lopro.methods.theory import ProblemConstants
 from lopro.penalties import Hinge
 from lopro.penalties.penalised import Penalised

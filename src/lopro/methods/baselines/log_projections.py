@@ -9,9 +9,9 @@ from typing import ClassVar
 from lopro.core.arrays import Array
 from lopro.core.validation import check_count, check_number
 from lopro.errors import MissingCapabilityError
-from lopro.methods.baselines._multipliers import Multipliers, feasible_candidate
+from lopro.methods.baselines._multipliers import Multipliers
 from lopro.methods.baselines.projected_subgradient import check_stochastic
-from lopro.methods.starts import feasible_start
+from lopro.methods.starts import feasible_candidate, feasible_start
 from lopro.problem import Problem
 from lopro.protocol import Candidates, Card, Workbench
 

@@ -8,13 +8,13 @@ from typing import ClassVar
 
 from lopro.core.arrays import Array
 from lopro.core.validation import check_count
-from lopro.methods.baselines._multipliers import feasible_candidate
 from lopro.methods.baselines._saddle import SaddleDescent
 from lopro.methods.baselines.projected_subgradient import check_stochastic
 from lopro.methods.inner import InverseTimeStep, StochasticSubgradient, SubgradientDescent
 from lopro.methods.paper.epochs import Plan, minimised_and_projected
 from lopro.methods.paper.one_projection import OneProjection
 from lopro.methods.setting import Needs, Setting, check_constants
+from lopro.methods.starts import feasible_candidate
 from lopro.methods.theory import ProblemConstants
 from lopro.penalties import Hinge, Softplus
 from lopro.problem import Problem

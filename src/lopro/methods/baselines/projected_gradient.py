@@ -9,8 +9,8 @@ from lopro.core.arrays import Array, eps, inner, norm
 from lopro.core.validation import check_count, check_number
 from lopro.errors import MissingCapabilityError
 from lopro.functions import Constant, Source
-from lopro.methods.baselines._multipliers import Multipliers, feasible_candidate
-from lopro.methods.starts import feasible_start
+from lopro.methods.baselines._multipliers import Multipliers
+from lopro.methods.starts import feasible_candidate, feasible_start
 from lopro.objectives.base import Objective
 from lopro.problem import Problem
 from lopro.protocol import Candidates, Card, Workbench

@@ -9,7 +9,7 @@ from typing import ClassVar
 from lopro.core.arrays import Array
 from lopro.core.validation import check_count, check_number, check_offers
 from lopro.errors import MissingCapabilityError
-from lopro.methods.baselines._multipliers import Multipliers, feasible_candidate
+from lopro.methods.baselines._multipliers import Multipliers
 from lopro.methods.baselines._steps import BestIterate, DistanceOverGradients, PlannedSizes, Sizes
 from lopro.methods.inner.averaging import (
     Average,
@@ -18,7 +18,7 @@ from lopro.methods.inner.averaging import (
     StepRule,
     UniformAverage,
 )
-from lopro.methods.starts import feasible_start
+from lopro.methods.starts import feasible_candidate, feasible_start
 from lopro.problem import Problem
 from lopro.protocol import Candidates, Card, Workbench
 

@@ -11,11 +11,10 @@ from lopro.core.arrays import Array, norm
 from lopro.core.validation import check_count, check_number
 from lopro.errors import MissingCapabilityError
 from lopro.functions import Ball
-from lopro.methods.baselines._multipliers import feasible_candidate
 from lopro.methods.baselines._steps import PlannedSizes
 from lopro.methods.baselines.projected_subgradient import Descent
 from lopro.methods.inner import ConstantStep, UniformAverage
-from lopro.methods.starts import feasible_start
+from lopro.methods.starts import feasible_candidate, feasible_start
 from lopro.methods.theory import epochs_needed
 from lopro.problem import Problem
 from lopro.protocol import Candidate, Candidates, Card, Verdict, Workbench

@@ -8,10 +8,9 @@ from typing import ClassVar
 from lopro.core.arrays import Array, norm
 from lopro.core.validation import check_count, check_number
 from lopro.functions import Source
-from lopro.methods.baselines._multipliers import feasible_candidate
 from lopro.methods.baselines._switching import Oracles, SwitchingState, SwitchingSteps
 from lopro.methods.setting import Needs
-from lopro.methods.starts import feasible_start
+from lopro.methods.starts import feasible_candidate, feasible_start
 from lopro.problem import Problem
 from lopro.protocol import Candidate, Candidates, Card, Claim, Multiplier, Workbench
 from lopro.protocol.certificates import solution_radius

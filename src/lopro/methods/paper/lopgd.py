@@ -26,7 +26,7 @@ class LoPGD:
     Parameters
     ----------
     schedule : Schedule
-        `lopro.schedules.Theorem2` with the theorem's constants; by default
+        `lopro.theorems.Theorem2` with the theorem's constants; by default
         `lopro.adaptive.DoublingSubgradient`, which needs none.
 
     Examples

@@ -28,7 +28,7 @@ class LoPNAG:
     Parameters
     ----------
     schedule : Schedule
-        `lopro.schedules.Theorem3` with the theorem's constants, `lopro.schedules.HalvingSmoothing` as in
+        `lopro.theorems.Theorem3` with the theorem's constants, `lopro.theorems.HalvingSmoothing` as in
         the paper's experiments, `lopro.adaptive.Recentring` (P7); by default
         `lopro.adaptive.AdaptiveSmoothing`, which needs no constants.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from lopro._moved import MovedFunction
 from lopro.core.arrays import Array
 from lopro.core.validation import check_count, check_offers
 from lopro.methods.paper.epochs import Plan, minimised_and_projected
@@ -63,14 +62,6 @@ class OneProjection:
         check_offers("inner", self.inner, "check", "init", "step", "output", "bound")
         check_offers("penalty", self.penalty, "image", "linearize_at", "valid_inequality")
         check_count("iterations", self.iterations)
-
-    # The choices of the corollaries are functions now; these names go with the next release.
-    corollary_1 = MovedFunction("lopro.theorems", "corollary_1")
-    corollary_2a = MovedFunction("lopro.theorems", "corollary_2a")
-    corollary_2b = MovedFunction("lopro.theorems", "corollary_2b")
-    weighted_average = MovedFunction("lopro.theorems", "weighted_average")
-    balanced = MovedFunction("lopro.theorems", "balanced")
-    solution_ball = MovedFunction("lopro.theorems", "solution_ball")
 
     def check(self, problem: Problem) -> None:
         self.inner.check(problem)

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 from lopro.core.arrays import Array
 from lopro.core.validation import check_count, check_number, check_offers
-from lopro.methods.baselines._multipliers import feasible_candidate
 from lopro.methods.inner import InnerAlgorithm
 from lopro.methods.paper.restarts.solvers import (
     Solver,
@@ -17,6 +16,7 @@ from lopro.methods.paper.restarts.solvers import (
     initial_gap,
 )
 from lopro.methods.setting import Needs, Setting, check_constants
+from lopro.methods.starts import feasible_candidate
 from lopro.methods.theory import ProblemConstants
 from lopro.penalties import Hinge
 from lopro.penalties.penalised import Penalised

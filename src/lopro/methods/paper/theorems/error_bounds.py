@@ -120,7 +120,7 @@ class Theorem2(_ErrorBoundTheorem):
 
     Examples
     --------
-    >>> from lopro.theorems import Theorem2
+    >>> from lopro.methods.paper.theorems import Theorem2
     >>> from lopro.methods.theory import ProblemConstants
     >>> s = Theorem2(ProblemConstants(G=1, Gc=1, rho=1), eps0=1.0, eps=0.125, sigma=1.0, theta=1.0)
     >>> s.epochs, s.steps, s.first_step
@@ -169,7 +169,7 @@ class Theorem3(_ErrorBoundTheorem):
 
     Examples
     --------
-    >>> from lopro.theorems import Theorem3
+    >>> from lopro.methods.paper.theorems import Theorem3
     >>> from lopro.methods.theory import ProblemConstants
     >>> c = ProblemConstants(G=1, Gc=1, rho=1, Lf=0.0, Lc=0.0)
     >>> s = Theorem3(c, eps0=1.0, eps=0.125, sigma=1.0, theta=1.0)

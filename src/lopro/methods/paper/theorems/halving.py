@@ -40,7 +40,7 @@ class HalvingSteps:
 
     Examples
     --------
-    >>> from lopro.theorems import HalvingSteps
+    >>> from lopro.methods.paper.theorems import HalvingSteps
     >>> HalvingSteps(lam=10.0, eta=1e-6).steps
     1000
     """
@@ -87,7 +87,7 @@ class HalvingSmoothing:
 
     Examples
     --------
-    >>> from lopro.theorems import HalvingSmoothing
+    >>> from lopro.methods.paper.theorems import HalvingSmoothing
     >>> HalvingSmoothing(lam=5.0).gamma
     0.001
     """
