@@ -9,20 +9,15 @@ requests in one pass (`LinearMap.read`).
 from lopro.maps.arrays import ArrayMap
 from lopro.maps.base import LinearMap
 from lopro.maps.choose import linear_map
-from lopro.maps.correlations import Correlations, Selection
 from lopro.maps.dask_map import DaskMap
 from lopro.maps.memmap import MemmapMap
 from lopro.maps.numpy_map import NumPyMap
 from lopro.maps.operators import OperatorMap
 from lopro.maps.requests import (
     Adjoint,
-    ColumnNorms,
     Columns,
-    Correlate,
     Forward,
-    Gram,
     Request,
-    RowNorms,
     Rows,
 )
 from lopro.maps.sparse_map import SparseMap
@@ -32,21 +27,15 @@ from lopro.maps.streamed import StreamedMap, called_between_blocks
 __all__ = [
     "Adjoint",
     "ArrayMap",
-    "ColumnNorms",
     "Columns",
-    "Correlate",
-    "Correlations",
     "DaskMap",
     "Forward",
-    "Gram",
     "LinearMap",
     "MemmapMap",
     "NumPyMap",
     "OperatorMap",
     "Request",
-    "RowNorms",
     "Rows",
-    "Selection",
     "SparseMap",
     "StoredMap",
     "StreamedMap",

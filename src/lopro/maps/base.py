@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from lopro.core.arrays import Array, asarray_like, is_complex, namespace
+from lopro.core.arrays import Array, asarray_like, namespace
 from lopro.core.counting import count, count_product
 from lopro.errors import MissingCapabilityError
-from lopro.maps.algebra import adjoint_product, bytes_of, gram_of, norms_of, times_for
-from lopro.maps.correlations import Correlations, Selection, select
+from lopro.maps.algebra import adjoint_product, bytes_of, norms_of, times_for
 from lopro.maps.indices import checked_indices
 from lopro.maps.requests import Request, vectors
 from lopro.maps.spectrum import Spectral
@@ -108,7 +106,7 @@ class LinearMap(Spectral):
 
     @property
     def has_columns(self) -> bool:
-        """Whether single columns can be read: `columns`, `gram`."""
+        """Whether single columns can be read: `columns`."""
         return callable(getattr(self, "read_columns", None))
 
     @property
@@ -151,57 +149,6 @@ class LinearMap(Spectral):
         count_product("rmatvecs", k, passes, passes * self.nbytes)
         return self.multiply_adjoint_exactly(y)
 
-    def correlations(
-        self,
-        duals: Array,
-        *,
-        at: Any = (),
-        largest: int = 0,
-        weights: Array | None = None,
-        signed: bool = False,
-        above: float = math.inf,
-    ) -> Correlations:
-        """Return a few of the correlations ``A^H y``, for one dual point or for several in one pass.
-
-        Parameters
-        ----------
-        duals : array of shape (m,) or (m, k)
-            Dual points. Sums are in their precision, also where the entries of the map have less.
-        at : array of int
-            Columns whose correlations are wanted as they are.
-        largest : int
-            How many of the other columns are wanted, those of largest size.
-        weights : array of length d, optional
-            Sizes are ``|g_i| / w_i``.
-        signed : bool
-            Sizes are ``g_i / w_i`` instead: negative correlations are small.
-        above : float
-            Count the other columns whose size is above this.
-
-        Returns
-        -------
-        Correlations
-            With a column for each dual point where there are several; on the device of the map.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from lopro.maps import linear_map
-        >>> A = linear_map(np.array([[3.0, -4.0, 1.0], [0.0, 0.0, 5.0]]))
-        >>> found = A.correlations(np.eye(2), largest=1)  # two dual points
-        >>> found.indices, found.maximum
-        (array([[1, 2]]), array([4., 5.]))
-        """
-        return self.select(duals, Selection(at, largest, weights, signed, above))
-
-    def select(self, duals: Array, selection: Selection) -> Correlations:
-        """Return the correlations that a selection asks for."""
-        k = vectors(duals)
-        passes = self.passes_for(k)
-        selection = selection.checked(self.shape[1], is_complex(self.like) or is_complex(duals))
-        count_product("rmatvecs", k, passes, passes * self.nbytes)
-        return select(self.multiply_adjoint_exactly(duals), selection)
-
     # Columns and rows.
 
     def columns(self, indices: Any) -> Any:
@@ -232,19 +179,6 @@ class LinearMap(Spectral):
         )
         count_product("rows", len(indices), 0, bytes_of(block))
         return block
-
-    def gram(self, indices: Any, other: Any = None) -> Any:
-        """Return ``A_S^H A_T`` for columns ``S`` and ``T`` (``S`` by default), in double precision.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from lopro.maps import linear_map
-        >>> linear_map(np.array([[1.0, 2.0], [3.0, 4.0]])).gram([0], [0, 1])
-        array([[10., 14.]])
-        """
-        left = self.columns(indices)
-        return gram_of(left, left if other is None else self.columns(other))
 
     def pull_through_rows(self, rows: Any, x: Array, weigh: Callable[[Array], Array]) -> Array:
         """Return ``R^H weigh(R x)`` for the given rows ``R`` of the matrix.

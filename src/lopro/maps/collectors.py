@@ -6,18 +6,14 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from lopro.maps.correlations import Correlations, Summary, merge, summarise
-from lopro.maps.double import adjoint_product, column_squares, product, row_squares, wide_dtype
+from lopro.maps.double import adjoint_product, product, squares, wide_dtype
 from lopro.maps.indices import within
 from lopro.maps.requests import (
     Adjoint,
-    ColumnNorms,
     Columns,
-    Correlate,
     Forward,
-    Gram,
+    Norms,
     Request,
-    RowNorms,
     Rows,
 )
 
@@ -39,9 +35,6 @@ class Collector:
     def add(self, part: Any, rows: slice, columns: slice) -> None:
         """Take in what was found in a block."""
         raise NotImplementedError
-
-    def close(self, columns: slice) -> None:
-        """All blocks with these columns have come by."""
 
     def answer(self) -> Any:
         """Return the answer."""
@@ -80,37 +73,6 @@ class _Adjoint(Collector):
         return self._total
 
 
-class _Correlate(Collector):
-    """Holds the correlations of one band of columns; of the bands before it, their summaries."""
-
-    def __init__(self, request: Correlate, shape: tuple[int, int], dtype: np.dtype[Any]) -> None:
-        self._single = request.duals.ndim == 1
-        self._Y = request.duals[:, None] if self._single else request.duals
-        self._selection = request.selection
-        self._total: Matrix | None = None
-        self._summary: Summary | None = None
-
-    def part(self, block: Matrix, rows: slice, columns: slice) -> Matrix:
-        return adjoint_product(block, self._Y[rows])
-
-    def add(self, part: Matrix, rows: slice, columns: slice) -> None:
-        if self._total is None:
-            self._total = part
-        else:
-            self._total += part
-
-    def close(self, columns: slice) -> None:
-        assert self._total is not None
-        found = summarise(self._total, columns.start, self._selection.within(columns))
-        before = self._summary
-        self._summary = found if before is None else merge((before, found), self._selection.largest)
-        self._total = None
-
-    def answer(self) -> Correlations:
-        assert self._summary is not None
-        return self._summary.finished(self._selection.at, self._single)
-
-
 class _Columns(Collector):
     def __init__(self, request: Columns, shape: tuple[int, int], dtype: np.dtype[Any]) -> None:
         self._indices = request.indices
@@ -124,15 +86,6 @@ class _Columns(Collector):
 
     def answer(self) -> Matrix:
         return self._block
-
-
-class _Gram(_Columns):
-    def __init__(self, request: Gram, shape: tuple[int, int], dtype: np.dtype[Any]) -> None:
-        super().__init__(Columns(request.both), shape, dtype)
-        self._request = request
-
-    def answer(self) -> Matrix:
-        return np.asarray(self._request.of(self._block))
 
 
 class _Rows(Collector):
@@ -150,29 +103,16 @@ class _Rows(Collector):
         return self._block
 
 
-class _ColumnNorms(Collector):
-    def __init__(self, request: Request, shape: tuple[int, int], dtype: np.dtype[Any]) -> None:
-        self._squares = np.zeros(shape[1])
+class _Norms(Collector):
+    def __init__(self, request: Norms, shape: tuple[int, int], dtype: np.dtype[Any]) -> None:
+        self._axis = request.axis
+        self._squares = np.zeros(shape[1 - self._axis])
 
     def part(self, block: Matrix, rows: slice, columns: slice) -> Matrix:
-        return column_squares(block)
+        return squares(block, self._axis)
 
     def add(self, part: Matrix, rows: slice, columns: slice) -> None:
-        self._squares[columns] += part
-
-    def answer(self) -> Matrix:
-        return np.sqrt(self._squares)
-
-
-class _RowNorms(Collector):
-    def __init__(self, request: Request, shape: tuple[int, int], dtype: np.dtype[Any]) -> None:
-        self._squares = np.zeros(shape[0])
-
-    def part(self, block: Matrix, rows: slice, columns: slice) -> Matrix:
-        return row_squares(block)
-
-    def add(self, part: Matrix, rows: slice, columns: slice) -> None:
-        self._squares[rows] += part
+        self._squares[columns if self._axis == 0 else rows] += part
 
     def answer(self) -> Matrix:
         return np.sqrt(self._squares)
@@ -183,12 +123,9 @@ def collector_for(request: Request, shape: tuple[int, int], dtype: np.dtype[Any]
     kinds: dict[type[Request], Any] = {
         Forward: _Forward,
         Adjoint: _Adjoint,
-        Correlate: _Correlate,
         Columns: _Columns,
-        Gram: _Gram,
         Rows: _Rows,
-        ColumnNorms: _ColumnNorms,
-        RowNorms: _RowNorms,
+        Norms: _Norms,
     }
     found: Collector = kinds[type(request)](request, shape, dtype)
     return found

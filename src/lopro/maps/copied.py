@@ -6,7 +6,6 @@ from typing import Any
 
 from lopro.core.arrays import Array
 from lopro.core.counting import Counts, counting
-from lopro.maps.correlations import Correlations, Selection
 from lopro.maps.numpy_map import NumPyMap
 
 __all__ = ["CopiedMap"]
@@ -35,10 +34,6 @@ class CopiedMap(NumPyMap):
 
     def adjoint_exactly(self, y: Array) -> Array:
         return self.multiply_adjoint_exactly(y)
-
-    def select(self, duals: Array, selection: Selection) -> Correlations:
-        with counting(Counts()):
-            return super().select(duals, selection)
 
     def columns(self, indices: Any) -> Any:
         with counting(Counts()):

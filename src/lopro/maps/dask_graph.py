@@ -7,19 +7,15 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from lopro.maps.correlations import Selection, Summary, merge, summarise
-from lopro.maps.double import adjoint_product, column_squares, product, row_squares, wide_dtype
+from lopro.maps.double import adjoint_product, product, squares, wide_dtype
 from lopro.maps.grid import Place
 from lopro.maps.indices import within
 from lopro.maps.requests import (
     Adjoint,
-    ColumnNorms,
     Columns,
-    Correlate,
     Forward,
-    Gram,
+    Norms,
     Request,
-    RowNorms,
     Rows,
 )
 
@@ -67,10 +63,6 @@ class _Visits:
         part = _PerBand(cut)
         return [task(function, block, part(place[axis])) for place, block in self._blocks]
 
-    def plain(self, function: Callable[..., Any]) -> list[Node]:
-        """Return what a function makes of each block."""
-        return [task(function, block) for _, block in self._blocks]
-
     def by_band(self, nodes: Sequence[Node], axis: int) -> list[tuple[slice, list[Node]]]:
         """Return the nodes of each band of rows (axis 0) or of columns (axis 1)."""
         groups: dict[int, tuple[slice, list[Node]]] = {}
@@ -107,55 +99,16 @@ def answer(
             nodes = visits.each(adjoint_product, axis=0, cut=lambda band: Y[band])
             wide = np.result_type(dtype, wide_dtype(Y.dtype))
             return visits.stacked(nodes, 1, (shape[1], *Y.shape[1:]), wide)
-        case Correlate():
-            return _correlations(request, visits)
-        case ColumnNorms():
-            squares = visits.stacked(visits.plain(column_squares), 1, shape[1], np.float64)
-            return task(np.sqrt, squares)
-        case RowNorms():
-            squares = visits.stacked(visits.plain(row_squares), 0, shape[0], np.float64)
-            return task(np.sqrt, squares)
+        case Norms(axis):
+            nodes = [task(squares, block, axis) for _, block in blocks]
+            return task(np.sqrt, visits.stacked(nodes, 1 - axis, shape[1 - axis], np.float64))
         case Columns(S):
             nodes = visits.each(_picked_columns, axis=1, cut=lambda band: within(S, band)[1])
             return task(_placed, visits.whereabouts(S, 1), nodes, (shape[0], len(S)), dtype)
         case Rows(S):
             nodes = visits.each(_picked_rows, axis=0, cut=lambda band: within(S, band)[1])
             return task(_placed, visits.whereabouts(S, 0), nodes, (len(S), shape[1]), dtype)
-        case Gram():
-            return _gram(request, visits, dtype)
     raise TypeError(f"{request!r} is no request that a map knows")
-
-
-def _correlations(request: Correlate, visits: _Visits) -> Node:
-    """Complete the correlations of each band of columns, summarise them there, and merge the summaries."""
-    single = request.duals.ndim == 1
-    Y = request.duals[:, None] if single else request.duals
-    selection = request.selection
-    nodes = visits.each(adjoint_product, axis=0, cut=lambda band: Y[band])
-    summaries = [
-        task(_summary, group, band.start, selection.within(band))
-        if len(group) <= _FAN_IN
-        else task(_summary, [_tree(_add, group)], band.start, selection.within(band))
-        for band, group in visits.by_band(nodes, 1)
-    ]
-    merged = _tree(lambda group: merge(group, selection.largest), summaries)
-    return task(Summary.finished, merged, selection.at, single)
-
-
-def _gram(request: Gram, visits: _Visits, dtype: Any) -> Node:
-    """Multiply what each band of rows holds of the columns; the products add up."""
-    S = request.both
-    nodes = visits.each(_picked_columns, axis=1, cut=lambda band: within(S, band)[1])
-    which = visits.whereabouts(S, 1)
-    bands = visits.by_band(list(zip(nodes, which, strict=True)), 0)
-    products = []
-    for rows, group in bands:
-        parts, places = [node for node, _ in group], [(slice(None), at) for _, (_, at) in group]
-        band = task(_placed, places, parts, (rows.stop - rows.start, len(S)), dtype)
-        products.append(task(Gram.of, request, band))
-    return (
-        _tree(_add, products) if products else task(Gram.of, request, np.empty((0, len(S)), dtype))
-    )
 
 
 def _tree(combine: Callable[[list[Any]], Any], nodes: Sequence[Node]) -> Node:
@@ -171,10 +124,6 @@ def _tree(combine: Callable[[list[Any]], Any], nodes: Sequence[Node]) -> Node:
 
 def _add(parts: Sequence[Any]) -> Any:
     return sum(parts[1:], start=parts[0])
-
-
-def _summary(parts: Sequence[Matrix], first: int, local: Selection) -> Summary:
-    return summarise(_add(parts), first, local)
 
 
 def _stacked(bands: Sequence[slice], parts: Sequence[Matrix], shape: Any, dtype: Any) -> Matrix:

@@ -42,8 +42,8 @@ class DaskMap(StreamedMap):
     >>> import dask.array as da
     >>> from lopro.maps import linear_map
     >>> A = linear_map(da.from_array(np.arange(12.0).reshape(3, 4), chunks=(2, 2)))
-    >>> A.forward(np.ones(4)), A.correlations(np.ones(3), largest=1).indices
-    (array([ 6., 22., 38.]), array([3]))
+    >>> A.forward(np.ones(4)), A.adjoint(np.ones(3))
+    (array([ 6., 22., 38.]), array([12., 15., 18., 21.]))
     """
 
     def __init__(self, source: Any, name: str = "A") -> None:

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-__all__ = ["adjoint_product", "column_squares", "product", "row_squares", "wide_dtype"]
+__all__ = ["adjoint_product", "product", "squares", "wide_dtype"]
 
 Matrix: TypeAlias = "np.ndarray[Any, Any]"
 
@@ -60,23 +60,16 @@ def _transposed_product(block: Matrix, Y: Matrix) -> Matrix:
     return total
 
 
-def column_squares(block: Matrix) -> Matrix:
-    """Return the sums of the squared moduli of the columns."""
-    total = np.zeros(block.shape[1])
-    for _, columns, piece in _pieces(block):
-        total[columns] += _squares("ij,ij->j", piece)
+def squares(block: Matrix, axis: int) -> Matrix:
+    """Return the sums of the squared moduli of the columns (axis 0) or of the rows (axis 1)."""
+    total = np.zeros(block.shape[1 - axis])
+    for rows, columns, piece in _pieces(block):
+        total[columns if axis == 0 else rows] += _squares(axis, piece)
     return total
 
 
-def row_squares(block: Matrix) -> Matrix:
-    """Return the sums of the squared moduli of the rows."""
-    total = np.zeros(block.shape[0])
-    for rows, _, piece in _pieces(block):
-        total[rows] += _squares("ij,ij->i", piece)
-    return total
-
-
-def _squares(sums: str, piece: Matrix) -> Matrix:
+def _squares(axis: int, piece: Matrix) -> Matrix:
+    sums = "ij,ij->j" if axis == 0 else "ij,ij->i"
     with np.errstate(over="ignore", under="ignore"):
         squares = np.einsum(sums, piece.real, piece.real)
         if piece.dtype.kind == "c":

@@ -122,4 +122,4 @@ class NumPyMap(ArrayMap):
     @cached_property
     def column_norms(self) -> np.ndarray[Any, Any]:
         count_product("columns", 0, 1, self.nbytes)
-        return np.sqrt(double.column_squares(self._array))
+        return np.sqrt(double.squares(self._array, axis=0))

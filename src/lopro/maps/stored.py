@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import closing
-from itertools import groupby
 from threading import Lock
 from typing import Any, TypeAlias
 
@@ -101,14 +100,11 @@ class StoredMap(StreamedMap):
 
         visits = in_order(visit, needed, self.workers)
         with closing(visits):
-            for _, band in groupby(needed, key=lambda each: each[0][1].start):
-                for place, who in band:
-                    for i, part in zip(who, next(visits), strict=True):
-                        collectors[i].add(part, *place)
-                    count("bytes_read", entries(place) * self._itemsize)
-                    after_block()
-                for i in who:
-                    collectors[i].close(place[1])
+            for place, who in needed:
+                for i, part in zip(who, next(visits), strict=True):
+                    collectors[i].add(part, *place)
+                count("bytes_read", entries(place) * self._itemsize)
+                after_block()
         self._finished(needed)
         return [collector.answer() for collector in collectors]
 

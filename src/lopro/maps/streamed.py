@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,19 +15,15 @@ from lopro.core.counting import count
 from lopro.core.deadline import current_deadline
 from lopro.maps.algebra import adjoint_product
 from lopro.maps.base import LinearMap
-from lopro.maps.correlations import Correlations, Selection
 from lopro.maps.double import wide_dtype
 from lopro.maps.grid import Grid, Place, entries
 from lopro.maps.indices import checked_indices
 from lopro.maps.requests import (
     Adjoint,
-    ColumnNorms,
     Columns,
-    Correlate,
     Forward,
-    Gram,
+    Norms,
     Request,
-    RowNorms,
     Rows,
 )
 from lopro.maps.spectrum import EXACT_ENTRIES
@@ -88,7 +85,6 @@ class StreamedMap(LinearMap):
         super().__init__(source, (rows, columns), like, name, rows * columns * dtype.itemsize)
         #: Whether every entry has been seen to be finite.
         self._known_finite = False
-        self._norms: dict[type[Request], Array] = {}
 
     def sweep(self, requests: Sequence[Request]) -> list[Any]:
         """Answer checked requests from one pass over the blocks they need, and note what was read."""
@@ -117,13 +113,7 @@ class StreamedMap(LinearMap):
         for request in checked:
             if request.counter is not None:
                 count(request.counter, request.amount)
-        unknown = [request for request in checked if type(request) not in self._norms]
-        answers = dict(zip(map(id, unknown), self.sweep(unknown), strict=True))
-        for request in unknown:
-            if isinstance(request, (ColumnNorms, RowNorms)):
-                answers[id(request)].setflags(write=False)
-                self._norms[type(request)] = answers[id(request)]
-        return tuple(answers.get(id(r), self._norms.get(type(r))) for r in checked)
+        return tuple(self.sweep(checked))
 
     def forward(self, x: Array) -> Array:
         return from_numpy(self.read(Forward(x))[0], x)
@@ -132,10 +122,6 @@ class StreamedMap(LinearMap):
         return from_numpy(self.read(Adjoint(y))[0], y)
 
     adjoint_exactly = adjoint
-
-    def select(self, duals: Array, selection: Selection) -> Correlations:
-        found: Correlations = self.read(Correlate(duals, selection))[0]
-        return found
 
     def columns(self, indices: Any) -> np.ndarray[Any, Any]:
         return np.asarray(self.read(Columns(indices))[0])
@@ -147,9 +133,6 @@ class StreamedMap(LinearMap):
 
     def rows(self, indices: Any) -> np.ndarray[Any, Any]:
         return np.asarray(self.read(Rows(indices))[0])
-
-    def gram(self, indices: Any, other: Any = None) -> np.ndarray[Any, Any]:
-        return np.asarray(self.read(Gram(indices, other))[0])
 
     def pull_through_rows(self, rows: Any, x: Array, weigh: Callable[[Array], Array]) -> Array:
         R = self._some_rows(checked_indices("rows", rows, self.shape[0]))
@@ -167,13 +150,18 @@ class StreamedMap(LinearMap):
     def has_rows(self) -> bool:
         return True
 
-    @property
+    @cached_property
     def row_norms(self) -> np.ndarray[Any, Any]:
-        return np.asarray(self.read(RowNorms())[0])
+        return self._norms(axis=1)
 
-    @property
+    @cached_property
     def column_norms(self) -> np.ndarray[Any, Any]:
-        return np.asarray(self.read(ColumnNorms())[0])
+        return self._norms(axis=0)
+
+    def _norms(self, axis: int) -> np.ndarray[Any, Any]:
+        norms: np.ndarray[Any, Any] = self.read(Norms(axis))[0]
+        norms.setflags(write=False)
+        return norms
 
     @property
     def matrix(self) -> np.ndarray[Any, Any]:
