@@ -16,11 +16,17 @@ from array_api_compat import array_namespace, is_array_api_obj, is_jax_array
 from array_api_compat import device as _device
 from array_api_compat import numpy as numpy_namespace
 
+#: An array of any library.
 Array: TypeAlias = Any
+#: NumPy arrays of one and of two dimensions, of any dtype.
+Vector: TypeAlias = "np.ndarray[Any, Any]"
+Matrix: TypeAlias = "np.ndarray[Any, Any]"
 
 __all__ = [
     "Array",
     "Companion",
+    "Matrix",
+    "Vector",
     "asarray_like",
     "axpy",
     "copy",

@@ -7,14 +7,18 @@ from lopro.core.arrays import Array
 from lopro.protocol import Candidate, Multiplier, Workbench
 from lopro.protocol.certificates import feasibility_tolerance
 
-__all__ = ["feasible_candidate", "feasible_start"]
+__all__ = ["feasible_candidate", "feasible_start", "is_feasible"]
 
 
 def feasible_start(bench: Workbench, x: Array) -> Array:
     """Return ``x`` if it is feasible, else its projection (which counts)."""
+    return x if is_feasible(bench, x) else bench.project(x)
+
+
+def is_feasible(bench: Workbench, x: Array) -> bool:
+    """Whether ``x`` violates the constraint by rounding error at most; not counted."""
     with bench.observe():
-        inside = bench.constraint.violation(x) <= feasibility_tolerance(x)
-    return x if inside else bench.project(x)
+        return bool(bench.constraint.violation(x) <= feasibility_tolerance(x))
 
 
 def feasible_candidate(x: Array, inequality: ValidInequality | None = None) -> Candidate:
