@@ -35,7 +35,7 @@ class LoPNAG:
     Departures
     ----------
     The gradient is taken at the extrapolated point ``y_s``. As printed (at ``x_s``) the method is not
-    Nesterov's and exceeds the bound the theorem rests on.
+    Nesterov's and exceeds the bound that the theorem uses.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""One projection at the very end (Theorem 1): any inner algorithm, any penalty."""
+"""One projection, at the end (Theorem 1): any inner algorithm, any penalty."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class OneProjection:
     Parameters
     ----------
     inner : InnerAlgorithm
-        From `lopro.inner`, or your own.
+        From `lopro.inner`, or a class of your own.
     penalty : Penalty
         From `lopro.penalties`.
     iterations : int
         Inner steps ``T``.
     claim : Claim, optional
-        The guarantee that goes with these choices; those of `lopro.theorems` fill it.
+        The guarantee for this choice of parameters; the functions of `lopro.theorems` set it.
 
     Examples
     --------
@@ -47,7 +47,7 @@ class OneProjection:
     """
 
     card: ClassVar[Card] = Card(
-        assumptions="whatever the inner algorithm asks for",
+        assumptions="those of the inner algorithm",
         oracles="subgradients, or gradients and prox: those of the inner algorithm",
         rate="O(1/sqrt T) subgradient, O~(1/T) accelerated or strongly convex",
         projections="exactly 1",
