@@ -24,6 +24,7 @@ from lopro.maps import (
     linear_map,
 )
 from lopro.maps.grid import Grid
+from lopro.maps.spectrum import Settings
 from lopro.maps.stored import chunks_of
 
 RNG = np.random.default_rng(0)
@@ -246,7 +247,7 @@ def test_points_of_other_libraries_come_back_as_theirs() -> None:
 
 
 def test_large_data_are_not_explicit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lopro.maps.streamed.EXACT_ENTRIES", 100)
+    monkeypatch.setattr("lopro.maps.streamed.SETTINGS", Settings(exact_entries=100))
     A = StoredMap(M, "Phi")
     assert not A.explicit and A.has_columns and A.has_rows
     with pytest.raises(Exception, match="Phi is too large to be loaded: the matrix"):

@@ -1,9 +1,9 @@
 """Linear maps: matrices and operators of every kind behind one protocol.
 
 `linear_map` makes a `LinearMap` of NumPy arrays, scipy.sparse matrices, arrays on a GPU, operators, files and
-distributed arrays. Every map multiplies, vectors or blocks of them, and counts what it does; what else it
-can do it says: columns, rows, Gram matrices, the largest correlations. Data that are far away answer several
-requests in one pass (`LinearMap.read`).
+distributed arrays. Every map multiplies vectors or blocks of vectors and counts its products; a map states
+whether it also offers columns and rows. Files and distributed arrays answer several requests in one pass
+(`LinearMap.read`).
 """
 
 from lopro.maps.arrays import ArrayMap

@@ -1,4 +1,4 @@
-"""What every linear map offers: counted products, and the columns, rows and entries that it can give."""
+"""The base class of linear maps: counted products, and optional columns, rows and entries."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from lopro.maps.spectrum import Spectral
 
 __all__ = ["LinearMap"]
 
-#: Rows or columns that are read at a time.
-_AT_A_TIME = 256
+#: Rows or columns that are copied at a time: 2 kB of doubles for each column or row of the matrix.
+PIECE = 256
 
 
 class LinearMap(Spectral):
     """A matrix or operator ``A`` with counted products: the base of all linear maps.
 
-    A map of your own defines `multiply` and `multiply_adjoint`. Whatever else it can do it shows by
-    defining the method for it: `read_columns`, `read_rows`. What is not defined is not claimed.
+    A subclass defines `multiply` and `multiply_adjoint`, and `read_columns` and `read_rows` if single columns
+    and rows can be read.
 
     Parameters
     ----------
     source : object
-        What the map was made from.
+        The object that the map was made from.
     shape : (int, int)
         Rows and columns.
     like : array
         An array of the library, dtype and device that points and images have.
     name : str
-        What error messages call it.
+        Its name in error messages.
     nbytes : int
-        What reading all of it means; 0 where there is nothing to read.
+        Bytes of all entries; 0 if they are not stored.
 
     Examples
     --------
@@ -73,20 +73,20 @@ class LinearMap(Spectral):
 
     @property
     def explicit(self) -> bool:
-        """Whether all entries can be had in memory, for factorisations."""
+        """Whether all entries fit in memory, for factorisations."""
         return False
 
     @property
     def in_memory(self) -> bool:
-        """Whether all entries are in memory, of the host or of a device: to read them again is quick."""
+        """Whether all entries are in the memory of the host or of a device."""
         return self.explicit
 
     @property
     def kind(self) -> str:
-        """What a map is that has not all of its entries, in words."""
+        """The kind of a map that is not explicit, for error messages."""
         return "an operator"
 
-    # What an implementation defines.
+    # Defined by subclasses.
 
     def multiply(self, X: Array) -> Array:
         """Return ``A X`` for a vector, or for the columns of a block, in one pass."""
@@ -97,11 +97,11 @@ class LinearMap(Spectral):
         raise NotImplementedError
 
     def multiply_adjoint_exactly(self, Y: Array) -> Array:
-        """Return ``A^H Y`` with sums in the precision of ``Y``, also where the entries have less."""
+        """Return ``A^H Y`` with sums in the precision of ``Y``, also if the entries have less."""
         return self.multiply_adjoint(Y)
 
     def passes_for(self, count: int) -> int:
-        """Return how many passes a product with so many vectors takes."""
+        """Return the number of passes of a product with ``count`` vectors."""
         return 1
 
     @property
@@ -117,21 +117,21 @@ class LinearMap(Spectral):
     # Products.
 
     def forward(self, x: Array) -> Array:
-        """Return ``A x``, or ``A X`` for a block of vectors; a matvec on the ledger for each of them."""
+        """Return ``A x``, or ``A X`` for a block of vectors; each vector is counted as a matvec."""
         k = vectors(x)
         passes = self.passes_for(k)
         count_product("matvecs", k, passes, passes * self.nbytes)
         return self.multiply(x)
 
     def adjoint(self, y: Array) -> Array:
-        """Return ``A^H y``, or ``A^H Y`` for a block; an rmatvec on the ledger for each vector."""
+        """Return ``A^H y``, or ``A^H Y`` for a block; each vector is counted as an rmatvec."""
         k = vectors(y)
         passes = self.passes_for(k)
         count_product("rmatvecs", k, passes, passes * self.nbytes)
         return self.multiply_adjoint(y)
 
     def adjoint_exactly(self, y: Array) -> Array:
-        """Return ``A^H y`` with sums in the precision of ``y``, also where the entries have less; an rmatvec.
+        """Return ``A^H y`` with sums in the precision of ``y``, also if the entries have less; an rmatvec.
 
         Examples
         --------
@@ -160,7 +160,7 @@ class LinearMap(Spectral):
         return block
 
     def bytes_for_columns(self, indices: Any) -> int:
-        """Return how much is read to get some columns: where they are stored row by row, all of the matrix.
+        """Return the bytes that are read for some columns: all of the matrix if it is stored row by row.
 
         Examples
         --------
@@ -183,7 +183,7 @@ class LinearMap(Spectral):
     def pull_through_rows(self, rows: Any, x: Array, weigh: Callable[[Array], Array]) -> Array:
         """Return ``R^H weigh(R x)`` for the given rows ``R`` of the matrix.
 
-        This is work on a part of the matrix and not a product on the ledger.
+        It uses a part of the matrix and is not counted as a product.
         """
         R = self._reader("read_rows", "single rows")(checked_indices("rows", rows, self.shape[0]))
         count("bytes_read", bytes_of(R))
@@ -193,21 +193,21 @@ class LinearMap(Spectral):
     @property
     def row_norms(self) -> Array:
         """Euclidean norms of the rows."""
-        rows = np.array_split(np.arange(self.shape[0]), 1 + self.shape[0] // _AT_A_TIME)
+        rows = np.array_split(np.arange(self.shape[0]), 1 + self.shape[0] // PIECE)
         return namespace(self.like).concat([norms_of(self.rows(some), axis=1) for some in rows])
 
     @property
     def column_norms(self) -> Array:
         """Euclidean norms of the columns."""
-        columns = np.array_split(np.arange(self.shape[1]), 1 + self.shape[1] // _AT_A_TIME)
+        columns = np.array_split(np.arange(self.shape[1]), 1 + self.shape[1] // PIECE)
         parts = [norms_of(self.columns(some), axis=0) for some in columns]
         return namespace(self.like).concat(parts)
 
     def read(self, *requests: Request) -> tuple[Any, ...]:
-        """Answer several requests, in the order given; in one pass where the data are far away.
+        """Answer several requests, in the given order.
 
-        Maps in memory answer one request after the other. Maps on disk or on a cluster go through their
-        data once for all of them, so columns that are wanted can come with the next correlations.
+        Maps in memory answer one request after the other. Maps on disk or on a cluster read their data once
+        for all of them.
 
         Examples
         --------
@@ -223,7 +223,7 @@ class LinearMap(Spectral):
 
     @property
     def matrix(self) -> Any:
-        """The matrix itself, an array or a scipy.sparse matrix; explicit maps only. Do not write on it."""
+        """The matrix, an array or a scipy.sparse matrix; explicit maps only. It must not be modified."""
         raise self._missing("the matrix")
 
     def toarray(self) -> Array:

@@ -1,11 +1,12 @@
-"""Putting answers together while the blocks of a matrix come by: one collector for each request."""
+"""Collectors, one for each request, which assemble its answer block by block."""
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
+from lopro.core.arrays import Matrix
 from lopro.maps.double import adjoint_product, product, squares, wide_dtype
 from lopro.maps.indices import within
 from lopro.maps.requests import (
@@ -19,21 +20,19 @@ from lopro.maps.requests import (
 
 __all__ = ["Collector", "collector_for"]
 
-Matrix: TypeAlias = "np.ndarray[Any, Any]"
-
 
 class Collector:
-    """Answers a request: what is found in each block is put together in the order of the blocks.
+    """Assembles the answer to a request from the parts of the blocks, in the order of the blocks.
 
-    Blocks come column by column, each from top to bottom.
+    Blocks are ordered by columns, then by rows.
     """
 
     def part(self, block: Matrix, rows: slice, columns: slice) -> Any:
-        """Return what the answer needs of a block; several blocks may be looked at at the same time."""
+        """Return the contribution of a block; called for several blocks at the same time."""
         raise NotImplementedError
 
     def add(self, part: Any, rows: slice, columns: slice) -> None:
-        """Take in what was found in a block."""
+        """Add the contribution of a block."""
         raise NotImplementedError
 
     def answer(self) -> Any:
@@ -119,7 +118,7 @@ class _Norms(Collector):
 
 
 def collector_for(request: Request, shape: tuple[int, int], dtype: np.dtype[Any]) -> Collector:
-    """Return what answers a checked request for a matrix of this shape and (double precision) dtype."""
+    """Return the collector of a checked request for a matrix of this shape and (double precision) dtype."""
     kinds: dict[type[Request], Any] = {
         Forward: _Forward,
         Adjoint: _Adjoint,

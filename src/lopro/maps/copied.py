@@ -1,4 +1,4 @@
-"""All entries of an operator, once they have been read."""
+"""A copy of all entries of an operator."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["CopiedMap"]
 
 
 class CopiedMap(NumPyMap):
-    """A copy of the entries of an operator: what is asked of it is not asked of the operator, nor counted.
+    """A copy of the entries of an operator; its products do not use the operator and are not counted.
 
     Examples
     --------

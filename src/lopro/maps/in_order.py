@@ -1,4 +1,4 @@
-"""Doing work in a few threads, with results in the order of the work."""
+"""Work in threads, with results in the order of the items."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ Outcome = TypeVar("Outcome")
 def in_order(
     function: Callable[[Item], Outcome], items: Sequence[Item], workers: int
 ) -> Generator[Outcome, None, None]:
-    """Yield what a function makes of each item, in order; threads work on the next items meanwhile.
+    """Yield the results of a function in the order of the items, while threads work on the next items.
 
-    No more items are begun than there are workers, so that no more of what they hold is in memory.
+    At most ``workers`` items are in progress, which bounds the memory.
 
     Examples
     --------

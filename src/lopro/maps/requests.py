@@ -1,7 +1,7 @@
-"""What one pass over a matrix can be asked for.
+"""Requests that one pass over a matrix can answer.
 
-Several requests are put to a map together, ``A.read(Adjoint(dual), Columns(new))``. A map in memory
-answers one after the other; one on disk or on a cluster answers all of them from one pass over its data.
+Several requests are passed to a map together, ``A.read(Adjoint(dual), Columns(new))``. A map in memory
+answers one after the other; one on disk or on a cluster answers all of them in one pass over its data.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ __all__ = [
 
 
 class Request:
-    """Something that a map can be asked for."""
+    """A request to a map."""
 
-    #: The counter that a request adds to, if any.
+    #: The counter to which a request adds, if any.
     counter: str | None = None
 
     def ask(self, A: LinearMap) -> Any:
-        """Put the question to a map by itself."""
+        """Return the answer of a map to this request alone."""
         raise NotImplementedError
 
     def checked(self, A: LinearMap) -> Any:
@@ -44,15 +44,15 @@ class Request:
 
     @property
     def amount(self) -> int:
-        """How much is added to the counter: vectors, columns or rows."""
+        """The number of vectors, columns or rows, to be added to the counter."""
         return 0
 
-    def wanted_rows(self) -> Any:
-        """Return which rows the answer depends on; None for all."""
+    def needed_rows(self) -> Any:
+        """Return the rows on which the answer depends; None for all."""
         return None
 
-    def wanted_columns(self) -> Any:
-        """Return which columns the answer depends on; None for all."""
+    def needed_columns(self) -> Any:
+        """Return the columns on which the answer depends; None for all."""
         return None
 
 
@@ -81,15 +81,15 @@ class Forward(Request):
     def amount(self) -> int:
         return vectors(self.points)
 
-    def wanted_columns(self) -> Any:
-        # Columns that nothing is multiplied with need not be read.
+    def needed_columns(self) -> Any:
+        # Columns that are multiplied by zeros need not be read.
         used = self.points if self.points.ndim == 1 else self.points.any(axis=1)
         return None if used.all() else np.flatnonzero(used)
 
 
 @dataclass(frozen=True, eq=False)
 class Adjoint(Request):
-    """``A^H Y``, for a vector or for the columns of a block: all correlations.
+    """``A^H Y``, for a vector or for the columns of a block.
 
     Examples
     --------
@@ -138,7 +138,7 @@ class Columns(Request):
     def amount(self) -> int:
         return len(self.indices)
 
-    def wanted_columns(self) -> Any:
+    def needed_columns(self) -> Any:
         return self.indices
 
 
@@ -167,7 +167,7 @@ class Rows(Request):
     def amount(self) -> int:
         return len(self.indices)
 
-    def wanted_rows(self) -> Any:
+    def needed_rows(self) -> Any:
         return self.indices
 
 
@@ -182,7 +182,7 @@ class Norms(Request):
 
 
 def vectors(block: Array) -> int:
-    """Return how many vectors there are: the columns of a block, or one.
+    """Return the number of vectors: the columns of a block, or one.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Matrices that are gone through block by block: what those on disk and those on a cluster share."""
+"""Matrices that are read block by block, on disk or on a cluster."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from lopro.maps.requests import (
     Request,
     Rows,
 )
-from lopro.maps.spectrum import EXACT_ENTRIES
+from lopro.maps.spectrum import SETTINGS
 
 __all__ = ["StreamedMap", "called_between_blocks"]
 
@@ -35,9 +35,9 @@ _between_blocks: ContextVar[Callable[[], None] | None] = ContextVar("lopro_block
 
 @contextmanager
 def called_between_blocks(function: Callable[[], None]) -> Iterator[None]:
-    """Call a function after each block that is read: to show progress, or to raise where it is enough.
+    """Call a function after each block that is read, to show progress or to stop by an exception.
 
-    The time limit of a call is looked at between blocks as well.
+    The time limit of a call is checked between blocks as well.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def called_between_blocks(function: Callable[[], None]) -> Iterator[None]:
 
 
 def after_block() -> None:
-    """Call whatever wants to be called after a block, and stop there if time is up."""
+    """Check the deadline, and call the function of `called_between_blocks`."""
     current_deadline().check()
     function = _between_blocks.get()
     if function is not None:
@@ -65,13 +65,13 @@ def after_block() -> None:
 
 
 class StreamedMap(LinearMap):
-    """A matrix whose blocks come by one after the other; requests that are put together share a pass.
+    """A matrix that is read block by block; requests that are made together share a pass.
 
-    Points and images are NumPy's, in double precision; points of other libraries are converted. A matrix
-    small enough for its spectrum to be computed is explicit: it is loaded where all of it is needed.
+    Points and images are NumPy arrays in double precision; points of other libraries are converted. A matrix
+    of at most ``SETTINGS.exact_entries`` is explicit: it is loaded if all of it is needed.
     """
 
-    #: Where the blocks are.
+    #: The partition into blocks.
     grid: Grid
 
     def __init__(self, source: Any, name: str) -> None:
@@ -83,22 +83,22 @@ class StreamedMap(LinearMap):
             )
         like = np.zeros(1, dtype=wide_dtype(dtype))
         super().__init__(source, (rows, columns), like, name, rows * columns * dtype.itemsize)
-        #: Whether every entry has been seen to be finite.
+        #: Whether all entries have been checked to be finite.
         self._known_finite = False
 
     def sweep(self, requests: Sequence[Request]) -> list[Any]:
-        """Answer checked requests from one pass over the blocks they need, and note what was read."""
+        """Answer checked requests from one pass over the blocks that they need, and count what is read."""
         raise NotImplementedError
 
-    def _finished(self, needed: Sequence[tuple[Place, Any]]) -> None:
-        """Note a pass, if these blocks are all of them."""
+    def _count_pass(self, needed: Sequence[tuple[Place, Any]]) -> None:
+        """Count a pass if these are all blocks; the entries are then known to be finite."""
         if sum(entries(place) for place, _ in needed) == self.shape[0] * self.shape[1]:
             count("passes")
             self._known_finite = True
 
     @property
     def explicit(self) -> bool:
-        return self.shape[0] * self.shape[1] <= EXACT_ENTRIES
+        return self.shape[0] * self.shape[1] <= SETTINGS.exact_entries
 
     @property
     def in_memory(self) -> bool:
@@ -165,7 +165,7 @@ class StreamedMap(LinearMap):
 
     @property
     def matrix(self) -> np.ndarray[Any, Any]:
-        """The matrix in memory, in double precision; loaded anew each time, and only if it is explicit."""
+        """The matrix in memory, in double precision; not cached; for explicit maps only."""
         self._require_entries("the matrix")
         return self._some_rows(np.arange(self.shape[0]))
 
