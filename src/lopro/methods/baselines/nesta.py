@@ -21,15 +21,26 @@ from lopro.protocol.certificates import lower_bound, solution_radius
 
 __all__ = ["NESTA"]
 
-#: Variation (relative) at which a continuation begins, and number of values that the stopping rule averages:
-#: those of the authors' version 1.1 (NESTA.m, Core_Nesterov.m).
-COARSEST_VARIATION, MEMORY = 0.1, 10
-#: The first smoothing relative to the largest entry of the least-norm solution, as in NESTA.m.
-COARSEST_SMOOTHING = 0.9
-#: Smallest eigenvalue of ``A A^H`` relative to the largest (and smallest squared residual of conjugate
-#: gradients relative to the first) that enters a multiplier, and limit of the iterations. Any multiplier is
-#: valid: both trade the quality of the bound for products, at most 50 pairs per certificate.
-SMALLEST_EIGENVALUE, CG_ITERATIONS = 1e-12, 50
+
+@dataclass(frozen=True)
+class Settings:
+    """Constants of the authors' version 1.1 (NESTA.m, Core_Nesterov.m), and of the multipliers added here."""
+
+    #: Relative variation at which a continuation begins (NESTA.m).
+    first_variation: float = 0.1
+    #: First smoothing relative to the largest entry of the least-norm solution (NESTA.m).
+    first_smoothing: float = 0.9
+    #: Number of values that the stopping rule averages (Core_Nesterov.m).
+    averaged_values: int = 10
+    #: Smallest eigenvalue of ``A A^H`` relative to the largest that enters a multiplier, and squared
+    #: residual of conjugate gradients relative to the first at which they stop. Every multiplier is valid:
+    #: below 1e-12 the rounding error of its product outweighs what it adds to the bound.
+    smallest_eigenvalue: float = 1e-12
+    #: Limit of the conjugate gradients of a certificate, two products each.
+    cg_iterations: int = 50
+
+
+SETTINGS = Settings()
 
 
 @dataclass(frozen=True)
@@ -108,7 +119,7 @@ class NESTA:
     def run(self, bench: Workbench, x0: Array) -> Candidates:
         reference = least_norm_solution(bench, x0)
         x = x0 if norm(x0) > 0.0 else reference
-        coarsest = COARSEST_SMOOTHING * float(namespace(reference).max(abs(reference)))
+        coarsest = SETTINGS.first_smoothing * float(namespace(reference).max(abs(reference)))
         for mu, variation in self.continuation(coarsest):
             rule = SmallVariation(variation)
             state = State(x, x, 0.0 * x)
@@ -143,7 +154,8 @@ class NESTA:
             mu = first * (self.mu_final / first) ** part
             if self.variation is None:
                 return mu, None
-            return mu, COARSEST_VARIATION * (self.variation / COARSEST_VARIATION) ** part
+            begin = SETTINGS.first_variation
+            return mu, begin * (self.variation / begin) ** part
 
         return [stage(part / count) for part in range(1, count)] + [(self.mu_final, self.variation)]
 
@@ -200,7 +212,7 @@ class SmallVariation:
     def __init__(self, variation: float | None) -> None:
         self.variation = variation
         # The leading zero, as in the original, prevents a stop within the first ten values.
-        self._values = deque([0.0], maxlen=MEMORY)
+        self._values = deque([0.0], maxlen=SETTINGS.averaged_values)
         self._times = 0
 
     def met(self, value: float) -> bool:
@@ -261,7 +273,7 @@ def _preimage(c: ResidualBall, step: Array) -> tuple[Array, float]:
     s, U = A.left_spectrum
     if s.shape[0] == 0:
         return 0.0 * image, 0.0
-    kept = namespace(s).nonzero(s > SMALLEST_EIGENVALUE * s[-1])[0]
+    kept = namespace(s).nonzero(s > SETTINGS.smallest_eigenvalue * s[-1])[0]
     U, s = namespace(U).take(U, kept, axis=1), namespace(s).take(s, kept)
     return U @ (adjoint_product(U, image) / s), A.singular_range[0]
 
@@ -270,8 +282,11 @@ def _preimage_by_products(A: LinearMap, image: Array) -> tuple[Array, float]:
     """Return ``q`` with ``A A^H q`` near the image by conjugate gradients, and an estimate of ``|A|``."""
     q, r = 0.0 * image, image
     p, square, size = r, inner(r, r), 0.0
-    for _ in range(CG_ITERATIONS):
-        if square <= SMALLEST_EIGENVALUE * inner(image, image) or current_deadline().passed:
+    for _ in range(SETTINGS.cg_iterations):
+        if (
+            square <= SETTINGS.smallest_eigenvalue * inner(image, image)
+            or current_deadline().passed
+        ):
             break
         pulled = A.adjoint(p)
         along = inner(pulled, pulled)
