@@ -30,15 +30,15 @@ def in_order(
     if workers == 1 or len(items) <= 1:
         yield from map(function, items)
         return
-    waiting = iter(items)
+    remaining = iter(items)
     with ThreadPoolExecutor(workers) as pool:
-        begun: deque[Future[Outcome]] = deque()
+        running: deque[Future[Outcome]] = deque()
         try:
-            begun.extend(pool.submit(function, item) for item in islice(waiting, workers))
-            while begun:
-                outcome = begun.popleft().result()
-                begun.extend(pool.submit(function, item) for item in islice(waiting, 1))
+            running.extend(pool.submit(function, item) for item in islice(remaining, workers))
+            while running:
+                outcome = running.popleft().result()
+                running.extend(pool.submit(function, item) for item in islice(remaining, 1))
                 yield outcome
         finally:
-            for future in begun:
+            for future in running:
                 future.cancel()

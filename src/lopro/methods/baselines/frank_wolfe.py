@@ -12,8 +12,8 @@ from lopro.methods.baselines.frank_wolfe_steps import (
     ActiveSet,
     LineSearch,
     OpenLoop,
+    Point,
     ShortStep,
-    VertexCombination,
     iterate,
 )
 from lopro.methods.starts import is_feasible
@@ -82,7 +82,7 @@ class FrankWolfe:
         self.step.check(problem)
 
     def run(self, bench: Workbench, x0: Array) -> Candidates:
-        start = VertexCombination(bench.objective, feasible_or_vertex(bench, x0))
+        start = Point(bench.objective, feasible_or_vertex(bench, x0))
         yield from iterate(bench, start, self.step, self.report)
 
 

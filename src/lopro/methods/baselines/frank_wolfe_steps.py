@@ -26,7 +26,6 @@ __all__ = [
     "OpenLoop",
     "Point",
     "ShortStep",
-    "VertexCombination",
     "dual_gap",
     "iterate",
     "take_step",
@@ -130,50 +129,33 @@ class Move:
     origin: int = -1  # index of v in the active set
 
 
-class Point(Protocol):
-    """The iterate with its image, and the choice of the direction."""
-
-    x: Array
-    image: Image
-
-    def move(self, f: Any, g: Array, s: Array) -> Move:
-        """Return the direction of the step, where ``s`` minimises ``<g, .>``."""
-        ...
-
-    def take(self, move: Move, gamma: float, s: Array) -> None:
-        """Make the step."""
-        ...
-
-    def gather(self) -> None:
-        """Recompute the iterate from its vertices, without the rounding errors of many steps."""
-        ...
-
-
-class VertexCombination:
-    """The iterate of the plain method: every step is towards a vertex, and vertices are not stored."""
+class Point:
+    """The iterate of the plain method with its image; every step is towards a vertex."""
 
     def __init__(self, f: Any, x: Array) -> None:
         self.x, self.image = x, f.image(x)
 
     def move(self, f: Any, g: Array, s: Array) -> Move:
+        """Return the direction of the step, where ``s`` minimises ``<g, .>``."""
         return Move(s - self.x, _combined(1.0, f.image(s), -1.0, self.image), 1.0)
 
     def take(self, move: Move, gamma: float, s: Array) -> None:
+        """Make the step."""
         self.x = self.x + gamma * move.direction
         self.image = _combined(1.0, self.image, gamma, move.image)
 
-    def gather(self) -> None:
-        """Do nothing: rounding errors of convex combinations do not accumulate."""
+    def recompute(self) -> None:
+        """Remove accumulated rounding errors; there are none in convex combinations."""
 
 
-class ActiveSet:
+class ActiveSet(Point):
     """The iterate as a convex combination of stored vertices, from which weight can be removed."""
 
     def __init__(self, f: Any, vertex: Array, *, pairwise: bool) -> None:
+        super().__init__(f, vertex)
         self.pairwise = pairwise
-        self.vertices, self.images, self.weights = [vertex], [f.image(vertex)], [1.0]
+        self.vertices, self.images, self.weights = [vertex], [self.image], [1.0]
         self._keys = [_key(vertex)]
-        self.x, self.image = vertex, self.images[0]
 
     def move(self, f: Any, g: Array, s: Array) -> Move:
         new = self._index(f, s)
@@ -189,8 +171,7 @@ class ActiveSet:
         return Move(self.x - v, image, weight / (1.0 - weight), 0.0, 1.0, worst)
 
     def take(self, move: Move, gamma: float, s: Array) -> None:
-        self.x = self.x + gamma * move.direction
-        self.image = _combined(1.0, self.image, gamma, move.image)
+        super().take(move, gamma, s)
         rest = 1.0 - gamma * (move.toward - move.away)
         self.weights = [rest * weight for weight in self.weights]
         self.weights[self._keys.index(_key(s))] += gamma * move.toward
@@ -199,7 +180,8 @@ class ActiveSet:
             self.weights[move.origin] = 0.0 if gamma >= move.longest else left
         self._drop()
 
-    def gather(self) -> None:
+    def recompute(self) -> None:
+        """Recompute the iterate from its vertices, without the rounding errors of many steps."""
         total = sum(self.weights)
         self.weights = [weight / total for weight in self.weights]
         self.x = _weighted(self.weights, self.vertices)
@@ -279,7 +261,7 @@ def iterate(bench: Workbench, point: Point, rule: StepSize, report: int) -> Cand
 
 def candidate_at(bench: Workbench, point: Point) -> Candidate:
     """Return the point, which is feasible, with its dual gap as a multiplier."""
-    point.gather()
+    point.recompute()
     x = point.x
     with bench.observe():
         inequality = bench.constraint.support_inequality(bench.objective.subgradient(x))

@@ -18,7 +18,6 @@ from lopro.methods.baselines.frank_wolfe_steps import (
     ActiveSet,
     LineSearch,
     Point,
-    VertexCombination,
     dual_gap,
     take_step,
 )
@@ -110,7 +109,7 @@ class LevelSetFrankWolfe:
         z = ball.linear_minimizer(0.0 * x0 - c.A.adjoint(y))
         # The l1 ball of complex vectors has infinitely many extreme points: no active set.
         plain = is_complex(z)
-        point = VertexCombination(f, z) if plain else ActiveSet(f, z, pairwise=True)
+        point = Point(f, z) if plain else ActiveSet(f, z, pairwise=True)
         yield from self._search(bench, f, ball, point)
 
     def _search(self, bench: Workbench, f: Residual, ball: Constraint, point: Point) -> Candidates:
@@ -128,7 +127,7 @@ class LevelSetFrankWolfe:
             enough = missing <= share * bench.target.gap(f.size)
             leave = newton.good_enough(self.alpha)
             if settled or enough or leave:
-                point.gather()
+                point.recompute()
                 yield candidate_at(bench, f.size * point.x, witness)
                 # A subproblem solved to rounding error ends the search, unless its radius has to grow.
                 if settled or (seen.gap <= seen.resolution and not leave):
@@ -140,7 +139,7 @@ class LevelSetFrankWolfe:
                 take_step(f, point, seen, LineSearch(), t)
             t += 1
             if not bench.tick():
-                point.gather()
+                point.recompute()
                 yield candidate_at(bench, f.size * point.x, witness)
                 return
 

@@ -87,6 +87,7 @@ class DoublingSubgradient:
         slope = norm(bench.penalised(penalty, x).subgradient(x))
         size = bench.unit + norm(x)
         step = size / (slope * math.sqrt(self.steps)) if slope > 0.0 else 1.0
+        # The first step has the length size / sqrt(steps); ten times that is the limit of the others.
         cycle = _Cycle(step, longest_move=10.0 * size / math.sqrt(self.steps))
         return Plan(penalty, cycle.inner(), self.steps, x), cycle
 
@@ -137,6 +138,7 @@ class AdaptiveSmoothing:
         if too_light(bench, epoch, penalty.above):
             return replace(plan, penalty=replace(penalty, lam=2.0 * penalty.lam)), state
         merit = epoch.verdict.merit()
+        # With gamma halved a sufficient epoch halves the gap: a factor below 1.5 means that it was too short.
         stalled = state is not None and not merit <= state / 1.5
         # The gap is C gamma + B_T: a smaller gamma helps only if B_T is of the size of C gamma.
         caught_up = not merit > 10.0 * penalty.above
@@ -186,6 +188,7 @@ class Recentring:
         with bench.observe():
             penalty = plan.penalty.recentred(constraint, constraint.image(epoch.x_hat))
         merit = epoch.verdict.merit()
+        # Linear convergence with a factor of 2 per epoch is expected; otherwise epochs are too short.
         stalled = state is not None and not merit <= state / 2.0
         steps = 2 * plan.steps if stalled else plan.steps
         return Plan(penalty, _restarting(epoch.state.L), steps, epoch.x_hat), merit

@@ -196,10 +196,10 @@ class ApproximateSharpness:
         if not cells:
             return None, search
 
-        def price(cell: SharpnessCell) -> float:
+        def weighted_cost(cell: SharpnessCell) -> float:
             return cell.weight * (search.cost.get(cell, 0) + self.cost(search, cell))
 
-        cell = min(cells, key=lambda cell: (price(cell), cell))
+        cell = min(cells, key=lambda cell: (weighted_cost(cell), cell))
         steps = self.cost(search, cell)
         if search.total + steps > self.budget:
             return None, search

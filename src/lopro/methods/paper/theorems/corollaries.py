@@ -127,10 +127,10 @@ def balanced(constants: ProblemConstants, T: int) -> OneProjection:
     _need_strong_convexity(constants, "P4")
     _need_smoothness(constants, "P4")
     lam = constants.weight
-    room = constants.mu * T**2 / (16.0 * math.log(T) ** 2) - constants.base_smoothness(lam)
-    if room <= 0.0:
+    slack = constants.mu * T**2 / (16.0 * math.log(T) ** 2) - constants.base_smoothness(lam)
+    if slack <= 0.0:
         raise ValueError(f"T = {T} is too small for P4: mu T^2 / (16 log^2 T) must exceed Lbar")
-    return _strongly_convex(constants, T, lam**2 * constants.squared_slope / (4.0 * room))
+    return _strongly_convex(constants, T, lam**2 * constants.squared_slope / (4.0 * slack))
 
 
 def _strongly_convex(constants: ProblemConstants, T: int, gamma: float) -> OneProjection:
