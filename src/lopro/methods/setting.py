@@ -16,7 +16,7 @@ from typing import ClassVar
 from lopro.core.arrays import Array, norm
 from lopro.core.validation import check_number
 from lopro.errors import MissingCapabilityError
-from lopro.functions import Ball, Source
+from lopro.functions import Ball, Constant, Source
 from lopro.methods.inner.subgradient import check_stochastic
 from lopro.methods.starts import feasible_start
 from lopro.methods.theory import ProblemConstants, constants_of
@@ -24,7 +24,7 @@ from lopro.problem import Problem
 from lopro.protocol import Workbench
 from lopro.protocol.certificates import solution_radius
 
-__all__ = ["Needs", "NeedsConstants", "Setting", "check_constants"]
+__all__ = ["GivenConstants", "Needs", "NeedsConstants", "Setting", "no_estimates"]
 
 
 def check_constants(constants: ProblemConstants | None, radius: float | None) -> None:
@@ -98,7 +98,7 @@ class Needs:
         radius = self.distance(problem, start)
         ball = Ball(start, self.reach * radius)
         constants = self._constants(problem, ball)
-        certain = self.constants is not None or _certain(problem, ball)
+        certain = self.constants is not None or _all_certain(problem, ball)
         return Setting(start, Ball(start, radius), constants, certain)
 
     def _mu(self, problem: Problem) -> float:
@@ -143,17 +143,16 @@ class Needs:
         )
 
 
-class NeedsConstants:
-    """Base of methods whose theorem needs constants on a ball; dataclasses that derive declare the fields."""
+class GivenConstants:
+    """Base of dataclasses with the fields ``constants`` and ``radius`` of a theorem on a ball."""
 
     constants: ProblemConstants | None
     radius: float | None
-    stochastic: bool = False
 
     #: Whether the theorem needs a strongly convex objective.
     strongly_convex: ClassVar[bool] = False
-    #: See `Needs`.
-    reach: ClassVar[float] = 1.0
+    #: Ratio of the ball on which the constants have to hold to the ball around the start.
+    ball_ratio: ClassVar[float] = 1.0
 
     def __post_init__(self) -> None:
         check_constants(self.constants, self.radius)
@@ -162,7 +161,13 @@ class NeedsConstants:
     def needs(self) -> Needs:
         """The constants that the theorem needs."""
         name = type(self).__name__
-        return Needs(name, self.constants, self.radius, self.strongly_convex, self.reach)
+        return Needs(name, self.constants, self.radius, self.strongly_convex, self.ball_ratio)
+
+
+class NeedsConstants(GivenConstants):
+    """Base of methods whose theorem needs constants on a ball; some have the field ``stochastic``."""
+
+    stochastic: bool = False
 
     def check(self, problem: Problem) -> None:
         if self.stochastic:
@@ -170,7 +175,11 @@ class NeedsConstants:
         self.needs.check(problem)
 
 
-def _certain(problem: Problem, ball: Ball) -> bool:
+def no_estimates(*constants: Constant | None) -> bool:
+    """Whether none of the known constants is an estimate, so that a claim may be derived from them."""
+    return not any(k is not None and k.source is Source.ESTIMATED for k in constants)
+
+
+def _all_certain(problem: Problem, ball: Ball) -> bool:
     f, c = problem.objective, problem.constraint
-    found = f.lipschitz(ball), c.lipschitz(ball), c.regularity(), f.strong_convexity()
-    return not any(k is not None and k.source is Source.ESTIMATED for k in found)
+    return no_estimates(f.lipschitz(ball), c.lipschitz(ball), c.regularity(), f.strong_convexity())

@@ -11,11 +11,11 @@ import numpy as np
 from lopro.constraints.base import ValidInequality
 from lopro.core.arrays import Array, inner
 from lopro.core.validation import check_number
-from lopro.functions import Ball, Source
+from lopro.functions import Ball
 from lopro.methods.baselines.one_projection import SingleProjection
 from lopro.methods.inner.subgradient import into_ball
 from lopro.methods.paper.epochs import Plan
-from lopro.methods.setting import Setting
+from lopro.methods.setting import Setting, no_estimates
 from lopro.methods.theory import ProblemConstants
 from lopro.penalties import Hinge
 from lopro.penalties.penalised import Penalised
@@ -134,8 +134,8 @@ def _parts(constants: ProblemConstants, smooth_f: bool) -> tuple[float, float]:
 def _curvature_is_certain(problem: Problem) -> bool:
     """Whether no smoothness constant is an estimate."""
     smooth, _ = problem.objective.split()
-    found = [problem.constraint.smoothness(), None if smooth is None else smooth.smoothness()]
-    return all(L is None or L.source is not Source.ESTIMATED for L in found)
+    Lf = None if smooth is None else smooth.smoothness()
+    return no_estimates(problem.constraint.smoothness(), Lf)
 
 
 def _splits(problem: Problem) -> bool:

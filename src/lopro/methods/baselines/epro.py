@@ -214,7 +214,7 @@ class EproORDA(_EpochProjection):
         reference="Chen, Yang, Lin, Zhang, Chang (UAI 2016)",
     )
 
-    reach: ClassVar[float] = 2.0
+    ball_ratio: ClassVar[float] = 2.0
 
     noise: float = 0.0
 

@@ -9,6 +9,7 @@ from typing import ClassVar
 from lopro.core.arrays import Array
 from lopro.core.validation import check_count, check_number
 from lopro.errors import MissingCapabilityError
+from lopro.methods.baselines.projected_gradient import check_smooth
 from lopro.methods.baselines.projection_multipliers import Multipliers
 from lopro.methods.inner.subgradient import check_stochastic
 from lopro.methods.starts import feasible_candidate, feasible_start
@@ -84,11 +85,7 @@ class LogTProjections:
                 check_number(name, getattr(self, name), minimum=0.0, exclusive=True)
 
     def check(self, problem: Problem) -> None:
-        if not problem.objective.smooth:
-            raise MissingCapabilityError(
-                f"LogTProjections needs a smooth objective, {type(problem.objective).__name__} has a "
-                "subgradient only: use ProjectedSubgradient"
-            )
+        check_smooth(problem.objective, "LogTProjections")
         if self.stochastic:
             check_stochastic(problem.objective, "LogTProjections(stochastic=True)")
         self._constants(problem)

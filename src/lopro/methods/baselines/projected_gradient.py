@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, TypeGuard
+from typing import ClassVar
 
 from lopro.core.arrays import Array, eps, inner, norm
 from lopro.core.validation import check_count, check_number
 from lopro.errors import MissingCapabilityError
-from lopro.functions import Constant, Source
 from lopro.methods.baselines.projection_multipliers import Multipliers
+from lopro.methods.setting import no_estimates
 from lopro.methods.starts import feasible_candidate, feasible_start
 from lopro.objectives.base import Objective
 from lopro.problem import Problem
 from lopro.protocol import Candidates, Card, Workbench
 
-__all__ = ["ProjectedGradient"]
+__all__ = ["ProjectedGradient", "check_smooth"]
 
 
 @dataclass(frozen=True)
@@ -76,12 +76,7 @@ class ProjectedGradient:
         check_count("report", self.report)
 
     def check(self, problem: Problem) -> None:
-        f = problem.objective
-        if not f.smooth:
-            raise MissingCapabilityError(
-                f"ProjectedGradient needs a smooth objective, {type(f).__name__} has a subgradient "
-                "only: use ProjectedSubgradient"
-            )
+        check_smooth(problem.objective, "ProjectedGradient")
 
     def run(self, bench: Workbench, x0: Array) -> Candidates:
         x, multipliers = feasible_start(bench, x0), Multipliers()
@@ -99,13 +94,18 @@ class ProjectedGradient:
         if self.L is not None:
             return self.L, False
         known = f.smoothness()
-        if _certain(known):
+        if known is not None and no_estimates(known) and known.value > 0.0:
             return known.value, False
         return _curvature(f, x, size), True
 
 
-def _certain(L: Constant | None) -> TypeGuard[Constant]:
-    return L is not None and L.source is not Source.ESTIMATED and L.value > 0.0
+def check_smooth(f: Objective, method: str) -> None:
+    """Raise unless the objective is smooth."""
+    if not f.smooth:
+        raise MissingCapabilityError(
+            f"{method} needs a smooth objective, {type(f).__name__} has a subgradient only: use "
+            "ProjectedSubgradient"
+        )
 
 
 def _curvature(f: Objective, x: Array, size: float) -> float:

@@ -24,7 +24,9 @@ from lopro.protocol import Candidates, Card, Workbench
 __all__ = ["BestIterate", "Descent", "DistanceOverGradients", "FixedSizes", "ProjectedSubgradient"]
 
 #: Length of the first step of the adaptive rule, relative to the size of the start. The bound of Ivgi, Hinder
-#: and Carmon depends on it through a logarithm.
+#: and Carmon depends on it through a logarithm: on five problems of tests/traces (linear/ball, lasso/ball,
+#: lasso/rows, lsq/l1, logistic/simplex) the gap after 1000 steps is 1.5 to 1.9 times as large with 1e-4, and
+#: 0.44 to 0.59 times with 1e-2.
 FIRST_MOVE = 1e-3
 
 

@@ -16,8 +16,10 @@ from lopro.protocol.certificates import lower_bound, solution_radius
 
 __all__ = ["Multipliers"]
 
-#: Error of a projection, in units of eps times the lengths involved: an allowance of 16 of 53 bits. The
-#: inequality below is charged with it.
+#: Bound on the error of a projection, in units of eps times the lengths involved; inequalities are charged
+#: with it. The difference of the projections of v and of P(v) + 2 (v - P(v)), which agree in exact
+#: arithmetic, is at most 40 units on the 17 sets of tests/traces (40 random points each); 2^16 covers badly
+#: conditioned sets.
 PROJECTION_ERROR = 2.0**16
 
 

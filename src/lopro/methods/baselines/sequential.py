@@ -21,8 +21,7 @@ from lopro.protocol import Candidate, Candidates, Card, PenalisedMinimum, Workbe
 
 __all__ = ["AugmentedLagrangian", "ExteriorPenalty", "SequentialMinimization"]
 
-#: Accelerated steps between two checks of the gradient; one check costs a gradient, so about 1/25 of the
-#: work.
+#: Accelerated steps between two checks of the stopping rule: a stage makes up to 24 steps more than it needs.
 STEPS_PER_CHECK = 25
 
 

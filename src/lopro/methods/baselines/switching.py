@@ -12,8 +12,7 @@ from lopro.constraints.base import Constraint, ValidInequality
 from lopro.core.arrays import Array, inner, norm
 from lopro.core.validation import check_count, check_number
 from lopro.errors import InfeasibleError
-from lopro.functions import Source
-from lopro.methods.setting import Needs
+from lopro.methods.setting import Needs, no_estimates
 from lopro.methods.starts import feasible_candidate, feasible_start
 from lopro.objectives.base import Objective
 from lopro.problem import Problem
@@ -139,9 +138,8 @@ class SwitchingSubgradient:
 
     def _certain(self, problem: Problem) -> bool:
         """Whether the bound on the distance is derived from no estimate."""
-        radius, mu = solution_radius(problem, 1.0), problem.objective.strong_convexity()
-        used = [c for c in (radius, mu) if c is not None]
-        return self.radius is not None or all(c.source is not Source.ESTIMATED for c in used)
+        used = solution_radius(problem, 1.0), problem.objective.strong_convexity()
+        return self.radius is not None or no_estimates(*used)
 
 
 @dataclass(slots=True)

@@ -14,7 +14,7 @@ from lopro.methods.paper.restarts.subproblem_solvers import (
     initial_setting,
     target_gap,
 )
-from lopro.methods.setting import Needs, Setting, check_constants
+from lopro.methods.setting import GivenConstants, Setting
 from lopro.methods.theory import ProblemConstants
 from lopro.protocol import Workbench
 
@@ -85,7 +85,7 @@ class SharpnessSearch:
 
 
 @dataclass(frozen=True)
-class ApproximateSharpness:
+class ApproximateSharpness(GivenConstants):
     """Restart as if ``dist(x, Omega_*) <= ((f(x) - f_* + eta) / alpha)^(1/beta)``, for many alpha and beta.
 
     Problem: as for the solver, with a sharpness of unknown ``alpha > 0``, ``beta >= 1`` and ``eta >= 0``
@@ -151,6 +151,7 @@ class ApproximateSharpness:
     radius: float | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_offers("solver", self.solver, "tuned", "steps")
         check_count("restarts", self.restarts)
         check_count("budget", self.budget)
@@ -159,7 +160,6 @@ class ApproximateSharpness:
             value = getattr(self, name)
             if value is not None:
                 check_number(name, value, minimum=0.0, exclusive=True)
-        check_constants(self.constants, self.radius)
 
     @property
     def cells(self) -> tuple[SharpnessCell, ...]:
@@ -169,8 +169,7 @@ class ApproximateSharpness:
 
     def init(self, bench: Workbench, x: Array) -> tuple[Plan | None, SharpnessSearch | None]:
         """Return the first restart."""
-        needs = Needs(type(self).__name__, self.constants, self.radius)
-        found = initial_setting(bench, x, needs, self.eps0)
+        found = initial_setting(bench, x, self.needs, self.eps0)
         if found is None:
             return None, None
         s, eps0 = found

@@ -13,7 +13,7 @@ from lopro.methods.paper.restarts.subproblem_solvers import (
     SubgradientSolver,
     initial_setting,
 )
-from lopro.methods.setting import Needs, Setting, check_constants
+from lopro.methods.setting import GivenConstants, Setting
 from lopro.methods.theory import ProblemConstants
 from lopro.protocol import Workbench
 
@@ -34,7 +34,7 @@ class _Place:
 
 
 @dataclass(frozen=True)
-class LogScaleGrid:
+class LogScaleGrid(GivenConstants):
     """Restart with epochs of ``C 2^(a (k-1))`` steps, for every ``C`` and ``a`` of a logarithmic grid.
 
     Problem: as for the solver, with a local error bound ``dist(x, Omega_*) <= sigma (f(x) - f_*)^theta``
@@ -88,11 +88,11 @@ class LogScaleGrid:
     radius: float | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_offers("solver", self.solver, "tuned", "steps")
         check_count("budget", self.budget, minimum=2)
         if self.eps0 is not None:
             check_number("eps0", self.eps0, minimum=0.0, exclusive=True)
-        check_constants(self.constants, self.radius)
 
     @property
     def cells(self) -> tuple[tuple[int, float], ...]:
@@ -128,8 +128,7 @@ class LogScaleGrid:
 
     def init(self, bench: Workbench, x: Array) -> tuple[Plan | None, _Place | None]:
         """Return the first epoch of the first cell."""
-        needs = Needs(type(self).__name__, self.constants, self.radius)
-        found = initial_setting(bench, x, needs, self.eps0)
+        found = initial_setting(bench, x, self.needs, self.eps0)
         if found is None:
             return None, None
         place = _Place(*found)

@@ -15,12 +15,11 @@ from lopro.methods.paper.restarts.subproblem_solvers import (
     initial_gap,
     target_gap,
 )
-from lopro.methods.setting import Needs, Setting, check_constants
+from lopro.methods.setting import NeedsConstants, Setting
 from lopro.methods.starts import feasible_candidate
 from lopro.methods.theory import ProblemConstants
 from lopro.penalties import Hinge
 from lopro.penalties.penalised import Penalised
-from lopro.problem import Problem
 from lopro.protocol import Candidate, Candidates, Card, PenalisedMinimum, Workbench
 
 __all__ = ["ParallelRestarts"]
@@ -43,7 +42,7 @@ class Copy:
 
 
 @dataclass(frozen=True)
-class ParallelRestarts:
+class ParallelRestarts(NeedsConstants):
     """Interleaved runs for the accuracies ``eps/2, eps, 2 eps, 4 eps, ...`` on one exact penalty.
 
     Problem: as for the solver; a local error bound speeds it up and need not be known. The runs make one step
@@ -108,22 +107,15 @@ class ParallelRestarts:
     radius: float | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_offers("solver", self.solver, "tuned", "steps")
         check_count("reports", self.reports)
         check_count("first", self.first)
         if self.target is not None:
             check_number("target", self.target, minimum=0.0, exclusive=True)
-        check_constants(self.constants, self.radius)
-
-    @property
-    def _needs(self) -> Needs:
-        return Needs("ParallelRestarts", self.constants, self.radius)
-
-    def check(self, problem: Problem) -> None:
-        self._needs.check(problem)
 
     def run(self, bench: Workbench, x0: Array) -> Candidates:
-        s = self._needs.find(bench, x0)
+        s = self.needs.find(bench, x0)
         eps0 = initial_gap(bench.counted, s)
         if s.solved or eps0 <= 0.0 or s.weight == 0.0:
             yield feasible_candidate(s.start)

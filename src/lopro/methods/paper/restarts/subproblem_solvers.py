@@ -104,7 +104,7 @@ def initial_setting(
     bench: Workbench, x: Array, needs: Needs, eps0: float | None
 ) -> tuple[Setting, float] | None:
     """Return the setting of a restart schedule and its first gap; None if the start is optimal."""
-    needs.check(bench.problem)  # LoPGD and LoPNAG do not check the constants of a restart schedule
+    needs.check(bench.problem)  # a schedule is not checked before the run
     s = needs.find(bench, x)
     eps0 = initial_gap(bench.counted, s) if eps0 is None else eps0
     # A weight of 0 means a constant objective.
