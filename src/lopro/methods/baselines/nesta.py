@@ -6,14 +6,16 @@ from collections import deque
 from dataclasses import dataclass
 from typing import ClassVar
 
-from lopro.constraints import ResidualBall
 from lopro.constraints.base import ValidInequality
 from lopro.core.arrays import Array, eps, from_numpy, inner, namespace, norm, to_numpy
-from lopro.core.deadline import current_deadline
 from lopro.core.validation import check_count, check_number
 from lopro.errors import InfeasibleError
-from lopro.maps import LinearMap, SparseMap
-from lopro.methods.baselines.l1_residual_ball import checked_parts, parts, scaled_to_dual_ball
+from lopro.methods.baselines.l1_residual_ball import (
+    checked_parts,
+    parts,
+    preimage,
+    scaled_to_dual_ball,
+)
 from lopro.problem import Problem
 from lopro.projections.residual_ball import adjoint_product, project_residual_ball
 from lopro.protocol import Candidate, Candidates, Card, Multiplier, Workbench
@@ -24,7 +26,7 @@ __all__ = ["NESTA"]
 
 @dataclass(frozen=True)
 class Settings:
-    """Constants of the authors' version 1.1 (NESTA.m, Core_Nesterov.m), and of the multipliers added here."""
+    """Constants of the authors' version 1.1 (NESTA.m, Core_Nesterov.m)."""
 
     #: Relative variation at which a continuation begins (NESTA.m).
     first_variation: float = 0.1
@@ -32,12 +34,6 @@ class Settings:
     first_smoothing: float = 0.9
     #: Number of values that the stopping rule averages (Core_Nesterov.m).
     averaged_values: int = 10
-    #: Smallest eigenvalue of ``A A^H`` relative to the largest that enters a multiplier, and squared
-    #: residual of conjugate gradients relative to the first at which they stop. Every multiplier is valid:
-    #: below 1e-12 the rounding error of its product outweighs what it adds to the bound.
-    smallest_eigenvalue: float = 1e-12
-    #: Limit of the conjugate gradients of a certificate, two products each.
-    cg_iterations: int = 50
 
 
 SETTINGS = Settings()
@@ -252,51 +248,13 @@ def _multiplier_of(bench: Workbench, point: Array, projected: Array) -> ValidIne
     if c.sigma > 0.0:
         normal = c.valid_inequality(projected, 1.0)
     else:
-        q, size = _preimage(c, point - projected)
+        q, size = preimage(c, point - projected)
         # The rounding error of A^H q, times the radius of the solutions, is charged to the support.
         radius = solution_radius(problem, float(f.value(projected)))
         reach = norm(projected) if radius is None else radius.value
         noise = 8.0 * eps(point) * size * norm(q) * reach
         normal = ValidInequality(c.A.adjoint(q), c.support_image((q,)) + noise, (q,))
     return scaled_to_dual_ball(f, normal) if norm(normal.direction) > 0.0 else normal
-
-
-def _preimage(c: ResidualBall, step: Array) -> tuple[Array, float]:
-    """Return ``q`` with ``A^H q`` near the step, and an estimate of the norm of A.
-
-    Every ``q`` is a valid multiplier, so ``q`` need not be exact. Directions of small singular values are
-    left out: a shorter ``q`` has a smaller rounding error in ``A^H q``.
-    """
-    A, image = c.A, c.A.forward(step)
-    if not A.explicit or isinstance(A, SparseMap) or c.tight_frame is not None:
-        return _preimage_by_products(A, image)
-    s, U = A.left_spectrum
-    if s.shape[0] == 0:
-        return 0.0 * image, 0.0
-    kept = namespace(s).nonzero(s > SETTINGS.smallest_eigenvalue * s[-1])[0]
-    U, s = namespace(U).take(U, kept, axis=1), namespace(s).take(s, kept)
-    return U @ (adjoint_product(U, image) / s), A.singular_range[0]
-
-
-def _preimage_by_products(A: LinearMap, image: Array) -> tuple[Array, float]:
-    """Return ``q`` with ``A A^H q`` near the image by conjugate gradients, and an estimate of ``|A|``."""
-    q, r = 0.0 * image, image
-    p, square, size = r, inner(r, r), 0.0
-    for _ in range(SETTINGS.cg_iterations):
-        if (
-            square <= SETTINGS.smallest_eigenvalue * inner(image, image)
-            or current_deadline().passed
-        ):
-            break
-        pulled = A.adjoint(p)
-        along = inner(pulled, pulled)
-        size = max(size, norm(pulled) / norm(p))
-        if along == 0.0:
-            break
-        q, r = q + (square / along) * p, r - (square / along) * A.forward(pulled)
-        square, before = inner(r, r), square
-        p = r + (square / before) * p
-    return q, size
 
 
 def least_norm_solution(bench: Workbench, x0: Array) -> Array:
