@@ -25,7 +25,6 @@ from typing import Any
 
 import numpy as np
 from _report import write_json
-from lopro.theorems import HalvingSmoothing, Theorem2
 from rich.console import Console
 from rich.table import Table
 from threadpoolctl import threadpool_limits
@@ -34,6 +33,7 @@ import lopro
 from lopro.constraints import Polyhedron, ResidualBall
 from lopro.maps import NumPyMap
 from lopro.methods.inner import AcceleratedGradient, FixedSmoothness
+from lopro.methods.paper.theorems import HalvingSmoothing, Theorem2
 from lopro.objectives import L1Norm, Linear
 
 SHARE_TARGET = 0.90

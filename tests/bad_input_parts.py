@@ -7,7 +7,7 @@ import scipy.sparse.linalg
 from bad_input_data import INF, NAN, Case, flat
 
 import lopro
-from lopro import adaptive, inner, penalties, schedules
+from lopro import adaptive, inner, penalties, theorems
 from lopro.constraints import (
     Distance,
     FunctionConstraint,
@@ -133,35 +133,35 @@ PARTS: list[Case] = [
     ("lopnag", lambda d: lopro.LoPNAG(3), TypeError, "schedule .*got 3"),
     ("multiplier-steps", lambda d: lopro.MultiplierMethod(0), ValueError, "steps must be"),
     ("patience", lambda d: lopro.MultiplierMethod(patience=-1), ValueError, "patience must be"),
-    ("eps0", lambda d: schedules.Theorem2(d.constants, 0, 0.1, 1, 1), ValueError, "eps0 must"),
-    ("eps", lambda d: schedules.Theorem3(d.constants, 1, -1, 1, 1), ValueError, "eps must"),
-    ("theta", lambda d: schedules.Theorem2(d.constants, 1, 0.1, 1, 2), ValueError, "theta must"),
-    ("constants", lambda d: schedules.Theorem2(3.0, 1, 0.1, 1, 1), TypeError, "constants must"),
+    ("eps0", lambda d: theorems.Theorem2(d.constants, 0, 0.1, 1, 1), ValueError, "eps0 must"),
+    ("eps", lambda d: theorems.Theorem3(d.constants, 1, -1, 1, 1), ValueError, "eps must"),
+    ("theta", lambda d: theorems.Theorem2(d.constants, 1, 0.1, 1, 2), ValueError, "theta must"),
+    ("constants", lambda d: theorems.Theorem2(3.0, 1, 0.1, 1, 1), TypeError, "constants must"),
     (
         "lam",
-        lambda d: schedules.Theorem2(d.constants, 1, 0.1, 1, 1, lam=-1.0),
+        lambda d: theorems.Theorem2(d.constants, 1, 0.1, 1, 1, lam=-1.0),
         ValueError,
         "lam must be in",
     ),
     (
         "printed",
-        lambda d: schedules.Theorem2.printed(d.constants, 1, 0.1, 1, 1, lam=0.5),
+        lambda d: theorems.Theorem2.printed(d.constants, 1, 0.1, 1, 1, lam=0.5),
         ValueError,
         "lam > G / rho",
     ),
-    ("steps-lam", lambda d: schedules.HalvingSteps(0.0, 1.0), ValueError, "lam must be in"),
-    ("steps-eta", lambda d: schedules.HalvingSteps(1.0, -1.0), ValueError, "eta must be in"),
-    ("steps-steps", lambda d: schedules.HalvingSteps(1.0, 1.0, 0), ValueError, "steps must be"),
-    ("steps-epochs", lambda d: schedules.HalvingSteps(1.0, 1.0, 5, 0), ValueError, "epochs must"),
+    ("steps-lam", lambda d: theorems.HalvingSteps(0.0, 1.0), ValueError, "lam must be in"),
+    ("steps-eta", lambda d: theorems.HalvingSteps(1.0, -1.0), ValueError, "eta must be in"),
+    ("steps-steps", lambda d: theorems.HalvingSteps(1.0, 1.0, 0), ValueError, "steps must be"),
+    ("steps-epochs", lambda d: theorems.HalvingSteps(1.0, 1.0, 5, 0), ValueError, "epochs must"),
     (
         "steps-average",
-        lambda d: schedules.HalvingSteps(1.0, 1.0, average=0.5),
+        lambda d: theorems.HalvingSteps(1.0, 1.0, average=0.5),
         TypeError,
         "average must be an object",
     ),
     ("psd-accuracy", lambda d: PSDCone(50, accuracy=-0.1), ValueError, "accuracy must be in"),
     ("psd-accuracy-one", lambda d: PSDCone(50, accuracy=1.0), ValueError, "accuracy must be in"),
-    ("halving", lambda d: schedules.HalvingSmoothing(0.0), ValueError, "lam must be in"),
+    ("halving", lambda d: theorems.HalvingSmoothing(0.0), ValueError, "lam must be in"),
     ("doubling", lambda d: adaptive.DoublingSubgradient(0), ValueError, "steps must be"),
     ("adaptive", lambda d: adaptive.AdaptiveSmoothing(1.5), TypeError, "steps must be an int"),
     ("recentring", lambda d: adaptive.Recentring(-3), ValueError, "steps must be at least"),

@@ -7,7 +7,7 @@ from bad_input_data import INF, NAN, Case, flat
 from scipy.optimize import Bounds, LinearConstraint, NonlinearConstraint
 
 import lopro
-from lopro import MissingCapabilityError, Problem, inner, penalties, schedules
+from lopro import MissingCapabilityError, Problem, inner, penalties, theorems
 from lopro.constraints import FunctionConstraint, PSDCone, ResidualBall
 from lopro.methods.theory import ProblemConstants, constants_of
 from lopro.objectives import L1Norm, SquaredDistance
@@ -186,7 +186,7 @@ CAPABILITIES: list[Case] = [
             lambda d: lopro.solve(
                 d.problem,
                 method=lopro.LoPGD(
-                    schedules.Theorem2(ProblemConstants(1.0, INF, 1.0), 1.0, 0.1, 1.0, 1.0)
+                    theorems.Theorem2(ProblemConstants(1.0, INF, 1.0), 1.0, 0.1, 1.0, 1.0)
                 ),
             ),
             "Theorem 2 needs a finite Lipschitz constant Gc",
@@ -196,7 +196,7 @@ CAPABILITIES: list[Case] = [
             lambda d: lopro.solve(
                 Problem(SquaredDistance(d.one), d.ball),
                 method=lopro.LoPNAG(
-                    schedules.Theorem3(ProblemConstants(1.0, 1.0, 1.0), 1.0, 0.1, 1.0, 1.0)
+                    theorems.Theorem3(ProblemConstants(1.0, 1.0, 1.0), 1.0, 0.1, 1.0, 1.0)
                 ),
             ),
             "Theorem 3 needs smoothness constants",

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from lopro.theorems import HalvingSmoothing
 
 import lopro
 from benchmarks.bpdn.adapter import Adapter, Answer
@@ -14,6 +13,7 @@ from benchmarks.bpdn.problems import Instance
 from lopro.maps import linear_map
 from lopro.methods.baselines import NESTA
 from lopro.methods.paper.adaptive import AdaptiveSmoothing
+from lopro.methods.paper.theorems import HalvingSmoothing
 
 __all__ = ["OURS"]
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import inspect
 import io
 import os
+import pkgutil
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -120,7 +120,7 @@ def write(path: Path, text: str) -> None:
 
 def page(room: Room) -> str:
     """Return the page of a room: its own first words, a list of names, and the docstrings."""
-    module = importlib.import_module(room.name)
+    module = pkgutil.resolve_name(room.name)
     names, home = documented(module), homes()
     parts = [
         heading(room.title, "="),
@@ -136,7 +136,7 @@ def homes() -> dict[object, str]:
     """Return the room where each thing is documented: the first one that makes it public."""
     found: dict[object, str] = {}
     for room in rooms():
-        module = importlib.import_module(room.name)
+        module = pkgutil.resolve_name(room.name)
         for name in documented(module):
             found.setdefault(getattr(module, name), room.name)
     return found

@@ -1,6 +1,6 @@
 """lopro: convex optimisation with few projections, and a certificate with every answer."""
 
-from lopro import _moved, constraints, maps, metric, objectives, penalties
+from lopro import constraints, maps, metric, objectives, penalties
 from lopro.basis_pursuit import (
     BPDNResult,
     ByProducts,
@@ -34,7 +34,6 @@ from lopro.methods import (
     theory,
 )
 from lopro.methods.paper import adaptive, restarts, theorems
-from lopro.methods.paper import theorems as schedules
 from lopro.methods.registry import register
 from lopro.metric import ConsensusADMM, FeatureWorkingSet, MetricResult, learn_metric
 from lopro.metric.application import MetricLearning
@@ -93,14 +92,12 @@ __all__ = [
     "penalties",
     "read_sdpa",
     "restarts",
-    "schedules",
     "solve",
     "stopping",
     "theorems",
     "theory",
 ]
 
-_moved.install()
 for _application in (BasisPursuit(), MetricLearning()):
     register(_application)
 

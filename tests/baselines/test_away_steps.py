@@ -15,8 +15,7 @@ from lopro import Problem, Status
 from lopro.constraints import Box, L1Ball, Simplex, Spectrahedron
 from lopro.errors import MissingCapabilityError
 from lopro.methods.baselines import AwayStepFrankWolfe, FrankWolfe, PairwiseFrankWolfe
-from lopro.methods.baselines.frank_wolfe_steps import LineSearch, OpenLoop, ShortStep
-from lopro.methods.baselines.frank_wolfe_walk import ActiveSet
+from lopro.methods.baselines.frank_wolfe_steps import ActiveSet, LineSearch, OpenLoop, ShortStep
 from lopro.objectives import LeastSquares, Quadratic, SquaredDistance
 
 METHODS = [AwayStepFrankWolfe, PairwiseFrankWolfe]
@@ -147,12 +146,12 @@ def test_one_linear_minimisation_per_iteration_and_one_to_start(method: Any, rng
 
 @pytest.mark.parametrize("pairwise", [False, True])
 def test_the_active_set_is_a_convex_combination(pairwise: bool, rng: Any) -> None:
-    from lopro.methods.baselines.frank_wolfe_walk import look_around, take_step
+    from lopro.methods.baselines.frank_wolfe_steps import dual_gap, take_step
 
     f, c = LeastSquares(rng.standard_normal((15, 8)), rng.standard_normal(15)), Simplex(8)
     walker = ActiveSet(f, np.eye(8)[0], pairwise=pairwise)
     for t in range(100):
-        seen = look_around(f, c, walker)
+        seen = dual_gap(f, c, walker)
         if seen.gap <= seen.resolution:
             break
         take_step(f, walker, seen, LineSearch(), t)

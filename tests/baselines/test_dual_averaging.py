@@ -14,7 +14,7 @@ from theory.checks import iterates, penalised, size
 from theory.problems import t1
 
 from lopro.constraints import Polyhedron
-from lopro.methods.baselines._orda import DualAveraging
+from lopro.methods.baselines.dual_averaging import DualAveraging
 from lopro.objectives import L1Norm, SquaredDistance
 from lopro.penalties import Hinge
 from lopro.penalties.penalised import Penalised

@@ -20,7 +20,7 @@ from lopro.constraints import Box, Constraint, Polyhedron, ResidualBall
 from lopro.errors import MissingCapabilityError
 from lopro.functions import Constant, Source
 from lopro.methods.baselines import EproORDA, EproSGD
-from lopro.methods.baselines._orda import DualAveraging
+from lopro.methods.baselines.dual_averaging import DualAveraging
 from lopro.objectives import FunctionObjective, L1Norm, Quadratic, SquaredDistance
 from lopro.penalties import Hinge
 

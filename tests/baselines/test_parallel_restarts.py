@@ -18,7 +18,7 @@ from lopro import Problem, Status
 from lopro.constraints import Polyhedron, ResidualBall
 from lopro.methods.baselines import ParallelRestarts
 from lopro.methods.paper.restarts import AcceleratedSolver, SubgradientSolver
-from lopro.methods.paper.restarts.solvers import initial_gap
+from lopro.methods.paper.restarts.subproblem_solvers import initial_gap
 from lopro.methods.setting import Needs
 from lopro.objectives import Linear
 

@@ -17,6 +17,12 @@ from lopro.driver.run import Run
 from lopro.errors import MissingCapabilityError
 from lopro.functions import Source
 from lopro.methods import Auto
+from lopro.methods.baselines import (
+    ConEx,
+    FullTouch,
+    OneProjectionSaddle,
+    OneProjectionSmoothed,
+)
 from lopro.methods.setting import Needs, Setting
 from lopro.objectives import FunctionObjective
 
@@ -73,6 +79,15 @@ def test_estimates_support_no_claim(monkeypatch: Any) -> None:
     assert not found(known).certain
     # What the user says is taken as it is.
     assert found(known, constants=known.constants).certain
+
+
+@pytest.mark.parametrize("kind", [FullTouch, OneProjectionSaddle, OneProjectionSmoothed, ConEx])
+def test_methods_claim_their_bound_from_certain_constants_only(kind: Any) -> None:
+    known, method = tilted(), kind(iterations=100)
+    bench = Run(known.problem, method, known.x0, Options(seed=0)).bench
+    setting = method.needs.find(bench, known.x0)
+    assert setting.certain and method.plan(bench, setting).claim is not None
+    assert method.plan(bench, replace(setting, certain=False)).claim is None
 
 
 def test_what_is_given_is_used_and_what_is_missing_is_named() -> None:

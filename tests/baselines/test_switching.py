@@ -19,8 +19,7 @@ import lopro
 from lopro import Problem, Status
 from lopro.constraints import Distance, FunctionConstraint, Polyhedron, ResidualBall, ResidualNorm
 from lopro.methods.baselines import SwitchingSubgradient
-from lopro.methods.baselines._switching import SwitchingSteps
-from lopro.methods.baselines.switching import CHUNK
+from lopro.methods.baselines.switching import CHUNK, SwitchingSteps
 from lopro.objectives import L1Norm, Linear
 from lopro.penalties import Hinge
 from lopro.penalties.penalised import Penalised

@@ -220,7 +220,7 @@ def test_an_epoch_cut_short_by_the_clock_does_not(rng):
 def test_a_theorem_cut_short_claims_its_complete_epochs_only():
     known = l1_halfspace(np.random.default_rng(2))
     constants = constants_of(Problem(L1Norm(shape=(5,)), known.problem.constraint))
-    schedule = lopro.schedules.Theorem2(constants, 2.0, 0.01, sigma=2.0, theta=1.0)
+    schedule = lopro.theorems.Theorem2(constants, 2.0, 0.01, sigma=2.0, theta=1.0)
     x0 = known.problem.constraint.project(np.zeros(5))
     T = schedule.steps
     # The l1 norm has a dual bound; without one the theorem is all there is.

@@ -140,7 +140,7 @@ def test_accelerated_steps_take_one_product_each_way(rng):
 def test_the_theorems_project_once_per_epoch(rng, K):
     known = l1_halfspace(rng)
     constants = constants_of(Problem(L1Norm(shape=(5,)), known.problem.constraint))
-    schedule = lopro.schedules.Theorem2(constants, 1.0, 1.0 / 2.0**K, sigma=0.5, theta=1.0)
+    schedule = lopro.theorems.Theorem2(constants, 1.0, 1.0 / 2.0**K, sigma=0.5, theta=1.0)
     x0 = known.problem.constraint.project(np.zeros(5))
     problem, _, c = watched(known.problem)
     result = lopro.solve(problem, x0, lopro.LoPGD(schedule), tol=0.0)

@@ -148,6 +148,6 @@ def test_regularity_is_exactly_the_length_of_a_single_row():
     """Outside of ``2 y <= 1`` the ratio is 2 at every point, so that every epoch measures it."""
     half = lopro.constraints.Polyhedron([[0.0, 2.0]], [1.0])
     problem = lopro.Problem(lopro.objectives.Linear(np.array([0.0, -1.0])), half)
-    method = lopro.LoPGD(lopro.schedules.HalvingSteps(lam=0.6, eta=0.5, steps=5, epochs=4))
+    method = lopro.LoPGD(lopro.theorems.HalvingSteps(lam=0.6, eta=0.5, steps=5, epochs=4))
     met = lopro.solve(problem, np.zeros(2), method, tol=0.0).history["regularity"]
     assert met == pytest.approx([2.0] * 4, rel=1e-12)

@@ -113,7 +113,7 @@ def test_max_iter_is_never_exceeded_and_the_point_is_projected(problem, method, 
         lopro.Auto(),
         lopro.LoPGD(),
         lopro.LoPNAG(),
-        lopro.LoPNAG(lopro.schedules.HalvingSmoothing(1.0, steps=20)),
+        lopro.LoPNAG(lopro.theorems.HalvingSmoothing(1.0, steps=20)),
     ],
     ids=["auto", "lopgd", "lopnag", "halving"],
 )
@@ -147,7 +147,7 @@ def timed(known, *, slope=0.0, project=0.0, project_image=0.0) -> Iterator[Probl
         yield problem
 
 
-TEN_STEPS = lopro.LoPGD(lopro.schedules.HalvingSteps(lam=2.0, eta=0.1, steps=10))
+TEN_STEPS = lopro.LoPGD(lopro.theorems.HalvingSteps(lam=2.0, eta=0.1, steps=10))
 
 
 @pytest.mark.parametrize("limit", [1.0, 9.5, 25.0, 30.0])

@@ -9,7 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from lopro.stopping import (
+
+import lopro
+from lopro import Iterate, Problem, Status
+from lopro.constraints import Polyhedron
+from lopro.driver.stopping import (
     Gap,
     Iterations,
     Products,
@@ -21,10 +25,6 @@ from lopro.stopping import (
     When,
     as_rule,
 )
-
-import lopro
-from lopro import Iterate, Problem, Status
-from lopro.constraints import Polyhedron
 from lopro.objectives import SquaredDistance
 
 SEEN = Iterate(
@@ -106,7 +106,7 @@ def test_bad_rules_are_named(call: Any, name: str) -> None:
 PROBLEM = Problem(
     SquaredDistance(np.array([3.0, 0.0])), Polyhedron.box(-np.ones(2), np.ones(2)), gap_scale=1.0
 )
-STEPS = lopro.LoPGD(lopro.schedules.HalvingSteps(lam=3.0, eta=0.1, steps=10, epochs=50))
+STEPS = lopro.LoPGD(lopro.theorems.HalvingSteps(lam=3.0, eta=0.1, steps=10, epochs=50))
 
 
 @pytest.mark.parametrize("most", [1, 3, 7])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from lopro.theorems import HalvingSmoothing, Theorem2, Theorem3
 
 import lopro
 from lopro import Problem
@@ -19,6 +18,7 @@ from lopro.methods.inner import (
     SubgradientDescent,
 )
 from lopro.methods.paper.epochs import Plan
+from lopro.methods.paper.theorems import HalvingSmoothing, Theorem2, Theorem3
 from lopro.methods.theory import ProblemConstants, constants_of
 from lopro.objectives import L1Norm, LeastSquares, Linear, SquaredDistance
 from lopro.penalties import Hinge, QuadraticHinge, Softplus

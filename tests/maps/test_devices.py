@@ -38,13 +38,13 @@ def test_single_precision_data_are_summed_in_the_precision_of_the_dual(
     y = RNG.standard_normal((50, 2)) * (1 - 2j if complex_dual else 1.0)
     A = linear_map(kind.of(data))
     exact = data.astype(np.complex128).conj().T @ y
-    found = A.correlations(kind.of(y), at=np.arange(70), largest=2)
-    np.testing.assert_allclose(to_numpy(found.at), exact, rtol=0, atol=1e-12)
+    found = A.adjoint_exactly(kind.of(y))
+    np.testing.assert_allclose(to_numpy(found), exact, rtol=0, atol=1e-12)
     single = y.astype(np.complex64 if complex_dual else np.float32)
-    rough = A.correlations(kind.of(single), at=np.arange(70), largest=2)
-    assert to_numpy(rough.at).dtype in (np.float32, np.complex64)
-    np.testing.assert_allclose(to_numpy(rough.at), exact, rtol=0, atol=1e-3)
-    assert np.abs(to_numpy(rough.at) - exact).max() > 1e-10, "single precision is seen"
+    rough = to_numpy(A.adjoint_exactly(kind.of(single)))
+    assert rough.dtype in (np.float32, np.complex64)
+    np.testing.assert_allclose(rough, exact, rtol=0, atol=1e-3)
+    assert np.abs(rough - exact).max() > 1e-10, "single precision is seen"
     # The lengths of columns too are summed in double precision.
     lengths = np.linalg.norm(data.astype(np.complex128), axis=0)
     np.testing.assert_allclose(to_numpy(A.column_norms), lengths, rtol=1e-14)
@@ -53,18 +53,16 @@ def test_single_precision_data_are_summed_in_the_precision_of_the_dual(
 def test_answers_stay_in_the_library(kind: Kind) -> None:
     A = linear_map(kind.of(M))
     xp = namespace(A.like)
-    found = A.correlations(kind.of(np.ones(50)), at=[3], largest=2, weights=np.ones(70))
-    answers = (found.at, found.indices, found.values, found.maximum, found.above)
-    blocks = (A.columns([1]), A.rows([1]), A.gram([1, 2]), A.column_norms, A.row_norms)
-    assert all(namespace(part) is xp for part in (*answers, *blocks))
-    assert all(isinstance(getattr(found.on_host(), p), np.ndarray) for p in ("at", "indices"))
+    products = (A.forward(kind.of(np.ones(70))), A.adjoint_exactly(kind.of(np.ones(50))))
+    blocks = (A.columns([1]), A.rows([1]), A.column_norms, A.row_norms)
+    assert all(namespace(part) is xp for part in (*products, *blocks))
 
 
 def test_nothing_waits_for_the_device_after_the_first_look(monkeypatch: pytest.MonkeyPatch) -> None:
     """Python numbers, truth values and copies on the host are what a GPU has to be waited for."""
     torch = pytest.importorskip("torch", reason="torch is not installed")
     A = linear_map(torch.asarray(M))
-    y, weights = torch.ones(50, dtype=torch.float64), torch.ones(70, dtype=torch.float64)
+    y = torch.ones(50, dtype=torch.float64)
     A.adjoint(y)
 
     def forbidden(*args: Any, **named: Any) -> Any:
@@ -73,9 +71,8 @@ def test_nothing_waits_for_the_device_after_the_first_look(monkeypatch: pytest.M
     for method in ("item", "__float__", "__bool__", "__int__", "numpy", "cpu", "tolist"):
         monkeypatch.setattr(torch.Tensor, method, forbidden)
     A.forward(A.adjoint(y))
-    A.correlations(torch.ones((50, 3), dtype=torch.float64), at=[1], largest=5, weights=weights)
+    A.adjoint_exactly(torch.ones((50, 3), dtype=torch.float64))
     A.columns([1, 2])
-    A.gram([1, 2], [3])
 
 
 def test_entries_that_are_not_finite_are_found_before_they_are_used() -> None:
@@ -84,7 +81,7 @@ def test_entries_that_are_not_finite_are_found_before_they_are_used() -> None:
     broken[3, 4] = np.inf
     for use in (
         lambda A: A.adjoint(torch.zeros(50, dtype=torch.float64)),
-        lambda A: A.correlations(torch.ones(50, dtype=torch.float64), largest=1),
+        lambda A: A.adjoint_exactly(torch.ones(50, dtype=torch.float64)),
         lambda A: A.matrix,
         lambda A: A.row_norms,
         lambda A: A.left_spectrum,
@@ -116,12 +113,3 @@ def test_the_checks_are_not_passes_of_their_own(kind: Kind) -> None:
     with counting(Counts()) as counts:
         linear_map(kind.of(M)).adjoint(kind.of(np.ones(50)))
     assert counts == Counts(rmatvecs=1, passes=1, bytes_read=M.nbytes)
-
-
-def test_weights_on_the_device_and_on_the_host_agree(kind: Kind) -> None:
-    A, y = linear_map(kind.of(M)), kind.of(np.ones(50))
-    w = np.linspace(0.5, 2.0, 70)
-    here, there = (A.correlations(y, largest=5, weights=v).on_host() for v in (w, kind.of(w)))
-    np.testing.assert_array_equal(here.indices, there.indices)
-    assert here.maximum == there.maximum
-    assert here.maximum == pytest.approx((np.abs(M.sum(axis=0)) / w).max(), rel=1e-13)

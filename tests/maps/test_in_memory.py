@@ -12,12 +12,11 @@ import scipy.sparse
 import scipy.sparse.linalg
 from catalogue_objectives import LIBRARIES, Library
 
-import lopro.maps.spectrum
 from lopro.core.arrays import inner, namespace, norm, to_numpy
 from lopro.core.counting import Counts, counting
 from lopro.errors import MissingCapabilityError
 from lopro.functions import Source
-from lopro.maps import LinearMap, arrays, linear_map, numpy_map
+from lopro.maps import LinearMap, arrays, linear_map, numpy_map, spectrum
 from lopro.maps.spectrum import estimate_norm
 
 REAL = np.random.default_rng(0).standard_normal((5, 3))
@@ -260,7 +259,7 @@ def test_the_norm_estimate_errs_upwards(seed):
 
 
 def test_the_spectrum_of_a_very_large_matrix_is_not_computed(monkeypatch):
-    monkeypatch.setattr(lopro.maps.spectrum, "EXACT_WORK", 10.0)
+    monkeypatch.setattr(spectrum, "SETTINGS", spectrum.Settings(exact_work=10.0))
     A = linear_map(REAL)
     with counting(Counts()) as counts:
         assert A.largest_singular_value.source is Source.ESTIMATED
@@ -310,7 +309,7 @@ def test_large_matrices_are_taken_in_slabs_of_rows(
     matrix = rng.standard_normal((11, 7)).astype(dtype)
     if np.iscomplexobj(matrix):
         matrix += 1j * rng.standard_normal((11, 7))
-    monkeypatch.setattr(numpy_map, "_LARGE", 0)
+    monkeypatch.setattr(numpy_map, "SETTINGS", numpy_map.Settings(slab_bytes=0))
     monkeypatch.setattr(arrays, "_SLAB", 3 * 7)  # three rows
     A = linear_map(matrix)
     x, y = rng.standard_normal(7).astype(dtype), rng.standard_normal(11).astype(dtype)
@@ -327,7 +326,7 @@ def test_entries_of_a_large_matrix_are_looked_at_in_its_first_product(
     matrix[3, 2] = bad
     with pytest.raises(ValueError, match="A must be finite"):
         linear_map(matrix)
-    monkeypatch.setattr(numpy_map, "_MANY_ENTRIES", 1)
+    monkeypatch.setattr(numpy_map, "SETTINGS", numpy_map.Settings(many_entries=1))
     A = linear_map(matrix)
     ask: dict[str, Callable[[], Any]] = {
         "forward": lambda: A.forward(np.ones(4)),
@@ -343,6 +342,6 @@ def test_entries_of_a_large_matrix_are_looked_at_in_its_first_product(
 def test_a_large_product_that_overflows_is_not_a_fault_of_the_matrix(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(numpy_map, "_MANY_ENTRIES", 1)
+    monkeypatch.setattr(numpy_map, "SETTINGS", numpy_map.Settings(many_entries=1))
     with np.errstate(over="ignore"):
         assert np.isinf(linear_map(np.full((2, 2), 1e200)).adjoint(np.full(2, 1e200))).all()

@@ -16,7 +16,7 @@ import lopro
 MEMORY = """
 import sys
 import numpy as np
-from lopro.maps import Columns, Correlate, MemmapMap, Selection, StoredMap
+from lopro.maps import Adjoint, Columns, MemmapMap, StoredMap
 
 kind, dtype, path = sys.argv[1:]
 rows, columns = 1024, 128 * 2**20 // np.dtype(dtype).itemsize // 1024
@@ -63,7 +63,7 @@ def peak_of(call):
 A = (MemmapMap if kind.startswith("memmap") else StoredMap)(source, block_bytes=2**21)
 y = np.ones((rows, 2))
 before = own_memory()
-grown = peak_of(lambda: A.read(Correlate(y, Selection(largest=9)), Columns(np.arange(9)))) - before
+grown = peak_of(lambda: A.read(Adjoint(y), Columns(np.arange(9)))) - before
 print(grown / A.nbytes)
 """
 

@@ -29,8 +29,6 @@ def adjoint_pair(A: OperatorMap, dtype: Any) -> None:
     X, Y = np.stack([x, 2.0 * x], axis=1), np.stack([y, -y], axis=1)
     np.testing.assert_allclose(A.forward(X)[:, 1], 2.0 * A.forward(x), rtol=1e-12)
     np.testing.assert_allclose(A.adjoint(Y)[:, 1], -A.adjoint(y), rtol=1e-12)
-    found = A.correlations(Y, largest=3)
-    np.testing.assert_allclose(found.maximum, np.abs(A.adjoint(y)).max() * np.ones(2), rtol=1e-12)
 
 
 def test_pylops() -> None:
@@ -77,7 +75,7 @@ def test_an_operator_without_blocks_reads_its_data_for_every_vector() -> None:
     with counting(Counts()) as counts:
         A.forward(np.ones((9, 4)))
         A.adjoint(np.ones(6))
-        A.correlations(np.ones((6, 2)), largest=1)
+        A.adjoint_exactly(np.ones((6, 2)))
     assert counts == Counts(matvecs=4, rmatvecs=3, passes=7, bytes_read=7 * M.nbytes)
 
 
@@ -86,8 +84,7 @@ def test_an_operator_with_columns() -> None:
     assert A.has_columns and A.has_rows and not A.explicit
     with counting(Counts()) as counts:
         np.testing.assert_array_equal(A.columns([2, 0]), M[:, [2, 0]])
-        np.testing.assert_allclose(A.gram([2], [0]), M[:, [2]].T @ M[:, [0]])
-    assert counts == Counts(columns=4, bytes_read=4 * M[:, 0].nbytes)
+    assert counts == Counts(columns=2, bytes_read=2 * M[:, 0].nbytes)
     with pytest.raises(MissingCapabilityError, match="D is an operator: the matrix"):
         A.matrix  # noqa: B018
 

@@ -15,17 +15,16 @@ from lopro.core.deadline import Deadline, OutOfTime, using_clock
 from lopro.maps import (
     Adjoint,
     Columns,
-    Correlate,
     Forward,
     MemmapMap,
     NumPyMap,
     Rows,
-    Selection,
     StoredMap,
     called_between_blocks,
     linear_map,
 )
 from lopro.maps.grid import Grid
+from lopro.maps.spectrum import Settings
 from lopro.maps.stored import chunks_of
 
 RNG = np.random.default_rng(0)
@@ -54,15 +53,11 @@ def test_any_chunks_give_the_same_numbers(chunks: tuple[int, int], block: int) -
     source = Watched(M)
     A = StoredMap(source, chunks=chunks, block_bytes=block)
     y, x, at = RNG.standard_normal((11, 2)), RNG.standard_normal(14), np.array([13, 0, 6])
-    asked = (Correlate(y, Selection(at, 3, above=0.5)), Forward(x), Columns(at), Rows([10, 0]))
+    asked = (Adjoint(y), Forward(x), Columns(at), Rows([10, 0]))
     with counting(Counts()) as counts:
         found, image, columns, rows = A.read(*asked)
     assert (counts.passes, counts.bytes_read) == (1, M.nbytes)
-    same = linear_map(M).correlations(y, at=at, largest=3, above=0.5)
-    for part in ("at", "values", "maximum"):
-        np.testing.assert_allclose(getattr(found, part), getattr(same, part), rtol=1e-13)
-    np.testing.assert_array_equal(found.indices, same.indices)
-    np.testing.assert_array_equal(found.above, same.above)
+    np.testing.assert_allclose(found, M.T @ y, rtol=1e-12, atol=1e-14)
     np.testing.assert_allclose(image, M @ x, rtol=1e-12)
     np.testing.assert_array_equal(columns, M[:, at])
     np.testing.assert_array_equal(rows, M[[10, 0]])
@@ -102,7 +97,6 @@ def test_only_what_is_needed_is_read() -> None:
     A = StoredMap(Watched(M), chunks=(11, 2), block_bytes=1)
     for ask, bands in (
         (lambda: A.columns([3, 2, 13]), 2),
-        (lambda: A.gram([0], [1]), 1),
         (lambda: A.forward(np.eye(14)[5]), 1),
         (lambda: A.forward(np.eye(14)[:, [0, 13]]), 2),
         (lambda: A.read(Columns([0]), Columns([1]), Forward(np.eye(14)[3])), 2),
@@ -222,9 +216,8 @@ def test_single_precision_would_be_noticed() -> None:
     limit = 1e-14 * 60 * np.abs(exact).max()
     assert np.abs(single - exact).max() > 1e3 * limit
     # In memory too, where the dual point is in double precision, correlations are.
-    found = NumPyMap(data).correlations(y, at=np.arange(1200))
-    np.testing.assert_allclose(found.at, exact, rtol=0, atol=limit)
-    assert NumPyMap(data).correlations(y.astype(np.float32), at=[0]).at.dtype == np.float32
+    np.testing.assert_allclose(NumPyMap(data).adjoint_exactly(y), exact, rtol=0, atol=limit)
+    assert NumPyMap(data).adjoint_exactly(y.astype(np.float32)).dtype == np.float32
 
 
 def test_no_two_blocks_are_read_at_the_same_time() -> None:
@@ -254,7 +247,7 @@ def test_points_of_other_libraries_come_back_as_theirs() -> None:
 
 
 def test_large_data_are_not_explicit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lopro.maps.streamed.EXACT_ENTRIES", 100)
+    monkeypatch.setattr("lopro.maps.streamed.SETTINGS", Settings(exact_entries=100))
     A = StoredMap(M, "Phi")
     assert not A.explicit and A.has_columns and A.has_rows
     with pytest.raises(Exception, match="Phi is too large to be loaded: the matrix"):

@@ -150,7 +150,7 @@ def test_a_run_of_lopgd_spends_followed_pairs_and_one_decomposition_per_epoch():
     d = 100
     target = next(walk(d, 1, 15))
     f = lopro.objectives.SquaredDistance(target)
-    method = lopro.LoPGD(lopro.schedules.HalvingSteps(lam=2.0, eta=0.02, steps=60, epochs=3))
+    method = lopro.LoPGD(lopro.theorems.HalvingSteps(lam=2.0, eta=0.02, steps=60, epochs=3))
     exact, followed = (
         lopro.solve(lopro.Problem(f, PSDCone(d, accuracy=a)), np.zeros((d, d)), method, tol=0)
         for a in (0.0, 0.1)

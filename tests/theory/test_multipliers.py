@@ -130,7 +130,7 @@ def epochs_to(known: Known, method: Any, accuracy: float, limit: int) -> int:
 def test_p7_reaches_high_accuracy() -> None:
     """P7 on T4: 60 steps per epoch reach a gap of 1e-10 within a dozen epochs; LoPNAG's halving does not."""
     assert epochs_to(t4(), LoPNAG(Recentring(steps=60)), 1e-10, 12) <= 12
-    halving = lopro.schedules.HalvingSmoothing(lam=4.0 * t4().zeta, gamma=0.3, steps=60, epochs=12)
+    halving = lopro.theorems.HalvingSmoothing(lam=4.0 * t4().zeta, gamma=0.3, steps=60, epochs=12)
     assert epochs_to(t4(), LoPNAG(halving), 1e-10, 12) > 12
 
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from lopro.theorems import HalvingSmoothing, HalvingSteps, Theorem2, Theorem3
 from theory.checks import count_projections, penalised
 from theory.problems import Known, t2, t3, t4, t6_box, t6_ellipsoid
 
@@ -14,6 +13,7 @@ import lopro
 from lopro import LoPGD, LoPNAG, OneProjection
 from lopro.constraints import ResidualNorm
 from lopro.methods.inner import LBFGSB
+from lopro.methods.paper.theorems import HalvingSmoothing, HalvingSteps, Theorem2, Theorem3
 from lopro.penalties import Hinge, Softplus
 
 

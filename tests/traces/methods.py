@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import lopro
-from lopro import adaptive, baselines, inner, penalties, restarts, schedules
+from lopro import adaptive, baselines, inner, penalties, restarts, theorems
 
 __all__ = ["methods"]
 
@@ -17,11 +17,11 @@ def methods() -> Iterator[tuple[str, Any]]:
     """Yield names and methods."""
     yield "Auto", lopro.Auto()
     yield "LoPGD", lopro.LoPGD()
-    yield "LoPGD-halving", lopro.LoPGD(schedules.HalvingSteps(lam=5.0, eta=0.1, steps=50, epochs=4))
+    yield "LoPGD-halving", lopro.LoPGD(theorems.HalvingSteps(lam=5.0, eta=0.1, steps=50, epochs=4))
     yield "LoPNAG", lopro.LoPNAG()
     yield (
         "LoPNAG-halving",
-        lopro.LoPNAG(schedules.HalvingSmoothing(lam=5.0, gamma=0.1, steps=50, epochs=4)),
+        lopro.LoPNAG(theorems.HalvingSmoothing(lam=5.0, gamma=0.1, steps=50, epochs=4)),
     )
     yield "LoPNAG-recentring", lopro.LoPNAG(adaptive.Recentring())
     yield "Multipliers", lopro.MultiplierMethod()

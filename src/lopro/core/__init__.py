@@ -1,1 +1,1 @@
-"""What every room uses and none owns: arrays, checks on input, counting, threads, plots, progress."""
+"""Helpers for all packages: arrays, checks of arguments, counting, deadlines, threads."""

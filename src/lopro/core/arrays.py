@@ -1,8 +1,8 @@
-"""Array-library-neutral helpers: the few reductions the algorithms need, as Python floats.
+"""Helpers for arrays of any library: the reductions that the algorithms need, as Python floats.
 
-Everything else in the core is written with operators (``+ - * @``), which NumPy, PyTorch, CuPy and
-any other array-API library share. The inner product is the real one, ``Re <x, y>``, so that complex
-arrays of length n are treated as the real space R^(2n) they are.
+Everything else is written with operators (``+ - * @``), which NumPy, PyTorch, CuPy and other array-API
+libraries share. The inner product is the real one, ``Re <x, y>``: complex arrays of length n are treated as
+elements of R^(2n).
 """
 
 from __future__ import annotations
@@ -16,11 +16,17 @@ from array_api_compat import array_namespace, is_array_api_obj, is_jax_array
 from array_api_compat import device as _device
 from array_api_compat import numpy as numpy_namespace
 
+#: An array of any library.
 Array: TypeAlias = Any
+#: NumPy arrays of one and of two dimensions, of any dtype.
+Vector: TypeAlias = "np.ndarray[Any, Any]"
+Matrix: TypeAlias = "np.ndarray[Any, Any]"
 
 __all__ = [
     "Array",
     "Companion",
+    "Matrix",
+    "Vector",
     "asarray_like",
     "axpy",
     "copy",
@@ -46,8 +52,8 @@ __all__ = [
     "zeros",
 ]
 
-# A NumPy array answers these questions ten times faster without the namespace look-up, and the
-# loops of small problems consist of nothing else: hence the special case in the hot functions.
+# Looking up the namespace takes about ten times as long as these operations on a small NumPy array, so NumPy
+# is a special case in the functions that inner loops call.
 
 
 def is_array(x: object) -> bool:
@@ -69,7 +75,7 @@ def inner(x: Array, y: Array) -> float:
     if isinstance(x, np.ndarray) and isinstance(y, np.ndarray):
         return float(np.vdot(x, y).real)
     if x.ndim == 1 and x.dtype == y.dtype and not is_complex(x):
-        return float(x @ y)  # one call for a device, and no array on the way
+        return float(x @ y)  # one kernel and no temporary array on a device
     xp = namespace(x, y)
     product = (xp.conj(x) if is_complex(x) else x) * y
     return float(xp.sum(xp.real(product) if is_complex(product) else product))
@@ -78,7 +84,8 @@ def inner(x: Array, y: Array) -> float:
 def norm(x: Array) -> float:
     """Return the Euclidean (Frobenius) norm, safe against overflow of the squares."""
     square = inner(x, x) if isinstance(x, np.ndarray) else _square(x)
-    # Inside the first range nothing of weight is lost even where squares are 32-bit numbers.
+    # Within the first range squares of entries of single precision (1e-38 to 3e38) neither overflow nor
+    # underflow noticeably; within the second those of double precision.
     if 1e-20 < square < 1e30 or (1e-280 < square < 1e280 and not is_single(x)):
         return math.sqrt(square)
     if 0 in x.shape:
@@ -92,7 +99,7 @@ def norm(x: Array) -> float:
 
 
 def inners(*pairs: tuple[Array, Array]) -> list[float]:
-    """Return several inner products; from a device they come in one journey."""
+    """Return several inner products; from a device they are one device-to-host transfer."""
     arrays = [x for pair in pairs for x in pair]
     first = arrays[0]
     alike = all(x.ndim == 1 and x.dtype == first.dtype for x in arrays)
@@ -103,7 +110,7 @@ def inners(*pairs: tuple[Array, Array]) -> list[float]:
 
 
 def norms(*arrays: Array) -> list[float]:
-    """Return several norms; from a device they come in one journey."""
+    """Return several norms; from a device they are one device-to-host transfer."""
     if isinstance(arrays[0], np.ndarray):
         return [norm(x) for x in arrays]
     squares = inners(*((x, x) for x in arrays))
@@ -114,13 +121,13 @@ def norms(*arrays: Array) -> list[float]:
 
 
 def _square(x: Array) -> float:
-    # NumPy's BLAS products overflow in silence; libraries built on its ufuncs would warn.
+    # NumPy's BLAS products overflow without a warning; libraries built on its ufuncs would warn.
     with np.errstate(over="ignore", under="ignore"):
         return inner(x, x)
 
 
 def axpy(t: float, g: Array, x: Array, *, reuse: bool = False) -> Array:
-    """Return ``x + t g``, in the memory of ``g`` if that may be reused: with matrices it is felt."""
+    """Return ``x + t g``, computed in the memory of ``g`` if ``reuse`` allows it."""
     if not (isinstance(g, np.ndarray) and isinstance(x, np.ndarray) and g.dtype == x.dtype):
         return x + t * g
     reuse = reuse and g.dtype.kind in "fc"
@@ -129,7 +136,7 @@ def axpy(t: float, g: Array, x: Array, *, reuse: bool = False) -> Array:
 
 
 def mix(x: Array, w: float, y: Array) -> Array:
-    """Return ``x + w (y - x)`` as a new array, without another one on the way."""
+    """Return ``x + w (y - x)`` as a new array, with no other temporary array."""
     move = y - x
     if isinstance(move, np.ndarray) and move.dtype == x.dtype and move.dtype.kind in "fc":
         np.multiply(move, w, out=move)
@@ -138,7 +145,7 @@ def mix(x: Array, w: float, y: Array) -> Array:
 
 
 def is_single(x: Array) -> bool:
-    """Whether ``x`` holds 32-bit reals or pairs of them, whose squares overflow early."""
+    """Whether the dtype is float32 or complex64."""
     if isinstance(x, np.ndarray):
         return bool(x.dtype.char in "fF")
     xp = namespace(x)
@@ -148,7 +155,7 @@ def is_single(x: Array) -> bool:
 def isfinite(x: Array) -> bool:
     """Whether no entry is NaN or infinite."""
     if isinstance(x, np.ndarray):
-        # A finite sum has finite terms, and needs no array of answers beside a large matrix.
+        # A finite sum has finite terms and needs no temporary array; below 2^16 entries that array is small.
         if x.size > 2**16:
             with np.errstate(all="ignore"):
                 if np.isfinite(np.add.reduce(x, axis=None)):
@@ -186,7 +193,7 @@ def eps(x: Array) -> float:
 
 
 def copy(x: Array) -> Array:
-    """Return an independent copy, cut off from any graph of automatic differentiation."""
+    """Return an independent copy, detached from automatic differentiation."""
     if isinstance(x, np.ndarray):
         return np.array(x)
     if hasattr(x, "detach"):
@@ -202,7 +209,7 @@ def zeros(shape: tuple[int, ...], like: Array) -> Array:
 
 
 def diagonal_direction(like: Array) -> Array:
-    """Return the unit vector with equal entries: a direction in which nothing is special."""
+    """Return the unit vector with equal entries."""
     return (0.0 * like + 1.0) / math.sqrt(max(1, math.prod(like.shape)))
 
 
@@ -211,18 +218,18 @@ def to_numpy(x: Array) -> np.ndarray[Any, Any]:
     if isinstance(x, np.ndarray):
         return x
     if hasattr(x, "detach"):
-        # A conjugate that PyTorch has only noted, not computed, has no NumPy counterpart.
+        # NumPy has no counterpart of PyTorch's lazy conjugate and negative.
         return np.asarray(x.detach().cpu().resolve_conj().resolve_neg().numpy())
     if hasattr(x, "get"):
         return np.asarray(x.get())
     if is_jax_array(x):
-        # Its dlpack exchange refuses arrays on a GPU.
+        # JAX's dlpack exchange does not accept arrays on a GPU.
         return np.asarray(x)
     return np.asarray(np.from_dlpack(x))
 
 
 def on_host(x: Array) -> bool:
-    """Whether ``x`` lies in the memory of the processor, whatever its library."""
+    """Whether ``x`` is in host memory, for any library."""
     return isinstance(x, np.ndarray) or "cpu" in str(_device(x)).lower()
 
 
@@ -237,13 +244,13 @@ def _convert(values: Any, like: Array, dtype: Any) -> Array:
     if is_array(values) and not isinstance(values, type(like)):
         values = to_numpy(values)
     if isinstance(values, np.ndarray):
-        # PyTorch takes no negative strides and warns of read-only memory: hand it a plain copy.
+        # PyTorch does not accept negative strides and warns of read-only memory: pass a contiguous copy.
         values = np.array(values, order="C")
     return namespace(like).asarray(values, dtype=dtype, device=_device(like))
 
 
 def from_numpy(values: np.ndarray[Any, Any], like: Array) -> Array:
-    """Return ``values`` in the library and on the device of ``like``, with the dtype they have."""
+    """Return ``values`` in the library and on the device of ``like``, with their own dtype."""
     if isinstance(like, np.ndarray):
         return values
     return namespace(like).asarray(np.array(values, order="C"), device=_device(like))
@@ -262,9 +269,9 @@ def widest(arrays: Iterable[Array]) -> Array | None:
 
 
 class Companion:
-    """A constant array that takes on the library, dtype and device of the points it meets.
+    """A constant array that is converted to the library, dtype and device of the points it is combined with.
 
-    Weights given as a list of Python numbers then serve float32 points without widening them, and
+    Weights given as Python numbers can be combined with float32 points without widening them, and with
     PyTorch points without mixing libraries. Complex data stay complex beside real points.
 
     Examples
@@ -278,7 +285,7 @@ class Companion:
 
     def __init__(self, array: Array, *, real: bool = False) -> None:
         self.array = array
-        #: Stay real beside complex points (weights of a modulus, say).
+        #: Whether to stay real beside complex points (weights of moduli, for example).
         self._real = real
         self._latest = (self._kind(array), array)
 
@@ -289,7 +296,7 @@ class Companion:
         return type(x), x.dtype, _device(x)
 
     def beside(self, x: Array) -> Array:
-        """Return the array in a form that can be combined with ``x``; do not write on it."""
+        """Return the array in a form that can be combined with ``x``; it must not be modified."""
         kind = self._kind(x)
         if kind != self._latest[0]:
             self._latest = (kind, _convert(self.array, x, self._dtype_beside(x)))

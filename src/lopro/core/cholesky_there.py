@@ -1,4 +1,4 @@
-"""Cholesky factors of matrices on a device: each library has its own name for what solves with them."""
+"""Cholesky factors of matrices on a device, by the triangular solves of each library."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["FactorThere", "factor_there", "factors_there"]
 
 @dataclass(frozen=True)
 class FactorThere:
-    """The factor of a positive definite matrix on its device; it solves for vectors of the host."""
+    """The Cholesky factor of a positive definite matrix on a device; solves for vectors on the host."""
 
     matrix: Array
     factor: Array
@@ -28,24 +28,24 @@ class FactorThere:
 
     @property
     def pivots(self) -> np.ndarray[Any, Any]:
-        """What elimination has left of the diagonal, on the host."""
+        """The pivots, squares of the diagonal of the factor, on the host."""
         return np.asarray(to_numpy(namespace(self.factor).linalg.diagonal(self.factor)) ** 2)
 
     def loses(self, share: float) -> bool:
-        """Whether a pivot is below this share of its entry of the diagonal (or no number)."""
+        """Whether a pivot is NaN or below this share of its diagonal entry of the matrix."""
         diagonal = to_numpy(namespace(self.matrix).linalg.diagonal(self.matrix))
         return not bool(np.all(self.pivots > share * diagonal))
 
 
 def factors_there(G: Array) -> bool:
-    """Whether the library of a matrix has triangular solves that are known here."""
+    """Whether `factor_there` supports the library of a matrix."""
     return is_torch_array(G) or is_jax_array(G) or is_cupy_array(G)
 
 
 def factor_there(G: Array) -> FactorThere | None:
-    """Return the Cholesky factor of a symmetric matrix; None where it is not definite.
+    """Return the Cholesky factor of a symmetric matrix; None if it is not definite.
 
-    A library without triangular solves has none here, either.
+    Also None for a library that is not supported.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""Counting what an algorithm asks for.
+"""Counters of oracle calls, products and projections.
 
-Algorithms never count. Linear maps and eigen-solvers count each product and eigenpair, the wrappers of
-`lopro.driver.counted` every call of an oracle, on whichever `Counts` are open at the time. Certificates and
-records have counts of their own, so looking at a run does not change its numbers.
+Algorithms do not count. Linear maps and eigen-solvers count each product and eigenpair, the wrappers of
+`lopro.driver.counted` each call of an oracle, on the `Counts` that are active at the time. Certificates and
+the history have counts of their own, so observing a run does not change its counts.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ __all__ = ["Counts", "count", "count_product", "counting"]
 
 @dataclass(slots=True)
 class Counts:
-    """How often each oracle was called.
+    """Numbers of oracle calls, products and decompositions.
 
     ``matvecs`` and ``rmatvecs`` are products with all of a matrix or operator and with its adjoint;
-    ``columns`` counts single columns, ``rows`` single rows or members of a constraint that were looked
-    at instead. A product with k vectors at once counts k times; ``passes`` counts how often all entries of a
-    matrix were read for any reason (products with k vectors at once are one pass), and ``bytes_read`` the
-    bytes, those of single columns and rows included. Of an operator the bytes are not known and count as 0.
+    ``columns`` counts single columns, ``rows`` single rows or members of a constraint that were
+    evaluated. A product with k vectors at once counts k times; ``passes`` counts reads of all entries of a
+    matrix (a product with k vectors at once is one pass), and ``bytes_read`` the bytes, those of single
+    columns and rows included. The bytes of an operator are not known and count as 0.
     ``linear_minimizations`` are those that Frank-Wolfe methods make over the feasible set.
     ``eigenpairs`` come from partial eigen-solvers, ``eigendecompositions`` are full ones.
 
@@ -59,29 +59,29 @@ class Counts:
         return dataclasses.asdict(self)
 
 
-_open: ContextVar[Counts | None] = ContextVar("lopro_counts", default=None)
+_active: ContextVar[Counts | None] = ContextVar("lopro_counts", default=None)
 
 
 @contextmanager
 def counting(counts: Counts) -> Iterator[Counts]:
-    """Count everything that happens inside the block on ``counts``."""
-    token = _open.set(counts)
+    """Make ``counts`` the active counters of the block."""
+    token = _active.set(counts)
     try:
         yield counts
     finally:
-        _open.reset(token)
+        _active.reset(token)
 
 
 def count(counter: str, times: int = 1) -> None:
-    """Add to a counter of the open counts; without any, do nothing."""
-    counts = _open.get()
+    """Add to a counter of the active counts, if there are any."""
+    counts = _active.get()
     if counts is not None:
         setattr(counts, counter, getattr(counts, counter) + times)
 
 
 def count_product(counter: str, vectors: int, passes: int, bytes_read: int) -> None:
-    """Count a product with one or more vectors: looked up once, since products may be small."""
-    counts = _open.get()
+    """Count a product with one or more vectors, with one look-up of the active counts."""
+    counts = _active.get()
     if counts is not None:
         setattr(counts, counter, getattr(counts, counter) + vectors)
         counts.passes += passes

@@ -1,9 +1,9 @@
-"""The time a call may take, and Ctrl-C: one object that everything which can take long looks at.
+"""Time limit and Ctrl-C: one object that every long computation checks.
 
-`lopro.solve` and the other entry points open a deadline for the whole call; what runs inside asks the
-current one. A loop calls `Deadline.check`, which raises `OutOfTime` once the time is up or the user has
-pressed Ctrl-C, and the driver turns that into a result. Work that cannot be interrupted, one LAPACK call for
-instance, is asked for with `Deadline.affords` and not started if it would take too long.
+`lopro.solve` and the other entry points set a deadline for the whole call; code inside uses the current
+one. A loop calls `Deadline.check`, which raises `OutOfTime` after the time limit or Ctrl-C, and the driver
+turns that into a result. Work that cannot be interrupted, such as one LAPACK call, is not started if
+`Deadline.affords` estimates that it would exceed the limit.
 """
 
 from __future__ import annotations
@@ -20,9 +20,12 @@ from types import FrameType
 
 __all__ = ["EIGH", "Deadline", "OutOfTime", "current_deadline", "using_clock"]
 
-#: An eigendecomposition takes about as long as a product of so many times as many operations as ``n^3``.
+#: Cost of a symmetric eigendecomposition, in operations of a matrix product per ``n^3``. It has 9 n^3
+#: operations (Golub and Van Loan, Matrix Computations, section 8.3), of which the 4/3 n^3 of the tridiagonal
+#: reduction run at the speed of memory, assumed to be a tenth of that of products: (8 + 13) n^3.
 EIGH = 20.0
-#: What wrapping up may take: a share of the limit and some seconds; after Ctrl-C, these seconds.
+#: Extra time to finish the last point: a share of the limit plus seconds; after Ctrl-C, the seconds alone.
+#: Half of the overrun that tests/deadline allows (1.2 times the limit plus 0.5 s).
 WRAP_UP_SHARE, WRAP_UP_SECONDS = 0.1, 0.25
 
 
@@ -35,7 +38,7 @@ _clock: ContextVar[Callable[[], float]] = ContextVar("lopro_clock", default=time
 
 @contextmanager
 def using_clock(clock: Callable[[], float]) -> Iterator[None]:
-    """Let deadlines that are made in the block read this clock: tests move it by hand."""
+    """Let deadlines that are created in the block use this clock; tests advance it explicitly."""
     token = _clock.set(clock)
     try:
         yield
@@ -44,12 +47,12 @@ def using_clock(clock: Callable[[], float]) -> Iterator[None]:
 
 
 class Deadline:
-    """When to stop: after some seconds, or when the user says so.
+    """A time limit, which Ctrl-C ends early.
 
     Parameters
     ----------
     seconds : float, optional
-        How long it may take; None for as long as it takes.
+        The time limit; None for no limit.
 
     Examples
     --------
@@ -65,10 +68,10 @@ class Deadline:
         self.seconds = math.inf if seconds is None else float(seconds)
         self._interrupted_at = math.inf
         self._wrapping = 0
-        self._given_up = False
+        self._ended_early = False
         self._clock = _clock.get()
         self._start = self._clock()
-        #: The deadline of the call around this one; it ends this one as well.
+        #: The deadline of the enclosing call, which ends this one as well.
         self._outer = _current.get()
 
     @property
@@ -78,11 +81,11 @@ class Deadline:
 
     @property
     def left(self) -> float:
-        """Seconds that are left; not negative."""
+        """Seconds left; not negative."""
         return max(0.0, self._left(self._wrapping > 0))
 
     def _left(self, wrapping: bool) -> float:
-        if self._given_up and not wrapping:
+        if self._ended_early and not wrapping:
             return 0.0
         own = math.inf
         if self.seconds < math.inf:
@@ -95,7 +98,7 @@ class Deadline:
 
     @property
     def passed(self) -> bool:
-        """Whether it is time to stop."""
+        """Whether no time is left."""
         return self.left <= 0.0
 
     @property
@@ -106,7 +109,7 @@ class Deadline:
 
     @contextmanager
     def wrapping_up(self) -> Iterator[None]:
-        """Let the block have a little more time: a run that is late may still finish its last point."""
+        """Grant the block the extra time in which a late run may finish its last point."""
         self._wrapping += 1
         try:
             yield
@@ -114,7 +117,7 @@ class Deadline:
             self._wrapping -= 1
 
     def check(self) -> None:
-        """Raise `OutOfTime` if it is time to stop."""
+        """Raise `OutOfTime` if no time is left."""
         if self.passed:
             raise OutOfTime
 
@@ -132,55 +135,55 @@ class Deadline:
         What to say otherwise is the message of the error, and a warning of the result.
         """
         if not self.affords(operations):
-            # What is left is too short for what has to come next: it is over.
-            self._given_up = True
+            # The next operation does not fit in the time left: the deadline counts as passed.
+            self._ended_early = True
             raise OutOfTime(otherwise)
 
     def active(self) -> AbstractContextManager[Deadline]:
-        """Make this the current deadline of the block, and listen to Ctrl-C there."""
+        """Make this the current deadline of the block, and handle Ctrl-C there."""
         return _Active(self)
 
-    def _note(self, number: int, frame: FrameType | None) -> None:
+    def _on_sigint(self, number: int, frame: FrameType | None) -> None:
         if self._interrupted_at < math.inf:
             raise KeyboardInterrupt
         self._interrupted_at = self.elapsed
 
 
 class _Active:
-    """A block with a current deadline. Every call has several, and the smallest ones take a millisecond."""
+    """A block with a current deadline; faster to enter than a generator-based context manager."""
 
     def __init__(self, deadline: Deadline) -> None:
         self._deadline = deadline
         self._token: Token[Deadline | None] | None = None
-        self._listens = False
+        self._handles_sigint = False
 
     def __enter__(self) -> Deadline:
         deadline, current = self._deadline, _current.get()
         if current is deadline:
             return deadline
         self._token = _current.set(deadline)
-        # The call around this one may listen already.
-        self._listens = not (current is deadline._outer is not None) and _nobody_listens()
-        if self._listens:
-            signal.signal(signal.SIGINT, deadline._note)
+        # The enclosing call may handle Ctrl-C already.
+        self._handles_sigint = not (current is deadline._outer is not None) and _sigint_is_free()
+        if self._handles_sigint:
+            signal.signal(signal.SIGINT, deadline._on_sigint)
         return deadline
 
     def __exit__(self, *exception: object) -> None:
-        if self._listens:
+        if self._handles_sigint:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         if self._token is not None:
             _current.reset(self._token)
 
 
-def _nobody_listens() -> bool:
-    """Whether Ctrl-C is free: only the main thread may listen, and only if nobody else has taken it over."""
+def _sigint_is_free() -> bool:
+    """Whether SIGINT has its default handler, and this is the main thread, which alone may change it."""
     main = threading.current_thread() is threading.main_thread()
     return main and signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 @functools.cache
 def _operations_per_second() -> float:
-    """Return the speed of matrix products on this machine, measured once in a few milliseconds."""
+    """Return the speed of matrix products on this machine, from the best of three of size 256."""
     import numpy as np
 
     n = 256
@@ -197,7 +200,7 @@ _current: ContextVar[Deadline | None] = ContextVar("lopro_deadline", default=Non
 
 
 def current_deadline() -> Deadline:
-    """Return the deadline of the call that is running; one that never passes where there is none."""
+    """Return the deadline of the running call; outside of calls one without a limit."""
     return _current.get() or _NEVER
 
 

@@ -1,4 +1,4 @@
-"""Small operations on the diagonals of square matrices that the array standard does without."""
+"""Operations on the diagonals of square matrices that the array API standard does not define."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def diagonal_matrix(values: Array) -> Array:
 
 
 def raise_diagonal(fresh: Array, values: Any) -> Array:
-    """Return the matrix, which nobody else relies on, with ``values`` added to its diagonal."""
+    """Return the matrix, which may be overwritten, with ``values`` added to its diagonal."""
     if isinstance(fresh, np.ndarray):
         np.fill_diagonal(fresh, fresh.diagonal() + values)
         return fresh
@@ -42,7 +42,7 @@ def raise_diagonal(fresh: Array, values: Any) -> Array:
 
 
 def without_diagonal(fresh: Array) -> Array:
-    """Return the matrix, which nobody else relies on, with zeros on its diagonal."""
+    """Return the matrix, which may be overwritten, with zeros on its diagonal."""
     if isinstance(fresh, np.ndarray):
         np.fill_diagonal(fresh, 0.0)
         return fresh
@@ -55,7 +55,7 @@ def boxed(Y: Array, tau: float) -> Array:
 
 
 def scaled(A: Array, sizes: Array) -> Array:
-    """Return ``D^(-1/2) A D^(-1/2)`` for nonnegative sizes D; what has no size becomes zero."""
+    """Return ``D^(-1/2) A D^(-1/2)`` for nonnegative D, with 0 for zeros of D."""
     root = inverse_roots(sizes)
     out = root[:, None] * A
     out *= root[None, :]
@@ -63,7 +63,7 @@ def scaled(A: Array, sizes: Array) -> Array:
 
 
 def inverse_roots(sizes: Array) -> Array:
-    """Return ``D^(-1/2)`` for nonnegative sizes D; what has no size becomes zero."""
+    """Return ``D^(-1/2)`` for nonnegative D, with 0 for zeros of D."""
     xp = namespace(sizes)
     present = sizes > 0.0
     return xp.where(

@@ -1,4 +1,4 @@
-"""Derivatives by forward differences, in the units of the variables."""
+"""Derivatives by forward differences, invariant under the units of the variables."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ from lopro.core.arrays import to_numpy
 
 __all__ = ["forward_differences"]
 
-#: A variable is moved as if it had at least this share of the largest one.
+#: Least size of a variable, relative to the largest one, for its step: steps are then at least 1.5e-10 of the
+#: largest variable, 7e5 units of its rounding.
 _LEAST = 1e-2
-#: Points of less than this share of the start are at zero: they say nothing of the unit.
+#: A point below this share of the start is treated as zero: 5e3 units of rounding of the start.
 _VANISHED = 1e-12
 
 
 def forward_differences(fun: Callable[[Any], Any], x0: Any) -> Callable[[Any], Any]:
     """Return the gradient of ``fun``, or the Jacobian if it returns vectors.
 
-    Variables are moved by a share of their size that is the root of the rounding unit: a step of a fixed
-    length would be lost in large numbers, and would be far too long for small ones.
+    The step of a variable is its size times the square root of the rounding unit. A step of fixed length
+    would be below the rounding of large variables and too long for small ones.
 
     Examples
     --------
@@ -39,7 +40,7 @@ def forward_differences(fun: Callable[[Any], Any], x0: Any) -> Callable[[Any], A
     def slope(x: Any) -> Any:
         size = np.abs(np.asarray(x))
         largest = float(size.max(initial=0.0))
-        # At zero a start in small units is the better guess; one that is far away is none.
+        # At zero the size of the start is the scale, if it is small; a start above 1 says little of it.
         least = _LEAST * largest if largest > _VANISHED * start else min(start, 1.0)
         return scipy.optimize.approx_fprime(x, fun, share * np.maximum(size, least))
 

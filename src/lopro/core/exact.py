@@ -1,27 +1,30 @@
-"""Inner products to many more digits than the arithmetic of the machine: for differences that cancel."""
+"""Inner products with 45 digits, for differences that cancel."""
 
 from __future__ import annotations
 
 import math
 from decimal import Decimal, localcontext
-from typing import Any, TypeAlias
 
 import numpy as np
 
+from lopro.core.arrays import Vector
+
 __all__ = ["square_beyond", "support_of_ball"]
 
-Vector: TypeAlias = "np.ndarray[Any, Any]"
-
-_SPLITTER = 134217729.0  # 2^27 + 1: halves of a number whose products are exact (Dekker)
+#: 2^27 + 1: splits a double into two halves whose products are exact (Dekker 1971).
+_SPLITTER = 134217729.0
+#: Decimal digits: a sum of three doubles has 159 bits, 48 digits.
 _DIGITS = 50
-_LOST = Decimal("1e-45")  # of a product or a root, at most
+#: Bound on the relative error of `_inner` and of a root: each of the three sums leaves 2^-53 of the rest,
+#: together 2^-159 = 1.4e-48, and Decimal adds some 1e-50.
+_LOST = Decimal("1e-45")
 
 
 def support_of_ball(y: Vector, sigma: float, nu: Vector) -> float:
     """Return ``Re <y, nu> + sigma |nu|``, correct to the last digit and rounded up.
 
-    The two terms cancel where the ball around ``y`` almost touches the hyperplane of ``nu``: what double
-    precision leaves of them may then be rounding alone.
+    The two terms cancel if the ball around ``y`` almost touches the hyperplane of ``nu``; their sum in double
+    precision may then be rounding error.
 
     Examples
     --------
@@ -54,7 +57,7 @@ def square_beyond(y: Vector, sigma: float) -> float:
 
 
 def _inner(x: Vector, y: Vector) -> Decimal:
-    """Return the real inner product of two vectors with three times the digits of double precision."""
+    """Return the real inner product of two vectors with three times the precision of doubles."""
     a, b = _parts(x), _parts(y)
     a_power, b_power = _power(a), _power(b)
     terms = _products(np.ldexp(a, -a_power), np.ldexp(b, -b_power))
@@ -72,12 +75,12 @@ def _parts(x: Vector) -> Vector:
 
 
 def _power(x: Vector) -> int:
-    """Return the power of two that brings a vector to size 1: products then neither overflow nor vanish."""
+    """Return the exponent of two that scales a vector to size 1, against over- and underflow."""
     return int(math.frexp(float(np.abs(x).max(initial=0.0)))[1])
 
 
 def _products(a: Vector, b: Vector) -> list[float]:
-    """Return numbers whose exact sum is the inner product: each product, and what rounding took from it."""
+    """Return numbers whose exact sum is the inner product: each rounded product and its rounding error."""
     a_high, b_high = _high(a), _high(b)
     a_low, b_low = a - a_high, b - b_high
     rounded = a * b

@@ -1,4 +1,4 @@
-"""The machine and the versions, as a measurement should be published with."""
+"""The machine and the versions of packages, for the record of a measurement."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _OPTIONAL = (
 
 
 def facts() -> dict[str, Any]:
-    """Return what a measurement should be published with.
+    """Return the machine and the versions of packages.
 
     Examples
     --------
@@ -36,7 +36,7 @@ def facts() -> dict[str, Any]:
     >>> sorted(facts())[:5]
     ['cores', 'linear algebra', 'lopro', 'machine', 'memory']
     """
-    import scipy.linalg  # noqa: F401  (its thread pool shows once it is loaded)
+    import scipy.linalg  # noqa: F401  (its thread pool is listed only if it is loaded)
     from threadpoolctl import threadpool_info
 
     pools = [
@@ -57,7 +57,7 @@ def facts() -> dict[str, Any]:
 
 
 def processor() -> str:
-    """Return the name of the processor, as far as the system tells it."""
+    """Return the name of the processor, or its architecture if the name is not known."""
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
         for line in cpuinfo.read_text().splitlines():
@@ -67,7 +67,7 @@ def processor() -> str:
 
 
 def memory() -> str:
-    """Return the size of the memory, or that it is not known."""
+    """Return the size of the memory, or "not known"."""
     try:
         size = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
@@ -77,7 +77,7 @@ def memory() -> str:
 
 @lru_cache(maxsize=1)
 def source_digest() -> str:
-    """Return a digest of the package's source: a version that sees every change."""
+    """Return a digest of the package's source, which changes with every edit."""
     from hashlib import sha256
 
     digest = sha256()

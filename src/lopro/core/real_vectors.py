@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
 import numpy as np
 
-from lopro.core.arrays import Array, asarray_like, is_complex, to_numpy
+from lopro.core.arrays import Array, Vector, asarray_like, is_complex, to_numpy
 
-__all__ = ["from_real_vector", "to_real_vector"]
-
-Vector: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
+__all__ = ["Vector", "from_real_vector", "to_real_vector"]
 
 
 def to_real_vector(x: Array) -> Vector:
-    """Return the entries as float64; real parts first, then imaginary ones, where ``x`` is complex.
+    """Return the entries as float64; real parts first, then imaginary ones, if ``x`` is complex.
 
     Examples
     --------
@@ -30,7 +26,7 @@ def to_real_vector(x: Array) -> Vector:
 
 
 def from_real_vector(v: Vector, like: Array) -> Array:
-    """Return the array with the shape, library and dtype of ``like`` that ``v`` stands for.
+    """Return the array with the shape, library and dtype of ``like`` that `to_real_vector` maps to ``v``.
 
     Examples
     --------

@@ -1,10 +1,10 @@
-"""Keeping two thread pools from fighting.
+"""Limit BLAS to one thread pool at a time.
 
-NumPy and SciPy wheels each bring an OpenBLAS with threads of its own. Threads that have just worked for one
-go on spinning for a while, and on few cores a call of the other then waits for them: alternating between
-products (NumPy) and factorisations (SciPy) can be seven times slower on two threads than on one. Where a loop
-must alternate, SciPy's pool is held to one thread. Where every call is short, as with matrices of a few
-hundred rows, all pools are: what threads gain there is less than what their spinning takes from the rest.
+NumPy and SciPy wheels each contain an OpenBLAS with its own threads. After a call its threads keep spinning
+for a while, and on few cores a call of the other library waits for them: alternating between products
+(NumPy) and factorisations (SciPy) can be seven times slower on two threads than on one. A loop that
+alternates limits SciPy's pool to one thread. If every call is short, as for matrices of a few hundred rows,
+all pools are limited: the gain from threads is then smaller than the loss from spinning.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ S = TypeVar("S")
 
 
 class _Pool:
-    """Libraries whose threads are held back together, as long as anybody asks for it.
+    """Libraries that are limited to one thread while at least one block requests it.
 
-    Limits belong to the process, and several threads may solve at once: who comes first sets the limit, and
-    who leaves last restores what was there before.
+    Limits apply to the process, and several threads may solve at once: the first block sets the limit, and
+    the last one restores the previous numbers of threads.
     """
 
     def __init__(self, libraries: Any) -> None:
@@ -40,7 +40,7 @@ class _Pool:
     def held(self) -> Iterator[None]:
         """Run the block with one thread."""
         with self._lock:
-            # A limit takes longer than a small factorisation, so none is set where there is one thread.
+            # Setting a limit takes longer than a small factorisation: not if there is one thread only.
             if self._holders == 0 and any(
                 lib.num_threads > 1 for lib in self._libraries.lib_controllers
             ):
@@ -61,10 +61,10 @@ def _pools() -> tuple[_Pool, _Pool]:
     """Return SciPy's pool and that of all others."""
     from threadpoolctl import ThreadpoolController
 
-    importlib.import_module("scipy.linalg")  # what is not loaded yet cannot be held back
+    importlib.import_module("scipy.linalg")  # a library that is not loaded cannot be limited
     libraries = ThreadpoolController().select(user_api="blas")
     files = [lib.filepath for lib in libraries.lib_controllers]
-    # The folder tells whose it is: NumPy's own is a libscipy_openblas, too.
+    # The folder identifies the owner: NumPy's library is named libscipy_openblas as well.
     own = [file for file in files if "scipy" in Path(file).parent.name.lower()]
     others = [file for file in files if file not in own]
     return _Pool(libraries.select(filepath=own)), _Pool(libraries.select(filepath=others))
@@ -72,7 +72,7 @@ def _pools() -> tuple[_Pool, _Pool]:
 
 @contextmanager
 def one_pool() -> Iterator[None]:
-    """Run the block with SciPy's linear algebra on one thread; NumPy keeps all of its own."""
+    """Run the block with SciPy's linear algebra on one thread; NumPy keeps its threads."""
     with _pools()[0].held():
         yield
 
@@ -86,10 +86,10 @@ def one_thread() -> Iterator[None]:
 
 
 def each_in_one_pool(items: Generator[T, S, None], short: bool = False) -> Generator[T, S, None]:
-    """Make each item with SciPy on one thread; their consumer has all threads in between.
+    """Compute each item with SciPy on one thread; the consumer has all threads in between.
 
-    A limit held across a ``yield`` would bind the consumer's code too, and for good if it never returns.
-    Where all calls are ``short``, NumPy is held to one thread as well.
+    A limit held across a ``yield`` would also apply to the consumer's code, and for good if it never resumes.
+    With ``short`` calls NumPy is limited to one thread as well.
     """
     answer: S | None = None
     while True:

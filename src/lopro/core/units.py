@@ -1,4 +1,4 @@
-"""Units that cost nothing: powers of two, by which numbers are divided without rounding."""
+"""Powers of two as units: division by them does not round."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["power_of_two"]
 
 
 def power_of_two(size: float) -> float:
-    """Return the power of two nearest to a size, in the logarithm; 1 for zero and what is not finite.
+    """Return the power of two nearest to a size on a logarithmic scale; 1 for 0, inf and NaN.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Checks on what users hand in: every message names the argument and the value."""
+"""Checks of arguments: every message names the argument and the value."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def check_array(
 ) -> Array:
     """Return ``value`` as a floating array of its own library; lists become NumPy arrays.
 
-    ``finite=False`` leaves the entries unread: whoever asks so has to look for NaN and inf later.
+    With ``finite=False`` the entries are not read; the caller has to check for NaN and inf later.
     """
     array = _plain(name, value)
     xp = namespace(array)
@@ -62,12 +62,12 @@ def check_array(
 
 
 def _plain(name: str, value: Any) -> Array:
-    """Return ``value`` as a plain array: no subclass, no mask, no graph of derivatives."""
+    """Return ``value`` as a plain array, without subclass, mask or automatic differentiation."""
     check_unmasked(name, value)
     if not is_array(value):
         return _from_sequence(name, value)
     if isinstance(value, np.ndarray) or is_dask_array(value):
-        # Vectors beside a distributed matrix are needed here; np.matrix changes the meaning of operators.
+        # Vectors of distributed data are loaded; np.matrix would change the meaning of operators.
         return np.asarray(value)
     return value.detach() if getattr(value, "requires_grad", False) else value
 
@@ -101,7 +101,7 @@ def _from_sequence(name: str, value: Any) -> Array:
 
 
 def _described(value: Any) -> str:
-    """Show short values, name the type of long ones."""
+    """Return the repr of a short value, the type of a long one."""
     shown = repr(value)
     return shown if len(shown) <= 60 else f"a value of type {type(value).__name__}"
 
@@ -127,7 +127,7 @@ def check_number(
     maximum: float = math.inf,
     exclusive: bool = False,
 ) -> float:
-    """Return ``value`` as a finite float in the range; ``exclusive`` shuts out the end points."""
+    """Return ``value`` as a finite float in the range; ``exclusive`` excludes the end points."""
     number = as_float(name, value)
     if not math.isfinite(number):
         raise ValueError(f"{name} must be finite, got {number}")
@@ -142,8 +142,8 @@ def check_number(
 
 def as_float(name: str, value: Any) -> float:
     """Return a real number as a float, finite or not."""
-    # float() would also take strings, truth values, arrays with one entry, and NumPy's complex
-    # numbers less their imaginary part.
+    # float() also accepts strings, booleans, arrays with one entry, and NumPy's complex numbers, of which it
+    # drops the imaginary part.
     check_unmasked(name, value)
     wrong = isinstance(value, (str, bytes, bool, np.bool_, np.complexfloating))
     if is_array(value):
@@ -157,7 +157,7 @@ def as_float(name: str, value: Any) -> float:
 
 
 def check_constant(name: str, value: Any, *, minimum: float = 0.0) -> float:
-    """Return ``value`` as a float of at least ``minimum``; infinite means that it is not known."""
+    """Return ``value`` as a float of at least ``minimum``; inf means that it is not known."""
     number = as_float(name, value)
     if not number >= minimum:
         raise ValueError(f"{name} must be at least {minimum:g} and not NaN, got {number}")
@@ -180,7 +180,7 @@ def check_callable(name: str, value: Any) -> None:
 
 
 def check_offers(name: str, value: Any, *methods: str) -> None:
-    """Raise unless ``value`` is an object with these methods: any object that has them will do."""
+    """Raise unless ``value`` is an object with these methods."""
     missing = [method for method in methods if not callable(getattr(value, method, None))]
     if missing or isinstance(value, type):
         wanted = ", ".join(f"{method}()" for method in methods)
@@ -188,7 +188,7 @@ def check_offers(name: str, value: Any, *methods: str) -> None:
 
 
 def check_seed(name: str, value: Any) -> np.random.Generator:
-    """Return the random generator that ``value`` stands for: None, an integer or a Generator."""
+    """Return the random generator of ``value``: None, an integer seed or a Generator."""
     try:
         return np.random.default_rng(value)
     except (TypeError, ValueError) as error:

@@ -33,7 +33,7 @@ class Rule:
     Examples
     --------
     >>> import numpy as np, lopro
-    >>> from lopro.stopping import Projections, Value
+    >>> from lopro.driver.stopping import Projections, Value
     >>> f = lopro.objectives.SquaredDistance(np.array([3.0, 0.0]))
     >>> box = lopro.constraints.Polyhedron.box(-np.ones(2), np.ones(2))
     >>> rule = Value(below=2.5) | Projections(10)

@@ -1,15 +1,14 @@
 """Linear maps: matrices and operators of every kind behind one protocol.
 
 `linear_map` makes a `LinearMap` of NumPy arrays, scipy.sparse matrices, arrays on a GPU, operators, files and
-distributed arrays. Every map multiplies, vectors or blocks of them, and counts what it does; what else it
-can do it says: columns, rows, Gram matrices, the largest correlations. Data that are far away answer several
-requests in one pass (`LinearMap.read`).
+distributed arrays. Every map multiplies vectors or blocks of vectors and counts its products; a map states
+whether it also offers columns and rows. Files and distributed arrays answer several requests in one pass
+(`LinearMap.read`).
 """
 
 from lopro.maps.arrays import ArrayMap
 from lopro.maps.base import LinearMap
 from lopro.maps.choose import linear_map
-from lopro.maps.correlations import Correlations, Selection
 from lopro.maps.dask_map import DaskMap
 from lopro.maps.identity import Identity
 from lopro.maps.memmap import MemmapMap
@@ -17,13 +16,9 @@ from lopro.maps.numpy_map import NumPyMap
 from lopro.maps.operators import OperatorMap
 from lopro.maps.requests import (
     Adjoint,
-    ColumnNorms,
     Columns,
-    Correlate,
     Forward,
-    Gram,
     Request,
-    RowNorms,
     Rows,
 )
 from lopro.maps.sparse_map import SparseMap
@@ -33,22 +28,16 @@ from lopro.maps.streamed import StreamedMap, called_between_blocks
 __all__ = [
     "Adjoint",
     "ArrayMap",
-    "ColumnNorms",
     "Columns",
-    "Correlate",
-    "Correlations",
     "DaskMap",
     "Forward",
-    "Gram",
     "Identity",
     "LinearMap",
     "MemmapMap",
     "NumPyMap",
     "OperatorMap",
     "Request",
-    "RowNorms",
     "Rows",
-    "Selection",
     "SparseMap",
     "StoredMap",
     "StreamedMap",

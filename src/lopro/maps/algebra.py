@@ -1,4 +1,4 @@
-"""Products of blocks of a matrix, whatever library or sparse format they are in."""
+"""Products of blocks of a matrix, for arrays of any library and sparse matrices."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ __all__ = ["adjoint_product", "bytes_of", "dense", "gram_of", "norms_of", "times
 
 
 def times_for(array: Array) -> Callable[[Array, Array], Array]:
-    """Return what multiplies arrays of a library without rounding their entries first.
+    """Return the matrix product of a library, without rounding of the entries.
 
-    On a GPU JAX would use fewer bits of single precision numbers than they have.
+    On a GPU, JAX by default multiplies single precision numbers with fewer bits.
 
     Examples
     --------
@@ -37,7 +37,7 @@ def times_for(array: Array) -> Callable[[Array, Array], Array]:
 def adjoint_product(
     matrix: Any, y: Array, times: Callable[[Array, Array], Array] = operator.matmul
 ) -> Array:
-    """Return ``matrix^H y`` as ``conj(matrix^T conj(y))``: conjugating the matrix would copy it.
+    """Return ``matrix^H y`` as ``conj(matrix^T conj(y))``: without a conjugate copy of the matrix.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def adjoint_product(
 
 
 def bytes_of(block: Any) -> int:
-    """Return the bytes of a block's entries, and of the indices of a sparse one.
+    """Return the bytes of a block: of its entries, and of the indices if it is sparse.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def bytes_of(block: Any) -> int:
         return int(block.nbytes)
     if scipy.sparse.issparse(block):
         return int(block.data.nbytes + block.indices.nbytes + block.indptr.nbytes)
-    # Libraries agree neither on nbytes nor on itemsize.
+    # Not all libraries have nbytes or itemsize.
     size = (4 if is_single(block) else 8) * (2 if is_complex(block) else 1)
     return size * int(math.prod(block.shape))
 
@@ -90,7 +90,7 @@ def gram_of(left: Any, right: Any) -> Any:
 
 
 def dense(block: Any) -> np.ndarray[Any, Any]:
-    """Return an array of a block in memory that may be sparse.
+    """Return a block in memory, sparse or not, as an array.
 
     Examples
     --------
@@ -104,7 +104,7 @@ def dense(block: Any) -> np.ndarray[Any, Any]:
 
 
 def widened(block: Any) -> Any:
-    """Return a block in double precision; itself where it is.
+    """Return a block in double precision; the same object if it is already.
 
     Examples
     --------

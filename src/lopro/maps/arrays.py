@@ -1,4 +1,4 @@
-"""Matrices that are arrays of any library: PyTorch, CuPy, JAX and others, on the device they are on."""
+"""Matrices that are arrays of PyTorch, CuPy, JAX and other libraries, on their device."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from lopro.maps.base import LinearMap
 
 __all__ = ["ArrayMap"]
 
-#: Entries that are converted to double precision at a time.
+#: Entries of a slab of rows, which is converted to double precision at a time: 64 MB.
 _SLAB = 2**23
 
 
 class ArrayMap(LinearMap):
-    """A matrix that is an array; nothing of it leaves its device, and products return without waiting.
+    """A matrix that is an array; its entries stay on the device, and products do not synchronise with it.
 
-    NaN and inf are looked for in the outcome of the first product with the adjoint instead of in a pass
-    of its own, or when the matrix itself is asked for.
+    The first product with the adjoint, or the first use of `matrix`, checks for NaN and inf, so that the
+    check needs no pass of its own.
 
     Parameters
     ----------
     A : array
-        Never copied. A JAX array needs JAX's 64-bit mode.
+        Not copied. A JAX array needs JAX's 64-bit mode.
     name : str
-        What error messages call it.
+        Its name in error messages.
 
     Examples
     --------
@@ -60,7 +60,7 @@ class ArrayMap(LinearMap):
         """Raise if an entry is NaN or infinite."""
         if self._known_finite:
             return
-        # A finite sum has finite terms; only a sum that is not needs arrays of answers, slab by slab.
+        # A finite sum has finite terms; otherwise entries are checked slab by slab.
         total = namespace(self._array).sum(self._array)
         if not isfinite(total) and not all(isfinite(slab) for _, slab in self._slabs()):
             raise ValueError(f"{self.name} must be finite, but it contains NaN or inf")
@@ -91,11 +91,11 @@ class ArrayMap(LinearMap):
 
     def multiply_adjoint(self, Y: Array) -> Array:
         g = adjoint_product(self._array, Y, self._times)
-        self._look_at(g)
+        self._check_product(g)
         return g
 
-    def _look_at(self, g: Array) -> None:
-        """Check the entries by a product with all of them: NaN and inf stay what they are in sums."""
+    def _check_product(self, g: Array) -> None:
+        """Check the entries by a product with all of them: NaN and inf propagate through sums."""
         if not self._known_finite:
             self._known_finite = isfinite(namespace(g).sum(g))
             self._check_finite()
@@ -106,14 +106,14 @@ class ArrayMap(LinearMap):
             real, imaginary = (self.multiply_adjoint_exactly(p) for p in (xp.real(Y), xp.imag(Y)))
             return real + 1j * imaginary
         if is_single(Y):
-            # Not every library mixes dtypes.
+            # Not every library combines different dtypes.
             return self.multiply_adjoint(xp.astype(Y, self._array.dtype))
         if self._conjugates:
             Y = xp.astype(Y, xp.complex128)
         if not is_single(self._array):
             return self.multiply_adjoint(Y)
         g = sum(adjoint_product(widened(slab), Y[at, ...]) for at, slab in self._slabs())
-        self._look_at(g)
+        self._check_product(g)
         return g
 
     def read_columns(self, indices: Any) -> Array:

@@ -1,46 +1,44 @@
-"""What every linear map offers: counted products, and the columns, rows and entries that it can give."""
+"""The base class of linear maps: counted products, and optional columns, rows and entries."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from lopro.core.arrays import Array, asarray_like, is_complex, namespace
+from lopro.core.arrays import Array, asarray_like, namespace
 from lopro.core.counting import count, count_product
 from lopro.errors import MissingCapabilityError
-from lopro.maps.algebra import adjoint_product, bytes_of, gram_of, norms_of, times_for
-from lopro.maps.correlations import Correlations, Selection, select
+from lopro.maps.algebra import adjoint_product, bytes_of, norms_of, times_for
 from lopro.maps.indices import checked_indices
 from lopro.maps.requests import Request, vectors
 from lopro.maps.spectrum import Spectral
 
 __all__ = ["LinearMap"]
 
-#: Rows or columns that are read at a time.
-_AT_A_TIME = 256
+#: Rows or columns that are copied at a time: 2 kB of doubles for each column or row of the matrix.
+PIECE = 256
 
 
 class LinearMap(Spectral):
     """A matrix or operator ``A`` with counted products: the base of all linear maps.
 
-    A map of your own defines `multiply` and `multiply_adjoint`. Whatever else it can do it shows by
-    defining the method for it: `read_columns`, `read_rows`. What is not defined is not claimed.
+    A subclass defines `multiply` and `multiply_adjoint`, and `read_columns` and `read_rows` if single columns
+    and rows can be read.
 
     Parameters
     ----------
     source : object
-        What the map was made from.
+        The object that the map was made from.
     shape : (int, int)
         Rows and columns.
     like : array
         An array of the library, dtype and device that points and images have.
     name : str
-        What error messages call it.
+        Its name in error messages.
     nbytes : int
-        What reading all of it means; 0 where there is nothing to read.
+        Bytes of all entries; 0 if they are not stored.
 
     Examples
     --------
@@ -73,20 +71,20 @@ class LinearMap(Spectral):
 
     @property
     def explicit(self) -> bool:
-        """Whether all entries can be had in memory, for factorisations."""
+        """Whether all entries fit in memory, for factorisations."""
         return False
 
     @property
     def in_memory(self) -> bool:
-        """Whether all entries are in memory, of the host or of a device: to read them again is quick."""
+        """Whether all entries are in the memory of the host or of a device."""
         return self.explicit
 
     @property
     def kind(self) -> str:
-        """What a map is that has not all of its entries, in words."""
+        """The kind of a map that is not explicit, for error messages."""
         return "an operator"
 
-    # What an implementation defines.
+    # Defined by subclasses.
 
     def multiply(self, X: Array) -> Array:
         """Return ``A X`` for a vector, or for the columns of a block, in one pass."""
@@ -97,16 +95,16 @@ class LinearMap(Spectral):
         raise NotImplementedError
 
     def multiply_adjoint_exactly(self, Y: Array) -> Array:
-        """Return ``A^H Y`` with sums in the precision of ``Y``, also where the entries have less."""
+        """Return ``A^H Y`` with sums in the precision of ``Y``, also if the entries have less."""
         return self.multiply_adjoint(Y)
 
     def passes_for(self, count: int) -> int:
-        """Return how many passes a product with so many vectors takes."""
+        """Return the number of passes of a product with ``count`` vectors."""
         return 1
 
     @property
     def has_columns(self) -> bool:
-        """Whether single columns can be read: `columns`, `gram`."""
+        """Whether single columns can be read: `columns`."""
         return callable(getattr(self, "read_columns", None))
 
     @property
@@ -117,21 +115,21 @@ class LinearMap(Spectral):
     # Products.
 
     def forward(self, x: Array) -> Array:
-        """Return ``A x``, or ``A X`` for a block of vectors; a matvec on the ledger for each of them."""
+        """Return ``A x``, or ``A X`` for a block of vectors; each vector is counted as a matvec."""
         k = vectors(x)
         passes = self.passes_for(k)
         count_product("matvecs", k, passes, passes * self.nbytes)
         return self.multiply(x)
 
     def adjoint(self, y: Array) -> Array:
-        """Return ``A^H y``, or ``A^H Y`` for a block; an rmatvec on the ledger for each vector."""
+        """Return ``A^H y``, or ``A^H Y`` for a block; each vector is counted as an rmatvec."""
         k = vectors(y)
         passes = self.passes_for(k)
         count_product("rmatvecs", k, passes, passes * self.nbytes)
         return self.multiply_adjoint(y)
 
     def adjoint_exactly(self, y: Array) -> Array:
-        """Return ``A^H y`` with sums in the precision of ``y``, also where the entries have less; an rmatvec.
+        """Return ``A^H y`` with sums in the precision of ``y``, also if the entries have less; an rmatvec.
 
         Examples
         --------
@@ -149,57 +147,6 @@ class LinearMap(Spectral):
         count_product("rmatvecs", k, passes, passes * self.nbytes)
         return self.multiply_adjoint_exactly(y)
 
-    def correlations(
-        self,
-        duals: Array,
-        *,
-        at: Any = (),
-        largest: int = 0,
-        weights: Array | None = None,
-        signed: bool = False,
-        above: float = math.inf,
-    ) -> Correlations:
-        """Return a few of the correlations ``A^H y``, for one dual point or for several in one pass.
-
-        Parameters
-        ----------
-        duals : array of shape (m,) or (m, k)
-            Dual points. Sums are in their precision, also where the entries of the map have less.
-        at : array of int
-            Columns whose correlations are wanted as they are.
-        largest : int
-            How many of the other columns are wanted, those of largest size.
-        weights : array of length d, optional
-            Sizes are ``|g_i| / w_i``.
-        signed : bool
-            Sizes are ``g_i / w_i`` instead: negative correlations are small.
-        above : float
-            Count the other columns whose size is above this.
-
-        Returns
-        -------
-        Correlations
-            With a column for each dual point where there are several; on the device of the map.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from lopro.maps import linear_map
-        >>> A = linear_map(np.array([[3.0, -4.0, 1.0], [0.0, 0.0, 5.0]]))
-        >>> found = A.correlations(np.eye(2), largest=1)  # two dual points
-        >>> found.indices, found.maximum
-        (array([[1, 2]]), array([4., 5.]))
-        """
-        return self.select(duals, Selection(at, largest, weights, signed, above))
-
-    def select(self, duals: Array, selection: Selection) -> Correlations:
-        """Return the correlations that a selection asks for."""
-        k = vectors(duals)
-        passes = self.passes_for(k)
-        selection = selection.checked(self.shape[1], is_complex(self.like) or is_complex(duals))
-        count_product("rmatvecs", k, passes, passes * self.nbytes)
-        return select(self.multiply_adjoint_exactly(duals), selection)
-
     # Columns and rows.
 
     def columns(self, indices: Any) -> Any:
@@ -211,7 +158,7 @@ class LinearMap(Spectral):
         return block
 
     def bytes_for_columns(self, indices: Any) -> int:
-        """Return how much is read to get some columns: where they are stored row by row, all of the matrix.
+        """Return the bytes that are read for some columns: all of the matrix if it is stored row by row.
 
         Examples
         --------
@@ -231,23 +178,10 @@ class LinearMap(Spectral):
         count_product("rows", len(indices), 0, bytes_of(block))
         return block
 
-    def gram(self, indices: Any, other: Any = None) -> Any:
-        """Return ``A_S^H A_T`` for columns ``S`` and ``T`` (``S`` by default), in double precision.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from lopro.maps import linear_map
-        >>> linear_map(np.array([[1.0, 2.0], [3.0, 4.0]])).gram([0], [0, 1])
-        array([[10., 14.]])
-        """
-        left = self.columns(indices)
-        return gram_of(left, left if other is None else self.columns(other))
-
     def pull_through_rows(self, rows: Any, x: Array, weigh: Callable[[Array], Array]) -> Array:
         """Return ``R^H weigh(R x)`` for the given rows ``R`` of the matrix.
 
-        This is work on a part of the matrix and not a product on the ledger.
+        It uses a part of the matrix and is not counted as a product.
         """
         R = self._reader("read_rows", "single rows")(checked_indices("rows", rows, self.shape[0]))
         count("bytes_read", bytes_of(R))
@@ -257,21 +191,21 @@ class LinearMap(Spectral):
     @property
     def row_norms(self) -> Array:
         """Euclidean norms of the rows."""
-        rows = np.array_split(np.arange(self.shape[0]), 1 + self.shape[0] // _AT_A_TIME)
+        rows = np.array_split(np.arange(self.shape[0]), 1 + self.shape[0] // PIECE)
         return namespace(self.like).concat([norms_of(self.rows(some), axis=1) for some in rows])
 
     @property
     def column_norms(self) -> Array:
         """Euclidean norms of the columns."""
-        columns = np.array_split(np.arange(self.shape[1]), 1 + self.shape[1] // _AT_A_TIME)
+        columns = np.array_split(np.arange(self.shape[1]), 1 + self.shape[1] // PIECE)
         parts = [norms_of(self.columns(some), axis=0) for some in columns]
         return namespace(self.like).concat(parts)
 
     def read(self, *requests: Request) -> tuple[Any, ...]:
-        """Answer several requests, in the order given; in one pass where the data are far away.
+        """Answer several requests, in the given order.
 
-        Maps in memory answer one request after the other. Maps on disk or on a cluster go through their
-        data once for all of them, so columns that are wanted can come with the next correlations.
+        Maps in memory answer one request after the other. Maps on disk or on a cluster read their data once
+        for all of them.
 
         Examples
         --------
@@ -287,7 +221,7 @@ class LinearMap(Spectral):
 
     @property
     def matrix(self) -> Any:
-        """The matrix itself, an array or a scipy.sparse matrix; explicit maps only. Do not write on it."""
+        """The matrix, an array or a scipy.sparse matrix; explicit maps only. It must not be modified."""
         raise self._missing("the matrix")
 
     def toarray(self) -> Array:

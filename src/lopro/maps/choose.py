@@ -1,4 +1,4 @@
-"""Which kind of linear map an object makes."""
+"""The choice of the kind of linear map for an object."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ __all__ = ["linear_map"]
 
 
 def linear_map(A: Any, name: str = "A") -> LinearMap:
-    """Return ``A`` as a linear map; a map is returned as it is, with all that is known of it.
+    """Return ``A`` as a linear map; a map is returned unchanged, with everything that it has cached.
 
     Parameters
     ----------
     A : array, scipy.sparse matrix, LinearOperator, stored or distributed array, or LinearMap
         NumPy arrays (lists become such), arrays of PyTorch, CuPy, JAX and other libraries, scipy.sparse
         matrices, anything with ``shape``, ``matvec`` and ``rmatvec``, ``numpy.memmap``, zarr and HDF5 arrays
-        (anything with ``shape``, ``dtype`` and slicing), dask arrays. Never copied, never written on.
+        (anything with ``shape``, ``dtype`` and slicing), dask arrays. Not copied and not modified.
     name : str
-        What error messages call it.
+        Its name in error messages.
 
     Examples
     --------

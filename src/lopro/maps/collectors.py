@@ -1,47 +1,39 @@
-"""Putting answers together while the blocks of a matrix come by: one collector for each request."""
+"""Collectors, one for each request, which assemble its answer block by block."""
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
-from lopro.maps.correlations import Correlations, Summary, merge, summarise
-from lopro.maps.double import adjoint_product, column_squares, product, row_squares, wide_dtype
+from lopro.core.arrays import Matrix
+from lopro.maps.double import adjoint_product, product, squares, wide_dtype
 from lopro.maps.indices import within
 from lopro.maps.requests import (
     Adjoint,
-    ColumnNorms,
     Columns,
-    Correlate,
     Forward,
-    Gram,
+    Norms,
     Request,
-    RowNorms,
     Rows,
 )
 
 __all__ = ["Collector", "collector_for"]
 
-Matrix: TypeAlias = "np.ndarray[Any, Any]"
-
 
 class Collector:
-    """Answers a request: what is found in each block is put together in the order of the blocks.
+    """Assembles the answer to a request from the parts of the blocks, in the order of the blocks.
 
-    Blocks come column by column, each from top to bottom.
+    Blocks are ordered by columns, then by rows.
     """
 
     def part(self, block: Matrix, rows: slice, columns: slice) -> Any:
-        """Return what the answer needs of a block; several blocks may be looked at at the same time."""
+        """Return the contribution of a block; called for several blocks at the same time."""
         raise NotImplementedError
 
     def add(self, part: Any, rows: slice, columns: slice) -> None:
-        """Take in what was found in a block."""
+        """Add the contribution of a block."""
         raise NotImplementedError
-
-    def close(self, columns: slice) -> None:
-        """All blocks with these columns have come by."""
 
     def answer(self) -> Any:
         """Return the answer."""
@@ -80,37 +72,6 @@ class _Adjoint(Collector):
         return self._total
 
 
-class _Correlate(Collector):
-    """Holds the correlations of one band of columns; of the bands before it, their summaries."""
-
-    def __init__(self, request: Correlate, shape: tuple[int, int], dtype: np.dtype[Any]) -> None:
-        self._single = request.duals.ndim == 1
-        self._Y = request.duals[:, None] if self._single else request.duals
-        self._selection = request.selection
-        self._total: Matrix | None = None
-        self._summary: Summary | None = None
-
-    def part(self, block: Matrix, rows: slice, columns: slice) -> Matrix:
-        return adjoint_product(block, self._Y[rows])
-
-    def add(self, part: Matrix, rows: slice, columns: slice) -> None:
-        if self._total is None:
-            self._total = part
-        else:
-            self._total += part
-
-    def close(self, columns: slice) -> None:
-        assert self._total is not None
-        found = summarise(self._total, columns.start, self._selection.within(columns))
-        before = self._summary
-        self._summary = found if before is None else merge((before, found), self._selection.largest)
-        self._total = None
-
-    def answer(self) -> Correlations:
-        assert self._summary is not None
-        return self._summary.finished(self._selection.at, self._single)
-
-
 class _Columns(Collector):
     def __init__(self, request: Columns, shape: tuple[int, int], dtype: np.dtype[Any]) -> None:
         self._indices = request.indices
@@ -124,15 +85,6 @@ class _Columns(Collector):
 
     def answer(self) -> Matrix:
         return self._block
-
-
-class _Gram(_Columns):
-    def __init__(self, request: Gram, shape: tuple[int, int], dtype: np.dtype[Any]) -> None:
-        super().__init__(Columns(request.both), shape, dtype)
-        self._request = request
-
-    def answer(self) -> Matrix:
-        return np.asarray(self._request.of(self._block))
 
 
 class _Rows(Collector):
@@ -150,45 +102,29 @@ class _Rows(Collector):
         return self._block
 
 
-class _ColumnNorms(Collector):
-    def __init__(self, request: Request, shape: tuple[int, int], dtype: np.dtype[Any]) -> None:
-        self._squares = np.zeros(shape[1])
+class _Norms(Collector):
+    def __init__(self, request: Norms, shape: tuple[int, int], dtype: np.dtype[Any]) -> None:
+        self._axis = request.axis
+        self._squares = np.zeros(shape[1 - self._axis])
 
     def part(self, block: Matrix, rows: slice, columns: slice) -> Matrix:
-        return column_squares(block)
+        return squares(block, self._axis)
 
     def add(self, part: Matrix, rows: slice, columns: slice) -> None:
-        self._squares[columns] += part
-
-    def answer(self) -> Matrix:
-        return np.sqrt(self._squares)
-
-
-class _RowNorms(Collector):
-    def __init__(self, request: Request, shape: tuple[int, int], dtype: np.dtype[Any]) -> None:
-        self._squares = np.zeros(shape[0])
-
-    def part(self, block: Matrix, rows: slice, columns: slice) -> Matrix:
-        return row_squares(block)
-
-    def add(self, part: Matrix, rows: slice, columns: slice) -> None:
-        self._squares[rows] += part
+        self._squares[columns if self._axis == 0 else rows] += part
 
     def answer(self) -> Matrix:
         return np.sqrt(self._squares)
 
 
 def collector_for(request: Request, shape: tuple[int, int], dtype: np.dtype[Any]) -> Collector:
-    """Return what answers a checked request for a matrix of this shape and (double precision) dtype."""
+    """Return the collector of a checked request for a matrix of this shape and (double precision) dtype."""
     kinds: dict[type[Request], Any] = {
         Forward: _Forward,
         Adjoint: _Adjoint,
-        Correlate: _Correlate,
         Columns: _Columns,
-        Gram: _Gram,
         Rows: _Rows,
-        ColumnNorms: _ColumnNorms,
-        RowNorms: _RowNorms,
+        Norms: _Norms,
     }
     found: Collector = kinds[type(request)](request, shape, dtype)
     return found

@@ -1,4 +1,4 @@
-"""All entries of an operator, once they have been read."""
+"""A copy of all entries of an operator."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ from typing import Any
 
 from lopro.core.arrays import Array
 from lopro.core.counting import Counts, counting
-from lopro.maps.correlations import Correlations, Selection
 from lopro.maps.numpy_map import NumPyMap
 
 __all__ = ["CopiedMap"]
 
 
 class CopiedMap(NumPyMap):
-    """A copy of the entries of an operator: what is asked of it is not asked of the operator, nor counted.
+    """A copy of the entries of an operator; its products do not use the operator and are not counted.
 
     Examples
     --------
@@ -35,10 +34,6 @@ class CopiedMap(NumPyMap):
 
     def adjoint_exactly(self, y: Array) -> Array:
         return self.multiply_adjoint_exactly(y)
-
-    def select(self, duals: Array, selection: Selection) -> Correlations:
-        with counting(Counts()):
-            return super().select(duals, selection)
 
     def columns(self, indices: Any) -> Any:
         with counting(Counts()):

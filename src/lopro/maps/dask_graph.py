@@ -1,4 +1,4 @@
-"""The graph of a pass over a dask array: a task visits each block, and what tasks find is added up."""
+"""The task graph of a pass over a dask array: a task for each block, and sums of their results."""
 
 from __future__ import annotations
 
@@ -7,41 +7,37 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from lopro.maps.correlations import Selection, Summary, merge, summarise
-from lopro.maps.double import adjoint_product, column_squares, product, row_squares, wide_dtype
+from lopro.core.arrays import Matrix
+from lopro.maps.double import adjoint_product, product, squares, wide_dtype
 from lopro.maps.grid import Place
 from lopro.maps.indices import within
 from lopro.maps.requests import (
     Adjoint,
-    ColumnNorms,
     Columns,
-    Correlate,
     Forward,
-    Gram,
+    Norms,
     Request,
-    RowNorms,
     Rows,
 )
 
 __all__ = ["Node", "answer", "task"]
 
-Matrix: TypeAlias = "np.ndarray[Any, Any]"
-#: A value that dask will compute.
+#: A value to be computed by dask.
 Node: TypeAlias = Any
 
-#: How many partial results one task adds up.
+#: Number of partial results that one task adds: n of them take log8 n levels and n / 7 tasks.
 _FAN_IN = 8
 
 
 def task(function: Callable[..., Any], *values: Any) -> Node:
-    """Return the node that calls a function; values may be nodes, or lists of them."""
+    """Return the node of a function call; values may be nodes or lists of nodes."""
     import dask
 
     return dask.delayed(function, pure=False)(*values)
 
 
 class _PerBand:
-    """Parts of something for bands of rows or columns; each is one node, however many blocks use it."""
+    """The parts of an argument for bands of rows or columns: one node each, shared by the band."""
 
     def __init__(self, cut: Callable[[slice], Any]) -> None:
         self._cut = cut
@@ -57,19 +53,15 @@ class _PerBand:
 
 
 class _Visits:
-    """The blocks that a request needs, in the order of columns, then rows."""
+    """The blocks that a request needs, ordered by columns, then by rows."""
 
     def __init__(self, blocks: Sequence[tuple[Place, Node]]) -> None:
         self._blocks = blocks
 
     def each(self, function: Callable[..., Any], *, axis: int, cut: Callable[[slice], Any]) -> Any:
-        """Return what a function makes of each block and the part that belongs to its rows or columns."""
+        """Return a node for each block: the function of it and of the part of its rows or columns."""
         part = _PerBand(cut)
         return [task(function, block, part(place[axis])) for place, block in self._blocks]
-
-    def plain(self, function: Callable[..., Any]) -> list[Node]:
-        """Return what a function makes of each block."""
-        return [task(function, block) for _, block in self._blocks]
 
     def by_band(self, nodes: Sequence[Node], axis: int) -> list[tuple[slice, list[Node]]]:
         """Return the nodes of each band of rows (axis 0) or of columns (axis 1)."""
@@ -79,13 +71,13 @@ class _Visits:
         return [groups[start] for start in sorted(groups)]
 
     def stacked(self, nodes: Sequence[Node], axis: int, shape: Any, dtype: Any) -> Node:
-        """Add up the nodes of each band, and put the sums one under the other."""
+        """Add the nodes of each band, and concatenate the sums."""
         bands = self.by_band(nodes, axis)
         sums = [_tree(_add, group) for _, group in bands]
         return task(_stacked, [band for band, _ in bands], sums, shape, dtype)
 
-    def whereabouts(self, indices: Matrix, axis: int) -> list[tuple[Any, Any]]:
-        """Return where the rows (axis 0) or columns (axis 1) picked from each block belong."""
+    def places(self, indices: Matrix, axis: int) -> list[tuple[Any, Any]]:
+        """Return the places in the answer of the rows (axis 0) or columns (axis 1) of each block."""
         found: list[tuple[Any, Any]] = []
         for (rows, columns), _ in self._blocks:
             which = within(indices, rows if axis == 0 else columns)[0]
@@ -107,74 +99,31 @@ def answer(
             nodes = visits.each(adjoint_product, axis=0, cut=lambda band: Y[band])
             wide = np.result_type(dtype, wide_dtype(Y.dtype))
             return visits.stacked(nodes, 1, (shape[1], *Y.shape[1:]), wide)
-        case Correlate():
-            return _correlations(request, visits)
-        case ColumnNorms():
-            squares = visits.stacked(visits.plain(column_squares), 1, shape[1], np.float64)
-            return task(np.sqrt, squares)
-        case RowNorms():
-            squares = visits.stacked(visits.plain(row_squares), 0, shape[0], np.float64)
-            return task(np.sqrt, squares)
+        case Norms(axis):
+            nodes = [task(squares, block, axis) for _, block in blocks]
+            return task(np.sqrt, visits.stacked(nodes, 1 - axis, shape[1 - axis], np.float64))
         case Columns(S):
             nodes = visits.each(_picked_columns, axis=1, cut=lambda band: within(S, band)[1])
-            return task(_placed, visits.whereabouts(S, 1), nodes, (shape[0], len(S)), dtype)
+            return task(_placed, visits.places(S, 1), nodes, (shape[0], len(S)), dtype)
         case Rows(S):
             nodes = visits.each(_picked_rows, axis=0, cut=lambda band: within(S, band)[1])
-            return task(_placed, visits.whereabouts(S, 0), nodes, (len(S), shape[1]), dtype)
-        case Gram():
-            return _gram(request, visits, dtype)
-    raise TypeError(f"{request!r} is no request that a map knows")
-
-
-def _correlations(request: Correlate, visits: _Visits) -> Node:
-    """Complete the correlations of each band of columns, summarise them there, and merge the summaries."""
-    single = request.duals.ndim == 1
-    Y = request.duals[:, None] if single else request.duals
-    selection = request.selection
-    nodes = visits.each(adjoint_product, axis=0, cut=lambda band: Y[band])
-    summaries = [
-        task(_summary, group, band.start, selection.within(band))
-        if len(group) <= _FAN_IN
-        else task(_summary, [_tree(_add, group)], band.start, selection.within(band))
-        for band, group in visits.by_band(nodes, 1)
-    ]
-    merged = _tree(lambda group: merge(group, selection.largest), summaries)
-    return task(Summary.finished, merged, selection.at, single)
-
-
-def _gram(request: Gram, visits: _Visits, dtype: Any) -> Node:
-    """Multiply what each band of rows holds of the columns; the products add up."""
-    S = request.both
-    nodes = visits.each(_picked_columns, axis=1, cut=lambda band: within(S, band)[1])
-    which = visits.whereabouts(S, 1)
-    bands = visits.by_band(list(zip(nodes, which, strict=True)), 0)
-    products = []
-    for rows, group in bands:
-        parts, places = [node for node, _ in group], [(slice(None), at) for _, (_, at) in group]
-        band = task(_placed, places, parts, (rows.stop - rows.start, len(S)), dtype)
-        products.append(task(Gram.of, request, band))
-    return (
-        _tree(_add, products) if products else task(Gram.of, request, np.empty((0, len(S)), dtype))
-    )
+            return task(_placed, visits.places(S, 0), nodes, (len(S), shape[1]), dtype)
+    raise TypeError(f"{request!r} is no request of lopro.maps")
 
 
 def _tree(combine: Callable[[list[Any]], Any], nodes: Sequence[Node]) -> Node:
-    """Combine nodes, a few at a time, in their order, until one is left."""
+    """Combine nodes in order, `_FAN_IN` at a time, until one is left."""
     while len(nodes) > 1:
         groups = [nodes[i : i + _FAN_IN] for i in range(0, len(nodes), _FAN_IN)]
         nodes = [task(combine, list(group)) if len(group) > 1 else group[0] for group in groups]
     return nodes[0]
 
 
-# What tasks do, on the workers.
+# The functions of the tasks, which run on the workers.
 
 
 def _add(parts: Sequence[Any]) -> Any:
     return sum(parts[1:], start=parts[0])
-
-
-def _summary(parts: Sequence[Matrix], first: int, local: Selection) -> Summary:
-    return summarise(_add(parts), first, local)
 
 
 def _stacked(bands: Sequence[slice], parts: Sequence[Matrix], shape: Any, dtype: Any) -> Matrix:

@@ -1,7 +1,6 @@
-"""Matrices that are dask arrays: each pass is one graph, whose results are the numbers asked for.
+"""dask arrays: each pass is one task graph, whose results are the answers.
 
-Blocks stay where they are, and nothing is rechunked or persisted: data that are not persisted are made anew
-in every pass.
+Blocks are not moved, rechunked or persisted; blocks that are not persisted are recomputed in every pass.
 """
 
 from __future__ import annotations
@@ -27,14 +26,14 @@ __all__ = ["DaskMap"]
 class DaskMap(StreamedMap):
     """A dask array of NumPy blocks, on whatever scheduler is in use: threads, or a cluster.
 
-    A worker that is lost costs time: dask makes its blocks again.
+    dask recomputes the blocks of a worker that is lost.
 
     Parameters
     ----------
     source : dask.array.Array
-        With known chunks, of any shape. Persist it before, where it fits and is dear to make.
+        With known chunks, of any shape. Persist it first if it fits in memory and is expensive to compute.
     name : str
-        What error messages call it.
+        Its name in error messages.
 
     Examples
     --------
@@ -42,8 +41,8 @@ class DaskMap(StreamedMap):
     >>> import dask.array as da
     >>> from lopro.maps import linear_map
     >>> A = linear_map(da.from_array(np.arange(12.0).reshape(3, 4), chunks=(2, 2)))
-    >>> A.forward(np.ones(4)), A.correlations(np.ones(3), largest=1).indices
-    (array([ 6., 22., 38.]), array([3]))
+    >>> A.forward(np.ones(4)), A.adjoint(np.ones(3))
+    (array([ 6., 22., 38.]), array([12., 15., 18., 21.]))
     """
 
     def __init__(self, source: Any, name: str = "A") -> None:
@@ -59,7 +58,7 @@ class DaskMap(StreamedMap):
 
     @cached_property
     def _blocks(self) -> dict[tuple[int, int], Node]:
-        """The blocks by the places where they start; empty ones are left out."""
+        """The blocks by their first row and column; empty ones are omitted."""
         nodes = self.source.to_delayed()
         full = [[i for i, size in enumerate(sizes) if size] for sizes in self.source.chunks]
         found = nodes[np.ix_(*full)]
@@ -78,11 +77,11 @@ class DaskMap(StreamedMap):
         itemsize = np.dtype(self.source.dtype).itemsize
         count("bytes_read", itemsize * sum(entries(place) for place, _ in needed))
         after_block()
-        self._finished(needed)
+        self._count_pass(needed)
         return list(answers)
 
     def graph(self, requests: Sequence[Request]) -> list[Node]:
-        """Return what a pass computes: a value for each (checked) request, all from the same blocks."""
+        """Return the nodes of a pass: one for each (checked) request, all from the same blocks."""
         needed = self.grid.needed(requests)
         blocks = [self._block(place) for place, _ in needed]
         nodes = []
@@ -92,7 +91,7 @@ class DaskMap(StreamedMap):
         return nodes
 
     def _block(self, place: Place) -> Node:
-        """Return a block; in the first pass one that is not finite raises."""
+        """Return the node of a block; in the first pass it raises for a block that is not finite."""
         block = self._blocks[place[0].start, place[1].start]
         return block if self._known_finite else task(_finite, block, self.name)
 

@@ -1,22 +1,22 @@
 """Sums over a block of a matrix in double precision, without a copy of the block in double precision.
 
-Blocks that are not double precision numbers in the machine's own order are converted in pieces that stay
-in the processor's cache: on one core as fast as a file is read from memory, and sums of single precision
-numbers lose nothing.
+Blocks of other dtypes or byte orders are converted in pieces that fit in the cache of the processor, so that
+sums of single precision numbers are accurate at the speed of reading the block.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
-__all__ = ["adjoint_product", "column_squares", "product", "row_squares", "wide_dtype"]
+from lopro.core.arrays import Matrix
 
-Matrix: TypeAlias = "np.ndarray[Any, Any]"
+__all__ = ["adjoint_product", "product", "squares", "wide_dtype"]
 
-#: Entries of a piece, along the direction in which they lie next to each other and across: 1 MB of doubles.
+#: Entries of a piece along the contiguous direction and across it: 1 MB of doubles, which fits in an L2
+#: cache.
 _ALONG, _ACROSS = 1024, 128
 
 
@@ -46,7 +46,7 @@ def product(block: Matrix, X: Matrix) -> Matrix:
 def adjoint_product(block: Matrix, Y: Matrix) -> Matrix:
     """Return ``block^H Y`` for a vector or a block of vectors, summed in double precision."""
     if block.dtype.kind == "c":
-        # Conjugating the vectors spares a conjugate copy of the block.
+        # Conjugating the vectors avoids a conjugate copy of the block.
         return _transposed_product(block, Y.conj()).conj()
     if Y.dtype.kind == "c":
         return _as_complex(_transposed_product(block, _as_reals(Y)), Y)
@@ -60,23 +60,16 @@ def _transposed_product(block: Matrix, Y: Matrix) -> Matrix:
     return total
 
 
-def column_squares(block: Matrix) -> Matrix:
-    """Return the sums of the squared moduli of the columns."""
-    total = np.zeros(block.shape[1])
-    for _, columns, piece in _pieces(block):
-        total[columns] += _squares("ij,ij->j", piece)
+def squares(block: Matrix, axis: int) -> Matrix:
+    """Return the sums of the squared moduli of the columns (axis 0) or of the rows (axis 1)."""
+    total = np.zeros(block.shape[1 - axis])
+    for rows, columns, piece in _pieces(block):
+        total[columns if axis == 0 else rows] += _squares(axis, piece)
     return total
 
 
-def row_squares(block: Matrix) -> Matrix:
-    """Return the sums of the squared moduli of the rows."""
-    total = np.zeros(block.shape[0])
-    for rows, _, piece in _pieces(block):
-        total[rows] += _squares("ij,ij->i", piece)
-    return total
-
-
-def _squares(sums: str, piece: Matrix) -> Matrix:
+def _squares(axis: int, piece: Matrix) -> Matrix:
+    sums = "ij,ij->j" if axis == 0 else "ij,ij->i"
     with np.errstate(over="ignore", under="ignore"):
         squares = np.einsum(sums, piece.real, piece.real)
         if piece.dtype.kind == "c":
@@ -89,7 +82,7 @@ def _sum_dtype(block: Matrix, vectors: Matrix) -> np.dtype[Any]:
 
 
 def _as_reals(X: Matrix) -> Matrix:
-    """Return complex vectors as real ones, two for each: a real block need not become complex."""
+    """Return complex vectors as twice as many real ones, so that a real block stays real."""
     wide = np.ascontiguousarray(X, dtype=np.complex128).reshape(len(X), -1)
     return wide.view(np.float64)
 
@@ -99,7 +92,7 @@ def _as_complex(reals: Matrix, like: Matrix) -> Matrix:
 
 
 def _pieces(block: Matrix) -> Iterator[tuple[slice, slice, Matrix]]:
-    """Yield the block in double precision, in pieces with their places; do not write on them."""
+    """Yield the block in double precision, in pieces with their places, which must not be modified."""
     rows, columns = block.shape
     dtype = wide_dtype(block.dtype)
     if block.dtype == dtype and block.flags.aligned:

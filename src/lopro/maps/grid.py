@@ -1,29 +1,30 @@
-"""How a stored matrix is cut into blocks: along its chunks, in pieces that are read at a time."""
+"""The partition of a stored matrix into blocks of whole chunks."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
+from lopro.core.arrays import Vector
 from lopro.maps.indices import within
 from lopro.maps.requests import Request
 
 __all__ = ["Bands", "Grid", "Place", "entries"]
 
-#: Bytes that are read at a time: large enough for a disk to be fast, small beside any matrix that is on one.
+#: Bytes of a block, 32 MB: reading it takes several seek times of a disk (10 ms at 200 MB/s are 2 MB), and
+#: two blocks (one per thread) are small beside the memory.
 BLOCK_BYTES = 2**25
 
 #: The rows and the columns of a block.
 Place: TypeAlias = tuple[slice, slice]
-Indices: TypeAlias = "np.ndarray[Any, Any]"
 
 
 @dataclass(frozen=True)
 class Bands:
-    """A range cut into bands; the edges of chunks lie where a part of a band may be read by itself.
+    """A range partitioned into bands of chunks; a chunk is the smallest part that can be read.
 
     Examples
     --------
@@ -36,9 +37,9 @@ class Bands:
     [slice(2, 4, None), slice(8, 10, None)]
     """
 
-    #: Where chunks begin, and where the last one ends.
-    edges: Indices
-    #: How many chunks make a band.
+    #: The start of each chunk, and the end of the last one.
+    edges: Vector
+    #: Number of chunks of a band.
     together: int
 
     @staticmethod
@@ -50,13 +51,13 @@ class Bands:
         """Return bands that cover the whole range."""
         return self._of(np.arange(len(self.edges) - 1))
 
-    def around(self, indices: Indices | None) -> list[slice]:
-        """Return bands of the chunks that hold these indices; of all chunks for None."""
+    def around(self, indices: Vector | None) -> list[slice]:
+        """Return bands of the chunks that contain these indices; of all chunks for None."""
         if indices is None:
             return self.all()
         return self._of(np.unique(np.searchsorted(self.edges, indices, side="right") - 1))
 
-    def _of(self, chunks: Indices) -> list[slice]:
+    def _of(self, chunks: Vector) -> list[slice]:
         """Join neighbouring chunks (in ascending order) to bands."""
         found: list[slice] = []
         for run in np.split(chunks, np.flatnonzero(np.diff(chunks) > 1) + 1):
@@ -68,7 +69,7 @@ class Bands:
 
 @dataclass(frozen=True)
 class Grid:
-    """The places of the blocks: bands of columns, each cut into bands of rows.
+    """The places of the blocks: bands of columns, each divided into bands of rows.
 
     Examples
     --------
@@ -88,15 +89,14 @@ class Grid:
         itemsize: int,
         block_bytes: int = BLOCK_BYTES,
     ) -> Grid:
-        """Return blocks of whole chunks, about ``block_bytes`` large: taller first, then wider.
+        """Return blocks of whole chunks of about ``block_bytes``, as tall as possible.
 
-        A band of columns that is read from top to bottom leaves little behind: its correlations are
-        complete. Chunks that are rows make bands of rows, and so does a matrix stored row by row.
+        Chunks that are rows, as in a matrix stored row by row, make bands of rows.
         """
         height, width = (min(c, s) for c, s in zip(chunks, shape, strict=True))
         tallest = -(-shape[0] // height)
         down = min(tallest, max(1, block_bytes // (itemsize * height * width)))
-        # Where whole columns fit, several of them may come at a time.
+        # If whole columns fit, a block has several of them.
         right = max(1, block_bytes // (itemsize * shape[0] * width))
         return Grid(
             Bands.of_chunks(shape[0], height, down), Bands.of_chunks(shape[1], width, right)
@@ -104,17 +104,17 @@ class Grid:
 
     @staticmethod
     def of_chunks(chunks: tuple[tuple[int, ...], tuple[int, ...]]) -> Grid:
-        """Return the grid whose blocks are chunks of these heights and widths; empty ones are left out."""
+        """Return the grid whose blocks are chunks of these heights and widths; empty ones are omitted."""
         rows, columns = (np.append(0, np.cumsum([n for n in sizes if n])) for sizes in chunks)
         return Grid(Bands(rows, 1), Bands(columns, 1))
 
     def needed(self, requests: Sequence[Request]) -> list[tuple[Place, list[int]]]:
-        """Return the blocks that requests need, column by column, each with the numbers of those who do."""
-        wanted = [(r.wanted_rows(), r.wanted_columns()) for r in requests]
-        rows = self.rows.around(_union([each[0] for each in wanted]))
-        columns = self.columns.around(_union([each[1] for each in wanted]))
-        by_rows = [[_touches(each[0], band) for each in wanted] for band in rows]
-        by_columns = [[_touches(each[1], band) for each in wanted] for band in columns]
+        """Return the blocks that requests need, column by column, each with the numbers of its requests."""
+        needed = [(r.needed_rows(), r.needed_columns()) for r in requests]
+        rows = self.rows.around(_union([each[0] for each in needed]))
+        columns = self.columns.around(_union([each[1] for each in needed]))
+        by_rows = [[_touches(each[0], band) for each in needed] for band in rows]
+        by_columns = [[_touches(each[1], band) for each in needed] for band in columns]
         found = []
         for j, right in enumerate(columns):
             for i, down in enumerate(rows):
@@ -125,16 +125,16 @@ class Grid:
 
 
 def entries(place: Place) -> int:
-    """Return how many entries a block has."""
+    """Return the number of entries of a block."""
     rows, columns = place
     return int((rows.stop - rows.start) * (columns.stop - columns.start))
 
 
-def _union(wanted: Sequence[Indices | None]) -> Indices | None:
-    """Return the indices that someone wants; None if someone wants all."""
-    some = [indices for indices in wanted if indices is not None]
-    return np.concatenate([np.empty(0, dtype=np.intp), *some]) if len(some) == len(wanted) else None
+def _union(needed: Sequence[Vector | None]) -> Vector | None:
+    """Return the union of the needed indices; None if a request needs all."""
+    some = [indices for indices in needed if indices is not None]
+    return np.concatenate([np.empty(0, dtype=np.intp), *some]) if len(some) == len(needed) else None
 
 
-def _touches(indices: Indices | None, band: slice) -> bool:
+def _touches(indices: Vector | None, band: slice) -> bool:
     return indices is None or len(within(indices, band)[0]) > 0

@@ -1,4 +1,4 @@
-"""Doing work in a few threads, with results in the order of the work."""
+"""Work in threads, with results in the order of the items."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ Outcome = TypeVar("Outcome")
 def in_order(
     function: Callable[[Item], Outcome], items: Sequence[Item], workers: int
 ) -> Generator[Outcome, None, None]:
-    """Yield what a function makes of each item, in order; threads work on the next items meanwhile.
+    """Yield the results of a function in the order of the items, while threads work on the next items.
 
-    No more items are begun than there are workers, so that no more of what they hold is in memory.
+    At most ``workers`` items are in progress, which bounds the memory.
 
     Examples
     --------
@@ -30,15 +30,15 @@ def in_order(
     if workers == 1 or len(items) <= 1:
         yield from map(function, items)
         return
-    waiting = iter(items)
+    remaining = iter(items)
     with ThreadPoolExecutor(workers) as pool:
-        begun: deque[Future[Outcome]] = deque()
+        running: deque[Future[Outcome]] = deque()
         try:
-            begun.extend(pool.submit(function, item) for item in islice(waiting, workers))
-            while begun:
-                outcome = begun.popleft().result()
-                begun.extend(pool.submit(function, item) for item in islice(waiting, 1))
+            running.extend(pool.submit(function, item) for item in islice(remaining, workers))
+            while running:
+                outcome = running.popleft().result()
+                running.extend(pool.submit(function, item) for item in islice(remaining, 1))
                 yield outcome
         finally:
-            for future in begun:
+            for future in running:
                 future.cancel()

@@ -1,4 +1,4 @@
-"""Indices of rows and columns: checks, and which of them lie in a band."""
+"""Indices of rows and columns: checks, and selection by a band."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["checked_indices", "within"]
 
 
 def checked_indices(name: str, indices: Any, size: int) -> np.ndarray[Any, Any]:
-    """Return indices as a NumPy array of integers in ``0 .. size - 1``; repeated ones are fine.
+    """Return indices as a NumPy array of integers in ``0 .. size - 1``; repetitions are allowed.
 
     Examples
     --------
@@ -35,7 +35,7 @@ def checked_indices(name: str, indices: Any, size: int) -> np.ndarray[Any, Any]:
 def within(
     indices: np.ndarray[Any, Any], band: slice
 ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Return which of the indices lie in a band, and where in it.
+    """Return the positions of the indices that lie in a band, and their offsets in it.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Matrices in files that are mapped into memory: ``numpy.memmap``, also from ``numpy.load``."""
+"""Memory-mapped files: ``numpy.memmap``, also from ``numpy.load``."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from lopro.maps.stored import StoredMap
 
 __all__ = ["MemmapMap"]
 
-#: Bytes that are looked at at a time: blocks are views, so they may be large.
+#: Bytes of a block, 128 MB. Blocks are views and need no memory; a large one has fewer calls of BLAS.
 BLOCK_BYTES = 2**27
 
 
 class MemmapMap(StoredMap):
     """A ``numpy.memmap``, row by row or column by column, read-only or not.
 
-    Blocks are views: the operating system reads them into its own cache, and nothing is copied.
+    Blocks are views: the operating system reads them into its cache, without a copy.
 
     Parameters
     ----------
     source : numpy.memmap
-        Never written on.
+        Not modified.
     name : str
-        What error messages call it.
+        Its name in error messages.
     block_bytes : int
-        About how much is looked at at a time.
+        Approximate size of a block.
     workers : int
-        Threads, each with a block. Answers do not depend on it.
+        Threads, each with a block. The results do not depend on it.
 
     Examples
     --------
@@ -51,12 +51,12 @@ class MemmapMap(StoredMap):
         workers: int = 2,
     ) -> None:
         super().__init__(source, name, block_bytes=block_bytes, workers=workers)
-        # Slices of a memmap are memmaps, and slow to make; those of a plain view are not.
+        # Slices of a memmap are memmaps, which are slow to create; those of a plain view are not.
         self._view = source.view(np.ndarray)
 
     @staticmethod
     def fits(A: Any) -> bool:
-        """Whether an object is a memmap, and not an array in memory that was computed from one."""
+        """Whether an object is a memmap of a file, and not an array in memory computed from one."""
         return isinstance(A, np.memmap) and getattr(A, "_mmap", None) is not None
 
     def fetch(self, place: tuple[slice, slice]) -> np.ndarray[Any, Any]:

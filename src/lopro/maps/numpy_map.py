@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -14,16 +15,28 @@ from lopro.core.validation import check_array
 from lopro.maps import double
 from lopro.maps.algebra import adjoint_product
 from lopro.maps.arrays import ArrayMap
+from lopro.maps.base import PIECE
 
 __all__ = ["NumPyMap"]
 
-#: Columns that are picked out and held at a time.
-_PIECE = 256
-#: Entries from which on a look at all of them takes longer than what surrounds it.
-_MANY_ENTRIES = 2**20
-#: Bytes from which on a product takes the rows in slabs: BLAS goes through all rows several times, for some
-#: columns each, and the addresses of so many pages are not at hand the next time.
-_LARGE = 2**28
+
+@dataclass(frozen=True)
+class Settings:
+    """Sizes and costs of matrices in memory."""
+
+    #: Entries (8 MB of doubles, above most caches) from which on the check for NaN is made by the first
+    #: product instead of at construction.
+    many_entries: int = 2**20
+    #: Bytes from which on a product uses slabs of rows. BLAS reads all rows several times, for some columns
+    #: each, and a matrix of 2^16 pages exceeds the address caches of the processor.
+    slab_bytes: int = 2**28
+    #: Cost of an entry of contiguous single columns relative to one in a product: a copy and a product.
+    contiguous_column: int = 2
+    #: The same for strided columns: each entry loads a cache line of 8 doubles, without prefetching.
+    strided_column: int = 40
+
+
+SETTINGS = Settings()
 
 
 class NumPyMap(ArrayMap):
@@ -32,10 +45,10 @@ class NumPyMap(ArrayMap):
     Parameters
     ----------
     A : array_like
-        An array of floating point numbers is never copied. It is checked for NaN and inf: a large one in its
-        first product, which reads all of it anyway.
+        An array of floating point numbers is not copied. It is checked for NaN and inf: a large one in its
+        first product, which reads all entries.
     name : str
-        What error messages call it.
+        Its name in error messages.
 
     Examples
     --------
@@ -49,8 +62,8 @@ class NumPyMap(ArrayMap):
     def __init__(self, A: Any, name: str = "A") -> None:
         array = check_array(name, A, ndim=2, finite=False)
         super().__init__(array, name)
-        self._in_slabs = array.nbytes >= _LARGE and array.flags.c_contiguous
-        if array.size < _MANY_ENTRIES:
+        self._in_slabs = array.nbytes >= SETTINGS.slab_bytes and array.flags.c_contiguous
+        if array.size < SETTINGS.many_entries:
             self._check_finite()
 
     def _check_finite(self) -> None:
@@ -58,26 +71,28 @@ class NumPyMap(ArrayMap):
             super()._check_finite()
 
     @cached_property
-    def _column_advantage(self) -> int:
-        """How much dearer an entry is when columns are picked out than in a product; 0 for never."""
-        if self.shape[1] <= 256:
+    def _column_cost(self) -> int:
+        """Cost of an entry of single columns relative to one in a product; 0 to use products always."""
+        if self.shape[1] <= PIECE:
             return 0
-        return 2 if self._array.flags.f_contiguous else 40
+        contiguous = self._array.flags.f_contiguous
+        return SETTINGS.contiguous_column if contiguous else SETTINGS.strided_column
 
     def forward(self, x: Array) -> Array:
-        """Return ``A x``, or ``A X`` for a block of vectors; a matvec on the ledger for each of them.
+        """Return ``A x``, or ``A X`` for a block of vectors; each vector is counted as a matvec.
 
-        A vector that is almost all zeros touches only the columns it needs; those are counted as columns
-        and not as a product with all of ``A``.
+        For a vector with few nonzeros only their columns are read; they are counted as columns and not as a
+        product with ``A``.
         """
-        if self._column_advantage and isinstance(x, np.ndarray) and x.ndim == 1:
+        if self._column_cost and isinstance(x, np.ndarray) and x.ndim == 1:
             support = np.flatnonzero(x)
-            if self._column_advantage * support.size < x.size:
-                parts = np.array_split(support, 1 + support.size // _PIECE)  # never a large copy
+            if self._column_cost * support.size < x.size:
+                parts = np.array_split(support, 1 + support.size // PIECE)  # no large copy
                 return sum(self.columns(part) @ x[part] for part in parts)
         return super().forward(x)
 
-    # In small problems a product is as quick as the look-ups on the way to it: hence once more, and plain.
+    # For small matrices a product is as fast as the attribute look-ups of the general code: hence a direct
+    # one.
 
     def multiply(self, X: Array) -> Array:
         return self._forward(X) if self._known_finite else self._first(self._forward, X)
@@ -96,12 +111,12 @@ class NumPyMap(ArrayMap):
         return adjoint_product(self._array, Y) if self._conjugates else self._array.T @ Y
 
     def _first(self, multiply: Callable[[Array], Array], factor: Array) -> Array:
-        """Return a product, and raise where it or a look at all entries tells that some are not finite."""
+        """Return a product; raise if an entry of the matrix is NaN or infinite."""
         with np.errstate(invalid="ignore", over="ignore"):
             product = multiply(factor)
-            # BLAS may skip what meets a zero.
+            # BLAS may skip entries that are multiplied by zero.
             if np.count_nonzero(factor) == factor.size:
-                self._look_at(product)
+                self._check_product(product)
             else:
                 self._check_finite()
         return product
@@ -116,10 +131,10 @@ class NumPyMap(ArrayMap):
         matrix = self._array
         if matrix.flags.f_contiguous:
             return np.take(matrix.T, indices, axis=0).T
-        # Column by column: half of the time that `take` needs, and columns lie together.
+        # Indexing returns contiguous columns and takes half of the time of `take`.
         return np.asarray(matrix[:, indices])
 
     @cached_property
     def column_norms(self) -> np.ndarray[Any, Any]:
         count_product("columns", 0, 1, self.nbytes)
-        return np.sqrt(double.column_squares(self._array))
+        return np.sqrt(double.squares(self._array, axis=0))

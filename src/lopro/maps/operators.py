@@ -1,4 +1,4 @@
-"""Maps that are known through their products: LinearOperators, and whatever has matvec and rmatvec."""
+"""Operators with products only: LinearOperators and objects with matvec and rmatvec."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from lopro.maps.base import LinearMap
 
 __all__ = ["OperatorMap", "is_operator"]
 
-#: Vectors that an operator multiplies at a time when it is read, if it takes several in one pass.
+#: Vectors that an operator multiplies at a time when its entries are read, if it takes several in one pass:
+#: the memory is 64 vectors, and a pass is shared by 64 columns.
 _AT_A_TIME = 64
 
 
 def is_operator(A: Any) -> bool:
-    """Whether an object can be multiplied by vectors: it has matvec, or is one of SigPy's Linops.
+    """Whether an object has matvec or is a Linop of SigPy.
 
     Examples
     --------
@@ -38,19 +39,18 @@ def _is_linop(A: Any) -> bool:
 
 
 class OperatorMap(LinearMap):
-    """An operator with ``shape``, ``matvec`` and ``rmatvec``; points may be of any library, by way of NumPy.
+    """An operator with ``shape``, ``matvec`` and ``rmatvec``; other points are converted to NumPy.
 
-    An object that is no SciPy LinearOperator may offer more: ``matmat`` and ``rmatmat`` for a block of
-    vectors in one pass, ``columns(indices)`` and ``rows(indices)`` for entries, ``nbytes`` for what a pass
-    reads. Without the first two a block of k vectors counts as k passes; so it does for LinearOperators,
-    which do not tell.
+    An object that is not a SciPy LinearOperator may offer more: ``matmat`` and ``rmatmat`` for a block of
+    vectors in one pass, ``columns(indices)`` and ``rows(indices)`` for entries, ``nbytes`` for the bytes of a
+    pass. Without the first two, and for LinearOperators, a block of k vectors counts as k passes.
 
     Parameters
     ----------
     A : LinearOperator, or an object with the same methods
-        PyLops' operators and SigPy's Linops will do.
+        Operators of PyLops and Linops of SigPy are accepted.
     name : str
-        What error messages call it.
+        Its name in error messages.
 
     Examples
     --------
@@ -83,9 +83,9 @@ class OperatorMap(LinearMap):
         super().__init__(operator, operator.shape, like, name, int(getattr(A, "nbytes", 0)))
         own = operator is not A
         self._blockwise = own and hasattr(A, "matmat") and hasattr(A, "rmatmat")
-        #: What multiplies a block of vectors, in one pass or not.
+        #: The object that multiplies a block of vectors.
         self._blocks = A if self._blockwise else operator
-        #: All entries, once somebody has asked for them.
+        #: All entries, after the first call of `toarray`.
         self.entries: np.ndarray[Any, Any] | None = None
         for method in ("columns", "rows"):
             if own and callable(getattr(A, method, None)):
@@ -95,7 +95,7 @@ class OperatorMap(LinearMap):
         return 1 if self._blockwise else count
 
     def toarray(self) -> np.ndarray[Any, Any]:
-        """Return the matrix: a product for each row or each column, whichever are fewer. It is kept.
+        """Return the matrix: a product for each row or each column, whichever are fewer. It is cached.
 
         Examples
         --------
@@ -137,13 +137,13 @@ class OperatorMap(LinearMap):
 
 
 class _FlatLinop:
-    """One of SigPy's Linops on flat vectors; their spaces have shapes of several dimensions."""
+    """A Linop of SigPy on flat vectors."""
 
     def __init__(self, A: Any) -> None:
         self._forward, self._adjoint = A, A.H
         self._inside, self._outside = tuple(A.ishape), tuple(A.oshape)
         self.shape = (math.prod(self._outside), math.prod(self._inside))
-        # Linops have no dtype, and a Fourier transform makes single precision of what is not complex.
+        # Linops have no dtype, and SigPy's Fourier transform converts real numbers to single precision.
         real = np.asarray(A.apply(np.zeros(self._inside, dtype=np.float64))).dtype.kind != "c"
         self.dtype = np.dtype(np.float64 if real else np.complex128)
 

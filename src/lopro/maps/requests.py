@@ -1,19 +1,17 @@
-"""What one pass over a matrix can be asked for.
+"""Requests that one pass over a matrix can answer.
 
-Several requests are put to a map together, ``A.read(Correlate(dual), Columns(new))``. A map in memory
-answers one after the other; one on disk or on a cluster answers all of them from one pass over its data.
+Several requests are passed to a map together, ``A.read(Adjoint(dual), Columns(new))``. A map in memory
+answers one after the other; one on disk or on a cluster answers all of them in one pass over its data.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lopro.core.arrays import Array, is_complex, to_numpy
-from lopro.maps.algebra import gram_of
-from lopro.maps.correlations import Selection
+from lopro.core.arrays import Array, to_numpy
 from lopro.maps.indices import checked_indices
 
 if TYPE_CHECKING:
@@ -21,26 +19,23 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Adjoint",
-    "ColumnNorms",
     "Columns",
-    "Correlate",
     "Forward",
-    "Gram",
+    "Norms",
     "Request",
-    "RowNorms",
     "Rows",
     "vectors",
 ]
 
 
 class Request:
-    """Something that a map can be asked for."""
+    """A request to a map."""
 
-    #: The counter that a request adds to, if any.
+    #: The counter to which a request adds, if any.
     counter: str | None = None
 
     def ask(self, A: LinearMap) -> Any:
-        """Put the question to a map by itself."""
+        """Return the answer of a map to this request alone."""
         raise NotImplementedError
 
     def checked(self, A: LinearMap) -> Any:
@@ -49,15 +44,15 @@ class Request:
 
     @property
     def amount(self) -> int:
-        """How much is added to the counter: vectors, columns or rows."""
+        """The number of vectors, columns or rows, to be added to the counter."""
         return 0
 
-    def wanted_rows(self) -> Any:
-        """Return which rows the answer depends on; None for all."""
+    def needed_rows(self) -> Any:
+        """Return the rows on which the answer depends; None for all."""
         return None
 
-    def wanted_columns(self) -> Any:
-        """Return which columns the answer depends on; None for all."""
+    def needed_columns(self) -> Any:
+        """Return the columns on which the answer depends; None for all."""
         return None
 
 
@@ -86,15 +81,15 @@ class Forward(Request):
     def amount(self) -> int:
         return vectors(self.points)
 
-    def wanted_columns(self) -> Any:
-        # Columns that nothing is multiplied with need not be read.
+    def needed_columns(self) -> Any:
+        # Columns that are multiplied by zeros need not be read.
         used = self.points if self.points.ndim == 1 else self.points.any(axis=1)
         return None if used.all() else np.flatnonzero(used)
 
 
 @dataclass(frozen=True, eq=False)
 class Adjoint(Request):
-    """``A^H Y``, for a vector or for the columns of a block: all correlations.
+    """``A^H Y``, for a vector or for the columns of a block.
 
     Examples
     --------
@@ -112,39 +107,6 @@ class Adjoint(Request):
 
     def checked(self, A: LinearMap) -> Adjoint:
         return Adjoint(_on_host("duals", self.duals, A.shape[0]))
-
-    @property
-    def amount(self) -> int:
-        return vectors(self.duals)
-
-
-@dataclass(frozen=True, eq=False)
-class Correlate(Request):
-    """A few of the correlations ``A^H Y``: see `Selection`; answered by `Correlations`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from lopro.maps import Correlate, Selection, linear_map
-    >>> (found,) = linear_map(np.eye(3)).read(Correlate(np.arange(3.0), Selection(largest=1)))
-    >>> found.indices, found.maximum
-    (array([2]), 2.0)
-    """
-
-    counter = "rmatvecs"
-    duals: Array
-    selection: Selection = field(default_factory=Selection)
-
-    def ask(self, A: LinearMap) -> Any:
-        return A.select(self.duals, self.selection)
-
-    def checked(self, A: LinearMap) -> Correlate:
-        duals = _on_host("duals", self.duals, A.shape[0])
-        complex_values = is_complex(A.like) or is_complex(duals)
-        selection = self.selection.checked(A.shape[1], complex_values)
-        if selection.weights is not None:
-            selection = replace(selection, weights=to_numpy(selection.weights))
-        return Correlate(duals, selection)
 
     @property
     def amount(self) -> int:
@@ -176,7 +138,7 @@ class Columns(Request):
     def amount(self) -> int:
         return len(self.indices)
 
-    def wanted_columns(self) -> Any:
+    def needed_columns(self) -> Any:
         return self.indices
 
 
@@ -205,89 +167,22 @@ class Rows(Request):
     def amount(self) -> int:
         return len(self.indices)
 
-    def wanted_rows(self) -> Any:
+    def needed_rows(self) -> Any:
         return self.indices
 
 
-@dataclass(frozen=True, eq=False)
-class Gram(Request):
-    """``A_S^H A_T`` for two lists of columns; ``T = S`` by default.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from lopro.maps import Gram, linear_map
-    >>> linear_map(np.array([[1.0, 2.0, 3.0]])).read(Gram([0, 2]))
-    (array([[1., 3.],
-           [3., 9.]]),)
-    """
-
-    counter = "columns"
-    indices: Any
-    other: Any = None
-
-    def ask(self, A: LinearMap) -> Any:
-        return A.gram(self.indices, self.other)
-
-    def checked(self, A: LinearMap) -> Gram:
-        indices = checked_indices("indices", self.indices, A.shape[1])
-        if self.other is None:
-            return Gram(indices)
-        return Gram(indices, checked_indices("other", self.other, A.shape[1]))
-
-    @property
-    def amount(self) -> int:
-        return len(self.both)
-
-    @property
-    def both(self) -> Any:
-        """The columns of both lists, one after the other."""
-        return self.indices if self.other is None else np.concatenate([self.indices, self.other])
-
-    def wanted_columns(self) -> Any:
-        empty = len(self.indices) == 0 or (self.other is not None and len(self.other) == 0)
-        return self.indices[:0] if empty else self.both
-
-    def of(self, columns: Any) -> Any:
-        """Return the Gram matrix, from `both` lists of columns (or the same rows of each)."""
-        n = len(self.indices)
-        return gram_of(columns[:, :n], columns[:, 0 if self.other is None else n :])
-
-
 @dataclass(frozen=True)
-class ColumnNorms(Request):
-    """Euclidean norms of all columns.
+class Norms(Request):
+    """Euclidean norms of all columns (axis 0) or of all rows (axis 1)."""
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from lopro.maps import ColumnNorms, linear_map
-    >>> linear_map(np.array([[3.0], [4.0]])).read(ColumnNorms())
-    (array([5.]),)
-    """
+    axis: int
 
     def ask(self, A: LinearMap) -> Array:
-        return A.column_norms
-
-
-@dataclass(frozen=True)
-class RowNorms(Request):
-    """Euclidean norms of all rows.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from lopro.maps import RowNorms, linear_map
-    >>> linear_map(np.array([[3.0, 4.0]])).read(RowNorms())
-    (array([5.]),)
-    """
-
-    def ask(self, A: LinearMap) -> Array:
-        return A.row_norms
+        return A.column_norms if self.axis == 0 else A.row_norms
 
 
 def vectors(block: Array) -> int:
-    """Return how many vectors there are: the columns of a block, or one.
+    """Return the number of vectors: the columns of a block, or one.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Matrices that are scipy.sparse: everything but vectors stays sparse."""
+"""scipy.sparse matrices: everything but vectors stays sparse."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ __all__ = ["SparseMap"]
 
 
 class SparseMap(LinearMap):
-    """A scipy.sparse array or matrix; points may be of any library, by way of NumPy.
+    """A scipy.sparse array or matrix; points of other libraries are converted to NumPy.
 
-    `columns` are csc blocks, `rows` are csr blocks, and a Gram matrix is sparse.
+    `columns` returns csc blocks, `rows` csr blocks.
 
     Parameters
     ----------
     A : scipy.sparse array or matrix
-        Rows or columns compressed: not copied, unless it holds integers or entries in several pieces.
+        In csr or csc format it is not copied, unless it has integer or duplicate entries.
     name : str
-        What error messages call it.
+        Its name in error messages.
 
     Examples
     --------
@@ -112,7 +112,7 @@ def _checked(A: Any, name: str) -> Any:
     if not np.isfinite(A.data).all():
         raise ValueError(f"{name} must be finite, but it contains NaN or inf")
     if not A.has_canonical_format:
-        # Entries given in pieces add up in products but not in norms.
+        # Duplicate entries add up in products but not in norms.
         A = A.copy()
         A.sum_duplicates()
     return A

@@ -1,14 +1,15 @@
-"""Singular values, left singular vectors and rank of a linear map: computed when they are first asked for.
+"""Singular values, left singular vectors and rank of a linear map, computed when they are first used.
 
-What has been computed stays with the map. Problems that share a map share it; nothing else passes it on.
-Gram matrices and decompositions are made where the matrix is: on its device, or on the host for sparse
-matrices and for files and dask arrays (which are loaded for it). Each is asked of the deadline first.
+Results are cached in the map, and problems that share a map share them. Gram matrices and decompositions are
+computed where the matrix is: on its device, or on the host for sparse matrices and for files and dask arrays,
+which are loaded. Each is started only if the deadline allows it.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -32,23 +33,36 @@ from lopro.errors import MissingCapabilityError
 
 __all__ = ["Spectral", "estimate_norm"]
 
-#: Up to this many multiplications, and entries, a spectrum is computed rather than estimated.
-EXACT_WORK = 1e10
-EXACT_ENTRIES = 5e7
-#: Lanczos steps; the extreme Ritz value has settled long before, or a clustered top hides it.
-MAX_STEPS = 60
-#: Relative residual of the Ritz pair at which to stop early.
-TOLERANCE = 1e-6
+
+@dataclass(frozen=True)
+class Settings:
+    """Limits of exact decompositions, and of Lanczos estimates."""
+
+    #: Largest ``rows columns min(rows, columns)`` of a decomposition: 2 s at 1e11 operations per second,
+    #: with 20 operations each (see `EIGH`).
+    exact_work: float = 1e10
+    #: Largest number of entries of a decomposition: 400 MB of doubles.
+    exact_entries: float = 5e7
+    #: Limit of the Lanczos steps. After 60 from a random start the expected relative error of the largest
+    #: eigenvalue is below 0.103 (log(n 59^4) / 59)^2, 3 % for n = 1e6 (Kuczynski and Wozniakowski, SIAM J.
+    #: Matrix Anal. Appl. 13, 1992).
+    lanczos_steps: int = 60
+    #: Residual of the Ritz pair, relative to its value, at which to stop. It is added to the value, which
+    #: is thus at most 1e-6 too large.
+    lanczos_tolerance: float = 1e-6
+
+
+SETTINGS = Settings()
 
 
 class Spectral:
-    """The spectrum of a linear map: what a map inherits to answer questions about its singular values."""
+    """Base of linear maps: their singular values."""
 
     shape: tuple[int, int]
     like: Array
     name: str
 
-    # What the map itself provides.
+    # Defined by the map.
 
     @property
     def explicit(self) -> bool:
@@ -79,15 +93,15 @@ class Spectral:
         if not self.explicit:
             raise self._missing(what)
 
-    # What follows from it.
+    # Derived.
 
     def _need(self, operations: float) -> None:
-        """Ask for time for work that cannot be interrupted; how fast a device is, is not known."""
+        """Raise if the deadline is too short for work that cannot be interrupted; a device counts as fast."""
         current_deadline().need(operations if on_host(self.like) else 0.0)
 
     @property
     def _entries_per_row(self) -> float:
-        """Entries of an average row."""
+        """Mean number of entries of a row."""
         return float(self.shape[1])
 
     @cached_property
@@ -106,8 +120,8 @@ class Spectral:
     def left_spectrum(self) -> tuple[Array, Array]:
         """Nonzero eigenvalues of ``A A^H`` (ascending) and their eigenvectors; explicit maps only.
 
-        Forming ``A A^H`` squares the condition number, so where the spectrum reaches far down
-        (or the rank falls short) the singular value decomposition of ``A`` itself is taken.
+        Forming ``A A^H`` squares the condition number. If its smallest eigenvalue is below
+        ``1e3 sqrt(eps)`` of the largest, the singular value decomposition of ``A`` is used.
         """
         self._require_entries("a singular value decomposition")
         xp = namespace(self.like)
@@ -127,7 +141,7 @@ class Spectral:
 
     @property
     def _rounding(self) -> float:
-        """How far, relative to the largest, a computed singular value may be off."""
+        """Bound on the error of a computed singular value, relative to the largest."""
         return max(self.shape) * eps(self.like)
 
     @cached_property
@@ -151,8 +165,8 @@ class Spectral:
     @property
     def _spectrum_is_affordable(self) -> bool:
         rows, columns = self.shape
-        small = rows * columns * min(rows, columns) <= EXACT_WORK
-        return self.explicit and small and rows * columns <= EXACT_ENTRIES
+        small = rows * columns * min(rows, columns) <= SETTINGS.exact_work
+        return self.explicit and small and rows * columns <= SETTINGS.exact_entries
 
     @cached_property
     def largest_singular_value(self) -> Constant:
@@ -167,7 +181,7 @@ class Spectral:
     @cached_property
     def smallest_singular_value(self) -> Constant | None:
         """``s > 0`` with ``|A x| >= s |x|``, rounded down; None without full column rank."""
-        # The shape decides first: it costs nothing.
+        # The shape is checked first: it costs nothing.
         tall = self.shape[0] >= self.shape[1]
         if not (tall and self._spectrum_is_affordable and self.full_column_rank):
             return None
@@ -183,9 +197,9 @@ def estimate_norm(
 ) -> float:
     """Estimate ``|A|_2`` by Lanczos steps on ``A^H A`` from ``start``.
 
-    The value returned is the square root of the Ritz value plus its residual: an upper bound of
-    the nearest eigenvalue, which is the largest one unless ``start`` is orthogonal to it. That
-    cannot be checked with products alone, hence an estimate and not a bound.
+    The value is the square root of the Ritz value plus its residual: an upper bound of the nearest
+    eigenvalue, which is the largest one unless ``start`` is (nearly) orthogonal to its eigenvector.
+    Products cannot verify that, so it is an estimate and no bound.
 
     Examples
     --------
@@ -197,21 +211,21 @@ def estimate_norm(
     """
     basis: list[Array] = [start / norm(start)]
     diagonal: list[float] = []
-    beside: list[float] = []
+    off_diagonal: list[float] = []
     largest = residual = 0.0
-    while len(diagonal) < MAX_STEPS:
+    while len(diagonal) < SETTINGS.lanczos_steps:
         current_deadline().check()
         w = adjoint(forward(basis[-1]))
         diagonal.append(inner(basis[-1], w))
-        # Twice against all of the basis: without it copies of the top pair would come up again.
+        # Full orthogonalisation, twice: otherwise copies of the largest Ritz value would appear.
         for v in basis + basis:
             w = w - _coefficient(v, w) * v
         length = norm(w)
-        largest, last = _top_ritz_pair(diagonal, beside)
+        largest, last = _top_ritz_pair(diagonal, off_diagonal)
         residual = length * abs(last)
-        if residual <= TOLERANCE * largest:
+        if residual <= SETTINGS.lanczos_tolerance * largest:
             break
-        beside.append(length)
+        off_diagonal.append(length)
         basis.append(w / length)
     return math.sqrt(max(largest, 0.0) + residual)
 
@@ -222,7 +236,9 @@ def _coefficient(v: Array, w: Array) -> float | complex:
     return complex(real, imaginary) if imaginary else real
 
 
-def _top_ritz_pair(diagonal: list[float], beside: list[float]) -> tuple[float, float]:
+def _top_ritz_pair(diagonal: list[float], off_diagonal: list[float]) -> tuple[float, float]:
     """Return the largest eigenvalue of the tridiagonal matrix and its vector's last entry."""
-    values, vectors = np.linalg.eigh(np.diag(diagonal) + np.diag(beside, 1) + np.diag(beside, -1))
+    values, vectors = np.linalg.eigh(
+        np.diag(diagonal) + np.diag(off_diagonal, 1) + np.diag(off_diagonal, -1)
+    )
     return float(values[-1]), float(vectors[-1, -1])

@@ -1,16 +1,15 @@
-"""Matrices in storage: zarr and HDF5 arrays, and whatever else has a shape, a dtype and slicing."""
+"""Stored matrices: zarr and HDF5 arrays, and objects with a shape, a dtype and slicing."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import closing
-from itertools import groupby
 from threading import Lock
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
-from lopro.core.arrays import isfinite
+from lopro.core.arrays import Matrix, isfinite
 from lopro.core.counting import count
 from lopro.core.validation import check_count
 from lopro.maps.collectors import collector_for
@@ -21,11 +20,9 @@ from lopro.maps.streamed import StreamedMap, after_block
 
 __all__ = ["StoredMap", "is_stored"]
 
-Matrix: TypeAlias = "np.ndarray[Any, Any]"
-
 
 def is_stored(A: Any) -> bool:
-    """Whether an object can be read in slices: it has a shape, a dtype, and answers to ``A[rows, columns]``.
+    """Whether an object has a shape, a dtype and slices ``A[rows, columns]``.
 
     Examples
     --------
@@ -39,23 +36,23 @@ def is_stored(A: Any) -> bool:
 class StoredMap(StreamedMap):
     """A matrix that is read in blocks of whole chunks, in the order of storage.
 
-    Nothing is held but the blocks at hand and the answers. Sums are in double precision whatever the data
-    are. NaN and inf are looked for during the first pass.
+    Only the current blocks and the answers are in memory. Sums are in double precision for data of any
+    dtype. The first pass checks for NaN and inf.
 
     Parameters
     ----------
     source : object with shape, dtype and slicing
-        A zarr array, an h5py Dataset, or a class of your own.
+        A zarr array, an h5py Dataset, or an object of your own.
     name : str
-        What error messages call it.
+        Its name in error messages.
     chunks : (int, int), optional
-        Rows and columns of the pieces in which it is stored. By default what ``source.chunks`` says;
-        without that it is taken to be stored row by row.
+        Rows and columns of the chunks in which it is stored. By default ``source.chunks``; without it the
+        matrix is assumed to be stored row by row.
     block_bytes : int
-        About how much is read at a time; at least a chunk.
+        Approximate size of a block; at least a chunk.
     workers : int
-        Threads, each with a block: one may read while another multiplies, but no two read at the same time.
-        Answers do not depend on it.
+        Threads, each with a block: one reads while another multiplies; no two read at the same time. The
+        results do not depend on it.
 
     Examples
     --------
@@ -84,36 +81,33 @@ class StoredMap(StreamedMap):
         self.workers = check_count("workers", workers)
 
     def fetch(self, place: Place) -> Matrix:
-        """Return a block; it is not written on."""
+        """Return a block, which is not modified."""
         return np.asarray(self.source[place])
 
     def sweep(self, requests: Sequence[Request]) -> list[Any]:
         collectors = [collector_for(r, self.shape, self.like.dtype) for r in requests]
         needed = self.grid.needed(requests)
-        one_at_a_time = Lock()  # a reader may have a position in its file
+        reading = Lock()  # a reader may have a position in its file
 
         def visit(each: tuple[Place, list[int]]) -> list[Any]:
             place, who = each
-            with one_at_a_time:
+            with reading:
                 block = self.fetch(place)
-            self._look_at(block, place)
+            self._check_block(block, place)
             return [collectors[i].part(block, *place) for i in who]
 
         visits = in_order(visit, needed, self.workers)
         with closing(visits):
-            for _, band in groupby(needed, key=lambda each: each[0][1].start):
-                for place, who in band:
-                    for i, part in zip(who, next(visits), strict=True):
-                        collectors[i].add(part, *place)
-                    count("bytes_read", entries(place) * self._itemsize)
-                    after_block()
-                for i in who:
-                    collectors[i].close(place[1])
-        self._finished(needed)
+            for place, who in needed:
+                for i, part in zip(who, next(visits), strict=True):
+                    collectors[i].add(part, *place)
+                count("bytes_read", entries(place) * self._itemsize)
+                after_block()
+        self._count_pass(needed)
         return [collector.answer() for collector in collectors]
 
-    def _look_at(self, block: Matrix, place: Place) -> None:
-        """Raise if an entry is NaN or infinite, as long as not all of them have been looked at."""
+    def _check_block(self, block: Matrix, place: Place) -> None:
+        """Raise if an entry is NaN or infinite, unless all entries have been checked."""
         if not self._known_finite and not isfinite(block):
             rows, columns = place
             raise ValueError(
@@ -123,10 +117,10 @@ class StoredMap(StreamedMap):
 
 
 def chunks_of(source: Any, entries: int) -> tuple[int, int]:
-    """Return rows and columns of the pieces in which an object is stored.
+    """Return rows and columns of the chunks in which an object is stored.
 
-    Without chunks of its own it is stored row by row, or column by column if its strides say so; then a
-    piece is a row or a column, or ``entries`` of it.
+    Without ``chunks`` it is assumed to be stored row by row, or column by column according to its strides; a
+    chunk is then a row or a column, or ``entries`` of it.
 
     Examples
     --------

@@ -1,10 +1,11 @@
-"""Matrices that are gone through block by block: what those on disk and those on a cluster share."""
+"""Matrices that are read block by block, on disk or on a cluster."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,22 +15,18 @@ from lopro.core.counting import count
 from lopro.core.deadline import current_deadline
 from lopro.maps.algebra import adjoint_product
 from lopro.maps.base import LinearMap
-from lopro.maps.correlations import Correlations, Selection
 from lopro.maps.double import wide_dtype
 from lopro.maps.grid import Grid, Place, entries
 from lopro.maps.indices import checked_indices
 from lopro.maps.requests import (
     Adjoint,
-    ColumnNorms,
     Columns,
-    Correlate,
     Forward,
-    Gram,
+    Norms,
     Request,
-    RowNorms,
     Rows,
 )
-from lopro.maps.spectrum import EXACT_ENTRIES
+from lopro.maps.spectrum import SETTINGS
 
 __all__ = ["StreamedMap", "called_between_blocks"]
 
@@ -38,9 +35,9 @@ _between_blocks: ContextVar[Callable[[], None] | None] = ContextVar("lopro_block
 
 @contextmanager
 def called_between_blocks(function: Callable[[], None]) -> Iterator[None]:
-    """Call a function after each block that is read: to show progress, or to raise where it is enough.
+    """Call a function after each block that is read, to show progress or to stop by an exception.
 
-    The time limit of a call is looked at between blocks as well.
+    The time limit of a call is checked between blocks as well.
 
     Examples
     --------
@@ -60,7 +57,7 @@ def called_between_blocks(function: Callable[[], None]) -> Iterator[None]:
 
 
 def after_block() -> None:
-    """Call whatever wants to be called after a block, and stop there if time is up."""
+    """Check the deadline, and call the function of `called_between_blocks`."""
     current_deadline().check()
     function = _between_blocks.get()
     if function is not None:
@@ -68,13 +65,13 @@ def after_block() -> None:
 
 
 class StreamedMap(LinearMap):
-    """A matrix whose blocks come by one after the other; requests that are put together share a pass.
+    """A matrix that is read block by block; requests that are made together share a pass.
 
-    Points and images are NumPy's, in double precision; points of other libraries are converted. A matrix
-    small enough for its spectrum to be computed is explicit: it is loaded where all of it is needed.
+    Points and images are NumPy arrays in double precision; points of other libraries are converted. A matrix
+    of at most ``SETTINGS.exact_entries`` is explicit: it is loaded if all of it is needed.
     """
 
-    #: Where the blocks are.
+    #: The partition into blocks.
     grid: Grid
 
     def __init__(self, source: Any, name: str) -> None:
@@ -86,23 +83,22 @@ class StreamedMap(LinearMap):
             )
         like = np.zeros(1, dtype=wide_dtype(dtype))
         super().__init__(source, (rows, columns), like, name, rows * columns * dtype.itemsize)
-        #: Whether every entry has been seen to be finite.
+        #: Whether all entries have been checked to be finite.
         self._known_finite = False
-        self._norms: dict[type[Request], Array] = {}
 
     def sweep(self, requests: Sequence[Request]) -> list[Any]:
-        """Answer checked requests from one pass over the blocks they need, and note what was read."""
+        """Answer checked requests from one pass over the blocks that they need, and count what is read."""
         raise NotImplementedError
 
-    def _finished(self, needed: Sequence[tuple[Place, Any]]) -> None:
-        """Note a pass, if these blocks are all of them."""
+    def _count_pass(self, needed: Sequence[tuple[Place, Any]]) -> None:
+        """Count a pass if these are all blocks; the entries are then known to be finite."""
         if sum(entries(place) for place, _ in needed) == self.shape[0] * self.shape[1]:
             count("passes")
             self._known_finite = True
 
     @property
     def explicit(self) -> bool:
-        return self.shape[0] * self.shape[1] <= EXACT_ENTRIES
+        return self.shape[0] * self.shape[1] <= SETTINGS.exact_entries
 
     @property
     def in_memory(self) -> bool:
@@ -117,13 +113,7 @@ class StreamedMap(LinearMap):
         for request in checked:
             if request.counter is not None:
                 count(request.counter, request.amount)
-        unknown = [request for request in checked if type(request) not in self._norms]
-        answers = dict(zip(map(id, unknown), self.sweep(unknown), strict=True))
-        for request in unknown:
-            if isinstance(request, (ColumnNorms, RowNorms)):
-                answers[id(request)].setflags(write=False)
-                self._norms[type(request)] = answers[id(request)]
-        return tuple(answers.get(id(r), self._norms.get(type(r))) for r in checked)
+        return tuple(self.sweep(checked))
 
     def forward(self, x: Array) -> Array:
         return from_numpy(self.read(Forward(x))[0], x)
@@ -132,10 +122,6 @@ class StreamedMap(LinearMap):
         return from_numpy(self.read(Adjoint(y))[0], y)
 
     adjoint_exactly = adjoint
-
-    def select(self, duals: Array, selection: Selection) -> Correlations:
-        found: Correlations = self.read(Correlate(duals, selection))[0]
-        return found
 
     def columns(self, indices: Any) -> np.ndarray[Any, Any]:
         return np.asarray(self.read(Columns(indices))[0])
@@ -147,9 +133,6 @@ class StreamedMap(LinearMap):
 
     def rows(self, indices: Any) -> np.ndarray[Any, Any]:
         return np.asarray(self.read(Rows(indices))[0])
-
-    def gram(self, indices: Any, other: Any = None) -> np.ndarray[Any, Any]:
-        return np.asarray(self.read(Gram(indices, other))[0])
 
     def pull_through_rows(self, rows: Any, x: Array, weigh: Callable[[Array], Array]) -> Array:
         R = self._some_rows(checked_indices("rows", rows, self.shape[0]))
@@ -167,17 +150,22 @@ class StreamedMap(LinearMap):
     def has_rows(self) -> bool:
         return True
 
-    @property
+    @cached_property
     def row_norms(self) -> np.ndarray[Any, Any]:
-        return np.asarray(self.read(RowNorms())[0])
+        return self._norms(axis=1)
 
-    @property
+    @cached_property
     def column_norms(self) -> np.ndarray[Any, Any]:
-        return np.asarray(self.read(ColumnNorms())[0])
+        return self._norms(axis=0)
+
+    def _norms(self, axis: int) -> np.ndarray[Any, Any]:
+        norms: np.ndarray[Any, Any] = self.read(Norms(axis))[0]
+        norms.setflags(write=False)
+        return norms
 
     @property
     def matrix(self) -> np.ndarray[Any, Any]:
-        """The matrix in memory, in double precision; loaded anew each time, and only if it is explicit."""
+        """The matrix in memory, in double precision; not cached; for explicit maps only."""
         self._require_entries("the matrix")
         return self._some_rows(np.arange(self.shape[0]))
 

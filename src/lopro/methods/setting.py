@@ -1,32 +1,34 @@
-"""Where theorems with one or few projections take place: a ball, and the constants that hold on it.
+"""A ball that contains a solution, and the problem constants on it, for theorems that need them.
 
-A strongly convex objective is not Lipschitz on the whole space, and neither is a squared residual. What
-their theorems need is a ball that holds a solution and that projections do not leave. A ball around a
-feasible point is never left, because projections bring no point farther away from a feasible one; it
-holds a solution if its radius is ``|g| / mu`` for a subgradient ``g`` at its centre, or the length of the
-centre plus a bound on the norm of a solution.
+A strongly convex objective is not Lipschitz on the whole space, and neither is a squared residual. Their
+theorems need a ball that contains a solution and that projections do not leave. Projections do not increase
+the distance to a feasible point, so they stay in any ball around one. Such a ball contains a solution if its
+radius is ``|g| / mu`` for a subgradient ``g`` at its centre, or the norm of the centre plus a bound on the
+norm of a solution.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 from lopro.core.arrays import Array, norm
 from lopro.core.validation import check_number
 from lopro.errors import MissingCapabilityError
-from lopro.functions import Ball, Source
+from lopro.functions import Ball, Constant, Source
+from lopro.methods.inner.subgradient import check_stochastic
 from lopro.methods.starts import feasible_start
 from lopro.methods.theory import ProblemConstants, constants_of
 from lopro.problem import Problem
 from lopro.protocol import Workbench
 from lopro.protocol.certificates import solution_radius
 
-__all__ = ["Needs", "Setting", "check_constants"]
+__all__ = ["GivenConstants", "Needs", "NeedsConstants", "Setting", "no_estimates"]
 
 
 def check_constants(constants: ProblemConstants | None, radius: float | None) -> None:
-    """Check what a user has given."""
+    """Raise unless the arguments ``constants`` and ``radius`` are valid."""
     if constants is not None and not isinstance(constants, ProblemConstants):
         raise TypeError(f"constants must be ProblemConstants or None, got {constants!r}")
     if radius is not None:
@@ -37,7 +39,7 @@ def check_constants(constants: ProblemConstants | None, radius: float | None) ->
 class Setting:
     """A feasible start, the ball around it, and the constants on that ball.
 
-    ``certain`` says that no constant is an estimate: only then may they support a claim.
+    ``certain`` is True if no constant is an estimate; only then a claim may be derived from them.
     """
 
     start: Array
@@ -57,15 +59,15 @@ class Setting:
 
     @property
     def solved(self) -> bool:
-        """Whether the ball is a point: the start minimises f even without the constraint."""
+        """Whether the ball is a point: the start is then a solution."""
         return self.ball.radius == 0.0
 
 
 @dataclass(frozen=True)
 class Needs:
-    """What a method takes from its user, and how it finds the rest.
+    """The constants that a theorem needs: given by the user, or found from the problem.
 
-    ``reach`` multiplies the radius of the ball on which the constants have to hold.
+    ``reach`` is the ratio of the ball on which the constants have to hold to the ball around the start.
     """
 
     method: str
@@ -75,7 +77,7 @@ class Needs:
     reach: float = 1.0
 
     def check(self, problem: Problem) -> None:
-        """Raise `MissingCapabilityError` naming what is missing, before any work."""
+        """Raise `MissingCapabilityError`, before any work, naming the constant that is not known."""
         mu = self._mu(problem)
         if self.strongly_convex and mu == 0.0:
             raise self._missing("a strongly convex objective (mu)", "constants=")
@@ -90,23 +92,23 @@ class Needs:
             raise self._missing("a bound on the norm of a solution", "solution_norm= of Problem")
 
     def find(self, bench: Workbench, x0: Array) -> Setting:
-        """Make the start feasible, and find ball and constants there."""
+        """Make the start feasible; return the ball around it and the constants on the ball."""
         problem = bench.counted
         start = feasible_start(bench, x0)
         radius = self.distance(problem, start)
         ball = Ball(start, self.reach * radius)
         constants = self._constants(problem, ball)
-        certain = self.constants is not None or _certain(problem, ball)
+        certain = self.constants is not None or _all_certain(problem, ball)
         return Setting(start, Ball(start, radius), constants, certain)
 
     def _mu(self, problem: Problem) -> float:
-        """Return the strong convexity that is known or given; 0 where there is none."""
+        """Return the larger of the known and the given strong convexity; 0 if neither is positive."""
         known = problem.objective.strong_convexity()
         given = 0.0 if self.constants is None else self.constants.mu
         return max(given, 0.0 if known is None else known.value)
 
     def distance(self, problem: Problem, start: Array) -> float:
-        """Return a bound on the distance of a feasible point to a solution."""
+        """Return a bound on the distance from a feasible point to a solution."""
         if self.radius is not None:
             return self.radius
         f, known, mu = problem.objective, [], self._mu(problem)
@@ -126,7 +128,7 @@ class Needs:
                 found = constants_of(problem, ball)
             except MissingCapabilityError as error:
                 raise MissingCapabilityError(
-                    f"{self.method} takes constants=, or finds them: {error}"
+                    f"{self.method} takes constants=, or derives them from the problem: {error}"
                 ) from None
         if not math.isfinite(found.Gc):
             raise self._missing("a Lipschitz constant of the constraint (Gc)", "constants=")
@@ -141,7 +143,43 @@ class Needs:
         )
 
 
-def _certain(problem: Problem, ball: Ball) -> bool:
+class GivenConstants:
+    """Base of dataclasses with the fields ``constants`` and ``radius`` of a theorem on a ball."""
+
+    constants: ProblemConstants | None
+    radius: float | None
+
+    #: Whether the theorem needs a strongly convex objective.
+    strongly_convex: ClassVar[bool] = False
+    #: Ratio of the ball on which the constants have to hold to the ball around the start.
+    ball_ratio: ClassVar[float] = 1.0
+
+    def __post_init__(self) -> None:
+        check_constants(self.constants, self.radius)
+
+    @property
+    def needs(self) -> Needs:
+        """The constants that the theorem needs."""
+        name = type(self).__name__
+        return Needs(name, self.constants, self.radius, self.strongly_convex, self.ball_ratio)
+
+
+class NeedsConstants(GivenConstants):
+    """Base of methods whose theorem needs constants on a ball; some have the field ``stochastic``."""
+
+    stochastic: bool = False
+
+    def check(self, problem: Problem) -> None:
+        if self.stochastic:
+            check_stochastic(problem.objective, f"{type(self).__name__}(stochastic=True)")
+        self.needs.check(problem)
+
+
+def no_estimates(*constants: Constant | None) -> bool:
+    """Whether none of the known constants is an estimate, so that a claim may be derived from them."""
+    return not any(k is not None and k.source is Source.ESTIMATED for k in constants)
+
+
+def _all_certain(problem: Problem, ball: Ball) -> bool:
     f, c = problem.objective, problem.constraint
-    found = f.lipschitz(ball), c.lipschitz(ball), c.regularity(), f.strong_convexity()
-    return not any(k is not None and k.source is Source.ESTIMATED for k in found)
+    return no_estimates(f.lipschitz(ball), c.lipschitz(ball), c.regularity(), f.strong_convexity())

@@ -44,20 +44,3 @@ __all__ = [
     "Sum",
     "TotalVariation",
 ]
-
-
-def __getattr__(name: str) -> object:
-    """Give out `PairLoss`, which has moved to `lopro.metric`, for one release more."""
-    if name == "PairLoss":
-        import warnings
-
-        from lopro.metric.loss import PairLoss
-
-        warnings.warn(
-            "lopro.objectives.PairLoss is now lopro.metric.PairLoss; the old name goes with the next "
-            "release",
-            DeprecationWarning,
-            stacklevel=2,
-        )
-        return PairLoss
-    raise AttributeError(f"module 'lopro.objectives' has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""Penalties that move the constraint into the objective."""
+"""Penalty functions of the constraint."""
 
 from lopro.penalties.base import Penalty, ScalarPenalty
 from lopro.penalties.centred import CentredHinge, CentredSoftplus, MemberPenalties, SetPenalty

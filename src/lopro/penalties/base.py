@@ -1,4 +1,4 @@
-"""What a penalty is: the protocol, and the functions of ``c(x)`` alone."""
+"""The protocol of penalties, and the base of those that are functions of ``c(x)``."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ __all__ = ["Penalty", "ScalarPenalty"]
 
 
 class Penalty(Protocol):
-    """What a penalised objective needs to know of a penalty."""
+    """A penalty ``h`` as a penalised objective uses it."""
 
     @property
     def above(self) -> float | None:
-        """The largest value of ``h`` on the feasible set; None where it is not known."""
+        """The largest value of ``h`` on the feasible set; None if it is not known."""
         ...
 
     @property
     def weight(self) -> float:
-        """The weight or stiffness, for the records; NaN where there is no single one."""
+        """The weight or stiffness, for the history; NaN if there is no single one."""
         ...
 
     def image(self, constraint: Constraint, x: Array) -> Image:
@@ -30,11 +30,11 @@ class Penalty(Protocol):
         ...
 
     def linearize_at(self, constraint: Constraint, image: Image) -> Linearization:
-        """Return ``h`` and, on demand, its gradient; the gradient is None where it vanishes."""
+        """Return ``h`` and, on demand, its gradient; the gradient is None where it is zero."""
         ...
 
     def valid_inequality(self, constraint: Constraint, x: Array) -> ValidInequality:
-        """Return the multiplier that the slope of ``h`` at ``x`` stands for."""
+        """Return the valid inequality whose multiplier is the slope of ``h`` at ``x``."""
         ...
 
 
@@ -43,12 +43,12 @@ class ScalarPenalty:
 
     @property
     def above(self) -> float | None:
-        """The largest value on the feasible set; None where it is not known."""
+        """The largest value on the feasible set; None if it is not known."""
         return None
 
     @property
     def weight(self) -> float:
-        """A number for the records."""
+        """The weight, for the history."""
         return math.nan
 
     def phi(self, c: float) -> float:
@@ -56,7 +56,7 @@ class ScalarPenalty:
         raise NotImplementedError
 
     def slope(self, c: float) -> float:
-        """Return the derivative of `phi`: the multiplier this penalty puts on the constraint."""
+        """Return the derivative of `phi`: the multiplier of the constraint in the gradient of F."""
         raise NotImplementedError
 
     def image(self, constraint: Constraint, x: Array) -> Image:

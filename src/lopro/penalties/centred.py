@@ -1,7 +1,7 @@
-"""Penalties that carry a multiplier: exact, once it is right, however smooth they are.
+"""Penalties with a multiplier: exact for every smoothing if the multiplier is optimal.
 
 Minimising ``f + h`` with one of these is a step of a proximal method on the dual (entropic for
-`CentredSoftplus`, quadratic for the others), and the slope found is the next multiplier.
+`CentredSoftplus`, quadratic for the others), and the slope at the minimiser is the next multiplier.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class CentredSoftplus(ScalarPenalty):
     """Softplus shifted so that its slope at the boundary ``c = 0`` is the multiplier (P7).
 
     Minimising ``f + h`` is one step of the entropic proximal point method on the dual; the next
-    multiplier is the slope found. With the right one the bias vanishes for every ``gamma`` (R4).
+    multiplier is the slope at its minimiser. With the optimal one the bias is 0 for every ``gamma`` (R4).
 
     Examples
     --------
@@ -48,7 +48,7 @@ class CentredSoftplus(ScalarPenalty):
 
     @property
     def weight(self) -> float:
-        """``lam``, for the records."""
+        """``lam``, for the history."""
         return self.lam
 
     @property
@@ -59,12 +59,12 @@ class CentredSoftplus(ScalarPenalty):
 
     @property
     def above(self) -> float:
-        """Largest value on the feasible set: it passes through 0 at the boundary."""
+        """Largest value on the feasible set: 0, at the boundary."""
         return 0.0
 
     @property
     def below(self) -> float:
-        """How far it may stay under ``lam [c]_+``."""
+        """The largest amount by which it is below ``lam [c]_+``."""
         return self.gamma * softplus(self.shift / self.gamma) - min(self.shift, 0.0)
 
     def phi(self, c: float) -> float:
@@ -75,13 +75,14 @@ class CentredSoftplus(ScalarPenalty):
         return self.lam * expit((self.lam * c + self.shift) / self.gamma)
 
     def curvature(self, squared_slope: float) -> float:
-        """Return what it adds to the smoothness constant where ``|grad c|^2 <= squared_slope``."""
+        """Return its contribution to the smoothness constant where ``|grad c|^2 <= squared_slope``."""
         return self.lam**2 * squared_slope / (4.0 * self.gamma)
 
     def recentred(self, constraint: Constraint, image: Image) -> CentredSoftplus:
-        """Return the penalty of the next step: the slope found becomes the multiplier.
+        """Return the penalty of the next step: the slope at the point becomes the multiplier.
 
-        A multiplier that comes near ``lam`` asks for more room: then ``lam`` doubles.
+        A multiplier above ``0.9 lam`` doubles ``lam``, because the slope is bounded by ``lam``. It is kept
+        1e-12 away from 0 and ``lam``, at which the shift is infinite.
         """
         multiplier = max(self.slope(constraint.linearize_at(image)[0]), 1e-12 * self.lam)
         lam = 2.0 * self.lam if multiplier > 0.9 * self.lam else self.lam
@@ -92,7 +93,7 @@ class CentredSoftplus(ScalarPenalty):
 class CentredHinge(ScalarPenalty):
     """``([u + beta c]_+^2 - u^2) / (2 beta)``: the augmented Lagrangian term of one constraint.
 
-    The quadratic counterpart of `CentredSoftplus`: no upper limit on the multiplier is needed.
+    The quadratic counterpart of `CentredSoftplus`, without an upper limit of the multiplier.
 
     Examples
     --------
@@ -111,7 +112,7 @@ class CentredHinge(ScalarPenalty):
 
     @property
     def weight(self) -> float:
-        """The stiffness, for the records."""
+        """The stiffness, for the history."""
         return self.beta
 
     def phi(self, c: float) -> float:
@@ -121,7 +122,7 @@ class CentredHinge(ScalarPenalty):
         return max(0.0, self.multiplier + self.beta * c)
 
     def recentred(self, constraint: Constraint, image: Image) -> CentredHinge:
-        """Return the penalty of the next step: the slope found becomes the multiplier."""
+        """Return the penalty of the next step: the slope at the point becomes the multiplier."""
         return replace(self, multiplier=self.slope(constraint.linearize_at(image)[0]))
 
     def stiffened(self, factor: float) -> CentredHinge:
@@ -133,8 +134,8 @@ class CentredHinge(ScalarPenalty):
 class SetPenalty:
     """``beta/2 dist(M x + u/beta, Q)^2 - |u|^2/(2 beta)`` for a set ``{x : M x in Q}``.
 
-    The augmented Lagrangian term with a multiplier for every row (or eigenvalue), which one number
-    on ``c(x)`` cannot express. ``u`` is always normal to ``Q``, so it bounds the problem from below.
+    The augmented Lagrangian term with a multiplier for every row (or eigenvalue), where `CentredHinge` has
+    one for ``c(x)``. ``u`` is normal to ``Q``, so it defines a lower bound.
 
     Examples
     --------
@@ -155,19 +156,19 @@ class SetPenalty:
 
     @property
     def above(self) -> float | None:
-        """The largest value on the feasible set is not used."""
+        """None: not used."""
         return None
 
     @property
     def weight(self) -> float:
-        """The stiffness, for the records."""
+        """The stiffness, for the history."""
         return self.beta
 
     def image(self, constraint: Constraint, x: Array) -> Image:
         return constraint.image(x)
 
     def dual(self, constraint: Constraint, image: Image) -> Image:
-        """Return the multiplier found at the point with this image: the next ``u``."""
+        """Return the next multiplier ``u``, at the point with this image."""
         u, beta = self.multiplier, self.beta
         w = image if u is None else tuple(z + v / beta for z, v in zip(image, u, strict=True))
         nearest = constraint.project_image(w)
@@ -195,28 +196,28 @@ class SetPenalty:
 
 @dataclass(frozen=True)
 class MemberPenalties:
-    """One centred penalty for each member of an intersection, added up."""
+    """The sum of one centred penalty for each member of an intersection."""
 
     parts: tuple[CentredHinge | SetPenalty, ...]
 
     @property
     def above(self) -> float | None:
-        """The largest value on the feasible set is not used."""
+        """None: not used."""
         return None
 
     @property
     def weight(self) -> float:
-        """There is one stiffness for each part."""
+        """NaN: each part has its own stiffness."""
         return math.nan
 
     @staticmethod
     def of(
         constraint: Constraint, stiffness: float | Sequence[float], dual: Image | None = None
     ) -> MemberPenalties:
-        """Return the penalties: of the set where there is one, else of c.
+        """Return a `SetPenalty` for each member of the form ``M x in Q``, a `CentredHinge` for the others.
 
-        The stiffness is one for all, or one for each member. The multipliers are zero, or given for the
-        images of members that are all of them sets.
+        The stiffness is one for all members, or one for each. The multipliers are zero, or ``dual`` if all
+        members are of the form ``M x in Q``.
         """
         members = constraint.members()
         betas = (stiffness,) * len(members) if isinstance(stiffness, (int, float)) else stiffness
@@ -237,7 +238,7 @@ class MemberPenalties:
     def _shares(
         self, constraint: Constraint, image: Image
     ) -> Iterator[tuple[CentredHinge | SetPenalty, Constraint, Image]]:
-        """Walk over the parts with their members and their shares of the image."""
+        """Yield each part with its member and its share of the image."""
         start = 0
         for part, member in zip(self.parts, constraint.members(), strict=True):
             stop = start + member.image_length

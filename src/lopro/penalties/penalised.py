@@ -1,4 +1,4 @@
-"""The augmented objective ``F = f + h`` that inner algorithms minimise as if there were no constraint."""
+"""The penalised objective ``F = f + h``, which inner algorithms minimise without a constraint."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ __all__ = ["Penalised"]
 
 
 class Penalised:
-    """``F(x) = f(x) + h(x)``: all that an inner algorithm gets to see of a problem.
+    """``F(x) = f(x) + h(x)``: the view of a problem that an inner algorithm gets.
 
-    There is no projection here, on purpose: inner algorithms cannot project.
+    It has no projection, so inner algorithms cannot project.
 
     Parameters
     ----------
     objective, constraint
-        The problem's parts, usually behind counting proxies.
+        The problem's functions, usually counted.
     penalty : Penalty
-        How the constraint enters.
+        ``h`` as a function of the constraint.
     like : array
         A point, for its shape, dtype and library.
     unit : float
@@ -37,7 +37,7 @@ class Penalised:
         self.constraint = constraint
         self.penalty = penalty
         self.unit = unit
-        #: Whether the caller may write on a subgradient.
+        #: Whether the caller may overwrite a subgradient.
         self.fresh_slopes: bool = objective.fresh_slopes
         self._zero = zeros(tuple(like.shape), like)
         self._smooth, self._proximable = objective.split()

@@ -1,10 +1,10 @@
-"""The penalties of the paper and the best one: hinge, softplus and the quadratic hinge.
+"""The penalties of the paper, hinge and softplus, and the quadratic hinge, which is optimal (P3).
 
-Each is a function of ``c(x)`` alone that obeys the certificate (4) of the paper,
+Each is a function of ``c(x)`` that satisfies condition (4) of the paper,
 
     lam [c]_+ <= h   everywhere,      h <= above   where c <= 0,
 
-in which ``above`` is the paper's ``C gamma``. All are safe against overflow.
+in which ``above`` is the paper's ``C gamma``. None of them overflows.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Hinge(ScalarPenalty):
 
     @property
     def weight(self) -> float:
-        """``lam``, for the records."""
+        """``lam``, for the history."""
         return self.lam
 
     @property
@@ -84,7 +84,7 @@ class Softplus(ScalarPenalty):
 
     @property
     def weight(self) -> float:
-        """``lam``, for the records."""
+        """``lam``, for the history."""
         return self.lam
 
     @property
@@ -99,16 +99,16 @@ class Softplus(ScalarPenalty):
         return self.lam * expit(self.lam * c / self.gamma)
 
     def curvature(self, squared_slope: float) -> float:
-        """Return what it adds to the smoothness constant where ``|grad c|^2 <= squared_slope``."""
+        """Return its contribution to the smoothness constant where ``|grad c|^2 <= squared_slope``."""
         return self.lam**2 * squared_slope / (4.0 * self.gamma)
 
 
 @dataclass(frozen=True)
 class QuadraticHinge(ScalarPenalty):
-    """The hinge rounded by a parabola on ``|c| <= gamma / lam``: the best smoothing there is (P3).
+    """The hinge, smoothed by a parabola on ``|c| <= gamma / lam``: the optimal smoothing (P3).
 
     ``C = 1/4`` with curvature ``lam^2 G_c^2 / (2 gamma)``: their product, 1/8, is the least possible
-    for any smooth function above the hinge (softplus has log(2)/4 = 0.173).
+    for a smooth function above the hinge (softplus has log(2)/4 = 0.173).
 
     Examples
     --------
@@ -127,7 +127,7 @@ class QuadraticHinge(ScalarPenalty):
 
     @property
     def weight(self) -> float:
-        """``lam``, for the records."""
+        """``lam``, for the history."""
         return self.lam
 
     @property
@@ -146,5 +146,5 @@ class QuadraticHinge(ScalarPenalty):
         return self.lam * min(1.0, max(0.0, (c + delta) / (2.0 * delta)))
 
     def curvature(self, squared_slope: float) -> float:
-        """Return what it adds to the smoothness constant where ``|grad c|^2 <= squared_slope``."""
+        """Return its contribution to the smoothness constant where ``|grad c|^2 <= squared_slope``."""
         return self.lam**2 * squared_slope / (2.0 * self.gamma)

@@ -1,31 +1,35 @@
-"""Constraint extrapolation (Boob, Deng, Lan): a primal-dual method that looks one step ahead at c."""
+"""Constraint extrapolation (Boob, Deng, Lan): a primal-dual method with an extrapolated constraint value."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
-from lopro.core.arrays import Array
-from lopro.core.validation import check_count
-from lopro.functions import Source
-from lopro.methods.baselines._extrapolation import ExtrapolatedDescent
-from lopro.methods.baselines._multipliers import feasible_candidate
-from lopro.methods.paper.epochs import Plan, minimised_and_projected
-from lopro.methods.setting import Needs, Setting, check_constants
+import numpy as np
+
+from lopro.constraints.base import ValidInequality
+from lopro.core.arrays import Array, inner
+from lopro.core.validation import check_number
+from lopro.functions import Ball
+from lopro.methods.baselines.one_projection import SingleProjection
+from lopro.methods.inner.subgradient import into_ball
+from lopro.methods.paper.epochs import Plan
+from lopro.methods.setting import Setting, no_estimates
 from lopro.methods.theory import ProblemConstants
 from lopro.penalties import Hinge
+from lopro.penalties.penalised import Penalised
 from lopro.problem import Problem
-from lopro.protocol import Candidates, Card, Claim, Multiplier, Workbench
+from lopro.protocol import Card, Workbench
 
-__all__ = ["ConEx"]
+__all__ = ["ConEx", "ExtrapolatedDescent", "ExtrapolatedState"]
 
 
 @dataclass(frozen=True)
-class ConEx:
-    """Constraint extrapolation, a baseline: no projection but the last.
+class ConEx(SingleProjection):
+    """Constraint extrapolation, a baseline: one projection, at the end.
 
-    Problem: min f(x) s.t. c(x) <= 0, both convex and Lipschitz on a ball that holds a solution. Oracles:
+    Problem: min f(x) s.t. c(x) <= 0, both convex and Lipschitz on a ball that contains a solution. Oracles:
     (sub)gradients of f and c, values of c, the prox of f's proximable part where f and c are Lipschitz
     everywhere; one projection, at the end. Iteration, with c linearised at the last point,
     ``l_t = c(x_(t-1)) + <dc(x_(t-1)), x_t - x_(t-1)>``: first ``y+ = [y + (2 l_t - l_(t-1)) / tau]_+``, then
@@ -42,9 +46,9 @@ class ConEx:
     iterations : int
         T.
     constants : ProblemConstants, optional
-        ``G, Gc, rho``, and ``Lf, Lc`` where f and c are smooth; by default what the problem knows.
+        ``G, Gc, rho``, and ``Lf, Lc`` where f and c are smooth; by default those that the problem knows.
     radius : float, optional
-        D: a solution is at most that far from the (feasible) start. By default from the problem.
+        D: bound on the distance from the (feasible) start to a solution. By default from the problem.
 
     References
     ----------
@@ -56,7 +60,7 @@ class ConEx:
     The rates are the paper's, ``O(1/T)`` and ``O(1/sqrt T)``; the constants are re-derived. The paper bounds
     objective and violation one by one and needs a bound on the multiplier; here ``B = G / rho`` takes its
     place, and exactness of the penalty (R1) turns both into one bound after the projection. The paper
-    has a multiplier for each constraint, here the set has one function c and one multiplier.
+    has a multiplier for each constraint; here the set has one function c and one multiplier.
 
     Examples
     --------
@@ -81,44 +85,27 @@ class ConEx:
     constants: ProblemConstants | None = None
     radius: float | None = None
 
-    def __post_init__(self) -> None:
-        check_count("iterations", self.iterations)
-        check_constants(self.constants, self.radius)
-
-    @property
-    def _needs(self) -> Needs:
-        return Needs("ConEx", self.constants, self.radius)
-
-    def check(self, problem: Problem) -> None:
-        self._needs.check(problem)
-
-    def run(self, bench: Workbench, x0: Array) -> Candidates:
-        s = self._needs.find(bench, x0)
-        if s.solved or s.weight == 0.0:
-            yield feasible_candidate(s.start)
-            return
+    def plan(self, bench: Workbench, s: Setting) -> Plan:
         split = _splits(bench.counted)
         smooth_f = split or bench.objective.smooth
-        inner = self.inner(s, smooth_f=smooth_f, split=split)
         claim = None
-        if s.certain and (self.constants is not None or _curvature_is_certain(bench.counted)):
+        if self.constants is not None or _curvature_is_certain(bench.counted):
             gap = self.bound(s.constants, s.ball.radius, smooth_f=smooth_f)
-            claim = Claim(gap, "ConEx with the constants of the problem")
-        plan = Plan(Hinge(s.weight), inner, self.iterations, s.start, claim)
-        candidate, state = minimised_and_projected(bench, plan)
-        yield replace(candidate, evidence=Multiplier(state.valid_inequality))
+            claim = self.claim(s, gap, "ConEx with the constants of the problem")
+        inner = self.inner(s, smooth_f=smooth_f, split=split)
+        return Plan(Hinge(s.weight), inner, self.iterations, s.start, claim)
 
     def inner(self, s: Setting, *, smooth_f: bool, split: bool) -> ExtrapolatedDescent:
-        """Return the iteration with the theorem's step sizes."""
+        """Return the inner algorithm with the theorem's step sizes."""
         D, B, M = s.ball.radius, s.weight, s.constants.Gc
         L, H = _parts(s.constants, smooth_f)
-        # A constraint without slope has no multiplier to speak of: any step will do.
+        # With Gc = 0 the constraint is constant and the multiplier has no effect: any tau will do.
         tau = 3.0 * M * D / B if M > 0.0 else 1.0
         eta = L + 9.0 * M**2 / tau + 2.0 * H * math.sqrt(self.iterations) / D
         return ExtrapolatedDescent(eta, tau, None if split else s.ball, split)
 
     def bound(self, constants: ProblemConstants, D: float, *, smooth_f: bool = True) -> float:
-        """Return the bound on the gap that the theorem gives; ``smooth_f`` says how f is taken.
+        """Return the theorem's bound on the gap; ``smooth_f`` says whether f enters through L or through H.
 
         Examples
         --------
@@ -135,7 +122,7 @@ class ConEx:
 
 
 def _parts(constants: ProblemConstants, smooth_f: bool) -> tuple[float, float]:
-    """Return ``L`` of what is smooth and ``H`` of what is not."""
+    """Return ``L`` of the smooth parts and ``H`` of the nonsmooth parts."""
     B = constants.weight
     smooth_f = smooth_f and math.isfinite(constants.Lf)
     smooth_c = math.isfinite(constants.Lc)
@@ -147,12 +134,107 @@ def _parts(constants: ProblemConstants, smooth_f: bool) -> tuple[float, float]:
 def _curvature_is_certain(problem: Problem) -> bool:
     """Whether no smoothness constant is an estimate."""
     smooth, _ = problem.objective.split()
-    found = [problem.constraint.smoothness(), None if smooth is None else smooth.smoothness()]
-    return all(L is None or L.source is not Source.ESTIMATED for L in found)
+    Lf = None if smooth is None else smooth.smoothness()
+    return no_estimates(problem.constraint.smoothness(), Lf)
 
 
 def _splits(problem: Problem) -> bool:
-    """Whether f has a part to take by its prox, and no ball is needed that would spoil it."""
+    """Whether f has a proximable part and no ball is needed, which the prox would not respect."""
     _, proximable = problem.objective.split()
     everywhere = problem.objective.lipschitz(), problem.constraint.lipschitz()
     return proximable is not None and None not in everywhere
+
+
+@dataclass(slots=True)
+class ExtrapolatedState:
+    """State; ``direction`` and ``support`` sum the linearised constraints times their multipliers."""
+
+    x: Array
+    average: Array  # of x_1, ..., x_T
+    ell: float  # c linearised at the previous point, evaluated at x
+    ell_before: float  # the value of ell one iteration earlier
+    direction: Array
+    support: float = 0.0
+    multiplier: float = 0.0
+    t: int = 0
+
+    @property
+    def valid_inequality(self) -> ValidInequality:
+        """The mean of the linearised constraints times their multipliers; each of them is valid."""
+        return ValidInequality(self.direction, self.support).scaled(1.0 / max(self.t, 1))
+
+
+@dataclass(frozen=True)
+class ExtrapolatedDescent:
+    """``y+ = [y + (2 l_t - l_(t-1)) / tau]_+``, then ``x+ = prox(x - (df(x) + y+ dc(x)) / eta)``.
+
+    ``l_t`` is ``c`` linearised at ``x_(t-1)`` and evaluated at ``x_t``.
+
+    Parameters
+    ----------
+    eta, tau : float
+        Inverse step sizes of the point and of the multiplier.
+    ball : Ball, optional
+        Project the iterates onto this ball.
+    split : bool
+        Treat the proximable part of f by its prox; not together with a ball.
+
+    Examples
+    --------
+    >>> from lopro.methods.baselines.conex import ExtrapolatedDescent
+    >>> ExtrapolatedDescent(2.0, 1.0).eta
+    2.0
+    """
+
+    eta: float
+    tau: float
+    ball: Ball | None = None
+    split: bool = False
+
+    def __post_init__(self) -> None:
+        check_number("eta", self.eta, minimum=0.0, exclusive=True)
+        check_number("tau", self.tau, minimum=0.0, exclusive=True)
+        if self.split and self.ball is not None:
+            raise ValueError("split=True needs ball=None: the prox step does not stay in a ball")
+
+    def check(self, problem: Any) -> None:
+        """Accept every problem: subgradients suffice."""
+
+    def init(self, F: Penalised, x: Array, rng: np.random.Generator) -> ExtrapolatedState:
+        value = float(F.constraint.value(x))
+        return ExtrapolatedState(x, x, value, value, 0.0 * x)
+
+    def step(self, F: Penalised, state: ExtrapolatedState) -> ExtrapolatedState:
+        x, c = state.x, F.constraint
+        y = max(0.0, state.multiplier + self.extrapolated(state) / self.tau)
+        value, slope = c.linearize_at(c.image(x))
+        dc = slope()
+        following = self._next_point(F, x, y * dc)
+        state.t += 1
+        state.average = following + (1.0 - 1.0 / state.t) * (state.average - following)
+        state.direction = state.direction + y * dc
+        state.support += y * (inner(dc, x) - value)
+        state.ell_before, state.ell = state.ell, value + inner(dc, following - x)
+        state.x, state.multiplier = following, y
+        return state
+
+    def extrapolated(self, state: ExtrapolatedState) -> float:
+        """Return the extrapolated value of the linearised constraint."""
+        return 2.0 * state.ell - state.ell_before
+
+    def _next_point(self, F: Penalised, x: Array, push: Array) -> Array:
+        f = F.objective
+        if self.split:
+            smooth, proximable = f.split()
+            g = push if smooth is None else smooth.subgradient(x) + push
+            moved = x - g / self.eta
+            return moved if proximable is None else proximable.prox(moved, 1.0 / self.eta)
+        moved = x - (f.subgradient(x) + push) / self.eta
+        return moved if self.ball is None else into_ball(moved, self.ball)
+
+    def output(self, state: ExtrapolatedState) -> Array:
+        return state.average
+
+    def bound(self, state: ExtrapolatedState, distance: float) -> float | None:
+        """Return None: the theorem bounds the gap to feasible points only."""
+        return None

@@ -9,9 +9,7 @@ from typing import ClassVar
 from lopro.core.arrays import Array, norm
 from lopro.core.validation import check_count, check_number
 from lopro.errors import MissingCapabilityError
-from lopro.methods.baselines._multipliers import feasible_candidate
-from lopro.methods.baselines._orda import DualAveraging
-from lopro.methods.baselines.projected_subgradient import check_stochastic
+from lopro.methods.baselines.dual_averaging import DualAveraging
 from lopro.methods.inner import (
     ConstantStep,
     InnerAlgorithm,
@@ -19,7 +17,8 @@ from lopro.methods.inner import (
     SubgradientDescent,
 )
 from lopro.methods.paper.epochs import Epoch, Plan, run_epochs
-from lopro.methods.setting import Needs, Setting, check_constants
+from lopro.methods.setting import NeedsConstants, Setting
+from lopro.methods.starts import feasible_candidate
 from lopro.methods.theory import ProblemConstants
 from lopro.penalties import Hinge
 from lopro.problem import Problem
@@ -29,41 +28,30 @@ __all__ = ["EproORDA", "EproSGD"]
 
 
 @dataclass(frozen=True)
-class _EpochProjection:
-    """What the two methods share: epochs that halve the gap, each ended by a projection."""
+class _EpochProjection(NeedsConstants):
+    """Base of both methods: epochs that halve the gap, each with one projection at its end."""
 
     iterations: int = 100_000
     constants: ProblemConstants | None = None
     radius: float | None = None
     stochastic: bool = False
 
-    #: The constants have to hold on a ball this many times as large as the one of the solution.
-    reach: ClassVar[float] = 1.0
+    strongly_convex: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_count("iterations", self.iterations)
-        check_constants(self.constants, self.radius)
 
     def length(self, s: Setting, V: float) -> int:
-        """Return the steps that halve a gap of ``V``."""
+        """Return the number of steps that halve a gap of ``V``."""
         raise NotImplementedError
 
     def inner(self, s: Setting, V: float, steps: int) -> InnerAlgorithm:
-        """Return the algorithm that does it."""
+        """Return the inner algorithm of an epoch that starts with a gap of ``V``."""
         raise NotImplementedError
 
-    def check(self, problem: Problem) -> None:
-        if self.stochastic:
-            check_stochastic(problem, f"{type(self).__name__}(stochastic=True)")
-        self._needs.check(problem)
-
-    @property
-    def _needs(self) -> Needs:
-        name = type(self).__name__
-        return Needs(name, self.constants, self.radius, strongly_convex=True, reach=self.reach)
-
     def run(self, bench: Workbench, x0: Array) -> Candidates:
-        s = self._needs.find(bench, x0)
+        s = self.needs.find(bench, x0)
         slope = norm(bench.objective.subgradient(s.start))
         if s.solved or slope == 0.0:
             yield feasible_candidate(s.start)
@@ -75,7 +63,7 @@ class _EpochProjection:
 
 @dataclass(frozen=True)
 class _Halving:
-    """The schedule: epoch k brings a gap of ``V / 2^(k-1)`` down to ``V / 2^k``."""
+    """The schedule: epoch k reduces a gap of ``V / 2^(k-1)`` to ``V / 2^k``."""
 
     method: _EpochProjection
     setting: Setting
@@ -109,7 +97,7 @@ class _Halving:
 class EproSGD(_EpochProjection):
     """Epoch-projection SGD, a baseline: subgradient epochs on the hinge, each twice as long as the last.
 
-    Problem: min f(x) s.t. c(x) <= 0, f mu-strongly convex, both Lipschitz on a ball that holds the
+    Problem: min f(x) s.t. c(x) <= 0, f mu-strongly convex, both Lipschitz on a ball that contains the
     solution. Oracles: subgradients of f and c; one projection per epoch. Epoch k makes ``T_k`` steps
     ``x+ = Pi_B(x - eta_k dF(x))`` on ``F = f + lam [c]_+`` and projects their mean; then ``eta`` is
     halved and ``T`` doubled. Theorem, with ``V >= f(x_1) - f_*``, ``lam = G / rho``,
@@ -120,14 +108,15 @@ class EproSGD(_EpochProjection):
     Parameters
     ----------
     iterations : int
-        T: epochs are made as long as they fit in. The first is made in any case, and cut if it must.
+        T: limit of the iterations. An epoch is run if it fits within the limit; the first one is shortened
+        to it.
     constants : ProblemConstants, optional
-        ``G, Gc, rho, mu``; by default what the problem knows on the ball. With sampled slopes G should
-        bound their root mean square.
+        ``G, Gc, rho, mu``; by default those that the problem knows on the ball. With sampled subgradients G
+        should bound their root mean square.
     radius : float, optional
-        The solution is at most that far from the (feasible) start; by default ``|g| / mu``.
+        Bound on the distance from the (feasible) start to the solution; by default ``|g| / mu``.
     stochastic : bool
-        Sample the subgradients of f. The theorem then holds in the mean, and nothing is claimed.
+        Sample the subgradients of f. The theorem then holds in expectation, and nothing is claimed.
 
     References
     ----------
@@ -136,7 +125,7 @@ class EproSGD(_EpochProjection):
 
     Departures
     ----------
-    Constants are re-derived with ``lam = G / rho`` and factor 1; ``V = |g_1|^2 / (2 mu)`` is measured at the
+    Constants are re-derived with ``lam = G / rho`` and factor 1; ``V = |g_1|^2 / (2 mu)`` is computed at the
     start. The ball is centred at the start, and an infeasible start is projected first, which counts.
 
     Examples
@@ -168,29 +157,30 @@ class EproSGD(_EpochProjection):
 
 @dataclass(frozen=True)
 class EproORDA(_EpochProjection):
-    """Epoch-projection dual averaging, a baseline: like `EproSGD`, with a simple part of f in its prox.
+    """Epoch-projection dual averaging, a baseline: like `EproSGD`, with the prox of a simple part of f.
 
     Problem: min phi(x) + R(x) s.t. c(x) <= 0, the sum mu-strongly convex, phi L-smooth, R with a prox
     (either may be missing), c Lipschitz. Oracles: gradients of phi, prox of R, subgradients of c; one
     projection per epoch. Epoch k makes ``T_k`` steps of accelerated dual averaging on
-    ``phi + lam [c]_+``, R in the prox, and projects the last point. Theorem, with
+    ``phi + lam [c]_+`` with the prox of R, and projects the last point. Theorem, with
     ``V >= f(x_1) - f_*``, ``lam = G / rho``, ``M = 2 lam G_c`` and
     ``T_k = max(4 sqrt(L / mu), 43 M^2 2^(k-1) / (mu V))``: the gap after epoch k is at most
-    ``V / 2^k``. Neither the slopes of phi nor those of R enter the number of steps, except through lam.
+    ``V / 2^k``. The Lipschitz constants of phi and R enter the number of steps through lam only.
 
     Parameters
     ----------
     iterations : int
-        T: epochs are made as long as they fit in. The first is made in any case, and cut if it must.
+        T: limit of the iterations. An epoch is run if it fits within the limit; the first one is shortened
+        to it.
     constants : ProblemConstants, optional
-        ``G, Gc, rho, mu, Lf``; by default what the problem knows. G has to hold on twice the ball of the
-        solution, Gc everywhere.
+        ``G, Gc, rho, mu, Lf``; by default those that the problem knows. G has to hold on a ball of twice the
+        radius, Gc everywhere.
     radius : float, optional
-        The solution is at most that far from the (feasible) start; by default ``|g| / mu``.
+        Bound on the distance from the (feasible) start to the solution; by default ``|g| / mu``.
     stochastic : bool
-        Sample the gradients of phi. The theorem then holds in the mean, and nothing is claimed.
+        Sample the gradients of phi. The theorem then holds in expectation, and nothing is claimed.
     noise : float
-        Root mean square of the noise of sampled gradients: it adds to M.
+        Root mean square error of sampled gradients; added to M.
 
     References
     ----------
@@ -200,10 +190,9 @@ class EproORDA(_EpochProjection):
 
     Departures
     ----------
-    The inner algorithm is written down anew in the form of the original (an answer that comes out of a
-    prox and is no average), with constants derived for it. It stays in no ball: ``lam = G / rho`` is exact,
-    so that every epoch ends within ``sqrt(2 V / mu)`` of the solution anyway. An infeasible start is
-    projected first, which counts.
+    The inner algorithm returns a prox point and no average, as in the original; its constants are derived
+    here. It is not restricted to a ball: with ``lam = G / rho`` the penalty is exact, so every epoch ends
+    within ``sqrt(2 V / mu)`` of the solution. An infeasible start is projected first, which counts.
 
     Examples
     --------
@@ -225,7 +214,7 @@ class EproORDA(_EpochProjection):
         reference="Chen, Yang, Lin, Zhang, Chang (UAI 2016)",
     )
 
-    reach: ClassVar[float] = 2.0
+    ball_ratio: ClassVar[float] = 2.0
 
     noise: float = 0.0
 
@@ -239,7 +228,7 @@ class EproORDA(_EpochProjection):
         smooth, proximable = f.split()
         if smooth is None and proximable is None:
             raise MissingCapabilityError(
-                f"EproORDA needs a smooth part plus a part with a prox, and {type(f).__name__} does not "
+                f"EproORDA needs a smooth part plus a part with a prox, and {type(f).__name__} has no such "
                 "split: use EproSGD"
             )
         if self.stochastic and (smooth is None or not smooth.stochastic):
@@ -260,7 +249,7 @@ class EproORDA(_EpochProjection):
             )
 
     def length(self, s: Setting, V: float) -> int:
-        mu, M = s.constants.mu, self._roughness(s)
+        mu, M = s.constants.mu, self._nonsmoothness(s)
         return math.ceil(
             max(4.0 * math.sqrt(s.constants.Lf / mu), 128.0 / 3.0 * M**2 / (mu * V), 1.0)
         )
@@ -268,9 +257,9 @@ class EproORDA(_EpochProjection):
     def inner(self, s: Setting, V: float, steps: int) -> InnerAlgorithm:
         distance = math.sqrt(2.0 * V / s.constants.mu)
         return DualAveraging.balanced(
-            s.constants.Lf, self._roughness(s), distance, steps, self.stochastic, s.certain
+            s.constants.Lf, self._nonsmoothness(s), distance, steps, self.stochastic, s.certain
         )
 
-    def _roughness(self, s: Setting) -> float:
-        """``M``: twice the slope of the hinge, and the noise."""
+    def _nonsmoothness(self, s: Setting) -> float:
+        """Return ``M``: twice the Lipschitz constant of the hinge, plus the noise."""
         return 2.0 * s.weight * s.constants.Gc + self.noise

@@ -1,4 +1,4 @@
-"""Frank-Wolfe methods: no projection at all, and a dual gap that comes with every step."""
+"""Frank-Wolfe methods: no projections, and a dual gap in every iteration."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from typing import ClassVar
 from lopro.core.arrays import Array
 from lopro.core.validation import check_count, check_offers
 from lopro.errors import MissingCapabilityError
-from lopro.methods.baselines.frank_wolfe_steps import LineSearch, OpenLoop, ShortStep
-from lopro.methods.baselines.frank_wolfe_walk import (
+from lopro.methods.baselines.frank_wolfe_steps import (
     ActiveSet,
-    Segment,
-    feasible_or_vertex,
-    first_vertex,
-    walk,
+    LineSearch,
+    OpenLoop,
+    Point,
+    ShortStep,
+    iterate,
 )
+from lopro.methods.starts import is_feasible
 from lopro.problem import Problem
 from lopro.protocol import Candidates, Card, Workbench
 
@@ -31,14 +32,15 @@ class FrankWolfe:
     Theorem: with the curvature ``C_f <= L diam^2`` and any of the step rules,
     ``f(x_t) - f_* <= 2 C_f / (t + 2)`` for t >= 1, and the least dual gap ``<grad f(x), x - s>`` of the
     first t iterates is at most ``6.75 C_f / (t + 2)``. The gap bounds ``f(x) - f_*`` at every point: it is
-    the certificate. After t steps from a vertex the iterate is made of at most t + 1 vertices.
+    the certificate. After t steps from a vertex the iterate is a combination of at most t + 1 vertices.
 
     Parameters
     ----------
     step : LineSearch, ShortStep or OpenLoop
         The minimiser along the segment, the minimiser of the quadratic bound, or ``2 / (t + 2)``.
     report : int
-        The driver certifies the point every so many iterations, and when the gap is small enough.
+        Iterations between two points that the driver certifies; a point with a small gap is certified at
+        once.
 
     References
     ----------
@@ -47,7 +49,7 @@ class FrankWolfe:
 
     Departures
     ----------
-    A start outside the set is replaced by the vertex that its gradient points to.
+    An infeasible start is replaced by the vertex that minimises the linear function of its gradient.
 
     Examples
     --------
@@ -80,13 +82,13 @@ class FrankWolfe:
         self.step.check(problem)
 
     def run(self, bench: Workbench, x0: Array) -> Candidates:
-        start = Segment(bench.objective, feasible_or_vertex(bench, x0))
-        yield from walk(bench, start, self.step, self.report)
+        start = Point(bench.objective, feasible_or_vertex(bench, x0))
+        yield from iterate(bench, start, self.step, self.report)
 
 
 @dataclass(frozen=True)
 class AwayStepFrankWolfe:
-    """Frank-Wolfe with away steps: weight can also be taken off a vertex, which makes it linear.
+    """Frank-Wolfe with away steps, which remove weight from a vertex: linear convergence on polytopes.
 
     Problem: min f over a polytope, f smooth. Oracles: one gradient and one linear minimisation per
     iteration; the iterate is kept as a combination of vertices. The step goes towards the best vertex
@@ -98,9 +100,10 @@ class AwayStepFrankWolfe:
     Parameters
     ----------
     step : LineSearch or ShortStep
-        How far to go.
+        The step size rule.
     report : int
-        The driver certifies the point every so many iterations, and when the gap is small enough.
+        Iterations between two points that the driver certifies; a point with a small gap is certified at
+        once.
 
     References
     ----------
@@ -110,8 +113,8 @@ class AwayStepFrankWolfe:
 
     Departures
     ----------
-    The start is the vertex that the gradient at ``x0`` points to, as any other point has no known
-    vertices. Vertices that agree in nine digits are taken for one.
+    The start is the vertex that minimises ``<grad f(x0), .>``, because the vertices of another point are not
+    known. Vertices that agree in nine digits are treated as equal.
 
     Examples
     --------
@@ -135,13 +138,15 @@ class AwayStepFrankWolfe:
     step: LineSearch | ShortStep = LineSearch()
     report: int = 100
 
-    #: Whether weight moves straight from the worst vertex to the best.
+    #: Whether each step moves weight from the worst vertex to the best one.
     _pairwise: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check_offers("step", self.step, "check", "size")
         if isinstance(self.step, OpenLoop):
-            raise TypeError("step must be LineSearch() or ShortStep(): away steps need a descent")
+            raise TypeError(
+                "step must be LineSearch() or ShortStep(): away steps need a descent step"
+            )
         check_count("report", self.report)
 
     def check(self, problem: Problem) -> None:
@@ -156,12 +161,12 @@ class AwayStepFrankWolfe:
     def run(self, bench: Workbench, x0: Array) -> Candidates:
         vertex = first_vertex(bench, x0)
         start = ActiveSet(bench.objective, vertex, pairwise=self._pairwise)
-        yield from walk(bench, start, self.step, self.report)
+        yield from iterate(bench, start, self.step, self.report)
 
 
 @dataclass(frozen=True)
 class PairwiseFrankWolfe(AwayStepFrankWolfe):
-    """Pairwise Frank-Wolfe: each step moves weight from the worst vertex held to the best one there is.
+    """Pairwise Frank-Wolfe: each step moves weight from the worst active vertex to the best vertex.
 
     Problem, oracles and parameters are those of `AwayStepFrankWolfe`. Theorem: every step that is not
     cut short at the weight of the worst vertex divides ``f(x) - f_*`` by ``1 / (1 - rho)``,
@@ -200,7 +205,7 @@ class PairwiseFrankWolfe(AwayStepFrankWolfe):
 
 
 def need_linear_minimizer(problem: Problem) -> None:
-    """Raise unless the objective is smooth and linear functions have minimisers on the set."""
+    """Raise unless the objective is smooth and the set has a linear minimiser."""
     f, c = problem.objective, problem.constraint
     if not f.smooth:
         raise MissingCapabilityError(
@@ -213,3 +218,13 @@ def need_linear_minimizer(problem: Problem) -> None:
             f"Spectrahedron, bounded boxes and polyhedra), got {c!r}; for an l1 norm over a residual ball "
             "use lopro.baselines.LevelSetFrankWolfe(), otherwise lopro.Auto()"
         )
+
+
+def feasible_or_vertex(bench: Workbench, x: Array) -> Array:
+    """Return ``x`` if it is feasible, else the vertex of `first_vertex`, without a projection."""
+    return x if is_feasible(bench, x) else first_vertex(bench, x)
+
+
+def first_vertex(bench: Workbench, x: Array) -> Array:
+    """Return the minimiser of ``<grad f(x), .>`` over the set: one gradient, one linear minimisation."""
+    return bench.constraint.linear_minimizer(bench.objective.subgradient(x))

@@ -1,11 +1,11 @@
-"""Frank-Wolfe on residual balls: the level-set method turns the problem around and searches a root."""
+"""Frank-Wolfe on residual balls: the level-set method finds the root of the value function."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, cast
+from typing import ClassVar
 
-from lopro.constraints import L1Ball, ResidualBall
+from lopro.constraints import L1Ball
 from lopro.constraints.base import Constraint, ValidInequality
 from lopro.core.arrays import Array, eps, inner, is_complex, namespace, norm
 from lopro.core.counting import count
@@ -14,15 +14,14 @@ from lopro.driver.counted import CountedConstraint
 from lopro.errors import MissingCapabilityError
 from lopro.functions import Image, Linearization, MappedFunction
 from lopro.maps import LinearMap
-from lopro.methods.baselines.frank_wolfe_steps import LineSearch
-from lopro.methods.baselines.frank_wolfe_walk import (
+from lopro.methods.baselines.frank_wolfe_steps import (
     ActiveSet,
-    Segment,
-    Walker,
-    look_around,
+    LineSearch,
+    Point,
+    dual_gap,
     take_step,
 )
-from lopro.objectives import L1Norm
+from lopro.methods.baselines.l1_residual_ball import checked_parts, parts, scaled_to_dual_ball
 from lopro.problem import Problem
 from lopro.protocol import Candidate, Candidates, Card, Multiplier, Workbench
 
@@ -31,24 +30,24 @@ __all__ = ["LevelSetFrankWolfe", "NewtonStep", "newton_step"]
 
 @dataclass(frozen=True)
 class LevelSetFrankWolfe:
-    r"""Root finding over l1 balls, each of them searched by pairwise Frank-Wolfe steps.
+    r"""Root finding over the radius of an l1 ball; pairwise Frank-Wolfe steps on each ball.
 
     Problem: min ``|x|_1`` s.t. ``|A x - y| <= sigma``. A linear function has no minimiser on this set
     (unless A has full column rank), but it has on ``|x|_1 <= R``; so Frank-Wolfe minimises the residual
-    there, and Newton's method looks for the radius R at which ``phi(R) = min |A x - y|`` is sigma.
-    Oracles: one product with A' per iteration, one column of A, a linear minimisation over the l1
-    ball, and one projection for each radius. Theorem: with the residual's length ``u`` and the lower bound
-    ``l = <nu, y> - R |A' nu|_inf`` of phi(R) that any unit vector ``nu`` proves, a radius is left when
-    ``u - sigma <= alpha (l - sigma)``, to where the bound falls to sigma. Then all radii are lower bounds
-    of the optimal value, they increase, and with slopes ``s = |A' nu|_inf`` consecutive radii obey
-    ``(l+ - sigma) / (l - sigma) + s+ / s <= alpha``: the product of the two falls by ``(alpha / 2)^2`` or
-    more each time, so that an accuracy eps takes ``O(log_(2 / alpha) 1 / eps)`` radii.
+    there, and Newton's method finds the radius R at which ``phi(R) = min |A x - y|`` is sigma. Oracles: one
+    product with A' per iteration, one column of A, a linear minimisation over the l1 ball, and one
+    projection for each radius. Theorem: with the residual's length ``u`` and the lower bound
+    ``l = <nu, y> - R |A' nu|_inf`` of phi(R) that any unit vector ``nu`` proves, a radius is replaced when
+    ``u - sigma <= alpha (l - sigma)``, by the one at which the bound falls to sigma. Then all radii are
+    lower bounds of the optimal value, they increase, and with slopes ``s = |A' nu|_inf`` consecutive radii
+    obey ``(l+ - sigma) / (l - sigma) + s+ / s <= alpha``: the product of the two falls by ``(alpha / 2)^2``
+    or more each time, so that an accuracy eps takes ``O(log_(2 / alpha) 1 / eps)`` radii.
 
     Parameters
     ----------
     alpha : float
-        How far, in the range from 1 to 2, the residual may be above its lower bound when a radius is
-        left: near 1 there are fewer radii, near 2 fewer steps for each.
+        Ratio between 1 and 2 of the residual to its lower bound, both minus sigma, at which a radius is
+        replaced: near 1 there are fewer radii, near 2 fewer steps for each.
 
     References
     ----------
@@ -61,7 +60,7 @@ class LevelSetFrankWolfe:
     The subproblems are solved by pairwise Frank-Wolfe instead of spectral projected gradients. The
     points of a level-set method are only nearly feasible; here each radius ends with a projection on the
     residual ball, so that every point that is reported is feasible. Complex points take plain
-    Frank-Wolfe steps. A start is not used.
+    Frank-Wolfe steps. The start is not used.
 
     Examples
     --------
@@ -88,12 +87,8 @@ class LevelSetFrankWolfe:
         check_number("alpha", self.alpha, minimum=1.0, maximum=2.0, exclusive=True)
 
     def check(self, problem: Problem) -> None:
-        f, c = problem.objective, problem.constraint
-        if not (isinstance(f, L1Norm) and isinstance(c, ResidualBall)):
-            raise MissingCapabilityError(
-                f"LevelSetFrankWolfe minimises an L1Norm over a ResidualBall, got {f!r} over {c!r}; use "
-                "lopro.baselines.FrankWolfe() for smooth objectives over bounded sets, or lopro.Auto()"
-            )
+        advice = "; use lopro.baselines.FrankWolfe() for smooth objectives over bounded sets, or lopro.Auto()"
+        f, _ = checked_parts(problem, "LevelSetFrankWolfe", advice)
         unit = problem.start(None) + 1.0
         w = f.weights_like(abs(unit))
         if norm(w - f.least_weight) > 0.0 or f.least_weight == 0.0:
@@ -103,7 +98,7 @@ class LevelSetFrankWolfe:
             )
 
     def run(self, bench: Workbench, x0: Array) -> Candidates:
-        c = cast(ResidualBall, bench.problem.constraint)
+        _, c = parts(bench.problem)
         y = c.y + 0.0 * c.A.forward(0.0 * x0)  # complex if A is
         if norm(y) <= c.sigma:
             yield candidate_at(bench, 0.0 * x0, 0.0 * x0)
@@ -112,47 +107,45 @@ class LevelSetFrankWolfe:
         f.size = newton_step(c.A, -y, y, 0.0, c.sigma).following
         ball = CountedConstraint(L1Ball(c.A.shape[1]))
         z = ball.linear_minimizer(0.0 * x0 - c.A.adjoint(y))
-        # Complex vectors have a circle of vertices for each axis: there is no set of them to keep.
+        # The l1 ball of complex vectors has infinitely many extreme points: no active set.
         plain = is_complex(z)
-        walker = Segment(f, z) if plain else ActiveSet(f, z, pairwise=True)
-        yield from self._search(bench, f, ball, walker)
+        point = Point(f, z) if plain else ActiveSet(f, z, pairwise=True)
+        yield from self._search(bench, f, ball, point)
 
-    def _search(
-        self, bench: Workbench, f: Residual, ball: Constraint, walker: Walker
-    ) -> Candidates:
-        """Step on the present ball; enlarge it when its root bound is good enough."""
-        sigma = cast(ResidualBall, bench.problem.constraint).sigma
-        lower, witness, patience, t = f.size, 0.0 * walker.x, 1.0, 0
+    def _search(self, bench: Workbench, f: Residual, ball: Constraint, point: Point) -> Candidates:
+        """Step on the present ball; enlarge it when its lower bound is accurate enough."""
+        sigma = parts(bench.problem)[1].sigma
+        lower, witness, share, t = f.size, 0.0 * point.x, 1.0, 0
         while True:
-            seen = look_around(f, ball, walker)
-            newton = newton_from(seen.g, f, walker.image, sigma)
+            seen = dual_gap(f, ball, point)
+            newton = newton_from(seen.g, f, point.image, sigma)
             if newton.following > lower:
-                lower, witness = newton.following, f.size * walker.x
-            # What the projection will have to add, and what the lower bound is short of.
+                lower, witness = newton.following, f.size * point.x
+            # Increase of the norm by the projection, plus the distance to the lower bound.
             missing = (newton.u - sigma) / newton.slope + f.size - lower
-            settled = newton.u - sigma <= 8.0 * eps(walker.x) * norm(f.y)
-            enough = missing <= patience * bench.target.gap(f.size)
+            settled = newton.u - sigma <= 8.0 * eps(point.x) * norm(f.y)
+            enough = missing <= share * bench.target.gap(f.size)
             leave = newton.good_enough(self.alpha)
             if settled or enough or leave:
-                walker.gather()
-                yield candidate_at(bench, f.size * walker.x, witness)
-                # A subproblem solved to rounding ends the search, unless its radius has to grow.
+                point.recompute()
+                yield candidate_at(bench, f.size * point.x, witness)
+                # A subproblem solved to rounding error ends the search, unless its radius has to grow.
                 if settled or (seen.gap <= seen.resolution and not leave):
                     return
-                patience *= 0.5 if enough else 1.0
+                share *= 0.5 if enough else 1.0
             if leave:
                 f.size = lower
             else:
-                take_step(f, walker, seen, LineSearch(), t)
+                take_step(f, point, seen, LineSearch(), t)
             t += 1
             if not bench.tick():
-                walker.gather()
-                yield candidate_at(bench, f.size * walker.x, witness)
+                point.recompute()
+                yield candidate_at(bench, f.size * point.x, witness)
                 return
 
 
 class Residual(MappedFunction):
-    """``1/2 |size A z - y|^2`` on the unit ball: a larger ball leaves points and images as they are."""
+    """``1/2 |size A z - y|^2`` on the unit ball: a larger radius leaves points and images unchanged."""
 
     def __init__(self, A: LinearMap, y: Array, size: float) -> None:
         self.A, self.y, self.size = A, y, size
@@ -161,7 +154,7 @@ class Residual(MappedFunction):
         return (self.A.forward(x),)
 
     def linearize_at(self, image: Image) -> Linearization:
-        # The residual is a part of the constraint, and its oracle calls count as such.
+        # The residual is the constraint's, and its oracle calls are counted as such.
         count("constraint_values")
         r = self.size * image[0] - self.y
 
@@ -174,7 +167,7 @@ class Residual(MappedFunction):
 
 @dataclass(frozen=True)
 class NewtonStep:
-    """What a residual proves: ``phi(R') >= lower - slope (R' - R)`` for every radius ``R'``."""
+    """The bound of a residual: ``phi(R') >= lower - slope (R' - R)`` for every radius ``R'``."""
 
     u: float  # |A x - y|, at least phi(R)
     lower: float
@@ -193,7 +186,7 @@ class NewtonStep:
 
 
 def newton_step(A: LinearMap, r: Array, y: Array, radius: float, sigma: float) -> NewtonStep:
-    """Return the step that the residual ``r = A x - y`` of a point in the ball of this radius gives.
+    """Return the Newton step for the residual ``r = A x - y`` of a point in the ball of this radius.
 
     Examples
     --------
@@ -208,7 +201,7 @@ def newton_step(A: LinearMap, r: Array, y: Array, radius: float, sigma: float) -
 
 
 def newton_from(g: Array, f: Residual, image: Image, sigma: float) -> NewtonStep:
-    """Return the step from the gradient that Frank-Wolfe has computed already."""
+    """Return the Newton step from a gradient of `Residual`."""
     return _step(g / f.size, f.size * image[0] - f.y, f.y, f.size, sigma)
 
 
@@ -219,15 +212,12 @@ def _step(Ar: Array, r: Array, y: Array, radius: float, sigma: float) -> NewtonS
 
 
 def candidate_at(bench: Workbench, x: Array, witness: Array) -> Candidate:
-    """Project ``x``; the multiplier is the residual of the witness, long enough to be scaled down."""
-    f, c = cast(L1Norm, bench.problem.objective), cast(ResidualBall, bench.problem.constraint)
+    """Project ``x``; the multiplier is the residual of ``witness``, scaled to the norm G of the dual ball."""
+    f, c = parts(bench.problem)
     with bench.observe():
         normal = c.valid_inequality(witness, 1.0)
-        length = norm(normal.direction)
-        if norm(x) == 0.0 or length == 0.0:
-            normal = ValidInequality.trivial(x)  # zero is feasible, and nothing is shorter
+        if norm(x) == 0.0 or norm(normal.direction) == 0.0:
+            normal = ValidInequality.trivial(x)  # x = 0 is feasible, hence optimal
         else:
-            G = f.lipschitz()
-            assert G is not None  # the problem has fixed the shape
-            normal = normal.scaled(G.value / length)
+            normal = scaled_to_dual_ball(f, normal)
     return Candidate(bench.project(x), Multiplier(normal), before=x)

@@ -1,48 +1,44 @@
-"""LightTouch: a few sampled constraints per iteration, drawn from a distribution that learns.
+"""LightTouch: a few sampled constraints per iteration, drawn from an adaptive distribution.
 
-Departures: the authors' third method, MidTouch for strongly convex objectives, is left out, as its
-update rule could not be established from what is at hand.
+The authors' third method, MidTouch for strongly convex objectives, is not implemented.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 
 import numpy as np
 
-from lopro.core.arrays import Array
+from lopro.core.arrays import Array, Vector
 from lopro.core.validation import check_count, check_number
 from lopro.errors import MissingCapabilityError
 from lopro.functions import Ball
-from lopro.methods import OneProjection
-from lopro.methods.baselines._multipliers import feasible_candidate
-from lopro.methods.baselines.projected_subgradient import check_stochastic
-from lopro.methods.baselines.touch_rows import Rows
+from lopro.methods.baselines.constraint_rows import Rows
+from lopro.methods.baselines.one_projection import SingleProjection
 from lopro.methods.inner.subgradient import into_ball
-from lopro.methods.setting import Needs, Setting, check_constants
+from lopro.methods.paper.epochs import Plan
+from lopro.methods.setting import Setting
 from lopro.methods.theory import ProblemConstants
 from lopro.penalties import Hinge
 from lopro.penalties.penalised import Penalised
 from lopro.problem import Problem
-from lopro.protocol import Candidates, Card, Workbench
+from lopro.protocol import Card, Workbench
 
-__all__ = ["LightTouch", "LightTouchSteps"]
-
-Numbers: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
+__all__ = ["LightTouch", "LightTouchSteps", "TouchState", "draw"]
 
 
 @dataclass(frozen=True)
-class LightTouch:
-    """LightTouch: many constraints, of which each iteration looks at ``sampled + 1`` only.
+class LightTouch(SingleProjection):
+    """LightTouch: many constraints, of which each iteration evaluates ``sampled + 1`` only.
 
     Problem: min f s.t. ``c_i(x) <= 0`` for i = 1 ... m, rows of polyhedra and members of intersections.
-    It plays ``min_x max_p f(x) + lam sum_i p_i [c_i(x)]_+`` over the simplex of p: x steps along the
+    It solves ``min_x max_p f(x) + lam sum_i p_i [c_i(x)]_+`` over the simplex of p: x steps along the
     constraint that is drawn from p, and p is multiplied by ``exp(eta_p lam v)``, where v estimates all
-    violations: those seen last, corrected by ``m / k`` times what has changed for k constraints drawn
-    uniformly. All x stay in a ball W of radius D around a feasible start that holds a solution; then their
-    average is projected. Oracles: a subgradient of f and exactly k + 1 constraints
+    violations: the last known ones, corrected by ``m / k`` times the change of k constraints drawn
+    uniformly. All x stay in a ball W of radius D around a feasible start that contains a solution; then
+    their average is projected. Oracles: a subgradient of f and exactly k + 1 constraints
     per iteration, O(d) each for a polyhedron, O(m) arithmetic for p, and once all m for B. Theorem: with
     ``lam = G / rho``, ``Gbar = G + lam max_i G_i``, ``B = lam (m / k) max_i sup_W [c_i]_+``,
     ``eta = D / (Gbar sqrt T)`` and ``eta_p = sqrt(2 log m / T) / B``, the expectation of ``f(x) - f_*`` is at
@@ -53,17 +49,17 @@ class LightTouch:
     iterations : int
         T.
     sampled : int, optional
-        k, how many constraints p learns from in each iteration; ``sqrt(m)``, rounded up, if not given.
+        k, the number of constraints that update p in each iteration; by default ``sqrt(m)``, rounded up.
     dual_step : float, optional
-        ``eta_p``. The theorem's provides for the worst estimate there could ever be; as the violations
-        seen last get closer to the truth, steps many times as long do better.
+        ``eta_p``; by default the theorem's, which covers the worst estimate v. As the last known violations
+        become accurate, steps many times as long converge faster.
     constants : ProblemConstants, optional
-        G, and rho of the largest ``c_i``, if you know them better than the problem does: the regularity
-        constant of a polyhedron with many rows is not computed, for one.
+        G, and rho of the largest ``c_i``; by default those that the problem knows. The regularity constant of
+        a polyhedron with many rows is not computed and has to be given.
     radius : float, optional
-        D: how far from the start, or its projection, a solution may be.
+        D: bound on the distance from the start, or its projection, to a solution.
     stochastic : bool
-        Whether subgradients of f are sampled.
+        Sample the subgradients of f.
 
     References
     ----------
@@ -71,8 +67,8 @@ class LightTouch:
 
     Departures
     ----------
-    The constants of the theorem are derived here (mirror descent for saddle points; the factor 2 pays
-    for the dependence of the best p on the samples). A start outside the set is projected.
+    The constants of the theorem are derived here (mirror descent for saddle points; the factor 2 covers
+    the dependence of the best p on the samples). An infeasible start is projected first, which counts.
 
     Examples
     --------
@@ -90,7 +86,7 @@ class LightTouch:
         assumptions="many constraints; G, rho and a radius known",
         oracles="subgradients of f, k + 1 of the m constraints per iteration",
         rate="(Gbar D + 2 B sqrt(2 log m)) / sqrt(T) in expectation",
-        projections="exactly 1, and 1 for a start outside",
+        projections="exactly 1, and 1 for an infeasible start",
         reference="Cotter, Gupta, Pfeifer (COLT 2016)",
     )
 
@@ -102,21 +98,14 @@ class LightTouch:
     stochastic: bool = False
 
     def __post_init__(self) -> None:
-        check_count("iterations", self.iterations)
+        super().__post_init__()
         if self.sampled is not None:
             check_count("sampled", self.sampled)
         if self.dual_step is not None:
             check_number("dual_step", self.dual_step, minimum=0.0, exclusive=True)
-        check_constants(self.constants, self.radius)
-
-    @property
-    def _needs(self) -> Needs:
-        return Needs("LightTouch", self.constants, self.radius)
 
     def check(self, problem: Problem) -> None:
-        self._needs.check(problem)
-        if self.stochastic:
-            check_stochastic(problem, "LightTouch(stochastic=True)")
+        super().check(problem)
         rows = Rows(problem.constraint)
         if self.sampled is not None and self.sampled > rows.count:
             raise ValueError(f"sampled must be at most {rows.count}, got {self.sampled}")
@@ -126,22 +115,17 @@ class LightTouch:
                 "use lopro.LoPGD()"
             )
 
-    def run(self, bench: Workbench, x0: Array) -> Candidates:
+    def plan(self, bench: Workbench, s: Setting) -> Plan:
         rows = Rows(bench.problem.constraint)
-        at = self._needs.find(bench, x0)
-        if at.solved or at.weight == 0.0:
-            yield feasible_candidate(at.start)
-            return
-        # The constants of a problem are those of its own c; a user's are those of the largest row.
-        weight = at.weight * (rows.shortfall if self.constants is None else 1.0)
-        inner = self._steps(rows, at, weight)
-        yield from OneProjection(inner, Hinge(weight), self.iterations).run(bench, at.start)
+        # The constants of a problem are those of its own c; given ones are those of the largest row.
+        weight = s.weight * (rows.shortfall if self.constants is None else 1.0)
+        return Plan(Hinge(weight), self._steps(rows, s, weight), self.iterations, s.start)
 
     def _steps(self, rows: Rows, at: Setting, weight: float) -> LightTouchSteps:
         m, T, D = rows.count, self.iterations, at.ball.radius
         k = math.ceil(math.sqrt(m)) if self.sampled is None else self.sampled
         slopes = rows.lipschitz(at.ball)
-        assert slopes is not None  # check has seen them
+        assert slopes is not None  # by `check`
         Gbar = at.constants.G + weight * float(slopes.max())
         dual_step = self.dual_step
         if dual_step is None:
@@ -154,19 +138,19 @@ class LightTouch:
 
 @dataclass(slots=True)
 class TouchState:
-    """Where LightTouch stands."""
+    """State of LightTouch."""
 
     x: Array
     average: Array
     rng: np.random.Generator
-    scores: Numbers  # the logarithm of p, up to a constant
-    seen: Numbers  # the violations as they were last seen
+    scores: Vector  # logarithm of p, up to a constant
+    seen: Vector  # the last known violations
     t: int = 0
 
 
 @dataclass(frozen=True, eq=False)
 class LightTouchSteps:
-    """The saddle-point steps of `LightTouch`, as an inner algorithm of one projection at the end."""
+    """The saddle-point steps of `LightTouch` as an inner algorithm."""
 
     rows: Rows
     weight: float
@@ -177,7 +161,7 @@ class LightTouchSteps:
     stochastic: bool = False
 
     def check(self, problem: Any) -> None:
-        """`LightTouch.check` has looked at everything."""
+        """Accept every problem: `LightTouch.check` has checked it."""
 
     def init(self, F: Penalised, x: Array, rng: np.random.Generator) -> TouchState:
         m = self.rows.count
@@ -196,7 +180,7 @@ class LightTouchSteps:
         state.x = into_ball(x - self.eta * g, self.ball)
         return state
 
-    def _estimate(self, state: TouchState) -> Numbers:
+    def _estimate(self, state: TouchState) -> Vector:
         """Return an unbiased estimate of all violations at ``x`` from ``sampled`` of them."""
         m, k = self.rows.count, self.sampled
         chosen = state.rng.choice(m, k, replace=False)
@@ -210,10 +194,10 @@ class LightTouchSteps:
         return state.average
 
     def bound(self, state: TouchState, distance: float) -> float | None:
-        return None  # the theorem speaks of expectations
+        return None  # the theorem holds in expectation only
 
 
-def draw(scores: Numbers, rng: np.random.Generator) -> int:
+def draw(scores: Vector, rng: np.random.Generator) -> int:
     """Draw an index with probability proportional to ``exp(score)``.
 
     Examples

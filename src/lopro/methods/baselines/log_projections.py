@@ -9,9 +9,10 @@ from typing import ClassVar
 from lopro.core.arrays import Array
 from lopro.core.validation import check_count, check_number
 from lopro.errors import MissingCapabilityError
-from lopro.methods.baselines._multipliers import Multipliers, feasible_candidate
-from lopro.methods.baselines.projected_subgradient import check_stochastic
-from lopro.methods.starts import feasible_start
+from lopro.methods.baselines.projected_gradient import check_smooth
+from lopro.methods.baselines.projection_multipliers import Multipliers
+from lopro.methods.inner.subgradient import check_stochastic
+from lopro.methods.starts import feasible_candidate, feasible_start
 from lopro.problem import Problem
 from lopro.protocol import Candidates, Card, Workbench
 
@@ -20,14 +21,14 @@ __all__ = ["LogTProjections"]
 
 @dataclass(frozen=True)
 class LogTProjections:
-    r"""``O(kappa log T)`` projections, a baseline: longer mini-batches instead of more steps.
+    r"""``O(kappa log T)`` projections, a baseline: larger mini-batches instead of more steps.
 
-    Problem: min f(x) over a set one can project on, f L-smooth and mu-strongly convex,
+    Problem: min f(x) over a set with a projection, f L-smooth and mu-strongly convex,
     ``kappa = L / mu``. Oracles: (sampled) gradients of f; two projections per iteration. Every epoch
     makes ``M = 4 / (eta mu)`` extragradient steps ``z = P(w - eta g(w))``, ``w = P(w - eta g(z))`` with
-    ``eta = 1 / (sqrt(6) L)``, each gradient the mean of B samples, and hands on the mean of the z; then
-    B is doubled. Theorem, with ``V >= f(x_1) - f_*`` and ``B_1 >= 12 eta s^2 / V`` for samples of
-    variance ``s^2``: the mean gap after epoch k is at most ``V / 2^k``. So T samples need
+    ``eta = 1 / (sqrt(6) L)``, each gradient the mean of B samples; the next epoch starts from the mean of
+    the z, and B is doubled. Theorem, with ``V >= f(x_1) - f_*`` and ``B_1 >= 12 eta s^2 / V`` for samples of
+    variance ``s^2``: the expected gap after epoch k is at most ``V / 2^k``. So T samples need
     ``O(kappa log T)`` projections. With exact gradients the gap is at most ``V / 4^k``.
 
     Parameters
@@ -35,11 +36,11 @@ class LogTProjections:
     stages : int
         K.
     L, mu : float, optional
-        By default what the objective knows.
+        By default those that the objective knows.
     batch : int
         ``B_1``, samples per gradient in the first epoch.
     stochastic : bool
-        Sample the gradients of f; otherwise they are exact, and batches do not matter.
+        Sample the gradients of f; otherwise they are exact and ``batch`` is not used.
 
     References
     ----------
@@ -48,8 +49,8 @@ class LogTProjections:
 
     Departures
     ----------
-    Constants are re-derived, in the mean. The factor per epoch is 1/4 without noise, where 1/2 is proved for
-    both. M is rounded up. An infeasible start is projected first, which counts.
+    Constants are re-derived, in expectation. The factor per epoch is 1/4 for exact gradients and 1/2 for
+    sampled ones. M is rounded up. An infeasible start is projected first, which counts.
 
     Examples
     --------
@@ -84,13 +85,9 @@ class LogTProjections:
                 check_number(name, getattr(self, name), minimum=0.0, exclusive=True)
 
     def check(self, problem: Problem) -> None:
-        if not problem.objective.smooth:
-            raise MissingCapabilityError(
-                f"LogTProjections needs a smooth objective, {type(problem.objective).__name__} has a "
-                "subgradient only: use ProjectedSubgradient"
-            )
+        check_smooth(problem.objective, "LogTProjections")
         if self.stochastic:
-            check_stochastic(problem, "LogTProjections(stochastic=True)")
+            check_stochastic(problem.objective, "LogTProjections(stochastic=True)")
         self._constants(problem)
 
     def _constants(self, problem: Problem) -> tuple[float, float]:
@@ -131,7 +128,7 @@ class LogTProjections:
     def _extragradient(
         self, bench: Workbench, w: Array, eta: float, batch: int, multipliers: Multipliers
     ) -> tuple[Array, Array]:
-        """Return the point looked ahead to, and the next iterate."""
+        """Return the extrapolated point z and the next iterate w."""
         z = bench.project(w - eta * self._gradient(bench, w, batch))
         before = w - eta * self._gradient(bench, z, batch)
         after = bench.project(before)

@@ -1,19 +1,21 @@
-"""NESTA: Nesterov's method on the smoothed l1 norm, with two projections in every iteration."""
+"""NESTA: Nesterov's method on the smoothed l1 norm, with two projections per iteration."""
 
 from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
-from typing import ClassVar, cast
+from typing import ClassVar
 
-from lopro.constraints import ResidualBall
 from lopro.constraints.base import ValidInequality
 from lopro.core.arrays import Array, eps, from_numpy, inner, namespace, norm, to_numpy
-from lopro.core.deadline import current_deadline
 from lopro.core.validation import check_count, check_number
-from lopro.errors import InfeasibleError, MissingCapabilityError
-from lopro.maps import LinearMap, SparseMap
-from lopro.objectives import L1Norm
+from lopro.errors import InfeasibleError
+from lopro.methods.baselines.l1_residual_ball import (
+    checked_parts,
+    parts,
+    preimage,
+    scaled_to_dual_ball,
+)
 from lopro.problem import Problem
 from lopro.projections.residual_ball import adjoint_product, project_residual_ball
 from lopro.protocol import Candidate, Candidates, Card, Multiplier, Workbench
@@ -21,37 +23,44 @@ from lopro.protocol.certificates import lower_bound, solution_radius
 
 __all__ = ["NESTA"]
 
-#: The first stage of a continuation stops at about this variation.
-COARSEST_VARIATION = 0.1
-#: How many values of the smoothed objective the stopping rule averages.
-MEMORY = 10
-#: Eigenvalues of ``A A^H`` below this share of the largest do not count for a multiplier; products for one.
-SEEN, PRODUCTS = 1e-12, 50
+
+@dataclass(frozen=True)
+class Settings:
+    """Constants of the authors' version 1.1 (NESTA.m, Core_Nesterov.m)."""
+
+    #: Relative variation at which a continuation begins (NESTA.m).
+    first_variation: float = 0.1
+    #: First smoothing relative to the largest entry of the least-norm solution (NESTA.m).
+    first_smoothing: float = 0.9
+    #: Number of values that the stopping rule averages (Core_Nesterov.m).
+    averaged_values: int = 10
+
+
+SETTINGS = Settings()
 
 
 @dataclass(frozen=True)
 class NESTA:
-    r"""NESTA, a baseline: accelerated steps on a smoothed l1 norm, every one of them feasible.
+    r"""NESTA, a baseline: accelerated steps on a smoothed l1 norm, with feasible iterates.
 
-    Problem: min ``|x|_1`` (weights allowed) s.t. ``|A x - y| <= sigma``. Oracles: slopes of the smoothed
-    norm, and two projections per iteration. Assumptions: none beyond feasibility, but the cost of a
-    projection is what it stands and falls with. After T iterations the smoothed objective is within
-    ``O(1 / (mu T^2))`` of its minimum, and the smoothing costs up to ``mu / 2 |w|^2`` (``d mu / 2`` without
-    weights) on top, however long it runs.
+    Problem: min ``|x|_1`` (weights allowed) s.t. ``|A x - y| <= sigma``. Oracles: gradients of the smoothed
+    norm, and two projections per iteration, which dominate its cost. Assumptions: none beyond feasibility.
+    After T iterations the smoothed objective is within ``O(1 / (mu T^2))`` of its minimum; the smoothing adds
+    a bias of up to ``mu / 2 |w|^2`` (``d mu / 2`` without weights), independent of T.
 
     Parameters
     ----------
     mu_final : float
-        The smoothing that decides the bias.
+        The last smoothing, which determines the bias.
     stages : int
-        Stages of continuation from a coarse smoothing down to ``mu_final``; 0 or 1 means none.
+        Number of smoothings, from a coarse one to ``mu_final``; 0 or 1 means no continuation.
     variation : float or None
-        Its own stopping rule: a stage ends when the smoothed objective is, for the second time, this
-        close (relatively) to the mean of its last ten values. None makes every stage last ``max_iter``.
+        Stopping rule of a stage: it ends when the smoothed objective is, for the second time, within this
+        relative distance of the mean of its last ten values. With None every stage makes ``max_iter`` steps.
     max_iter : int
         Limit of the iterations of a stage.
     report : int
-        A stage yields an epoch, which the driver certifies, every so many iterations and at its end.
+        Iterations between two points that the driver certifies; the last one of a stage is certified as well.
 
     References
     ----------
@@ -60,12 +69,12 @@ class NESTA:
 
     Departures
     ----------
-    Iterates and stopping are those of the authors' version 1.1, which also counts the look at the
+    Iterates and stopping are those of the authors' version 1.1, which also counts the evaluation of the
     objective that ends a stage as an iteration; here only steps count, so that there are exactly two
-    projections for each. A start of zeros, the driver's default, stands for the original's least-norm
-    solution of ``A x = y`` (where an operator has none, for the projection of zero); any other start is
-    taken as it is. The first smoothing is never below ``mu_final``. Projections come from lopro: they
-    need neither ``A A' = I`` nor a factorisation from the user. Weights are new.
+    projections for each. A start of zeros, the driver's default, is replaced by the original's least-norm
+    solution of ``A x = y`` (for an operator without one, by the projection of zero); any other start is
+    used. The first smoothing is never below ``mu_final``. The projections need neither ``A A' = I`` nor a
+    factorisation from the user. Weights are added here.
 
     Examples
     --------
@@ -80,7 +89,7 @@ class NESTA:
 
     card: ClassVar[Card] = Card(
         assumptions="l1 norm over a residual ball",
-        oracles="slopes of the smoothed norm",
+        oracles="gradients of the smoothed norm",
         rate="O(1/(mu T^2)) plus a bias of d mu / 2",
         projections="2 per iteration",
         reference="Becker, Bobin, Candes (SIAM J. Imaging Sci. 2011)",
@@ -101,16 +110,12 @@ class NESTA:
         check_count("report", self.report)
 
     def check(self, problem: Problem) -> None:
-        f, c = problem.objective, problem.constraint
-        if not (isinstance(f, L1Norm) and isinstance(c, ResidualBall)):
-            raise MissingCapabilityError(
-                f"NESTA minimises an L1Norm over a ResidualBall, got {f!r} over {c!r}"
-            )
+        checked_parts(problem, "NESTA")
 
     def run(self, bench: Workbench, x0: Array) -> Candidates:
         reference = least_norm_solution(bench, x0)
         x = x0 if norm(x0) > 0.0 else reference
-        coarsest = 0.9 * float(namespace(reference).max(abs(reference)))
+        coarsest = SETTINGS.first_smoothing * float(namespace(reference).max(abs(reference)))
         for mu, variation in self.continuation(coarsest):
             rule = SmallVariation(variation)
             state = State(x, x, 0.0 * x)
@@ -121,13 +126,13 @@ class NESTA:
                     break
                 if state.k % self.report == 0 and state.k < self.max_iter:
                     reported = state.k
-                    yield look(bench, state)
+                    yield candidate_at(bench, state)
             if state.k > reported:
-                yield look(bench, state)
+                yield candidate_at(bench, state)
             x = state.x
 
     def continuation(self, coarsest: float) -> list[tuple[float, float | None]]:
-        """Return smoothing and variation of each stage: both fall geometrically.
+        """Return smoothing and variation of each stage: both decrease geometrically.
 
         Examples
         --------
@@ -145,20 +150,21 @@ class NESTA:
             mu = first * (self.mu_final / first) ** part
             if self.variation is None:
                 return mu, None
-            return mu, COARSEST_VARIATION * (self.variation / COARSEST_VARIATION) ** part
+            begin = SETTINGS.first_variation
+            return mu, begin * (self.variation / begin) ** part
 
         return [stage(part / count) for part in range(1, count)] + [(self.mu_final, self.variation)]
 
 
 @dataclass(frozen=True)
 class State:
-    """Where a stage stands: the iterate, the centre of its prox function, the sum of slopes."""
+    """State of a stage: the iterate, the centre of its prox function, the weighted sum of gradients."""
 
     x: Array
     centre: Array
     w: Array
     k: int = 0
-    #: The two points that were projected to get here, with their projections.
+    #: The two points of the last iteration that were projected, with their projections.
     projected: tuple[tuple[Array, Array], ...] = ()
 
 
@@ -175,12 +181,12 @@ def smoothed(bench: Workbench, x: Array, mu: float) -> float:
 
 
 def slope_weight(k: int) -> float:
-    """How much the slope of iteration ``k`` counts in the sum."""
+    """Return the weight of the gradient of iteration ``k`` in the sum."""
     return (k + 1) / 2.0
 
 
 def blend(k: int) -> float:
-    """How much the far-sighted point counts in the next iterate."""
+    """Return the weight of the point of the dual average in the next iterate."""
     return 2.0 / (k + 3)
 
 
@@ -197,16 +203,16 @@ def step(bench: Workbench, state: State, mu: float) -> State:
 
 
 class SmallVariation:
-    """The stopping rule: the value has come close to the mean of the last ten, twice."""
+    """The stopping rule: the value is close to the mean of the last ten, for the second time."""
 
     def __init__(self, variation: float | None) -> None:
         self.variation = variation
-        # The leading zero is the original's; it keeps the first ten values from stopping a stage early.
-        self._values = deque([0.0], maxlen=MEMORY)
+        # The leading zero, as in the original, prevents a stop within the first ten values.
+        self._values = deque([0.0], maxlen=SETTINGS.averaged_values)
         self._times = 0
 
     def met(self, value: float) -> bool:
-        """Take the next value; return whether the stage is over."""
+        """Add a value; return whether the stage ends."""
         if self.variation is None:
             return False
         mean = sum(self._values) / len(self._values)
@@ -215,18 +221,17 @@ class SmallVariation:
         return self._times >= 2
 
 
-def look(bench: Workbench, state: State) -> Candidate:
-    """Return the state as an epoch: feasible already, as a convex combination of projections."""
+def candidate_at(bench: Workbench, state: State) -> Candidate:
+    """Return the iterate, which is feasible as a convex combination of projections, with a multiplier."""
     with bench.observe():
         inequality = multiplier(bench, state)
     return Candidate(state.x, Multiplier(inequality))
 
 
 def multiplier(bench: Workbench, state: State) -> ValidInequality:
-    """Return the better of the multipliers of the last two projections.
+    """Return the multiplier of the last two projections with the higher lower bound.
 
-    One belongs to the last slope of the smoothed norm, the other to the average of all slopes of the
-    stage. Either may prove more.
+    One belongs to the last gradient of the smoothed norm, the other to the average of all gradients.
     """
     fun = float(bench.objective.value(state.x))
     found = [_multiplier_of(bench, point, at) for point, at in state.projected]
@@ -234,73 +239,27 @@ def multiplier(bench: Workbench, state: State) -> ValidInequality:
 
 
 def _multiplier_of(bench: Workbench, point: Array, projected: Array) -> ValidInequality:
-    """Return the multiplier of a projection, scaled to the edge of the dual ball or beyond.
+    """Return the multiplier of a projection, scaled to at least the boundary of the dual ball.
 
-    Where sigma is positive it is a multiple of the residual. Where it is 0 there is no residual; then
-    the step itself is ``A^H q`` for some ``q``, up to what rounding and the condition of A have done to it.
+    For a positive sigma it is a multiple of the residual. For sigma = 0 the step itself is ``A^H q`` for some
+    ``q``, up to rounding errors that grow with the condition number of A.
     """
-    problem, (f, c) = bench.counted, _parts(bench)
+    problem, (f, c) = bench.counted, parts(bench.problem)
     if c.sigma > 0.0:
         normal = c.valid_inequality(projected, 1.0)
     else:
-        q, size = _behind(c, point - projected)
-        # The rounding of the product, seen from the farthest point that matters, could flatter the bound.
+        q, size = preimage(c, point - projected)
+        # The rounding error of A^H q, times the radius of the solutions, is charged to the support.
         radius = solution_radius(problem, float(f.value(projected)))
         reach = norm(projected) if radius is None else radius.value
         noise = 8.0 * eps(point) * size * norm(q) * reach
         normal = ValidInequality(c.A.adjoint(q), c.support_image((q,)) + noise, (q,))
-    length = norm(normal.direction)
-    if length == 0.0:
-        return normal
-    # No element of the dual ball is longer than G, so at this length one of its bounds is touched.
-    G = f.lipschitz()
-    assert G is not None  # the problem has fixed the shape
-    return normal.scaled(G.value / length)
-
-
-def _behind(c: ResidualBall, step: Array) -> tuple[Array, float]:
-    """Return ``q`` with ``A^H q`` near the step, and about the norm of A.
-
-    Any ``q`` is a multiplier, so that none has to be exact; what A hardly sees of the step is left out, for a
-    short ``q`` has less rounding in its product.
-    """
-    A, image = c.A, c.A.forward(step)
-    if not A.explicit or isinstance(A, SparseMap) or c.tight_frame is not None:
-        return _by_products(A, image)
-    s, U = A.left_spectrum
-    if s.shape[0] == 0:
-        return 0.0 * image, 0.0
-    seen = namespace(s).nonzero(s > SEEN * s[-1])[0]
-    U, s = namespace(U).take(U, seen, axis=1), namespace(s).take(s, seen)
-    return U @ (adjoint_product(U, image) / s), A.singular_range[0]
-
-
-def _by_products(A: LinearMap, image: Array) -> tuple[Array, float]:
-    """Return ``q`` with ``A A^H q`` near the image by some conjugate gradients, and about the norm of A."""
-    q, r = 0.0 * image, image
-    p, square, size = r, inner(r, r), 0.0
-    for _ in range(PRODUCTS):
-        if square <= SEEN * inner(image, image) or current_deadline().passed:
-            break
-        pulled = A.adjoint(p)
-        along = inner(pulled, pulled)
-        size = max(size, norm(pulled) / norm(p))
-        if along == 0.0:
-            break
-        q, r = q + (square / along) * p, r - (square / along) * A.forward(pulled)
-        square, before = inner(r, r), square
-        p = r + (square / before) * p
-    return q, size
-
-
-def _parts(bench: Workbench) -> tuple[L1Norm, ResidualBall]:
-    """Return objective and constraint as what `NESTA.check` has found them to be."""
-    return cast(L1Norm, bench.problem.objective), cast(ResidualBall, bench.problem.constraint)
+    return scaled_to_dual_ball(f, normal) if norm(normal.direction) > 0.0 else normal
 
 
 def least_norm_solution(bench: Workbench, x0: Array) -> Array:
     """Return the least-norm (least-squares) solution of ``A x = y``."""
-    _, c = _parts(bench)
+    _, c = parts(bench.problem)
     if c.A.explicit and c.tight_frame is None:
         s, U = c.A.left_spectrum
         x = c.A.adjoint(U @ (adjoint_product(U, c.y) / s))

@@ -10,7 +10,6 @@ from lopro.core.arrays import Array, norm
 from lopro.core.validation import check_count, check_number, check_offers
 from lopro.errors import MissingCapabilityError
 from lopro.functions import Ball
-from lopro.methods.baselines.projected_subgradient import check_stochastic
 from lopro.methods.inner import (
     SqrtStep,
     StochasticSubgradient,
@@ -18,6 +17,7 @@ from lopro.methods.inner import (
     UniformAverage,
 )
 from lopro.methods.inner.averaging import Average, StepRule
+from lopro.methods.inner.subgradient import check_stochastic
 from lopro.methods.paper.one_projection import OneProjection
 from lopro.methods.theory import constants_of
 from lopro.penalties import Hinge
@@ -29,7 +29,7 @@ __all__ = ["OPGD"]
 
 @dataclass(frozen=True)
 class OPGD:
-    """One-projection subgradient descent, a baseline: descend on ``f + lam [c]_+``, project at the end.
+    """One-projection subgradient descent, a baseline: descent on ``f + lam [c]_+``, then a projection.
 
     Problem: min f(x) s.t. c(x) <= 0, both Lipschitz. Oracles: subgradients of f and c; exactly one
     projection. Theorem (Thm 1 with Prop 3): with ``lam >= G / rho``, ``Gbar = G + lam G_c``,
@@ -40,7 +40,7 @@ class OPGD:
     ----------
     lam : float, optional
         Weight of the hinge; by default ``G / rho`` of `lopro.theory.constants_of`. Where f is Lipschitz on
-        bounded sets only, G is that of the ball in which the set, or ``solution_norm``, puts solutions.
+        bounded sets only, G holds on the ball that contains the set, or the ball of radius ``solution_norm``.
     step : StepRule, optional
         From `lopro.inner`, usually ``SqrtStep(eta0)``; by default
         ``eta0 = (u + |x_1|) / (|df(x_1)| + lam |dc(x_1)|)`` with the typical length u of x
@@ -48,7 +48,7 @@ class OPGD:
     iterations : int
         T.
     average : Average
-        What is projected; the mean of all iterates by default.
+        The average that is projected; by default the mean of all iterates.
     stochastic : bool
         Sample the subgradients of f.
 
@@ -91,7 +91,7 @@ class OPGD:
 
     def check(self, problem: Problem) -> None:
         if self.stochastic:
-            check_stochastic(problem, "OPGD(stochastic=True)")
+            check_stochastic(problem.objective, "OPGD(stochastic=True)")
         self._weight(problem)
 
     def run(self, bench: Workbench, x0: Array) -> Candidates:
@@ -108,21 +108,21 @@ class OPGD:
             return constants_of(problem, _solution_ball(problem)).weight
         except MissingCapabilityError as error:
             raise MissingCapabilityError(
-                f"OPGD takes lam, or finds it by itself: {error}"
+                f"OPGD takes lam=, or derives it from the problem: {error}"
             ) from None
 
 
 def _first_step(bench: Workbench, lam: float, x: Array) -> SqrtStep:
-    """Scale the steps to the point and to the slope that F has just outside of the set."""
+    """Return step sizes scaled by the size of ``x`` and the subgradient of F outside of the set."""
     f, c = bench.objective, bench.constraint
     slope = norm(f.subgradient(x)) + lam * norm(c.subgradient(x))
     return SqrtStep((bench.unit + norm(x)) / slope if slope > 0.0 else 1.0)
 
 
 def _solution_ball(problem: Problem) -> Ball | None:
-    """Return a ball around zero that holds a solution, where the problem alone tells of one.
+    """Return a ball around zero that contains a solution; None if the problem bounds no solution.
 
-    At a solution the slope of f is at most G, so that the multiplier is at most ``G / rho``.
+    At a solution ``|df| <= G``, so the multiplier is at most ``G / rho``.
     """
     known = [r.value for r in (problem.radius, problem.constraint.radius()) if r is not None]
     radius = min(known, default=math.inf)

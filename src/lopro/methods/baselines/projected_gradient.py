@@ -3,39 +3,39 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, TypeGuard
+from typing import ClassVar
 
 from lopro.core.arrays import Array, eps, inner, norm
 from lopro.core.validation import check_count, check_number
 from lopro.errors import MissingCapabilityError
-from lopro.functions import Constant, Source
-from lopro.methods.baselines._multipliers import Multipliers, feasible_candidate
-from lopro.methods.starts import feasible_start
+from lopro.methods.baselines.projection_multipliers import Multipliers
+from lopro.methods.setting import no_estimates
+from lopro.methods.starts import feasible_candidate, feasible_start
 from lopro.objectives.base import Objective
 from lopro.problem import Problem
 from lopro.protocol import Candidates, Card, Workbench
 
-__all__ = ["ProjectedGradient"]
+__all__ = ["ProjectedGradient", "check_smooth"]
 
 
 @dataclass(frozen=True)
 class ProjectedGradient:
     """Projected gradient descent, a baseline: ``x+ = P(x - grad f(x) / L)``.
 
-    Problem: min f(x) for a smooth f over a set one can project on. Oracles: gradients of f; one
-    projection per iteration where L is known, one more for each time that a search doubles L. Theorem:
-    values fall, ``f(x_T) - f_* <= L |x_0 - x_*|^2 / (2 T)``; if f is mu-strongly convex,
+    Problem: min f(x) for a smooth f over a set with a projection. Oracles: gradients of f; one
+    projection per iteration where L is known, one more for each doubling of L by a search. Theorem:
+    values decrease, ``f(x_T) - f_* <= L |x_0 - x_*|^2 / (2 T)``; if f is mu-strongly convex,
     ``|x_T - x_*|^2 <= (1 - mu / L)^T |x_0 - x_*|^2``: ``O((L / mu) log 1/eps)`` projections.
 
     Parameters
     ----------
     L : float, optional
-        Lipschitz constant of the gradient. By default the one that the objective knows for certain;
-        where it knows none, L is searched for: doubled until the quadratic upper bound holds.
+        Lipschitz constant of the gradient. By default the one that the objective knows, if it is no
+        estimate; otherwise a search doubles L until the quadratic upper bound holds.
     iterations : int
-        When to end.
+        T.
     report : int
-        An epoch, which the driver certifies, is yielded every so many iterations and at the end.
+        Iterations between two points that the driver certifies; the last point is certified as well.
 
     References
     ----------
@@ -76,12 +76,7 @@ class ProjectedGradient:
         check_count("report", self.report)
 
     def check(self, problem: Problem) -> None:
-        f = problem.objective
-        if not f.smooth:
-            raise MissingCapabilityError(
-                f"ProjectedGradient needs a smooth objective, {type(f).__name__} has a subgradient "
-                "only: use ProjectedSubgradient"
-            )
+        check_smooth(problem.objective, "ProjectedGradient")
 
     def run(self, bench: Workbench, x0: Array) -> Candidates:
         x, multipliers = feasible_start(bench, x0), Multipliers()
@@ -95,21 +90,26 @@ class ProjectedGradient:
                 return
 
     def _first(self, f: Objective, x: Array, size: float) -> tuple[float, bool]:
-        """Return the first L, and whether it has to prove itself in every step."""
+        """Return the first L, and whether every step has to check the quadratic upper bound."""
         if self.L is not None:
             return self.L, False
         known = f.smoothness()
-        if _certain(known):
+        if known is not None and no_estimates(known) and known.value > 0.0:
             return known.value, False
         return _curvature(f, x, size), True
 
 
-def _certain(L: Constant | None) -> TypeGuard[Constant]:
-    return L is not None and L.source is not Source.ESTIMATED and L.value > 0.0
+def check_smooth(f: Objective, method: str) -> None:
+    """Raise unless the objective is smooth."""
+    if not f.smooth:
+        raise MissingCapabilityError(
+            f"{method} needs a smooth objective, {type(f).__name__} has a subgradient only: use "
+            "ProjectedSubgradient"
+        )
 
 
 def _curvature(f: Objective, x: Array, size: float) -> float:
-    """Return a first guess of L from a short move along the gradient."""
+    """Return an estimate of L: the change of the gradient over a move of ``1e-3 size`` along it."""
     g = f.subgradient(x)
     length = norm(g)
     if length == 0.0:
@@ -122,7 +122,7 @@ def _curvature(f: Objective, x: Array, size: float) -> float:
 def _step(
     bench: Workbench, x: Array, L: float, search: bool, multipliers: Multipliers
 ) -> tuple[Array, float]:
-    """Make one step; double L for as long as the quadratic upper bound fails, if it has to prove itself."""
+    """Make one step; with ``search``, double L until the quadratic upper bound holds."""
     f = bench.objective
     value, gradient = f.linearize_at(f.image(x))
     g = gradient()

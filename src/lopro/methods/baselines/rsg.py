@@ -11,11 +11,9 @@ from lopro.core.arrays import Array, norm
 from lopro.core.validation import check_count, check_number
 from lopro.errors import MissingCapabilityError
 from lopro.functions import Ball
-from lopro.methods.baselines._multipliers import feasible_candidate
-from lopro.methods.baselines._steps import PlannedSizes
-from lopro.methods.baselines.projected_subgradient import Descent
+from lopro.methods.baselines.projected_subgradient import Descent, FixedSizes
 from lopro.methods.inner import ConstantStep, UniformAverage
-from lopro.methods.starts import feasible_start
+from lopro.methods.starts import feasible_candidate, feasible_start
 from lopro.methods.theory import epochs_needed
 from lopro.problem import Problem
 from lopro.protocol import Candidate, Candidates, Card, Verdict, Workbench
@@ -24,14 +22,41 @@ from lopro.protocol.certificates import solution_radius
 __all__ = ["R2SG", "RSG"]
 
 
-@dataclass(frozen=True)
-class RSG:
-    """Restarted subgradient descent, a baseline: stages of projected steps, the step halved in each.
+class _Restarted:
+    """Base of both methods: rounds of stages; the first step size is given or derived from the problem."""
 
-    Problem: min f(x) over a set one can project on, f Lipschitz, with a local error bound
+    stages: int
+    step: float | None
+
+    def __post_init__(self) -> None:
+        check_count("stages", self.stages)
+        if self.step is not None:
+            check_number("step", self.step, minimum=0.0, exclusive=True)
+
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        """The steps of a stage, for each round."""
+        raise NotImplementedError
+
+    def check(self, problem: Problem) -> None:
+        if self.step is None:
+            _check_scale(problem, type(self).__name__)
+
+    def run(self, bench: Workbench, x0: Array) -> Candidates:
+        x = feasible_start(bench, x0)
+        step = first_step(bench.counted, x) if self.step is None else self.step
+        for length in self.lengths:
+            x = yield from run_stages(bench, x, step, length, self.stages)
+
+
+@dataclass(frozen=True)
+class RSG(_Restarted):
+    """Restarted subgradient descent, a baseline: stages of projected steps, the step size halved after each.
+
+    Problem: min f(x) over a set with a projection, f Lipschitz, with a local error bound
     ``dist(x, Omega_*) <= sigma (f(x) - f_*)^theta``. Oracles: subgradients of f; one projection per
-    iteration. Each of K stages makes t steps of one size and hands its mean to the next. Theorem, with
-    ``eta_1 = eps0 / (2 G^2)`` and ``t >= 4 G^2 sigma^2 / eps^(2 (1 - theta))``: after stage k the gap
+    iteration. Each of K stages makes t steps of one size and starts the next one from their mean. Theorem,
+    with ``eta_1 = eps0 / (2 G^2)`` and ``t >= 4 G^2 sigma^2 / eps^(2 (1 - theta))``: after stage k the gap
     is at most ``eps0 / 2^k + eps``, so that ``K = log2(eps0 / eps)`` stages reach ``2 eps``
     (`with_error_bound`).
 
@@ -42,7 +67,7 @@ class RSG:
     stages : int
         K.
     step : float, optional
-        ``eta_1``; by default ``eps0 / (2 G^2)`` with what the problem knows of G and of its least value.
+        ``eta_1``; by default ``eps0 / (2 G^2)`` with the G and the bound on f_* that the problem knows.
 
     References
     ----------
@@ -51,8 +76,8 @@ class RSG:
 
     Departures
     ----------
-    Steps are halved, the choice ``alpha = 2`` of the paper. An infeasible start is projected first, which
-    counts.
+    Step sizes are halved: ``alpha = 2`` in the paper's notation. An infeasible start is projected first,
+    which counts.
 
     Examples
     --------
@@ -78,10 +103,13 @@ class RSG:
     step: float | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_count("steps", self.steps)
-        check_count("stages", self.stages)
-        if self.step is not None:
-            check_number("step", self.step, minimum=0.0, exclusive=True)
+
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        """One round, of stages of t steps."""
+        return (self.steps,)
 
     @classmethod
     def with_error_bound(cls, G: float, eps0: float, eps: float, sigma: float, theta: float) -> RSG:
@@ -99,22 +127,13 @@ class RSG:
             eps0 / (2.0 * G**2),
         )
 
-    def check(self, problem: Problem) -> None:
-        if self.step is None:
-            _check_scale(problem, type(self).__name__)
-
-    def run(self, bench: Workbench, x0: Array) -> Candidates:
-        x = feasible_start(bench, x0)
-        step = first_step(bench.counted, x) if self.step is None else self.step
-        yield from stages(bench, x, step, self.steps, self.stages)
-
 
 @dataclass(frozen=True)
-class R2SG:
+class R2SG(_Restarted):
     """RSG restarted with longer stages, a baseline: sigma need not be known.
 
-    Problem, oracles and projections are those of `RSG`. Round s runs K stages of ``t_s`` steps from
-    where the last round ended, with ``t_(s+1) = 2^(2 (1 - theta)) t_s``. Theorem: if ``t_1`` is what
+    Problem, oracles and projections are those of `RSG`. Round s runs K stages of ``t_s`` steps from the
+    last point of the previous round, with ``t_(s+1) = 2^(2 (1 - theta)) t_s``. Theorem: if ``t_1`` is what
     `RSG` needs for some accuracy ``eps_1``, then round s ends with a gap of at most
     ``eps0 / 2^K + eps_1 / 2^(s-1)``.
 
@@ -125,10 +144,10 @@ class R2SG:
     stages : int
         K, of every round.
     rounds : int
-        How many rounds.
+        Number of rounds.
     theta : float
-        Exponent of the error bound; 0, the default, is right for every problem (and quadruples ``t``). With
-        1 the stages keep their length.
+        Exponent of the error bound; 0, the default, is valid for every problem (and quadruples ``t`` in each
+        round). With 1 the stages keep their length.
     step : float, optional
         ``eta_1``, as for `RSG`.
 
@@ -167,15 +186,15 @@ class R2SG:
     step: float | None = None
 
     def __post_init__(self) -> None:
-        for name in ("steps", "stages", "rounds"):
-            check_count(name, getattr(self, name))
+        super().__post_init__()
+        check_count("steps", self.steps)
+        check_count("rounds", self.rounds)
         check_number("theta", self.theta, minimum=0.0, maximum=1.0)
-        if self.step is not None:
-            check_number("step", self.step, minimum=0.0, exclusive=True)
 
-    def check(self, problem: Problem) -> None:
-        if self.step is None:
-            _check_scale(problem, type(self).__name__)
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        """``t_s`` for each round s."""
+        return tuple(self.length(s) for s in range(1, self.rounds + 1))
 
     def length(self, s: int) -> int:
         """Return ``t_s``.
@@ -188,19 +207,13 @@ class R2SG:
         """
         return math.ceil(self.steps * math.pow(2.0, 2.0 * (1.0 - self.theta) * (s - 1)))
 
-    def run(self, bench: Workbench, x0: Array) -> Candidates:
-        x = feasible_start(bench, x0)
-        step = first_step(bench.counted, x) if self.step is None else self.step
-        for s in range(1, self.rounds + 1):
-            x = yield from stages(bench, x, step, self.length(s), self.stages)
 
-
-def stages(
+def run_stages(
     bench: Workbench, x: Array, step: float, steps: int, count: int
 ) -> Generator[Candidate, Verdict, Array]:
     """Run the stages of one RSG from a feasible ``x``; each ends with a candidate."""
     for k in range(count):
-        descent = Descent(bench, x, PlannedSizes(ConstantStep(step / 2.0**k)), UniformAverage())
+        descent = Descent(bench, x, FixedSizes(ConstantStep(step / 2.0**k)), UniformAverage())
         go_on = True
         for _ in range(steps):
             descent.step()
@@ -223,7 +236,7 @@ def stage_length(G: float, eps: float, sigma: float, theta: float) -> int:
 
 
 def first_step(problem: Problem, x: Array) -> float:
-    """Return ``eps0 / (2 G^2)`` for a feasible ``x`` with what the problem knows."""
+    """Return ``eps0 / (2 G^2)`` for a feasible ``x``, with G and eps0 from the problem."""
     f, value = problem.objective, float(problem.objective.value(x))
     radius = solution_radius(problem, value)
     reach = None if radius is None else Ball(x, norm(x) + radius.value)
@@ -233,12 +246,12 @@ def first_step(problem: Problem, x: Array) -> float:
         gaps.append(G.value * reach.radius)
     if G is None or not gaps:
         raise _no_scale("RSG")
-    # A gap of 0 means that x is optimal: any step will do.
+    # A gap of 0 means that x is optimal: any step size will do.
     return min(gaps) / (2.0 * G.value**2) if G.value > 0.0 and min(gaps) > 0.0 else 1.0
 
 
 def _check_scale(problem: Problem, method: str) -> None:
-    """Raise unless `first_step` will find its constants."""
+    """Raise unless the constants of `first_step` are known."""
     f, bounded = problem.objective, solution_radius(problem, 1.0) is not None
     known = f.lipschitz() is not None
     if not known and bounded and problem.shape is not None:
@@ -249,7 +262,7 @@ def _check_scale(problem: Problem, method: str) -> None:
 
 def _no_scale(method: str) -> MissingCapabilityError:
     return MissingCapabilityError(
-        f"{method} finds its first step from a Lipschitz constant of the objective (G) and a bound on the "
+        f"{method} derives its first step from a Lipschitz constant of the objective (G) and a bound on the "
         "first gap (its infimum, or the norm of a solution), which are not known here; give step=, or "
         "use ProjectedSubgradient"
     )

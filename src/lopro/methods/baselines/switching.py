@@ -1,24 +1,27 @@
-"""The switching subgradient method (Polyak; Lan and Zhou): a step along f, or along c, never both."""
+"""The switching subgradient method (Polyak; Lan and Zhou): each step is along f or along c."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from lopro.core.arrays import Array, norm
+import numpy as np
+
+from lopro.constraints.base import Constraint, ValidInequality
+from lopro.core.arrays import Array, inner, norm
 from lopro.core.validation import check_count, check_number
-from lopro.functions import Source
-from lopro.methods.baselines._multipliers import feasible_candidate
-from lopro.methods.baselines._switching import Oracles, SwitchingState, SwitchingSteps
-from lopro.methods.setting import Needs
-from lopro.methods.starts import feasible_start
+from lopro.errors import InfeasibleError
+from lopro.methods.setting import Needs, no_estimates
+from lopro.methods.starts import feasible_candidate, feasible_start
+from lopro.objectives.base import Objective
 from lopro.problem import Problem
 from lopro.protocol import Candidate, Candidates, Card, Claim, Multiplier, Workbench
 from lopro.protocol.certificates import solution_radius
 
-__all__ = ["SwitchingSubgradient"]
+__all__ = ["SwitchingState", "SwitchingSteps", "SwitchingSubgradient"]
 
-#: Steps between two looks at whether a level is complete.
+#: Steps between two checks of the stopping rule: a level makes up to CHUNK - 1 steps more than it needs.
 CHUNK = 32
 
 
@@ -34,17 +37,17 @@ class SwitchingSubgradient:
 
     Theorem: let ``D`` bound the distance of the start of a level to a solution. As soon as the sum of
     ``delta^2 / |g|^2`` and of ``c^2 / |g_c|^2`` over all steps reaches ``D^2``, the average has
-    ``f - f_* <= delta`` and ``c <= delta``; that takes at most ``D^2 max(G, G_c)^2 / delta^2`` steps, and the
-    projection costs at most ``G delta / rho`` more. No constant but ``D`` is needed.
+    ``f - f_* <= delta`` and ``c <= delta``; that takes at most ``D^2 max(G, G_c)^2 / delta^2`` steps. The
+    projection increases f by at most ``G delta / rho``. ``D`` is the only constant needed.
 
     Parameters
     ----------
     levels : int
-        How often delta halves, and how many projections there are.
+        Number of levels, hence of projections; delta halves from one to the next.
     delta : float, optional
         The tolerance of the first level; by default half of ``|g| D`` at the start.
     radius : float, optional
-        D for every level. By default from what the problem knows.
+        D for every level. By default from the problem.
 
     References
     ----------
@@ -54,9 +57,9 @@ class SwitchingSubgradient:
 
     Departures
     ----------
-    Lan and Zhou fix the number of steps and take step sizes from G and G_c. The steps of Polyak, which
-    need neither, admit the same bound with weights in the average, and a test on the run itself for its
-    end: that is what is implemented and tested. Their rate ``O(1 / eps^2)`` is the same.
+    Lan and Zhou fix the number of steps and derive step sizes from G and G_c. Polyak's step sizes need
+    neither; with a weighted average and a stopping test on the run they admit the same bound and the same
+    rate ``O(1 / eps^2)``. They are implemented here.
 
     Examples
     --------
@@ -110,11 +113,11 @@ class SwitchingSubgradient:
             D = self._needs.distance(bench.counted, x)
 
     def _level(self, bench: Workbench, x: Array, delta: float, D: float) -> Candidate:
-        """Run until the steps have spent the squared distance, then project."""
+        """Run until the sum of the theorem reaches ``D^2``, then project."""
         F, inner = Oracles(bench.objective, bench.constraint), self.steps(delta)
         state: SwitchingState = bench.minimize(inner, F, x, CHUNK)
         made = 0
-        # A budget of projections that is spent lets no step through, and is no reason to wait.
+        # Without any progress in t the budget is used up.
         while state.energy < D * D and state.t > made and not bench.exhausted:
             made = state.t
             state = bench.advance(inner, F, state, CHUNK)
@@ -124,17 +127,113 @@ class SwitchingSubgradient:
         if state.energy >= D * D and state.weight > 0.0 and self._certain(bench.counted):
             with bench.observe():
                 f = bench.objective
-                # f(x_hat) - delta is a lower bound, whatever the projection has cost.
+                # f(x_hat) - delta is a lower bound of f_*; the projection changes f by this much.
                 cost = float(f.value(projected)) - float(f.value(x_hat))
             claim = Claim(delta + cost, f"switching subgradients, |x* - x| <= {D:.4g}")
         return Candidate(projected, Multiplier(state.valid_inequality), before=x_hat, claim=claim)
 
     def steps(self, delta: float) -> SwitchingSteps:
-        """Return the iteration of a level."""
+        """Return the inner algorithm of a level."""
         return SwitchingSteps(delta)
 
     def _certain(self, problem: Problem) -> bool:
-        """Whether the distance rests on no estimate."""
-        radius, mu = solution_radius(problem, 1.0), problem.objective.strong_convexity()
-        used = [c for c in (radius, mu) if c is not None]
-        return self.radius is not None or all(c.source is not Source.ESTIMATED for c in used)
+        """Whether the bound on the distance is derived from no estimate."""
+        used = solution_radius(problem, 1.0), problem.objective.strong_convexity()
+        return self.radius is not None or no_estimates(*used)
+
+
+@dataclass(slots=True)
+class SwitchingState:
+    """State of the iteration."""
+
+    x: Array
+    average: Array  # of the points of steps along f, weighted by 1 / |g|^2
+    direction: Array  # sum of the subgradients of c times their step sizes
+    support: float = 0.0
+    weight: float = 0.0  # sum of the step sizes along f
+    energy: float = 0.0  # sum of delta^2 / |g|^2 and c^2 / |g_c|^2
+    t: int = 0
+
+    @property
+    def valid_inequality(self) -> ValidInequality:
+        """The sum of the linearised constraints with step sizes as weights, divided by those along f."""
+        plain = ValidInequality(self.direction, self.support)
+        finite = self.weight > 0.0 and math.isfinite(self.weight)
+        return plain.scaled(1.0 / self.weight) if finite else plain.scaled(0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Oracles:
+    """The objective and the constraint, without a penalty."""
+
+    objective: Objective
+    constraint: Constraint
+
+
+@dataclass(frozen=True)
+class SwitchingSteps:
+    """``x+ = x - (delta / |g|^2) g`` with ``g`` in df where ``c(x) <= delta``, else a Polyak step on c.
+
+    Examples
+    --------
+    >>> from lopro.methods.baselines.switching import SwitchingSteps
+    >>> SwitchingSteps(0.1).delta
+    0.1
+    """
+
+    delta: float
+
+    def __post_init__(self) -> None:
+        check_number("delta", self.delta, minimum=0.0, exclusive=True)
+
+    def check(self, problem: Any) -> None:
+        """Accept every problem: subgradients suffice."""
+
+    def init(self, F: Oracles, x: Array, rng: np.random.Generator) -> SwitchingState:
+        return SwitchingState(x=x, average=x, direction=0.0 * x)
+
+    def step(self, F: Oracles, state: SwitchingState) -> SwitchingState:
+        c = F.constraint
+        value, slope = c.linearize_at(c.image(state.x))
+        state.t += 1
+        if self.on_objective(value):
+            self._step_on_objective(state, F.objective.subgradient(state.x))
+        else:
+            self._step_on_constraint(state, value, slope())
+        return state
+
+    def on_objective(self, value: float) -> bool:
+        """Whether the step from a point with this value of c is along f."""
+        return value <= self.delta
+
+    def _step_on_objective(self, state: SwitchingState, g: Array) -> None:
+        square = inner(g, g)
+        if square == 0.0:
+            # x minimises f without the constraint: it is the output, and the level ends.
+            state.average, state.weight, state.energy = state.x, math.inf, math.inf
+            return
+        size = self.delta / square
+        if math.isfinite(state.weight):
+            state.weight += size
+            share = size / state.weight
+            state.average = state.average + share * (state.x - state.average)
+        state.energy += self.delta * size
+        state.x = state.x - size * g
+
+    def _step_on_constraint(self, state: SwitchingState, value: float, dc: Array) -> None:
+        square = inner(dc, dc)
+        if square == 0.0:
+            raise InfeasibleError(f"c has slope zero where it is {value:.3g}: it is never smaller")
+        size = value / square
+        state.direction = state.direction + size * dc
+        state.support += size * (inner(dc, state.x) - value)
+        state.energy += value * size
+        state.x = state.x - size * dc
+
+    def output(self, state: SwitchingState) -> Array:
+        # Before the first step along f the average is empty.
+        return state.average if state.weight > 0.0 else state.x
+
+    def bound(self, state: SwitchingState, distance: float) -> float | None:
+        """Return None: the theorem bounds the gap to feasible points only."""
+        return None

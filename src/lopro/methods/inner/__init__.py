@@ -1,4 +1,4 @@
-"""Algorithms for the penalised objective: they never project and never decide to stop."""
+"""Algorithms for the penalised objective; they neither project nor stop by themselves."""
 
 from lopro.methods.inner.accelerated import (
     AcceleratedGradient,
@@ -19,7 +19,7 @@ from lopro.methods.inner.averaging import (
     UniformAverage,
     WeightedInverseTimeStep,
 )
-from lopro.methods.inner.outside import LBFGSB
+from lopro.methods.inner.lbfgsb import LBFGSB
 from lopro.methods.inner.subgradient import StochasticSubgradient, SubgradientDescent
 from lopro.protocol.inner_algorithm import InnerAlgorithm
 

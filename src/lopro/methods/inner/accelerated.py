@@ -1,7 +1,7 @@
 """Accelerated (proximal) gradient descent on the penalised objective: NAG, FISTA, restarts.
 
-The printed Algorithm 2 takes the gradient at ``x_s``; that is a heavy-ball method and exceeds the
-bound its theorem rests on (R5). Here, as in Beck and Teboulle, it is taken at ``y_s``.
+The printed Algorithm 2 takes the gradient at ``x_s``, which is a heavy-ball method and exceeds the bound that
+its theorem uses (R5). Here, as in Beck and Teboulle, it is taken at ``y_s``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = [
 
 
 class Momentum(Protocol):
-    """How far to extrapolate."""
+    """A rule for the extrapolation."""
 
     def advance(self, tau: float, L: float) -> tuple[float, float]:
         """Return the next ``tau`` and the factor ``beta`` of ``y = x + beta (x - x_old)``."""
@@ -109,10 +109,10 @@ class FixedSmoothness:
 
 @dataclass(frozen=True)
 class Backtracking:
-    """Find the smoothness constant on the way: double ``L`` until the quadratic model holds.
+    """Search for the smoothness constant: double ``L`` until the quadratic model holds.
 
-    Within a run ``L`` only grows, as the theory of the accelerated rate asks (with ``L`` replaced
-    by ``2 L`` in the bound); a restart, which gives up the momentum anyway, may halve it.
+    Within a run ``L`` does not decrease, as the theory of the accelerated rate requires (with ``L`` replaced
+    by ``2 L`` in the bound); a restart, which resets the momentum, halves it.
 
     Parameters
     ----------
@@ -135,13 +135,13 @@ class Backtracking:
 
 @dataclass(slots=True)
 class AcceleratedState:
-    """Where accelerated gradient descent stands; images belong to the points before them."""
+    """State of accelerated gradient descent; each image belongs to the point before it."""
 
     x: Array  # last iterate
     image_x: Image
     y: Array  # extrapolated point, where the next gradient is taken
     image_y: Image
-    L: float  # smoothness constant in use
+    L: float  # present smoothness constant
     tau: float = 1.0
     t: int = 0  # steps since the start or the last restart
     slope: float = math.inf  # norm of the last gradient mapping L (y - x+)
@@ -161,8 +161,8 @@ class AcceleratedGradient:
     step_rule : FixedSmoothness or Backtracking
         The step length.
     restart : bool
-        Drop the momentum when it points uphill (O'Donoghue and Candes): a heuristic that is fast on
-        functions with growth; the bound then holds from the last restart on.
+        Reset the momentum when it is an ascent direction (O'Donoghue and Candes): a heuristic that is fast on
+        functions with growth; `bound` then returns None.
 
     Examples
     --------
@@ -242,7 +242,7 @@ class AcceleratedGradient:
         if self.restart or not isinstance(self.momentum, NesterovMomentum) or state.t == 0:
             return None
         if isinstance(self.step_rule, FixedSmoothness):
-            return None  # nothing has checked the L that was given; a corollary has its own claim
+            return None  # a given L is not checked; the corollaries make their own claims
         return 2.0 * state.L * distance**2 / (state.t + 1) ** 2
 
 
@@ -251,32 +251,31 @@ def model_holds(
 ) -> bool:
     """Whether the quadratic model with constant ``L`` at y is above F at ``y + move``.
 
-    Near a solution the difference of two function values is all rounding error, and a test on it
-    drives L to infinity. So a failed or meaningless test on values is made again on gradients,
-    where nothing cancels: by convexity ``<grad(y + move) - grad(y), move> <= L/2 |move|^2`` implies
-    the model.
+    Near a solution the difference of two function values is rounding error, and a test on it would drive L
+    to infinity. If the test on values fails or is below rounding error, it is repeated on gradients, without
+    cancellation: by convexity ``<grad(y + move) - grad(y), move> <= L/2 |move|^2`` implies the model.
     """
     quadratic = 0.5 * L * inner(move, move)
     if math.isnan(quadratic) or not math.isfinite(value):
-        return True  # already lost: no L brings the numbers back, so there is nothing to search for
+        return True  # not finite: no L can restore the values, so the search ends
     reached, gradient = F.linearize_at(image)
     if not math.isfinite(reached):
         return False
     resolution = 8.0 * eps(g) * (abs(value) + abs(reached))
     if quadratic > 1e4 * resolution and reached <= value + inner(g, move) + quadratic:
         return True
-    # A gradient is known to eps |g|, and to L eps |y| because y itself is rounded.
+    # The gradient has an error of eps |g|, and of L eps |y| because y is rounded.
     slack = 4.0 * eps(g) * (norm(g) + L * norm(y)) * norm(move)
     return inner(gradient() - g, move) <= quadratic + slack
 
 
 def curvature_along_gradient(F: Penalised, x: Array, image: Image) -> float:
-    """Return a first guess of the smoothness constant from a short move along the gradient."""
+    """Return an estimate of L: the change of the gradient over a move of 1e-3 times the size of ``x``."""
     _, gradient = F.linearize_at(image)
     g = gradient()
     length = norm(g)
     size = F.unit + norm(x)
-    # At a minimum any direction will do.
+    # At a minimiser any direction will do.
     move = (1e-3 * size / length) * g if length > 0.0 else (1e-3 * size) * diagonal_direction(x)
     _, gradient_there = F.linearize_at(F.image(x - move))
     curvature = norm(gradient_there() - g) / norm(move)

@@ -1,4 +1,4 @@
-"""Step sizes and averages of subgradient descent, each a small object that can be tested alone.
+"""Step sizes and averages of subgradient descent.
 
 An average is described by its weights: ``xbar_t = (1 - w_t) xbar_(t-1) + w_t x_t`` with ``w_1 = 1``.
 """
@@ -96,7 +96,7 @@ class InverseTimeStep:
 
 @dataclass(frozen=True)
 class WeightedInverseTimeStep:
-    """``2 / (mu (t + 1))``: goes with `LinearWeights` (C1').
+    """``2 / (mu (t + 1))``, for `LinearWeights` (C1').
 
     Examples
     --------
@@ -179,7 +179,7 @@ class SuffixAverage:
 
 @dataclass(frozen=True)
 class PolynomialDecay:
-    """``w_t = (s + 1) / (s + t)`` (Shamir and Zhang); ``s = 0`` is the plain mean.
+    """``w_t = (s + 1) / (s + t)`` (Shamir and Zhang); ``s = 0`` is the mean.
 
     Examples
     --------
@@ -199,7 +199,7 @@ class PolynomialDecay:
 
 @dataclass(frozen=True)
 class LinearWeights:
-    """``2 / (T (T + 1)) sum t x_t``: later iterates count more (C1').
+    """``2 / (T (T + 1)) sum t x_t``: weights proportional to t (C1').
 
     Examples
     --------

@@ -20,27 +20,34 @@ from lopro.methods.inner.averaging import (
     UniformAverage,
     WeightedInverseTimeStep,
 )
+from lopro.objectives.base import Objective
 from lopro.penalties.penalised import Penalised
 
-__all__ = ["StochasticSubgradient", "SubgradientDescent", "SubgradientState"]
+__all__ = [
+    "StochasticSubgradient",
+    "SubgradientDescent",
+    "SubgradientState",
+    "check_stochastic",
+    "into_ball",
+]
 
 
 @dataclass(slots=True)
 class SubgradientState:
-    """Where subgradient descent stands."""
+    """State of subgradient descent."""
 
-    x: Array  # the iterate whose subgradient comes next
-    average: Array  # the average of the iterates x_1 ... x_t whose subgradient was taken
+    x: Array  # the iterate at which the next subgradient is taken
+    average: Array  # average of x_1 ... x_t, the iterates at which subgradients were taken
     rng: np.random.Generator
-    mu: float = 0.0  # strong convexity that f is known to have
+    mu: float = 0.0  # known strong convexity of f
     t: int = 0
-    energy: float = 0.0  # the same average of eta_t |g_t|^2 / 2, the price of the steps
-    shortened: bool = False  # whether a step was ever cut to the longest move
+    energy: float = 0.0  # the same average of eta_t |g_t|^2 / 2
+    shortened: bool = False  # whether any step was cut to longest_move
 
 
 @dataclass(frozen=True)
 class SubgradientDescent:
-    """``x_(t+1) = x_t - eta_t g_t`` with ``g_t`` a subgradient of F, and an average as the answer.
+    """``x_(t+1) = x_t - eta_t g_t`` with ``g_t`` a subgradient of F; returns an average of the iterates.
 
     Problem: min F, F convex. Oracle: subgradients of f and c. Bound (Prop 3, constant step and
     uniform average, any comparator z, T steps): ``eta G^2 / 2 + |x_1 - z|^2 / (2 eta T)``. The average
@@ -54,11 +61,11 @@ class SubgradientDescent:
         The average that is returned.
     ball : Ball, optional
         Keep the iterates in this ball. Strongly convex functions are not Lipschitz on the whole
-        space; a ball that holds the solution makes their theory true (C1'). Projecting on a ball
-        is a scaling and not one of the projections that lopro saves.
+        space; on a ball that contains the solution they are (C1'). Projecting onto a ball is a scaling
+        and is not counted as a projection.
     longest_move : float, optional
-        Cut steps to this length. A safeguard for functions whose slope grows without bound, on which
-        constant steps can run away; `bound` claims nothing once it was needed.
+        Cut steps to this length. A safeguard for functions with unbounded subgradients, on which
+        constant steps can diverge; after a cut `bound` returns None.
 
     Examples
     --------
@@ -81,7 +88,7 @@ class SubgradientDescent:
             raise ValueError(f"longest_move must be positive, got {self.longest_move}")
 
     def check(self, problem: Any) -> None:
-        """Nothing is needed beyond subgradients."""
+        """Accept every problem: subgradients suffice."""
 
     def direction(self, F: Penalised, state: SubgradientState) -> Array:
         """Return the subgradient to step along."""
@@ -109,9 +116,9 @@ class SubgradientDescent:
         return state.average
 
     def bound(self, state: SubgradientState, distance: float) -> float | None:
-        """Prop 3 and C1' with the subgradients that were met instead of their largest norm."""
+        """Return the bound of Prop 3 or C1' with the observed subgradients in place of their largest norm."""
         if state.t == 0 or state.shortened or self.ball is not None:
-            return None  # nobody has checked that a ball that was given holds the solution
+            return None  # it is not checked that a given ball contains the solution
         match self.step_rule, self.average:
             case ConstantStep(eta), UniformAverage():
                 return state.energy + distance**2 / (2.0 * eta * state.t)
@@ -122,14 +129,10 @@ class SubgradientDescent:
 
 @dataclass(frozen=True)
 class StochasticSubgradient(SubgradientDescent):
-    """Subgradient descent with sampled subgradients of ``f``; reproducible through the seed."""
+    """Subgradient descent with sampled subgradients of ``f``; the seed makes runs reproducible."""
 
     def check(self, problem: Any) -> None:
-        if not problem.objective.stochastic:
-            raise MissingCapabilityError(
-                f"StochasticSubgradient needs an objective with stochastic_subgradient(x, rng); "
-                f"{type(problem.objective).__name__} has none"
-            )
+        check_stochastic(problem.objective, "StochasticSubgradient", "use SubgradientDescent")
 
     def direction(self, F: Penalised, state: SubgradientState) -> Array:
         return F.stochastic_subgradient(state.x, state.rng)
@@ -138,8 +141,17 @@ class StochasticSubgradient(SubgradientDescent):
         return None
 
 
+def check_stochastic(f: Objective, method: str, advice: str = "use stochastic=False") -> None:
+    """Raise unless subgradients of the objective can be sampled."""
+    if not f.stochastic:
+        raise MissingCapabilityError(
+            f"{method} needs an objective with stochastic_subgradient(x, rng); {type(f).__name__} has "
+            f"none: {advice}"
+        )
+
+
 def into_ball(x: Array, ball: Ball) -> Array:
-    """Return the point of the ball nearest to ``x``."""
+    """Return the projection of ``x`` onto the ball."""
     offset = x - ball.center
     length = norm(offset)
     return x if length <= ball.radius else ball.center + (ball.radius / length) * offset

@@ -1,9 +1,9 @@
-"""Schedules that need no constants: the penalty weight, the smoothing and the epoch length adapt.
+"""Schedules that need no constants: the penalty weight, the smoothing and the epoch length are adapted.
 
-Three rules carry them. R2: after a projection ``f(x) <= F(x_hat)`` must hold; where it fails, the weight
-is too small and doubles. Stalling: when the certified gap (or the value, where there is no certificate)
-stops falling, epochs get longer. Re-centring (P7): the slope of the penalty is an estimate of the
-multiplier, and a penalty centred at the multiplier has no bias.
+Three rules are used. R2: after a projection ``f(x) <= F(x_hat)`` must hold; if it fails, the weight is too
+small and is doubled. Stalling: when the certified gap (or the value, if there is no certificate) stops
+decreasing, epochs become longer. Re-centring (P7): the slope of the penalty is an estimate of the multiplier,
+and a penalty centred at the multiplier has no bias.
 """
 
 from __future__ import annotations
@@ -25,18 +25,17 @@ __all__ = ["AdaptiveSmoothing", "DoublingSubgradient", "Recentring"]
 
 
 def first_weight(bench: Workbench, x: Array) -> float:
-    """Return a first guess of the multiplier: the ratio of the slopes of f and c at ``x``."""
+    """Return an estimate of the multiplier: the ratio ``|df(x)| / |dc(x)|``."""
     of_f = norm(bench.objective.subgradient(x))
     of_c = norm(bench.constraint.subgradient(x))
     return of_f / of_c if of_f > 0.0 and of_c > 0.0 else 1.0
 
 
 def too_light(bench: Workbench, epoch: Epoch, smoothing: float = 0.0) -> bool:
-    """Whether R2 failed by more than the smoothing costs anyway: the weight is too small.
+    """Whether R2 is violated by more than the bias of the smoothing: the weight is too small.
 
-    The bound of R2 is ``C gamma + B_T + [f(x) - F(x_hat)]_+``. A last term below the first does no harm
-    now, and is looked at again when gamma is smaller; doubling the weight for it would only slow the
-    inner algorithm down.
+    The bound of R2 is ``C gamma + B_T + [f(x) - F(x_hat)]_+``. A last term below the first is tolerated until
+    gamma is smaller; doubling the weight for it would slow the inner algorithm down.
     """
     verdict = epoch.verdict
     assert verdict.penalised is not None  # an epoch minimises a penalised objective
@@ -47,11 +46,11 @@ def too_light(bench: Workbench, epoch: Epoch, smoothing: float = 0.0) -> bool:
 
 @dataclass(frozen=True)
 class _Cycle:
-    """Where a cycle of ever smaller steps stands."""
+    """State of a cycle of decreasing step sizes."""
 
-    step: float  # first step size of the cycle
+    step: float  # step size of the first epoch
     longest_move: float
-    epoch: int = 0  # epochs since the step size was last reset
+    epoch: int = 0  # number of halvings so far
 
     def inner(self) -> SubgradientDescent:
         """Return subgradient descent with the step size of this epoch."""
@@ -61,11 +60,11 @@ class _Cycle:
 
 @dataclass(frozen=True)
 class DoublingSubgradient:
-    """LoPGD without constants: halve the step each epoch, and start over with twice the length.
+    """LoPGD without constants: the step size is halved after each epoch; cycles restart with longer epochs.
 
-    A cycle of ``halvings`` epochs of ``steps`` steps; then the next cycle starts where it ended, with epochs
-    twice as long and the first step divided by sqrt(2) (the restart rule of R2SG, whose total work is a
-    constant times that of the first cycle that is long enough).
+    A cycle has ``halvings`` epochs of ``steps`` steps. The next cycle starts from its last point, with epochs
+    twice as long and the first step size divided by sqrt(2): the restart rule of R2SG, whose total work is a
+    constant times that of the first cycle that is long enough.
 
     Examples
     --------
@@ -82,12 +81,13 @@ class DoublingSubgradient:
         check_count("halvings", self.halvings)
 
     def init(self, bench: Workbench, x: Array) -> tuple[Plan, _Cycle]:
-        """Return the first plan and the cycle it begins."""
+        """Return the first plan and the first cycle."""
         x = feasible_start(bench, x)
         penalty = Hinge(first_weight(bench, x))
         slope = norm(bench.penalised(penalty, x).subgradient(x))
         size = bench.unit + norm(x)
         step = size / (slope * math.sqrt(self.steps)) if slope > 0.0 else 1.0
+        # The first step has the length size / sqrt(steps); ten times that is the limit of the others.
         cycle = _Cycle(step, longest_move=10.0 * size / math.sqrt(self.steps))
         return Plan(penalty, cycle.inner(), self.steps, x), cycle
 
@@ -107,7 +107,7 @@ class DoublingSubgradient:
 
 @dataclass(frozen=True)
 class AdaptiveSmoothing:
-    """LoPNAG without constants: gamma halves when the gap has come down to it, epochs grow on stalling.
+    """LoPNAG without constants: gamma is halved when the gap is of its size, epochs grow on stalling.
 
     Examples
     --------
@@ -122,7 +122,7 @@ class AdaptiveSmoothing:
         check_count("steps", self.steps)
 
     def init(self, bench: Workbench, x: Array) -> tuple[Plan, float | None]:
-        """Return the first plan; there is no merit to remember yet."""
+        """Return the first plan; the merit is not known yet."""
         x = feasible_start(bench, x)
         lam = first_weight(bench, x)
         gamma = balanced_smoothing(bench, x, lam)
@@ -131,15 +131,16 @@ class AdaptiveSmoothing:
     def next(
         self, bench: Workbench, state: float | None, epoch: Epoch
     ) -> tuple[Plan, float | None]:
-        """Return the next plan and the merit that the one after it has to improve on."""
+        """Return the next plan and the merit of this epoch."""
         plan = epoch.plan
         penalty = plan.penalty
         assert isinstance(penalty, Softplus)
         if too_light(bench, epoch, penalty.above):
             return replace(plan, penalty=replace(penalty, lam=2.0 * penalty.lam)), state
         merit = epoch.verdict.merit()
+        # With gamma halved a sufficient epoch halves the gap: a factor below 1.5 means that it was too short.
         stalled = state is not None and not merit <= state / 1.5
-        # The gap is C gamma + B_T: a smaller gamma helps only once the inner algorithm has caught up.
+        # The gap is C gamma + B_T: a smaller gamma helps only if B_T is of the size of C gamma.
         caught_up = not merit > 10.0 * penalty.above
         following = Plan(
             penalty=replace(penalty, gamma=0.5 * penalty.gamma) if caught_up else penalty,
@@ -152,11 +153,11 @@ class AdaptiveSmoothing:
 
 @dataclass(frozen=True)
 class Recentring:
-    """The multiplier-centred LoPNAG (P7): gamma stays, the multiplier moves.
+    """The multiplier-centred LoPNAG (P7): gamma is fixed, the multiplier is updated.
 
-    Each epoch is one inexact step of the entropic proximal point method on the dual. It starts where the
-    last one stopped, not at the projected point. Converges linearly where the dual is curved, with a
-    smoothing that never has to become small.
+    Each epoch is one inexact step of the entropic proximal point method on the dual. It starts from the last
+    point of the previous epoch before its projection. Linear convergence where the dual is strongly concave,
+    without a decreasing smoothing.
 
     Examples
     --------
@@ -171,7 +172,7 @@ class Recentring:
         check_count("steps", self.steps)
 
     def init(self, bench: Workbench, x: Array) -> tuple[Plan, float | None]:
-        """Return the first plan; there is no merit to remember yet."""
+        """Return the first plan; the merit is not known yet."""
         x = feasible_start(bench, x)
         zeta = first_weight(bench, x)
         lam = 2.0 * zeta
@@ -181,12 +182,13 @@ class Recentring:
     def next(
         self, bench: Workbench, state: float | None, epoch: Epoch
     ) -> tuple[Plan, float | None]:
-        """Return the plan with the multiplier found, and the merit that it has to improve on."""
+        """Return the plan with the new multiplier, and the merit of this epoch."""
         plan, constraint = epoch.plan, bench.constraint
         assert isinstance(plan.penalty, CentredSoftplus)
         with bench.observe():
             penalty = plan.penalty.recentred(constraint, constraint.image(epoch.x_hat))
         merit = epoch.verdict.merit()
+        # Linear convergence with a factor of 2 per epoch is expected; otherwise epochs are too short.
         stalled = state is not None and not merit <= state / 2.0
         steps = 2 * plan.steps if stalled else plan.steps
         return Plan(penalty, _restarting(epoch.state.L), steps, epoch.x_hat), merit
@@ -194,18 +196,20 @@ class Recentring:
 
 def _restarting(L: float | None = None) -> AcceleratedGradient:
     if L is not None and not math.isfinite(L):
-        raise StalledError("no step is short enough: rounding hides every decrease")
+        raise StalledError("no step is short enough: decreases are below rounding error")
     return AcceleratedGradient(step_rule=Backtracking(L), restart=True)
 
 
 def balanced_smoothing(bench: Workbench, x: Array, lam: float) -> float:
-    """Return the gamma at which both parts of the curvature of F are alike near ``x`` (P8).
+    """Return the gamma at which the two parts of the curvature of F are equal near ``x`` (P8).
 
     ``gamma = lam^2 |grad c|^2 / (4 (L_f + lam L_c / 2))`` with the curvatures measured along a gradient: a
-    smaller gamma slows the inner algorithm, a larger one the multiplier.
+    smaller gamma slows down the inner algorithm, a larger one the multiplier.
     """
     slope = norm(bench.constraint.subgradient(x))
-    huge = 1e6 * lam * slope * (bench.unit + norm(x))  # so flat that the penalty is half of lam c
+    # With a gamma of 1e6 times the range of lam c the penalty is lam c / 2 up to 1e-6, so F has curvature
+    # L_f + lam L_c / 2.
+    huge = 1e6 * lam * slope * (bench.unit + norm(x))
     if huge == 0.0:
         return 1.0
     F = bench.penalised(Softplus(lam, huge), x)

@@ -1,8 +1,7 @@
-"""What the paper's methods share: epochs that spend an inner budget and project once.
+"""The loop of the paper's methods: epochs of inner steps on a penalised objective, each with one projection.
 
-The methods differ only in their plans: which penalty, which inner algorithm, how many steps, from where. A
-schedule supplies the plans and owns whatever it has to remember between them; `run_epochs` is the
-algorithm.
+The methods differ in their plans: penalty, inner algorithm, number of steps and start. A schedule returns the
+plans and its own state between them; `run_epochs` is the algorithm.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Epoch:
-    """One epoch that was run: what a schedule may look at before it plans the next one."""
+    """One epoch after its run, from which a schedule makes the next plan."""
 
     plan: Plan
     x_hat: Array  # the point before projection
@@ -51,38 +50,38 @@ class Epoch:
 
 
 class Schedule(Protocol[S]):
-    """Where the plans come from: the theorems' choices, or adaptive ones."""
+    """A sequence of plans: those of a theorem, or adaptive ones."""
 
     def init(self, bench: Workbench, x: Array) -> tuple[Plan | None, S]:
-        """Return the first plan (None if ``x`` already meets the target) and what to remember."""
+        """Return the first plan (None if ``x`` already meets the target) and the state."""
         ...
 
     def next(self, bench: Workbench, state: S, epoch: Epoch) -> tuple[Plan | None, S]:
-        """Return the plan after ``epoch`` (None when the schedule is complete) and what to remember."""
+        """Return the plan after ``epoch`` (None when the schedule is complete) and the state."""
         ...
 
 
 def check_schedule(schedule: Schedule[Any], problem: Problem) -> None:
-    """Let a schedule with needs of its own raise before any work; the others have no ``check``."""
+    """Call the ``check`` of a schedule, if it has one, before any work."""
     check = getattr(schedule, "check", None)
     if check is not None:
         check(problem)
 
 
 def run_epochs(bench: Workbench, x0: Array, schedule: Schedule[Any]) -> Candidates:
-    """Run a schedule: minimise the penalised objective for a while, project, repeat."""
-    plan, memory = schedule.init(bench, x0)
+    """Run a schedule: for each plan minimise the penalised objective and project."""
+    plan, state = schedule.init(bench, x0)
     while plan is not None:
-        candidate, state = minimised_and_projected(bench, plan)
+        candidate, inner_state = minimised_and_projected(bench, plan)
         verdict = yield candidate
-        epoch = Epoch(plan, candidate.taken_at, candidate.x, state, verdict)
-        plan, memory = schedule.next(bench, memory, epoch)
+        epoch = Epoch(plan, candidate.taken_at, candidate.x, inner_state, verdict)
+        plan, state = schedule.next(bench, state, epoch)
 
 
 def minimised_and_projected(bench: Workbench, plan: Plan) -> tuple[Candidate, Any]:
     """Run one epoch; return its candidate and the inner algorithm's last state.
 
-    A theorem's claim needs all the steps of the plan, so it is made only if there was time for them.
+    A theorem's claim needs all steps of the plan; it is dropped if a budget cut them short.
     """
     F = bench.penalised(plan.penalty, plan.start)
     state = bench.minimize(plan.inner, F, plan.start, plan.steps)

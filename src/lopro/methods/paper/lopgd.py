@@ -26,7 +26,7 @@ class LoPGD:
     Parameters
     ----------
     schedule : Schedule
-        `lopro.schedules.Theorem2` with the theorem's constants; by default
+        `lopro.theorems.Theorem2` with the theorem's constants; by default
         `lopro.adaptive.DoublingSubgradient`, which needs none.
 
     Examples
@@ -52,7 +52,7 @@ class LoPGD:
         check_offers("schedule", self.schedule, "init", "next")
 
     def check(self, problem: Problem) -> None:
-        """Subgradients are enough, unless the schedule needs more."""
+        """Check the requirements of the schedule; the method itself needs subgradients only."""
         check_schedule(self.schedule, problem)
 
     def run(self, bench: Workbench, x0: Array) -> Candidates:

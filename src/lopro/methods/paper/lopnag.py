@@ -28,14 +28,14 @@ class LoPNAG:
     Parameters
     ----------
     schedule : Schedule
-        `lopro.schedules.Theorem3` with the theorem's constants, `lopro.schedules.HalvingSmoothing` as in
+        `lopro.theorems.Theorem3` with the theorem's constants, `lopro.theorems.HalvingSmoothing` as in
         the paper's experiments, `lopro.adaptive.Recentring` (P7); by default
         `lopro.adaptive.AdaptiveSmoothing`, which needs no constants.
 
     Departures
     ----------
     The gradient is taken at the extrapolated point ``y_s``. As printed (at ``x_s``) the method is not
-    Nesterov's and exceeds the bound the theorem rests on.
+    Nesterov's and exceeds the bound that the theorem uses.
 
     Examples
     --------

@@ -1,11 +1,10 @@
-"""One projection at the very end (Theorem 1): any inner algorithm, any penalty."""
+"""One projection, at the end (Theorem 1): any inner algorithm, any penalty."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import ClassVar
 
-from lopro._moved import MovedFunction
 from lopro.core.arrays import Array
 from lopro.core.validation import check_count, check_offers
 from lopro.methods.paper.epochs import Plan, minimised_and_projected
@@ -26,13 +25,13 @@ class OneProjection:
     Parameters
     ----------
     inner : InnerAlgorithm
-        From `lopro.inner`, or your own.
+        From `lopro.inner`, or a class of your own.
     penalty : Penalty
         From `lopro.penalties`.
     iterations : int
         Inner steps ``T``.
     claim : Claim, optional
-        The guarantee that goes with these choices; those of `lopro.theorems` fill it.
+        The guarantee for this choice of parameters; the functions of `lopro.theorems` set it.
 
     Examples
     --------
@@ -48,7 +47,7 @@ class OneProjection:
     """
 
     card: ClassVar[Card] = Card(
-        assumptions="whatever the inner algorithm asks for",
+        assumptions="those of the inner algorithm",
         oracles="subgradients, or gradients and prox: those of the inner algorithm",
         rate="O(1/sqrt T) subgradient, O~(1/T) accelerated or strongly convex",
         projections="exactly 1",
@@ -63,14 +62,6 @@ class OneProjection:
         check_offers("inner", self.inner, "check", "init", "step", "output", "bound")
         check_offers("penalty", self.penalty, "image", "linearize_at", "valid_inequality")
         check_count("iterations", self.iterations)
-
-    # The choices of the corollaries are functions now; these names go with the next release.
-    corollary_1 = MovedFunction("lopro.theorems", "corollary_1")
-    corollary_2a = MovedFunction("lopro.theorems", "corollary_2a")
-    corollary_2b = MovedFunction("lopro.theorems", "corollary_2b")
-    weighted_average = MovedFunction("lopro.theorems", "weighted_average")
-    balanced = MovedFunction("lopro.theorems", "balanced")
-    solution_ball = MovedFunction("lopro.theorems", "solution_ball")
 
     def check(self, problem: Problem) -> None:
         self.inner.check(problem)

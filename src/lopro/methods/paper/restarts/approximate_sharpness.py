@@ -8,8 +8,13 @@ from dataclasses import dataclass, field, replace
 from lopro.core.arrays import Array
 from lopro.core.validation import check_count, check_number, check_offers
 from lopro.methods.paper.epochs import Epoch, Plan
-from lopro.methods.paper.restarts.solvers import Solver, SubgradientSolver, beginning, gap_to_aim_at
-from lopro.methods.setting import Needs, Setting, check_constants
+from lopro.methods.paper.restarts.subproblem_solvers import (
+    Solver,
+    SubgradientSolver,
+    initial_setting,
+    target_gap,
+)
+from lopro.methods.setting import GivenConstants, Setting
 from lopro.methods.theory import ProblemConstants
 from lopro.protocol import Workbench
 
@@ -18,7 +23,7 @@ __all__ = ["ApproximateSharpness", "SharpnessCell"]
 
 @dataclass(frozen=True, order=True)
 class SharpnessCell:
-    """A guess of the constants: ``alpha = alpha_0 4^i`` and ``beta = 2^j``.
+    """A pair of constants: ``alpha = alpha_0 4^i`` and ``beta = 2^j``.
 
     Examples
     --------
@@ -37,7 +42,7 @@ class SharpnessCell:
 
     @property
     def weight(self) -> float:
-        """How much less time than the central cell it gets; the sum of 1 / weight is finite."""
+        """The factor on its cost in the search, 1 for the central cell; the sum of 1 / weight is finite."""
         return float((abs(self.i) + 1) ** 2 * (self.j + 1) ** 2)
 
     def alpha(self, scale: float) -> float:
@@ -45,7 +50,7 @@ class SharpnessCell:
         return scale * math.pow(4.0, self.i)
 
     def distance(self, gap: float, scale: float) -> float:
-        """Return how far a point of this gap can be from a solution if the guess is right.
+        """Return a bound on the distance of a point with this gap to a solution, for these constants.
 
         The exponent may be anything from ``beta / 2`` (but at least 1) to ``beta``.
         """
@@ -55,14 +60,14 @@ class SharpnessCell:
 
 @dataclass(frozen=True)
 class SharpnessSearch:
-    """The state of the search: the best point, and for each cell its restarts and what they have cost."""
+    """State of the search: the best point, and for each cell its number of restarts and their cost."""
 
     setting: Setting
     eps0: float
     target: float
     start: Array
     best: float
-    #: The guess whose turn it is.
+    #: The cell of the present restart.
     cell: SharpnessCell | None = None
     restarts: dict[SharpnessCell, int] = field(default_factory=dict)
     cost: dict[SharpnessCell, int] = field(default_factory=dict)
@@ -80,34 +85,35 @@ class SharpnessSearch:
 
 
 @dataclass(frozen=True)
-class ApproximateSharpness:
+class ApproximateSharpness(GivenConstants):
     """Restart as if ``dist(x, Omega_*) <= ((f(x) - f_* + eta) / alpha)^(1/beta)``, for many alpha and beta.
 
     Problem: as for the solver, with a sharpness of unknown ``alpha > 0``, ``beta >= 1`` and ``eta >= 0``
-    (``theta = 1 / beta`` and ``sigma = alpha^(-1/beta)`` where ``eta = 0``). Every guess counts its
-    restarts; its next one starts from the best point of all, takes its gap to be ``2^-U eps0`` after ``U``
-    restarts, and aims at half of that, at the cost ``n`` that the solver asks for. The guess for which
-    ``(|i| + 1)^2 (j + 1)^2 (spent + n)`` is least goes next, ``alpha_i = 4^i eps0 / D`` and ``beta_j = 2^j``.
+    (``theta = 1 / beta`` and ``sigma = alpha^(-1/beta)`` where ``eta = 0``). Each pair
+    ``alpha_i = 4^i eps0 / D``, ``beta_j = 2^j`` (a cell) counts its restarts. After ``U`` of them the next
+    one starts from the best point of all cells, assumes that its gap is ``2^-U eps0``, and runs the ``n``
+    steps after which the solver halves it. The cell with the least ``(|i| + 1)^2 (j + 1)^2 (spent + n)`` is
+    next.
 
-    Theorem: for a guess with ``alpha_i <= alpha`` and ``beta_j / 2 < beta <= beta_j``, the best point has
-    ``f - f_* <= max(eta, 2^-U eps0)`` after its U restarts, whatever the others do. All others together
-    take a constant factor of its time, so the rate is the one of known constants. One projection per restart.
+    Theorem: for a cell with ``alpha_i <= alpha`` and ``beta_j / 2 < beta <= beta_j``, the best point has
+    ``f - f_* <= max(eta, 2^-U eps0)`` after its U restarts, independent of the other cells. All others
+    together cost a constant factor, so the rate is that of known constants. One projection per restart.
 
     Parameters
     ----------
     solver : Solver
         `SubgradientSolver` for `lopro.LoPGD`, `AcceleratedSolver` for `lopro.LoPNAG`.
     restarts : int
-        How many restarts there are in all; fewer where every guess has reached the target or costs more
-        than is left of the budget.
+        Limit of the restarts of all cells; fewer if every cell has reached the target or costs more than the
+        rest of the budget.
     budget : int
-        Iterations that all restarts may take together.
+        Limit of the iterations of all restarts.
     reach : int
-        Guesses of alpha go from ``4^-reach`` to ``4^reach`` times ``eps0 / D``, those of beta up to
+        The cells have alpha from ``4^-reach`` to ``4^reach`` times ``eps0 / D`` and beta up to
         ``2^(reach / 2)``.
     target : float, optional
-        A guess whose gap would be below this has nothing left to do; by default the gap that
-        `lopro.solve` is asked for, or 1e-6 relative if that is 0.
+        A cell ends when its assumed gap is below this; by default the gap requested from `lopro.solve`, or
+        1e-6 relative if that is 0.
     eps0, constants, radius
         As in `LogScaleGrid`.
 
@@ -119,9 +125,9 @@ class ApproximateSharpness:
 
     Departures
     ----------
-    The authors' measure of infeasibility is met by projecting: restarts begin at feasible points. Their
-    search over an infinite grid is cut at ``reach``, and guesses retire at the target: optimistic ones, whose
-    restarts cost one step each, would take projections for ever. Every restart halves the gap.
+    The authors' measure of infeasibility is replaced by the projection: restarts begin at feasible points.
+    Their search over an infinite grid is limited by ``reach``, and cells end at the target; otherwise those
+    whose restarts cost one step each would use up the projections. Every restart halves the assumed gap.
 
     Examples
     --------
@@ -145,6 +151,7 @@ class ApproximateSharpness:
     radius: float | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_offers("solver", self.solver, "tuned", "steps")
         check_count("restarts", self.restarts)
         check_count("budget", self.budget)
@@ -153,30 +160,28 @@ class ApproximateSharpness:
             value = getattr(self, name)
             if value is not None:
                 check_number(name, value, minimum=0.0, exclusive=True)
-        check_constants(self.constants, self.radius)
 
     @property
     def cells(self) -> tuple[SharpnessCell, ...]:
-        """All guesses."""
+        """All cells."""
         i, j = range(-self.reach, self.reach + 1), range(self.reach // 2 + 1)
         return tuple(SharpnessCell(a, b) for a in i for b in j)
 
     def init(self, bench: Workbench, x: Array) -> tuple[Plan | None, SharpnessSearch | None]:
         """Return the first restart."""
-        needs = Needs(type(self).__name__, self.constants, self.radius)
-        found = beginning(bench, x, needs, self.eps0)
+        found = initial_setting(bench, x, self.needs, self.eps0)
         if found is None:
             return None, None
         s, eps0 = found
         with bench.observe():
             value = float(bench.objective.value(s.start))
-        target = gap_to_aim_at(bench, s.start, self.target)
+        target = target_gap(bench, s.start, self.target)
         return self._restart(SharpnessSearch(s, eps0, target, s.start, value))
 
     def next(
         self, bench: Workbench, state: SharpnessSearch | None, epoch: Epoch
     ) -> tuple[Plan | None, SharpnessSearch | None]:
-        """Return the restart that is cheapest now, from the best point of all."""
+        """Return the restart of least weighted cost, from the best point of all cells."""
         assert state is not None
         if sum(state.restarts.values()) == self.restarts:
             return None, state
@@ -185,15 +190,15 @@ class ApproximateSharpness:
         return self._restart(state)
 
     def _restart(self, search: SharpnessSearch) -> tuple[Plan | None, SharpnessSearch]:
-        """Choose the guess that goes next; None where all have retired or cost too much."""
+        """Return the plan of the next cell; None if all have ended or the next one exceeds the budget."""
         cells = [cell for cell in self.cells if self.gap(search, cell) > search.target]
         if not cells:
             return None, search
 
-        def price(cell: SharpnessCell) -> float:
+        def weighted_cost(cell: SharpnessCell) -> float:
             return cell.weight * (search.cost.get(cell, 0) + self.cost(search, cell))
 
-        cell = min(cells, key=lambda cell: (price(cell), cell))
+        cell = min(cells, key=lambda cell: (weighted_cost(cell), cell))
         steps = self.cost(search, cell)
         if search.total + steps > self.budget:
             return None, search
@@ -201,17 +206,17 @@ class ApproximateSharpness:
         return Plan(penalty, inner, steps, search.start), search.after(cell, steps)
 
     def gap(self, search: SharpnessSearch, cell: SharpnessCell) -> float:
-        """Return the gap that a guess takes the best point to have."""
+        """Return the gap of the best point that a cell assumes."""
         return search.eps0 / 2.0 ** search.restarts.get(cell, 0)
 
     def cost(self, search: SharpnessSearch, cell: SharpnessCell) -> int:
-        """Return the steps of the next restart of a guess."""
+        """Return the steps of the next restart of a cell."""
         s, gap = search.setting, self.gap(search, cell)
         # The perturbation eta may add as much as the gap itself.
         delta = cell.distance(2.0 * gap, self.scale(s, search.eps0))
-        # A solution is never farther than the ball says.
+        # The ball bounds the distance to a solution.
         return self.solver.steps(s, min(delta, 2.0 * s.ball.radius), 0.5 * gap)
 
     def scale(self, s: Setting, eps0: float) -> float:
-        """Return ``alpha_0``, the sharpness that the first gap and the first distance suggest."""
+        """Return ``alpha_0``: the ratio of the first gap to the radius of the ball."""
         return eps0 / s.ball.radius

@@ -1,4 +1,4 @@
-"""Parallel restarts (Renegar and Grimmer): one run for each accuracy, which pass their points down."""
+"""Parallel restarts (Renegar and Grimmer): one run for each accuracy; improved points pass to finer runs."""
 
 from __future__ import annotations
 
@@ -8,19 +8,18 @@ from typing import Any, ClassVar
 
 from lopro.core.arrays import Array
 from lopro.core.validation import check_count, check_number, check_offers
-from lopro.methods.baselines._multipliers import feasible_candidate
 from lopro.methods.inner import InnerAlgorithm
-from lopro.methods.paper.restarts.solvers import (
+from lopro.methods.paper.restarts.subproblem_solvers import (
     Solver,
     SubgradientSolver,
-    gap_to_aim_at,
     initial_gap,
+    target_gap,
 )
-from lopro.methods.setting import Needs, Setting, check_constants
+from lopro.methods.setting import NeedsConstants, Setting
+from lopro.methods.starts import feasible_candidate
 from lopro.methods.theory import ProblemConstants
 from lopro.penalties import Hinge
 from lopro.penalties.penalised import Penalised
-from lopro.problem import Problem
 from lopro.protocol import Candidate, Candidates, Card, PenalisedMinimum, Workbench
 
 __all__ = ["ParallelRestarts"]
@@ -28,27 +27,28 @@ __all__ = ["ParallelRestarts"]
 
 @dataclass
 class Copy:
-    """A run for one accuracy: where it was last started, and where it stands."""
+    """A run for one accuracy: its last start and its state."""
 
     eps: float
     inner: InnerAlgorithm
-    F: Penalised  # what it minimises, smoothed as it likes
+    F: Penalised  # the penalised objective of the solver
     state: Any
-    value: float  # of the exact penalty where it was last started
+    value: float  # of the exact penalty at the last start
     inbox: tuple[Array, float] | None = None
 
     def restart(self, bench: Workbench, x: Array, value: float) -> None:
-        """Start over at a better point."""
+        """Restart from a better point."""
         self.state, self.value = self.inner.init(self.F, x, bench.rng), value
 
 
 @dataclass(frozen=True)
-class ParallelRestarts:
-    """Runs for the accuracies ``eps/2, eps, 2 eps, 4 eps, ...``, side by side on one exact penalty.
+class ParallelRestarts(NeedsConstants):
+    """Interleaved runs for the accuracies ``eps/2, eps, 2 eps, 4 eps, ...`` on one exact penalty.
 
-    Problem: as for the solver; a local error bound helps and need not be known. All runs make one step at
-    a time. One that has lowered ``F = f + lam [c]_+`` by its own accuracy since it was started starts over
-    there, and hands the point to the next finer run, which takes it if it is an improvement by its accuracy.
+    Problem: as for the solver; a local error bound speeds it up and need not be known. The runs make one step
+    each in turn. A run that has decreased ``F = f + lam [c]_+`` by its own accuracy since its last start
+    restarts from that point and passes it to the next finer run, which restarts from it if it is an
+    improvement by its own accuracy.
 
     Theorem: let the solver need ``K_n`` steps for the accuracy ``eps_n`` from any point with
     ``F - f_* <= 5 eps_n``. After ``sum_n (3 K_n + 1)`` steps of each run the best point has
@@ -61,11 +61,11 @@ class ParallelRestarts:
     solver : Solver
         `SubgradientSolver`, or `AcceleratedSolver` for smooth c.
     reports : int
-        How many reports there are; the last one comes after ``first * 2^(reports - 1)`` steps of each run.
+        Number of reports; the last one is made after ``first * 2^(reports - 1)`` steps of each run.
     first : int
         Steps before the first report.
     target : float, optional
-        eps; by default the gap that `lopro.solve` is asked for, or 1e-6 relative if that is 0.
+        eps; by default the gap requested from `lopro.solve`, or 1e-6 relative if that is 0.
     constants, radius
         As in `LogScaleGrid`.
 
@@ -77,8 +77,8 @@ class ParallelRestarts:
     Departures
     ----------
     The bound is re-derived for the synchronous scheme, with K_n counted at the accuracies used here. The
-    authors' methods project in every step; here all runs share an exact penalty, so that points can be
-    compared without a projection.
+    authors' methods project in every step; here all runs share an exact penalty, whose values are compared
+    without a projection.
 
     Examples
     --------
@@ -107,22 +107,15 @@ class ParallelRestarts:
     radius: float | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_offers("solver", self.solver, "tuned", "steps")
         check_count("reports", self.reports)
         check_count("first", self.first)
         if self.target is not None:
             check_number("target", self.target, minimum=0.0, exclusive=True)
-        check_constants(self.constants, self.radius)
-
-    @property
-    def _needs(self) -> Needs:
-        return Needs("ParallelRestarts", self.constants, self.radius)
-
-    def check(self, problem: Problem) -> None:
-        self._needs.check(problem)
 
     def run(self, bench: Workbench, x0: Array) -> Candidates:
-        s = self._needs.find(bench, x0)
+        s = self.needs.find(bench, x0)
         eps0 = initial_gap(bench.counted, s)
         if s.solved or eps0 <= 0.0 or s.weight == 0.0:
             yield feasible_candidate(s.start)
@@ -137,11 +130,11 @@ class ParallelRestarts:
                 if bench.exhausted:
                     break
             yield Candidate(bench.project(best[0]), PenalisedMinimum(exact), before=best[0])
-            # The first report's steps once more, then twice as many each time: totals double.
+            # The numbers of steps are first, first, 2 first, 4 first, ...: the totals double.
             steps = self.first * 2**report
 
     def accuracies(self, eps: float, eps0: float) -> list[float]:
-        """Return the accuracies of the runs, finest first: the coarsest covers ``eps0``.
+        """Return the accuracies of the runs, finest first; five times the coarsest is at least ``eps0``.
 
         Examples
         --------
@@ -153,7 +146,7 @@ class ParallelRestarts:
         return [0.5 * eps * 2.0**n for n in range(count)]
 
     def _copies(self, bench: Workbench, s: Setting, eps0: float, value: float) -> list[Copy]:
-        eps = gap_to_aim_at(bench, s.start, self.target)
+        eps = target_gap(bench, s.start, self.target)
         copies = []
         for accuracy in self.accuracies(eps, eps0):
             penalty, inner = self.solver.tuned(s, accuracy)
@@ -164,7 +157,7 @@ class ParallelRestarts:
     def _advance(
         self, bench: Workbench, copies: list[Copy], exact: Penalised
     ) -> tuple[Array, float]:
-        """Let every run make a step, then exchange points; return the best point seen."""
+        """Make a step of every run, then exchange points; return the best of the new points."""
         seen = []
         for copy, finer in zip(copies, [None, *copies[:-1]], strict=True):
             copy.state = bench.advance(copy.inner, copy.F, copy.state, 1)
@@ -182,5 +175,5 @@ class ParallelRestarts:
         return min(seen, key=lambda found: found[1])
 
     def improved(self, copy: Copy, value: float) -> bool:
-        """Whether a value is better than that of a run's start by the run's accuracy."""
+        """Whether a value is below that of the run's last start by the run's accuracy."""
         return value <= copy.value - copy.eps

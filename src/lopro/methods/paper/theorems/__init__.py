@@ -1,4 +1,4 @@
-"""The choices that the paper's theorems make, with what they promise.
+"""The parameters of the paper's theorems, with their guarantees.
 
 Corollaries 1 and 2 are functions that return a method with one projection; Theorems 2 and 3 are schedules for
 `lopro.LoPGD` and `lopro.LoPNAG`, and so are the halving schedules of the paper's experiments.

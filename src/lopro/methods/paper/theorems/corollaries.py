@@ -1,6 +1,6 @@
-"""Corollaries 1 and 2 of the paper and better choices: one projection at the very end.
+"""Corollaries 1 and 2 of the paper, and improved parameters: one projection, at the end.
 
-Each returns a `lopro.OneProjection` whose claim is what the result proves.
+Each function returns a `lopro.OneProjection` whose claim is the bound of the result.
 """
 
 from __future__ import annotations
@@ -44,8 +44,7 @@ def corollary_1(
     """Strongly convex, nonsmooth: ``eta_t = 1/(mu t)`` and the average of the last ``alpha T`` iterates.
 
     Guarantee: ``(2 + 2.5 log(1/(1 - alpha))) / alpha * Gbar^2 / (mu T)``. A strongly convex function
-    is not Lipschitz on the whole space, so ``ball`` (which must hold the solution) is what makes the
-    constants true.
+    is not Lipschitz on the whole space; the constants hold on ``ball``, which must contain the solution.
     """
     check_number("alpha", alpha, minimum=0.0, maximum=1.0, exclusive=True)
     check_count("T", T)
@@ -60,13 +59,13 @@ def corollary_1(
 def weighted_average(
     constants: ProblemConstants, T: int, ball: Ball, *, stochastic: bool = False
 ) -> OneProjection:
-    """Strongly convex, nonsmooth, the better choice (C1'): ``eta_t = 2/(mu(t+1))``, weights ``t``.
+    """Strongly convex, nonsmooth, with a better constant (C1'): ``eta_t = 2/(mu(t+1))``, weights ``t``.
 
     Guarantee: ``2 Gbar^2 / (mu (T + 1))``, where the constants hold on ``ball``. Its centre must be
     feasible and its radius at least ``|g| / mu`` for a subgradient ``g`` of f at the centre.
 
-    With ``stochastic`` the steps use sampled subgradients of f. The same bound then holds on average, with
-    the root mean square of the sampled ones in the place of G, which is not known: no claim is made.
+    With ``stochastic`` the steps use sampled subgradients of f. The same bound then holds in expectation,
+    with the root mean square of the sampled ones in place of G, which is not known: no claim is made.
     """
     check_count("T", T)
     _need_strong_convexity(constants, "C1'")
@@ -119,7 +118,7 @@ def corollary_2b(constants: ProblemConstants, T: int, alpha: float = 0.75) -> On
 
 
 def balanced(constants: ProblemConstants, T: int) -> OneProjection:
-    """Smooth and strongly convex (P4): the smallest gamma that ``T`` steps can follow.
+    """Smooth and strongly convex (P4): the smallest gamma for which ``T`` steps converge.
 
     ``gamma = lam^2 G_c^2 / (4 (mu T^2 / (16 log^2 T) - Lbar))`` gives an error of order
     ``log^2 T / T^2``.
@@ -128,10 +127,10 @@ def balanced(constants: ProblemConstants, T: int) -> OneProjection:
     _need_strong_convexity(constants, "P4")
     _need_smoothness(constants, "P4")
     lam = constants.weight
-    room = constants.mu * T**2 / (16.0 * math.log(T) ** 2) - constants.base_smoothness(lam)
-    if room <= 0.0:
+    slack = constants.mu * T**2 / (16.0 * math.log(T) ** 2) - constants.base_smoothness(lam)
+    if slack <= 0.0:
         raise ValueError(f"T = {T} is too small for P4: mu T^2 / (16 log^2 T) must exceed Lbar")
-    return _strongly_convex(constants, T, lam**2 * constants.squared_slope / (4.0 * room))
+    return _strongly_convex(constants, T, lam**2 * constants.squared_slope / (4.0 * slack))
 
 
 def _strongly_convex(constants: ProblemConstants, T: int, gamma: float) -> OneProjection:
@@ -142,7 +141,7 @@ def _strongly_convex(constants: ProblemConstants, T: int, gamma: float) -> OnePr
 
 
 def solution_ball(problem: Problem, center: Array) -> Ball:
-    """Return the ball around a feasible point that holds the solution of a strongly convex problem."""
+    """Return the ball around a feasible point that contains the solution of a strongly convex problem."""
     mu = problem.objective.strong_convexity()
     if mu is None:
         raise ValueError("solution_ball needs a strongly convex objective")

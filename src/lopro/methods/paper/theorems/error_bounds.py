@@ -1,7 +1,7 @@
 """The schedules of Theorems 2 and 3: a known local error bound, O(log 1/eps) projections.
 
-Each is what its theorem proves, corrected (factor ``p = 1`` with ``lam = G / rho``, R1); the values as
-printed come from the ``printed`` constructors.
+Each has the corrected parameters of its theorem (factor ``p = 1`` with ``lam = G / rho``, R1); the
+constructors ``printed`` return those of the paper.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = ["Theorem2", "Theorem3"]
 
 @dataclass(frozen=True)
 class _ErrorBoundTheorem:
-    """What Theorems 2 and 3 take: constants, the error bound, and the accuracies."""
+    """Parameters of Theorems 2 and 3: problem constants, error bound and accuracies."""
 
     constants: ProblemConstants
     eps0: float
@@ -71,7 +71,7 @@ class _ErrorBoundTheorem:
 
     @property
     def weight(self) -> float:
-        """The penalty weight in use."""
+        """The penalty weight: ``lam``, or ``G / rho`` by default."""
         return self.constants.weight if self.lam is None else self.lam
 
     @property
@@ -89,11 +89,11 @@ class _ErrorBoundTheorem:
         return self._plan(epoch.x, state + 1), state + 1
 
     def check(self, problem: Problem) -> None:
-        """Raise before any work if the theorem lacks a constant."""
+        """Raise, before any work, if a constant of the theorem is not known."""
         self._check_constants()
 
     def _check_constants(self) -> None:
-        """Raise if the theorem lacks a constant."""
+        """Raise if a constant of the theorem is not known."""
         raise NotImplementedError
 
     def _plan(self, start: Array, k: int) -> Plan | None:
@@ -120,7 +120,7 @@ class Theorem2(_ErrorBoundTheorem):
 
     Examples
     --------
-    >>> from lopro.theorems import Theorem2
+    >>> from lopro.methods.paper.theorems import Theorem2
     >>> from lopro.methods.theory import ProblemConstants
     >>> s = Theorem2(ProblemConstants(G=1, Gc=1, rho=1), eps0=1.0, eps=0.125, sigma=1.0, theta=1.0)
     >>> s.epochs, s.steps, s.first_step
@@ -160,16 +160,16 @@ class Theorem3(_ErrorBoundTheorem):
 
     ``t_k = ceil(sigma / eps^(1-theta) max(lam G_c p sqrt(18 log 2), sqrt(12 p Lbar eps0 / 2^(k-1))))``
     accelerated steps per epoch guarantee ``f(x_K) - f_* <= 2 eps`` after K projections. A proximable
-    part of ``f`` is handled by its prox and does not count in the smoothness constant.
+    part of ``f`` is treated by its prox and does not enter the smoothness constant.
 
     Departures
     ----------
-    The gradient is taken at the extrapolated point; the factor ``p`` that is missing under the root is
-    there; ``p`` is 1 unless `printed` is used; ``G_c`` may be the effective one of P2.
+    The gradient is taken at the extrapolated point; the factor ``p`` that is missing under the root in the
+    paper is included; ``p`` is 1 unless `printed` is used; ``G_c`` may be the effective one of P2.
 
     Examples
     --------
-    >>> from lopro.theorems import Theorem3
+    >>> from lopro.methods.paper.theorems import Theorem3
     >>> from lopro.methods.theory import ProblemConstants
     >>> c = ProblemConstants(G=1, Gc=1, rho=1, Lf=0.0, Lc=0.0)
     >>> s = Theorem3(c, eps0=1.0, eps=0.125, sigma=1.0, theta=1.0)

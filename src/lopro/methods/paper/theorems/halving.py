@@ -33,14 +33,14 @@ class HalvingSteps:
     eta : float
         Step size of the first epoch.
     steps, epochs : int
-        Iterations per epoch, and how many epochs (projections).
+        Iterations per epoch, and number of epochs (projections).
     average : Average
-        What an epoch projects; the mean of its iterates as in Algorithm 1, or another one from
+        The average that an epoch projects: the mean of its iterates as in Algorithm 1, or another one from
         `lopro.inner`.
 
     Examples
     --------
-    >>> from lopro.theorems import HalvingSteps
+    >>> from lopro.methods.paper.theorems import HalvingSteps
     >>> HalvingSteps(lam=10.0, eta=1e-6).steps
     1000
     """
@@ -83,11 +83,11 @@ class HalvingSmoothing:
     gamma : float
         First smoothing.
     steps, epochs : int
-        Iterations per epoch, and how many epochs (projections).
+        Iterations per epoch, and number of epochs (projections).
 
     Examples
     --------
-    >>> from lopro.theorems import HalvingSmoothing
+    >>> from lopro.methods.paper.theorems import HalvingSmoothing
     >>> HalvingSmoothing(lam=5.0).gamma
     0.001
     """
@@ -113,7 +113,7 @@ class HalvingSmoothing:
         """Return the plan of the next epoch and its number."""
         if state == self.epochs:
             return None, state
-        # Halving gamma doubles the dominating part of the curvature: start the search there.
+        # Halving gamma doubles the dominant part of the curvature: the search for L starts there.
         inner = AcceleratedGradient(step_rule=Backtracking(2.0 * epoch.state.L))
         penalty = Softplus(self.lam, self.gamma / 2.0**state)
         return Plan(penalty, inner, self.steps, epoch.x), state + 1

@@ -1,7 +1,7 @@
-"""What restarts restart: the two inner algorithms of the paper, tuned to an accuracy.
+"""Subproblem solvers of restart schemes: the paper's two inner algorithms for a given accuracy.
 
-A solver promises ``f(P x) - f_* <= eps`` after ``steps(s, delta, eps)`` iterations from a point at most
-``delta`` away from a solution (Theorem 1 with R1). Restart schemes need no more than that.
+A solver guarantees ``f(P x) - f_* <= eps`` after ``steps(s, delta, eps)`` iterations from a point within
+distance ``delta`` of a solution (Theorem 1 with R1).
 """
 
 from __future__ import annotations
@@ -28,27 +28,27 @@ __all__ = [
     "AcceleratedSolver",
     "Solver",
     "SubgradientSolver",
-    "beginning",
-    "gap_to_aim_at",
     "initial_gap",
+    "initial_setting",
+    "target_gap",
 ]
 
 
 class Solver(Protocol):
-    """An inner algorithm with its penalty, for any accuracy."""
+    """An inner algorithm with its penalty, for every accuracy."""
 
     def tuned(self, s: Setting, eps: float) -> tuple[Penalty, InnerAlgorithm]:
         """Return penalty and algorithm for the accuracy ``eps``."""
         ...
 
     def steps(self, s: Setting, delta: float, eps: float) -> int:
-        """Return the iterations that suffice from a point within ``delta`` of a solution."""
+        """Return the number of iterations that suffices from a point within ``delta`` of a solution."""
         ...
 
 
 @dataclass(frozen=True)
 class SubgradientSolver:
-    """LoPGD's: the hinge and steps ``eps / Gbar^2``; ``(delta Gbar / eps)^2`` iterations.
+    """That of LoPGD: the hinge and step size ``eps / Gbar^2``; ``(delta Gbar / eps)^2`` iterations.
 
     Examples
     --------
@@ -67,7 +67,7 @@ class SubgradientSolver:
 
 @dataclass(frozen=True)
 class AcceleratedSolver:
-    """LoPNAG's: softplus with ``gamma = eps / (2 log 2)``; ``2 delta sqrt(L / eps)`` iterations.
+    """That of LoPNAG: softplus with ``gamma = eps / (2 log 2)``; ``2 delta sqrt(L / eps)`` iterations.
 
     Examples
     --------
@@ -100,19 +100,19 @@ def _smoothing(eps: float) -> float:
     return eps / (2.0 * math.log(2.0))
 
 
-def beginning(
+def initial_setting(
     bench: Workbench, x: Array, needs: Needs, eps0: float | None
 ) -> tuple[Setting, float] | None:
-    """Return the setting of a restart schedule and its first gap; None if there is nothing to do."""
-    needs.check(bench.problem)  # a method cannot do that for its schedule
+    """Return the setting of a restart schedule and its first gap; None if the start is optimal."""
+    needs.check(bench.problem)  # a schedule is not checked before the run
     s = needs.find(bench, x)
     eps0 = initial_gap(bench.counted, s) if eps0 is None else eps0
-    # A weight of zero is a constant objective.
+    # A weight of 0 means a constant objective.
     return None if s.solved or eps0 <= 0.0 or s.weight == 0.0 else (s, eps0)
 
 
-def gap_to_aim_at(bench: Workbench, x: Array, target: float | None) -> float:
-    """Return the accuracy a user has named, or that of the run: 1e-6 relative where that is 0."""
+def target_gap(bench: Workbench, x: Array, target: float | None) -> float:
+    """Return the given accuracy, else that of the run, else (if it is 0) 1e-6 relative."""
     if target is not None:
         return target
     with bench.observe():
@@ -121,7 +121,7 @@ def gap_to_aim_at(bench: Workbench, x: Array, target: float | None) -> float:
 
 
 def initial_gap(problem: Problem, s: Setting) -> float:
-    """Return a bound on ``f(x) - f_*`` at the start: ``|g| D``, or what a lower bound of f says."""
+    """Return a bound on ``f(x) - f_*`` at the start: ``|g| D``, or ``f(x)`` minus a lower bound of f."""
     f, x = problem.objective, s.start
     bounds = [norm(f.subgradient(x)) * s.ball.radius]
     lowest = f.infimum()

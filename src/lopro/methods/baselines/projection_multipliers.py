@@ -1,8 +1,8 @@
-"""The multipliers that projected steps leave behind, collected for the certificate.
+"""Multipliers from projected steps, for the certificate.
 
 Where ``x+ = P(v)``, the vector ``v - x+`` is normal to the set at ``x+``: ``<v - x+, z> <= <v - x+, x+>`` for
-every feasible ``z``. Divided by the step size it estimates the multiplier of the constraint, and so do
-averages over many steps.
+every feasible ``z``. Divided by the step size it estimates the multiplier of the constraint; so do averages
+over many steps.
 """
 
 from __future__ import annotations
@@ -11,18 +11,21 @@ from dataclasses import dataclass
 
 from lopro.constraints.base import ValidInequality
 from lopro.core.arrays import Array, eps, inner, norm
-from lopro.protocol import Candidate, Multiplier, Workbench
+from lopro.protocol import Workbench
 from lopro.protocol.certificates import lower_bound, solution_radius
 
-__all__ = ["Multipliers", "feasible_candidate"]
+__all__ = ["Multipliers"]
 
-#: Projections stop a hair off the nearest point: about this many units of rounding.
+#: Bound on the error of a projection, in units of eps times the lengths involved; inequalities are charged
+#: with it. The difference of the projections of v and of P(v) + 2 (v - P(v)), which agree in exact
+#: arithmetic, is at most 40 units on the 17 sets of tests/traces (40 random points each); 2^16 covers badly
+#: conditioned sets.
 PROJECTION_ERROR = 2.0**16
 
 
 @dataclass(frozen=True)
 class _Sum:
-    """A sum of ``v - x+`` with its support, its step sizes, and what inexact projections may falsify."""
+    """A sum of ``v - x+`` with its support, the sum of step sizes, and bounds on its errors."""
 
     direction: Array
     support: float
@@ -34,7 +37,7 @@ class _Sum:
     def of(before: Array, after: Array, size: float) -> _Sum:
         direction = before - after
         length, at = norm(direction), norm(after)
-        # A point that was left where it is has the exact normal 0.
+        # A point that the projection left unchanged has the exact normal 0.
         error = PROJECTION_ERROR * eps(after) * (length + at) if length > 0.0 else 0.0
         return _Sum(direction, inner(direction, after), size, error, error * (at + length))
 
@@ -54,11 +57,11 @@ class _Sum:
 
 
 class Multipliers:
-    """Collects the multipliers of projected steps, and picks the one that proves most.
+    """Collects the multipliers of projected steps, and selects the one with the highest lower bound.
 
-    Three are compared: that of the last step, the mean since the last look, and the mean of all. The
-    constraint linearised at the last point, with the weight that fits best, is a fourth: it owes nothing
-    to the accuracy of the projection.
+    Four are compared: that of the last step, the mean since the last call of `best`, the mean of all, and
+    the constraint linearised at the last point with the weight of the least-squares fit, which does not
+    depend on the accuracy of the projection.
     """
 
     def __init__(self) -> None:
@@ -68,7 +71,7 @@ class Multipliers:
         self._at: Array = None
 
     def add(self, before: Array, after: Array, size: float) -> None:
-        """Note a step of this size that was projected from ``before`` to ``after``."""
+        """Add a step of this size that was projected from ``before`` to ``after``."""
         step = self._last = _Sum.of(before, after, size)
         self._recent = step if self._recent is None else self._recent + step
         self._all = step if self._all is None else self._all + step
@@ -95,10 +98,3 @@ class Multipliers:
         square = inner(g, g)
         weight = max(inner(direction, g), 0.0) / square if square > 0.0 else 0.0
         return c.valid_inequality(self._at, weight)
-
-
-def feasible_candidate(x: Array, inequality: ValidInequality | None = None) -> Candidate:
-    """Return a feasible point with its multiplier; without one, f alone has to prove that it is optimal."""
-    return Candidate(
-        x, Multiplier(ValidInequality.trivial(x) if inequality is None else inequality)
-    )

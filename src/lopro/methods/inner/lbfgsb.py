@@ -1,7 +1,6 @@
-"""An outside optimiser as inner algorithm: SciPy's L-BFGS-B on the penalised objective.
+"""SciPy's L-BFGS-B as an inner algorithm.
 
-Theorem 1 asks nothing of the inner algorithm but that it makes ``F`` small; this adapter is all it
-takes to plug in somebody else's.
+Theorem 1 holds for every inner algorithm that decreases ``F``; this adapter is an example for others.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ __all__ = ["LBFGSB"]
 class LBFGSB:
     """Limited-memory BFGS from SciPy, for smooth ``f`` and a smooth penalty.
 
-    One step is one call of SciPy with up to ``iterations`` iterations of its own.
+    One step is one call of SciPy with up to ``iterations`` L-BFGS iterations.
 
     Examples
     --------

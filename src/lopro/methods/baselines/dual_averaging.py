@@ -1,4 +1,4 @@
-"""Optimal regularised dual averaging: an inner algorithm that keeps a simple part of f in its prox."""
+"""Optimal regularised dual averaging: an inner algorithm that treats a simple part of f by its prox."""
 
 from __future__ import annotations
 
@@ -16,50 +16,50 @@ __all__ = ["DualAveraging", "DualAveragingState"]
 
 @dataclass(slots=True)
 class DualAveragingState:
-    """The start, the answer so far, the point of the dual average, and the weighted sum of slopes."""
+    """The start, the output so far, the dual-averaging point, and the weighted sum of subgradients."""
 
     start: Array
     x: Array
     z: Array
     slopes: Array
     rng: np.random.Generator
-    smooth: Any  # the smooth part of f, for sampled slopes
+    smooth: Any  # the smooth part of f, for sampled gradients
     t: int = 0
 
 
 @dataclass(frozen=True)
 class DualAveraging:
-    r"""Accelerated dual averaging for ``F = phi + R``, R in its prox, phi neither smooth nor rough.
+    r"""Accelerated dual averaging for ``F = phi + R``: prox of R, phi smooth plus Lipschitz.
 
     With weights ``a_t = t``, ``A_t = t (t + 1) / 2`` and ``gamma_t = beta A_t / a_t^2``:
     ``y = ((A_t - a_t) x + a_t z) / A_t``, ``s += a_t g`` with ``g = dphi(y)``,
     ``z = argmin <s, z> + A_t R(z) + beta/2 |z - x_0|^2``,
-    ``x = argmin <g, x> + R(x) + gamma_t/2 |x - y|^2``. The answer is x: it comes out of a prox. For
-    ``phi(x) <= phi(y) + <dphi(y), x - y> + L/2 |x - y|^2 + M |x - y|`` and ``beta > 2 L`` the bound is,
-    for any comparator at distance D of the start,
-    ``beta D^2 / (T (T+1)) + M^2 (2 T + 1) / (6 (beta - 2 L))``. Sampled slopes whose noise has the root
-    mean square ``s`` obey it in the mean, with ``M + s`` for M.
+    ``x = argmin <g, x> + R(x) + gamma_t/2 |x - y|^2``. The output x is a prox point, hence sparse where R
+    is an l1 norm. For ``phi(x) <= phi(y) + <dphi(y), x - y> + L/2 |x - y|^2 + M |x - y|`` and
+    ``beta > 2 L`` the bound is, for any comparator at distance D from the start,
+    ``beta D^2 / (T (T+1)) + M^2 (2 T + 1) / (6 (beta - 2 L))``. For sampled gradients with a root mean
+    square error ``s`` it holds in expectation, with ``M + s`` for M.
 
     Proof: with ``Psi_t(z) = sum a_s (phi(y_s) + <g_s, z - y_s> + R(z)) + beta/2 |z - x_0|^2``, by
     induction ``A_t F(x_t) <= min Psi_t + sum a_s^2 M^2 / (2 (beta - 2 L))``. Psi grows by
     ``beta/2 |z_t - z_(t-1)|^2``, which is ``A_t gamma_t/2 |u - y|^2`` at
     ``u = ((A_t - a_t) x_(t-1) + a_t z_t) / A_t``; there the linear model plus that square is no less than at
     ``x_t``, which minimises it. With ``e = |x_t - y|`` phi is at most ``A_t (L/2 e^2 + M e)`` above its
-    model, the square pays ``A_t gamma_t/2 e^2``, and since ``a_t^2 < 2 A_t`` no more than
-    ``a_t^2 M^2 / (2 (beta - 2 L))`` is left to pay.
+    model, the square subtracts ``A_t gamma_t/2 e^2``, and since ``a_t^2 < 2 A_t`` the remainder is at most
+    ``a_t^2 M^2 / (2 (beta - 2 L))``.
 
     Parameters
     ----------
     beta, L, M : float
         As above; ``beta > 2 L``.
     stochastic : bool
-        Sample the slopes of the smooth part.
+        Sample the gradients of the smooth part.
     certain : bool
-        Whether L and M are known for sure, so that `bound` may say something.
+        Whether L and M are no estimates; otherwise `bound` returns None.
 
     Examples
     --------
-    >>> from lopro.methods.baselines._orda import DualAveraging
+    >>> from lopro.methods.baselines.dual_averaging import DualAveraging
     >>> DualAveraging.balanced(L=1.0, M=2.0, D=1.0, T=100).beta > 2.0
     True
     """
@@ -74,12 +74,12 @@ class DualAveraging:
     def balanced(
         cls, L: float, M: float, D: float, T: int, stochastic: bool = False, certain: bool = True
     ) -> DualAveraging:
-        """Choose the ``beta`` that makes the bound least, for D and T known."""
+        """Return the method with the ``beta`` that minimises the bound for given D and T."""
         excess = M / D * math.sqrt((2 * T + 1) * T * (T + 1) / 6.0)
         return cls(2.0 * L + excess, L, M, stochastic, certain)
 
     def check(self, problem: Any) -> None:
-        """Whoever chooses L and M has looked."""
+        """Accept every problem: L and M are supplied by the caller."""
 
     def init(self, F: Penalised, x: Array, rng: np.random.Generator) -> DualAveragingState:
         smooth, _ = F.objective.split()

@@ -1,0 +1,96 @@
+"""The problem ``min |x|_1 s.t. |A x - y| <= sigma``, as NESTA and the level-set method take it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+from lopro.constraints import ResidualBall
+from lopro.constraints.base import ValidInequality
+from lopro.core.arrays import Array, inner, namespace, norm
+from lopro.core.deadline import current_deadline
+from lopro.errors import MissingCapabilityError
+from lopro.maps import LinearMap, SparseMap
+from lopro.objectives import L1Norm
+from lopro.problem import Problem
+from lopro.projections.residual_ball import adjoint_product
+
+__all__ = ["checked_parts", "parts", "preimage", "scaled_to_dual_ball"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Constants of `preimage`."""
+
+    #: Smallest eigenvalue of ``A A^H`` relative to the largest that enters a multiplier, and squared
+    #: residual of conjugate gradients relative to the first at which they stop. Every multiplier is valid:
+    #: below 1e-12 the rounding error of its product outweighs what it adds to the bound.
+    smallest_eigenvalue: float = 1e-12
+    #: Limit of the conjugate gradients of a certificate, two products each.
+    cg_iterations: int = 50
+
+
+SETTINGS = Settings()
+
+
+def checked_parts(problem: Problem, method: str, advice: str = "") -> tuple[L1Norm, ResidualBall]:
+    """Return objective and constraint; raise unless they are an l1 norm and a residual ball."""
+    f, c = problem.objective, problem.constraint
+    if not (isinstance(f, L1Norm) and isinstance(c, ResidualBall)):
+        raise MissingCapabilityError(
+            f"{method} minimises an L1Norm over a ResidualBall, got {f!r} over {c!r}{advice}"
+        )
+    return f, c
+
+
+def parts(problem: Problem) -> tuple[L1Norm, ResidualBall]:
+    """Return objective and constraint of a problem that has been checked."""
+    return cast(L1Norm, problem.objective), cast(ResidualBall, problem.constraint)
+
+
+def scaled_to_dual_ball(f: L1Norm, inequality: ValidInequality) -> ValidInequality:
+    """Return a nonzero inequality with norm G, the largest norm in the dual ball of the l1 norm.
+
+    The certificate scales it down to the boundary of the dual ball.
+    """
+    G = f.lipschitz()
+    assert G is not None  # the shape is fixed by the problem
+    return inequality.scaled(G.value / norm(inequality.direction))
+
+
+def preimage(c: ResidualBall, step: Array) -> tuple[Array, float]:
+    """Return ``q`` with ``A^H q`` near the step, and an estimate of the norm of A.
+
+    Every ``q`` is a valid multiplier, so ``q`` need not be exact. Directions of small singular values are
+    left out: a shorter ``q`` has a smaller rounding error in ``A^H q``.
+    """
+    A, image = c.A, c.A.forward(step)
+    if not A.explicit or isinstance(A, SparseMap) or c.tight_frame is not None:
+        return _preimage_by_products(A, image)
+    s, U = A.left_spectrum
+    if s.shape[0] == 0:
+        return 0.0 * image, 0.0
+    kept = namespace(s).nonzero(s > SETTINGS.smallest_eigenvalue * s[-1])[0]
+    U, s = namespace(U).take(U, kept, axis=1), namespace(s).take(s, kept)
+    return U @ (adjoint_product(U, image) / s), A.singular_range[0]
+
+
+def _preimage_by_products(A: LinearMap, image: Array) -> tuple[Array, float]:
+    """Return ``q`` with ``A A^H q`` near the image by conjugate gradients, and an estimate of ``|A|``."""
+    q, r = 0.0 * image, image
+    p, square, size = r, inner(r, r), 0.0
+    for _ in range(SETTINGS.cg_iterations):
+        if (
+            square <= SETTINGS.smallest_eigenvalue * inner(image, image)
+            or current_deadline().passed
+        ):
+            break
+        pulled = A.adjoint(p)
+        along = inner(pulled, pulled)
+        size = max(size, norm(pulled) / norm(p))
+        if along == 0.0:
+            break
+        q, r = q + (square / along) * p, r - (square / along) * A.forward(pulled)
+        square, before = inner(r, r), square
+        p = r + (square / before) * p
+    return q, size

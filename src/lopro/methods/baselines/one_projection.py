@@ -1,0 +1,211 @@
+"""Methods with one projection, at the end, whose theorem needs constants on a ball.
+
+The base class makes the start feasible, finds the constants, runs one inner algorithm on one penalty and
+projects. `FullTouch` and `OneProjectionSmoothed` are subgradient descent with the step sizes of two theorems.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from lopro.core.arrays import Array
+from lopro.core.validation import check_count
+from lopro.methods.inner import (
+    ConstantStep,
+    InverseTimeStep,
+    StochasticSubgradient,
+    SubgradientDescent,
+)
+from lopro.methods.paper.epochs import Plan, minimised_and_projected
+from lopro.methods.setting import NeedsConstants, Setting
+from lopro.methods.starts import feasible_candidate
+from lopro.methods.theory import ProblemConstants
+from lopro.penalties import Hinge, Softplus
+from lopro.protocol import Candidates, Card, Claim, Multiplier, Workbench
+
+__all__ = ["FullTouch", "OneProjectionSmoothed", "SingleProjection"]
+
+
+class SingleProjection(NeedsConstants):
+    """Base of methods that minimise a penalised objective for ``iterations`` steps and project once."""
+
+    iterations: int
+
+    #: The least T for which the theorem holds.
+    fewest_iterations: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_count("iterations", self.iterations, minimum=self.fewest_iterations)
+
+    def run(self, bench: Workbench, x0: Array) -> Candidates:
+        s = self.needs.find(bench, x0)
+        if s.solved or s.weight == 0.0:  # weight 0: a constant objective
+            yield feasible_candidate(s.start)
+            return
+        candidate, state = minimised_and_projected(bench, self.plan(bench, s))
+        # An inner algorithm with multipliers of its own provides the inequality of the certificate.
+        inequality = getattr(state, "valid_inequality", None)
+        if inequality is not None:
+            candidate = replace(candidate, evidence=Multiplier(inequality))
+        yield candidate
+
+    def plan(self, bench: Workbench, s: Setting) -> Plan:
+        """Return the penalty, the inner algorithm with the step sizes of the theorem, and the claim."""
+        raise NotImplementedError
+
+    def claim(self, s: Setting, gap: float, source: str) -> Claim | None:
+        """Return the theorem's claim; None for sampled subgradients and for estimated constants."""
+        return Claim(gap, source) if s.certain and not self.stochastic else None
+
+
+@dataclass(frozen=True)
+class FullTouch(SingleProjection):
+    """FullTouch: many constraints through their largest violation, one projection at the end.
+
+    Problem: min f s.t. ``c_i(x) <= 0`` for i = 1 ... m. Oracles: a subgradient of f and all m constraints
+    per iteration (one product with the matrix of a polyhedron). Steps ``x - eta g`` on
+    ``f + lam max(0, max_i c_i)``, projected onto a ball of radius D around a feasible start that contains a
+    solution; then the average is projected. Theorem: with ``lam = G / rho``, ``Gbar = G + lam G_c`` and
+    ``eta = D / (Gbar sqrt T)``, ``f(x) - f_* <= Gbar D / sqrt T`` after T steps.
+
+    Parameters
+    ----------
+    iterations : int
+        T.
+    constants : ProblemConstants, optional
+        G, G_c and rho; by default those that the problem knows. The regularity constant of a polyhedron with
+        many rows is not computed and has to be given.
+    radius : float, optional
+        D: bound on the distance from the start, or its projection, to a solution.
+    stochastic : bool
+        Sample the subgradients of f. The theorem then holds in expectation, and nothing is claimed.
+
+    References
+    ----------
+    A. Cotter, M. Gupta, J. Pfeifer, "A light touch for heavily constrained SGD", COLT 2016.
+
+    Departures
+    ----------
+    The constant of the guarantee is derived here, for exact subgradients. An infeasible start is projected
+    first, which counts, so that projections stay in the ball around it.
+
+    Examples
+    --------
+    >>> import numpy as np, lopro
+    >>> from lopro.methods.baselines import FullTouch
+    >>> f = lopro.objectives.Linear(np.array([-1.0, -2.0]))
+    >>> box = lopro.constraints.Polyhedron.box(np.zeros(2), np.ones(2))
+    >>> result = lopro.solve(lopro.Problem(f, box), method=FullTouch(), tol=0)
+    >>> round(result.fun, 1), result.counts.projections
+    (-3.0, 1)
+    """
+
+    card: ClassVar[Card] = Card(
+        assumptions="many constraints; G, rho and a radius known",
+        oracles="subgradients of f, all m constraints per iteration",
+        rate="Gbar D / sqrt(T)",
+        projections="exactly 1, and 1 for an infeasible start",
+        reference="Cotter, Gupta, Pfeifer (COLT 2016)",
+    )
+
+    iterations: int = 10_000
+    constants: ProblemConstants | None = None
+    radius: float | None = None
+    stochastic: bool = False
+
+    def plan(self, bench: Workbench, s: Setting) -> Plan:
+        T, D, Gbar = self.iterations, s.ball.radius, s.slope
+        descent = StochasticSubgradient if self.stochastic else SubgradientDescent
+        inner = descent(ConstantStep(D / (Gbar * math.sqrt(T))), ball=s.ball)
+        claim = self.claim(s, Gbar * D / math.sqrt(T), "FullTouch: Gbar D / sqrt(T)")
+        return Plan(Hinge(s.weight), inner, T, s.start, claim)
+
+
+@dataclass(frozen=True)
+class OneProjectionSmoothed(SingleProjection):
+    """Strongly convex SGD with one projection, a baseline: subgradient descent on a smoothed penalty.
+
+    Problem: min f(x) s.t. c(x) <= 0, f mu-strongly convex, both Lipschitz on a ball that contains the
+    solution. Oracles: subgradients of f and c, values of c; one projection, at the end. Iteration:
+    ``x+ = Pi_B(x - dF(x) / (mu t))`` on ``F = f + gamma log(1 + exp(lam c / gamma))`` with
+    ``gamma = log T / T``; the mean of the iterates is projected. Theorem, with ``lam = G / rho`` and
+    ``Gbar = G + lam G_c``: the gap is at most ``Gbar^2 (1 + log T) / (2 mu T) + log 2 log T / T``,
+    which is ``O(log T / T)``.
+
+    Parameters
+    ----------
+    iterations : int
+        T, at least 2.
+    constants : ProblemConstants, optional
+        ``G, Gc, rho, mu``; by default those that the problem knows on the ball. With sampled subgradients G
+        should bound their root mean square.
+    radius : float, optional
+        Bound on the distance from the (feasible) start to the solution; by default ``|g| / mu``.
+    stochastic : bool
+        Sample the subgradients of f. The theorem then holds in expectation, and nothing is claimed.
+
+    References
+    ----------
+    M. Mahdavi, T. Yang, R. Jin, S. Zhu, J. Yi, "Stochastic gradient descent with only one projection",
+    NIPS 2012.
+
+    Departures
+    ----------
+    The bound in expectation is re-derived: ``lam = G / rho`` suffices, and the projection adds no factor,
+    because ``f(P x) <= f(x) + G / rho [c(x)]_+`` for every x. The ball is centred at the start, and an
+    infeasible start is projected first, which counts.
+
+    Examples
+    --------
+    >>> import numpy as np, lopro
+    >>> from lopro.methods.baselines import OneProjectionSmoothed
+    >>> f = lopro.objectives.SquaredDistance(np.array([2.0, 0.5]))
+    >>> box = lopro.constraints.Box(-np.ones(2), np.ones(2))
+    >>> result = lopro.solve(lopro.Problem(f, box), method=OneProjectionSmoothed(), tol=0)
+    >>> round(result.fun, 2), result.counts.projections
+    (0.5, 1)
+    """
+
+    card: ClassVar[Card] = Card(
+        assumptions="f strongly convex, f and c Lipschitz on a ball",
+        oracles="(stochastic) subgradients of f, subgradients and values of c",
+        rate="O(log T / T)",
+        projections="exactly 1",
+        reference="Mahdavi, Yang, Jin, Zhu, Yi (NIPS 2012)",
+    )
+    strongly_convex: ClassVar[bool] = True
+    fewest_iterations: ClassVar[int] = 2
+
+    iterations: int = 10_000
+    constants: ProblemConstants | None = None
+    radius: float | None = None
+    stochastic: bool = False
+
+    @property
+    def smoothing(self) -> float:
+        """``gamma = log T / T``."""
+        return math.log(self.iterations) / self.iterations
+
+    def plan(self, bench: Workbench, s: Setting) -> Plan:
+        descent = StochasticSubgradient if self.stochastic else SubgradientDescent
+        inner = descent(InverseTimeStep(s.constants.mu), ball=s.ball)
+        claim = self.claim(s, self.bound(s.constants), "Mahdavi et al., strongly convex")
+        return Plan(Softplus(s.weight, self.smoothing), inner, self.iterations, s.start, claim)
+
+    def bound(self, constants: ProblemConstants) -> float:
+        """Return the theorem's bound on the gap.
+
+        Examples
+        --------
+        >>> from lopro.methods.baselines import OneProjectionSmoothed
+        >>> from lopro.methods.theory import ProblemConstants
+        >>> unit = ProblemConstants(G=1.0, Gc=1.0, rho=1.0, mu=1.0)
+        >>> round(OneProjectionSmoothed(iterations=10_000).bound(unit), 4)
+        0.0027
+        """
+        slope, T = constants.subgradient_bound(constants.weight), self.iterations
+        regret = slope**2 * (1.0 + math.log(T)) / (2.0 * constants.mu * T)
+        return regret + math.log(2.0) * self.smoothing
