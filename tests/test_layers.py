@@ -9,7 +9,7 @@ ROOT = Path(__file__).parent.parent / "src" / "lopro"
 
 #: From the bottom up: a room may import from those that stand before it, and from itself.
 LAYERS = [
-    "errors", "_moved", "core", "newton", "functions", "maps", "cones", "projections",
+    "errors", "_moved", "core", "certificates", "newton", "functions", "maps", "cones", "projections",
     "constraints", "objectives", "conic_forms", "penalties", "problem", "protocol", "driver", "methods",
     "solving", "explaining", "sdpa", "basis_pursuit", "metric", "correlation", "minimize", "cvxpy", "sklearn",
     "cli", "__init__", "__main__",

@@ -19,7 +19,6 @@ __all__ = ["MOVED", "PLACES", "MovedFunction", "install"]
 PLACES = {
     "lopro.adaptive": "lopro.methods.paper.adaptive",
     "lopro.baselines": "lopro.methods.baselines",
-    "lopro.certificates": "lopro.protocol.certificates",
     "lopro.inner": "lopro.methods.inner",
     "lopro.restarts": "lopro.methods.paper.restarts",
     "lopro.schedules": "lopro.methods.paper.theorems",

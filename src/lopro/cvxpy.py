@@ -16,6 +16,7 @@ from cvxpy import settings
 from cvxpy.reductions.solvers.conic_solvers.clarabel_conif import CLARABEL
 from cvxpy.reductions.solvers.conic_solvers.conic_solver import ConicSolver
 
+from lopro.certificates import noise_rows
 from lopro.cones.bound import ConicData
 from lopro.cones.certified import ConicOutcome, ConicStatus, solve_conic
 from lopro.cones.cones import Nonnegative, PSDTriangle, SecondOrder, SetCone, Zero
@@ -133,7 +134,7 @@ def _program(data: dict[str, Any]) -> ConicData:
     P = data.get(settings.P)
     P = scipy.sparse.csr_array((len(q), len(q))) if P is None else scipy.sparse.csr_array(P)
     A = scipy.sparse.csr_array(data[settings.A])
-    b = np.asarray(data[settings.B], dtype=np.float64)
+    b = _without_noise(A, np.asarray(data[settings.B], dtype=np.float64), dims)
     least, most = (data.get(key) for key in (settings.LOWER_BOUNDS, settings.UPPER_BOUNDS))
     bounds = _bounds(
         np.full(len(q), -np.inf) if least is None else np.asarray(least, np.float64),
@@ -143,6 +144,14 @@ def _program(data: dict[str, Any]) -> ConicData:
         A, b = scipy.sparse.vstack([A, rows], format="csr"), np.concatenate([b, sides])
         cones.append((cone, len(sides)))
     return ConicData(P, q, A, b, cones)
+
+
+def _without_noise(A: Any, b: Any, dims: Any) -> Any:
+    """Return the sides with 0 in place of what is rounding, in rows without a coefficient."""
+    linear = dims.zero + dims.nonneg
+    missed = np.concatenate([np.abs(b[: dims.zero]), -b[dims.zero : linear]])
+    rows = noise_rows(lambda i: abs(A[i]).sum(axis=1) == 0.0, missed, b[:linear])
+    return np.where(np.isin(np.arange(len(b)), rows), 0.0, b) if len(rows) else b
 
 
 def _bounds(least: Any, most: Any) -> Iterator[tuple[SetCone, Any, Any]]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 __all__ = [
+    "BoundContradictionWarning",
     "InfeasibleError",
     "MissingCapabilityError",
     "NonFiniteError",
     "ProjectionError",
     "StalledError",
     "UnboundedError",
+    "ZeroRowWarning",
 ]
 
 
@@ -38,6 +40,14 @@ class NonFiniteError(ValueError):
 
 class ProjectionError(RuntimeError):
     """A projection could not be computed to the accuracy that feasibility needs."""
+
+
+class ZeroRowWarning(UserWarning):
+    """Rows without a coefficient have sides that are rounding; they count as satisfied."""
+
+
+class BoundContradictionWarning(UserWarning):
+    """A lower bound is above the value of a feasible point: what it rests on is false, and it was dropped."""
 
 
 class StalledError(RuntimeError):

@@ -8,8 +8,8 @@ import scipy.sparse
 from newton.test_rounding import exact_dot as rational_dot
 from newton.test_rounding import wild
 
-from lopro.newton.bounds import check_descent, check_empty
-from lopro.newton.bounds.certificates import exact_dot
+from lopro.certificates import check_descent, check_empty
+from lopro.certificates.exact import exact_dot
 
 INF = np.inf
 

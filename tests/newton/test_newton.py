@@ -6,8 +6,8 @@ import scipy.optimize
 import scipy.sparse
 from newton.examples import differences, half_spaces, isotonic, linear_program
 
+from lopro.certificates import Bound
 from lopro.newton import Composite, Outcome, Settings, Status, iterate, solve
-from lopro.newton.bounds import LowerBound
 from lopro.newton.maps import Operator
 from lopro.newton.parts import L1, Interval
 from lopro.newton.smooth import LeastSquares, Linear, Logistic, Quadratic, SquaredDistance, Sum
@@ -303,7 +303,7 @@ def test_a_norm_counts_in_the_value_and_in_the_gap():
 
 def test_what_is_charged_counts_when_outcomes_are_compared():
     """A point that has gained by its violation is not the better one for a smaller gap."""
-    bound = LowerBound(1.0, 0.0, np.zeros(1))
+    bound = Bound(1.0, 0.0, np.zeros(1))
 
     def found(charge, fun):
         return Outcome(Status.STOPPED, np.ones(1), (), fun, bound, charge, 0.0, 0)

@@ -16,6 +16,7 @@ from map_kinds import KINDS, Kind
 import lopro
 import lopro.constraints as lc
 import lopro.objectives as lo
+from lopro.certificates.rounding import gamma
 from lopro.core.arrays import to_numpy
 from lopro.errors import MissingCapabilityError
 from lopro.methods.second_order import composite
@@ -23,7 +24,6 @@ from lopro.newton import smooth as kernel
 from lopro.newton.arrays import EPS
 from lopro.newton.bounds.convexity import strong_convexity
 from lopro.newton.bounds.mapped import enclose_adjoint, enclose_forward
-from lopro.newton.bounds.rounding import gamma
 from lopro.newton.curvature import ConstantOnDevice, Diagonal, GramOnDevice, LowRank
 from lopro.newton.maps import OnDevice
 from lopro.newton.systems import ConjugateGradients, SingularSystem, SystemOnDevice, choose_system

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from lopro.newton.arrays import EPS
-from lopro.newton.bounds.rounding import (
+from lopro.certificates.rounding import (
     Estimate,
     adjoint_product,
     dot,
@@ -16,6 +15,7 @@ from lopro.newton.bounds.rounding import (
     product,
     total,
 )
+from lopro.newton.arrays import EPS
 
 
 def rational(values):

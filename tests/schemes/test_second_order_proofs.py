@@ -10,12 +10,12 @@ import pytest
 
 import lopro
 from lopro import NewtonMultipliers, Problem
+from lopro.certificates import Bound
 from lopro.constraints import Polyhedron
 from lopro.errors import InfeasibleError, UnboundedError
 from lopro.methods.second_order.form_sets import by_members
 from lopro.methods.second_order.forms import composite
 from lopro.methods.second_order.proofs import answer
-from lopro.newton.bounds import LowerBound
 from lopro.newton.solve import Outcome, Status
 from lopro.objectives import Linear
 from lopro.protocol import ProvedBound
@@ -30,7 +30,7 @@ def told(
     """Return the evidence for a bound of 7 with this slope around (3, 4)."""
     problem = Problem(Linear(np.array([-1.0, -2.0])), ROWS, solution_norm=norm)
     bench = lopro.iterate(problem).bench
-    bound = LowerBound(7.0, slope, np.array([3.0, 4.0]))
+    bound = Bound(7.0, slope, np.array([3.0, 4.0]))
     multipliers = (np.array([2.0, -5.0]),)
     point = np.array(x, dtype=float)
     outcome = Outcome(Status.STOPPED, point, multipliers, 7.0, bound, charge, 0.0, 1)
@@ -91,7 +91,7 @@ def test_the_multiplier_is_moved_into_its_cone() -> None:
 def test_a_point_outside_is_projected_and_the_evidence_stays() -> None:
     problem = Problem(Linear(np.array([-1.0, -2.0])), ROWS)
     bench = lopro.iterate(problem).bench
-    bound = LowerBound(7.0, 0.0, np.zeros(2))
+    bound = Bound(7.0, 0.0, np.zeros(2))
     outcome = Outcome(Status.STOPPED, np.array([1.0, 1.0]), (np.zeros(2),), 0.0, bound, 0.5, 0.3, 1)
     candidate = answer(composite(problem), outcome, bench, np.zeros(2), by_members)
     assert candidate.x == pytest.approx([0.5, 0.5])
@@ -104,7 +104,7 @@ def test_a_point_outside_is_projected_and_the_evidence_stays() -> None:
 )
 def test_no_solution_is_an_error_that_carries_its_proof(status: Any, error: Any) -> None:
     problem = Problem(Linear(np.array([-1.0, -2.0])), ROWS)
-    bound = LowerBound(0.0, 0.0, np.zeros(2))
+    bound = Bound(0.0, 0.0, np.zeros(2))
     ray = (np.ones(2),) if status is Status.EMPTY else np.ones(2)
     outcome = Outcome(status, np.zeros(2), (np.zeros(2),), 0.0, bound, 0.0, 0.0, 1, ray=ray)
     with pytest.raises(error) as told:

@@ -8,22 +8,22 @@ from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
+import scipy  # parts of it load when first used
 
+from lopro.certificates import FARTHER, FEASIBLE, Violation, of_rows
+from lopro.certificates.violation import magnitudes
 from lopro.cones.bound import ConicData, conic_bound, repaired
 from lopro.cones.by_clarabel import run_clarabel
 from lopro.cones.cones import Nonnegative, Zero
 from lopro.core.deadline import Deadline
 from lopro.core.real_vectors import Vector
 from lopro.newton.engines import NotConvex, QuadraticProgram, solve_program
-from lopro.newton.solve import FARTHER
 from lopro.newton.solve import Status as ProgramStatus
 
 __all__ = ["ConicOutcome", "ConicStatus", "solve_conic"]
 
 #: What the engine is asked for.
 _ACCURACY = 1e-10
-#: A point is feasible up to this share of what its rows compare.
-_FEASIBLE = 1e-8
 
 
 class ConicStatus(enum.Enum):
@@ -143,8 +143,11 @@ def _program(data: ConicData, tol: float, seconds: float | None) -> ConicOutcome
 
 def _by_clarabel(data: ConicData, tol: float) -> ConicOutcome:
     blocks = [block for cone, _ in data.cones for block in cone.blocks()]
-    answer = run_clarabel(data.P, data.q, data.A, data.b, blocks, _ACCURACY, True)
-    x, z, slack = answer.x, answer.z, answer.s
+    # In units of single rows, so that tolerances mean the same for each; powers of two round nothing.
+    sizes = _row_sizes(data)
+    A = scipy.sparse.diags_array(1.0 / sizes) @ data.A
+    answer = run_clarabel(data.P, data.q, A, data.b / sizes, blocks, _ACCURACY, True)
+    x, z, slack = answer.x, answer.z / sizes, answer.s * sizes
     name = str(answer.status)
     if "PrimalInfeasible" in name and proves_empty(data, z):
         return ConicOutcome(ConicStatus.INFEASIBLE, x, z, iterations=answer.iterations)
@@ -159,26 +162,48 @@ def _by_clarabel(data: ConicData, tol: float) -> ConicOutcome:
     Px = data.P @ x
     fun = float(x @ (0.5 * Px + data.q))
     size = abs(0.5 * float(x @ Px)) + float(np.abs(data.q * x).sum())
-    violation = relative_violation(data, x)
-    proved = violation <= _FEASIBLE and fun - lower <= tol * max(size, abs(fun))
+    outside = violation(data, x)
+    proved = outside.relative <= FEASIBLE and fun - lower <= tol * max(size, abs(fun))
     status = ConicStatus.PROVED if proved else ConicStatus.UNPROVED
-    return ConicOutcome(status, x, multipliers, fun, lower, violation, radius, answer.iterations)
+    return ConicOutcome(
+        status, x, multipliers, fun, lower, outside.relative, radius, answer.iterations
+    )
 
 
-def relative_violation(data: ConicData, x: Vector) -> float:
-    """Return the largest distance of a slack to its cone, relative to what the rows of the cone compare."""
+def _row_sizes(data: ConicData) -> Vector:
+    """Return the powers of two nearest to the largest entries of rows, of all rows of a cone together."""
+    largest = abs(data.A).max(axis=1).toarray().ravel() if data.A.nnz else np.zeros(len(data.b))
+    found = []
+    for (cone, _), own in zip(data.cones, data.blocks(largest), strict=True):
+        apart = isinstance(cone, Zero | Nonnegative)
+        sizes = own if apart else np.full(len(own), own.max(initial=0.0))
+        found.append(np.exp2(np.rint(np.log2(np.where(sizes > 0.0, sizes, 1.0)))))
+    return np.concatenate(found) if found else np.zeros(0)
+
+
+def violation(data: ConicData, x: Vector) -> Violation:
+    """Return how far slacks are outside of their cones: rows one by one, other cones by their own rows."""
     slack = data.b - data.A @ x
-    sizes = np.abs(data.b) + np.sqrt(
-        np.asarray(data.A.multiply(data.A).sum(axis=1)).ravel()
-    ) * np.linalg.norm(x)
-    worst = 0.0
-    parts = zip(data.cones, data.blocks(slack), data.blocks(sizes), strict=True)
-    for (cone, _), own, size in parts:
-        # Every cone here but zero is its own dual, so moving inside measures the distance.
-        inside = 0.0 * own if isinstance(cone, Zero) else cone.into_dual(own)
-        largest = float(size.max(initial=0.0)) or 1.0
-        worst = max(worst, float(np.linalg.norm(inside - own)) / largest)
+    worst, start = Violation(), 0
+    for (cone, size), own in zip(data.cones, data.blocks(slack), strict=True):
+        rows = slice(start, start + size)
+        start += size
+        if isinstance(cone, Zero | Nonnegative):
+            excess = np.abs(own) if isinstance(cone, Zero) else -own
+            found = of_rows(data.A[rows], x, excess, data.b[rows], lambda: data.units)
+        else:
+            distance = cone.outside(own)
+            compared = _size_of_cone(data, rows, x) if distance > 0.0 else 1.0
+            found = Violation(distance / compared, distance)
+        worst = worst.and_also(found)
     return worst
+
+
+def _size_of_cone(data: ConicData, rows: slice, x: Vector) -> float:
+    """Return what the rows of a cone compare, together."""
+    A, b = data.A[rows], data.b[rows]
+    w = np.abs(x) if b.any() else np.maximum(np.abs(x), data.units.at(x))
+    return float(np.linalg.norm(magnitudes(A, np.arange(len(b)), w) + np.abs(b))) or math.inf
 
 
 def proves_empty(data: ConicData, z: Vector) -> bool:
@@ -196,4 +221,4 @@ def proves_unbounded(data: ConicData, x: Vector) -> bool:
     ray = x / length
     fall, bend = -float(data.q @ ray), float(np.linalg.norm(data.P @ ray))
     direction = ConicData(data.P, data.q, data.A, 0.0 * data.b, data.cones)
-    return fall > 0.0 and bend <= 1e-7 * fall and relative_violation(direction, ray) <= 1e-7
+    return fall > 0.0 and bend <= 1e-7 * fall and violation(direction, ray).relative <= 1e-7

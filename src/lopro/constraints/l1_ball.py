@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from lopro.constraints.easy import EasySet
-from lopro.core.arrays import Array, is_complex, namespace, norm, zeros
+from lopro.core.arrays import Array, is_complex, namespace, zeros
 from lopro.core.validation import check_count, check_number, check_shape
 from lopro.functions import Ball, Constant, Source
 from lopro.projections.simplex import project_l1_ball
@@ -59,7 +59,7 @@ class L1Ball(EasySet):
         return phases(x)
 
     def violation(self, x: Array) -> float:
-        return max(0.0, self.value(x)) / max(self.size, norm(x))
+        return max(0.0, self.value(x)) / self.size
 
     def typical_size(self) -> float | None:
         return self.size

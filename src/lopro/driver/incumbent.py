@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from dataclasses import dataclass
 
 from lopro.constraints.base import ValidInequality
 from lopro.core.arrays import Array, eps, inner
+from lopro.core.deadline import OutOfTime
 from lopro.functions import Image, Source
 from lopro.problem import Problem
 from lopro.protocol import Candidate, Certificate, Multiplier, PenalisedMinimum, ProvedBound, Target
@@ -152,8 +154,19 @@ class Incumbent:
         unit = Target(target.tol, target.unit(best.fun, best.magnitude))
         gained = self._gained_by_violation()
         return Certificate.of(
-            best.fun, self.lower, best.violation, self.source, unit, gained, self.radius
-        )
+            best.fun, self.lower, best.violation, self.source, unit, gained, self.radius,
+            feasible=feasibility_tolerance(best.x),
+        )  # fmt: skip
+
+    def measure(self) -> float:
+        """Return the absolute violation of the best point; NaN where there is none, or no time for it."""
+        if self.best is None or not math.isfinite(self.best.violation):
+            return math.nan
+        if self.best.violation == 0.0:
+            return 0.0
+        with contextlib.suppress(OutOfTime, ValueError):
+            return self.problem.constraint.absolute_violation(self.best.x)
+        return math.nan
 
     def _gained_by_violation(self) -> float:
         """Return what the best point may have gained by being outside, in units of the objective.

@@ -9,6 +9,7 @@ import functools
 import math
 from collections.abc import Callable, Iterator
 from copy import copy as shallow_copy
+from dataclasses import replace
 from typing import TypeVar
 
 from lopro.core.arrays import Array, copy, equal, isfinite, norm
@@ -254,7 +255,9 @@ class Run:
         if known.best is None and self.status not in _NO_SOLUTION:
             self._settle()
         status = self.status or bench.ended or Status.STOPPED
-        best, certificate = known.best, known.certificate
+        best = known.best
+        with bench.observe(), self.deadline.active(), self.deadline.wrapping_up():
+            certificate = replace(known.certificate, absolute_violation=known.measure())
         return Result(
             x=copy(self._x0 if best is None else best.x),
             fun=math.nan if best is None else best.fun,

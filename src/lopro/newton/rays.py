@@ -1,7 +1,7 @@
 """Where certificates of emptiness and of unboundedness come from: the directions in which runs diverge.
 
 Without a feasible point the multipliers grow along Farkas multipliers; without a lower bound the points
-move along a ray of descent. What is found here is checked elsewhere (`lopro.newton.bounds.certificates`).
+move along a ray of descent. What is found here is checked elsewhere (`lopro.certificates`).
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from lopro.certificates import Descent, Emptiness, check_descent, check_empty
+from lopro.certificates.rounding import Estimate, length
 from lopro.newton.arrays import EPS, Array, Image, norm
-from lopro.newton.bounds.certificates import Descent, Emptiness, check_descent, check_empty
 from lopro.newton.bounds.enclose import enclose_conjugate
 from lopro.newton.bounds.mapped import enclose_adjoint
-from lopro.newton.bounds.rounding import Estimate, length
 from lopro.newton.curvature import Piece, weighted
 from lopro.newton.maps import Dense, Identity, OnDevice, Sparse
 from lopro.newton.multipliers import Iterate

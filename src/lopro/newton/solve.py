@@ -8,27 +8,25 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from lopro.certificates import BEYOND, FARTHER, FEASIBLE, Bound, Descent, Emptiness
 from lopro.newton.arrays import Array, Image, norm
 from lopro.newton.bounds import (
-    Descent,
-    Emptiness,
-    LowerBound,
     can_be_strict,
     lower_bound,
+    made_feasible,
     relative_violation,
     strictly_feasible,
     strong_convexity,
     violation_charge,
+    within_bounds,
 )
 from lopro.newton.multipliers import Iterate, Settings, iterate, never
 from lopro.newton.problem import Composite
 from lopro.newton.rays import descent_ray, farkas_multipliers
 from lopro.newton.systems import SingularSystem
 
-__all__ = ["FARTHER", "Outcome", "Status", "outcomes", "prove", "solve"]
+__all__ = ["Outcome", "Status", "outcomes", "prove", "solve"]
 
-#: A bound that loses with the distance counts where it holds so many times farther than the point.
-FARTHER = 1e4
 #: Refining solves the last inner problem to rounding, with penalties too small to amplify it.
 _REFINING = Settings(stiffness=1.0, growth=1.0, inner=0.0, max_steps=50)
 _REFINEMENTS = 4
@@ -59,7 +57,7 @@ class Outcome:
         The point, and one multiplier for each term.
     fun : float
         The smooth part at the point, and the norms among the terms.
-    bound : LowerBound
+    bound : Bound
         What the multipliers prove.
     charge : float
         What the violation of the point can have gained.
@@ -75,7 +73,7 @@ class Outcome:
     x: Array
     multipliers: Image
     fun: float
-    bound: LowerBound
+    bound: Bound
     charge: float
     violation: float
     steps: int
@@ -92,10 +90,7 @@ class Outcome:
 
         Small means at most ``tol`` times the value or the scale, whichever is larger.
         """
-        allowed = tol * max(abs(self.fun), scale)
-        reach = self.bound.radius(max(0.0, allowed - self.gap))
-        far = FARTHER * max(length, norm(self.x))
-        return max(self.gap, self.charge) <= allowed and reach >= far
+        return self.lacking(length) <= tol * max(abs(self.fun), scale)
 
     def better(self, other: Outcome, feasibility: float, length: float = 0.0) -> bool:
         """Whether this comes closer to a proof: feasible first, then what is lacking."""
@@ -105,23 +100,26 @@ class Outcome:
 
     def lacking(self, length: float = 0.0) -> float:
         """Return the gap (the charge if larger) as far out as `FARTHER` times the point, or the length."""
-        return max(self.gap, self.charge) + self.bound.slope * FARTHER * max(length, norm(self.x))
+        far = FARTHER * max(length, norm(self.x))
+        value = self.fun + self.charge
+        return max(value - self.bound.around(self.x, far), value - self.bound.value, self.charge)
 
 
 def _outcome(
     problem: Composite, x: Array, v: Sequence[Array], convexity: float, status: Status, steps: int
 ) -> Outcome:
     bound = lower_bound(problem, x, v, convexity)
+    # Bounds of variables can be kept to the last digit.
+    x = within_bounds(problem, x)
     charge = violation_charge(problem, x, v)
-    fun = problem.value(x)
     violation = relative_violation(problem, x)
-    return Outcome(status, x, tuple(v), fun, bound, charge, violation, steps)
+    return Outcome(status, x, tuple(v), problem.value(x), bound, charge, violation, steps)
 
 
 def solve(
     problem: Composite,
     tol: float = 1e-6,
-    feasibility: float = 1e-9,
+    feasibility: float = FEASIBLE,
     scale: float = 0.0,
     length: float = 0.0,
     x0: Array | None = None,
@@ -178,7 +176,7 @@ def solve(
 def outcomes(
     problem: Composite,
     tol: float = 1e-6,
-    feasibility: float = 1e-9,
+    feasibility: float = FEASIBLE,
     scale: float = 0.0,
     length: float = 0.0,
     x0: Array | None = None,
@@ -217,7 +215,7 @@ def prove(
     x: Array,
     multipliers: Sequence[Array],
     tol: float = 1e-6,
-    feasibility: float = 1e-9,
+    feasibility: float = FEASIBLE,
     scale: float = 0.0,
     length: float = 0.0,
     convexity: float | None = None,
@@ -244,7 +242,7 @@ def prove(
     """
     mu = strong_convexity(problem.smooth) if convexity is None else convexity
     best: Outcome | None = None
-    for now in _attempts(problem, x, multipliers, mu, length, stopped):
+    for now in _attempts(problem, x, multipliers, mu, feasibility, length, stopped):
         best = now if best is None or now.better(best, feasibility, length) else best
         if best.violation <= feasibility and best.holds(tol, scale, length):
             return dataclasses.replace(best, status=Status.CONVERGED)
@@ -257,6 +255,7 @@ def _attempts(
     x: Array,
     multipliers: Sequence[Array],
     mu: float,
+    feasibility: float,
     length: float,
     stopped: Callable[[], bool],
 ) -> Iterator[Outcome]:
@@ -265,6 +264,8 @@ def _attempts(
     everywhere = can_be_strict(problem)
     for point, v, steps in _candidates(problem, x, multipliers, stopped):
         now = _outcome(problem, point, v, mu, Status.STOPPED, steps)
+        if now.violation > feasibility:
+            now = _corrected(problem, now, feasibility)
         # A bound that may hold everywhere is worth the time even where the gap is proved.
         if now.bound.slope == 0.0 or not everywhere:
             yield now
@@ -289,6 +290,18 @@ def _candidates(
         return
 
 
+def _corrected(problem: Composite, outcome: Outcome, feasibility: float) -> Outcome:
+    """Return the outcome with a point that violates rows by less; bound and multipliers stay."""
+    x = made_feasible(problem, outcome.x, feasibility)
+    return dataclasses.replace(
+        outcome,
+        x=x,
+        fun=problem.value(x),
+        charge=violation_charge(problem, x, outcome.multipliers),
+        violation=relative_violation(problem, x),
+    )
+
+
 def _strict(problem: Composite, outcome: Outcome, length: float, thorough: bool) -> Outcome:
     """Return the outcome with multipliers that rounding cannot make infeasible, if that is better."""
     found = strictly_feasible(problem, outcome.x, outcome.multipliers, thorough)
@@ -306,14 +319,14 @@ def _without_solution(problem: Composite, before: Iterate, after: Iterate) -> Ou
     length = norm(after.point.x)
     if after.violation > 0.5 * before.violation > 0.0:
         found = farkas_multipliers(problem, before.multipliers, after.multipliers)
-        if found is not None and found[1].radius > FARTHER * FARTHER * length:
+        if found is not None and found[1].radius > BEYOND * length:
             y, emptiness = found
             x, v = after.point.x, after.multipliers
             outcome = _outcome(problem, x, v, 0.0, Status.EMPTY, after.steps)
             return _with(outcome, emptiness, y)
     if after.stationarity > 0.5 * before.stationarity > 0.0:
         ray = descent_ray(problem, before, after)
-        if ray is not None and ray[1].unbounded(FARTHER * FARTHER * length, _DRIFT):
+        if ray is not None and ray[1].unbounded(BEYOND * length, _DRIFT):
             x, v = after.point.x, after.multipliers
             outcome = _outcome(problem, x, v, 0.0, Status.UNBOUNDED, after.steps)
             return _with(outcome, ray[1], ray[0])

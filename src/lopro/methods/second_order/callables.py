@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from lopro.certificates.rounding import Estimate
 from lopro.core.counting import count
 from lopro.newton import curvature
 from lopro.newton.arrays import EPS, Array, Image, norm
 from lopro.newton.bounds.convexity import strong_convexity
 from lopro.newton.bounds.enclose import Enclosure, enclose
-from lopro.newton.bounds.rounding import Estimate
 from lopro.newton.curvature import Piece, Product
 from lopro.newton.smooth.base import Slope
 from lopro.newton.smooth.secants import Secants

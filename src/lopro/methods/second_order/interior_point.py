@@ -10,6 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from lopro.certificates import FARTHER
 from lopro.cones.bound import conic_bound, repaired
 from lopro.conic_forms import ConeRows, ConicAnswer, ConicProgram, add_objective, set_rows
 from lopro.constraints.base import ValidInequality
@@ -19,7 +20,6 @@ from lopro.core.deadline import current_deadline
 from lopro.core.real_vectors import Vector, from_real_vector, to_real_vector
 from lopro.core.validation import check_number
 from lopro.errors import InfeasibleError, StalledError
-from lopro.newton.solve import FARTHER
 from lopro.problem import Problem
 from lopro.projections.emptiness import cones_exclude
 from lopro.protocol import Candidate, Candidates, Card, Multiplier, ProvedBound, Workbench

@@ -6,12 +6,13 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
+from lopro.certificates import FARTHER
 from lopro.constraints.base import Constraint, ValidInequality
 from lopro.core.arrays import Array, asarray_like, from_numpy, norm
 from lopro.errors import InfeasibleError, UnboundedError
 from lopro.methods.answers import candidate_in_set
 from lopro.newton.problem import Composite
-from lopro.newton.solve import FARTHER, Outcome, Status
+from lopro.newton.solve import Outcome, Status
 from lopro.protocol import Candidate, ProvedBound, Workbench
 
 __all__ = ["Shared", "answer"]
@@ -73,7 +74,7 @@ def _bound(outcome: Outcome, bench: Workbench, inequality: ValidInequality) -> P
     radius, source = math.inf, "Lagrangian bound of the multipliers, rounding included"
     value = bound.value
     if bound.slope > 0.0 and given is not None:
-        value = bound.within(given.value + norm(bound.center))
+        value = bound.within(given.value + norm(bound.centre))
         source = f"{source}, |x*| <= {given.value:.4g} ({given.source.value})"
     elif bound.slope > 0.0:
         radius = FARTHER * max(norm(outcome.x), bench.unit)

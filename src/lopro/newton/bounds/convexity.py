@@ -13,9 +13,9 @@ from functools import singledispatch
 import numpy as np
 import scipy  # parts of it load when first used
 
+from lopro.certificates.rounding import dot, gamma, length, product
 from lopro.core.arrays import to_numpy
 from lopro.newton.arrays import EPS, Array, Matrix, norm
-from lopro.newton.bounds.rounding import dot, gamma, length, product
 from lopro.newton.maps import OnDevice
 from lopro.newton.smooth import (
     LeastSquares,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import scipy  # parts of it load when first used
 
+from lopro.certificates.rounding import gamma
 from lopro.newton.arrays import EPS, Array, norm
-from lopro.newton.bounds.rounding import gamma
 
 __all__ = ["is_above", "missing"]
 

@@ -7,9 +7,9 @@ from functools import singledispatch
 
 import numpy as np
 
+from lopro.certificates.rounding import Estimate, adjoint_product, dot, length, product, total
 from lopro.newton.arrays import EPS, Array
 from lopro.newton.bounds.mapped import enclose_adjoint, enclose_forward
-from lopro.newton.bounds.rounding import Estimate, adjoint_product, dot, length, product, total
 from lopro.newton.parts import L1, Ball, GroupNorms, Interval, Part, SecondOrderCone
 from lopro.newton.smooth import (
     Huber,

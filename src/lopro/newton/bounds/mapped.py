@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
+from lopro.certificates.rounding import adjoint_product, gamma, length, product
 from lopro.core.arrays import to_numpy
 from lopro.newton.arrays import EPS, Array
-from lopro.newton.bounds.rounding import adjoint_product, gamma, length, product
 from lopro.newton.maps import Identity, LinearMap, OnDevice, matrix_of
 
 __all__ = ["enclose_adjoint", "enclose_forward"]

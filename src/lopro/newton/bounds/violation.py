@@ -1,15 +1,20 @@
-"""What the violation of a point can have gained: it is charged to the gap."""
+"""How far a point is outside of the sets, and what that can have gained: it is charged to the gap."""
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
 
 import numpy as np
 
+from lopro.certificates import Units, Violation, column_units, of_rows
+from lopro.certificates.violation import ball_size, relative
 from lopro.newton.arrays import EPS, Array, norm
-from lopro.newton.problem import Composite
+from lopro.newton.maps import Identity
+from lopro.newton.parts import Ball, Interval
+from lopro.newton.problem import Composite, Term
 
-__all__ = ["relative_violation", "violation_charge"]
+__all__ = ["relative_violation", "units_of", "violation", "violation_charge"]
 
 
 def violation_charge(problem: Composite, x: Array, multipliers: Sequence[Array]) -> float:
@@ -36,18 +41,65 @@ def violation_charge(problem: Composite, x: Array, multipliers: Sequence[Array])
 
 
 def relative_violation(problem: Composite, x: Array) -> float:
-    """Return the largest violation, each relative to its row's norm times ``|x|`` and its bounds."""
-    worst = 0.0
-    length = float(np.sqrt(x @ x))
+    """Return the largest violation, each relative to what its row or ball compares."""
+    return violation(problem, x).relative
+
+
+def violation(problem: Composite, x: Array) -> Violation:
+    """Return the violation of the sets among the terms, measured as `lopro.certificates.violation` says."""
+    worst = Violation()
     for term in problem.terms:
+        if term.part.steepness > 0.0:
+            continue
         image = term.D.forward(x)
-        excess = np.atleast_1d(term.part.violation(image))
-        sizes = term.D.row_norms() * length
-        if term.part.separable:
-            sizes = np.maximum(sizes, np.abs(image) + excess)
-            shares = excess / np.where(sizes > 0.0, sizes, 1.0)
+        if isinstance(term.part, Interval):
+            found = _of_interval(problem, term, x, image)
         else:
-            largest = max(norm(sizes), norm(image) + float(excess[0]))
-            shares = excess / (largest if largest > 0.0 else 1.0)
-        worst = max(worst, float(shares.max(initial=0.0)))
+            excess = float(term.part.violation(image))
+            found = Violation(excess / _size(term, x, image) if excess > 0.0 else 0.0, excess)
+        worst = worst.and_also(found)
     return worst
+
+
+def _of_interval(problem: Composite, term: Term, x: Array, image: Array) -> Violation:
+    part = term.part
+    assert isinstance(part, Interval)
+    worst = Violation()
+    for excess, side in ((image - part.upper, part.upper), (part.lower - image, part.lower)):
+        if excess.max(initial=0.0) <= 0.0:
+            continue
+        entries = getattr(term.D, "M", None)
+        if entries is None and not isinstance(term.D, Identity):
+            # An operator: the norms of its rows, which are estimates, times that of the point.
+            sizes = term.D.row_norms() * norm(x) + np.abs(np.where(excess > 0.0, side, 0.0))
+            found = Violation(float(relative(excess, sizes).max()), float(excess.max()))
+        else:
+            found = of_rows(entries, x, excess, side, lambda: units_of(problem))
+        worst = worst.and_also(found)
+    return worst
+
+
+def _size(term: Term, x: Array, image: Array) -> float:
+    """Return what a ball or a cone compares: its own data, and where there are none its products."""
+    part = term.part
+    products = norm(term.D.row_norms()) * norm(x)
+    if isinstance(part, Ball):
+        return ball_size(part.radius, norm(part.center), lambda: products)
+    offset = getattr(part, "offset", np.zeros(1))
+    return norm(image) + norm(offset) or products
+
+
+_UNITS: weakref.WeakKeyDictionary[Composite, Units] = weakref.WeakKeyDictionary()
+
+
+def units_of(problem: Composite) -> Units:
+    """Return the units of the variables, which are found once for each problem."""
+    if problem not in _UNITS:
+        blocks = []
+        for term in problem.terms:
+            known = isinstance(term.D, Identity) or hasattr(term.D, "M")
+            if known and isinstance(term.part, Interval):
+                entries = getattr(term.D, "M", None)
+                blocks += [(entries, term.part.lower), (entries, term.part.upper)]
+        _UNITS[problem] = column_units(blocks, problem.size)
+    return _UNITS[problem]

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
+from lopro.certificates.rounding import Estimate, dot, gamma
 from lopro.newton.arrays import EPS, Array, norm
-from lopro.newton.bounds.rounding import Estimate, dot, gamma
 from lopro.newton.correlation.dual_newton import DualPoint
 from lopro.newton.correlation.problem import Target
 

@@ -15,9 +15,9 @@ from functools import cached_property
 import numpy as np
 import scipy  # parts of it load when first used
 
+from lopro.certificates.rounding import Estimate, dot, gamma, product
 from lopro.newton.arrays import EPS, Array, Matrix, norm
 from lopro.newton.bounds.definite import missing
-from lopro.newton.bounds.rounding import Estimate, dot, gamma, product
 from lopro.newton.sdp.program import SemidefiniteProgram
 
 __all__ = ["DualBound", "Judge", "PrimalValue"]

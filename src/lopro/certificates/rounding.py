@@ -9,14 +9,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.newton.arrays import EPS, Array, Matrix
+from lopro.core.real_vectors import Vector as Array
 
-__all__ = ["Estimate", "adjoint_product", "dot", "gamma", "length", "product", "total"]
+__all__ = ["EPS", "Estimate", "adjoint_product", "dot", "gamma", "length", "product", "total"]
 
+#: A dense array or a scipy.sparse array; SciPy ships no types.
+Matrix: TypeAlias = Any
+
+#: Twice the unit roundoff of double precision.
+EPS = float(np.finfo(np.float64).eps)
 _UNIT = 0.5 * EPS
 #: Entries of a matrix whose absolute values are formed at a time; rows that one sum runs over.
 _ENTRIES = 1 << 20
@@ -30,7 +36,7 @@ def gamma(n: int) -> float:
 
     Examples
     --------
-    >>> from lopro.newton.bounds.rounding import gamma
+    >>> from lopro.certificates.rounding import gamma
     >>> 1.1e-16 < gamma(1) < 1.2e-16
     True
     """
@@ -43,7 +49,7 @@ class Estimate:
 
     Examples
     --------
-    >>> from lopro.newton.bounds.rounding import Estimate
+    >>> from lopro.certificates.rounding import Estimate
     >>> third = Estimate(1.0) / 3.0
     >>> third.lower() < 1 / 3 < third.upper()
     True
