@@ -17,8 +17,8 @@ __all__ = ["Bound"]
 class Bound:
     """``objective(z) >= value - slope |z - centre|`` for every ``z`` that satisfies the constraints.
 
-    A slope of 0 holds everywhere. What is claimed of other points goes through `around`: a bound is never
-    compared with a point, or with an optimum, outside of the ball in which it was evaluated.
+    A slope of 0 and no limit: it holds everywhere. What is claimed of other points goes through `around`: a
+    bound is never compared with a point, or with an optimum, outside of the ball in which it was evaluated.
 
     Examples
     --------
@@ -34,6 +34,8 @@ class Bound:
     value: float
     slope: float
     centre: Vector
+    #: It is known to hold for points within this distance of the centre only.
+    limit: float = math.inf
 
     def within(self, radius: float) -> float:
         """Return the bound over the ball of this radius around the centre."""
@@ -45,6 +47,16 @@ class Bound:
             return self.value
         away = length(np.ravel(x) - np.ravel(self.centre)) * (1.0 + 4.0 * EPS)
         return self.within(away + radius)
+
+    def reach(self, x: Vector, wanted: float) -> float:
+        """Return the radius around a point, up to the one wanted, in which the bound may be used; 0 for none.
+
+        A bound without a slope is used as far out as it holds.
+        """
+        if self.slope == 0.0 and math.isinf(self.limit):
+            return math.inf
+        left = self.limit - length(np.ravel(x) - np.ravel(self.centre)) * (1.0 + 4.0 * EPS)
+        return max(0.0, min(left, wanted if self.slope > 0.0 else math.inf))
 
     def radius(self, allowance: float) -> float:
         """Return how far from the centre the bound loses at most ``allowance``."""

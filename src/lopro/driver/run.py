@@ -77,7 +77,9 @@ class Run:
     @functools.cached_property
     def incumbent(self) -> Incumbent:
         """What the run knows; made within the loop, because the target asks f for its first value."""
-        return Incumbent(self.bench.counted, self.bench.target, self.warnings)
+        return Incumbent(
+            self.bench.counted, self.bench.target, self.warnings, lambda: self.bench.unit
+        )
 
     @property
     def counts(self) -> Counts:

@@ -128,7 +128,8 @@ def _proved_bound(
     bound = conic_bound(data, v, z)
     radius = FARTHER * max(float(np.linalg.norm(v)), bench.unit)
     source = f"conic multipliers, within a distance of {radius:.3g}, auxiliary variables included"
-    return ProvedBound(bound.within(radius) + program.constant, source, radius, inequality)
+    value, centre = bound.within(radius) + program.constant, v[: program.size]
+    return ProvedBound(value, source, radius, inequality, centre=centre)
 
 
 def _valid_inequality(sets: list[ConeRows], answer: ConicAnswer, like: Array) -> ValidInequality:

@@ -69,20 +69,18 @@ def _emptiness(outcome: Outcome) -> str:
 
 
 def _bound(outcome: Outcome, bench: Workbench, inequality: ValidInequality) -> ProvedBound | None:
-    """Return the bound, less what it loses as far out as solutions are looked for; None if that is all."""
+    """Return the bound with its slope and its centre; None if it loses all as far out as solutions may be."""
     bound, given = outcome.bound, bench.problem.radius
-    radius, source = math.inf, "Lagrangian bound of the multipliers, rounding included"
-    value = bound.value
-    if bound.slope > 0.0 and given is not None:
-        value = bound.within(given.value + norm(bound.centre))
+    source = "Lagrangian bound of the multipliers, rounding included"
+    value, slope = bound.value, bound.slope
+    if slope > 0.0 and given is not None:
+        value, slope = bound.within(given.value + norm(bound.centre)), 0.0
         source = f"{source}, |x*| <= {given.value:.4g} ({given.source.value})"
-    elif bound.slope > 0.0:
-        radius = FARTHER * max(norm(outcome.x), bench.unit)
-        value = bound.within(radius)
-        if bound.value - value > max(abs(outcome.fun), bench.target.scale):
+    elif slope > 0.0:
+        far = bound.around(outcome.x, FARTHER * max(norm(outcome.x), bench.unit))
+        if value - far > max(abs(outcome.fun), bench.target.scale):
             return None  # a slope that is no rounding: the objective may well fall without end
-        source = f"{source}, within a distance of {radius:.3g} from x"
-    return ProvedBound(value, source, radius, inequality, outcome.charge)
+    return ProvedBound(value, source, math.inf, inequality, outcome.charge, slope, bound.centre)
 
 
 def _inequality(
