@@ -168,12 +168,12 @@ def _bounds(least: Any, most: Any) -> Iterator[tuple[SetCone, Any, Any]]:
 
 
 def _answer(program: ConicData, outcome: ConicOutcome, tol: float, seconds: float) -> _Answer:
-    x, q = outcome.x, program.q
-    size = float(np.abs(q * x).sum()) + abs(0.5 * float(x @ (program.P @ x)))
-    target = Target(tol, max(size, np.finfo(np.float64).tiny))
+    x = outcome.x
+    target = Target(tol, max(outcome.unit, np.finfo(np.float64).tiny))
     source = "multipliers of the conic form, rounding included"
     certificate = Certificate.of(
-        outcome.fun, outcome.lower_bound, outcome.violation, source, target, radius=outcome.radius
-    )
+        outcome.fun, outcome.lower_bound, outcome.violation, source, target, outcome.charge,
+        outcome.radius, absolute=outcome.absolute_violation, empty_within=outcome.empty_within,
+    )  # fmt: skip
     word = _WORDS[outcome.status]
     return _Answer(word, x, outcome.z, outcome.fun, seconds, outcome.iterations, certificate)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 __all__ = [
     "BoundContradictionWarning",
     "InfeasibleError",
@@ -19,11 +21,15 @@ class MissingCapabilityError(TypeError):
 
 
 class InfeasibleError(ValueError):
-    """The constraint set is empty; ``ray`` holds the multipliers that prove it, where they are known."""
+    """The constraint set is empty; ``ray`` holds the multipliers that prove it, where they are known.
 
-    def __init__(self, message: str, ray: object = None) -> None:
+    With a finite ``radius`` they prove only that no point within this distance of zero is feasible.
+    """
+
+    def __init__(self, message: str, ray: object = None, radius: float = math.inf) -> None:
         super().__init__(message)
         self.ray = ray
+        self.radius = radius
 
 
 class UnboundedError(ValueError):

@@ -10,7 +10,8 @@ import pytest
 import scipy.sparse
 
 from lopro.cones.bound import ConicData, conic_bound, repaired
-from lopro.cones.certified import ConicStatus, solve_conic, violation
+from lopro.cones.certified import ConicStatus, solve_conic
+from lopro.cones.claims import violation
 from lopro.cones.cones import Nonnegative, PSDTriangle, SecondOrder, SecondOrders, Zero, triangle
 
 

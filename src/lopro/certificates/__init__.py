@@ -8,7 +8,14 @@ from lopro.certificates.certificate import Certificate
 from lopro.certificates.emptiness import Emptiness, check_empty
 from lopro.certificates.rays import Descent, check_descent
 from lopro.certificates.target import Target
-from lopro.certificates.tolerances import BEYOND, FARTHER, FEASIBLE, NOISE, feasibility_tolerance
+from lopro.certificates.tolerances import (
+    BEYOND,
+    FARTHER,
+    FEASIBLE,
+    NOISE,
+    REMNANTS,
+    feasibility_tolerance,
+)
 from lopro.certificates.units import Units, column_units
 from lopro.certificates.violation import Violation, noise_rows, of_rows
 
@@ -17,6 +24,7 @@ __all__ = [
     "FARTHER",
     "FEASIBLE",
     "NOISE",
+    "REMNANTS",
     "Bound",
     "Certificate",
     "Descent",

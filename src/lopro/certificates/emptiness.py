@@ -42,10 +42,11 @@ class Emptiness:
         return self.margin > 0.0 and (self.residual == 0.0 or self.rounding)
 
 
-def is_rounding(residual: Vector, sizes: Vector, terms: int) -> bool:
+def is_rounding(residual: Vector, sizes: Vector, terms: int, noise: float = 0.0) -> bool:
     """Whether ``|r_k| <= 4 gamma_n sizes_k`` for every column, with ``sizes = sum |A_i|' |y_i|``.
 
-    Column by column, so that it does not depend on units.
+    Column by column, so that it does not depend on units. ``noise`` is by how much the entries themselves may
+    be off, relatively, where they were computed.
 
     Examples
     --------
@@ -56,7 +57,8 @@ def is_rounding(residual: Vector, sizes: Vector, terms: int) -> bool:
     >>> is_rounding(np.array([1e-16, 1e-16]), np.array([1.0, 1e-9]), 2)
     False
     """
-    return bool(np.all(np.abs(residual) <= 4.0 * gamma(max(1, terms)) * sizes))
+    allowed = 4.0 * gamma(max(1, terms)) + noise
+    return bool(np.all(np.abs(residual) <= allowed * sizes))
 
 
 def check_empty(rows: Sequence[tuple[Any, Any, Any]], y: Sequence[Any], size: int) -> Emptiness:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from lopro.certificates.emptiness import is_rounding
 from lopro.certificates.exact import columns, exact_dot
 
 __all__ = ["Descent", "check_descent"]
@@ -29,16 +30,18 @@ class Descent:
     slope: float
     curvature: float
     drift: float
+    #: Whether what is left of curvature and drift is the rounding of a direction that has neither.
+    rounding: bool = False
 
     @property
     def exact(self) -> bool:
         """Whether the objective is proved to be unbounded below (given one feasible point)."""
         return self.slope > 0.0 and self.curvature <= 0.0 and self.drift <= 0.0
 
-    def unbounded(self, distance: float, drift: float) -> bool:
-        """Whether it falls all over this distance, the rows being left by at most this share of it."""
-        flat = max(self.curvature, 0.0) * distance <= 0.5 * self.slope
-        return self.slope > 0.0 and flat and self.drift <= drift
+    @property
+    def proved(self) -> bool:
+        """The same up to rounding, row by row."""
+        return self.slope > 0.0 and (self.exact or self.rounding)
 
 
 def check_descent(P: Any, gradient: Any, rows: Sequence[tuple[Any, Any, Any]], d: Any) -> Descent:
@@ -66,28 +69,31 @@ def check_descent(P: Any, gradient: Any, rows: Sequence[tuple[Any, Any, Any]], d
     length = math.sqrt(exact_dot(direction, direction))
     if length == 0.0:
         return Descent(0.0, 0.0, math.inf)
-    drift = 0.0
+    drift, rounding = 0.0, True
     for A, lower, upper in rows:
-        image, norms = _images(A, direction)
+        image, norms, sizes = _images(A, direction)
         lo, up = (np.broadcast_to(np.asarray(b, np.float64), image.shape) for b in (lower, upper))
         leaving = np.maximum(
             np.where(np.isinf(up), 0.0, image), np.where(np.isinf(lo), 0.0, -image)
         )
         drift = max(drift, float((leaving / norms).max(initial=0.0)) / length)
+        rounding = rounding and is_rounding(np.maximum(leaving, 0.0), sizes, len(direction))
     curvature = 0.0
     if P is not None:
-        curvature = exact_dot(direction, _images(P, direction)[0]) / length**2
+        image, _, sizes = _images(P, direction)
+        curvature = exact_dot(direction, image) / length**2
+        rounding = rounding and is_rounding(image, sizes, len(direction))
     slope = -exact_dot(gradient, direction) / length
-    return Descent(slope * (1.0 - 1e-15) if slope > 0.0 else slope, curvature, drift)
+    return Descent(slope * (1.0 - 1e-15) if slope > 0.0 else slope, curvature, drift, rounding)
 
 
-def _images(A: Any, d: Any) -> tuple[Any, Any]:
-    """Return ``A d``, every entry rounded once, and the norms of the rows (1 for empty ones)."""
+def _images(A: Any, d: Any) -> tuple[Any, Any, Any]:
+    """Return ``A d``, every entry rounded once, the norms of the rows (1 for empty ones), and ``|A| |d|``."""
     if A is None:
-        return d, np.ones(len(d))
-    found = [
-        (exact_dot(entries, d[index]), math.sqrt(math.fsum((entries * entries).tolist())))
-        for index, entries in columns(A.T)
-    ]
-    image, norms = np.array([f[0] for f in found]), np.array([f[1] for f in found])
-    return image, np.where(norms > 0.0, norms, 1.0)
+        return d, np.ones(len(d)), np.zeros(len(d))
+    image, norms, sizes = (np.zeros(A.shape[0]) for _ in range(3))
+    for i, (index, entries) in enumerate(columns(A.T)):
+        image[i] = exact_dot(entries, d[index])
+        norms[i] = math.sqrt(math.fsum((entries * entries).tolist()))
+        sizes[i] = float(np.abs(entries) @ np.abs(d[index]))
+    return image, np.where(norms > 0.0, norms, 1.0), sizes

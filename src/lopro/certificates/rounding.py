@@ -75,10 +75,14 @@ class Estimate:
 
     def lower(self) -> float:
         """Return a number that is not above the exact one."""
+        if self.error == 0.0:
+            return self.value
         return math.nextafter(self.value - self.error, -math.inf)
 
     def upper(self) -> float:
         """Return a number that is not below the exact one."""
+        if self.error == 0.0:
+            return self.value
         return math.nextafter(self.value + self.error, math.inf)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from lopro.certificates.rounding import EPS
 from lopro.core.arrays import Array, eps
 
-__all__ = ["BEYOND", "FARTHER", "FEASIBLE", "NOISE", "feasibility_tolerance"]
+__all__ = ["BEYOND", "FARTHER", "FEASIBLE", "NOISE", "REMNANTS", "feasibility_tolerance"]
 
 #: Relative violation up to which a point counts as feasible: residuals of sums whose terms cancel to seven
 #: digits still meet it in double precision.
@@ -20,6 +20,9 @@ FARTHER = 1e4
 BEYOND = FARTHER * FARTHER
 #: A number below this share of those it was computed from is rounding (`theory`: rows of zeros, optima of 0).
 NOISE = 64.0 * EPS
+#: Shares of the largest entry of a ray below which others may be what an engine has left of zeros: none, and
+#: what residuals of 1e-10 leave with some loss. Proofs are checked afterwards: these decide what is tried.
+REMNANTS = (0.0, 1e-9, 1e-6)
 
 
 def feasibility_tolerance(x: Array) -> float:

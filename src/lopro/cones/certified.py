@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import enum
 import math
-from dataclasses import dataclass
-from typing import cast
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.certificates import FARTHER, FEASIBLE, Violation, of_rows
-from lopro.certificates.violation import magnitudes
+from lopro.certificates import FARTHER, FEASIBLE, NOISE, REMNANTS, Bound
 from lopro.cones.bound import ConicData, conic_bound, repaired
-from lopro.cones.by_clarabel import run_clarabel
+from lopro.cones.by_clarabel import Solved, run_clarabel
+from lopro.cones.claims import emptiness, falling_ray, violation
 from lopro.cones.cones import Nonnegative, Zero
 from lopro.core.deadline import Deadline
 from lopro.core.real_vectors import Vector
@@ -54,6 +54,14 @@ class ConicOutcome:
         Where the bound holds.
     iterations : int
         Of the engine.
+    charge : float
+        What the violation may have gained: a part of the gap.
+    absolute_violation : float
+        The largest violation in the units of its own row.
+    empty_within : float
+        No point within this distance of zero is feasible, where only that is proved; else 0.
+    unit : float
+        What the gap is relative to.
     """
 
     status: ConicStatus
@@ -64,11 +72,15 @@ class ConicOutcome:
     violation: float = math.inf
     radius: float = 0.0
     iterations: int = 0
+    charge: float = 0.0
+    absolute_violation: float = math.nan
+    empty_within: float = 0.0
+    unit: float = 1.0
 
     @property
     def gap(self) -> float:
         """What is proved: the value is at most so far above the optimal one."""
-        return self.fun - self.lower_bound
+        return self.fun + self.charge - self.lower_bound
 
 
 def solve_conic(data: ConicData, tol: float = 1e-6, seconds: float | None = None) -> ConicOutcome:
@@ -106,13 +118,17 @@ def solve_conic(data: ConicData, tol: float = 1e-6, seconds: float | None = None
     with Deadline(seconds).active() as deadline:
         if all(isinstance(cone, Zero | Nonnegative) for cone, _ in data.cones):
             found = _program(data, tol, None if seconds is None else deadline.left)
-            if found is not None:
+            if found is not None and found.status is not ConicStatus.UNPROVED:
                 return found
+            other = _by_clarabel(data, tol)
+            if found is None or found.violation > FEASIBLE or other.status is ConicStatus.PROVED:
+                return other
+            return found
         return _by_clarabel(data, tol)
 
 
 def _program(data: ConicData, tol: float, seconds: float | None) -> ConicOutcome | None:
-    """Solve a quadratic or linear program; None where its engines do not prove their answer."""
+    """Solve a quadratic or linear program; None where it is not convex, beyond rounding."""
     equal = np.concatenate(
         [np.full(size, isinstance(cone, Zero)) for cone, size in data.cones] or [np.zeros(0, bool)]
     )
@@ -120,7 +136,8 @@ def _program(data: ConicData, tol: float, seconds: float | None) -> ConicOutcome
     lower = np.where(equal, data.b, -np.inf)
     program = QuadraticProgram.of(P, data.q, data.A, lower, data.b)
     try:
-        outcome = solve_program(program, tol, seconds=seconds)
+        scale, length = NOISE * _typical_value(data) / tol, _length(data)
+        outcome = solve_program(program, tol, scale=scale, length=length, seconds=seconds)
     except NotConvex:
         return None
     if outcome.status is ProgramStatus.EMPTY:
@@ -129,45 +146,93 @@ def _program(data: ConicData, tol: float, seconds: float | None) -> ConicOutcome
     if outcome.status is ProgramStatus.UNBOUNDED:
         ray = np.asarray(outcome.ray)
         return ConicOutcome(ConicStatus.UNBOUNDED, ray, np.zeros(len(data.b)))
-    if outcome.status is not ProgramStatus.CONVERGED:
-        return None
-    radius = FARTHER * max(1.0, float(np.linalg.norm(outcome.x)))
-    lower_bound = outcome.bound.within(radius) - outcome.charge
     rows = np.asarray(outcome.multipliers[0])
-    everywhere = outcome.bound.slope == 0.0
-    return ConicOutcome(
-        ConicStatus.PROVED, outcome.x, rows, outcome.fun, lower_bound, outcome.violation,
-        math.inf if everywhere else radius, outcome.steps,
-    )  # fmt: skip
+    return _judged(data, tol, outcome.x, rows, outcome.bound, outcome.steps, outcome.charge)
 
 
 def _by_clarabel(data: ConicData, tol: float) -> ConicOutcome:
-    blocks = [block for cone, _ in data.cones for block in cone.blocks()]
-    # In units of single rows, so that tolerances mean the same for each; powers of two round nothing.
-    sizes = _row_sizes(data)
-    A = scipy.sparse.diags_array(1.0 / sizes) @ data.A
-    answer = run_clarabel(data.P, data.q, A, data.b / sizes, blocks, _ACCURACY, True)
-    x, z, slack = answer.x, answer.z / sizes, answer.s * sizes
+    answer = _asked(data, data.P, data.q)
+    x, z = answer.x, answer.z
     name = str(answer.status)
-    if "PrimalInfeasible" in name and proves_empty(data, z):
-        return ConicOutcome(ConicStatus.INFEASIBLE, x, z, iterations=answer.iterations)
-    if "DualInfeasible" in name and proves_unbounded(data, x):
-        return ConicOutcome(ConicStatus.UNBOUNDED, x, z, iterations=answer.iterations)
+    if "PrimalInfeasible" in name:
+        return _excluded(data, z, answer.iterations)
+    ray = falling_ray(data, x) if "DualInfeasible" in name else None
+    if ray is not None:
+        # Without a point that it begins at, a ray of descent proves nothing.
+        n = len(data.q)
+        point = _asked(data, scipy.sparse.csr_array((n, n)), np.zeros(n))
+        if "PrimalInfeasible" in str(point.status):
+            return _excluded(data, point.z, point.iterations)
+        if np.isfinite(point.x).all() and violation(data, point.x).relative <= FEASIBLE:
+            return ConicOutcome(ConicStatus.UNBOUNDED, ray, z, iterations=answer.iterations)
     if not (np.isfinite(x).all() and np.isfinite(z).all()) or "Infeasible" in name:
         return ConicOutcome(ConicStatus.STOPPED, x, z, iterations=answer.iterations)
-    v, multipliers = repaired(data, x, z, slack)
+    v, multipliers = repaired(data, x, z, answer.s)
     bound = conic_bound(data, v, multipliers)
-    radius = FARTHER * max(1.0, float(np.linalg.norm(x)))
-    lower = bound.within(radius)
+    return _judged(data, tol, x, multipliers, bound, answer.iterations)
+
+
+def _asked(data: ConicData, P: Any, q: Vector) -> Solved:
+    """Return what Clarabel finds for this objective over the cones of a program.
+
+    It is given rows of comparable size, so that its tolerances mean the same for each; powers of two round
+    nothing.
+    """
+    blocks = [block for cone, _ in data.cones for block in cone.blocks()]
+    sizes = _row_sizes(data)
+    A = scipy.sparse.diags_array(1.0 / sizes) @ data.A
+    answer = run_clarabel(P, q, A, data.b / sizes, blocks, _ACCURACY, True)
+    return replace(answer, z=answer.z / sizes, s=answer.s * sizes)
+
+
+def _judged(
+    data: ConicData, tol: float, x: Vector, z: Vector, bound: Bound, steps: int, charge: float = 0.0
+) -> ConicOutcome:
+    """Return what a point and a bound prove together, or the point with no multipliers at all."""
+    none = conic_bound(data, x, 0.0 * z)
+    if none.slope == 0.0 and none.value >= bound.value:  # it minimises the objective alone
+        z, bound = 0.0 * z, none
     Px = data.P @ x
     fun = float(x @ (0.5 * Px + data.q))
     size = abs(0.5 * float(x @ Px)) + float(np.abs(data.q * x).sum())
     outside = violation(data, x)
-    proved = outside.relative <= FEASIBLE and fun - lower <= tol * max(size, abs(fun))
+    radius = bound.reach(x, FARTHER * max(float(np.linalg.norm(x)), _length(data)))
+    lower = bound.around(x, radius) if radius > 0.0 else -math.inf
+    allowed = max(tol * max(size, abs(fun)), NOISE * _typical_value(data))
+    proved = outside.relative <= FEASIBLE and fun + charge - lower <= allowed
     status = ConicStatus.PROVED if proved else ConicStatus.UNPROVED
     return ConicOutcome(
-        status, x, multipliers, fun, lower, outside.relative, radius, answer.iterations
-    )
+        status, x, z, fun, lower, outside.relative, radius, steps,
+        charge=charge, absolute_violation=outside.absolute, unit=max(size, allowed / tol),
+    )  # fmt: skip
+
+
+def _length(data: ConicData) -> float:
+    """Return a length that is typical of the variables, from their units; 1 where the data tell none."""
+    return float(np.linalg.norm(data.units.known)) or 1.0
+
+
+def _typical_value(data: ConicData) -> float:
+    """Return the sum of the absolute terms of the objective at a point of typical size."""
+    x = data.units.known
+    return 0.5 * float(x @ (abs(data.P) @ x)) + float(np.abs(data.q) @ x)
+
+
+def _excluded(data: ConicData, z: Vector, iterations: int) -> ConicOutcome:
+    """Return what multipliers of a contradiction prove: that there is no point, or none within a radius."""
+    n = len(data.q)
+    flat = ConicData(scipy.sparse.csr_array((n, n)), np.zeros(n), data.A, data.b, data.cones)
+    within, largest = 0.0, float(np.abs(z).max(initial=0.0))
+    for share in REMNANTS:
+        trial = np.where(np.abs(z) > share * largest, z, 0.0)
+        # With equal slacks all multipliers move in proportion to their size.
+        _, trial = repaired(flat, np.zeros(n), trial, np.ones(len(z)))
+        found = emptiness(data, trial)
+        if found.proved:
+            return ConicOutcome(ConicStatus.INFEASIBLE, np.zeros(n), trial, iterations=iterations)
+        within = max(within, found.radius)
+    stopped = ConicOutcome(ConicStatus.STOPPED, np.zeros(n), z, iterations=iterations)
+    return replace(stopped, empty_within=within)
 
 
 def _row_sizes(data: ConicData) -> Vector:
@@ -179,46 +244,3 @@ def _row_sizes(data: ConicData) -> Vector:
         sizes = own if apart else np.full(len(own), own.max(initial=0.0))
         found.append(np.exp2(np.rint(np.log2(np.where(sizes > 0.0, sizes, 1.0)))))
     return np.concatenate(found) if found else np.zeros(0)
-
-
-def violation(data: ConicData, x: Vector) -> Violation:
-    """Return how far slacks are outside of their cones: rows one by one, other cones by their own rows."""
-    slack = data.b - data.A @ x
-    worst, start = Violation(), 0
-    for (cone, size), own in zip(data.cones, data.blocks(slack), strict=True):
-        rows = slice(start, start + size)
-        start += size
-        if isinstance(cone, Zero | Nonnegative):
-            excess = np.abs(own) if isinstance(cone, Zero) else -own
-            found = of_rows(data.A[rows], x, excess, data.b[rows], lambda: data.units)
-        else:
-            distance = cone.outside(own)
-            compared = _size_of_cone(data, rows, x) if distance > 0.0 else 1.0
-            found = Violation(distance / compared, distance)
-        worst = worst.and_also(found)
-    return worst
-
-
-def _size_of_cone(data: ConicData, rows: slice, x: Vector) -> float:
-    """Return what the rows of a cone compare, together."""
-    A, b = data.A[rows], data.b[rows]
-    w = np.abs(x) if b.any() else np.maximum(np.abs(x), data.units.at(x))
-    return float(np.linalg.norm(magnitudes(A, np.arange(len(b)), w) + np.abs(b))) or math.inf
-
-
-def proves_empty(data: ConicData, z: Vector) -> bool:
-    """Whether multipliers in the dual cone contradict the rows: ``A'z`` nearly 0 and ``b'z < 0``."""
-    z = data.inside(z)
-    margin, residual = -float(data.b @ z), float(np.linalg.norm(data.A.T @ z))
-    return margin > 0.0 and margin >= FARTHER * residual
-
-
-def proves_unbounded(data: ConicData, x: Vector) -> bool:
-    """Whether the objective falls along ``x``: ``q'x < 0``, ``Px`` nearly 0, ``-Ax`` in the cones."""
-    length = float(np.linalg.norm(x))
-    if not (math.isfinite(length) and length > 0.0):
-        return False
-    ray = x / length
-    fall, bend = -float(data.q @ ray), float(np.linalg.norm(data.P @ ray))
-    direction = ConicData(data.P, data.q, data.A, 0.0 * data.b, data.cones)
-    return fall > 0.0 and bend <= 1e-7 * fall and violation(direction, ray).relative <= 1e-7

@@ -10,10 +10,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lopro.certificates import Descent, Emptiness, check_descent, check_empty
-from lopro.certificates.rounding import Estimate, length
-from lopro.newton.arrays import EPS, Array, Image, norm
+from lopro.certificates import Descent, Emptiness, Units, check_descent, check_empty
+from lopro.certificates.rounding import Estimate, gamma, length
+from lopro.newton.arrays import EPS, Array, Image, Matrix, norm
 from lopro.newton.bounds.enclose import enclose_conjugate
+from lopro.newton.bounds.feasible import made_feasible
+from lopro.newton.bounds.lower import Box
 from lopro.newton.bounds.mapped import enclose_adjoint
 from lopro.newton.curvature import Piece, weighted
 from lopro.newton.maps import Dense, Identity, OnDevice, Sparse
@@ -23,7 +25,13 @@ from lopro.newton.problem import Composite, Term
 from lopro.newton.smooth import Linear, Quadratic
 from lopro.newton.systems import SingularSystem, choose_system
 
-__all__ = ["descent_ray", "farkas_multipliers", "interval_rows"]
+__all__ = [
+    "descent_ray",
+    "farkas_multipliers",
+    "farkas_of_rows",
+    "interval_rows",
+    "ray_of_rows",
+]
 
 #: Rounds of correcting the multipliers and moving them back into their cone.
 _ROUNDS = 4
@@ -83,7 +91,10 @@ def _enclosed_emptiness(sets: Sequence[Term], y: Sequence[Array], size: int) -> 
         own, own_error = enclose_adjoint(term.D, v)
         normal = normal + own
         error = error + own_error + EPS * np.abs(normal)
-    return Emptiness(-support.upper(), length(normal, error * (1.0 + 8.0 * EPS)))
+    # The bound of the rounding of a product is gamma_n |D|' |v|.
+    rounding = bool(np.all(np.abs(normal) <= 4.0 * error))
+    error = error * (1.0 + 8.0 * EPS)
+    return Emptiness(-support.upper(), length(normal, error), rounding)
 
 
 def _residual(sets: Sequence[Term], y: Sequence[Array], size: int) -> Array:
@@ -113,6 +124,51 @@ def _repaired(sets: Sequence[Term], y: list[Array], size: int) -> list[Array]:
     return [t.part.into_domain(v) for t, v in zip(sets, y, strict=True)]
 
 
+def farkas_of_rows(
+    A: Matrix, lower: Array, upper: Array, box: Box, y: Array
+) -> tuple[Array, Array]:
+    """Return multipliers of rows and of bounds near ``y`` with ``A'y + w`` as small as rounding, if possible.
+
+    A bound takes over what the rows leave of its variable. Where there is none, ``A'y`` has to have the sign
+    that the other one takes, or to vanish: the multipliers are corrected in proportion to their size.
+    """
+    signs = Interval(
+        np.where(np.isfinite(lower), -np.inf, 0.0), np.where(np.isfinite(upper), np.inf, 0.0)
+    )
+    left = Interval(
+        np.where(np.isfinite(box.upper), -np.inf, 0.0),
+        np.where(np.isfinite(box.lower), np.inf, 0.0),
+    )
+    cone = Composite(Linear(np.zeros(len(y))), [(left, A.T), (signs, None)])
+    y = _on_cone(cone, y)
+    leftover = -np.asarray(A.T @ y)
+    return y, Interval(box.lower, box.upper).into_domain(leftover)
+
+
+def ray_of_rows(
+    P: Matrix | None, A: Matrix, lower: Array, upper: Array, box: Box, d: Array
+) -> Array:
+    """Return a direction near ``d`` that stays in the rows and on which ``P`` vanishes, up to rounding."""
+
+    def cone(least: Array, most: Array) -> Interval:
+        return Interval(
+            np.where(np.isfinite(least), 0.0, -np.inf), np.where(np.isfinite(most), 0.0, np.inf)
+        )
+
+    terms: list[tuple[Interval, Matrix | None]] = [(cone(lower, upper), A)]
+    terms.append((cone(box.lower, box.upper), None))
+    if P is not None:
+        flat = np.zeros(len(d))
+        terms.append((Interval(flat, flat), P))
+    return _on_cone(Composite(Linear(np.zeros(len(d))), terms), d)
+
+
+def _on_cone(cone: Composite, v: Array) -> Array:
+    """Return a point of a polyhedral cone near ``v``, each row measured by its own terms alone."""
+    alone = Units.given(np.zeros(len(v)))
+    return made_feasible(cone, v, gamma(len(v)), alone)
+
+
 def descent_ray(
     problem: Composite, before: Iterate, after: Iterate
 ) -> tuple[Array, Descent] | None:
@@ -133,6 +189,10 @@ def descent_ray(
     # As above: exact only where rounded numbers promise something.
     if not (flat and staying and gradient @ d < 0.0):
         return None
+    terms = [(t.part, t.D) for t in problem.terms if not isinstance(t.D, Identity)]
+    if len(terms) == 1 and isinstance(terms[0][0], Interval):
+        part, A = terms[0][0], rows[[A is None for A, _, _ in rows].index(False)][0]
+        d = ray_of_rows(P, A, part.lower, part.upper, Box.of(problem), d)
     return d, check_descent(P, gradient, rows, d)
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
-from lopro.certificates import FARTHER
+from lopro.certificates import FARTHER, Emptiness
 from lopro.constraints.base import Constraint, ValidInequality
 from lopro.core.arrays import Array, asarray_like, from_numpy, norm
 from lopro.errors import InfeasibleError, UnboundedError
@@ -54,6 +54,10 @@ def answer(
     if outcome.status is Status.EMPTY:
         assert isinstance(outcome.ray, tuple)
         raise InfeasibleError(_emptiness(outcome), shared(bench.problem.constraint, outcome.ray))
+    if isinstance(outcome.certificate, Emptiness):
+        ray = cast("tuple[Array, ...]", outcome.ray)
+        radius = outcome.certificate.radius
+        raise InfeasibleError(_emptiness(outcome), shared(bench.problem.constraint, ray), radius)
     if outcome.status is Status.UNBOUNDED:
         raise UnboundedError("the objective falls without end along the ray", outcome.ray)
     x = asarray_like(outcome.x, like)
@@ -63,8 +67,9 @@ def answer(
 
 
 def _emptiness(outcome: Outcome) -> str:
-    radius = getattr(outcome.certificate, "radius", 0.0)
-    where = "" if math.isinf(radius) else f" within |x| <= {radius:.3g}"
+    found, where = outcome.certificate, ""
+    if outcome.status is not Status.EMPTY and isinstance(found, Emptiness):
+        where = f" within |x| <= {found.radius:.3g}"
     return f"the constraint set is empty{where}: result.ray holds the multipliers that prove it"
 
 

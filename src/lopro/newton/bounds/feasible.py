@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy  # parts of it load when first used
 
+from lopro.certificates import Units
 from lopro.certificates.rounding import EPS
 from lopro.newton.arrays import Array, Matrix
 from lopro.newton.bounds.lower import Box
@@ -19,12 +20,14 @@ __all__ = ["made_feasible", "within_bounds"]
 _ROUNDS = 8
 
 
-def made_feasible(problem: Composite, x: Array, tolerance: float) -> Array:
+def made_feasible(
+    problem: Composite, x: Array, tolerance: float, units: Units | None = None
+) -> Array:
     """Return a point near ``x`` that violates rows by less, relatively; ``x`` itself where there is none.
 
     Variables outside of their bounds are moved onto them. Then the shortest step is taken that removes what
     equations and violated rows miss, each variable in its unit or its own size if that is larger; variables
-    on a bound stay there.
+    on a bound stay there. ``units`` are those of the variables where they are not to be taken from the data.
 
     Examples
     --------
@@ -43,12 +46,12 @@ def made_feasible(problem: Composite, x: Array, tolerance: float) -> Array:
         return x
     A, lower, upper = rows
     box = Box.of(problem)
-    best, least = x, violation(problem, x).relative
-    units = units_of(problem)
+    best, least = x, violation(problem, x, units).relative
+    known = units or units_of(problem)
     x = np.clip(x, box.lower, box.upper)
     used = lower == upper
     for _ in range(_ROUNDS):
-        now = violation(problem, x).relative
+        now = violation(problem, x, units).relative
         if now < least:
             best, least = x, now
         if now <= tolerance or not np.isfinite(now):
@@ -56,7 +59,7 @@ def made_feasible(problem: Composite, x: Array, tolerance: float) -> Array:
         image = np.asarray(A @ x)
         missed = image - np.clip(image, lower, upper)
         used = used | (missed != 0.0)
-        room = np.maximum(np.abs(x), units.at(x)) * ((x > box.lower) & (x < box.upper))
+        room = np.maximum(np.abs(x), known.at(x)) * ((x > box.lower) & (x < box.upper))
         step = _step(A[used], room, missed[used])
         if step is None:
             break

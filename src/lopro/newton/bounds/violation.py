@@ -45,15 +45,18 @@ def relative_violation(problem: Composite, x: Array) -> float:
     return violation(problem, x).relative
 
 
-def violation(problem: Composite, x: Array) -> Violation:
-    """Return the violation of the sets among the terms, measured as `lopro.certificates.violation` says."""
+def violation(problem: Composite, x: Array, units: Units | None = None) -> Violation:
+    """Return the violation of the sets among the terms, measured as `lopro.certificates.violation` says.
+
+    ``units`` are those of the variables where they are not to be taken from the data.
+    """
     worst = Violation()
     for term in problem.terms:
         if term.part.steepness > 0.0:
             continue
         image = term.D.forward(x)
         if isinstance(term.part, Interval):
-            found = _of_interval(problem, term, x, image)
+            found = _of_interval(problem, term, x, image, units)
         else:
             excess = float(term.part.violation(image))
             found = Violation(excess / _size(term, x, image) if excess > 0.0 else 0.0, excess)
@@ -61,7 +64,9 @@ def violation(problem: Composite, x: Array) -> Violation:
     return worst
 
 
-def _of_interval(problem: Composite, term: Term, x: Array, image: Array) -> Violation:
+def _of_interval(
+    problem: Composite, term: Term, x: Array, image: Array, units: Units | None
+) -> Violation:
     part = term.part
     assert isinstance(part, Interval)
     worst = Violation()
@@ -74,7 +79,7 @@ def _of_interval(problem: Composite, term: Term, x: Array, image: Array) -> Viol
             sizes = term.D.row_norms() * norm(x) + np.abs(np.where(excess > 0.0, side, 0.0))
             found = Violation(float(relative(excess, sizes).max()), float(excess.max()))
         else:
-            found = of_rows(entries, x, excess, side, lambda: units_of(problem))
+            found = of_rows(entries, x, excess, side, lambda: units or units_of(problem))
         worst = worst.and_also(found)
     return worst
 

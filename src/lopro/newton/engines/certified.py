@@ -5,18 +5,28 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.certificates import BEYOND, FEASIBLE, check_descent, check_empty, column_units
+from lopro.certificates import (
+    FEASIBLE,
+    REMNANTS,
+    Emptiness,
+    check_descent,
+    check_empty,
+    column_units,
+)
 from lopro.core.deadline import Deadline
 from lopro.newton.arrays import Array, norm
 from lopro.newton.bounds import negative_curvature
+from lopro.newton.bounds.lower import Box
 from lopro.newton.engines.answer import Answer, AnswerStatus
 from lopro.newton.engines.program import QuadraticProgram
 from lopro.newton.engines.rule import Engine, engines_for
 from lopro.newton.problem import Composite
+from lopro.newton.rays import farkas_of_rows, ray_of_rows
 from lopro.newton.solve import Outcome, Status, prove
 
 __all__ = ["NotConvex", "solve_program"]
@@ -25,8 +35,6 @@ __all__ = ["NotConvex", "solve_program"]
 _SPREAD = 1e6
 #: Residuals that the engines are asked for.
 _RESIDUAL = 1e-10
-#: A ray may leave the rows by this share of its length.
-_DRIFT = 1e-9
 
 
 class NotConvex(ValueError):
@@ -85,13 +93,18 @@ def solve_program(
             raise NotConvex(direction)
     problem = program.composite()
     best: Outcome | None = None
+    excluded: Outcome | None = None
 
     for engine, units in _calls(program, engines or engines_for(program)):
         left = None if seconds is None else max(0.01, deadline.left)
         answer = units.back(engine(units.program, _RESIDUAL, left))
         found = _without_solution(program, problem, answer)
-        if found is not None:
+        if found is not None and found.status is Status.UNBOUNDED:
+            found = _from_a_point(program, found, None if seconds is None else deadline.left)
+        if found is not None and found.status is not Status.STOPPED:
             return found
+        if found is not None and isinstance(found.certificate, Emptiness):
+            excluded = _farther(excluded, found)
         if answer.finite and answer.status not in (AnswerStatus.EMPTY, AnswerStatus.UNBOUNDED):
             found = prove(
                 problem,
@@ -109,7 +122,18 @@ def solve_program(
             best = found if best is None or found.better(best, feasibility, length) else best
         if deadline.passed:
             break
-    return best or _unproved(program, problem, Status.STOPPED)
+    best = best or _unproved(program, problem, Status.STOPPED)
+    if excluded is None or best.violation <= feasibility:
+        return best
+    return dataclasses.replace(best, certificate=excluded.certificate, ray=excluded.ray)
+
+
+def _farther(one: Outcome | None, other: Outcome) -> Outcome:
+    """Return the outcome that excludes points within the larger radius."""
+    if one is None:
+        return other
+    assert isinstance(one.certificate, Emptiness) and isinstance(other.certificate, Emptiness)
+    return one if one.certificate.radius >= other.certificate.radius else other
 
 
 @dataclass(frozen=True)
@@ -165,24 +189,65 @@ def _unproved(program: QuadraticProgram, problem: Composite, status: Status) -> 
 def _without_solution(
     program: QuadraticProgram, problem: Composite, answer: Answer
 ) -> Outcome | None:
-    """Return the outcome of a program without points or least value, if the answer's vectors prove that."""
+    """Return what the vectors of an answer prove: EMPTY, UNBOUNDED given a feasible point, or a radius.
+
+    The outcome of a set that is proved to be empty within a radius only has the status STOPPED.
+    """
     if not answer.finite or answer.status in (AnswerStatus.SOLVED, AnswerStatus.INACCURATE):
         return None
     rows = [(program.A, program.lower, program.upper), (None, program.least, program.most)]
-    size = max(float(np.abs(v).max(initial=0.0)) for v in (answer.rows, answer.box))
+    box = Box(program.least, program.most)
+    size = float(np.abs(answer.rows).max(initial=0.0))
     if size > 0.0:
-        y = (answer.rows / size, answer.box / size)
-        # The box takes over what the rows leave, wherever a bound allows it.
-        leftover = -(program.A.T @ y[0])
-        y = (y[0], problem.terms[1].part.into_domain(leftover))
-        emptiness = check_empty(rows, y, len(program.q))
-        if emptiness.radius > BEYOND * norm(answer.x):
-            outcome = _unproved(program, problem, Status.EMPTY)
+        y, emptiness = _emptiness(program, rows, box, answer.rows / size)
+        if emptiness.radius > 0.0:
+            status = Status.EMPTY if emptiness.proved else Status.STOPPED
+            outcome = _unproved(program, problem, status)
             return dataclasses.replace(outcome, certificate=emptiness, ray=y)
     if answer.status is AnswerStatus.UNBOUNDED and norm(answer.x) > 0.0:
-        d = answer.x / norm(answer.x)
-        descent = check_descent(program.P, program.q, rows, d)
-        if descent.unbounded(BEYOND, _DRIFT):
-            outcome = _unproved(program, problem, Status.UNBOUNDED)
-            return dataclasses.replace(outcome, certificate=descent, ray=d)
+        for v in _without_remnants(answer.x / norm(answer.x)):
+            d = ray_of_rows(program.P, program.A, program.lower, program.upper, box, v)
+            descent = check_descent(program.P, program.q, rows, d)
+            if descent.proved:
+                outcome = _unproved(program, problem, Status.UNBOUNDED)
+                return dataclasses.replace(outcome, certificate=descent, ray=d)
     return None
+
+
+def _emptiness(
+    program: QuadraticProgram, rows: Any, box: Box, v: Array
+) -> tuple[tuple[Array, Array], Emptiness]:
+    """Return multipliers near ``v`` that prove the set to be empty, else those with the largest radius."""
+    best: tuple[tuple[Array, Array], Emptiness] | None = None
+    for y in _without_remnants(v):
+        both = farkas_of_rows(program.A, program.lower, program.upper, box, y)
+        found = check_empty(rows, both, len(program.q))
+        if best is None or found.proved or found.radius > best[1].radius:
+            best = both, found
+        if found.proved:
+            break
+    assert best is not None
+    return best
+
+
+def _without_remnants(v: Array) -> Iterator[Array]:
+    """Yield a vector as it is, and without the entries that an engine may have left of zeros."""
+    largest = float(np.abs(v).max())
+    for share in REMNANTS:
+        yield np.where(np.abs(v) > share * largest, v, 0.0)
+
+
+def _from_a_point(program: QuadraticProgram, found: Outcome, seconds: float | None) -> Outcome:
+    """Return a ray of descent with a feasible point that it begins at; without one it proves nothing.
+
+    The program may be empty: then that is returned.
+    """
+    flat = dataclasses.replace(program, P=None, q=0.0 * program.q, constant=0.0)
+    point = solve_program(flat, 1.0, seconds=seconds)
+    if point.status is Status.EMPTY:
+        return point
+    status = Status.UNBOUNDED if point.violation <= FEASIBLE else Status.STOPPED
+    problem = program.composite()
+    return dataclasses.replace(
+        found, status=status, x=point.x, fun=problem.value(point.x), violation=point.violation
+    )

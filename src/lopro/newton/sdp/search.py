@@ -59,6 +59,8 @@ class Search:
         self.sharp: DualBound | None = None
         self.interior: tuple[Array, float] | None = None
         self.ended: Outcome | None = None
+        #: No X with a smaller trace is feasible, as far as multipliers have proved.
+        self.empty_within = 0.0
         self.engine = ""
 
     @property
@@ -184,11 +186,11 @@ class Search:
     def look_for_rays(self, X: tuple[Array, ...], y: Array) -> bool:
         """Check whether the directions of y or X prove that there is no solution; True if one does."""
         y = self.face.multipliers(self.original, self.units.multipliers(y), 0.0)
-        # In handy units b has about norm 1, so that a feasible X of about that size is to be expected.
         if norm(y) > 0.0:
-            radius = self.judge.empty(y / norm(y))
-            if radius >= BEYOND * self.handy.x:
-                return self._end(Outcome(Status.EMPTY, X, y / norm(y), radius=radius))
+            contradiction, found = self.judge.contradiction(y / norm(y))
+            if found.proved:
+                return self._end(Outcome(Status.EMPTY, X, contradiction))
+            self.empty_within = max(self.empty_within, found.radius)
         X = self.face.matrices(self.units.matrices(X))
         size = math.sqrt(sum(norm(x) ** 2 for x in X))
         if size > 0.0:
