@@ -11,7 +11,8 @@ ROOT = Path(__file__).parent.parent / "src" / "lopro"
 LAYERS = [
     "errors", "_moved", "core", "certificates", "newton", "functions", "maps", "cones", "projections",
     "constraints", "objectives", "conic_forms", "penalties", "problem", "protocol", "driver", "methods",
-    "solving", "explaining", "sdpa", "basis_pursuit", "metric", "correlation", "minimize", "cvxpy", "sklearn",
+    "solving", "certifying", "explaining", "sdpa",
+    "basis_pursuit", "metric", "correlation", "minimize", "cvxpy", "sklearn",
     "cli", "__init__", "__main__",
 ]  # fmt: skip
 

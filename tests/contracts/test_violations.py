@@ -141,6 +141,8 @@ def test_a_row_of_zeros_is_noise_or_met_nowhere() -> None:
     with pytest.warns(ZeroRowWarning, match="the first is row 1"):
         assert Affine(C, [-np.inf, 7e-18], [99.0, 7e-18]).violation(x) == 0.0
     assert Polyhedron(C, np.array([99.0, -1e-9])).violation(x) == 1.0
+    # A row with an entry is no noise, however small its side is.
+    assert Polyhedron(np.eye(2), np.array([99.0, -1e-17])).violation(np.zeros(2)) == 1.0
     assert Polyhedron(C[1:], np.array([-1e-300])).violation(x) == 1.0
 
 

@@ -15,7 +15,7 @@ from lopro.newton.problem import Composite
 from lopro.newton.solve import Outcome, Status
 from lopro.protocol import Candidate, ProvedBound, Workbench
 
-__all__ = ["Shared", "answer"]
+__all__ = ["Shared", "answer", "evidence_of"]
 
 #: From a constraint and the multipliers of sets to one array for each member.
 Shared: TypeAlias = Callable[[Constraint, Sequence[Array]], tuple[Array, ...]]
@@ -61,9 +61,15 @@ def answer(
     if outcome.status is Status.UNBOUNDED:
         raise UnboundedError("the objective falls without end along the ray", outcome.ray)
     x = asarray_like(outcome.x, like)
+    return candidate_in_set(bench, x, evidence_of(problem, outcome, bench, like, shared), mend)
+
+
+def evidence_of(
+    problem: Composite, outcome: Outcome, bench: Workbench, like: Array, shared: Shared
+) -> ProvedBound | None:
+    """Return the bound of an outcome with the multipliers that it rests on; the parameters are `answer`'s."""
     inequality = _inequality(problem, outcome, bench.problem.constraint, shared, like)
-    evidence = _bound(outcome, bench, inequality)
-    return candidate_in_set(bench, x, evidence, mend)
+    return _bound(outcome, bench, inequality)
 
 
 def _emptiness(outcome: Outcome) -> str:
