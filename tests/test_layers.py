@@ -9,9 +9,11 @@ ROOT = Path(__file__).parent.parent / "src" / "lopro"
 
 #: From the bottom up: a package may import from itself and from those before it in the list.
 LAYERS = [
-    "errors", "core", "maps", "linalg", "functions", "cones", "engines", "newton", "projections",
+    "errors", "core", "maps", "linalg", "certificates", "functions", "cones", "engines", "newton",
+    "projections",
     "constraints", "objectives", "conic_forms", "penalties", "problem", "protocol", "driver", "methods",
-    "solving", "explaining", "sdpa", "basis_pursuit", "metric", "correlation", "minimize", "cvxpy", "sklearn",
+    "solving", "certifying", "explaining", "sdpa",
+    "basis_pursuit", "metric", "correlation", "minimize", "cvxpy", "sklearn",
     "cli", "__init__", "__main__",
 ]  # fmt: skip
 

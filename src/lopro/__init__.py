@@ -1,6 +1,6 @@
 """lopro: convex optimisation with few projections, and a certificate with every answer."""
 
-from lopro import constraints, maps, metric, objectives, penalties
+from lopro import certificates, constraints, maps, metric, objectives, penalties
 from lopro.basis_pursuit import (
     BPDNResult,
     ByProducts,
@@ -12,6 +12,7 @@ from lopro.basis_pursuit import (
     lasso,
 )
 from lopro.basis_pursuit.application import BasisPursuit
+from lopro.certifying import certify
 from lopro.correlation import nearest_correlation
 from lopro.driver import stopping
 from lopro.driver.result import History, Iterate, Result, Status
@@ -39,7 +40,6 @@ from lopro.metric import ConsensusADMM, FeatureWorkingSet, MetricResult, learn_m
 from lopro.metric.application import MetricLearning
 from lopro.minimize import minimize
 from lopro.problem import Problem
-from lopro.protocol import certificates
 from lopro.sdpa import read_sdpa
 from lopro.solving import iterate, solve
 
@@ -78,6 +78,7 @@ __all__ = [
     "bpdn",
     "bpdn_path",
     "certificates",
+    "certify",
     "constraints",
     "explain",
     "inner",

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
+from lopro.certificates import noise_rows
 from lopro.cones.bound import ConicData
 from lopro.cones.certified import ConicOutcome, ConicStatus, solve_conic
 from lopro.cones.cones import Nonnegative, PSDTriangle, SecondOrder, SetCone, Zero
@@ -142,7 +143,7 @@ def _program(data: dict[str, Any]) -> ConicData:
     P = data.get(settings.P)
     P = scipy.sparse.csr_array((len(q), len(q))) if P is None else scipy.sparse.csr_array(P)
     A = scipy.sparse.csr_array(data[settings.A])
-    b = np.asarray(data[settings.B], dtype=np.float64)
+    b = _without_noise(A, np.asarray(data[settings.B], dtype=np.float64), dims)
     least, most = (data.get(key) for key in (settings.LOWER_BOUNDS, settings.UPPER_BOUNDS))
     bounds = _bounds(
         np.full(len(q), -np.inf) if least is None else np.asarray(least, np.float64),
@@ -152,6 +153,14 @@ def _program(data: dict[str, Any]) -> ConicData:
         A, b = scipy.sparse.vstack([A, rows], format="csr"), np.concatenate([b, sides])
         cones.append((cone, len(sides)))
     return ConicData(P, q, A, b, cones)
+
+
+def _without_noise(A: Any, b: Any, dims: Any) -> Any:
+    """Return the sides with 0 in place of what is rounding, in rows without a coefficient."""
+    linear = dims.zero + dims.nonneg
+    missed = np.concatenate([np.abs(b[: dims.zero]), -b[dims.zero : linear]])
+    rows = noise_rows(lambda i: abs(A[i]).sum(axis=1) == 0.0, missed, b[:linear])
+    return np.where(np.isin(np.arange(len(b)), rows), 0.0, b) if len(rows) else b
 
 
 def _bounds(least: Any, most: Any) -> Iterator[tuple[SetCone, Any, Any]]:
@@ -168,13 +177,13 @@ def _bounds(least: Any, most: Any) -> Iterator[tuple[SetCone, Any, Any]]:
 
 
 def _answer(program: ConicData, outcome: ConicOutcome, tol: float, seconds: float) -> _Answer:
-    x, q = outcome.x, program.q
-    size = float(np.abs(q * x).sum()) + abs(0.5 * float(x @ (program.P @ x)))
-    target = Target(tol, max(size, np.finfo(np.float64).tiny))
+    x = outcome.x
+    target = Target(tol, max(outcome.unit, np.finfo(np.float64).tiny))
     source = "multipliers of the conic form, rounding included"
     certificate = Certificate.of(
-        outcome.fun, outcome.lower_bound, outcome.violation, source, target, radius=outcome.radius
-    )
+        outcome.fun, outcome.lower_bound, outcome.violation, source, target, outcome.charge,
+        outcome.radius, absolute=outcome.absolute_violation, empty_within=outcome.empty_within,
+    )  # fmt: skip
     # Without a point CVXPY has nothing to show, and raises its SolverError.
     nothing = outcome.status is ConicStatus.STOPPED and not math.isfinite(outcome.fun)
     word = "Unsolved" if nothing else _WORDS[outcome.status]

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
+
 __all__ = [
+    "BoundContradictionWarning",
     "InfeasibleError",
     "MissingCapabilityError",
     "NonFiniteError",
     "ProjectionError",
     "StalledError",
     "UnboundedError",
+    "ZeroRowWarning",
 ]
 
 
@@ -17,11 +21,15 @@ class MissingCapabilityError(TypeError):
 
 
 class InfeasibleError(ValueError):
-    """The constraint set is empty; ``ray`` holds the multipliers that prove it, where they are known."""
+    """The constraint set is empty; ``ray`` holds the multipliers that prove it, where they are known.
 
-    def __init__(self, message: str, ray: object = None) -> None:
+    With a finite ``radius`` they prove only that no point within this distance of zero is feasible.
+    """
+
+    def __init__(self, message: str, ray: object = None, radius: float = math.inf) -> None:
         super().__init__(message)
         self.ray = ray
+        self.radius = radius
 
 
 class UnboundedError(ValueError):
@@ -38,6 +46,14 @@ class NonFiniteError(ValueError):
 
 class ProjectionError(RuntimeError):
     """A projection could not be computed to the accuracy that feasibility needs."""
+
+
+class ZeroRowWarning(UserWarning):
+    """Rows without a coefficient have sides that are rounding; they count as satisfied."""
+
+
+class BoundContradictionWarning(UserWarning):
+    """A lower bound is above the value of a feasible point: what it rests on is false, and it was dropped."""
 
 
 class StalledError(RuntimeError):

@@ -33,7 +33,9 @@ class Problem:
     gap_scale : float, optional
         Relative gaps are ``gap / max(gap_scale, |f(x)|)``. By default they are relative to the sum of the
         absolute terms of ``f(x)`` (so that an optimum of 0 by cancellation can be reached), and at
-        least to 1e-8 of the value at the start (where that is 0, of the slope there times a typical length).
+        least to 1e-8 of the value at the start (where that is 0, of the slope there times a typical length,
+        or of the value at a point of typical size); a gap of 64 roundings of that value is small at any
+        ``tol``.
     x_scale : float, optional
         A length that is typical of ``x``, where neither the set, the objective nor the start tells one:
         the scale of first steps.

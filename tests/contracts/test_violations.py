@@ -10,6 +10,7 @@ import pytest
 from catalogue import CONSTRAINTS, ConstraintCase
 
 from lopro.constraints import (
+    Affine,
     Constraint,
     Intersection,
     L1Ball,
@@ -19,6 +20,8 @@ from lopro.constraints import (
     Simplex,
     Spectrahedron,
 )
+from lopro.constraints.box import Box
+from lopro.errors import ZeroRowWarning
 
 
 def length(x: Any) -> float:
@@ -35,26 +38,32 @@ def by_hand(c: Constraint, x: Any) -> float:
     """The relative violation of each kind of set: none has units, neither those of x nor those of c."""
     if isinstance(c, Intersection):
         return max(by_hand(member, x) for member in c.members())
+    if isinstance(c, Box):
+        outside = np.maximum(np.maximum(x - c.upper, c.lower - x), 0.0)
+        side = np.where(x > c.upper, c.upper, c.lower)
+        other = np.where(x > c.upper, c.lower, c.upper)
+        compared = np.abs(x) + np.abs(side)
+        return float(
+            (outside / np.where(side == 0.0, np.maximum(np.abs(x), np.abs(other)), compared)).max()
+        )
     if isinstance(c, ResidualBall):
         excess = length(c.A.toarray() @ x - c.y) - c.sigma
         return max(0.0, excess) / (c.sigma if c.sigma > 0.0 else length(c.y))
     if isinstance(c, Polyhedron):
-        C = np.asarray(c.C.toarray())
-        lengths = np.sqrt((C * C).sum(axis=1))
-        excess = C @ np.ravel(x) - c.b
-        return max(0.0, float(np.max(excess / (lengths * length(x) + np.abs(c.b)))))
-    size = 0.0  # of the points of the set; a cone has none, and a function tells none
+        C, v = np.asarray(c.C.toarray()), np.ravel(x)
+        excess = C @ v - c.b
+        compared = np.abs(C) @ np.abs(v) + np.abs(c.b)
+        return float((np.maximum(excess, 0.0) / np.where(compared > 0.0, compared, 1.0)).max())
     if isinstance(c, PSDCone):
-        distance = -float(np.linalg.eigvalsh(x)[0])
-    elif isinstance(c, L1Ball):
-        distance, size = float(np.abs(x).sum()) - c.size, c.size
-    elif isinstance(c, Simplex):
-        distance, size = l1_distance(x, c.total, c.equality), c.total
-    elif isinstance(c, Spectrahedron):
-        distance, size = l1_distance(np.linalg.eigvalsh(x), c.trace, c.equality), c.trace
-    else:
-        distance = c.value(x) / length(c.subgradient(x))
-    return max(0.0, distance) / max(size, length(x))
+        return max(0.0, -float(np.linalg.eigvalsh(x)[0])) / length(x)
+    if isinstance(c, L1Ball):
+        return max(0.0, float(np.abs(x).sum()) - c.size) / c.size
+    if isinstance(c, Simplex):
+        return l1_distance(x, c.total, c.equality) / c.total
+    if isinstance(c, Spectrahedron):
+        return l1_distance(np.linalg.eigvalsh(x), c.trace, c.equality) / c.trace
+    # Of a function nothing is known but its slope.
+    return max(0.0, c.value(x)) / length(c.subgradient(x)) / length(x)
 
 
 @pytest.mark.parametrize("case", CONSTRAINTS, ids=str)
@@ -92,16 +101,49 @@ def test_a_residual_around_zero_is_compared_with_the_point() -> None:
     assert ball.violation(np.array([3.0, 4.0])) == pytest.approx(math.hypot(6.0, 4.0) / size)
 
 
-def test_rows_count_by_their_distance_and_not_by_their_length() -> None:
-    """The first row is violated by 3 and the second by 20, but at distances 3 and 2."""
-    C, b = np.array([[1.0, 0.0], [0.0, 10.0], [0.0, 0.0]]), np.array([1.0, 0.0, 0.0])
+def test_rows_count_by_what_they_compare() -> None:
+    """The first row compares 4 with 1, the second 20 with a side of 4."""
+    C, b = np.array([[1.0, 0.0], [0.0, 10.0], [0.0, 0.0]]), np.array([1.0, 4.0, 0.0])
     x = np.array([4.0, 2.0])
-    assert Polyhedron(C, b).violation(x) == pytest.approx(3.0 / (1.0 + math.sqrt(20.0)), rel=1e-15)
-    # Without the 1 of its bound it would be the second row: 20 of 10 |x|, and not 3 of |x|.
-    assert Polyhedron(C[1:], b[1:]).violation(x) == pytest.approx(2.0 / math.sqrt(20.0), rel=1e-15)
-    # A row of zeros is met everywhere or nowhere, however small its bound is.
-    empty = Polyhedron(C, np.array([9.0, 99.0, -1e-300]))
-    assert empty.violation(x) == 1.0
+    assert Polyhedron(C, b).violation(x) == pytest.approx(16.0 / 24.0, rel=1e-15)
+    assert Polyhedron(C[:1], b[:1]).violation(x) == pytest.approx(3.0 / 5.0, rel=1e-15)
+    assert Polyhedron(C, b).absolute_violation(x) == 16.0
+    # In other units of rows and of columns it is the same, and other entries of x do not matter.
+    scaled = Polyhedron(C * [[1e9], [1e-7], [1.0]] * [1e-5, 1e12], b * [1e9, 1e-7, 1.0])
+    assert scaled.violation(x / [1e-5, 1e12]) == pytest.approx(16.0 / 24.0, rel=1e-14)
+    assert Polyhedron(C[:1], b[:1]).violation(np.array([4.0, 1e12])) == pytest.approx(3.0 / 5.0)
+
+
+def test_a_side_of_zero_is_compared_with_the_units_of_its_columns() -> None:
+    """``x_1 <= 2 x_2`` beside ``x_2 <= 6`` and ``8 x_2 <= 16``: x_2 has the unit 2, so that x_1 has 4."""
+    C, b = np.array([[1.0, -2.0], [0.0, 1.0], [0.0, 8.0]]), np.array([0.0, 6.0, 16.0])
+    assert Polyhedron(C, b).violation(np.array([1e-6, 0.0])) == pytest.approx(1e-6 / 8.0, rel=1e-14)
+    assert Polyhedron(C, b).violation(np.array([40.0, 1.0])) == pytest.approx(
+        38.0 / 44.0, rel=1e-14
+    )
+    both = Intersection(Polyhedron(C[:1], b[:1]), Polyhedron(C[1:], b[1:]))
+    assert both.violation(np.array([1e-6, 0.0])) == pytest.approx(1e-6 / 8.0, rel=1e-14)
+
+
+def test_columns_of_a_cone_are_compared_with_the_point_where_rows_connect_them() -> None:
+    """``x_1 <= x_2 <= 10 x_3``: x_3 = 0.5 tells that the others are about 5. Nothing connects x_4."""
+    C = np.array([[1.0, -1.0, 0.0, 0.0], [0.0, 1.0, -10.0, 0.0], [0.0, 0.0, 0.0, -1.0]])
+    cone = Polyhedron(C, np.zeros(3))
+    assert cone.violation(np.array([1e-6, 0.0, 0.5, 1e9])) == pytest.approx(1e-6 / 10.0, rel=1e-14)
+    assert cone.violation(np.array([0.0, 0.0, 1e9, -1e-9])) == 1.0
+
+
+def test_a_row_of_zeros_is_noise_or_met_nowhere() -> None:
+    """A side of 1e-300 beside 99 is rounding; one of 1e-9 is not, nor is one without others beside it."""
+    C, x = np.array([[1.0, 0.0], [0.0, 0.0]]), np.array([4.0, 2.0])
+    with pytest.warns(ZeroRowWarning, match="1e-300"):
+        assert Polyhedron(C, np.array([99.0, -1e-300])).violation(x) == 0.0
+    with pytest.warns(ZeroRowWarning, match="the first is row 1"):
+        assert Affine(C, [-np.inf, 7e-18], [99.0, 7e-18]).violation(x) == 0.0
+    assert Polyhedron(C, np.array([99.0, -1e-9])).violation(x) == 1.0
+    # A row with an entry is no noise, however small its side is.
+    assert Polyhedron(np.eye(2), np.array([99.0, -1e-17])).violation(np.zeros(2)) == 1.0
+    assert Polyhedron(C[1:], np.array([-1e-300])).violation(x) == 1.0
 
 
 def test_a_sum_that_is_too_small_is_outside_where_it_has_to_be_met() -> None:

@@ -8,8 +8,8 @@ import scipy.sparse
 from newton.test_rounding import exact_dot as rational_dot
 from newton.test_rounding import wild
 
-from lopro.newton.bounds import check_descent, check_empty
-from lopro.newton.bounds.certificates import exact_dot
+from lopro.certificates import check_descent, check_empty
+from lopro.certificates.exact import exact_dot
 
 INF = np.inf
 
@@ -76,14 +76,20 @@ def test_rays(rng):
     found = check_descent(P, np.array([-1.0, 0.0]), rows, np.array([3.0, 3.0]))
     assert found.exact
     assert found.slope == pytest.approx(np.sqrt(0.5))
-    assert found.unbounded(1e8, 0.0)
+    assert found.proved
     uphill = check_descent(P, np.array([1.0, 0.0]), rows, np.array([1.0, 1.0]))
-    assert not uphill.exact and not uphill.unbounded(1.0, 1.0)
+    assert not uphill.exact and not uphill.proved
     leaving = check_descent(None, np.array([-1.0, 0.0]), rows, np.array([1.0, 0.0]))
-    assert leaving.drift == pytest.approx(np.sqrt(0.5)) and not leaving.unbounded(1.0, 0.5)
+    assert leaving.drift == pytest.approx(np.sqrt(0.5)) and not leaving.proved
     curved = check_descent(P, np.array([-1.0, 0.0]), [], np.array([1.0, 0.0]))
     assert curved.curvature == pytest.approx(1.0)
-    assert curved.unbounded(0.4, 0.0) and not curved.unbounded(0.6, 0.0)
+    assert not curved.proved
+    # What is left of zero is rounding or not, row by row: beside 1 or beside itself.
+    tilted = np.array([1.0 + 2.0**-52, 1.0])
+    assert check_descent(P, np.array([-1.0, 0.0]), rows, tilted).proved
+    assert not check_descent(
+        None, np.array([-1.0]), [(np.ones((1, 1)), [-INF], [0.0])], [1e-20]
+    ).proved
     assert not check_descent(None, np.array([-1.0]), [], np.zeros(1)).exact
 
 

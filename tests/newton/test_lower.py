@@ -16,8 +16,9 @@ from newton.examples import (
 )
 from newton.test_rounding import exact_dot, rational
 
+from lopro.certificates import Bound
 from lopro.newton import solve
-from lopro.newton.bounds import LowerBound, lower_bound, relative_violation, violation_charge
+from lopro.newton.bounds import lower_bound, relative_violation, violation_charge
 
 
 def exact_dual(center, A, upper, v):
@@ -80,10 +81,10 @@ def test_bounds_of_variables_pay_for_the_slope():
 
 
 def test_radius_arithmetic():
-    bound = LowerBound(3.0, 0.25, np.zeros(1))
+    bound = Bound(3.0, 0.25, np.zeros(1))
     assert bound.within(4.0) == 2.0
     assert bound.radius(2.0) == 8.0
-    assert LowerBound(3.0, 0.0, np.zeros(1)).within(np.inf) == 3.0
+    assert Bound(3.0, 0.0, np.zeros(1)).within(np.inf) == 3.0
 
 
 def test_multipliers_of_the_wrong_sign_are_moved_into_their_cone(rng):

@@ -19,10 +19,10 @@ from newton.examples import (
     squared_distance,
 )
 
+from lopro.certificates import Bound
 from lopro.functions.atoms import L1
 from lopro.functions.term import Term
 from lopro.newton import Outcome, Settings, Status, iterate, solve
-from lopro.newton.bounds import LowerBound
 from lopro.newton.smooth import Sum
 
 
@@ -312,7 +312,7 @@ def test_a_norm_counts_in_the_value_and_in_the_gap():
 
 def test_what_is_charged_counts_when_outcomes_are_compared():
     """A point that has gained by its violation is not the better one for a smaller gap."""
-    bound = LowerBound(1.0, 0.0, np.zeros(1))
+    bound = Bound(1.0, 0.0, np.zeros(1))
 
     def found(charge, fun):
         return Outcome(Status.STOPPED, np.ones(1), (), fun, bound, charge, 0.0, 0)

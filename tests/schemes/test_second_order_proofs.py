@@ -10,14 +10,15 @@ import pytest
 
 import lopro
 from lopro import NewtonMultipliers, Problem
+from lopro.certificates import Bound, Certificate
 from lopro.constraints import Polyhedron
+from lopro.driver.incumbent import Incumbent
 from lopro.errors import InfeasibleError, UnboundedError
 from lopro.methods.second_order.forms import composite, member_multipliers
 from lopro.methods.second_order.proofs import answer
-from lopro.newton.bounds import LowerBound
 from lopro.newton.solve import Outcome, Status
 from lopro.objectives import Linear
-from lopro.protocol import ProvedBound
+from lopro.protocol import Candidate, ProvedBound, Target
 
 #: -x - 2 y over x + y <= 1, x <= 3: what is proved below is made up, the problem only gives the shapes.
 ROWS = Polyhedron([[1.0, 1.0], [2.0, 0.0]], [1.0, 6.0])
@@ -26,10 +27,10 @@ ROWS = Polyhedron([[1.0, 1.0], [2.0, 0.0]], [1.0, 6.0])
 def told(
     *, slope: float = 0.0, charge: float = 0.0, x: Any = (0.6, -0.8), norm: float | None = None
 ) -> ProvedBound:
-    """Return the evidence for a bound of 7 with this slope around (3, 4)."""
+    """Return the evidence for a bound of -7 with this slope around (3, 4)."""
     problem = Problem(Linear(np.array([-1.0, -2.0])), ROWS, solution_norm=norm)
     bench = lopro.iterate(problem).bench
-    bound = LowerBound(7.0, slope, np.array([3.0, 4.0]))
+    bound = Bound(-7.0, slope, np.array([3.0, 4.0]))
     multipliers = (np.array([2.0, -5.0]),)
     point = np.array(x, dtype=float)
     outcome = Outcome(Status.STOPPED, point, multipliers, 7.0, bound, charge, 0.0, 1)
@@ -40,33 +41,44 @@ def told(
     return candidate.evidence
 
 
+def certified(evidence: ProvedBound, x: Any) -> Certificate:
+    """Return the certificate that the evidence makes at a point."""
+    problem = Problem(Linear(np.array([-1.0, -2.0])), ROWS)
+    known = Incumbent(problem, Target(0.0), [], lambda: problem.typical_size(np.zeros(2)))
+    point = np.array(x, dtype=float)
+    known.learn(Candidate(point, evidence), known.judge(point).fun, None)
+    return known.certificate
+
+
 def test_a_flat_bound_holds_everywhere() -> None:
     found = told()
-    assert (found.value, found.radius) == (7.0, math.inf)
+    assert (found.value, found.slope, found.radius) == (-7.0, 0.0, math.inf)
 
 
 def test_what_a_violation_may_have_gained_is_charged() -> None:
     """It is told apart: the bound is one of the optimum, the charge counts as a part of the gap."""
     found = told(charge=0.25)
-    assert (found.value, found.gained) == (7.0, 0.25)
+    assert (found.value, found.gained) == (-7.0, 0.25)
 
 
 def test_a_slope_that_is_no_rounding_proves_nothing() -> None:
     """What a bound loses within its radius may be as much as the value, 7 over 3e4, and not more."""
-    assert told(slope=6.9 / 3e4).value == pytest.approx(0.1, rel=1e-12)
+    assert told(slope=6.9 / 3e4).slope == 6.9 / 3e4
     with pytest.raises(AssertionError):
         told(slope=7.1 / 3e4)
 
 
 def test_a_slope_costs_its_share_of_ten_thousand_lengths() -> None:
     """|x| = 1 is less than 3, the distance of the farthest row, which is the unit of this problem."""
-    found = told(slope=2.0**-20)
+    found = certified(told(slope=2.0**-20), (0.6, -0.8))
+    way = math.hypot(2.4, 4.8)  # from the centre of the bound to the point
     assert found.radius == pytest.approx(3e4, rel=1e-15)
-    assert found.value == pytest.approx(7.0 - 2.0**-20 * 3e4, rel=1e-15)
-    far = told(slope=2.0**-20, charge=0.5, x=(-30.0, -40.0))
+    assert found.lower_bound == pytest.approx(-7.0 - 2.0**-20 * (3e4 + way), rel=1e-15)
+    far = certified(told(slope=2.0**-20, charge=0.5, x=(-30.0, -40.0)), (-30.0, -40.0))
     assert far.radius == pytest.approx(5e5, rel=1e-15)
-    assert far.value == pytest.approx(7.0 - 2.0**-20 * 5e5, rel=1e-15)
-    assert far.gained == 0.5
+    way = math.hypot(33.0, 44.0)
+    assert far.lower_bound == pytest.approx(-7.0 - 2.0**-20 * (5e5 + way), rel=1e-15)
+    assert far.charge == 0.5
     assert "within a distance of 5e+05 from x" in far.source
 
 
@@ -74,7 +86,7 @@ def test_a_norm_that_is_given_counts_from_the_centre_of_the_bound() -> None:
     """Solutions within 10 of zero are within 15 of (3, 4)."""
     found = told(slope=0.01, norm=10.0)
     assert found.radius == math.inf
-    assert found.value == pytest.approx(7.0 - 0.15, rel=1e-15)
+    assert (found.value, found.slope) == (pytest.approx(-7.0 - 0.15, rel=1e-15), 0.0)
     assert "|x*| <= 10 (given)" in found.source
 
 
@@ -90,7 +102,7 @@ def test_the_multiplier_is_moved_into_its_cone() -> None:
 def test_a_point_outside_is_projected_and_the_evidence_stays() -> None:
     problem = Problem(Linear(np.array([-1.0, -2.0])), ROWS)
     bench = lopro.iterate(problem).bench
-    bound = LowerBound(7.0, 0.0, np.zeros(2))
+    bound = Bound(7.0, 0.0, np.zeros(2))
     outcome = Outcome(Status.STOPPED, np.array([1.0, 1.0]), (np.zeros(2),), 0.0, bound, 0.5, 0.3, 1)
     candidate = answer(composite(problem), outcome, bench, np.zeros(2), member_multipliers)
     assert candidate.x == pytest.approx([0.5, 0.5])
@@ -103,7 +115,7 @@ def test_a_point_outside_is_projected_and_the_evidence_stays() -> None:
 )
 def test_no_solution_is_an_error_that_carries_its_proof(status: Any, error: Any) -> None:
     problem = Problem(Linear(np.array([-1.0, -2.0])), ROWS)
-    bound = LowerBound(0.0, 0.0, np.zeros(2))
+    bound = Bound(0.0, 0.0, np.zeros(2))
     ray = (np.ones(2),) if status is Status.EMPTY else np.ones(2)
     outcome = Outcome(status, np.zeros(2), (np.zeros(2),), 0.0, bound, 0.0, 0.0, 1, ray=ray)
     with pytest.raises(error) as told:

@@ -10,16 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy  # parts of it load when first used
 
+from lopro.certificates import Bound, Units, column_units
 from lopro.cones.cones import SetCone, Zero
 from lopro.core.deadline import current_deadline
 from lopro.core.real_vectors import Vector
 from lopro.linalg.rounding import Estimate, adjoint_product, dot, length, product
-from lopro.newton.bounds import LowerBound
 
 __all__ = ["ConicData", "conic_bound", "repaired"]
 
@@ -50,6 +51,11 @@ class ConicData:
     b: Vector
     cones: Sequence[tuple[SetCone, int]]
 
+    @cached_property
+    def units(self) -> Units:
+        """The units of the variables."""
+        return column_units([(self.A, self.b)], len(self.q))
+
     def blocks(self, z: Vector) -> list[Vector]:
         """Return the rows of each cone apart."""
         return np.split(z, np.cumsum([size for _, size in self.cones])[:-1])
@@ -61,7 +67,7 @@ class ConicData:
         return np.concatenate(parts) if parts else np.zeros(0)
 
 
-def conic_bound(data: ConicData, v: Vector, z: Vector) -> LowerBound:
+def conic_bound(data: ConicData, v: Vector, z: Vector) -> Bound:
     """Return what multipliers in the dual cone prove, less the rounding of its evaluation.
 
     Examples
@@ -83,7 +89,7 @@ def conic_bound(data: ConicData, v: Vector, z: Vector) -> LowerBound:
     error = (P_error + A_error + 2.0 * eps * sizes) * (1.0 + 8.0 * eps)
     half = 0.5 * Pv + data.q + Az
     value = dot(half, v, error) - dot(data.b, z)
-    return LowerBound((value + Estimate(0.0)).lower(), length(slope, error), v)
+    return Bound((value + Estimate(0.0)).lower(), length(slope, error), v)
 
 
 def repaired(data: ConicData, v: Vector, z: Vector, slack: Vector) -> tuple[Vector, Vector]:

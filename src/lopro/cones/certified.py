@@ -5,26 +5,26 @@ from __future__ import annotations
 import enum
 import math
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import cast
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import numpy as np
+import scipy  # parts of it load when first used
 
+from lopro.certificates import FARTHER, FEASIBLE, NOISE, REMNANTS, Bound
 from lopro.cones.bound import ConicData, conic_bound, repaired
+from lopro.cones.claims import emptiness, falling_ray, violation
 from lopro.cones.cones import Nonnegative, Zero
 from lopro.core.deadline import Deadline, OutOfTime, current_deadline
 from lopro.core.real_vectors import Vector
-from lopro.engines import AnswerStatus, ConeProgram, QuadraticProgram, solve_cones
+from lopro.engines import Answer, ConeProgram, QuadraticProgram, solve_cones
 from lopro.newton.engines import NotConvex, solve_program
-from lopro.newton.solve import FARTHER
 from lopro.newton.solve import Status as ProgramStatus
 
 __all__ = ["ConicOutcome", "ConicStatus", "solve_conic"]
 
 #: What the engine is asked for.
 _ACCURACY = 1e-10
-#: A point is feasible up to this share of what its rows compare.
-_FEASIBLE = 1e-8
 
 
 class ConicStatus(enum.Enum):
@@ -55,6 +55,14 @@ class ConicOutcome:
         Where the bound holds.
     iterations : int
         Of the engine.
+    charge : float
+        What the violation may have gained: a part of the gap.
+    absolute_violation : float
+        The largest violation in the units of its own row.
+    empty_within : float
+        No point within this distance of zero is feasible, where only that is proved; else 0.
+    unit : float
+        What the gap is relative to.
     """
 
     status: ConicStatus
@@ -65,11 +73,15 @@ class ConicOutcome:
     violation: float = math.inf
     radius: float = 0.0
     iterations: int = 0
+    charge: float = 0.0
+    absolute_violation: float = math.nan
+    empty_within: float = 0.0
+    unit: float = 1.0
 
     @property
     def gap(self) -> float:
         """What is proved: the value is at most so far above the optimal one."""
-        return self.fun - self.lower_bound
+        return self.fun + self.charge - self.lower_bound
 
 
 def solve_conic(data: ConicData, tol: float = 1e-6, seconds: float | None = None) -> ConicOutcome:
@@ -107,16 +119,24 @@ def solve_conic(data: ConicData, tol: float = 1e-6, seconds: float | None = None
     with Deadline(seconds).active() as deadline:
         if all(isinstance(cone, Zero | Nonnegative) for cone, _ in data.cones):
             found = _program(data, tol, None if seconds is None else deadline.left)
-            if found is not None:
+            if found is not None and found.status is not ConicStatus.UNPROVED:
                 return found
-        try:
-            return _by_clarabel(data, tol)
-        except OutOfTime:
-            return ConicOutcome(ConicStatus.STOPPED, 0.0 * data.q, 0.0 * data.b)
+            other = _by_clarabel_in_time(data, tol)
+            if found is None or found.violation > FEASIBLE or other.status is ConicStatus.PROVED:
+                return other
+            return found
+        return _by_clarabel_in_time(data, tol)
+
+
+def _by_clarabel_in_time(data: ConicData, tol: float) -> ConicOutcome:
+    try:
+        return _by_clarabel(data, tol)
+    except OutOfTime:
+        return ConicOutcome(ConicStatus.STOPPED, 0.0 * data.q, 0.0 * data.b)
 
 
 def _program(data: ConicData, tol: float, seconds: float | None) -> ConicOutcome | None:
-    """Solve a quadratic or linear program; None where its engines do not prove their answer."""
+    """Solve a quadratic or linear program; None where it is not convex, beyond rounding."""
     equal = np.concatenate(
         [np.full(size, isinstance(cone, Zero)) for cone, size in data.cones] or [np.zeros(0, bool)]
     )
@@ -124,7 +144,8 @@ def _program(data: ConicData, tol: float, seconds: float | None) -> ConicOutcome
     lower = np.where(equal, data.b, -np.inf)
     program = QuadraticProgram.of(P, data.q, data.A, lower, data.b)
     try:
-        outcome = solve_program(program, tol, seconds=seconds)
+        scale, length = NOISE * _typical_value(data) / tol, _length(data)
+        outcome = solve_program(program, tol, scale=scale, length=length, seconds=seconds)
     except NotConvex:
         return None
     if outcome.status is ProgramStatus.EMPTY:
@@ -133,77 +154,103 @@ def _program(data: ConicData, tol: float, seconds: float | None) -> ConicOutcome
     if outcome.status is ProgramStatus.UNBOUNDED:
         ray = np.asarray(outcome.ray)
         return ConicOutcome(ConicStatus.UNBOUNDED, ray, np.zeros(len(data.b)))
-    if outcome.status is not ProgramStatus.CONVERGED:
-        if not current_deadline().passed or outcome.violation > _FEASIBLE:
-            return None
-        rows, violation = np.asarray(outcome.multipliers[0]), outcome.violation
-        return ConicOutcome(ConicStatus.STOPPED, outcome.x, rows, outcome.fun, violation=violation)
-    radius = FARTHER * max(1.0, float(np.linalg.norm(outcome.x)))
-    lower_bound = outcome.bound.within(radius) - outcome.charge
     rows = np.asarray(outcome.multipliers[0])
-    everywhere = outcome.bound.slope == 0.0
-    return ConicOutcome(
-        ConicStatus.PROVED, outcome.x, rows, outcome.fun, lower_bound, outcome.violation,
-        math.inf if everywhere else radius, outcome.steps,
-    )  # fmt: skip
+    return _judged(data, tol, outcome.x, rows, outcome.bound, outcome.steps, outcome.charge)
 
 
 def _by_clarabel(data: ConicData, tol: float) -> ConicOutcome:
-    cones = [cone for cone, _ in data.cones]
-    answer = solve_cones(ConeProgram(data.P, data.q, data.A, data.b, cones), _ACCURACY)
-    x, z, slack, status = answer.x, answer.rows, answer.slacks, answer.status
-    if status.empty and proves_empty(data, z):
-        return ConicOutcome(ConicStatus.INFEASIBLE, x, z, iterations=answer.iterations)
-    if status.unbounded and proves_unbounded(data, x):
-        return ConicOutcome(ConicStatus.UNBOUNDED, x, z, iterations=answer.iterations)
-    if not answer.finite or status.empty or status.unbounded:
+    answer = _asked(data, data.P, data.q)
+    x, z, status = answer.x, answer.rows, answer.status
+    if status.empty:
+        return _excluded(data, z, answer.iterations)
+    ray = falling_ray(data, x) if status.unbounded else None
+    if ray is not None:
+        # Without a point that it begins at, a ray of descent proves nothing.
+        n = len(data.q)
+        point = _asked(data, scipy.sparse.csr_array((n, n)), np.zeros(n))
+        if point.status.empty:
+            return _excluded(data, point.rows, point.iterations)
+        if np.isfinite(point.x).all() and violation(data, point.x).relative <= FEASIBLE:
+            return ConicOutcome(ConicStatus.UNBOUNDED, ray, z, iterations=answer.iterations)
+    if not answer.finite or status.unbounded:
         return ConicOutcome(ConicStatus.STOPPED, x, z, iterations=answer.iterations)
     v, multipliers = x, data.inside(z)
     with suppress(OutOfTime):  # the bound is then that of the multipliers as they are
-        v, multipliers = repaired(data, x, z, slack)
+        v, multipliers = repaired(data, x, z, answer.slacks)
     bound = conic_bound(data, v, multipliers)
-    radius = FARTHER * max(1.0, float(np.linalg.norm(x)))
-    lower = bound.within(radius)
+    return _judged(data, tol, x, multipliers, bound, answer.iterations)
+
+
+def _asked(data: ConicData, P: Any, q: Vector) -> Answer:
+    """Return what Clarabel finds for this objective over the cones of a program.
+
+    It is given rows of comparable size, so that its tolerances mean the same for each; powers of two round
+    nothing.
+    """
+    cones = [cone for cone, _ in data.cones]
+    sizes = _row_sizes(data)
+    A = scipy.sparse.diags_array(1.0 / sizes) @ data.A
+    answer = solve_cones(ConeProgram(P, q, A, data.b / sizes, cones), _ACCURACY)
+    return replace(answer, rows=answer.rows / sizes, slacks=answer.slacks * sizes)
+
+
+def _judged(
+    data: ConicData, tol: float, x: Vector, z: Vector, bound: Bound, steps: int, charge: float = 0.0
+) -> ConicOutcome:
+    """Return what a point and a bound prove together, or the point with no multipliers at all."""
+    none = conic_bound(data, x, 0.0 * z)
+    if none.slope == 0.0 and none.value >= bound.value:  # it minimises the objective alone
+        z, bound = 0.0 * z, none
     Px = data.P @ x
     fun = float(x @ (0.5 * Px + data.q))
     size = abs(0.5 * float(x @ Px)) + float(np.abs(data.q * x).sum())
-    violation = relative_violation(data, x)
-    proved = violation <= _FEASIBLE and fun - lower <= tol * max(size, abs(fun))
-    late = status is AnswerStatus.TIME or current_deadline().passed
-    unproved = ConicStatus.STOPPED if late else ConicStatus.UNPROVED
-    ended = ConicStatus.PROVED if proved else unproved
-    return ConicOutcome(ended, x, multipliers, fun, lower, violation, radius, answer.iterations)
+    outside = violation(data, x)
+    radius = bound.reach(x, FARTHER * max(float(np.linalg.norm(x)), _length(data)))
+    lower = bound.around(x, radius) if radius > 0.0 else -math.inf
+    allowed = max(tol * max(size, abs(fun)), NOISE * _typical_value(data))
+    proved = outside.relative <= FEASIBLE and fun + charge - lower <= allowed
+    unproved = ConicStatus.STOPPED if current_deadline().passed else ConicStatus.UNPROVED
+    status = ConicStatus.PROVED if proved else unproved
+    return ConicOutcome(
+        status, x, z, fun, lower, outside.relative, radius, steps,
+        charge=charge, absolute_violation=outside.absolute, unit=max(size, allowed / tol),
+    )  # fmt: skip
 
 
-def relative_violation(data: ConicData, x: Vector) -> float:
-    """Return the largest distance of a slack to its cone, relative to what the rows of the cone compare."""
-    slack = data.b - data.A @ x
-    sizes = np.abs(data.b) + np.sqrt(
-        np.asarray(data.A.multiply(data.A).sum(axis=1)).ravel()
-    ) * np.linalg.norm(x)
-    worst = 0.0
-    parts = zip(data.cones, data.blocks(slack), data.blocks(sizes), strict=True)
-    for (cone, _), own, size in parts:
-        # Every cone here but zero is its own dual, so moving inside measures the distance.
-        inside = 0.0 * own if isinstance(cone, Zero) else cone.into_dual(own)
-        largest = float(size.max(initial=0.0)) or 1.0
-        worst = max(worst, float(np.linalg.norm(inside - own)) / largest)
-    return worst
+def _length(data: ConicData) -> float:
+    """Return a length that is typical of the variables, from their units; 1 where the data tell none."""
+    return float(np.linalg.norm(data.units.known)) or 1.0
 
 
-def proves_empty(data: ConicData, z: Vector) -> bool:
-    """Whether multipliers in the dual cone contradict the rows: ``A'z`` nearly 0 and ``b'z < 0``."""
-    z = data.inside(z)
-    margin, residual = -float(data.b @ z), float(np.linalg.norm(data.A.T @ z))
-    return margin > 0.0 and margin >= FARTHER * residual
+def _typical_value(data: ConicData) -> float:
+    """Return the sum of the absolute terms of the objective at a point of typical size."""
+    x = data.units.known
+    return 0.5 * float(x @ (abs(data.P) @ x)) + float(np.abs(data.q) @ x)
 
 
-def proves_unbounded(data: ConicData, x: Vector) -> bool:
-    """Whether the objective falls along ``x``: ``q'x < 0``, ``Px`` nearly 0, ``-Ax`` in the cones."""
-    length = float(np.linalg.norm(x))
-    if not (math.isfinite(length) and length > 0.0):
-        return False
-    ray = x / length
-    fall, bend = -float(data.q @ ray), float(np.linalg.norm(data.P @ ray))
-    direction = ConicData(data.P, data.q, data.A, 0.0 * data.b, data.cones)
-    return fall > 0.0 and bend <= 1e-7 * fall and relative_violation(direction, ray) <= 1e-7
+def _excluded(data: ConicData, z: Vector, iterations: int) -> ConicOutcome:
+    """Return what multipliers of a contradiction prove: that there is no point, or none within a radius."""
+    n = len(data.q)
+    flat = ConicData(scipy.sparse.csr_array((n, n)), np.zeros(n), data.A, data.b, data.cones)
+    within, largest = 0.0, float(np.abs(z).max(initial=0.0))
+    for share in REMNANTS:
+        trial = np.where(np.abs(z) > share * largest, z, 0.0)
+        # With equal slacks all multipliers move in proportion to their size.
+        _, trial = repaired(flat, np.zeros(n), trial, np.ones(len(z)))
+        found = emptiness(data, trial)
+        if found.proved:
+            return ConicOutcome(ConicStatus.INFEASIBLE, np.zeros(n), trial, iterations=iterations)
+        within = max(within, found.radius)
+    stopped = ConicOutcome(ConicStatus.STOPPED, np.zeros(n), z, iterations=iterations)
+    return replace(stopped, empty_within=within)
+
+
+def _row_sizes(data: ConicData) -> Vector:
+    """Return the powers of two nearest to the largest entries of rows, of all rows of a cone together."""
+    largest = abs(data.A).max(axis=1).toarray().ravel() if data.A.nnz else np.zeros(len(data.b))
+    found = []
+    for (cone, _), own in zip(data.cones, data.blocks(largest), strict=True):
+        apart = isinstance(cone, Zero | Nonnegative)
+        sizes = own if apart else np.full(len(own), own.max(initial=0.0))
+        found.append(np.exp2(np.rint(np.log2(np.where(sizes > 0.0, sizes, 1.0)))))
+    return np.concatenate(found) if found else np.zeros(0)

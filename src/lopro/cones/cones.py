@@ -50,6 +50,10 @@ class SetCone(Cone, Protocol):
         """Return the size of each entry, or for each entry that of all entries that belong together."""
         ...
 
+    def outside(self, z: Vector) -> float:
+        """Return how far ``z`` is outside of the cone itself, up to a factor of 2; 0 inside."""
+        ...
+
 
 @dataclass(frozen=True)
 class Zero:
@@ -68,6 +72,9 @@ class Zero:
     @property
     def rows(self) -> int:
         return self.size
+
+    def outside(self, z: Vector) -> float:
+        return float(np.abs(z).max(initial=0.0))
 
     def into_dual(self, z: Vector) -> Vector:
         return z
@@ -94,6 +101,9 @@ class Nonnegative:
     def rows(self) -> int:
         return self.size
 
+    def outside(self, z: Vector) -> float:
+        return max(0.0, -float(z.min(initial=0.0)))
+
     def into_dual(self, z: Vector) -> Vector:
         return np.maximum(z, 0.0)
 
@@ -118,6 +128,9 @@ class SecondOrder:
     @property
     def rows(self) -> int:
         return self.size
+
+    def outside(self, z: Vector) -> float:
+        return max(0.0, float(np.linalg.norm(z[1:])) - float(z[0]))
 
     def into_dual(self, z: Vector) -> Vector:
         longest = np.linalg.norm(z[1:]) * (1.0 + 2.0 * self.size * _EPS)
@@ -145,16 +158,23 @@ class PSDTriangle:
     def rows(self) -> int:
         return self.order * (self.order + 1) // 2
 
+    def matrix(self, z: Vector) -> Vector:
+        """Return the symmetric matrix of a triangle."""
+        i, j = triangle(self.order)
+        X = np.zeros((self.order, self.order))
+        X[i, j] = X[j, i] = z / np.where(i == j, 1.0, np.sqrt(2.0))
+        return X
+
+    def outside(self, z: Vector) -> float:
+        return max(0.0, -float(np.linalg.eigvalsh(self.matrix(z))[0])) if self.order else 0.0
+
     def into_dual(self, z: Vector) -> Vector:
         i, j = triangle(self.order)
-        scale = np.where(i == j, 1.0, np.sqrt(2.0))
-        X = np.zeros((self.order, self.order))
-        X[i, j] = X[j, i] = z / scale
-        values, vectors = np.linalg.eigh(X)
+        values, vectors = np.linalg.eigh(self.matrix(z))
         # Rounding may leave an eigenvalue just below zero again, by less than this.
         shift = 16.0 * self.order * _EPS * float(np.abs(values).max(initial=0.0))
         psd = (vectors * (np.maximum(values, 0.0) + shift)) @ vectors.T
-        inside: Vector = psd[i, j] * scale
+        inside: Vector = psd[i, j] * np.where(i == j, 1.0, np.sqrt(2.0))
         return inside
 
     def sizes(self, z: Vector) -> Vector:
@@ -178,6 +198,12 @@ class SecondOrders:
     @property
     def rows(self) -> int:
         return self.count * self.size
+
+    def outside(self, z: Vector) -> float:
+        parts = np.array(z).reshape(self.count, self.size)
+        return max(
+            0.0, float((np.linalg.norm(parts[:, 1:], axis=1) - parts[:, 0]).max(initial=0.0))
+        )
 
     def into_dual(self, z: Vector) -> Vector:
         inside: Vector = np.array(z).reshape(self.count, self.size)

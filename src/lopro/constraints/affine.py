@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.constraints.polyhedron import Polyhedron, PolyhedronForm
+from lopro.certificates import noise_rows
+from lopro.constraints.polyhedron import Polyhedron, PolyhedronForm, rows_of_zeros
 from lopro.constraints.two_sided import joined, parted
 from lopro.core.arrays import (
     Array,
@@ -79,6 +80,7 @@ class Affine(Polyhedron):
         rows = self.M.shape[0]
         self.lower = _sides("lower", lower, -np.inf, rows)
         self.upper = _sides("upper", upper, np.inf, rows)
+        self.lower, self.upper = _without_noise(self.M, self.lower, self.upper)
         _check_sides(self.lower, self.upper)
         above = np.flatnonzero(np.isfinite(self.upper))
         below = np.flatnonzero(np.isfinite(self.lower))
@@ -242,6 +244,22 @@ def _sides(name: str, value: Any, missing: float, rows: int) -> Any:
     side = np.array(np.broadcast_to(given, (rows,)), dtype=np.float64)
     side.flags.writeable = False
     return side
+
+
+def _without_noise(M: LinearMap, lower: Any, upper: Any) -> tuple[Any, Any]:
+    """Return the sides with 0 in place of what is rounding, in rows without an entry."""
+    rows = noise_rows(
+        lambda i: rows_of_zeros(M.matrix, i),
+        np.maximum(lower, -upper),
+        np.concatenate([lower, upper]),
+    )
+    if not len(rows):
+        return lower, upper
+    lower, upper = lower.copy(), upper.copy()
+    lower[rows], upper[rows] = np.minimum(lower[rows], 0.0), np.maximum(upper[rows], 0.0)
+    for side in (lower, upper):
+        side.flags.writeable = False
+    return lower, upper
 
 
 def _check_sides(lower: Any, upper: Any) -> None:

@@ -116,10 +116,11 @@ class Constraint(Function):
         return ValidInequality(-direction, -reached)
 
     def violation(self, x: Array) -> float:
-        """Return how far ``x`` is outside, relative to its size; 0 for a feasible point.
+        """Return how far ``x`` is outside, relative to what the set compares; 0 for a feasible point.
 
-        The default is the first-order distance ``c / |g|`` over ``|x|``, or over `typical_size` where
-        that is larger. Whatever it is, it must not depend on the units of ``x`` and of ``c``.
+        Rows, balls and matrices are measured by their own data (`lopro.certificates.violation`). The default,
+        for functions of which nothing is known, is the first-order distance ``c / |g|`` over ``|x|``, or over
+        `typical_size` where that is larger. It must not depend on the units of ``x`` and of ``c``.
         """
         c = self.value(x)
         if c <= 0.0:
@@ -130,6 +131,14 @@ class Constraint(Function):
     def violation_at(self, x: Array, image: Image) -> float:
         """Return `violation` where the image of ``x`` is known already; override both to save the product."""
         return self.violation(x)
+
+    def absolute_violation(self, x: Array) -> float:
+        """Return how far ``x`` is outside in the units of ``c``, or of the row that is violated most."""
+        return max(0.0, float(self.value(x)))
+
+    def column_units(self) -> Array | float | None:
+        """Return a unit for each entry of ``x``, or one for all; None if the set tells none."""
+        return self.typical_size()
 
     def typical_size(self) -> float | None:
         """Return a length that is typical of the points of the set, or None: a cone has none.

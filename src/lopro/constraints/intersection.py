@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from lopro.constraints.base import Constraint, ValidInequality
+from lopro.constraints.joint_violation import JointViolation
 from lopro.constraints.nearest_of_all import NearestOfAll
 from lopro.constraints.on_symmetric import on_symmetric
 from lopro.constraints.polyhedron import Polyhedron
@@ -138,10 +139,17 @@ class Intersection(Constraint):
         return min(known, key=lambda r: r.value, default=None)
 
     def violation(self, x: Array) -> float:
-        return max(m.violation(x) for m in self._members)
+        return self._joint(x)
 
     def violation_at(self, x: Array, image: Image) -> float:
-        return max(m.violation_at(x, part) for m, part in self.shares(image))
+        return max(self._joint.of(m, x, part) for m, part in self.shares(image))
+
+    def absolute_violation(self, x: Array) -> float:
+        return max(m.absolute_violation(x) for m in self._members)
+
+    @cached_property
+    def _joint(self) -> JointViolation:
+        return JointViolation(self._members)
 
     def typical_size(self) -> float | None:
         known = [size for m in self._members if (size := m.typical_size()) is not None]

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from lopro.constraints.easy import EasySet
-from lopro.core.arrays import Array, is_complex, namespace, norm, zeros
+from lopro.core.arrays import Array, is_complex, namespace, zeros
 from lopro.core.validation import check_count, check_number, check_shape
 from lopro.functions import Ball, Constant, Source, atoms
 from lopro.functions.simplex import project_l1_ball
@@ -65,7 +65,7 @@ class L1Ball(EasySet):
         return phases(x)
 
     def violation(self, x: Array) -> float:
-        return max(0.0, self.value(x)) / max(self.size, norm(x))
+        return max(0.0, self.value(x)) / self.size
 
     def typical_size(self) -> float | None:
         return self.size

@@ -16,6 +16,7 @@ from lopro.cones.rows import ball_rows, halfspace_rows
 from lopro.constraints.base import Constraint
 from lopro.constraints.box import Box
 from lopro.constraints.function import FunctionConstraint
+from lopro.constraints.joint_violation import JointViolation
 from lopro.constraints.matrix_rows import matrix_rows
 from lopro.constraints.polyhedron import Polyhedron
 from lopro.constraints.residual_ball import ResidualBall
@@ -71,12 +72,10 @@ class NearestOfAll:
 
     def __init__(self, members: Sequence[Constraint], symmetric: bool) -> None:
         self._members, self._symmetric = members, symmetric
+        self._violation = JointViolation(members)
 
     def __call__(self, x: Array) -> Array:
         return self._made_feasible(self._in_double(x))
-
-    def _violation(self, x: Array) -> float:
-        return max(m.violation(x) for m in self._members)
 
     def _in_double(self, x: Array) -> Array:
         """Project single precision as double, unless that copies a large matrix: rounding adds up."""

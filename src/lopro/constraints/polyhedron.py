@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import scipy  # parts of it load when first used
 
+from lopro.certificates import Units, Violation, column_units, noise_rows, of_rows
 from lopro.constraints.base import Constraint, ValidInequality
 from lopro.constraints.hoffman import hoffman_max, hoffman_norm
 from lopro.core.arrays import (
@@ -121,6 +122,7 @@ class Polyhedron(MappedFunction, Constraint):
             raise TypeError(f"C must be real, got dtype {self.C.like.dtype}")
         self.b = copy(check_array("b", b, ndim=1, allow_complex=False))
         check_shape("b", self.b, (self.C.shape[0],))
+        self._satisfy_noise()
         self.form: PolyhedronForm = MaxForm() if form is None else form
         if not isinstance(self.form, (MaxForm, NormForm)):
             raise TypeError(f"form must be MaxForm() or NormForm(), got {form!r}")
@@ -131,6 +133,13 @@ class Polyhedron(MappedFunction, Constraint):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.C.shape[0]} rows, form={self.form!r})"
+
+    def _satisfy_noise(self) -> None:
+        """Set sides to 0 that are rounding, of rows without an entry."""
+        b = np.asarray(to_host(self.b), dtype=np.float64)
+        rows = noise_rows(lambda i: rows_of_zeros(self.C.matrix, i), -b, b)
+        if len(rows):
+            self.b = asarray_like(np.where(np.isin(np.arange(len(b)), rows), 0.0, b), self.b)
 
     @staticmethod
     def box(lower: Any, upper: Any, form: PolyhedronForm | None = None) -> Polyhedron:
@@ -280,15 +289,35 @@ class Polyhedron(MappedFunction, Constraint):
         return self.violation_at(x, self.image(x))
 
     def violation_at(self, x: Array, image: Image) -> float:
+        return self.violation_of_rows(x, image, lambda: self._units).relative
+
+    def absolute_violation(self, x: Array) -> float:
+        excess = self._excess(self.image(x))
+        return max(0.0, float(excess.max()))
+
+    def _excess(self, image: Image) -> np.ndarray[Any, Any]:
         (z,) = image
-        excess = np.asarray(to_host(z - self._b.beside(z)), dtype=np.float64)
+        return np.asarray(to_host(z - self._b.beside(z)), dtype=np.float64)
+
+    def violation_of_rows(self, x: Array, image: Image, units: Callable[[], Units]) -> Violation:
+        """Return the violation, with units of the columns that may come from other sets as well."""
+        excess = self._excess(image)
         if excess.max() <= 0.0:
-            return 0.0
-        # Each row in its own units: what it compares, |c_i| |x| and |b_i|.
-        sizes = self._lengths * norm(x) + np.abs(self._host_b)
-        violated = excess > 0.0
-        with np.errstate(divide="ignore", over="ignore"):
-            return float((excess[violated] / sizes[violated]).max())
+            return Violation()
+        v = np.asarray(to_host(self._vector(x)), dtype=np.float64)
+        return of_rows(self._entries, v, excess, self._host_b, units)
+
+    @cached_property
+    def _units(self) -> Units:
+        return column_units([self.rows_and_sides], self.C.shape[1])
+
+    @property
+    def rows_and_sides(self) -> tuple[Any, Any]:
+        """The matrix and the sides on the host; do not write on them."""
+        return self._matrix, self._host_b
+
+    def column_units(self) -> Array | float | None:
+        return self._units.known
 
     def typical_size(self) -> float | None:
         telling = self._lengths > 0.0
@@ -362,6 +391,14 @@ def checked_point_shape(shape: Any, C: LinearMap) -> tuple[int, ...]:
             f"shape must hold the {C.shape[1]} numbers that the rows of {C.name} act on, got {found}"
         )
     return found
+
+
+def rows_of_zeros(matrix: Any, rows: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return whether all coefficients of these rows are exactly 0."""
+    if scipy.sparse.issparse(matrix):
+        sums = abs(matrix.tocsr()[rows]).sum(axis=1)
+        return np.asarray(np.asarray(sums).ravel() == 0.0)
+    return np.asarray(to_host(abs(take(matrix, rows))).max(axis=1) == 0.0)
 
 
 def _rows_with_one_entry(matrix: Any) -> np.ndarray[Any, Any]:

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from lopro.certificates.violation import ball_size
 from lopro.constraints.base import Constraint, ValidInequality
 from lopro.core.arrays import (
     Array,
@@ -376,11 +377,14 @@ class ResidualBall(MappedFunction, Constraint):
         if self._believes_double and self.in_double is not None:
             return self.in_double.violation(_widened(x))
         excess = norm(image[0] - self._y.beside(image[0])) - self.sigma
-        # An equation is met up to the rounding of y; a tiny radius cannot be finer than that either.
-        scale = max(self.sigma, 1e-6 * self._size_of_y) if self.sigma > 0.0 else self._size_of_y
         if excess <= 0.0:
             return 0.0
-        return excess / (scale if scale > 0.0 else self._size_of_products(x, image[0]))
+        size = ball_size(self.sigma, self._size_of_y, lambda: self._size_of_products(x, image[0]))
+        return excess / size
+
+    def absolute_violation(self, x: Array) -> float:
+        image = self.A.forward(x)
+        return max(0.0, norm(image - self._y.beside(image)) - self.sigma)
 
     def _size_of_products(self, x: Array, image: Array) -> float:
         """Return a size for ``A x = 0`` to be compared with: ``|x|`` times at most the norm of A."""

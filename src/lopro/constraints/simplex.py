@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from lopro.constraints.easy import EasySet
-from lopro.core.arrays import Array, is_complex, namespace, norm, zeros
+from lopro.core.arrays import Array, is_complex, namespace, zeros
 from lopro.core.validation import check_count, check_number, check_shape
 from lopro.functions import Ball, Constant, Source
 from lopro.functions.atoms import Interval
@@ -79,7 +79,7 @@ class Simplex(EasySet):
         return excess_slopes(x, self.total, self.equality)
 
     def violation(self, x: Array) -> float:
-        return self.value(x) / max(self.total, norm(x))
+        return self.value(x) / self.total
 
     def typical_size(self) -> float | None:
         return self.total

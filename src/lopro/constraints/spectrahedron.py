@@ -81,7 +81,7 @@ class Spectrahedron(EasySet):
         return symmetric_part((V * asarray_like(to_numpy(slopes), V)) @ adjoint(V))
 
     def violation(self, x: Array) -> float:
-        return self.value(x) / max(self.trace, norm(x))
+        return self.value(x) / self.trace
 
     def typical_size(self) -> float | None:
         return self.trace

@@ -214,6 +214,14 @@ class CountedConstraint(Constraint):
     def violation(self, x: Array) -> float:
         return self.target.violation(x)
 
+    def absolute_violation(self, x: Array) -> float:
+        own = type(self.target).absolute_violation is not Constraint.absolute_violation
+        # The default is a value of c, which is counted.
+        return self.target.absolute_violation(x) if own else super().absolute_violation(x)
+
+    def column_units(self) -> Array | float | None:
+        return self.target.column_units()
+
     def violation_at(self, x: Array, image: Image) -> float:
         return self.target.violation_at(x, image)
 

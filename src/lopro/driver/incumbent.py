@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
+import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
+from lopro.certificates import FARTHER, Bound
 from lopro.constraints.base import ValidInequality
-from lopro.core.arrays import Array, eps, inner
+from lopro.core.arrays import Array, eps, inner, norm
+from lopro.core.deadline import OutOfTime
+from lopro.core.real_vectors import to_real_vector
+from lopro.errors import BoundContradictionWarning
 from lopro.functions import Image, Source
 from lopro.problem import Problem
 from lopro.protocol import (
@@ -44,22 +53,38 @@ class Judged:
         return max(self.violation, feasibility_tolerance(self.x)), self.fun
 
 
+@dataclass(frozen=True, eq=False)
+class Known:
+    """A lower bound and what it rests on."""
+
+    bound: Bound
+    source: str
+    multiplier: ValidInequality | None = None
+    #: What the violation of the candidate can have gained over the bound, where the method has told.
+    gained: float | None = None
+    #: Whether the bound paid for the rounding of its own arithmetic.
+    proved: bool = False
+
+
 class Incumbent:
     """Collects evidence candidate by candidate; nothing that was once proved is lost."""
 
-    def __init__(self, problem: Problem, target: Target, warnings: list[str]) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        target: Target,
+        warnings: list[str],
+        unit: Callable[[], float] = lambda: 0.0,
+    ) -> None:
         self.problem = problem
         self.target = target
         self.warnings = warnings
+        #: A length that is typical of x: bounds that lose with the distance have to hold far beyond it.
+        self.unit = unit
         self.best: Judged | None = None
-        self.lower = -math.inf
-        self.source = "no epoch was completed"
-        #: How far from the point the lower bound holds.
-        self.radius = math.inf
-        #: What violations can have gained over the bound, where the method has told.
-        self._gained: float | None = None
-        #: The multiplier behind the best lower bound, where it rests on one.
-        self.multiplier: ValidInequality | None = None
+        #: The best bound that holds everywhere, and the best of those that hold nearby.
+        self._everywhere: Known | None = None
+        self._nearby: Known | None = None
         #: The best lower bound that theorems promise for the constants given; it certifies nothing.
         self.claimed = -math.inf
         self._claim_source = ""
@@ -90,7 +115,8 @@ class Incumbent:
             self._use(evidence.inequality, candidate.taken_at)
         elif isinstance(evidence, ProvedBound):
             e = evidence
-            self._consider(e.value, e.source, e.inequality, e.radius, e.gained)
+            bound = e.bound(candidate.x)
+            self._consider(Known(bound, e.source, e.inequality, e.gained, proved=True))
         elif isinstance(evidence, PenalisedMinimum):
             assert penalised is not None
             self._use_penalty(evidence, candidate.taken_at, penalised)
@@ -103,16 +129,19 @@ class Incumbent:
         assert self.best is not None
         f, best = self.problem.objective, self.best
         negligible = self.target.reached(abs(best.fun), best.fun, best.magnitude)
-        if f.cancels or self.lower >= 0.0 or not (best.feasible and negligible):
+        known = self._known()
+        enough = known is not None and known[1] >= 0.0
+        if f.cancels or enough or not (best.feasible and negligible):
             return
         least = f.infimum()
         if least is not None and least.source is Source.DERIVED:
-            self._consider(least.value, f"the least value of f anywhere ({least.note})")
+            source = f"the least value of f anywhere ({least.note})"
+            self._consider(_global(least.value, source))
 
     def _use(self, inequality: ValidInequality, at: Array) -> None:
         assert self.best is not None
         bound, source = lower_bound(self.problem, at, inequality, self.best.fun)
-        self._consider(bound, source, inequality)
+        self._consider(_global(bound, source, inequality))
 
     def _use_penalty(self, evidence: PenalisedMinimum, x_hat: Array, value: float) -> None:
         """The slope of the penalty is a multiplier; and R2 bounds the optimum by the penalised value."""
@@ -125,48 +154,89 @@ class Incumbent:
         spent = None if radius is None else evidence.bound(radius.value)
         if radius is not None and spent is not None:
             source = f"R2: F(x_hat) - C gamma - B_T, |x*| <= {radius.value:.4g}"
-            self._consider(value - penalty.above - spent, source)
+            self._consider(_global(value - penalty.above - spent, source))
 
-    def _consider(
-        self,
-        bound: float,
-        source: str,
-        multiplier: ValidInequality | None = None,
-        radius: float = math.inf,
-        gained: float | None = None,
-    ) -> None:
-        """Keep a lower bound, and the multiplier it rests on, if it is the best so far."""
-        if self._refuted(bound, gained or 0.0):
-            self._drop(bound, source)
-        elif bound > self.lower or not math.isfinite(self.lower):
-            self.lower, self.source, self.multiplier = bound, source, multiplier
-            self.radius, self._gained, self._certificate = radius, gained, None
+    def _consider(self, new: Known) -> None:
+        """Keep a lower bound, and what it rests on, if it is the best so far around the best point."""
+        assert self.best is not None
+        if self._refuted(new):
+            return
+        if new.bound.slope == 0.0 and math.isinf(new.bound.limit):
+            old = self._everywhere
+            least = -math.inf if old is None else old.bound.value
+            if new.bound.value > least or not math.isfinite(least):
+                self._everywhere, self._certificate = new, None
+        elif self._nearby is None or self._around(new)[0] > self._around(self._nearby)[0]:
+            self._nearby, self._certificate = new, None
+
+    def _around(self, known: Known) -> tuple[float, float]:
+        """Return a bound around the best point, as far out as solutions may be, and how far out it holds."""
+        assert self.best is not None
+        bound = known.bound
+        if bound.slope == 0.0 and math.isinf(bound.limit):
+            return bound.value, math.inf
+        x = to_real_vector(self.best.x)
+        radius = bound.reach(x, FARTHER * max(norm(x), self.unit()))
+        return (bound.around(x, radius), radius) if radius > 0.0 else (-math.inf, 0.0)
+
+    def _refuted(self, known: Known) -> bool:
+        """Whether the best point is feasible and below a bound: whatever that rests on is false."""
+        best = self.best
+        if best is None or not best.feasible:
+            return False
+        # Bounds that did not pay for their rounding, or for violations, are believed within this share.
+        exactly = known.proved and known.multiplier is not None
+        share = feasibility_tolerance(best.x)
+        slack = (share if exactly else math.sqrt(share)) * self.target.unit(
+            best.fun, best.magnitude
+        )
+        value, gained = self._around(known)[0], self._gained_by_violation(known)
+        if not value - best.fun - gained > slack:
+            return False
+        said = _dropped(value, best.fun, known.source)
+        self.warnings.append(said)
+        warnings.warn(said, BoundContradictionWarning, stacklevel=2)
+        return True
+
+    def _known(self) -> tuple[Known, float, float] | None:
+        """Return the best bound around the best point, its value there, and how far out it holds."""
+        for name in ("_everywhere", "_nearby"):
+            known = getattr(self, name)
+            if known is not None and self._refuted(known):
+                setattr(self, name, None)
+        found = [
+            (known, *self._around(known))
+            for known in (self._everywhere, self._nearby)
+            if known is not None
+        ]
+        return max(found, key=lambda each: each[1], default=None)
+
+    @property
+    def multiplier(self) -> ValidInequality | None:
+        """The multiplier behind the best lower bound, where it rests on one."""
+        known = self._known() if self.best is not None else None
+        return None if known is None else known[0].multiplier
 
     def _promise(self, bound: float, source: str) -> None:
         """Keep what a theorem promises for the constants given, apart from what is proved."""
-        if self._refuted(bound):
-            self._drop(bound, source)
+        if self._contradicts(bound):
+            assert self.best is not None
+            self.warnings.append(_dropped(bound, self.best.fun, source))
         elif bound > self.claimed:
             self.claimed, self._claim_source = bound, source
 
-    def _refuted(self, bound: float, gained: float = 0.0) -> bool:
-        """Whether a point of the set is below the bound: then whatever the bound rests on is false."""
-        assert self.best is not None
-        fun, slack = self.best.fun, math.sqrt(feasibility_tolerance(self.best.x))
-        unit = self.target.unit(fun, self.best.magnitude)
-        return self.best.feasible and bound - fun - gained > slack * unit
-
-    def _drop(self, bound: float, source: str) -> None:
-        assert self.best is not None
-        self.warnings.append(
-            f"a lower bound of {bound:.6g} was dropped, a feasible point has {self.best.fun:.6g}: "
-            f"check the constants given ({source})"
-        )
+    def _contradicts(self, claimed: float) -> bool:
+        """Whether the best point is feasible and below what theorems claim: then a constant is wrong."""
+        best = self.best
+        if best is None or not best.feasible:
+            return False
+        share = math.sqrt(feasibility_tolerance(best.x))
+        return claimed - best.fun > share * self.target.unit(best.fun, best.magnitude)
 
     @property
     def claim(self) -> Claim | None:
         """What theorems promise of the best point, if the constants given to them are true."""
-        if self.best is None or self.claimed == -math.inf or self._refuted(self.claimed):
+        if self.best is None or self.claimed == -math.inf or self._contradicts(self.claimed):
             return None
         return Claim(max(self.best.fun - self.claimed, 0.0), self._claim_source)
 
@@ -178,28 +248,45 @@ class Incumbent:
         return self._certificate
 
     def _certify(self) -> Certificate:
-        if self.best is None:
-            return Certificate.of(math.nan, self.lower, math.inf, self.source)
+        known = None if self.best is None else self._known()
+        if self.best is None or known is None:
+            fun = math.nan if self.best is None else self.best.fun
+            violation = math.inf if self.best is None else self.best.violation
+            return Certificate.of(fun, -math.inf, violation, "no epoch was completed")
         best, target = self.best, self.target
         unit = Target(target.tol, target.unit(best.fun, best.magnitude))
-        gained = self._gained_by_violation()
+        found, value, radius = known
+        source = found.source
+        if math.isfinite(radius):
+            source = f"{source}, within a distance of {radius:.3g} from x"
         return Certificate.of(
-            best.fun, self.lower, best.violation, self.source, unit, gained, self.radius
-        )
+            best.fun, value, best.violation, source, unit, self._gained_by_violation(found),
+            radius, feasible=feasibility_tolerance(best.x),
+        )  # fmt: skip
 
-    def _gained_by_violation(self) -> float:
+    def measure(self) -> float:
+        """Return the absolute violation of the best point; NaN where there is none, or no time for it."""
+        if self.best is None or not math.isfinite(self.best.violation):
+            return math.nan
+        if self.best.violation == 0.0:
+            return 0.0
+        with contextlib.suppress(OutOfTime, ValueError):
+            return self.problem.constraint.absolute_violation(self.best.x)
+        return math.nan
+
+    def _gained_by_violation(self, known: Known) -> float:
         """Return what the best point may have gained by being outside, in units of the objective.
 
         That is by how much it breaks the inequality which the bound rests on: the multipliers times the
         violations. A point that is feasible up to rounding only may lie below the bound by so much. Where
         the objective is no norm, the bound may rest on more than the inequality, and nothing is charged.
         """
-        if self.best is None or self.multiplier is None:
-            return self._gained or 0.0
-        direction, support = self.multiplier.direction, self.multiplier.support
-        if self._gained is not None:
+        if self.best is None or known.multiplier is None:
+            return known.gained or 0.0
+        direction, support = known.multiplier.direction, known.multiplier.support
+        if known.gained is not None:
             # The best point may be another one than the candidate that the method has charged.
-            return max(self._gained, inner(direction, self.best.x) - support)
+            return max(known.gained, inner(direction, self.best.x) - support)
         scale = self.problem.objective.scale_into_domain(direction)
         if scale is None:
             return 0.0
@@ -214,3 +301,15 @@ class Incumbent:
         if self.best is None or not self.best.feasible:
             return False
         return self.certificate.relative_gap <= self.target.tol
+
+
+def _global(value: float, source: str, multiplier: ValidInequality | None = None) -> Known:
+    """Return a bound that holds everywhere."""
+    return Known(Bound(value, 0.0, np.zeros(0)), source, multiplier)
+
+
+def _dropped(bound: float, fun: float, source: str) -> str:
+    return (
+        f"a lower bound of {bound:.6g} was dropped, a feasible point has {fun:.6g}: "
+        f"check the constants given ({source})"
+    )

@@ -9,6 +9,7 @@ import functools
 import math
 from collections.abc import Callable, Iterator
 from copy import copy as shallow_copy
+from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
@@ -73,12 +74,16 @@ class Run:
         self._rule = options.rule
         self._stopped_by = "the caller"
         self._ray: object = None
+        #: Within this distance of zero the set is proved to be empty; 0 where nothing is known.
+        self._empty_within = 0.0
         self._loop = self._candidate_by_candidate()
 
     @functools.cached_property
     def incumbent(self) -> Incumbent:
         """What the run knows; made within the loop, because the target asks f for its first value."""
-        return Incumbent(self.bench.counted, self.bench.target, self.warnings)
+        return Incumbent(
+            self.bench.counted, self.bench.target, self.warnings, lambda: self.bench.unit
+        )
 
     @property
     def counts(self) -> Counts:
@@ -170,7 +175,8 @@ class Run:
         except (InfeasibleError, UnboundedError) as error:
             self.status = self._without_solution(error)
             self.warnings.append(str(error))
-            self._ray = error.ray
+            if self.status in _NO_SOLUTION:
+                self._ray = error.ray
         except ProjectionError as error:
             self.status = Status.PROJECTION_FAILED
             self.warnings.append(str(error))
@@ -193,7 +199,13 @@ class Run:
             return Status.UNBOUNDED
         best = self.incumbent.best
         refuted = best is not None and best.feasible
-        return Status.PROJECTION_FAILED if refuted else Status.INFEASIBLE
+        if math.isinf(error.radius):
+            return Status.PROJECTION_FAILED if refuted else Status.INFEASIBLE
+        if not refuted:
+            self._empty_within = error.radius
+        if self.incumbent.certified:
+            return Status.CONVERGED
+        return self.bench.ended or Status.STALLED
 
     def _look_at(self, candidate: Candidate) -> tuple[Iterate, Verdict]:
         """Certify the candidate, keep the best point, and write the row of the history."""
@@ -270,7 +282,13 @@ class Run:
         if known.best is None and self.status not in _NO_SOLUTION:
             self._settle()
         status = self.status or bench.ended or Status.STOPPED
-        best, certificate = known.best, known.certificate
+        best = known.best
+        with bench.observe(), self.deadline.active(), self.deadline.wrapping_up():
+            certificate = replace(
+                known.certificate,
+                absolute_violation=known.measure(),
+                empty_within=self._empty_within,
+            )
         return Result(
             x=copy(self._x0 if best is None else best.x),
             fun=math.nan if best is None else best.fun,

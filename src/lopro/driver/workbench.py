@@ -10,8 +10,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from lopro.certificates import NOISE
 from lopro.constraints import Constraint
-from lopro.core.arrays import Array, isfinite, norm
+from lopro.core.arrays import Array, asarray_like, isfinite, norm
 from lopro.core.counting import Counts, count, counting
 from lopro.core.deadline import Deadline, OutOfTime
 from lopro.core.validation import check_seed
@@ -80,19 +81,34 @@ class Workbench:
         return Target(self.options.tol, self._gap_scale())
 
     def _gap_scale(self) -> float:
-        """Return what gaps are relative to at least: values below a share of the first one are zero."""
+        """Return what gaps are relative to at least: values below a share of a typical one are zero.
+
+        With it, a gap of 64 roundings of the typical value is small whatever the tolerance is.
+        """
         if self.problem.gap_scale is not None:
             return self.problem.gap_scale
+        tol = self.options.tol
+        share = max(NEGLIGIBLE, NOISE / tol) if tol > 0.0 else NEGLIGIBLE
         with self.observe():
-            try:
-                first = abs(float(self.objective.value(self._start)))
-            except (ValueError, OverflowError):
-                return 0.0  # a start that is out of the range of f tells no scale
-            if first == 0.0:
-                # A start at 0 shows no value; the slope over a typical length has the same units.
-                slope = norm(self.objective.subgradient(self._start))
-                first = slope * self.unit if slope > 0.0 else 0.0  # the unit may cost a product
-        return NEGLIGIBLE * first if math.isfinite(first) else 0.0
+            typical = self._typical_value()
+        return share * typical if math.isfinite(typical) else 0.0
+
+    def _typical_value(self) -> float:
+        """Return the size of the objective at the start, or where that is 0 at a point of typical size."""
+        f, start = self.objective, self._start
+        try:
+            first = abs(float(f.value(start)))
+            if first > 0.0:
+                return first
+            # A start at 0 shows no value; the slope over a typical length has the same units.
+            slope = norm(f.subgradient(start))
+            if slope > 0.0:
+                return slope * self.unit  # the unit may cost a product
+            # Neither does a minimiser: signs at random are none of a norm or a square.
+            signs = np.random.default_rng(0).choice([-1.0, 1.0], size=tuple(start.shape))
+            return abs(float(f.value(asarray_like(self.unit * signs, start))))
+        except (ValueError, OverflowError):
+            return 0.0  # a start that is out of the range of f tells no scale
 
     @cached_property
     def unit(self) -> float:

@@ -16,6 +16,7 @@ import scipy  # parts of it load when first used
 from lopro.linalg.types import EPS, Array, Matrix
 
 __all__ = [
+    "EPS",
     "Enclosure",
     "Estimate",
     "adjoint_product",
@@ -78,10 +79,14 @@ class Estimate:
 
     def lower(self) -> float:
         """Return a number that is not above the exact one."""
+        if self.error == 0.0:
+            return self.value
         return math.nextafter(self.value - self.error, -math.inf)
 
     def upper(self) -> float:
         """Return a number that is not below the exact one."""
+        if self.error == 0.0:
+            return self.value
         return math.nextafter(self.value + self.error, math.inf)
 
 

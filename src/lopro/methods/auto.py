@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
@@ -10,7 +11,7 @@ import scipy  # parts of it load when first used
 
 from lopro.core.arrays import Array
 from lopro.engines import EngineUnavailable, quick_by_piqp
-from lopro.errors import MissingCapabilityError, StalledError
+from lopro.errors import InfeasibleError, MissingCapabilityError, StalledError
 from lopro.functions.atoms import L1, Interval
 from lopro.functions.term import Term
 from lopro.methods.alternating import AlternatingDirections
@@ -88,6 +89,7 @@ class Auto:
 
     def run(self, bench: Workbench, x0: Array) -> Candidates:
         stalled: StalledError | EngineUnavailable | None = None
+        excluded: InfeasibleError | None = None
         for choice in _choices(bench.problem):
             bench.hand_over(choice.method)
             stalled = None
@@ -95,8 +97,14 @@ class Auto:
                 yield from choice.method.run(bench, x0)
             except (StalledError, EngineUnavailable) as error:
                 stalled = error
+            except InfeasibleError as error:
+                if math.isinf(error.radius):
+                    raise
+                excluded = error  # there may be points farther out
             if bench.exhausted:
                 return
+        if excluded is not None:
+            raise excluded
         if stalled is not None:
             raise stalled
 
@@ -120,12 +128,17 @@ def _choices(problem: Problem) -> Iterator[Choice]:
     if spectral and _fits(AlternatingDirections(), problem):
         reason = "its prox takes singular values, and the projection is a formula"
         yield Choice(AlternatingDirections(), reason)
-    yield from _second_order(problem)
+    tried = False
+    for choice in _second_order(problem):
+        tried = True
+        yield choice
     if _fits(MultiplierMethod(), problem):
         yield Choice(MultiplierMethod(), "the set is given by a linear map into an easy set")
         return
     if _fits(InteriorPoint(), problem):
         yield Choice(InteriorPoint(), "it has a conic form")
+        if not tried and _fits(NewtonMultipliers(), problem):
+            yield Choice(NewtonMultipliers(), "its norms have a prox")
         return
     LoPGD().check(problem)
     yield Choice(LoPGD(), "only values, slopes and projections are known")

@@ -1,7 +1,7 @@
 """Where certificates of emptiness and of unboundedness come from: the directions in which runs diverge.
 
 Without a feasible point the multipliers grow along Farkas multipliers; without a lower bound the points
-move along a ray of descent. What is found here is checked elsewhere (`lopro.newton.bounds.certificates`).
+move along a ray of descent. What is found here is checked elsewhere (`lopro.certificates`).
 """
 
 from __future__ import annotations
@@ -10,20 +10,29 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from lopro.certificates import Descent, Emptiness, Units, check_descent, check_empty
 from lopro.functions.atoms import Interval
 from lopro.functions.term import Term
 from lopro.linalg.products import enclose_adjoint
-from lopro.linalg.rounding import Estimate, length
+from lopro.linalg.rounding import Estimate, gamma, length
+from lopro.maps import linear_map
 from lopro.maps.host import Transferred, host_matrix
-from lopro.newton.arrays import EPS, Array, Image, norm
-from lopro.newton.bounds.certificates import Descent, Emptiness, check_descent, check_empty
+from lopro.newton.arrays import EPS, Array, Image, Matrix, norm
+from lopro.newton.bounds.feasible import made_feasible
+from lopro.newton.bounds.lower import Box
 from lopro.newton.curvature import Piece, is_host_matrix, weighted
 from lopro.newton.multipliers import Iterate
 from lopro.newton.problem import Composite
 from lopro.newton.smooth import QuadraticForm
 from lopro.newton.systems import SingularSystem, choose_system
 
-__all__ = ["descent_ray", "farkas_multipliers", "interval_rows"]
+__all__ = [
+    "descent_ray",
+    "farkas_multipliers",
+    "farkas_of_rows",
+    "interval_rows",
+    "ray_of_rows",
+]
 
 #: Rounds of correcting the multipliers and moving them back into their cone.
 _ROUNDS = 4
@@ -83,7 +92,10 @@ def _enclosed_emptiness(sets: Sequence[Term], y: Sequence[Array], size: int) -> 
         own, own_error = enclose_adjoint(term.D, v)
         normal = normal + own
         error = error + own_error + EPS * np.abs(normal)
-    return Emptiness(-support.upper(), length(normal, error * (1.0 + 8.0 * EPS)))
+    # The bound of the rounding of a product is gamma_n |D|' |v|.
+    rounding = bool(np.all(np.abs(normal) <= 4.0 * error))
+    error = error * (1.0 + 8.0 * EPS)
+    return Emptiness(-support.upper(), length(normal, error), rounding)
 
 
 def _residual(sets: Sequence[Term], y: Sequence[Array], size: int) -> Array:
@@ -113,6 +125,52 @@ def _repaired(sets: Sequence[Term], y: list[Array], size: int) -> list[Array]:
     return [t.into_domain(v) for t, v in zip(sets, y, strict=True)]
 
 
+def farkas_of_rows(
+    A: Matrix, lower: Array, upper: Array, box: Box, y: Array
+) -> tuple[Array, Array]:
+    """Return multipliers of rows and of bounds near ``y`` with ``A'y + w`` as small as rounding, if possible.
+
+    A bound takes over what the rows leave of its variable. Where there is none, ``A'y`` has to have the sign
+    that the other one takes, or to vanish: the multipliers are corrected in proportion to their size.
+    """
+    signs = Interval(
+        np.where(np.isfinite(lower), -np.inf, 0.0), np.where(np.isfinite(upper), np.inf, 0.0)
+    )
+    left = Interval(
+        np.where(np.isfinite(box.upper), -np.inf, 0.0),
+        np.where(np.isfinite(box.lower), np.inf, 0.0),
+    )
+    cone = Composite(
+        QuadraticForm(None, np.zeros(len(y))), [Term(left, linear_map(A.T)), Term(signs)]
+    )
+    y = _on_cone(cone, y)
+    leftover = -np.asarray(A.T @ y)
+    return y, Interval(box.lower, box.upper).into_domain(leftover)
+
+
+def ray_of_rows(
+    P: Matrix | None, A: Matrix, lower: Array, upper: Array, box: Box, d: Array
+) -> Array:
+    """Return a direction near ``d`` that stays in the rows and on which ``P`` vanishes, up to rounding."""
+
+    def cone(least: Array, most: Array) -> Interval:
+        return Interval(
+            np.where(np.isfinite(least), 0.0, -np.inf), np.where(np.isfinite(most), 0.0, np.inf)
+        )
+
+    terms = [Term(cone(lower, upper), linear_map(A)), Term(cone(box.lower, box.upper))]
+    if P is not None:
+        flat = np.zeros(len(d))
+        terms.append(Term(Interval(flat, flat), linear_map(P)))
+    return _on_cone(Composite(QuadraticForm(None, np.zeros(len(d))), terms), d)
+
+
+def _on_cone(cone: Composite, v: Array) -> Array:
+    """Return a point of a polyhedral cone near ``v``, each row measured by its own terms alone."""
+    alone = Units.given(np.zeros(len(v)))
+    return made_feasible(cone, v, gamma(len(v)), alone)
+
+
 def descent_ray(
     problem: Composite, before: Iterate, after: Iterate
 ) -> tuple[Array, Descent] | None:
@@ -135,6 +193,9 @@ def descent_ray(
     # As above: exact only where rounded numbers promise something.
     if not (flat and staying and gradient @ d < 0.0):
         return None
+    mapped = [each for each in rows if each[0] is not None]
+    if len(mapped) == 1:
+        d = ray_of_rows(P, *mapped[0], Box.of(problem), d)
     return d, check_descent(P, gradient, rows, d)
 
 

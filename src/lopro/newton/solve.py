@@ -3,124 +3,50 @@
 from __future__ import annotations
 
 import dataclasses
-import enum
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
-from lopro.newton.arrays import Array, Image, norm
+from lopro.certificates import FEASIBLE, Descent, Emptiness
+from lopro.newton.arrays import Array
 from lopro.newton.bounds import (
-    Descent,
-    Emptiness,
-    LowerBound,
     can_be_strict,
     lower_bound,
+    made_feasible,
     relative_violation,
     strictly_feasible,
     violation_charge,
+    within_bounds,
 )
 from lopro.newton.multipliers import Iterate, Settings, iterate, never
+from lopro.newton.outcome import Outcome, Status
 from lopro.newton.problem import Composite
 from lopro.newton.rays import descent_ray, farkas_multipliers
 from lopro.newton.systems import SingularSystem
 
-__all__ = ["FARTHER", "Outcome", "Status", "outcomes", "prove", "solve"]
+__all__ = ["Outcome", "Status", "outcomes", "prove", "solve"]
 
-#: A bound that loses with the distance counts where it holds so many times farther than the point.
-FARTHER = 1e4
 #: Refining solves the last inner problem to rounding, with penalties too small to amplify it.
 _REFINING = Settings(stiffness=1.0, growth=1.0, inner=0.0, max_steps=50)
 _REFINEMENTS = 4
 #: Outer steps after which certificates of emptiness and unboundedness are looked for: that is costly.
 _LOOKS = frozenset(2**k for k in range(1, 20))
-#: A ray may leave the rows by this share of its length.
-_DRIFT = 1e-12
-
-
-class Status(enum.Enum):
-    """How a run ended."""
-
-    CONVERGED = "the gap is proved"
-    EMPTY = "no point satisfies the constraints within the radius that the certificate states"
-    UNBOUNDED = "the objective falls without end along the ray"
-    STOPPED = "time or steps were used up"
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """A point, its multipliers and what they prove.
-
-    Attributes
-    ----------
-    status : Status
-        How the run ended.
-    x, multipliers : arrays
-        The point, and one multiplier for each term.
-    fun : float
-        The smooth part at the point, and the norms among the terms.
-    bound : LowerBound
-        What the multipliers prove.
-    charge : float
-        What the violation of the point can have gained.
-    violation : float
-        Largest relative violation.
-    certificate : Emptiness or Descent, optional
-        The checked certificate of a problem without solution, whose vector is ``ray``.
-    steps : int
-        Newton steps.
-    """
-
-    status: Status
-    x: Array
-    multipliers: Image
-    fun: float
-    bound: LowerBound
-    charge: float
-    violation: float
-    steps: int
-    certificate: Emptiness | Descent | None = None
-    ray: object = None
-
-    @property
-    def gap(self) -> float:
-        """What is proved: the value is at most so far above the optimal one, violation included."""
-        return self.fun + self.charge - self.bound.value
-
-    def holds(self, tol: float, scale: float = 0.0, length: float = 0.0) -> bool:
-        """Whether gap and charge are small, as far out as `FARTHER` times the point.
-
-        Small means at most ``tol`` times the value or the scale, whichever is larger.
-        """
-        allowed = tol * max(abs(self.fun), scale)
-        reach = self.bound.radius(max(0.0, allowed - self.gap))
-        far = FARTHER * max(length, norm(self.x))
-        return max(self.gap, self.charge) <= allowed and reach >= far
-
-    def better(self, other: Outcome, feasibility: float, length: float = 0.0) -> bool:
-        """Whether this comes closer to a proof: feasible first, then what is lacking."""
-        if (self.violation <= feasibility) != (other.violation <= feasibility):
-            return self.violation <= feasibility
-        return self.lacking(length) < other.lacking(length)
-
-    def lacking(self, length: float = 0.0) -> float:
-        """Return the gap (the charge if larger) as far out as `FARTHER` times the point, or the length."""
-        return max(self.gap, self.charge) + self.bound.slope * FARTHER * max(length, norm(self.x))
 
 
 def _outcome(
     problem: Composite, x: Array, v: Sequence[Array], convexity: float, status: Status, steps: int
 ) -> Outcome:
     bound = lower_bound(problem, x, v, convexity)
+    # Bounds of variables can be kept to the last digit.
+    x = within_bounds(problem, x)
     charge = violation_charge(problem, x, v)
-    fun = problem.value(x)
     violation = relative_violation(problem, x)
-    return Outcome(status, x, tuple(v), fun, bound, charge, violation, steps)
+    return Outcome(status, x, tuple(v), problem.value(x), bound, charge, violation, steps)
 
 
 def solve(
     problem: Composite,
     tol: float = 1e-6,
-    feasibility: float = 1e-9,
+    feasibility: float = FEASIBLE,
     scale: float = 0.0,
     length: float = 0.0,
     x0: Array | None = None,
@@ -177,7 +103,7 @@ def solve(
 def outcomes(
     problem: Composite,
     tol: float = 1e-6,
-    feasibility: float = 1e-9,
+    feasibility: float = FEASIBLE,
     scale: float = 0.0,
     length: float = 0.0,
     x0: Array | None = None,
@@ -193,6 +119,7 @@ def outcomes(
     before: Iterate | None = None
     state: Iterate | None = None
     told = False
+    excluded: Outcome | None = None
     for rounds, state in enumerate(iterate(problem, x0, multipliers0, settings, stopped)):
         told = False
         if state.violation <= feasibility and state.stationarity <= math.sqrt(feasibility):
@@ -202,13 +129,17 @@ def outcomes(
             yield dataclasses.replace(outcome, steps=state.steps + outcome.steps)
             told = True
         elif before is not None and rounds in _LOOKS:
-            found = _without_solution(problem, before, state)
-            if found is not None:
+            found = _without_solution(problem, before, state, feasibility)
+            if found is not None and found.status is not Status.STOPPED:
                 yield found
+            excluded = found or excluded
         before = state
     if state is not None and not told:
         x, v = state.point.x, state.multipliers
-        yield _outcome(problem, x, v, convexity or 0.0, Status.STOPPED, state.steps)
+        last = _outcome(problem, x, v, convexity or 0.0, Status.STOPPED, state.steps)
+        if excluded is not None and excluded.certificate is not None:
+            last = _with(last, excluded.certificate, excluded.ray)
+        yield last
 
 
 def prove(
@@ -216,7 +147,7 @@ def prove(
     x: Array,
     multipliers: Sequence[Array],
     tol: float = 1e-6,
-    feasibility: float = 1e-9,
+    feasibility: float = FEASIBLE,
     scale: float = 0.0,
     length: float = 0.0,
     convexity: float | None = None,
@@ -243,7 +174,7 @@ def prove(
     """
     mu = problem.smooth.strong_convexity() if convexity is None else convexity
     best: Outcome | None = None
-    for now in _attempts(problem, x, multipliers, mu, length, stopped):
+    for now in _attempts(problem, x, multipliers, mu, feasibility, length, stopped):
         best = now if best is None or now.better(best, feasibility, length) else best
         if best.violation <= feasibility and best.holds(tol, scale, length):
             return dataclasses.replace(best, status=Status.CONVERGED)
@@ -256,6 +187,7 @@ def _attempts(
     x: Array,
     multipliers: Sequence[Array],
     mu: float,
+    feasibility: float,
     length: float,
     stopped: Callable[[], bool],
 ) -> Iterator[Outcome]:
@@ -264,6 +196,8 @@ def _attempts(
     everywhere = can_be_strict(problem)
     for point, v, steps in _candidates(problem, x, multipliers, stopped):
         now = _outcome(problem, point, v, mu, Status.STOPPED, steps)
+        if now.violation > feasibility:
+            now = _corrected(problem, now, feasibility)
         # A bound that may hold everywhere is worth the time even where the gap is proved.
         if now.bound.slope == 0.0 or not everywhere:
             yield now
@@ -288,6 +222,18 @@ def _candidates(
         return
 
 
+def _corrected(problem: Composite, outcome: Outcome, feasibility: float) -> Outcome:
+    """Return the outcome with a point that violates rows by less; bound and multipliers stay."""
+    x = made_feasible(problem, outcome.x, feasibility)
+    return dataclasses.replace(
+        outcome,
+        x=x,
+        fun=problem.value(x),
+        charge=violation_charge(problem, x, outcome.multipliers),
+        violation=relative_violation(problem, x),
+    )
+
+
 def _strict(problem: Composite, outcome: Outcome, length: float, thorough: bool) -> Outcome:
     """Return the outcome with multipliers that rounding cannot make infeasible, if that is better."""
     found = strictly_feasible(problem, outcome.x, outcome.multipliers, thorough)
@@ -300,22 +246,27 @@ def _strict(problem: Composite, outcome: Outcome, length: float, thorough: bool)
     return now if now.lacking(length) < outcome.lacking(length) else outcome
 
 
-def _without_solution(problem: Composite, before: Iterate, after: Iterate) -> Outcome | None:
-    """Return the outcome of a problem without feasible points or without a least value, if it is one."""
-    length = norm(after.point.x)
+def _without_solution(
+    problem: Composite, before: Iterate, after: Iterate, feasibility: float
+) -> Outcome | None:
+    """Return the outcome of a problem without feasible points or without a least value, if it is one.
+
+    A set that is proved to be empty within a radius only has the status STOPPED.
+    """
+    x, v = after.point.x, after.multipliers
     if after.violation > 0.5 * before.violation > 0.0:
-        found = farkas_multipliers(problem, before.multipliers, after.multipliers)
-        if found is not None and found[1].radius > FARTHER * FARTHER * length:
+        found = farkas_multipliers(problem, before.multipliers, v)
+        if found is not None and found[1].radius > 0.0:
             y, emptiness = found
-            x, v = after.point.x, after.multipliers
-            outcome = _outcome(problem, x, v, 0.0, Status.EMPTY, after.steps)
-            return _with(outcome, emptiness, y)
+            status = Status.EMPTY if emptiness.proved else Status.STOPPED
+            return _with(_outcome(problem, x, v, 0.0, status, after.steps), emptiness, y)
     if after.stationarity > 0.5 * before.stationarity > 0.0:
         ray = descent_ray(problem, before, after)
-        if ray is not None and ray[1].unbounded(FARTHER * FARTHER * length, _DRIFT):
-            x, v = after.point.x, after.multipliers
+        if ray is not None and ray[1].proved:
             outcome = _outcome(problem, x, v, 0.0, Status.UNBOUNDED, after.steps)
-            return _with(outcome, ray[1], ray[0])
+            outcome = _corrected(problem, outcome, feasibility)
+            if outcome.violation <= feasibility:
+                return _with(outcome, ray[1], ray[0])
     return None
 
 

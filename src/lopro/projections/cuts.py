@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from lopro.certificates import NOISE
 from lopro.core.deadline import current_deadline
 from lopro.core.real_vectors import Vector
 from lopro.errors import InfeasibleError, ProjectionError
@@ -128,7 +129,7 @@ class _Bundle:
     @property
     def is_empty(self) -> bool:
         """Whether multipliers prove that the cuts have no common point."""
-        return HalfSpaces(self._normals, self._slack).excess_everywhere() is not None
+        return HalfSpaces(self._normals, self._slack).excess_everywhere(NOISE) is not None
 
     def project(self, blur: float) -> Vector:
         halfspaces = HalfSpaces(self._normals, self._slack)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
+from lopro.certificates.emptiness import is_rounding
 from lopro.cones.cones import ConeRows, Nonnegative
 from lopro.core.deadline import current_deadline
 from lopro.core.real_vectors import Vector
@@ -22,7 +23,10 @@ _MARGIN = 1e-10
 
 
 def cones_exclude(
-    members: Sequence[ConeRows], multipliers: Sequence[Vector], unit: float = _EPS
+    members: Sequence[ConeRows],
+    multipliers: Sequence[Vector],
+    unit: float = _EPS,
+    noise: float = 0.0,
 ) -> bool:
     """Whether multipliers prove that no ``x`` has ``bounds - rows x`` in every cone.
 
@@ -30,7 +34,8 @@ def cones_exclude(
     vanish, up to the rounding of the product, and ``<z, bounds>`` has to be negative, by more than rounding.
     A solver's multipliers are good to some digits only: they are moved to the nearest ones with
     ``rows' z = 0`` before. ``unit`` is the rounding unit of what the data came in: by so little the
-    bounds in single precision contradict each other often.
+    bounds in single precision contradict each other often. ``noise`` is by how much the entries of rows that
+    were computed may be off, relatively.
 
     Examples
     --------
@@ -54,8 +59,8 @@ def cones_exclude(
     for _ in range(2):
         z = _inside(members, _balanced(rows, z))
     sizes = np.abs(z)
-    left = float(np.linalg.norm(rows.T @ z))
-    if not left <= 64.0 * _EPS * float(np.linalg.norm(abs(rows).T @ sizes)):
+    longest = int(np.diff(rows.tocsc().indptr).max(initial=1))
+    if not is_rounding(rows.T @ z, abs(rows).T @ sizes, longest, noise):
         return False
     margin = max(_MARGIN, 64.0 * unit)
     return bool(z @ bounds < -margin * float(sizes @ np.abs(bounds)))

@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.core.arrays import Array, asarray_like, eps, inner, is_single, norm, to_numpy
+from lopro.certificates.emptiness import is_rounding
+from lopro.core.arrays import (
+    Array,
+    asarray_like,
+    eps,
+    inner,
+    is_single,
+    namespace,
+    norm,
+    to_numpy,
+)
 from lopro.core.deadline import current_deadline
 from lopro.core.units import power_of_two
 from lopro.maps import LinearMap, linear_map
@@ -55,8 +66,11 @@ def residual_exceeds(
     if not beyond > max(1e-10, 1e3 * unit, 64.0 * blur) * (size + sigma):
         return False
     pulled = A.adjoint(nu)
-    left = norm(np.maximum(to_numpy(pulled), 0.0) if nonneg else pulled)
-    return left <= 64.0 * unit * _frobenius(A, y) * length
+    left = np.maximum(to_numpy(pulled), 0.0) if nonneg else np.abs(to_numpy(pulled))
+    if A.explicit and A.in_memory:
+        return is_rounding(left, _column_sizes(A, nu), A.shape[0])
+    # Of an operator the columns are not known: it is taken to have them all about as long.
+    return float(np.linalg.norm(left)) <= 64.0 * unit * _frobenius(A, y) * length
 
 
 def nonnegative_residual_exceeds(A: LinearMap, y: Array, sigma: float) -> bool:
@@ -106,6 +120,15 @@ def _exceeds_in_double(A: LinearMap, y: Array, sigma: float, cancelled: float) -
     return residual_exceeds(
         linear_map(matrix), wide, sigma, right, blur=eps(y), cancelled=cancelled
     )
+
+
+def _column_sizes(A: LinearMap, nu: Array) -> Any:
+    """Return ``|A|' |nu|``: what the products of each column with ``nu`` add up, in absolute values."""
+    matrix = A.matrix
+    if scipy.sparse.issparse(matrix):
+        return np.asarray(abs(matrix).T @ np.abs(to_numpy(nu)))
+    xp = namespace(matrix)
+    return to_numpy(xp.abs(asarray_like(nu, matrix)) @ xp.abs(matrix))
 
 
 def _frobenius(A: LinearMap, y: Array) -> float:

@@ -86,10 +86,11 @@ class HalfSpaces:
         chosen = self.normals[indices]
         return chosen.toarray() if scipy.sparse.issparse(chosen) else np.asarray(chosen)
 
-    def excess_everywhere(self) -> float | None:
+    def excess_everywhere(self, noise: float = 0.0) -> float | None:
         """Return by how much every point violates some row, where multipliers prove it; None otherwise.
 
-        A linear program finds the least ``t`` with ``N z <= h + t``; its multipliers are the proof.
+        A linear program finds the least ``t`` with ``N z <= h + t``; its multipliers are the proof. The
+        entries of rows that were computed are known up to this ``noise``, relatively.
         """
         if len(self) == 0:
             return None
@@ -104,7 +105,8 @@ class HalfSpaces:
         excess = float(answer.x[-1]) * scale
         if excess <= self.feasibility_tolerance():
             return None
-        proved = cones_exclude([halfspace_rows(self.normals, self.bounds)], [answer.rows])
+        rows = halfspace_rows(self.normals, self.bounds)
+        proved = cones_exclude([rows], [answer.rows], noise=noise)
         return excess if proved else None
 
     def feasibility_tolerance(self) -> float:

@@ -1,5 +1,6 @@
 """What the driver and the methods both know: the messages between them, targets, certificates."""
 
+from lopro.certificates import Certificate, Target
 from lopro.protocol.candidate import (
     Candidate,
     Claim,
@@ -10,10 +11,8 @@ from lopro.protocol.candidate import (
     Verdict,
 )
 from lopro.protocol.card import Card
-from lopro.protocol.certificates import Certificate
 from lopro.protocol.inner_algorithm import InnerAlgorithm, Stepper
 from lopro.protocol.method import Candidates, Method, Workbench, next_candidate
-from lopro.protocol.target import Target
 
 __all__ = [
     "Candidate",

@@ -12,11 +12,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from lopro.certificates import Bound, Certificate
 from lopro.constraints.base import ValidInequality
 from lopro.core.arrays import Array
+from lopro.core.real_vectors import to_real_vector
 from lopro.functions import Image
 from lopro.penalties import Penalised
-from lopro.protocol.certificates import Certificate
 
 __all__ = [
     "Candidate",
@@ -81,16 +82,18 @@ class ProvedBound:
     Parameters
     ----------
     value : float
-        A lower bound of the optimal value.
+        A lower bound of the optimal value, less ``slope`` times the distance from ``centre``.
     source : str
         How it is known.
     radius : float
-        It holds for points within this distance; infinite where it holds everywhere.
+        It holds for points within this distance of the centre; infinite where it holds everywhere.
     inequality : ValidInequality, optional
         The multipliers that it rests on.
     gained : float
         What the violation of the candidate can have gained, the multipliers times the violations: the value
         may be below the bound by so much, and it counts as a part of the gap.
+    slope, centre : float, array
+        What the bound loses with the distance, and from where; by default from the candidate.
     """
 
     value: float
@@ -98,6 +101,13 @@ class ProvedBound:
     radius: float = math.inf
     inequality: ValidInequality | None = None
     gained: float = 0.0
+    slope: float = 0.0
+    centre: Array | None = None
+
+    def bound(self, x: Array) -> Bound:
+        """Return the bound with its centre, which is the candidate unless another one is told."""
+        centre = to_real_vector(x if self.centre is None else self.centre)
+        return Bound(self.value, self.slope, centre, self.radius)
 
 
 #: What a candidate is known to be good for.

@@ -1,4 +1,4 @@
-"""Lower bounds of the optimal value, violations, and the certificate made of them.
+"""Lower bounds of the optimal value from multipliers and the constants of a problem.
 
 All lower bounds rest on one object, a `Minorant`: an affine function below ``f`` on the feasible
 set. It is the sum of an affine minorant of ``f`` and a valid inequality of the set (a multiplier).
@@ -11,11 +11,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from lopro.certificates import Certificate, feasibility_tolerance
 from lopro.constraints.base import ValidInequality
 from lopro.core.arrays import Array, eps, inner, norm
 from lopro.functions import Constant
 from lopro.problem import Problem
-from lopro.protocol.target import Target
 
 __all__ = ["Certificate", "Minorant", "feasibility_tolerance", "lower_bound", "solution_radius"]
 
@@ -23,50 +23,6 @@ FENCHEL = "Fenchel dual, multiplier scaled to feasibility"
 NO_BOUND = (
     "no lower bound: neither the set, the sublevel sets nor strong convexity bound a solution"
 )
-
-
-@dataclass(frozen=True)
-class Certificate:
-    """How good a point is, and how that is known.
-
-    Examples
-    --------
-    >>> from lopro.protocol.certificates import Certificate
-    >>> Certificate.of(fun=2.0, lower_bound=1.5, violation=0.0, source="duality").gap
-    0.5
-    """
-
-    gap: float
-    relative_gap: float
-    lower_bound: float
-    violation: float
-    source: str
-    #: The bound holds for points within this distance of ``x``; infinite where it holds everywhere.
-    radius: float = math.inf
-
-    @staticmethod
-    def of(
-        fun: float,
-        lower_bound: float,
-        violation: float,
-        source: str,
-        target: Target | None = None,
-        gained: float = 0.0,
-        radius: float = math.inf,
-    ) -> Certificate:
-        """Build the certificate of a point with value ``fun``; the target says what gaps are relative to.
-
-        ``gained`` is what the value may owe to the violation: it counts as a part of the gap. A lower bound
-        may pass the value by rounding, or by what was gained; more than that would show as a gap as well.
-        """
-        gap = max(fun - lower_bound, 0.0) + gained if math.isfinite(lower_bound) else math.inf
-        relative = (target or Target(0.0)).relative(gap, fun)
-        return Certificate(gap, relative, lower_bound, violation, source, radius)
-
-    @staticmethod
-    def unknown() -> Certificate:
-        """Return the certificate that certifies nothing."""
-        return Certificate(math.inf, math.inf, -math.inf, math.inf, "nothing is known")
 
 
 @dataclass(frozen=True)
@@ -152,8 +108,3 @@ def _source(minorant: Minorant, radius: Constant | None) -> str:
     if minorant.mu > 0.0:
         parts.append(f"mu = {minorant.mu:.4g}")
     return ", ".join(parts)
-
-
-def feasibility_tolerance(x: Array) -> float:
-    """Return the relative violation up to which a point counts as feasible: 1e-9 in double."""
-    return max(1e-9, 64.0 * eps(x))

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
+from lopro.certificates import Target
 from lopro.constraints import Constraint
 from lopro.core.arrays import Array
 from lopro.functions import Image
@@ -20,7 +21,6 @@ from lopro.problem import Problem
 from lopro.protocol.candidate import Candidate, Verdict
 from lopro.protocol.card import Card
 from lopro.protocol.inner_algorithm import Stepper
-from lopro.protocol.target import Target
 
 F = TypeVar("F")
 

@@ -76,7 +76,9 @@ class _Judge:
         f, x = self.model.objective, self.claims.x
         if x.shape != self.model.shape or not np.isfinite(x).all():
             return 0.0
-        return max(f.terms(x), _NEGLIGIBLE * max(self.asked.first, f.size(x)))
+        # A gap of 64 roundings of a typical value is small at any tolerance.
+        rounded = 64.0 * 2.0**-52 / self.asked.tol if self.asked.tol > 0.0 else 0.0
+        return max(f.terms(x), max(_NEGLIGIBLE, rounded) * max(self.asked.first, f.size(x)))
 
     def _check_value(self) -> None:
         x = self.claims.x

@@ -11,6 +11,7 @@ from typing import ClassVar, cast
 import numpy as np
 import scipy  # parts of it load when first used
 
+from lopro.certificates import FARTHER
 from lopro.cones.bound import ConicData, conic_bound, repaired
 from lopro.cones.cones import SetCone
 from lopro.conic_forms import ConeRows, ConicProgram, add_objective, set_rows
@@ -22,7 +23,6 @@ from lopro.core.real_vectors import Vector, from_real_vector, to_real_vector
 from lopro.core.validation import check_number
 from lopro.engines import Answer, AnswerStatus, ConeProgram, solve_cones
 from lopro.errors import InfeasibleError, StalledError
-from lopro.newton.solve import FARTHER
 from lopro.problem import Problem
 from lopro.projections.emptiness import cones_exclude
 from lopro.protocol import Candidate, Candidates, Card, Multiplier, ProvedBound, Workbench
@@ -107,7 +107,7 @@ class InteriorPoint:
             return
         # The rows of the objective have multipliers, too: with all of them no radius is needed.
         if form.dual_known:
-            bound = _proved_bound(form, program.constant, answer, bench, inequality)
+            bound = _proved_bound(form, program, answer, bench, inequality)
             yield Candidate(x, bound, before=x_hat)
 
 
@@ -123,7 +123,7 @@ def _translated(problem: Problem, x: Array) -> tuple[ConicProgram, list[ConeRows
 
 def _proved_bound(
     form: ConeProgram,
-    constant: float,
+    program: ConicProgram,
     answer: Answer,
     bench: Workbench,
     inequality: ValidInequality,
@@ -137,7 +137,8 @@ def _proved_bound(
     bound = conic_bound(data, v, z)
     radius = FARTHER * max(float(np.linalg.norm(v)), bench.unit)
     source = f"conic multipliers, within a distance of {radius:.3g}, auxiliary variables included"
-    return ProvedBound(bound.within(radius) + constant, source, radius, inequality)
+    value, centre = bound.within(radius) + program.constant, v[: program.size]
+    return ProvedBound(value, source, radius, inequality, centre=centre)
 
 
 def _valid_inequality(

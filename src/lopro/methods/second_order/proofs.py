@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
+from lopro.certificates import FARTHER, Emptiness
 from lopro.constraints.base import Constraint, ValidInequality
 from lopro.core.arrays import Array, asarray_like, from_numpy, norm
 from lopro.errors import InfeasibleError, UnboundedError
 from lopro.methods.answers import candidate_in_set
 from lopro.newton.problem import Composite
-from lopro.newton.solve import FARTHER, Outcome, Status
+from lopro.newton.solve import Outcome, Status
 from lopro.protocol import Candidate, ProvedBound, Workbench
 
-__all__ = ["Shared", "answer"]
+__all__ = ["Shared", "answer", "evidence_of"]
 
 #: From a constraint and the multipliers of sets to one array for each member.
 Shared: TypeAlias = Callable[[Constraint, Sequence[Array]], tuple[Array, ...]]
@@ -53,35 +54,44 @@ def answer(
     if outcome.status is Status.EMPTY:
         assert isinstance(outcome.ray, tuple)
         raise InfeasibleError(_emptiness(outcome), shared(bench.problem.constraint, outcome.ray))
+    if isinstance(outcome.certificate, Emptiness):
+        ray = cast("tuple[Array, ...]", outcome.ray)
+        radius = outcome.certificate.radius
+        raise InfeasibleError(_emptiness(outcome), shared(bench.problem.constraint, ray), radius)
     if outcome.status is Status.UNBOUNDED:
         raise UnboundedError("the objective falls without end along the ray", outcome.ray)
     x = asarray_like(outcome.x, like)
+    return candidate_in_set(bench, x, evidence_of(problem, outcome, bench, like, shared), mend)
+
+
+def evidence_of(
+    problem: Composite, outcome: Outcome, bench: Workbench, like: Array, shared: Shared
+) -> ProvedBound | None:
+    """Return the bound of an outcome with the multipliers that it rests on; the parameters are `answer`'s."""
     inequality = _inequality(problem, outcome, bench.problem.constraint, shared, like)
-    evidence = _bound(outcome, bench, inequality)
-    return candidate_in_set(bench, x, evidence, mend)
+    return _bound(outcome, bench, inequality)
 
 
 def _emptiness(outcome: Outcome) -> str:
-    radius = getattr(outcome.certificate, "radius", 0.0)
-    where = "" if math.isinf(radius) else f" within |x| <= {radius:.3g}"
+    found, where = outcome.certificate, ""
+    if outcome.status is not Status.EMPTY and isinstance(found, Emptiness):
+        where = f" within |x| <= {found.radius:.3g}"
     return f"the constraint set is empty{where}: result.ray holds the multipliers that prove it"
 
 
 def _bound(outcome: Outcome, bench: Workbench, inequality: ValidInequality) -> ProvedBound | None:
-    """Return the bound, less what it loses as far out as solutions are looked for; None if that is all."""
+    """Return the bound with its slope and its centre; None if it loses all as far out as solutions may be."""
     bound, given = outcome.bound, bench.problem.radius
-    radius, source = math.inf, "Lagrangian bound of the multipliers, rounding included"
-    value = bound.value
-    if bound.slope > 0.0 and given is not None:
-        value = bound.within(given.value + norm(bound.center))
+    source = "Lagrangian bound of the multipliers, rounding included"
+    value, slope = bound.value, bound.slope
+    if slope > 0.0 and given is not None:
+        value, slope = bound.within(given.value + norm(bound.centre)), 0.0
         source = f"{source}, |x*| <= {given.value:.4g} ({given.source.value})"
-    elif bound.slope > 0.0:
-        radius = FARTHER * max(norm(outcome.x), bench.unit)
-        value = bound.within(radius)
-        if bound.value - value > max(abs(outcome.fun), bench.target.scale):
+    elif slope > 0.0:
+        far = bound.around(outcome.x, FARTHER * max(norm(outcome.x), bench.unit))
+        if value - far > max(abs(outcome.fun), bench.target.scale):
             return None  # a slope that is no rounding: the objective may well fall without end
-        source = f"{source}, within a distance of {radius:.3g} from x"
-    return ProvedBound(value, source, radius, inequality, outcome.charge)
+    return ProvedBound(value, source, math.inf, inequality, outcome.charge, slope, bound.centre)
 
 
 def _inequality(

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from lopro.constraints.base import ValidInequality
-from lopro.core.arrays import Array, asarray_like, norm
+from lopro.core.arrays import Array, asarray_like
 from lopro.core.counting import count
 from lopro.core.deadline import current_deadline
 from lopro.errors import InfeasibleError, StalledError, UnboundedError
@@ -137,13 +137,11 @@ def _candidate(
 ) -> Candidate:
     """Return the point with its bound."""
     x = asarray_like(form.matrix(outcome.X), like)
-    evidence = _bound(form, outcome, bench, norm(x))
+    evidence = _bound(form, outcome, bench)
     return candidate_in_set(bench, x, evidence)
 
 
-def _bound(
-    form: SemidefiniteForm, outcome: Outcome, bench: Workbench, length: float
-) -> ProvedBound:
+def _bound(form: SemidefiniteForm, outcome: Outcome, bench: Workbench) -> ProvedBound:
     value, radius, given = outcome.lower_bound, math.inf, bench.problem.radius
     judge = Judge(form.program)
     source = "multipliers with a positive semidefinite slack, rounding included"
@@ -152,7 +150,7 @@ def _bound(
             value = judge.dual(outcome.y).at(form.traces(given.value))
             source = f"{source}, |x*| <= {given.value:.4g} ({given.source.value})"
         else:
-            radius = max(0.0, form.length(outcome.radius) - length)
+            radius = form.length(outcome.radius)  # from zero
             source = f"{source}, for traces up to {outcome.radius:.3g}"
     # Of an inequality only multipliers of one sign are valid; what the cone lacks then is its shift.
     y = form.rows.signed(outcome.y)
@@ -161,7 +159,8 @@ def _bound(
     dual = constraint.dual_of(form.duals(constraint.members(), y, True, shift))
     direction = -form.cost - shift * np.eye(form.set_.size)
     inequality = ValidInequality(direction, -float(form.rows.b @ y), dual)
-    return ProvedBound(value, source, radius, inequality, outcome.charge)
+    centre = np.zeros((form.set_.size, form.set_.size))
+    return ProvedBound(value, source, radius, inequality, outcome.charge, centre=centre)
 
 
 def _raise_if_unsolvable(form: SemidefiniteForm, outcome: Outcome, bench: Workbench) -> None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lopro.certificates import Bound
 from lopro.functions.atoms import Interval
 from lopro.functions.term import Term
 from lopro.linalg.products import enclose_adjoint
@@ -21,33 +22,7 @@ from lopro.linalg.rounding import Enclosure, Estimate, dot, length, total
 from lopro.newton.arrays import EPS, Array
 from lopro.newton.problem import Composite
 
-__all__ = ["Box", "LowerBound", "Remainder", "bounds_variables", "lagrangian", "lower_bound"]
-
-
-@dataclass(frozen=True)
-class LowerBound:
-    """``objective(z) >= value - slope |z - center|`` for every ``z``; a slope of zero holds everywhere.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from lopro.newton.bounds import LowerBound
-    >>> bound = LowerBound(value=2.0, slope=1e-12, center=np.zeros(2))
-    >>> bound.within(1e6), bound.radius(1e-3)
-    (1.999999, 1000000000.0)
-    """
-
-    value: float
-    slope: float
-    center: Array
-
-    def within(self, radius: float) -> float:
-        """Return the bound over the ball of this radius around the centre."""
-        return self.value - (self.slope * radius if self.slope > 0.0 else 0.0)
-
-    def radius(self, allowance: float) -> float:
-        """Return how far from the centre the bound loses at most ``allowance``."""
-        return math.inf if self.slope == 0.0 else allowance / self.slope
+__all__ = ["Box", "Remainder", "bounds_variables", "lagrangian", "lower_bound"]
 
 
 @dataclass(frozen=True)
@@ -118,7 +93,7 @@ class Remainder:
 
 def lower_bound(
     problem: Composite, x: Array, multipliers: Sequence[Array], convexity: float = 0.0
-) -> LowerBound:
+) -> Bound:
     """Return the bound that multipliers prove, less the rounding of its own evaluation.
 
     Parameters
@@ -151,10 +126,10 @@ def lower_bound(
     inside = [t.into_domain(v) for t, v in zip(problem.terms, multipliers, strict=True)]
     at_x = lagrangian(problem, x, inside)
     if not (math.isfinite(at_x.slope()) and math.isfinite(at_x.value.value)):
-        return LowerBound(-math.inf, 0.0, x)
+        return Bound(-math.inf, 0.0, x)
     left = Remainder.of(Box.of(problem), x, at_x.gradient, at_x.error)
     value = at_x.value - left.cost
     slope = length(left.rise)
     if convexity > 0.0:
-        return LowerBound((value - Estimate(slope) * slope / (2.0 * convexity)).lower(), 0.0, x)
-    return LowerBound(value.lower(), slope, x)
+        return Bound((value - Estimate(slope) * slope / (2.0 * convexity)).lower(), 0.0, x)
+    return Bound(value.lower(), slope, x)

@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy  # parts of it load when first used
 
+from lopro.certificates import (
+    FEASIBLE,
+    REMNANTS,
+    Emptiness,
+    check_descent,
+    check_empty,
+    column_units,
+)
 from lopro.core.deadline import Deadline
 from lopro.engines import (
     Answer,
@@ -21,18 +31,19 @@ from lopro.functions.atoms import Interval
 from lopro.functions.term import Term
 from lopro.linalg.eigenvalues import negative_curvature
 from lopro.maps import NumPyMap, SparseMap
-from lopro.newton.arrays import norm
-from lopro.newton.bounds import check_descent, check_empty
+from lopro.newton.arrays import Array, norm
+from lopro.newton.bounds.lower import Box
 from lopro.newton.problem import Composite
+from lopro.newton.rays import farkas_of_rows, ray_of_rows
 from lopro.newton.smooth import QuadraticForm
-from lopro.newton.solve import FARTHER, Outcome, Status, prove
+from lopro.newton.solve import Outcome, Status, prove
 
 __all__ = ["NotConvex", "program_composite", "solve_program"]
 
+#: Units of variables that differ by more than the digits which residuals of 1e-10 leave of the smallest ones.
+_SPREAD = 1e6
 #: Residuals that the engines are asked for.
 _RESIDUAL = 1e-10
-#: A ray may leave the rows by this share of its length.
-_DRIFT = 1e-9
 
 
 class NotConvex(ValueError):
@@ -46,7 +57,7 @@ class NotConvex(ValueError):
 def solve_program(
     program: QuadraticProgram,
     tol: float = 1e-6,
-    feasibility: float = 1e-9,
+    feasibility: float = FEASIBLE,
     scale: float = 0.0,
     length: float = 0.0,
     seconds: float | None = None,
@@ -94,20 +105,25 @@ def solve_program(
             raise NotConvex(direction)
     problem = program_composite(program)
     best: Outcome | None = None
+    excluded: Outcome | None = None
     unavailable: EngineUnavailable | None = None
     asked = False
 
-    for engine in engines or engines_for(program):
+    for engine, units in _calls(program, engines or engines_for(program)):
+        left = None if seconds is None else max(0.01, deadline.left)
         try:
-            left = None if seconds is None else max(0.01, deadline.left)
-            answer = engine(program, _RESIDUAL, left)
+            answer = units.back(engine(units.program, _RESIDUAL, left))
         except EngineUnavailable as error:
             unavailable = unavailable or error
             continue
         asked = True
         found = _without_solution(program, problem, answer)
-        if found is not None:
+        if found is not None and found.status is Status.UNBOUNDED:
+            found = _from_a_point(program, found, None if seconds is None else deadline.left)
+        if found is not None and found.status is not Status.STOPPED:
             return found
+        if found is not None and isinstance(found.certificate, Emptiness):
+            excluded = _farther(excluded, found)
         if answer.finite and not (answer.status.empty or answer.status.unbounded):
             found = prove(
                 problem,
@@ -127,7 +143,60 @@ def solve_program(
             break
     if unavailable is not None and not asked:
         raise unavailable
-    return best or _unproved(program, problem, Status.STOPPED)
+    best = best or _unproved(program, problem, Status.STOPPED)
+    if excluded is None or best.violation <= feasibility:
+        return best
+    return dataclasses.replace(best, certificate=excluded.certificate, ray=excluded.ray)
+
+
+def _farther(one: Outcome | None, other: Outcome) -> Outcome:
+    """Return the outcome that excludes points within the larger radius."""
+    if one is None:
+        return other
+    assert isinstance(one.certificate, Emptiness) and isinstance(other.certificate, Emptiness)
+    return one if one.certificate.radius >= other.certificate.radius else other
+
+
+@dataclass(frozen=True)
+class _ColumnUnits:
+    """A program in which variable j is counted in multiples of ``sizes[j]``, powers of two."""
+
+    program: QuadraticProgram
+    sizes: Array
+
+    @staticmethod
+    def of(p: QuadraticProgram, sizes: Array) -> _ColumnUnits:
+        dense = isinstance(p.A, np.ndarray)
+        A = p.A * sizes if dense else p.A @ scipy.sparse.diags_array(sizes)
+        P = p.P
+        if P is not None:
+            D = scipy.sparse.diags_array(sizes)
+            P = sizes[:, None] * P * sizes if isinstance(P, np.ndarray) else D @ P @ D
+        least, most = p.least / sizes, p.most / sizes
+        scaled = dataclasses.replace(p, P=P, q=p.q * sizes, A=A, least=least, most=most)
+        return _ColumnUnits(scaled, sizes)
+
+    def back(self, answer: Answer) -> Answer:
+        """Return an answer in the units of the user."""
+        return dataclasses.replace(answer, x=answer.x * self.sizes, box=answer.box / self.sizes)
+
+
+def _calls(
+    program: QuadraticProgram, engines: Sequence[Engine]
+) -> Iterator[tuple[Engine, _ColumnUnits]]:
+    """Yield the engines, and again with units of single variables where these differ by much."""
+    plain = _ColumnUnits(program, np.ones(len(program.q)))
+    for engine in engines:
+        yield engine, plain
+    sides = [(program.A, program.lower), (program.A, program.upper)]
+    bounds = [(None, program.least), (None, program.most)]
+    units = column_units([*sides, *bounds], len(program.q)).known
+    known = units[units > 0.0]
+    if len(known) and known.max() > _SPREAD * known.min():
+        sizes = np.exp2(np.rint(np.log2(np.where(units > 0.0, units, np.median(known)))))
+        scaled = _ColumnUnits.of(program, sizes)
+        for engine in engines:
+            yield engine, scaled
 
 
 def program_composite(program: QuadraticProgram) -> Composite:
@@ -150,24 +219,65 @@ def _unproved(program: QuadraticProgram, problem: Composite, status: Status) -> 
 def _without_solution(
     program: QuadraticProgram, problem: Composite, answer: Answer
 ) -> Outcome | None:
-    """Return the outcome of a program without points or least value, if the answer's vectors prove that."""
+    """Return what the vectors of an answer prove: EMPTY, UNBOUNDED given a feasible point, or a radius.
+
+    The outcome of a set that is proved to be empty within a radius only has the status STOPPED.
+    """
     if not answer.finite or answer.status in (AnswerStatus.SOLVED, AnswerStatus.INACCURATE):
         return None
     rows = [(program.A, program.lower, program.upper), (None, program.least, program.most)]
-    size = max(float(np.abs(v).max(initial=0.0)) for v in (answer.rows, answer.box))
+    box = Box(program.least, program.most)
+    size = float(np.abs(answer.rows).max(initial=0.0))
     if size > 0.0:
-        y = (answer.rows / size, answer.box / size)
-        # The box takes over what the rows leave, wherever a bound allows it.
-        leftover = -(program.A.T @ y[0])
-        y = (y[0], problem.terms[1].into_domain(leftover))
-        emptiness = check_empty(rows, y, len(program.q))
-        if emptiness.radius > FARTHER * FARTHER * norm(answer.x):
-            outcome = _unproved(program, problem, Status.EMPTY)
+        y, emptiness = _emptiness(program, rows, box, answer.rows / size)
+        if emptiness.radius > 0.0:
+            status = Status.EMPTY if emptiness.proved else Status.STOPPED
+            outcome = _unproved(program, problem, status)
             return dataclasses.replace(outcome, certificate=emptiness, ray=y)
     if answer.status.unbounded and norm(answer.x) > 0.0:
-        d = answer.x / norm(answer.x)
-        descent = check_descent(program.P, program.q, rows, d)
-        if descent.unbounded(FARTHER * FARTHER, _DRIFT):
-            outcome = _unproved(program, problem, Status.UNBOUNDED)
-            return dataclasses.replace(outcome, certificate=descent, ray=d)
+        for v in _without_remnants(answer.x / norm(answer.x)):
+            d = ray_of_rows(program.P, program.A, program.lower, program.upper, box, v)
+            descent = check_descent(program.P, program.q, rows, d)
+            if descent.proved:
+                outcome = _unproved(program, problem, Status.UNBOUNDED)
+                return dataclasses.replace(outcome, certificate=descent, ray=d)
     return None
+
+
+def _emptiness(
+    program: QuadraticProgram, rows: Any, box: Box, v: Array
+) -> tuple[tuple[Array, Array], Emptiness]:
+    """Return multipliers near ``v`` that prove the set to be empty, else those with the largest radius."""
+    best: tuple[tuple[Array, Array], Emptiness] | None = None
+    for y in _without_remnants(v):
+        both = farkas_of_rows(program.A, program.lower, program.upper, box, y)
+        found = check_empty(rows, both, len(program.q))
+        if best is None or found.proved or found.radius > best[1].radius:
+            best = both, found
+        if found.proved:
+            break
+    assert best is not None
+    return best
+
+
+def _without_remnants(v: Array) -> Iterator[Array]:
+    """Yield a vector as it is, and without the entries that an engine may have left of zeros."""
+    largest = float(np.abs(v).max())
+    for share in REMNANTS:
+        yield np.where(np.abs(v) > share * largest, v, 0.0)
+
+
+def _from_a_point(program: QuadraticProgram, found: Outcome, seconds: float | None) -> Outcome:
+    """Return a ray of descent with a feasible point that it begins at; without one it proves nothing.
+
+    The program may be empty: then that is returned.
+    """
+    flat = dataclasses.replace(program, P=None, q=0.0 * program.q, constant=0.0)
+    point = solve_program(flat, 1.0, seconds=seconds)
+    if point.status is Status.EMPTY:
+        return point
+    status = Status.UNBOUNDED if point.violation <= FEASIBLE else Status.STOPPED
+    problem = program_composite(program)
+    return dataclasses.replace(
+        found, status=status, x=point.x, fun=problem.value(point.x), violation=point.violation
+    )

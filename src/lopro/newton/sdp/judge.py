@@ -15,6 +15,7 @@ from functools import cached_property
 import numpy as np
 import scipy  # parts of it load when first used
 
+from lopro.certificates import REMNANTS, Emptiness
 from lopro.linalg.definite import missing
 from lopro.linalg.rounding import Estimate, dot, gamma, product
 from lopro.newton.arrays import EPS, Array, Matrix, norm
@@ -154,18 +155,36 @@ class Judge:
             return math.inf
         return max(0.0, dot(self.program.b, z).upper()) / (1.0 - shortage) * _SAFE
 
-    def empty(self, y: Array) -> float:
-        """Return a trace below which no X is feasible: infinite if there is none, 0 if nothing is proved.
+    def contradiction(self, y: Array) -> tuple[Array, Emptiness]:
+        """Return multipliers near ``y`` that prove an empty set, else those with the largest radius."""
+        largest = float(np.abs(y).max(initial=0.0))
+        best = y, Emptiness(0.0, 0.0)
+        for share in REMNANTS:
+            trial = np.where(np.abs(y) > share * largest, y, 0.0)
+            found = self.empty(trial)
+            if found.proved:
+                return trial, found
+            best = (trial, found) if found.radius > best[1].radius else best
+        return best
 
-        For feasible X, ``b'y = <A*y, X> <= mu trace(X)`` where ``mu I - A*y`` is positive semidefinite.
+    def empty(self, y: Array) -> Emptiness:
+        """Return what multipliers prove: no X with a trace below the radius is feasible.
+
+        For feasible X, ``b'y = <A*y, X> <= mu trace(X)`` where ``mu I - A*y`` is positive semidefinite. A
+        bound of the trace absorbs mu; else mu has to be what rounding may leave of a semidefinite ``-A*y``.
         """
         gain = dot(self.program.b, y).lower()
         if not gain > 0.0:
-            return 0.0
-        mu = max(missing(-image, error) for image, error in self._slacks(-y, cost=False))
-        if mu == 0.0 or gain > mu * self.trace_bound * _SAFE:
-            return math.inf
-        return gain / mu / _SAFE
+            return Emptiness(0.0, 0.0)
+        mu, rounding = 0.0, True
+        for image, error in self._slacks(-y, cost=False):
+            short = missing(-image, error)
+            diagonal = image if image.ndim == 1 else image.diagonal()
+            lost = error + gamma(len(image) + 2) * float(np.abs(diagonal).sum())
+            mu, rounding = max(mu, short), rounding and short <= 8.0 * lost
+        if gain > mu * self.trace_bound * _SAFE:
+            mu = 0.0
+        return Emptiness(gain, mu * _SAFE, rounding)
 
     def unbounded(self, X: Sequence[Array]) -> float:
         """Return a size of multipliers below which none are feasible for the dual; 0 if nothing is proved.

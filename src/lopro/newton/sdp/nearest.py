@@ -40,8 +40,6 @@ _LIGHT = 2.0
 _INNER = 1e-3
 #: The residual to reach and the one to be content with, in units of G and the bounds.
 _WANTED, _ACCEPTED = 8.0 * EPS, 1e-11
-#: A set is called empty where that is proved for traces so many times the data.
-_BEYOND = 1e8
 
 
 @dataclass(frozen=True)
@@ -176,16 +174,19 @@ class NearestProblem:
         return np.asarray(self.rows.multipliers(y) / self.units)
 
     def _emptiness(self, y: Array, unit: float) -> tuple[Array, float]:
-        """Return multipliers that prove an empty set and up to which trace; these and 0 where there are none.
+        """Return multipliers that prove an empty set, and infinity; these and 0 where there are none.
 
         Where Newton's method did not come far enough, the program without a cost is asked, once.
         """
         program = self._program(unit, 1.0)
-        radius = Judge(program).empty(y / norm(y)) if norm(y) > 0.0 else 0.0
-        if radius < _BEYOND and not self._asked:
+        if norm(y) > 0.0:
+            ray, found = Judge(program).contradiction(y / norm(y))
+            if found.proved:
+                return ray, math.inf
+        if not self._asked:
             self._asked = True
             left = current_deadline().left
-            found = solve(program, 1e-6, None if math.isinf(left) else left)
-            if found.status is Status.EMPTY:
-                return found.y, found.radius * unit
-        return y, radius * unit if radius >= _BEYOND else 0.0
+            answer = solve(program, 1e-6, None if math.isinf(left) else left)
+            if answer.status is Status.EMPTY:
+                return answer.y, math.inf
+        return y, 0.0

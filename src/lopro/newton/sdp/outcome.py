@@ -8,12 +8,7 @@ from dataclasses import dataclass
 
 from lopro.newton.arrays import Array
 
-__all__ = ["FARTHER", "FEASIBLE", "Outcome", "Status"]
-
-#: Where no trace bound is known, a bound has to hold for traces so many times larger than that of the point.
-FARTHER = 1e4
-#: Relative violation up to which a point counts as feasible.
-FEASIBLE = 1e-9
+__all__ = ["Outcome", "Status"]
 
 
 class Status(enum.Enum):

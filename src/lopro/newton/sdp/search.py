@@ -8,12 +8,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from lopro.certificates import BEYOND, FARTHER, FEASIBLE
 from lopro.newton.arrays import Array, norm
 from lopro.newton.sdp.faces import reduced
 from lopro.newton.sdp.judge import DualBound, Judge, PrimalValue
 from lopro.newton.sdp.nearest_blocks import nearest_blocks
 from lopro.newton.sdp.onto_rows import onto_rows
-from lopro.newton.sdp.outcome import FARTHER, FEASIBLE, Outcome, Status
+from lopro.newton.sdp.outcome import Outcome, Status
 from lopro.newton.sdp.program import Block, SemidefiniteProgram
 from lopro.newton.sdp.scaled import ScaledProgram
 from lopro.newton.spectral import Spectrum
@@ -24,8 +25,6 @@ __all__ = ["Search"]
 #: multipliers in the interior of the dual, of which others need a share.
 _MARGINS = 0.1, 1.0, 30.0, 1000.0
 _TINY = float(np.finfo(np.float64).tiny)
-#: Certificates of programs without solution must hold for points so much larger than the data.
-_BEYOND = 1e8
 #: Sum of the cubes of the blocks up to which a point that stays off its rows is projected onto them.
 _CUBES = 1e5
 
@@ -60,6 +59,8 @@ class Search:
         self.sharp: DualBound | None = None
         self.interior: tuple[Array, float] | None = None
         self.ended: Outcome | None = None
+        #: No X with a smaller trace is feasible, as far as multipliers have proved.
+        self.empty_within = 0.0
         self.engine = ""
 
     @property
@@ -185,11 +186,11 @@ class Search:
     def look_for_rays(self, X: tuple[Array, ...], y: Array) -> bool:
         """Check whether the directions of y or X prove that there is no solution; True if one does."""
         y = self.face.multipliers(self.original, self.units.multipliers(y), 0.0)
-        # In handy units b has about norm 1, so that a feasible X of about that size is to be expected.
         if norm(y) > 0.0:
-            radius = self.judge.empty(y / norm(y))
-            if radius >= _BEYOND * self.handy.x:
-                return self._end(Outcome(Status.EMPTY, X, y / norm(y), radius=radius))
+            contradiction, found = self.judge.contradiction(y / norm(y))
+            if found.proved:
+                return self._end(Outcome(Status.EMPTY, X, contradiction))
+            self.empty_within = max(self.empty_within, found.radius)
         X = self.face.matrices(self.units.matrices(X))
         size = math.sqrt(sum(norm(x) ** 2 for x in X))
         if size > 0.0:
@@ -198,7 +199,7 @@ class Search:
             radius = self.judge.unbounded(ray)
             # Multipliers of about this size balance the cost.
             expected = float((self.handy.cost / self.handy.rows).max())
-            if radius >= _BEYOND * expected:
+            if radius >= BEYOND * expected:
                 return self._end(Outcome(Status.UNBOUNDED, ray, y, radius=radius))
         return False
 

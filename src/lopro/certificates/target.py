@@ -22,7 +22,7 @@ class Target:
 
     Examples
     --------
-    >>> from lopro.protocol import Target
+    >>> from lopro.certificates import Target
     >>> target = Target(tol=1e-3, scale=1.0)
     >>> target.gap(50.0), target.relative(0.5, fun=50.0), target.reached(0.06, fun=50.0)
     (0.05, 0.01, False)

@@ -1,0 +1,41 @@
+"""The arithmetic of claims: bounds, violations, emptiness, rays, rounding, and the tolerances of all of them.
+
+Nothing here solves anything. Engines, methods, projections and interfaces get from here what they may claim.
+"""
+
+from lopro.certificates.bound import Bound
+from lopro.certificates.certificate import Certificate
+from lopro.certificates.emptiness import Emptiness, check_empty
+from lopro.certificates.rays import Descent, check_descent
+from lopro.certificates.target import Target
+from lopro.certificates.tolerances import (
+    BEYOND,
+    FARTHER,
+    FEASIBLE,
+    NOISE,
+    REMNANTS,
+    feasibility_tolerance,
+)
+from lopro.certificates.units import Units, column_units
+from lopro.certificates.violation import Violation, noise_rows, of_rows
+
+__all__ = [
+    "BEYOND",
+    "FARTHER",
+    "FEASIBLE",
+    "NOISE",
+    "REMNANTS",
+    "Bound",
+    "Certificate",
+    "Descent",
+    "Emptiness",
+    "Target",
+    "Units",
+    "Violation",
+    "check_descent",
+    "check_empty",
+    "column_units",
+    "feasibility_tolerance",
+    "noise_rows",
+    "of_rows",
+]

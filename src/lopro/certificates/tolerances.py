@@ -1,0 +1,38 @@
+"""The tolerances of claims, each defined once.
+
+They say what counts as feasible, how far out a bound must hold, and which numbers are rounding. None of them
+steers an algorithm.
+"""
+
+from __future__ import annotations
+
+from lopro.core.arrays import Array, eps
+from lopro.linalg.rounding import EPS
+
+__all__ = ["BEYOND", "FARTHER", "FEASIBLE", "NOISE", "REMNANTS", "feasibility_tolerance"]
+
+#: Relative violation up to which a point counts as feasible: residuals of sums whose terms cancel to seven
+#: digits still meet it in double precision.
+FEASIBLE = 1e-9
+#: A bound that loses with the distance must hold this many times farther than the point is long.
+FARTHER = 1e4
+#: A proof that there is no solution must hold for points this many times longer than the data suggest.
+BEYOND = FARTHER * FARTHER
+#: A number below this share of those it was computed from is rounding (`theory`: rows of zeros, optima of 0).
+NOISE = 64.0 * EPS
+#: Shares of the largest entry of a ray below which others may be what an engine has left of zeros: none, and
+#: what residuals of 1e-10 leave with some loss. Proofs are checked afterwards: these decide what is tried.
+REMNANTS = (0.0, 1e-9, 1e-6)
+
+
+def feasibility_tolerance(x: Array) -> float:
+    """Return the relative violation up to which a point counts as feasible: 1e-9 in double precision.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.certificates import feasibility_tolerance
+    >>> feasibility_tolerance(np.zeros(2)), feasibility_tolerance(np.zeros(2, np.float32))
+    (1e-09, 7.62939453125e-06)
+    """
+    return max(FEASIBLE, 64.0 * eps(x))

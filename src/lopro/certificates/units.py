@@ -1,0 +1,160 @@
+"""Units of the columns of linear constraints, from their data alone.
+
+A row ``a'x <= b`` with ``b != 0`` has a unit, its side: ``|b| / |a_j|`` is the change of ``x_j`` that moves
+the row by as much. The unit of a column is the smallest of these. A column that has entries only in rows with
+the side 0 takes its unit from the columns that it is compared with there. Both rules commute with changes of
+the units of rows and of columns. Columns that no row connects with a side (the set is a cone in them) have no
+unit; they are measured in that of the point, separately for each set of columns that rows connect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy  # parts of it load when first used
+
+from lopro.core.real_vectors import Vector
+
+__all__ = ["Units", "column_units"]
+
+#: Entries of a dense matrix that are looked at together: 8 MB of doubles.
+_ENTRIES = 1 << 20
+#: Entries times rounds of handing units on from column to column, at most: some tenths of a second.
+_WORK = 5e7
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """Units of columns.
+
+    Attributes
+    ----------
+    known : array
+        The unit of each column, 0 where the data tell none.
+    ratios : array
+        The units of the others, up to one factor for each group of columns.
+    groups : array of int
+        Which group each of the others belongs to; -1 for columns with a unit.
+    """
+
+    known: Vector
+    ratios: Vector
+    groups: np.ndarray[Any, np.dtype[np.intp]]
+
+    @staticmethod
+    def given(sizes: Vector) -> Units:
+        """Return units that are known for all columns (0: none, each by itself)."""
+        places = np.arange(len(sizes))
+        return Units(sizes, np.ones(len(sizes)), np.where(sizes > 0.0, -1, places))
+
+    def at(self, x: Vector) -> Vector:
+        """Return a unit for each column; those of groups without any are taken from the point."""
+        lone = np.flatnonzero(self.groups >= 0)
+        if len(lone) == 0:
+            return self.known
+        largest = np.zeros(int(self.groups.max()) + 1)
+        np.maximum.at(largest, self.groups[lone], np.abs(x[lone]) / self.ratios[lone])
+        units = self.known.copy()
+        units[lone] = largest[self.groups[lone]] * self.ratios[lone]
+        return units
+
+
+def column_units(
+    blocks: Iterable[tuple[Any, Vector]], size: int, own: Vector | None = None
+) -> Units:
+    """Return the units of the columns of rows ``A x <= b``.
+
+    Parameters
+    ----------
+    blocks : iterable of (A, b)
+        Matrices, dense or sparse (None: the identity), and one side for each row; infinite ones tell nothing.
+    size : int
+        The number of columns.
+    own : array, optional
+        Units that other constraints on the same variables have told, 0 where they tell none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.certificates.units import column_units
+    >>> A = np.array([[2.0, 0.0, 0.0], [1.0, -4.0, 0.0], [0.0, 0.0, 1.0]])
+    >>> units = column_units([(A, np.array([6.0, 0.0, 0.0]))], 3)
+    >>> units.known, units.at(np.array([0.0, 0.0, 7.0]))
+    (array([3.  , 0.75, 0.  ]), array([3.  , 0.75, 7.  ]))
+    """
+    units = np.full(size, np.inf) if own is None else np.where(own > 0.0, own, np.inf)
+    homogeneous = []
+    for A, b in blocks:
+        sides = np.where(np.isfinite(b), np.abs(b), 0.0)
+        if A is None:
+            units = np.minimum(units, np.where(sides > 0.0, sides, np.inf))
+            continue
+        units = np.minimum(units, _smallest_ratios(A, sides))
+        flat = np.flatnonzero((sides == 0.0) & np.isfinite(b))
+        if len(flat) and not np.isfinite(units).all():
+            homogeneous.append(scipy.sparse.csr_array(abs(A[flat])))
+    if np.isfinite(units).all() or not homogeneous:
+        return Units.given(np.where(np.isfinite(units), units, 0.0))
+    rows = scipy.sparse.vstack(homogeneous, format="coo")
+    return _handed_on(rows.row, rows.col, rows.data, rows.shape[0], units)
+
+
+def _smallest_ratios(A: Any, sides: Vector) -> Vector:
+    """Return ``min |b_i| / |a_ij|`` over the rows with a side, for every column; infinite without one."""
+    used, n = np.flatnonzero(sides > 0.0), A.shape[1]
+    found = np.full(n, np.inf)
+    if scipy.sparse.issparse(A):
+        rows = scipy.sparse.coo_array(A[used] if len(used) < A.shape[0] else A)
+        present = rows.data != 0.0
+        ratios = sides[used][rows.row[present]] / np.abs(rows.data[present])
+        np.minimum.at(found, rows.col[present], ratios)
+        return found
+    step = max(1, _ENTRIES // max(1, n))
+    for start in range(0, len(used), step):
+        part = used[start : start + step]
+        entries = np.abs(np.asarray(A[part], dtype=np.float64))
+        with np.errstate(divide="ignore", over="ignore"):
+            found = np.minimum(found, (sides[part][:, None] / entries).min(axis=0, initial=np.inf))
+    return found
+
+
+def _handed_on(row: Any, column: Any, entry: Any, rows: int, units: Vector) -> Units:
+    """Return units that rows with the side 0 hand on from the columns that have one to the others."""
+    present = entry != 0.0
+    row, column, entry = row[present], column[present], entry[present]
+    known = _spread(row, column, entry, rows, units)
+    lone = ~np.isfinite(known)
+    groups = np.full(len(units), -1, dtype=np.intp)
+    ratios = np.ones(len(units))
+    if lone.any():
+        inside = lone[column]
+        shape = (rows, len(units))
+        graph = scipy.sparse.csr_array(
+            (np.ones(inside.sum()), (row[inside], column[inside])), shape
+        )
+        both = scipy.sparse.block_array([[None, graph], [graph.T, None]], format="csr")
+        labels = scipy.sparse.csgraph.connected_components(both, directed=False)[1][rows:]
+        _, groups[lone] = np.unique(labels[lone], return_inverse=True)
+        first = np.unique(groups[lone], return_index=True)[1]
+        start = np.full(len(units), np.inf)
+        start[np.flatnonzero(lone)[first]] = 1.0
+        spread = _spread(row[inside], column[inside], entry[inside], rows, start)
+        ratios = np.where(np.isfinite(spread), spread, 1.0)
+    return Units(np.where(lone, 0.0, known), ratios, groups)
+
+
+def _spread(row: Any, column: Any, entry: Any, rows: int, units: Vector) -> Vector:
+    """Return units of all columns that rows connect with one that has a unit."""
+    units = units.copy()
+    for _ in range(int(_WORK / max(1, len(entry))) + 1):
+        told = np.isfinite(units)[column]
+        sizes = np.zeros(rows)
+        np.maximum.at(sizes, row[told], entry[told] * units[column[told]])
+        asked = ~told & (sizes[row] > 0.0)
+        if not asked.any():
+            break
+        np.minimum.at(units, column[asked], sizes[row[asked]] / entry[asked])
+    return units

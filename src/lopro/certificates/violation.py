@@ -1,0 +1,179 @@
+"""How far a point is outside of a set: absolute, in the units of each row, and relative to what it compares.
+
+Relative: a row ``a'x <= b`` is violated by ``(a'x - b)_+ / (sum_j |a_j| |x_j| + |b|)``. Where its side is 0,
+each ``|x_j|`` is at least the unit of the column (`lopro.certificates.units`), so that a point near zero is
+not compared with its own rounding. Nothing else enters: neither other rows, nor entries of x that the row
+does not contain.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy  # parts of it load when first used
+
+from lopro.certificates.tolerances import NOISE
+from lopro.certificates.units import Units
+from lopro.core.arrays import asarray_like, namespace, take, to_numpy
+from lopro.core.real_vectors import Vector
+from lopro.errors import ZeroRowWarning
+
+__all__ = ["Violation", "ball_size", "magnitudes", "noise_rows", "of_rows", "relative"]
+
+#: Entries of a dense matrix whose absolute values are formed at a time: 8 MB of doubles.
+_ENTRIES = 1 << 20
+
+
+@dataclass(frozen=True)
+class Violation:
+    """How far a point is outside of a set.
+
+    Attributes
+    ----------
+    relative : float
+        The largest violation, each relative to what its row, ball or cone compares.
+    absolute : float
+        The largest violation in the units of its own row, ball or cone.
+
+    Examples
+    --------
+    >>> from lopro.certificates import Violation
+    >>> Violation(1e-3, 5.0).and_also(Violation(1e-2, 2.0))
+    Violation(relative=0.01, absolute=5.0)
+    """
+
+    relative: float = 0.0
+    absolute: float = 0.0
+
+    def and_also(self, other: Violation) -> Violation:
+        """Return the violation of the intersection of two sets."""
+        return Violation(max(self.relative, other.relative), max(self.absolute, other.absolute))
+
+
+def relative(excess: Any, size: Any) -> Any:
+    """Return ``excess / size``, and infinity for what is compared with nothing."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        return np.where(np.asarray(excess) > 0.0, np.asarray(excess) / np.asarray(size), 0.0)
+
+
+def of_rows(
+    A: Any, x: Vector, excess: Vector, sides: Vector, units: Callable[[], Units]
+) -> Violation:
+    """Return the violation of rows ``A x <= sides``.
+
+    Parameters
+    ----------
+    A : matrix or None
+        Dense or sparse, of any library; None for the identity. Only rows that are violated are read.
+    x : array
+        The point, on the host.
+    excess : array
+        ``A x - sides``.
+    sides : array
+        One side for each row.
+    units : callable
+        Gives the units of the columns; asked only if a row with the side 0 is violated.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.certificates.units import column_units
+    >>> from lopro.certificates.violation import of_rows
+    >>> A, b, x = np.array([[1.0, 0.0], [0.0, 3.0]]), np.array([2.0, 0.0]), np.array([3.0, 1e-3])
+    >>> of_rows(A, x, A @ x - b, b, lambda: column_units([(A, b)], 2))
+    Violation(relative=1.0, absolute=1.0)
+    >>> of_rows(A[:1], x, (A @ x - b)[:1], b[:1], lambda: column_units([(A, b)], 2)).relative
+    0.2
+    """
+    out = np.flatnonzero(excess > 0.0)
+    if len(out) == 0:
+        return Violation()
+    sizes = magnitudes(A, out, np.abs(x)) + np.abs(sides[out])
+    flat = sides[out] == 0.0
+    if flat.any():
+        sizes[flat] = magnitudes(A, out[flat], np.maximum(np.abs(x), units().at(x)))
+    return Violation(float(relative(excess[out], sizes).max()), float(excess[out].max()))
+
+
+def ball_size(radius: float, centre: float, products: Callable[[], float]) -> float:
+    """Return what the residual of a ball ``|A x - y| <= radius`` is compared with.
+
+    That is the radius, but no less than 1e-6 of ``|y|``: residuals are differences of numbers of that size,
+    and as many of their digits are rounding. An equation is compared with ``|y|``, and with the products
+    where y is 0.
+
+    Examples
+    --------
+    >>> from lopro.certificates.violation import ball_size
+    >>> ball_size(2.0, 10.0, lambda: 1.0), ball_size(1e-9, 2.0, lambda: 1.0)
+    (2.0, 2e-06)
+    """
+    size = max(radius, 1e-6 * centre) if radius > 0.0 else centre
+    return size if size > 0.0 else products()
+
+
+def magnitudes(A: Any, rows: Any, w: Vector) -> Vector:
+    """Return ``|A| w`` for some rows; of a dense matrix a few at a time.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.certificates.violation import magnitudes
+    >>> magnitudes(np.array([[1.0, -2.0], [0.0, 3.0]]), np.array([0]), np.ones(2))
+    array([3.])
+    """
+    if A is None:
+        return np.array(w[rows], dtype=np.float64)
+    if scipy.sparse.issparse(A):
+        return np.asarray(abs(A[rows]) @ w, dtype=np.float64)
+    step, beside = max(1, _ENTRIES // max(1, A.shape[1])), asarray_like(w, A)
+    xp, found = namespace(A), [np.zeros(0)]
+    for start in range(0, len(rows), step):
+        found.append(to_numpy(xp.abs(take(A, rows[start : start + step])) @ beside))
+    return np.asarray(np.concatenate(found), dtype=np.float64)
+
+
+def noise_rows(
+    empty: Callable[[Any], Any], missed: Vector, sides: Vector
+) -> np.ndarray[Any, np.dtype[np.intp]]:
+    """Return the rows that are noise, and warn of them: without an entry, and missed by rounding alone.
+
+    That is 64 units in the last place of the largest side of the same constraint: what is left of terms that
+    cancelled before the rows were handed over. They count as satisfied.
+
+    Parameters
+    ----------
+    empty : callable
+        Tells for an array of rows whether all of their coefficients are exactly 0.
+    missed : array
+        By how much zero misses each row.
+    sides : array
+        All sides of the constraint; infinite ones do not count.
+
+    Examples
+    --------
+    >>> import numpy as np, pytest
+    >>> from lopro.certificates import noise_rows
+    >>> from lopro.errors import ZeroRowWarning
+    >>> sides = np.array([100.0, -7e-18, -1e-3])
+    >>> with pytest.warns(ZeroRowWarning):
+    ...     noise_rows(lambda rows: rows > 0, -sides, sides)
+    array([1])
+    """
+    finite = np.abs(sides[np.isfinite(sides)])
+    largest = float(finite.max(initial=0.0))
+    small = np.flatnonzero((missed > 0.0) & (missed <= NOISE * largest))
+    rows = small[empty(small)] if len(small) else small
+    if len(rows):
+        warnings.warn(
+            f"{len(rows)} rows have no coefficient but 0 and are missed by at most "
+            f"{float(missed[rows].max()):.2g}, which is rounding beside a side of {largest:.3g}: they "
+            f"count as satisfied (the first is row {rows[0]})",
+            ZeroRowWarning,
+            stacklevel=2,
+        )
+    return rows

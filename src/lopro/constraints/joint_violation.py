@@ -1,0 +1,56 @@
+"""The violation of several sets at once: rows are measured in units that all of them tell."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+
+from lopro.certificates import Units, column_units
+from lopro.constraints.base import Constraint
+from lopro.constraints.polyhedron import Polyhedron
+from lopro.core.arrays import Array
+from lopro.functions import Image
+
+__all__ = ["JointViolation"]
+
+
+class JointViolation:
+    """Measures points against several sets.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.constraints import Polyhedron, Simplex
+    >>> from lopro.constraints.joint_violation import JointViolation
+    >>> signs = Polyhedron.box(np.zeros(2), np.full(2, np.inf))
+    >>> JointViolation([signs, Simplex(2, 10.0)])(np.array([10.0, -1e-9]))
+    1e-10
+    """
+
+    def __init__(self, members: Sequence[Constraint]) -> None:
+        self._members = tuple(members)
+
+    def __call__(self, x: Array) -> float:
+        """Return the largest relative violation."""
+        return max(self.of(member, x) for member in self._members)
+
+    def of(self, member: Constraint, x: Array, image: Image | None = None) -> float:
+        """Return the relative violation of one of the sets, whose image of ``x`` may be known."""
+        if isinstance(member, Polyhedron):
+            image = member.image(x) if image is None else image
+            return member.violation_of_rows(x, image, lambda: self._units).relative
+        return member.violation(x) if image is None else member.violation_at(x, image)
+
+    @cached_property
+    def _units(self) -> Units:
+        polyhedra = [m for m in self._members if isinstance(m, Polyhedron)]
+        size, own = math.prod(polyhedra[0].shape), None
+        for member in self._members:
+            told = None if isinstance(member, Polyhedron) else member.column_units()
+            if told is not None:
+                sizes = np.broadcast_to(np.asarray(told, dtype=np.float64).ravel(), (size,))
+                own = sizes if own is None else np.minimum(own, sizes)
+        return column_units([m.rows_and_sides for m in polyhedra], size, own)

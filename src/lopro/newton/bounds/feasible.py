@@ -1,0 +1,115 @@
+"""Points with smaller violations: what rows miss is made up for by variables in proportion to their size."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy  # parts of it load when first used
+
+from lopro.certificates import Units
+from lopro.functions.atoms import Interval
+from lopro.linalg.rounding import EPS
+from lopro.maps.host import host_matrix
+from lopro.newton.arrays import Array, Matrix
+from lopro.newton.bounds.lower import Box
+from lopro.newton.bounds.violation import units_of, violation
+from lopro.newton.problem import Composite
+
+__all__ = ["made_feasible", "within_bounds"]
+
+#: Corrections: each removes what the rounding of the last one left, and takes in rows it has pushed out.
+_ROUNDS = 8
+
+
+def made_feasible(
+    problem: Composite, x: Array, tolerance: float, units: Units | None = None
+) -> Array:
+    """Return a point near ``x`` that violates rows by less, relatively; ``x`` itself where there is none.
+
+    Variables outside of their bounds are moved onto them. Then the shortest step is taken that removes what
+    equations and violated rows miss, each variable in its unit or its own size if that is larger; variables
+    on a bound stay there. ``units`` are those of the variables where they are not to be taken from the data.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.functions.atoms import Interval, Linear
+    >>> from lopro.functions.term import Term
+    >>> from lopro.maps import linear_map
+    >>> from lopro.newton import Composite
+    >>> from lopro.newton.bounds.feasible import made_feasible
+    >>> total = Term(Interval([1.0], [1.0]), linear_map(np.ones((1, 3))))
+    >>> signs = Term(Interval(np.zeros(3), np.full(3, np.inf)))
+    >>> problem = Composite.of([Term(Linear(np.ones(3))), total, signs], 3)
+    >>> made_feasible(problem, np.array([0.6, 0.3, -1e-6]), 1e-9).round(6) + 0.0
+    array([0.65, 0.35, 0.  ])
+    """
+    rows = _rows(problem)
+    if rows is None:
+        return x
+    A, lower, upper = rows
+    box = Box.of(problem)
+    best, least = x, violation(problem, x, units).relative
+    known = units or units_of(problem)
+    x = np.clip(x, box.lower, box.upper)
+    used = lower == upper
+    for _ in range(_ROUNDS):
+        now = violation(problem, x, units).relative
+        if now < least:
+            best, least = x, now
+        if now <= tolerance or not np.isfinite(now):
+            break
+        image = np.asarray(A @ x)
+        missed = image - np.clip(image, lower, upper)
+        used = used | (missed != 0.0)
+        room = np.maximum(np.abs(x), known.at(x)) * ((x > box.lower) & (x < box.upper))
+        step = _step(A[used], room, missed[used])
+        if step is None:
+            break
+        x = np.clip(x - step, box.lower, box.upper)
+    return best
+
+
+def within_bounds(problem: Composite, x: Array) -> Array:
+    """Return the point with its entries moved onto the bounds of variables that they exceed."""
+    box = Box.of(problem)
+    return np.asarray(np.clip(x, box.lower, box.upper))
+
+
+def _rows(problem: Composite) -> tuple[Matrix, Array, Array] | None:
+    """Return all rows but bounds of variables; None where a term is not given by entries on the host."""
+    matrices, lower, upper = [], [], []
+    for term in problem.terms:
+        part, entries = term.atom, host_matrix(term.D)
+        if isinstance(part, Interval) and term.is_identity:
+            continue
+        if not isinstance(part, Interval) or entries is None:
+            return None
+        matrices.append(scipy.sparse.csr_array(entries))
+        lower.append(part.lower)
+        upper.append(part.upper)
+    if not matrices:
+        return scipy.sparse.csr_array((0, problem.size)), np.zeros(0), np.zeros(0)
+    return (
+        scipy.sparse.vstack(matrices, format="csr"),
+        np.concatenate(lower),
+        np.concatenate(upper),
+    )
+
+
+def _step(A: Matrix, room: Array, missed: Array) -> Array | None:
+    """Return the step with the smallest ``|step / room|`` that changes the rows by what they miss."""
+    scaled = A @ scipy.sparse.diags_array(room)
+    sizes = np.sqrt(np.asarray(scaled.multiply(scaled).sum(axis=1)).ravel())
+    free = np.flatnonzero(sizes > 0.0)
+    if len(free) == 0:
+        return None
+    scaled = scipy.sparse.diags_array(1.0 / sizes[free]) @ scaled[free]
+    # Rows of unit length: a shift of some roundings keeps dependent ones from dividing by zero.
+    gram = scaled @ scaled.T + 64.0 * EPS * scipy.sparse.eye_array(len(free))
+    try:
+        factors = scipy.sparse.linalg.splu(scipy.sparse.csc_array(gram))
+    except RuntimeError:
+        return None
+    y = factors.solve(missed[free] / sizes[free])
+    step = room * (scaled.T @ y)
+    return np.asarray(step) if np.isfinite(step).all() else None

@@ -1,0 +1,51 @@
+"""UNBOUNDED needs a feasible point: the parts that look for one, without the luck of an engine."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from lopro.certificates import check_descent
+from lopro.engines import QuadraticProgram
+from lopro.newton.engines import program_composite
+from lopro.newton.engines.certified import _from_a_point, _unproved
+from lopro.newton.solve import Outcome, Status
+
+INF = np.inf
+
+
+def falling(program: QuadraticProgram) -> Outcome:
+    """Return the outcome that an engine's ray (0, 1) would make."""
+    d = np.array([0.0, 1.0])
+    rows = [(program.A, program.lower, program.upper), (None, program.least, program.most)]
+    descent = check_descent(program.P, program.q, rows, d)
+    assert descent.exact
+    found = _unproved(program, program_composite(program), Status.UNBOUNDED)
+    return replace(found, certificate=descent, ray=d)
+
+
+def test_a_ray_over_an_empty_set_is_emptiness() -> None:
+    """x_1 >= 1 and x_1 <= 0 while x_2 may rise for ever."""
+    rows = np.array([[1.0, 0.0], [1.0, 0.0]])
+    program = QuadraticProgram.of(None, [0.0, -1.0], rows, [1.0, -INF], [INF, 0.0])
+    found = _from_a_point(program, falling(program), None)
+    assert found.status is Status.EMPTY and found.certificate.proved
+
+
+def test_a_ray_without_a_known_point_claims_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No engine finds a point, or a proof that there is none: then nothing is known."""
+    program = QuadraticProgram.of(None, [0.0, -1.0], np.array([[1.0, 0.0]]), [1.0], [2.0])
+    ray = falling(program)
+    lost = replace(_unproved(program, program_composite(program), Status.STOPPED), violation=1e-8)
+    monkeypatch.setattr("lopro.newton.engines.certified.solve_program", lambda *_, **__: lost)
+    assert _from_a_point(program, ray, None).status is Status.STOPPED
+
+
+def test_a_ray_from_a_point_is_unbounded_and_tells_the_point() -> None:
+    program = QuadraticProgram.of(None, [0.0, -1.0], np.array([[1.0, 0.0]]), [1.0], [2.0])
+    found = _from_a_point(program, falling(program), None)
+    assert found.status is Status.UNBOUNDED
+    assert 1.0 - 1e-9 <= found.x[0] <= 2.0 + 1e-9 and found.violation <= 1e-9
+    assert found.ray.tolist() == [0.0, 1.0]

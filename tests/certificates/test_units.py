@@ -1,0 +1,63 @@
+"""Units of columns: from sides alone, whatever the units of rows and of columns are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+from lopro.certificates import Units, column_units
+
+
+def both(A: Any) -> list[Any]:
+    return [np.asarray(A), scipy.sparse.csr_array(np.asarray(A))]
+
+
+@pytest.mark.parametrize("A", both([[2.0, 1.0, 0.0], [4.0, 0.0, 0.0], [0.0, 0.0, 0.0]]))
+def test_the_smallest_side_counts(A: Any) -> None:
+    """Columns 1: 6/2 and 1/4; column 2: 6/1; column 3 has no row."""
+    units = column_units([(A, np.array([-6.0, 1.0, 9.0]))], 3)
+    assert units.known.tolist() == [0.25, 6.0, 0.0]
+
+
+def test_bounds_of_variables_are_sides_too_and_infinite_ones_are_not() -> None:
+    units = column_units(
+        [(None, np.array([-np.inf, 0.0, 5.0])), (None, np.array([7.0, 2.0, -3.0]))], 3
+    )
+    assert units.known.tolist() == [7.0, 2.0, 3.0]
+
+
+@pytest.mark.parametrize("kind", [0, 1])
+def test_rows_with_the_side_0_hand_units_on(kind: int) -> None:
+    """x_1 = 2 x_2, x_2 = 3 x_3, x_3 = 5: the units are 30, 15 and 5, in whatever order the rows come."""
+    A = np.array([[1.0, -2.0, 0.0], [0.0, 1.0, -3.0], [0.0, 0.0, 1.0]])
+    for order in ([0, 1, 2], [2, 1, 0], [1, 2, 0]):
+        units = column_units([(both(A[order])[kind], np.array([0.0, 0.0, 5.0])[order])], 3)
+        assert units.known.tolist() == [30.0, 15.0, 5.0]
+
+
+def test_units_change_with_those_of_rows_and_of_columns(rng: np.random.Generator) -> None:
+    A = rng.standard_normal((7, 5)) * (rng.random((7, 5)) < 0.5)
+    b = np.where(rng.random(7) < 0.5, 0.0, rng.standard_normal(7))
+    rows, columns = np.exp2(rng.integers(-40, 40, 7)), np.exp2(rng.integers(-40, 40, 5))
+    plain = column_units([(A, b)], 5)
+    other = column_units([(rows[:, None] * A * columns, rows * b)], 5)
+    assert (plain.known > 0.0).any()
+    np.testing.assert_array_equal(other.known * columns, plain.known)
+    x = rng.standard_normal(5)
+    np.testing.assert_array_equal(other.at(x / columns) * columns, plain.at(x))
+
+
+def test_columns_without_a_side_are_measured_by_the_point_group_by_group() -> None:
+    """x_1 <= 4 x_2 and x_3 <= x_4 are two cones; x_5 stands alone."""
+    A = np.array([[1.0, -4.0, 0.0, 0.0, 0.0], [0.0, 0.0, 1.0, -1.0, 0.0]])
+    units = column_units([(A, np.zeros(2))], 5)
+    assert units.known.tolist() == [0.0] * 5
+    x = np.array([0.0, 3.0, -7.0, 0.0, 2.0])
+    assert units.at(x).tolist() == [12.0, 3.0, 7.0, 7.0, 2.0]
+
+
+def test_given_units() -> None:
+    assert Units.given(np.array([2.0, 0.0])).at(np.array([9.0, -3.0])).tolist() == [2.0, 3.0]
