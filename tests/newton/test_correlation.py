@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lopro.newton.bounds.definite import is_above
+from lopro.certificates.definite import is_above
 from lopro.newton.correlation import NoCorrelationMatrix, nearest_correlation
 from lopro.newton.correlation.bounds import excluded, lower_bound
 from lopro.newton.correlation.dual_newton import DualPoint

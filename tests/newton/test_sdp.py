@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import scipy.sparse
 
+from lopro.certificates.definite import is_above, missing
 from lopro.core.deadline import Deadline, OutOfTime, using_clock
-from lopro.newton.bounds.definite import is_above, missing
 from lopro.newton.sdp import Block, Judge, SemidefiniteProgram, Status, read_sdpa, solve
 from lopro.newton.sdp.dual_point import Centre, DualPoint
 from lopro.newton.sdp.faces import reduced

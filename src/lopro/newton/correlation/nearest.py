@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from lopro.certificates.definite import is_above, missing
 from lopro.certificates.rounding import gamma, total
 from lopro.newton.arrays import EPS, Array, norm
-from lopro.newton.bounds.definite import is_above, missing
 from lopro.newton.correlation.arguments import Request
 from lopro.newton.correlation.bounds import excluded, lower_bound, violation_charge
 from lopro.newton.correlation.dual_newton import DualPoint, newton

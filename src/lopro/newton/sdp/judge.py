@@ -16,9 +16,9 @@ import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro.certificates import REMNANTS, Emptiness
+from lopro.certificates.definite import missing
 from lopro.certificates.rounding import Estimate, dot, gamma, product
 from lopro.newton.arrays import EPS, Array, Matrix, norm
-from lopro.newton.bounds.definite import missing
 from lopro.newton.sdp.program import SemidefiniteProgram
 
 __all__ = ["DualBound", "Judge", "PrimalValue"]

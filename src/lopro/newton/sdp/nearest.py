@@ -15,11 +15,11 @@ from dataclasses import dataclass
 import numpy as np
 import scipy  # parts of it load when first used
 
+from lopro.certificates.definite import missing
 from lopro.certificates.rounding import Estimate, dot, product
 from lopro.core.deadline import current_deadline
 from lopro.core.units import power_of_two
 from lopro.newton.arrays import EPS, Array, Matrix, norm
-from lopro.newton.bounds.definite import missing
 from lopro.newton.multipliers import never
 from lopro.newton.sdp.judge import DualBound, Judge
 from lopro.newton.sdp.multipliers import minimised

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.certificates.rounding import gamma
-from lopro.newton.arrays import EPS, Array, norm
+from lopro.certificates.rounding import EPS, gamma
+from lopro.core.real_vectors import Vector as Array
 
 __all__ = ["is_above", "missing"]
 
@@ -22,7 +22,7 @@ def is_above(X: Array, least: float) -> bool:
     Examples
     --------
     >>> import numpy as np
-    >>> from lopro.newton.bounds.definite import is_above
+    >>> from lopro.certificates.definite import is_above
     >>> is_above(np.diag([1.0, 2.0]), 0.999), is_above(np.diag([1.0, 2.0]), 1.0)
     (True, False)
     """
@@ -40,7 +40,7 @@ def missing(X: Array, error: float = 0.0) -> float:
     Examples
     --------
     >>> import numpy as np
-    >>> from lopro.newton.bounds.definite import missing
+    >>> from lopro.certificates.definite import missing
     >>> missing(np.eye(3)), 1.0 <= missing(np.diag([-1.0, 1.0])) <= 1.0 + 1e-13
     (0.0, True)
     """
@@ -53,7 +53,7 @@ def missing(X: Array, error: float = 0.0) -> float:
     least = float(np.linalg.eigvalsh(X)[0])
     trace = float(np.abs(X.diagonal()).sum())
     # Never zero, or it could not grow.
-    pad = 4.0 * gamma(len(X) + 2) * trace + EPS * (norm(X) + error) + _TINY
+    pad = 4.0 * gamma(len(X) + 2) * trace + EPS * (float(np.linalg.norm(X)) + error) + _TINY
     needed = max(0.0, error - least)
     while not is_above(X, error - needed - pad):
         pad *= 2.0
