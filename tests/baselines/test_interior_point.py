@@ -139,6 +139,7 @@ def test_bounds_hold_whatever_the_solver_says(make, monkeypatch):
     assert max(spoiled_bounds(make(), monkeypatch, repaired=True)) <= 1e-10
 
 
+@pytest.mark.filterwarnings("ignore::lopro.errors.BoundContradictionWarning")
 @pytest.mark.parametrize("make", [t6_ellipsoid, t9])
 def test_without_the_repair_they_do_not(make, monkeypatch):
     """Negative control: multipliers outside the dual cone prove what is false."""

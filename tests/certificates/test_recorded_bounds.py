@@ -1,6 +1,7 @@
 """Bounds are not worse than those recorded before all of them came from one package.
 
-Four are those of Newton's method since it compares gradients with the size of their terms: it ends a step earlier.
+Four are those of Newton's method since it compares gradients with the size of their terms, and ends a step
+earlier.
 """
 
 from __future__ import annotations
