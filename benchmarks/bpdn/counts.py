@@ -20,6 +20,8 @@ from benchmarks.bpdn.counted import INSTANCES
 
 __all__ = ["compare", "record"]
 
+#: Numbers that rounding changes: the relative and the absolute difference that counts as none.
+CLOSE = {"fun": (1e-9, 0.0), "bound": (1e-9, 0.0), "gap": (0.1, 1e-9), "violation": (0.1, 1e-9)}
 COUNTERS = ("matvecs", "rmatvecs", "columns", "passes", "projections")
 
 
@@ -79,19 +81,21 @@ def _differences(rows: list[dict[str, Any]], old: list[dict[str, Any]]) -> Itera
         yield f"{len(old)} results became {len(rows)}"
         return
     for i, (now, then) in enumerate(zip(rows, old, strict=True)):
-        changed = []
-        for key in {**then, **now}:
-            a, b = then.get(key), now.get(key)
-            if key in ("fun", "bound"):
-                same = a is not None and b is not None and (a == b or abs(a - b) <= 1e-9 * abs(a))
-            elif key in ("gap", "violation"):
-                same = ((a or 0.0) <= 1e-9 and (b or 0.0) <= 1e-9) or a == b
-            else:
-                same = a == b
-            if not same:
-                changed.append(f"{key} {a} -> {b}")
+        keys = {**then, **now}
+        changed = [f"{k} {then.get(k)} -> {now.get(k)}" for k in keys if not _same(k, then, now)]
         if changed:
             yield f"[{i}] " + ", ".join(changed)
+
+
+def _same(key: str, then: dict[str, Any], now: dict[str, Any]) -> bool:
+    """Whether a number is the same up to what rounding does to it; gaps within a tenth."""
+    a, b = then.get(key), now.get(key)
+    if a == b or (a != a and b != b):
+        return True
+    if key not in CLOSE or a is None or b is None:
+        return False
+    relative, absolute = CLOSE[key]
+    return bool(abs(a - b) <= max(absolute, relative * abs(a)))
 
 
 def main(arguments: list[str]) -> int:

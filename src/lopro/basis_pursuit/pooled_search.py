@@ -30,6 +30,7 @@ _FEW = 0.2  # of the nonzeros: so many missing columns do not lead astray
 _NEAR, _GROWTH = 0.6, 2.0  # what is fetched: correlations of this size, so many times the nonzeros
 _INNER_ROUNDS = 80
 _LEAST_FLOOR = 1e-9  # of the largest alpha
+_SAME = 1e-6  # of the largest correlation: products of the same data agree to this, in single precision too
 
 
 class PooledSearch(Search):
@@ -97,11 +98,19 @@ class PooledSearch(Search):
             "path": np.array([self.floor, self._descent]),
         }
 
-    def go_on_from(self, state: dict[str, Any]) -> Asking:
-        """Ask for the columns that were held in a state, and take up the search there."""
-        self.correlations = state["correlations"]
+    def go_on_from(self, state: dict[str, Any], refusal: str) -> Asking:
+        """Ask for the columns that were held in a state, and take up the search there.
+
+        The same pass multiplies ``y``; a state of another matrix, which has other products, is refused.
+        """
+        held = np.union1d(state["held"], state["in_use"])
+        self.correlations = yield Question(dual=self.y, columns=held)
+        saved, size = state["correlations"], float(np.abs(self.correlations).max(initial=0.0))
+        # Products of the same data differ by the order of their sums: by some roundings.
+        if not np.abs(saved - self.correlations).max(initial=0.0) <= _SAME * size:
+            raise ValueError(refusal)
+        self.learn_units(self.correlations)
         self.most = float(self.sparse.excess(self.correlations).max(initial=0.0))
-        yield Question(columns=np.union1d(state["held"], state["in_use"]))
         self.floor, self._descent = (float(number) for number in state["path"])
         self._take_in(state["in_use"], state["signs"])
 

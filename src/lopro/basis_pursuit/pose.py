@@ -86,13 +86,11 @@ class Pose:
 
     def free_columns(self) -> FreeColumns | None:
         """Return how to do without the columns of weight 0; None where there are none, or only these."""
-        if self.weights is None or self.nonneg or not is_array(self.weights):
+        if self.weights is None or self.nonneg or self.groups is not None:
             return None
-        if self.groups is not None:
-            return None
-        w = to_numpy(self.weights)
-        fits = w.shape == (self.A.shape[1],) and bool(np.isfinite(w).all())
-        if not fits or w.dtype.kind == "c" or w.min() != 0.0 or w.max() == 0.0:
+        w = to_numpy(check_array("weights", self.weights, allow_complex=False))
+        fits = w.shape == (self.A.shape[1],)
+        if not fits or w.min() != 0.0 or w.max() == 0.0:
             return None
         return FreeColumns(self.A, w)
 

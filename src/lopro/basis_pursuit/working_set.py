@@ -200,7 +200,11 @@ class WorkingSet:
             return
         checkpoint = Checkpoint(self.checkpoint, search)
         saved = checkpoint.load()
-        questions = search.begin(x0, self.first) if saved is None else search.go_on_from(saved)
+        questions = (
+            search.begin(x0, self.first)
+            if saved is None
+            else search.go_on_from(saved, checkpoint.of_another_problem)
+        )
         answered(questions, search.pool)
         search.after_round = lambda: checkpoint.save(search.state())
         search.after_round()
