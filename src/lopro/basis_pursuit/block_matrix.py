@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.basis_pursuit.signed_support import cholesky_routines
+from lopro.basis_pursuit.columns import cholesky_routines
 from lopro.errors import StalledError
 
 __all__ = ["newton_solver"]

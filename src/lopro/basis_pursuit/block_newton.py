@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from lopro.basis_pursuit.block_matrix import newton_solver
-from lopro.basis_pursuit.signed_support import ColumnSet, largest, submatrix
+from lopro.basis_pursuit.columns import ColumnSet, largest, submatrix
 from lopro.core.deadline import current_deadline
 
 __all__ = ["BlockNewton", "aimed_residual"]
@@ -59,7 +59,7 @@ class BlockNewton:
 
     >>> import numpy as np
     >>> from lopro.basis_pursuit.block_newton import BlockNewton
-    >>> from lopro.basis_pursuit.signed_support import ColumnSet
+    >>> from lopro.basis_pursuit.columns import ColumnSet
     >>> columns = ColumnSet(np.array([[3.0 + 4.0j]]), np.ones(1))
     >>> newton = BlockNewton(columns, sigma=1.0)
     >>> newton.extend(

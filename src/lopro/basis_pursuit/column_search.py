@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lopro.basis_pursuit.columns import Vector, columns_to_add, largest
 from lopro.basis_pursuit.exact_path import FEW_COLUMNS, FEW_ROWS
 from lopro.basis_pursuit.search import Search
-from lopro.basis_pursuit.signed_support import Solution, Vector, largest, room_for
+from lopro.basis_pursuit.support_newton import Solution
 from lopro.core.arrays import Array, is_single, to_numpy
 from lopro.core.threads import one_pool
 from lopro.maps import NumPyMap
@@ -156,7 +157,7 @@ class ColumnSearch(Search):
         # While columns are missing a solution is only a guide to more of them: two steps will do.
         self._thorough = self.patient or (self.solution is not None and self.missing.size == 0)
         steps = _NEWTON_STEPS if self._thorough else _HASTY_STEPS
-        solution = self.restricted.solve(self.signs, self.floor, steps)
+        solution = self.support_newton.solve(self.signs, self.floor, steps)
         if solution.reached:
             self.floor = 0.0
         return solution
@@ -194,7 +195,7 @@ class ColumnSearch(Search):
         if np.count_nonzero(used) < 0.9 * len(self.columns):
             self.columns.keep(used)
             self.signs = self.signs[used]
-        keep = largest(self._missing_size, room_for(self.signs, len(self.y), 3))
+        keep = largest(self._missing_size, columns_to_add(self.signs, len(self.y), 3))
         if keep.size:
             keep.sort()  # memory is read in its order
             self._extend(self.missing[keep], self._missing_sign[keep])

@@ -14,7 +14,7 @@ import math
 
 import numpy as np
 
-from lopro.basis_pursuit.signed_support import Vector, cholesky_routines
+from lopro.basis_pursuit.columns import Vector, cholesky_routines
 
 __all__ = ["FEW_COLUMNS", "FEW_ROWS", "signs_at_radius"]
 

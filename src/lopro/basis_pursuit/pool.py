@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from lopro.basis_pursuit.signed_support import Vector
+from lopro.basis_pursuit.columns import Vector
 from lopro.core.arrays import Array, from_numpy, namespace, to_numpy
 from lopro.maps import Adjoint, Columns, LinearMap
 from lopro.maps.algebra import times_for, widened

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from lopro.basis_pursuit.columns import Vector, columns_to_add, largest
 from lopro.basis_pursuit.pool import Asking, Pool, Question
 from lopro.basis_pursuit.search import Search
-from lopro.basis_pursuit.signed_support import Vector, largest, room_for
 from lopro.core.arrays import Array, to_numpy
 from lopro.core.deadline import current_deadline
 from lopro.core.threads import one_pool
@@ -166,7 +166,7 @@ class PooledSearch(Search):
             # While columns are missing a solution is only a guide to more of them: two steps will do.
             steps = _NEWTON_STEPS if thorough else _HASTY_STEPS
             with one_pool():
-                solution = self.restricted.solve(self.signs, self.floor, steps)
+                solution = self.support_newton.solve(self.signs, self.floor, steps)
                 self.accept(solution)
                 pulled = self.pool.adjoint(solution.dual)
             if solution.reached:
@@ -177,7 +177,7 @@ class PooledSearch(Search):
                 return
             thorough = lacking.size == 0
             self._drop_unused()
-            new = lacking[largest(excess[lacking], room_for(self.signs, len(self.y), 3))]
+            new = lacking[largest(excess[lacking], columns_to_add(self.signs, len(self.y), 3))]
             if new.size:
                 self._take_in(self.pool.indices[new], np.sign(pulled[new]))
 

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.basis_pursuit.columns_in_place import restricted_problem
+from lopro.basis_pursuit.columns import Vector
+from lopro.basis_pursuit.device_columns import column_set
 from lopro.basis_pursuit.problem import SparseProblem, images_at, residual_ball_of, stretch_at
-from lopro.basis_pursuit.signed_support import Solution, Vector
+from lopro.basis_pursuit.support_newton import Solution, SupportNewton
 from lopro.constraints.base import ValidInequality
 from lopro.core.arrays import (
     Array,
@@ -81,15 +82,9 @@ class Search:
 
     def _set_up(self) -> None:
         """Begin with no columns."""
-        self.restricted = restricted_problem(
-            self.A,
-            self._like,
-            self.y,
-            self.sparse.weights,
-            self.ball.sigma - self._margin,
-            self.sparse.nonneg,
-        )
-        self.columns = self.restricted.columns
+        sigma = self.ball.sigma - self._margin
+        self.columns = column_set(self.A, self._like, self.y, self.sparse.weights, sigma)
+        self.support_newton = SupportNewton(self.columns, sigma, self.sparse.nonneg)
         self.signs = np.empty(0)
 
     @property
@@ -175,7 +170,7 @@ class Search:
     @property
     def _most(self) -> float:
         """The largest correlation with ``y`` in units of the weights."""
-        return self.restricted.most
+        return self.columns.most
 
     def _proved_misfit(self, solution: Solution) -> float | None:
         """Return the least-squares residual if it is proved to be too long."""

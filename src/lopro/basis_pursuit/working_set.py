@@ -20,6 +20,7 @@ from lopro.basis_pursuit.by_columns import newton
 from lopro.basis_pursuit.by_cones import solve_by_cones
 from lopro.basis_pursuit.checkpoint import Checkpoint
 from lopro.basis_pursuit.column_search import ColumnSearch, Crowd
+from lopro.basis_pursuit.columns import Vector
 from lopro.basis_pursuit.exact_path import signs_at_radius
 from lopro.basis_pursuit.first_piece import first_piece
 from lopro.basis_pursuit.matrix_free import MatrixFree
@@ -29,7 +30,6 @@ from lopro.basis_pursuit.problem import NORMS, SparseProblem, residual_ball_of
 from lopro.basis_pursuit.programs import Pair, fits_program, optimal_pairs
 from lopro.basis_pursuit.repeated import Repeated
 from lopro.basis_pursuit.search import Search
-from lopro.basis_pursuit.signed_support import Vector
 from lopro.core.arrays import Array, is_complex, to_numpy
 from lopro.core.deadline import OutOfTime
 from lopro.core.validation import check_count
