@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from lopro.basis_pursuit.batch import radii_for, shares_passes, solve_columns, solve_together
 from lopro.basis_pursuit.free_columns import FreeColumns
 from lopro.basis_pursuit.joint import solve_joint
-from lopro.basis_pursuit.many import radii_for, solve_columns, solve_sharing
 from lopro.basis_pursuit.pareto import ParetoCurve
 from lopro.basis_pursuit.pose import Pose, solve_one
 from lopro.basis_pursuit.result import BPDNResult
-from lopro.basis_pursuit.together import shares_passes
 from lopro.core.arrays import Array
 from lopro.core.deadline import Deadline
 from lopro.core.validation import check_array, check_number, check_shape
@@ -204,7 +203,7 @@ def bpdn_path(
         problems = [pose.problem(y, radius) for radius in radii]
         free = method is None and x0 is None and not options.limited
         if free and shares_passes(pose.A, problems):
-            return ParetoCurve(solve_sharing(pose.A, problems, options), radii)
+            return ParetoCurve(solve_together(pose, problems, options), radii)
         results: dict[int, BPDNResult] = {}
         for i in sorted(range(len(radii)), key=lambda i: -radii[i]):
             results[i] = solve_one(problems[i], x0, method, options)
