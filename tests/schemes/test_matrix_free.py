@@ -15,8 +15,8 @@ from scipy.sparse.linalg import LinearOperator, aslinearoperator
 import lopro
 from lopro import MatrixFree, Status
 from lopro.basis_pursuit import matrix_free
+from lopro.basis_pursuit.history import Point
 from lopro.basis_pursuit.mixing import Blend
-from lopro.basis_pursuit.point import Point
 from lopro.constraints import Intersection, Polyhedron, ResidualBall
 from lopro.objectives import L1Norm, SquaredDistance
 

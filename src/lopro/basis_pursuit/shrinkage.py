@@ -18,10 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from lopro.basis_pursuit.history import History, HostHistory, history_for
+from lopro.basis_pursuit.history import History, Point, how_many
 from lopro.basis_pursuit.mixing import Blend, Mixture
-from lopro.basis_pursuit.part import Part
-from lopro.basis_pursuit.point import Point, how_many
+from lopro.basis_pursuit.steps import Steps, at_rank, line_search
 from lopro.constraints.residual_ball import ResidualBall
 from lopro.core.arrays import (
     Array,
@@ -34,9 +33,9 @@ from lopro.core.arrays import (
     norm,
 )
 from lopro.core.validation import check_count, check_number
-from lopro.objectives import L1Norm, Objective
+from lopro.objectives import Objective
 
-__all__ = ["MixedShrinkage", "ShrinkageState", "Steps"]
+__all__ = ["MixedShrinkage", "ShrinkageState"]
 
 #: Points that are kept whatever their zeros are, and the share of other zeros that the rest may have.
 _RECENT, _SAME = 5, 0.1
@@ -51,24 +50,6 @@ _DOWN, _FURTHEST, _OUTSIDE, _UNREST = 0.95, 0.2, 0.2, 4.0
 _GROWTH, _FEW = 1.2, 0.01
 
 
-@dataclass(frozen=True, eq=False)
-class Steps:
-    """Steps of a length of its own for each entry: short columns ask for long ones.
-
-    They are those of unit length in the variables ``x / root``.
-    """
-
-    lengths: Array  # relative to the one that all share
-    root: Array  # of the lengths
-    norm: Objective  # f with weights times the lengths: its prox with one parameter shrinks as it should
-
-    @staticmethod
-    def of(lengths: Array, weights: Array) -> Steps:
-        """Return the steps with these lengths for an l1 norm with these weights."""
-        root = namespace(lengths).sqrt(lengths)
-        return Steps(lengths, root, L1Norm(weights=weights * lengths))
-
-
 @dataclass(slots=True)
 class ShrinkageState:
     """Where the path following stands."""
@@ -80,7 +61,6 @@ class ShrinkageState:
     plain: bool = True  # whether the next step is one from the last point alone, with a line search
     left: list[float] = field(default_factory=list)  # residuals that the recent mixtures had
     steps: Steps | None = None  # all of the same length
-    part: Part | None = None  # all entries
 
     @property
     def points(self) -> list[Point]:
@@ -94,8 +74,8 @@ class ShrinkageState:
 
     @property
     def proofs(self) -> tuple[Point | Mixture, ...]:
-        """Points all of whose correlations are known."""
-        return (self.last, self.mix) if self.part is None else (self.last,)
+        """Points whose correlations are known."""
+        return self.last, self.mix
 
     @property
     def proposals(self) -> tuple[Point | Mixture, ...]:
@@ -161,8 +141,7 @@ class MixedShrinkage:
         return None
 
     def output(self, state: ShrinkageState) -> Array:
-        x = state.last.x if state.part is None else state.part.within(state.last.x)
-        return asarray_like(x, self.ball.like)
+        return asarray_like(state.last.x, self.ball.like)
 
     def gauge(self, g: Array) -> float:
         """Return the dual norm of f."""
@@ -170,12 +149,12 @@ class MixedShrinkage:
 
     # Products.
 
-    def residual(self, x: Array, part: Part | None = None) -> Array:
+    def residual(self, x: Array) -> Array:
         """Return ``y - A x``; nothing is multiplied for ``x = 0``."""
         y = self.ball.y
         if how_many(x != 0) == 0:
             return y + namespace(x).sum(x[:1])  # the dtype of the two
-        return y - self.image(x if part is None else part.within(x))
+        return y - self.image(x)
 
     def image(self, x: Array) -> Array:
         """Return ``A x``."""
@@ -206,7 +185,7 @@ class MixedShrinkage:
         length = length if 0.0 < length < math.inf else 1.0
         alpha = self._first_alpha(f, start, g)
         point = Point(start, r, g, alpha, float(f.value(start)))
-        history = history_for(point.x, self.memory)
+        history = History(self.memory)
         history.add(point, self._left_at(f, point, length), beside=[])
         return ShrinkageState(history, Mixture.of(point), length)
 
@@ -219,48 +198,33 @@ class MixedShrinkage:
         return min(max(fitted, 0.5 * largest), largest)
 
     def step(self, f: Objective, state: ShrinkageState) -> ShrinkageState:
-        start, alpha, t, part = state.mix, state.mix.alpha, state.length, state.part
-        f = f if part is None else part.norm
+        start, alpha, t = state.mix, state.mix.alpha, state.length
         z, x = self._shrunk(f, start, alpha, t, state.steps)
-        r = self.residual(x, part)
+        r = self.residual(x)
         fun = 0.0 if state.plain else float(f.value(x))
         base = state.last if state.plain else self._refusal(state, fun, r)
         if base is None:
             earlier = state.points
             self._note_length(state, state.last, x, r)
-            point = self._point(x, r, alpha, fun, part, measured=True)
+            point = Point(x, r, self.gradient(r), alpha, fun, measured=True)
             part_of_step = 1.0 / t if state.steps is None else 1.0 / (t * state.steps.lengths)
             left = point.g - part_of_step * (z - x)
         else:
             # Between base and x the objective falls at first, and the least point costs no product.
             # Further on than x there may be negative entries; from zero there are none.
             beyond = state.plain and not (self.nonneg and base.nonzeros > 0)
-            tau = _line_search(f, base, x - base.x, r - base.r, alpha, 1e9 if beyond else 1.0)
+            tau = line_search(f, base, x - base.x, r - base.r, alpha, 1e9 if beyond else 1.0)
             x, r = base.x + tau * (x - base.x), base.r + tau * (r - base.r)
             # Points of the same piece are worth keeping, but zero lies on one of its own.
             earlier = [p for p in state.points if p is not base]
             earlier = [*earlier, base] if base.nonzeros > 0 else []
             self._note_length(state, base, x, r)
-            point = self._point(x, r, alpha, float(f.value(x)), part)
+            point = Point(x, r, self.gradient(r), alpha, float(f.value(x)))
             left = self._left_at(f, point, state.length, state.steps)
         state.plain = base is not None and not state.plain
         self._remember(state, point, left, earlier)
         self._prepare(state)
         return state
-
-    def _point(
-        self,
-        x: Array,
-        r: Array,
-        alpha: float,
-        fun: float,
-        part: Part | None,
-        measured: bool = False,
-    ) -> Point:
-        g = self.gradient(r)
-        if part is None:
-            return Point(x, r, g, alpha, fun, measured=measured)
-        return Point(x, r, part.of(g), alpha, fun, everywhere=g, measured=measured)
 
     def _prepare(self, state: ShrinkageState) -> None:
         """Choose where the next step starts.
@@ -299,13 +263,6 @@ class MixedShrinkage:
         (rows,) = namespace(steps.root).nonzero(state.last.active)
         of_nonzeros = namespace(steps.root).take(steps.root, rows)
         state.length /= inner(of_nonzeros, of_nonzeros) / max(1, rows.shape[0]) or 1.0
-        self._prepare(state)
-
-    def narrow(self, state: ShrinkageState, part: Part, steps: Steps | None) -> None:
-        """Go on with a part of the entries; all that are not zero belong to it."""
-        assert isinstance(state.history, HostHistory)
-        state.history = state.history.on(state.part, part)
-        state.part, state.steps = part, steps
         self._prepare(state)
 
     def _refusal(self, state: ShrinkageState, fun: float, r: Array) -> Point | None:
@@ -363,18 +320,17 @@ class MixedShrinkage:
         last = state.last
         xp = namespace(last.x)
         g = blend.gradient(last.alpha)
-        excess = self.excess if state.part is None else state.part.excess
-        outside = float(xp.max(excess(xp.where(last.active, xp.zeros_like(g), g))))
+        outside = float(xp.max(self.excess(xp.where(last.active, xp.zeros_like(g), g))))
         unsolved = blend.left / math.sqrt(max(1, last.nonzeros))
         floor = max(_OUTSIDE * outside + _UNREST * unsolved, _FURTHEST * last.alpha)
         alpha = max(wanted, min(floor, last.alpha))
         mix, t = blend.at(alpha), state.length
         most = 1 + int(_GROWTH * max(last.nonzeros, _FEW * last.x.shape[0]))
         x = mix.x if state.steps is None else mix.x / state.steps.lengths
-        waiting = excess(x + t * mix.g)
+        waiting = self.excess(x + t * mix.g)
         if how_many(waiting > t * alpha) > most:
             # A little more than that, so that rounding has no say in who comes in.
-            alpha = min(1.001 * _at_rank(waiting, most) / t, last.alpha)
+            alpha = min(1.001 * at_rank(waiting, most) / t, last.alpha)
         return alpha
 
     def _target(self, point: Point) -> float:
@@ -386,38 +342,3 @@ class MixedShrinkage:
         sigma = self.ball.sigma
         spare = share * self.tol * fun
         return sigma * (1.0 - min(0.01, spare * alpha / sigma**2))
-
-
-def _at_rank(sizes: Array, rank: int) -> float:
-    """Return the number that so many are not below; 0 stands for the ones that are missing."""
-    if rank >= sizes.shape[0]:
-        return 0.0
-    if isinstance(sizes, np.ndarray):
-        return float(np.partition(sizes, sizes.size - rank)[sizes.size - rank])
-    return float(namespace(sizes).sort(sizes)[sizes.shape[0] - rank])
-
-
-def _line_search(
-    f: Objective, base: Point, move: Array, q: Array, alpha: float, furthest: float
-) -> float:
-    """Return ``tau <= furthest`` for which the objective at ``base + tau move`` is least.
-
-    ``q`` is what the move does to the residual, so no product is needed.
-    """
-    along, square = inners((base.r, q), (q, q))
-    if base.nonzeros == 0 and square > 0.0:  # f grows evenly from zero
-        return min(furthest, max(0.0, -(alpha * float(f.value(move)) + along) / square))
-
-    def slope(tau: float) -> float:
-        s = f.subgradient(base.x + tau * move)
-        return alpha * inner(s, move) + along + tau * square
-
-    low, high = 0.0, 1.0
-    while high < furthest and slope(high) < 0.0:
-        low, high = high, 2.0 * high
-    while low == 0.0 and high > 1e-40 and slope(high / 16.0) > 0.0:  # the scale may be any
-        high /= 16.0
-    for _ in range(30):
-        middle = 0.5 * (low + high)
-        low, high = (low, middle) if slope(middle) > 0.0 else (middle, high)
-    return high

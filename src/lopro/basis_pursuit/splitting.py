@@ -16,11 +16,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from lopro.basis_pursuit.point import Point
+from lopro.basis_pursuit.history import Point
 from lopro.core.arrays import Array, asarray_like, axpy, eps, norm, norms
 from lopro.objectives import Objective
 
@@ -88,8 +88,6 @@ class SplitState:
     threshold: float  # what shrinkage takes off an entry with weight 1
     steps: int = 0
 
-    part: ClassVar[None] = None  # all entries
-
     @property
     def proofs(self) -> tuple[Point, ...]:
         """Points whose correlations are known; few gain much on the one before."""
@@ -121,7 +119,7 @@ class Splitting:
     --------
     >>> import numpy as np
     >>> import lopro
-    >>> from lopro.basis_pursuit.point import Point
+    >>> from lopro.basis_pursuit.history import Point
     >>> from lopro.basis_pursuit.splitting import Splitting
     >>> A, y = np.eye(3)[:2], np.array([3.0, 0.1])
     >>> algorithm = Splitting(y, 1.0, lambda x: A @ x, lambda r: A.T @ r, lambda *_: 1.0, 1.0)
