@@ -8,9 +8,9 @@ from typing import Any, TypeAlias
 from lopro.basis_pursuit.history import Point
 from lopro.basis_pursuit.mixing import Mixture
 from lopro.basis_pursuit.problem import SparseProblem, images_at
-from lopro.basis_pursuit.shrinkage import MixedShrinkage, ShrinkageState
+from lopro.basis_pursuit.shrinkage import MixedShrinkage
 from lopro.basis_pursuit.splitting import SplitState, Splitting, is_frame, threshold_for
-from lopro.basis_pursuit.steps import Steps, step_lengths
+from lopro.basis_pursuit.steps import ShrinkageState, Steps, step_lengths
 from lopro.constraints.base import ValidInequality
 from lopro.core.arrays import (
     Array,

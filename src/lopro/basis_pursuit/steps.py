@@ -9,15 +9,16 @@ dozen of them tell the lengths well enough to choose steps by.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from lopro.basis_pursuit.history import Point
+from lopro.basis_pursuit.history import History, Point
+from lopro.basis_pursuit.mixing import Mixture
 from lopro.core.arrays import Array, asarray_like, inner, inners, is_complex, namespace
 from lopro.objectives import L1Norm, Objective
 
-__all__ = ["Steps", "at_rank", "line_search", "step_lengths"]
+__all__ = ["ShrinkageState", "Steps", "at_rank", "line_search", "step_lengths"]
 
 #: Products that lengths are estimated from, and how many more would have told that all are equal.
 _PRODUCTS, _PRIOR = 16, 2.0
@@ -41,6 +42,39 @@ class Steps:
         """Return the steps with these lengths for an l1 norm with these weights."""
         root = namespace(lengths).sqrt(lengths)
         return Steps(lengths, root, L1Norm(weights=weights * lengths))
+
+
+@dataclass(slots=True)
+class ShrinkageState:
+    """Where the path following stands."""
+
+    history: History
+    mix: Mixture  # where the next step starts
+    length: float  # of the next step
+    lengths: list[float] = field(default_factory=list)  # that recent pairs of points suggest
+    plain: bool = True  # whether the next step is one from the last point alone, with a line search
+    left: list[float] = field(default_factory=list)  # residuals that the recent mixtures had
+    steps: Steps | None = None  # all of the same length
+
+    @property
+    def points(self) -> list[Point]:
+        """Iterates that may be mixed."""
+        return self.history.points
+
+    @property
+    def last(self) -> Point:
+        """The latest iterate."""
+        return self.points[-1]
+
+    @property
+    def proofs(self) -> tuple[Point | Mixture, ...]:
+        """Points whose correlations are known."""
+        return self.last, self.mix
+
+    @property
+    def proposals(self) -> tuple[Point | Mixture, ...]:
+        """Points to choose a solution from, where they are inside the ball."""
+        return self.last, self.mix
 
 
 def step_lengths(adjoint: Callable[[Array], Array], y: Array) -> Array | None:
