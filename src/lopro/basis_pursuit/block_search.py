@@ -52,7 +52,8 @@ class BlockSearch(Search):
 
     def __init__(self, bench: Workbench, problem: Problem, x0: Array) -> None:
         super().__init__(problem, bench.target)
-        self.bench, self.done, self.stuck = bench, False, False
+        self.bench, self.stuck = bench, False
+        self._set_up()
         self.correlations = self.pulled(self.y)
         self.learn_units(self.correlations)
         # Newton's method works in units in which columns and y are about 1 long: powers of two.
@@ -131,7 +132,7 @@ class BlockSearch(Search):
         correlations = self._rows(self.correlations)[columns]
         self.newton.extend(columns, self._sizes[blocks], self.read, correlations)
 
-    def take_in_missing(self) -> None:
+    def add_missing(self) -> None:
         """Add the blocks that violate most; those that were taken in for nothing leave first."""
         active = self.newton.active
         if np.count_nonzero(active) < 0.8 * len(active):
@@ -149,7 +150,7 @@ class BlockSearch(Search):
         with one_pool():
             newton.step(self._lowest_alpha())
         self._accept()
-        self._look()
+        self._price_all()
         if self._calm and not self._on_the_way:
             self._try_to_end()
 
@@ -204,8 +205,8 @@ class BlockSearch(Search):
         self._stretch = max(self._stretch, stretch_at(x, self._image))
         self.fun = float(self.newton.value * (self._unit_y / self._unit_a))
 
-    def _look(self) -> None:
-        """Look at all blocks: a bound, and those that are missing."""
+    def _price_all(self) -> None:
+        """Price all blocks: a bound, and those that are missing."""
         solution = self.solution
         assert solution is not None
         everywhere = self.pulled(solution.dual)
@@ -232,14 +233,6 @@ class BlockSearch(Search):
     @property
     def _most(self) -> float:
         return self._largest
-
-    @property
-    def complete(self) -> bool:
-        """Whether the solution is good enough to be looked at."""
-        solution = self.solution
-        if solution is None or not solution.reached:
-            return False
-        return self.good or (solution.settled and self.missing.size == 0)
 
     def _proved_misfit(self, solution: Solution) -> float | None:
         if not isinstance(self.A, Repeated):

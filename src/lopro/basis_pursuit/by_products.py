@@ -85,6 +85,7 @@ class ByProducts:
 
     def _by_entries(self, bench: Workbench, ball: ResidualBall, x: Array) -> Candidates:
         """Read the operator and search its columns; what comes of that is measured by the operator itself."""
+        bench.hand_over(WorkingSet())
         candidates = WorkingSet().search(bench, _with_ball(bench.problem, ball.with_matrix()), x)
         verdict = None
         while (candidate := next_candidate(candidates, verdict)) is not None:

@@ -83,7 +83,7 @@ class OperatorSearch:
         g = state.last.g
         return bool(namespace(g).any(g > 0.0 if self.sparse.nonneg else g != 0.0))
 
-    def look(self, state: State) -> None:
+    def judge(self, state: State) -> None:
         """Draw lower bounds from the points that prove some, and pick the point to propose."""
         self._state = state
         proposals = state.proposals
