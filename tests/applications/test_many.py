@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import lopro
+from lopro.basis_pursuit.application import bpdn_problem
 from lopro.basis_pursuit.batch_newton import BatchNewton, _Searches
-from lopro.basis_pursuit.pose import bpdn_problem
 from lopro.basis_pursuit.problem import SparseProblem
 from lopro.maps import linear_map
 

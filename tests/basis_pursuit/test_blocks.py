@@ -13,7 +13,7 @@ from scipy.sparse.linalg import aslinearoperator
 import lopro
 from lopro.basis_pursuit import block_matrix
 from lopro.basis_pursuit.block_matrix import newton_solver
-from lopro.basis_pursuit.block_norm import BlockNorm
+from lopro.basis_pursuit.blocks import BlockNorm
 
 Vector = Any
 

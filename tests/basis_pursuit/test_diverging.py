@@ -61,7 +61,7 @@ def no_program(monkeypatch: pytest.MonkeyPatch) -> None:
     def asked(*_: Any) -> Any:
         raise AssertionError("a linear program was asked")
 
-    monkeypatch.setattr(programs, "optimal_pairs", asked)
+    monkeypatch.setattr(programs, "optimal_pair", asked)
 
 
 @pytest.mark.usefixtures("no_program")
@@ -83,13 +83,13 @@ def test_a_radius_below_the_noise_needs_no_linear_program(
 def asked_programs(fresh_starts: list[int], monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """After how many fresh starts a linear program was asked."""
     asked: list[int] = []
-    original = programs.optimal_pairs
+    original = programs.optimal_pair
 
-    def optimal_pairs(*args: Any) -> Any:
+    def optimal_pair(*args: Any) -> Any:
         asked.append(len(fresh_starts))
         return original(*args)
 
-    monkeypatch.setattr(programs, "optimal_pairs", optimal_pairs)
+    monkeypatch.setattr(programs, "optimal_pair", optimal_pair)
     return asked
 
 

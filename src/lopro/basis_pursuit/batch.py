@@ -17,10 +17,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from lopro.basis_pursuit.application import ProblemData, solve_one
 from lopro.basis_pursuit.batch_newton import BatchNewton, Proposal
 from lopro.basis_pursuit.pool import Asking, Pool, Question
 from lopro.basis_pursuit.pooled_search import PooledSearch
-from lopro.basis_pursuit.pose import Pose, solve_one
 from lopro.basis_pursuit.problem import images_at
 from lopro.basis_pursuit.result import BPDNResult
 from lopro.basis_pursuit.working_set import WorkingSet, passes_are_dear
@@ -53,21 +53,21 @@ SETTINGS = Settings()
 
 
 def solve_columns(
-    pose: Pose, Y: Array, sigma: Any, starts: Any, method: Any, options: Options
+    data: ProblemData, Y: Array, sigma: Any, starts: Any, method: Any, options: Options
 ) -> list[BPDNResult]:
     """Solve one problem per column of ``Y``; with the default method and no starts the work is shared."""
     k = Y.shape[1]
     radii = radii_for(sigma, k)
     if starts is not None:
-        starts, shape = check_array("x0", starts), (pose.A.shape[1], k)
+        starts, shape = check_array("x0", starts), (data.A.shape[1], k)
         if tuple(starts.shape) != shape:
             raise ValueError(
                 f"x0 must have shape {shape}, a start for each column of y, "
                 f"got {tuple(starts.shape)}"
             )
-    problems = [pose.problem(Y[:, j], float(radii[j])) for j in range(k)]
+    problems = [data.problem(Y[:, j], float(radii[j])) for j in range(k)]
     if method is None and starts is None and not options.limited:
-        return solve_together(pose, problems, options)
+        return solve_together(data, problems, options)
     return [
         solve_one(problem, None if starts is None else starts[:, j], method, options)
         for j, problem in enumerate(problems)
@@ -84,14 +84,16 @@ def radii_for(sigma: Any, k: int) -> Any:
     return np.broadcast_to(to_numpy(radii).astype(np.float64), (k,))
 
 
-def solve_together(pose: Pose, problems: list[Problem], options: Options) -> list[BPDNResult]:
+def solve_together(
+    data: ProblemData, problems: list[Problem], options: Options
+) -> list[BPDNResult]:
     """Solve problems on one matrix; what no shared search finds is solved alone."""
     proposed: list[Proposed | None] = [None] * len(problems)
     with suppress(OutOfTime):
-        if _suit_batch(pose, problems):
-            proposed = _by_batch(pose.A, problems, options)
-        elif shares_passes(pose.A, problems):
-            proposed = SharedPasses(pose.A, options).search(problems)
+        if _suit_batch(data, problems):
+            proposed = _by_batch(data.A, problems, options)
+        elif shares_passes(data.A, problems):
+            proposed = SharedPasses(data.A, options).search(problems)
     return [
         solve_one(problem, None, None, options)
         if each is None
@@ -148,11 +150,11 @@ class Proposed:
 # Dense matrices in memory.
 
 
-def _suit_batch(pose: Pose, problems: list[Problem]) -> bool:
+def _suit_batch(data: ProblemData, problems: list[Problem]) -> bool:
     """Whether all problems are of one dense matrix, with a right-hand side each, and no groups."""
-    if pose.groups is not None or not BatchNewton.pays(pose.A, len(problems)):
+    if data.groups is not None or not BatchNewton.pays(data.A, len(problems)):
         return False
-    return len(problems) > 1 and is_complex(problems[0].constraint.like) == is_complex(pose.A.like)
+    return len(problems) > 1 and is_complex(problems[0].constraint.like) == is_complex(data.A.like)
 
 
 def _by_batch(A: LinearMap, problems: list[Problem], options: Options) -> list[Proposed | None]:

@@ -87,7 +87,7 @@ class BatchNewton:
     --------
     >>> import numpy as np
     >>> from lopro.basis_pursuit.batch_newton import BatchNewton
-    >>> from lopro.basis_pursuit.pose import bpdn_problem
+    >>> from lopro.basis_pursuit.application import bpdn_problem
     >>> from lopro.maps import linear_map
     >>> A = linear_map(np.random.default_rng(0).standard_normal((60, 90)))
     >>> problems = [bpdn_problem(A, A.columns([j])[:, 0], 0.1) for j in (3, 70)]

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.basis_pursuit.block_norm import BlockNorm
+from lopro.basis_pursuit.blocks import BlockNorm
 from lopro.basis_pursuit.problem import NORMS, SparseProblem, residual_ball_of
 from lopro.cones.by_clarabel import run_clarabel
 from lopro.constraints.residual_ball import FEW_COLUMNS

@@ -11,11 +11,11 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
 from typing import ClassVar, TypeAlias
 
-from lopro.basis_pursuit.block_norm import BlockNorm
+from lopro.basis_pursuit.blocks import BlockNorm
 from lopro.basis_pursuit.column_search import ColumnSearch, newton_rounds
 from lopro.basis_pursuit.conic_dual import ConicDual, fits_cones, solve_by_cones
-from lopro.basis_pursuit.first_piece import first_piece
 from lopro.basis_pursuit.operator_search import OperatorSearch, State
+from lopro.basis_pursuit.path import one_nonzero
 from lopro.basis_pursuit.problem import NORMS, SparseProblem, residual_ball_of
 from lopro.constraints import ResidualBall
 from lopro.core.arrays import Array, eps, is_complex, norm, to_numpy
@@ -118,7 +118,7 @@ class MatrixFree:
         if norm(ball.y) <= ball.sigma:
             yield _at_zero(bench, sparse, x0)
             return None
-        found = first_piece(bench, sparse, x0)
+        found = one_nonzero(bench, sparse, x0)
         if found is not None:
             yield found
         least = sparse.objective.least_weight

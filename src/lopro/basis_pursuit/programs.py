@@ -2,17 +2,14 @@
 
 For equations the dual is a linear program, ``max <y, v>  s.t. |A'v| <= w``; a point of the path has
 ``- alpha |v|^2 / 2`` in its objective as well, and ``alpha v`` is its residual. PIQP solves small ones in a
-few milliseconds, a twentieth of what HiGHS takes for a vertex; where that is not enough, HiGHS is asked. What
-is taken from them is which columns are active, and a dual point with room to spare. The pair is computed anew
-from these, at once or by Newton's method, and checked like any other.
+few milliseconds. What is taken from it is which columns are active, and a dual point with room to spare. The
+pair is computed anew from these, at once or by Newton's method, and checked like any other.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -27,7 +24,7 @@ from lopro.newton.engines import AnswerStatus, QuadraticProgram, solve_by_piqp
 from lopro.problem import Problem
 from lopro.protocol import Candidate, Candidates, Card, Multiplier, Workbench
 
-__all__ = ["Pair", "PursuitPrograms", "fits_program", "is_tiny", "optimal_pairs"]
+__all__ = ["Pair", "PursuitPrograms", "fits_program", "is_tiny", "optimal_pair"]
 
 Vector: TypeAlias = "np.ndarray[Any, Any]"
 
@@ -74,7 +71,7 @@ class PursuitPrograms:
         oracles="all entries of A; quadratic and linear programs of its size",
         rate="finite where the signs of the program are right",
         projections="0 where Newton's method succeeds",
-        reference="PIQP, HiGHS; this library: semismooth Newton from their signs",
+        reference="PIQP; this library: semismooth Newton from their signs",
     )
 
     rounds: int = 25
@@ -100,20 +97,15 @@ class PursuitPrograms:
         """
         A, sigma = to_numpy(search.A.toarray()).astype(np.float64, copy=False), search.ball.sigma
         at_zero = search.solution is None or is_tiny(search)
-        first = optimal_pairs(
-            search.sparse, A, 0.0 if at_zero or search.solution is None else search.solution.alpha
-        )
-        pair = next(first, None)
+        alpha = 0.0 if at_zero or search.solution is None else search.solution.alpha
         for _ in range(_PROGRAMS):
+            pair = optimal_pair(search.sparse, A, alpha)
             if pair is None:
                 break
             yield from self._from_pair(search, A, pair)
             if search.done or sigma == 0.0:
                 break
             alpha = sigma / float(np.linalg.norm(pair.dual))
-            pair = next(optimal_pairs(search.sparse, A, alpha), None)
-        for other in () if search.done else first:
-            yield from self._from_pair(search, A, other)
 
     def _from_pair(self, search: ColumnSearch, A: Vector, pair: Pair) -> Candidates:
         """Propose what the signs of a pair tell, and what Newton's method makes of them."""
@@ -184,41 +176,38 @@ class Pair:
         return None
 
 
-def optimal_pairs(sparse: SparseProblem, A: Vector, alpha: float = 0.0) -> Iterator[Pair]:
-    """Yield solutions of ``min sum w_i |x_i|  s.t. A x = y``: of PIQP, then a vertex by HiGHS.
+def optimal_pair(sparse: SparseProblem, A: Vector, alpha: float = 0.0) -> Pair | None:
+    """Return a solution of ``min sum w_i |x_i|  s.t. A x = y`` by PIQP; None where it finds none in time.
 
-    With ``alpha``, of ``min alpha sum w_i |x_i| + |A x - y|^2 / 2``, by PIQP. Nothing where there is none, or
-    no time.
+    With ``alpha``, of ``min alpha sum w_i |x_i| + |A x - y|^2 / 2``.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from lopro.basis_pursuit.programs import optimal_pairs
-    >>> from lopro.basis_pursuit.pose import bpdn_problem
-    >>> from lopro.basis_pursuit.column_search import ColumnSearch, newton_rounds
-    from lopro.basis_pursuit.problem import NORMS, SparseProblem, residual_ball_of
+    >>> from lopro.basis_pursuit.programs import optimal_pair
+    >>> from lopro.basis_pursuit.application import bpdn_problem
+    >>> from lopro.basis_pursuit.problem import SparseProblem
     >>> A = np.array([[1.0, 0.0, 2.0], [0.0, 1.0, 2.0]])
     >>> sparse = SparseProblem.of(bpdn_problem(A, np.ones(2), 0.0), np.zeros(3))
-    >>> [pair.signs for pair in optimal_pairs(sparse, A)]
-    [array([0., 0., 1.]), array([0., 0., 1.])]
+    >>> optimal_pair(sparse, A).signs
+    array([0., 0., 1.])
     """
     y, w = to_numpy(sparse.ball.y).astype(np.float64), np.asarray(sparse.weights, dtype=np.float64)
     unit, size, heavy = (float(np.abs(v).max()) for v in (A, y, w))
     if not (unit > 0.0 and size > 0.0):
-        return
+        return None
     M, y, w = np.asarray(A, dtype=np.float64) / unit, y / size, w / heavy
-    by_piqp = partial(_by_piqp, alpha=alpha * heavy / (unit * size))
-    for solve in (by_piqp, _by_highs) if A.size <= _ENTRIES and alpha == 0.0 else (by_piqp,):
-        deadline = current_deadline()
-        deadline.check()
-        found = solve(M, y, w, sparse.nonneg, deadline.left)
-        if found is not None:
-            x, dual = found
-            pulled = (M.T @ dual) / w
-            active = (pulled if sparse.nonneg else np.abs(pulled)) >= 1.0 - _ACTIVE
-            in_use = np.abs(x) > _ACTIVE * np.abs(x).max(initial=0.0)
-            signs = np.where(active, np.sign(pulled), np.sign(np.where(in_use, x, 0.0)))
-            yield Pair(x * (size / unit), dual * (heavy / unit), signs, alpha)
+    deadline = current_deadline()
+    deadline.check()
+    found = _by_piqp(M, y, w, sparse.nonneg, deadline.left, alpha=alpha * heavy / (unit * size))
+    if found is None:
+        return None
+    x, dual = found
+    pulled = (M.T @ dual) / w
+    active = (pulled if sparse.nonneg else np.abs(pulled)) >= 1.0 - _ACTIVE
+    in_use = np.abs(x) > _ACTIVE * np.abs(x).max(initial=0.0)
+    signs = np.where(active, np.sign(pulled), np.sign(np.where(in_use, x, 0.0)))
+    return Pair(x * (size / unit), dual * (heavy / unit), signs, alpha)
 
 
 def _by_piqp(
@@ -232,15 +221,3 @@ def _by_piqp(
     if answer.status is not AnswerStatus.SOLVED or not answer.finite:
         return None
     return answer.rows, answer.x
-
-
-def _by_highs(
-    M: Vector, y: Vector, w: Vector, nonneg: bool, left: float
-) -> tuple[Vector, Vector] | None:
-    both, cost = (M, w) if nonneg else (np.hstack([M, -M]), np.concatenate([w, w]))
-    limits = {} if math.isinf(left) else {"time_limit": left}
-    found = scipy.optimize.linprog(cost, A_eq=both, b_eq=y, method="highs", options=limits)
-    if found.x is None or found.status != 0:
-        return None
-    d = len(w)
-    return (found.x if nonneg else found.x[:d] - found.x[d:]), found.eqlin.marginals

@@ -13,19 +13,17 @@ from typing import ClassVar
 
 import numpy as np
 
-from lopro.basis_pursuit.block_norm import BlockNorm
 from lopro.basis_pursuit.block_search import BlockSearch
+from lopro.basis_pursuit.blocks import BlockNorm, Repeated
 from lopro.basis_pursuit.checkpoint import Checkpoint
 from lopro.basis_pursuit.column_search import ColumnSearch, SupportLimit, newton_rounds
 from lopro.basis_pursuit.conic_dual import ConicDual, fits_cones, solve_by_cones
-from lopro.basis_pursuit.exact_path import FEW_COLUMNS, FEW_ROWS, signs_at_radius
-from lopro.basis_pursuit.first_piece import first_piece
 from lopro.basis_pursuit.matrix_free import MatrixFree
+from lopro.basis_pursuit.path import FEW_COLUMNS, FEW_ROWS, one_nonzero, signs_at_radius
 from lopro.basis_pursuit.pool import Pool, answered
 from lopro.basis_pursuit.pooled_search import PooledSearch
 from lopro.basis_pursuit.problem import NORMS, SparseProblem, residual_ball_of
 from lopro.basis_pursuit.programs import PursuitPrograms, fits_program, is_tiny
-from lopro.basis_pursuit.repeated import Repeated
 from lopro.basis_pursuit.search import Search
 from lopro.core.arrays import Array, is_complex, to_numpy
 from lopro.core.deadline import OutOfTime
@@ -44,11 +42,11 @@ class Settings:
 
     #: Columns per row from which on products take most of the time.
     wide: int = 50
-    #: Rounds of a path before programs are tried, and without them.
+    #: Rounds of a path where programs can follow, and where they would be too large.
     short_path: int = 60
     long_path: int = 150
     #: What a settled round of a path leaves of alpha.
-    descents: tuple[float, ...] = (0.7, 0.9)
+    descent: float = 0.7
     #: Operations (rows squared times columns) of programs that are as quick as a path, and as some rounds of
     #: one whose support exceeds 0.9 of the rows.
     at_once: float = 5e7
@@ -142,7 +140,7 @@ class WorkingSet:
             blocks = BlockSearch(bench, problem, x0)
             yield from self._unless_zero(bench, blocks, self._by_blocks(bench, blocks, x0))
         elif not passes_are_dear(ball.A):
-            found = first_piece(bench, SparseProblem.of(problem, x0), x0)
+            found = one_nonzero(bench, SparseProblem.of(problem, x0), x0)
             if found is not None:
                 yield found
             near = ColumnSearch(bench, problem)
@@ -166,22 +164,14 @@ class WorkingSet:
         if not self._begin_at_end_of_path(search, x0):
             search.begin(x0, self.first)
         yield from newton_rounds(search, self.rounds)
-        sparse, s = search.sparse, SETTINGS
-        if not is_tiny(search):
-            # The path is short, and its end far from the vertex that a linear program would find.
-            soon = fits_program(sparse, s.soon)
-            full = SupportLimit(s.full_share, s.full_rounds) if soon else None
-            yield from self._follow_path(search, s.descents[0], s.short_path, full)
-        elif not fits_program(sparse, s.at_once):
-            # Where solutions are sparse it is short, too, and as long as they are it costs little.
-            few = SupportLimit(s.tiny_share)
-            yield from self._follow_path(search, s.descents[0], s.short_path, few)
+        sparse, programs = search.sparse, PursuitPrograms(self.rounds)
+        yield from self._follow_path(search)
         if not search.done and fits_program(sparse):
-            programs = PursuitPrograms(self.rounds)
             bench.hand_over(programs)
             yield from programs.improve(search)
-        for descent in s.descents:
-            yield from self._follow_path(search, descent, s.long_path)
+        if not search.done and not fits_cones(sparse):
+            search.follow_path(SETTINGS.descent)
+            yield from newton_rounds(search, SETTINGS.long_path)
         if search.done:
             return
         # Other methods find out signs that Newton's method then needs one round for.
@@ -210,13 +200,18 @@ class WorkingSet:
             search.resume_with(signs)
         return signs is not None
 
-    def _follow_path(
-        self, search: ColumnSearch, descent: float, rounds: int, limit: SupportLimit | None = None
-    ) -> Candidates:
-        """Follow the path from its start, unless the search is done."""
-        if not search.done:
-            search.follow_path(descent, limit)
-            yield from newton_rounds(search, rounds)
+    def _follow_path(self, search: ColumnSearch) -> Candidates:
+        """Follow the path from its start, unless the search is done or a program is as quick."""
+        s, sparse, limit = SETTINGS, search.sparse, None
+        if search.done or (is_tiny(search) and fits_program(sparse, s.at_once)):
+            return
+        if is_tiny(search):
+            # Where solutions are sparse the path is short, and as long as they are it costs little.
+            limit = SupportLimit(s.tiny_share)
+        elif fits_program(sparse, s.soon):
+            limit = SupportLimit(s.full_share, s.full_rounds)
+        search.follow_path(s.descent, limit)
+        yield from newton_rounds(search, s.short_path if fits_program(sparse) else s.long_path)
 
     def _helped(self, search: ColumnSearch, candidates: Candidates) -> Candidates:
         """Pass candidates of another method on, and what Newton's method makes of their signs."""
@@ -228,7 +223,7 @@ class WorkingSet:
 
     def _by_blocks(self, bench: Workbench, search: BlockSearch, x0: Array) -> Candidates:
         """Newton's method on blocks; the matrix-free method where it does not end."""
-        found = first_piece(bench, search.sparse, x0)
+        found = one_nonzero(bench, search.sparse, x0)
         if found is not None:
             yield found
         yield from newton_rounds(search, SETTINGS.long_path)
