@@ -102,8 +102,8 @@ class BatchNewton:
         iscomplex = np.iscomplexobj(self._matrix)
         current_deadline().need((4.0 if iscomplex else 1.0) * rows * columns**2)
         with _beyond_the_range():
-            single = self._matrix.astype(np.complex64 if iscomplex else np.float32)
-            self._gram: Vector = single.conj().T @ single
+            rough = self._matrix.astype(np.complex64 if iscomplex else np.float32)
+            self._gram: Vector = rough.conj().T @ rough
 
     @staticmethod
     def pays(A: LinearMap, count: int) -> bool:
@@ -236,9 +236,8 @@ class _Searches:
         # Turning costs as much as a coefficient is short; new ones have no length yet.
         stiff = self.stiff[places]
         new = SETTINGS.growth * (pulls - alpha * weights)
-        grown = np.where(lengths > 0.0, lengths * stiff, new)
-        least = np.maximum(grown / (alpha * weights), SETTINGS.least)
-        turning = np.where(there, stiff / least, 0.0)
+        grown = np.where(lengths > 0.0, lengths * stiff, new) / (alpha * weights)
+        turning = np.where(there, stiff / np.maximum(grown, SETTINGS.least), 0.0)
         forces = np.where(there, u.conj() * slope, 0.0)
         H, felt = self._system(places, there, u, turning, forces)
         ahead = np.zeros_like(felt)
@@ -257,10 +256,7 @@ class _Searches:
     def _system(
         self, places: Vector, there: Vector, u: Vector, turning: Vector, forces: Vector
     ) -> tuple[Vector, Vector]:
-        """Return Newton's matrices and the correlations, both along and, of complex ones, across.
-
-        Matrices of fewer columns are filled up with ones on the diagonal.
-        """
+        """Return matrices, filled up with ones on the diagonal, and correlations: along, and across."""
         n = places.shape[1]
         G = np.stack([self.gram.take(row, axis=0).take(row, axis=1) for row in places])
         u = u.astype(G.dtype)
@@ -294,8 +290,7 @@ class _Searches:
         b = (felt * q).sum(axis=1) - pq
         left = self.length[some] ** 2 - 2.0 * (felt * p).sum(axis=1) + pp
         # With signs a step is exact, and needs none of the tolerance.
-        turns = float(np.iscomplexobj(self.z))
-        allowed = turns * self.tol * (np.abs(self.z[at]) @ self.weights)
+        allowed = self.tol * float(np.iscomplexobj(self.z)) * (np.abs(self.z[at]) @ self.weights)
         size = np.linalg.norm(self.y[at], axis=1)
         c = left - aimed_residual(self.sigma[at], allowed, self.alpha[at], size) ** 2
         depth = b * b - a * c

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from lopro.core.arrays import Array, to_numpy
+from lopro.core.deadline import current_deadline
 from lopro.core.validation import check_array
 from lopro.errors import MissingCapabilityError
 from lopro.functions import Ball, Constant, Source
@@ -169,6 +170,16 @@ class Repeated(LinearMap):
 
     def adjoint(self, y: Array) -> Array:
         return self.base.adjoint(self._as_block(y)).reshape(-1)
+
+    def least_squares_rest(self, y: Any) -> Any:
+        """Return what no ``X`` reaches of a long vector; the base has entries."""
+        matrix, rest = np.asarray(self.base.toarray()), y.reshape(-1, self.copies)
+        rows, columns = matrix.shape
+        current_deadline().need(8.0 * rows * columns * min(rows, columns))
+        # Twice: a short rest is orthogonal only up to the rounding of what it is a rest of.
+        for _ in range(2):
+            rest = rest - matrix @ np.linalg.lstsq(matrix, rest, rcond=None)[0]
+        return rest.ravel()
 
     @property
     def has_columns(self) -> bool:
