@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -121,7 +122,8 @@ def test_columns_of_many_lengths_cost_fewer_products(monkeypatch: pytest.MonkeyP
         return [r.fun for r in results], products
 
     values, products = solved()
-    monkeypatch.setattr(operator_search, "_LONG", -1)
+    settings = dataclasses.replace(operator_search.SETTINGS, estimate_lengths=-1)
+    monkeypatch.setattr(operator_search, "SETTINGS", settings)
     plain, more = solved()
     np.testing.assert_allclose(values, plain, rtol=2e-6)
     assert products <= 0.75 * more

@@ -140,7 +140,7 @@ def solve_one(
     """Solve one problem, by the method that suits it if none is given."""
     chosen = BasisPursuit().choose(problem) if method is None else method
     if current_deadline().passed:
-        # One of many, and the time of all is up: the others must not have to wait for a look at it.
+        # The deadline of the batch has passed: return TIME_LIMIT without evaluating the start.
         run = Run(problem, chosen, x0, options)
         run.give_up()
         return BPDNResult.of(run.result(), problem)

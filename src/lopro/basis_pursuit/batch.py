@@ -23,7 +23,7 @@ from lopro.basis_pursuit.pool import Asking, Pool, Question
 from lopro.basis_pursuit.pooled_search import PooledSearch
 from lopro.basis_pursuit.problem import images_at
 from lopro.basis_pursuit.result import BPDNResult
-from lopro.basis_pursuit.working_set import WorkingSet, passes_are_dear
+from lopro.basis_pursuit.working_set import WorkingSet, passes_are_expensive
 from lopro.core.arrays import Array, is_complex, to_numpy
 from lopro.core.counting import Counts, count, counting
 from lopro.core.deadline import OutOfTime, current_deadline
@@ -190,7 +190,7 @@ def shares_passes(A: LinearMap, problems: Sequence[Problem]) -> bool:
     >>> shares_passes(linear_map(np.eye(2)), [])
     False
     """
-    near = isinstance(A, NumPyMap) or not passes_are_dear(A)
+    near = isinstance(A, NumPyMap) or not passes_are_expensive(A)
     if near or len(problems) < 2 or not A.has_columns:
         return False
     return not any(is_complex(problem.start(None)) for problem in problems)

@@ -150,7 +150,7 @@ class BlockSearch(Search):
             self._extend(self.missing[largest(self._missing_size, self.newton.room)])
 
     def round(self) -> None:
-        """Make a Newton step on the present blocks, then look at all of them."""
+        """Make a Newton step on the present blocks, then price all of them."""
         self.bench.tick()
         newton = self.newton
         newton.sigma = self._aim()

@@ -27,10 +27,10 @@ from lopro.protocol import Candidate, Candidates, Card, Multiplier, Verdict, Wor
 
 __all__ = ["MatrixFree"]
 
-#: Multiplier updates without progress after which the last resort gives up, too.
+#: Multiplier updates without progress after which the last method gives up.
 _PATIENCE = 20
-#: Where interior points have not got there it would take very long and end no better: it has fewer steps
-#: between two looks, and fewer updates.
+#: Steps between two updates, and updates without progress, where interior points have failed: more would take
+#: very long and end no better.
 _SHORT, _LITTLE = 5, 2
 
 #: Equations begin with this much of ``|y|`` as a radius, for at most so many steps.

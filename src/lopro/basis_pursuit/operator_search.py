@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from lopro.basis_pursuit.history import Point
@@ -28,13 +29,25 @@ from lopro.protocol import Candidate, Multiplier, Workbench
 
 __all__ = ["OperatorSearch", "State"]
 
-#: After so many steps columns of different length are worth a few products.
-_LONG = 20
-#: How many steps progress is judged by, first after so many; where more than so many would be needed at this
-#: pace, splitting is tried, which may be idle for so many times as long.
-_PACE, _FIRST, _MANY, _SLOW = 20, 64, 300, 10
-#: Residuals so many times as long as sigma prove little.
-_FAR = 1.5
+
+@dataclass(frozen=True)
+class Settings:
+    """What steers the choice of algorithm and steps."""
+
+    #: Steps after which the lengths of columns are estimated, by up to 16 products: without that "operator
+    #: lengths" of `benchmarks.bpdn.counts` take 1.9 and 3.8 times as many.
+    estimate_lengths: int = 20
+    #: Steps that progress is measured over, first after so many.
+    pace: int = 20
+    first: int = 64
+    #: Steps left at the present pace beyond which splitting is tried; it may be idle so many times as long.
+    slow: int = 300
+    patience: int = 10
+    #: Residuals so many times as long as sigma prove little.
+    far: float = 1.5
+
+
+SETTINGS = Settings()
 
 #: Where one of the two algorithms stands.
 State: TypeAlias = "ShrinkageState | SplitState"
@@ -87,7 +100,7 @@ class OperatorSearch:
         """Draw lower bounds from the points that prove some, and pick the point to propose."""
         self._state = state
         proposals = state.proposals
-        if min(p.length for p in proposals) <= _FAR * self.ball.sigma:
+        if min(p.length for p in proposals) <= SETTINGS.far * self.ball.sigma:
             for p in state.proofs:
                 self._improve_bound(p)
         near = [p for p in proposals if p.length <= self.ball.sigma and self._allowed(p.x)]
@@ -109,16 +122,16 @@ class OperatorSearch:
         """Return the state to go on from: with other steps, or of another algorithm, where that pays."""
         if isinstance(state, SplitState):
             return state
-        if self.steps == _LONG:
+        if self.steps == SETTINGS.estimate_lengths:
             self._even_out(state)
-        if self.pace_is_known and self.steps_left > _MANY:
+        if self.pace_is_known and self.steps_left > SETTINGS.slow:
             return self._split(state) or state
         return state
 
     @property
     def slowness(self) -> int:
         """How much patience the algorithm needs."""
-        return _SLOW if isinstance(self.algorithm, Splitting) else 1
+        return SETTINGS.patience if isinstance(self.algorithm, Splitting) else 1
 
     @property
     def _frame(self) -> float | None:
@@ -142,19 +155,21 @@ class OperatorSearch:
 
     @property
     def steps_left(self) -> float:
-        """How many more would be needed at the present pace; more than `_PACE` must have been made."""
-        before, now = self._errors[-_PACE - 1], self._errors[-1]
+        """How many more would be needed at the present pace; more than `pace` must have been made."""
+        before, now = self._errors[-SETTINGS.pace - 1], self._errors[-1]
         wanted = max(self.bench.target.tol, eps(self._like))
         if now <= wanted:
             return 0.0
         return (
-            math.inf if now >= before else _PACE * math.log(now / wanted) / math.log(before / now)
+            math.inf
+            if now >= before
+            else SETTINGS.pace * math.log(now / wanted) / math.log(before / now)
         )
 
     @property
     def pace_is_known(self) -> bool:
         """Whether it is time to ask how many steps are left."""
-        return self.steps >= _FIRST and (self.steps - _FIRST) % _PACE == 0
+        return self.steps >= SETTINGS.first and (self.steps - SETTINGS.first) % SETTINGS.pace == 0
 
     # Other steps, fewer entries, another algorithm.
 

@@ -33,7 +33,7 @@ from lopro.maps import ArrayMap, LinearMap, NumPyMap
 from lopro.problem import Problem
 from lopro.protocol import Candidates, Card, Workbench, next_candidate
 
-__all__ = ["WorkingSet", "in_blocks", "passes_are_dear"]
+__all__ = ["WorkingSet", "in_blocks", "passes_are_expensive"]
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ class WorkingSet:
         if in_blocks(problem):
             blocks = BlockSearch(bench, problem, x0)
             yield from self._unless_zero(bench, blocks, self._by_blocks(bench, blocks, x0))
-        elif not passes_are_dear(ball.A):
+        elif not passes_are_expensive(ball.A):
             found = one_nonzero(bench, SparseProblem.of(problem, x0), x0)
             if found is not None:
                 yield found
@@ -287,9 +287,9 @@ def _for_blocks(problem: Problem) -> bool:
     return base.in_memory and isinstance(base.like, np.ndarray)
 
 
-def passes_are_dear(A: LinearMap) -> bool:
+def passes_are_expensive(A: LinearMap) -> bool:
     """Whether to do more with few columns for the sake of fewer products with all of them.
 
-    So it is for data that are far away, and in memory for matrices that are much wider than high.
+    For stored and distributed data, and in memory for matrices that are much wider than high.
     """
     return not A.in_memory or (isinstance(A, ArrayMap) and A.shape[1] >= SETTINGS.wide * A.shape[0])
