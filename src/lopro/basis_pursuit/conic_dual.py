@@ -65,10 +65,10 @@ class ConicDual:
     --------
     >>> import numpy as np, lopro
     >>> from lopro.basis_pursuit.conic_dual import ConicDual
-    >>> A = np.array([[2.0, 1.0], [0.0, 1e-9]])
-    >>> result = lopro.bpdn(A, np.array([3.0, 2e-9]), 1e-12, method=ConicDual())
+    >>> A = np.array([[2.0, 1.0], [0.0, 1e-6]])
+    >>> result = lopro.bpdn(A, np.array([3.0, 2e-6]), 1e-8, method=ConicDual())
     >>> result.success, result.x.round(2)
-    (True, array([0.5, 2. ]))
+    (True, array([0.5 , 1.99]))
     """
 
     card: ClassVar[Card] = Card(
