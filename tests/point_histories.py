@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from lopro.basis_pursuit.history import History, history_for
-from lopro.basis_pursuit.point import Point
+from lopro.basis_pursuit.history import History, Point
 
 __all__ = ["history_of"]
 
@@ -14,7 +13,7 @@ __all__ = ["history_of"]
 def history_of(pairs: Iterable[tuple[Point, Any]]) -> History:
     """Return a history of points, each with what is left of its equation."""
     pairs = list(pairs)
-    history = history_for(pairs[0][0].x, len(pairs))
+    history = History(len(pairs))
     for point, left in pairs:
         history.add(point, left, beside=history.points)
     return history

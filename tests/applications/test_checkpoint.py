@@ -78,6 +78,67 @@ def test_the_file_of_another_problem_is_refused(tmp_path: Path) -> None:
             other()
 
 
+def test_the_file_of_another_matrix_is_refused(tmp_path: Path) -> None:
+    """Same shape, same y: its products with y tell, in the pass that reads the columns."""
+    path = tmp_path / "state.npz"
+    method = lopro.WorkingSet(checkpoint=path)
+    lopro.bpdn(StoredMap(A), Y, SIGMA, method=method)
+    saved = path.read_bytes()
+    other = A.copy()
+    other[:, 1999] *= -1.0
+    for matrix in (other, A[:, ::-1].copy(), 1.001 * A):
+        with pytest.raises(ValueError, match=r"checkpoint .* belongs to another problem"):
+            lopro.bpdn(StoredMap(matrix), Y, SIGMA, method=method)
+    assert path.read_bytes() == saved
+    blocks = StoredMap(A, block_bytes=2**14)  # the same matrix, added up in another order
+    assert lopro.bpdn(blocks, Y, SIGMA, method=method).success
+
+
+def broken(saved: bytes, path: Path) -> list[bytes]:
+    """Return files that are no state: cut off, another format, without some array, with a wrong index."""
+    with np.load(path) as file:
+        state = {name: file[name] for name in file.files}
+    contents = [saved[: len(saved) // 2], b"", b"no archive", saved[:200] + saved[-200:]]
+    for change in ({"signs": None}, {"problem": None}, {"in_use": state["in_use"] + 2000}):
+        named = {name: v for name, v in {**state, **change}.items() if v is not None}
+        np.savez(path, **named)
+        contents.append(path.read_bytes())
+    with open(path, "wb") as other:
+        np.save(other, state["signs"])
+    return [*contents, path.read_bytes()]
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "state.npz"
+    method = lopro.WorkingSet(checkpoint=path)
+    lopro.bpdn(StoredMap(A), Y, SIGMA, method=method)
+    for content in broken(path.read_bytes(), path):
+        path.write_bytes(content)
+        with pytest.raises(
+            ValueError, match=r"checkpoint .*state.npz' .*remove it, or name"
+        ) as told:
+            lopro.bpdn(StoredMap(A), Y, SIGMA, method=method)
+        assert "another problem" not in str(told.value)
+
+
+def test_a_full_disk_ends_the_file_and_not_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "state.npz"
+
+    def full(*arguments: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.warns(RuntimeWarning, match=r"checkpoint .* cannot be written .*No space") as told:
+        found = lopro.bpdn(
+            StoredMap(A), Y, SIGMA, tol=1e-9, method=lopro.WorkingSet(checkpoint=path)
+        )
+    undisturbed = lopro.bpdn(StoredMap(A), Y, SIGMA, tol=1e-9)
+    assert len(told) == 1 and list(tmp_path.iterdir()) == []
+    assert found.success and found.counts.passes == undisturbed.counts.passes
+
+
 @pytest.mark.slow
 def test_a_process_that_is_killed(tmp_path: Path) -> None:
     """The real thing: SIGKILL in the middle of a pass."""

@@ -1,4 +1,4 @@
-"""Many right-hand sides: what is found in lockstep is what separate calls find, certified and counted."""
+"""Many right-hand sides: what a batch finds is what separate calls find, certified and counted."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import lopro
-from lopro.basis_pursuit.lockstep import Lockstep
-from lopro.basis_pursuit.rough_newton import RoughNewton
+from lopro.basis_pursuit.application import bpdn_problem
+from lopro.basis_pursuit.batch_newton import BatchNewton, _Searches
+from lopro.basis_pursuit.problem import SparseProblem
 from lopro.maps import linear_map
 
 
@@ -41,25 +42,25 @@ def agree(together: list[lopro.BPDNResult], separate: list[lopro.BPDNResult]) ->
         assert a.certificate.violation <= 1e-9
 
 
-def test_rough_steps_solve_exactly_for_their_signs() -> None:
-    """On ``A = I`` by hand: three columns that are all taken in, of which one has to leave again.
+def test_steps_solve_exactly_for_their_signs() -> None:
+    """On ``A = I`` by hand: three columns that all take part, of which one has to leave again.
 
     For signs s the solution is ``y - alpha s`` with ``alpha = sigma / sqrt 3``, which is above the third
     entry; without it ``alpha^2 = (sigma^2 - y_3^2) / 2``.
     """
-    y, sigma = np.array([3.0, -2.0, 0.5]), 1.0
-    newton = RoughNewton(np.eye(3, dtype=np.float32), y, sigma, np.ones(3), False)
-    newton.look(y, y, np.abs(y))
-    newton.step()
+    y, sigma, eye = np.zeros(24), 1.0, np.eye(24)
+    y[:3] = [3.0, -2.0, 0.5]
+    sparse = SparseProblem.of(bpdn_problem(eye, y, sigma), np.zeros(24))
+    searches = _Searches(eye, eye.astype(np.float32), [sparse], 1e-12)
+    searches._price(0)
+    searches._step(np.array([0]))
     alpha = sigma / np.sqrt(3.0)
-    assert newton.support.tolist() == [0, 1]
-    assert newton.x == pytest.approx([3.0 - alpha, -2.0 + alpha], rel=1e-6)
-    r = y - np.array([*newton.x, 0.0])
-    newton.look(r, r, np.abs(r))
-    newton.step()
+    assert searches.z[0, :3] == pytest.approx([3.0 - alpha, -2.0 + alpha, 0.0], rel=1e-6)
+    searches._price(1)
+    searches._step(np.array([0]))
     alpha = np.sqrt((sigma**2 - 0.25) / 2.0)
-    assert newton.support.tolist() == [0, 1]
-    assert newton.x == pytest.approx([3.0 - alpha, -2.0 + alpha], rel=1e-6)
+    assert searches.z[0, :3] == pytest.approx([3.0 - alpha, -2.0 + alpha, 0.0], rel=1e-6)
+    assert searches.alpha[0] == pytest.approx(alpha, rel=1e-6)
 
 
 @pytest.mark.parametrize("kind", ["plain", "Fortran", "weighted", "nonneg", "read-only"])
@@ -76,7 +77,7 @@ def test_together_as_alone(kind: str) -> None:
         A.setflags(write=False)
         Y.setflags(write=False)
     together = lopro.bpdn(A, Y, radii, **options)
-    assert all("Lockstep" in r.method for r in together)
+    assert all(r.method == "BatchNewton" for r in together)
     agree(together, alone(A, Y, radii, **options))
 
 
@@ -84,15 +85,14 @@ def test_products_are_counted_for_everyone() -> None:
     """Every step took a product with A and one with A', and A'y came before; nothing else was needed."""
     A, Y, radii = instance(1, 8)
     products: list[int] = []
-    original = Lockstep._multiply
+    original = _Searches._price
 
-    def counting(self: Lockstep, walks: list[Any]) -> list[Any]:
-        group = original(self, walks)
-        products.append(len(group))
-        return group
+    def counting(self: _Searches, steps: int) -> None:
+        products.append(len(self.active))
+        original(self, steps)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Lockstep, "_multiply", counting)
+        patch.setattr(_Searches, "_price", counting)
         results = lopro.bpdn(A, Y, radii, tol=1e-8)
     for r in results:
         assert r.counts.matvecs == r.iterations > 0
@@ -101,11 +101,11 @@ def test_products_are_counted_for_everyone() -> None:
         assert r.counts.projections == 0 and r.counts.factorizations == 1
         assert r.certificate_counts.matvecs == r.certificate_counts.rmatvecs == 0
         assert r.seconds > 0.0
-    # The first look at x = 0 needs no product with A.
+    # At x = 0 no product with A is needed.
     assert sum(r.counts.matvecs + r.counts.rmatvecs for r in results) == 2 * sum(products) - 8
 
 
-def test_what_lockstep_cannot_do_is_done_alone() -> None:
+def test_what_a_batch_cannot_do_is_done_alone() -> None:
     """Zero solutions, equations, radii out of reach of single precision, dependent columns."""
     A, Y, radii = instance(2, 8)
     A = np.hstack([A, A[:, :50], np.zeros((120, 3))])
@@ -163,26 +163,26 @@ def test_when_sharing_pays() -> None:
     def pays(m: int, d: int, k: int, dtype: Any = np.float64) -> bool:
         A = linear_map(np.ones((1, 1), dtype=dtype))
         A.shape = (m, d)
-        return Lockstep.pays(A, k)
+        return BatchNewton.pays(A, k)
 
     assert pays(1000, 5000, 100)
     assert not pays(1000, 5000, 20)  # too few to pay for the Gram matrix
     assert not pays(1000, 20000, 1000)  # it would be ten times as large as A
     assert not pays(1000, 5000, 100, np.float32)
-    assert not pays(1000, 5000, 100, np.complex128)
+    assert pays(1000, 5000, 100, np.complex128)
 
 
 def test_budgets_are_those_of_separate_calls() -> None:
     A, Y, radii = instance(5, 4)
     for r in lopro.bpdn(A, Y, radii, max_iter=1):
-        assert r.iterations == 1 and "Lockstep" not in r.method
+        assert r.iterations == 1 and "Batch" not in r.method
     with pytest.raises(ValueError, match="tol"):
         lopro.bpdn(A, Y, radii, tol=-1.0)
 
 
 @pytest.mark.parametrize("scale", [1e20, 1e39])
 def test_units_beyond_single_precision(scale: float) -> None:
-    """Searches in lockstep overflow there: without a warning, and each column is solved alone."""
+    """Searches in a batch overflow there: without a warning, and each column is solved alone."""
     rng = np.random.default_rng(16)
     A, Y = rng.standard_normal((20, 40)), rng.standard_normal((20, 5))
     near, far = lopro.bpdn(A, Y, 1.0), lopro.bpdn(scale * A, scale * Y, scale)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import cvxpy as cp
@@ -13,7 +14,7 @@ from scipy.sparse.linalg import aslinearoperator
 import lopro
 from lopro.basis_pursuit import block_matrix
 from lopro.basis_pursuit.block_matrix import newton_solver
-from lopro.basis_pursuit.block_norm import BlockNorm
+from lopro.basis_pursuit.blocks import BlockNorm
 
 Vector = Any
 
@@ -301,7 +302,8 @@ def test_many_blocks_are_left_to_the_method_without_factors(
     A, Y = problem(200, 600, 1, 12, iscomplex=True)  # too many entries for cones
     sigma = 0.05 * float(np.linalg.norm(Y))
     by_newton = lopro.bpdn(A, Y[:, 0], sigma)
-    monkeypatch.setattr(block_search, "_DEAR", 1e-3)
+    settings = dataclasses.replace(block_search.SETTINGS, expensive=1e-3)
+    monkeypatch.setattr(block_search, "SETTINGS", settings)
     by_products = lopro.bpdn(A, Y[:, 0], sigma)
     assert by_newton.success and by_newton.counts.matvecs == 0
     assert by_products.success and by_products.counts.matvecs > 10

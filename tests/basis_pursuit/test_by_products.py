@@ -11,9 +11,8 @@ from scipy.sparse.linalg import LinearOperator
 
 import lopro
 from lopro.basis_pursuit import by_products
-from lopro.basis_pursuit.application import BasisPursuit
+from lopro.basis_pursuit.application import BasisPursuit, bpdn_problem
 from lopro.basis_pursuit.by_products import ByProducts
-from lopro.basis_pursuit.pose import bpdn_problem
 from lopro.errors import MissingCapabilityError
 from lopro.maps import linear_map
 

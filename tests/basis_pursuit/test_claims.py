@@ -13,7 +13,7 @@ import scipy.sparse
 from scipy.sparse.linalg import aslinearoperator
 
 import lopro
-from lopro.basis_pursuit.pose import bpdn_problem
+from lopro.basis_pursuit.application import bpdn_problem
 from lopro.basis_pursuit.problem import SparseProblem
 from lopro.constraints import ResidualBall
 from lopro.constraints.base import ValidInequality

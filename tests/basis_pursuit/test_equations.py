@@ -11,10 +11,11 @@ import scipy.optimize
 import scipy.sparse
 
 import lopro
-from lopro.basis_pursuit.pose import bpdn_problem
+from lopro.basis_pursuit.application import bpdn_problem
+from lopro.basis_pursuit.columns import ColumnSet
 from lopro.basis_pursuit.problem import SparseProblem
-from lopro.basis_pursuit.programs import fits_program, optimal_pairs
-from lopro.basis_pursuit.signed_support import ColumnSet, Restricted
+from lopro.basis_pursuit.programs import fits_program, optimal_pair
+from lopro.basis_pursuit.support_newton import SupportNewton
 
 
 def planted(m: int, d: int, k: int, seed: int) -> tuple[Any, Any, Any]:
@@ -38,7 +39,7 @@ def test_what_rounding_leaves_of_equations_says_nothing_of_the_multiplier(roundi
     A, y = np.array([[1.0, 0.0, 0.8], [0.0, 1.0, 0.8], [0.0, 0.0, 0.1]]), np.array([1.0, 2.0, 0.0])
     columns = ColumnSet(y, np.ones(3))
     columns.extend(np.arange(3), lambda at: A[:, at], A.T @ y + rounding * np.array([1.0, 0, 0]))
-    found = Restricted(columns, 0.0).solve(np.array([1.0, 1.0, 0.0]), 0.0, steps=10)
+    found = SupportNewton(columns, 0.0).solve(np.array([1.0, 1.0, 0.0]), 0.0, steps=10)
     assert found.settled and found.reached and found.alpha == 0.0
     np.testing.assert_allclose(found.x, [1.0, 2.0, 0.0], atol=1e-12)
     # (1, 1, 0) belongs to the first two columns alone, and the third correlates with it by 1.6.
@@ -88,17 +89,16 @@ def test_the_program_names_what_is_active() -> None:
     w = np.random.default_rng(0).uniform(0.5, 2.0, 20)
     sparse = SparseProblem.of(bpdn_problem(1e6 * A, 1e-3 * y, 0.0, weights=w), np.zeros(20))
     assert fits_program(sparse)
-    by_piqp, by_highs = optimal_pairs(sparse, 1e6 * A)
-    np.testing.assert_array_equal(by_piqp.signs, by_highs.signs)
-    for found in (by_piqp, by_highs):
-        np.testing.assert_allclose(1e6 * A @ found.x, 1e-3 * y, atol=1e-12)
-        S = np.flatnonzero(found.signs)
-        assert len(S) == 12
-        # The dual point that belongs to the signs is feasible: the vertex is optimal.
-        nu = np.linalg.solve(1e6 * A[:, S].T, (w * found.signs)[S])
-        assert np.max(np.abs(1e6 * A.T @ nu) / w) <= 1.0 + 1e-9
-        assert nu @ (1e-3 * y) == pytest.approx(w @ np.abs(found.x), rel=1e-9)
-        np.testing.assert_allclose(found.dual, nu, rtol=1e-6, atol=1e-6 * np.abs(nu).max())
+    found = optimal_pair(sparse, 1e6 * A)
+    assert found is not None
+    np.testing.assert_allclose(1e6 * A @ found.x, 1e-3 * y, atol=1e-12)
+    S = np.flatnonzero(found.signs)
+    assert len(S) == 12
+    # The dual point that belongs to the signs is feasible: the vertex is optimal.
+    nu = np.linalg.solve(1e6 * A[:, S].T, (w * found.signs)[S])
+    assert np.max(np.abs(1e6 * A.T @ nu) / w) <= 1.0 + 1e-9
+    assert nu @ (1e-3 * y) == pytest.approx(w @ np.abs(found.x), rel=1e-9)
+    np.testing.assert_allclose(found.dual, nu, rtol=1e-6, atol=1e-6 * np.abs(nu).max())
 
 
 @pytest.mark.parametrize("unit", [1.0, 1e-9, 1e9])
@@ -108,7 +108,7 @@ def test_a_degenerate_vertex_is_proved_by_the_centre_of_its_dual_points(unit: fl
     A, x = unit * rng.choice([-1.0, 1.0], (40, 50)), np.zeros(50)
     x[rng.choice(50, 18, replace=False)] = rng.choice([-1.0, 1.0], 18)
     sparse = SparseProblem.of(bpdn_problem(A, A @ x, 0.0), np.zeros(50))
-    pair = next(optimal_pairs(sparse, A))
+    pair = optimal_pair(sparse, A)
     np.testing.assert_array_equal(pair.signs, np.sign(x))
     S = np.flatnonzero(x)
     shortest = np.linalg.lstsq(A[:, S].T, pair.signs[S])[0]
@@ -126,7 +126,7 @@ def test_a_degenerate_vertex_is_proved_by_the_centre_of_its_dual_points(unit: fl
 def test_signs_that_do_not_tell_a_solution_make_no_candidate() -> None:
     A, _, y = planted(12, 20, 4, 3)
     sparse = SparseProblem.of(bpdn_problem(A, y, 0.0), np.zeros(20))
-    pair = next(optimal_pairs(sparse, A))
+    pair = optimal_pair(sparse, A)
     assert pair.candidate(sparse, A, y) is not None
     for signs in (np.zeros(20), np.ones(20), -pair.signs, np.where(np.arange(20) < 3, 1.0, 0.0)):
         assert dataclasses.replace(pair, signs=signs).candidate(sparse, A, y) is None

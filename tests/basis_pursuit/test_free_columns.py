@@ -63,6 +63,24 @@ def test_what_free_columns_can_do_alone_costs_nothing() -> None:
     assert np.linalg.norm(A @ result.x - y) <= 1e-3
 
 
+@pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_array, aslinearoperator])
+@pytest.mark.parametrize("seed", range(20))
+def test_equations_that_free_columns_meet_cost_nothing(seed: int, form: Any) -> None:
+    """What projections leave of y is rounding: no other column may be asked to fit it."""
+    rng = np.random.default_rng(seed)
+    A, y = rng.standard_normal((3, 6)), rng.standard_normal(3)
+    result = lopro.bpdn(form(A), y, 0.0, weights=[0, 0, 0, 1, 1, 1])
+    assert result.success and result.fun == 0.0 and result.certificate.lower_bound == 0.0
+    assert not result.x[3:].any() and np.linalg.norm(A @ result.x - y) <= 1e-12 * np.linalg.norm(y)
+
+
+def test_equations_that_free_columns_almost_meet_have_a_value() -> None:
+    """A part of y that is small beside it, and no rounding, is fitted by columns that cost something."""
+    A = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.5]])
+    result = lopro.bpdn(A, np.array([1.0, 1e-8]), 0.0, weights=[0.0, 1.0, 1.0])
+    assert result.success and result.fun == pytest.approx(1e-8, rel=1e-6)
+
+
 def test_what_is_refused() -> None:
     A, y, w, sigma = instance(3)
     with pytest.raises(ValueError, match="weights"):

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import lopro
-from lopro.basis_pursuit import working_set
-from lopro.basis_pursuit.column_search import Crowd
-from lopro.basis_pursuit.pose import bpdn_problem
+from lopro.basis_pursuit import programs
+from lopro.basis_pursuit.application import bpdn_problem
+from lopro.basis_pursuit.column_search import SupportLimit
 from lopro.basis_pursuit.problem import SparseProblem
-from lopro.basis_pursuit.programs import Pair, optimal_pairs
+from lopro.basis_pursuit.programs import Pair, optimal_pair
 
 
 def posed(m: int, d: int, share: float, *, unit: float = 1.0) -> tuple[Any, SparseProblem, Any]:
@@ -30,8 +30,8 @@ def test_a_program_finds_the_point_of_the_path(unit: float, share: float) -> Non
     A, sparse, y = posed(20, 60, 0.1, unit=unit)
     w = np.asarray(sparse.weights)
     alpha = share * float((np.abs(A.T @ y) / w).max())
-    (pair,) = optimal_pairs(sparse, A, alpha)
-    assert pair.alpha == alpha
+    pair = optimal_pair(sparse, A, alpha)
+    assert pair is not None and pair.alpha == alpha
     # alpha w'|x| + |A x - y|^2 / 2 is stationary, and the residual is alpha times the dual point.
     r = y - A @ pair.x
     np.testing.assert_allclose(alpha * pair.dual, r, atol=1e-7 * np.linalg.norm(y))
@@ -83,13 +83,13 @@ def crowded(seed: int) -> tuple[Any, Any, float]:
 def parameters(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The parameters that programs were asked for."""
     asked: list[float] = []
-    original = working_set.optimal_pairs
+    original = programs.optimal_pair
 
-    def optimal_pairs(sparse: Any, A: Any, alpha: float = 0.0) -> Any:
+    def optimal_pair(sparse: Any, A: Any, alpha: float = 0.0) -> Any:
         asked.append(alpha)
         return original(sparse, A, alpha)
 
-    monkeypatch.setattr(working_set, "optimal_pairs", optimal_pairs)
+    monkeypatch.setattr(programs, "optimal_pair", optimal_pair)
     return asked
 
 
@@ -132,11 +132,11 @@ def test_units_do_not_matter(unit: float) -> None:
     assert unit * result.fun == pytest.approx(expected.fun, rel=2e-6)
 
 
-def test_a_crowd_is_enough_after_some_rounds() -> None:
-    crowd = Crowd(0.9, rounds=2)
+def test_a_support_limit_is_exceeded_after_some_rounds() -> None:
+    limit = SupportLimit(0.9, rounds=2)
     for share, enough in ((0.95, False), (0.5, False), (0.9, False), (1.0, False), (0.91, True)):
-        crowd.count(share)
-        assert crowd.is_enough is enough
+        limit.count(share)
+        assert limit.exceeded is enough
 
 
 @pytest.mark.parametrize("library", ["array_api_strict", "torch"])

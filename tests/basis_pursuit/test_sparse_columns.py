@@ -10,7 +10,7 @@ import scipy.sparse
 
 import lopro
 from lopro.basis_pursuit import search
-from lopro.basis_pursuit.signed_support import ColumnSet
+from lopro.basis_pursuit.columns import ColumnSet
 
 
 def instance(

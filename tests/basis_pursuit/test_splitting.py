@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,8 @@ from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 import lopro
 from lopro.basis_pursuit import operator_search, splitting
+from lopro.basis_pursuit.history import Point
 from lopro.basis_pursuit.operator_search import OperatorSearch
-from lopro.basis_pursuit.point import Point
 from lopro.basis_pursuit.splitting import SplitState, Splitting, threshold_for
 from lopro.constraints import ResidualBall
 from lopro.objectives import L1Norm
@@ -43,9 +44,9 @@ def splitting_of(A: Any, y: Any, aim: float, frame: float, threshold: float) -> 
 def test_what_a_step_knows_without_products_is_right(
     dtype: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(splitting, "_PERIOD", 2)
-    monkeypatch.setattr(splitting, "_BALANCE", 1e9)  # every other step changes the threshold
-    monkeypatch.setattr(splitting, "_LOOKS", 1)
+    # Every other step changes the threshold.
+    settings = dataclasses.replace(splitting.SETTINGS, period=2, balance=1e9, bounds=1)
+    monkeypatch.setattr(splitting, "SETTINGS", settings)
     A = orthogonal_rows(12, 30, 3.0, dtype)
     y, sigma = measurements(A, 4, 0.1)
     f, algorithm = L1Norm(), splitting_of(A, y, sigma, 9.0, 0.2)
@@ -74,7 +75,8 @@ def test_what_a_step_knows_without_products_is_right(
 
 
 def test_a_solution_with_its_multiplier_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(splitting, "_LOOKS", 1)
+    settings = dataclasses.replace(splitting.SETTINGS, bounds=1)
+    monkeypatch.setattr(splitting, "SETTINGS", settings)
     A = orthogonal_rows(12, 30, 2.0, np.float64)
     y, sigma = measurements(A, 4, 0.1)
     solved = lopro.bpdn(A, y, sigma, tol=1e-12)
@@ -89,7 +91,8 @@ def test_a_solution_with_its_multiplier_stays(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_point_inside_the_ball_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(splitting, "_LOOKS", 1)
+    settings = dataclasses.replace(splitting.SETTINGS, bounds=1)
+    monkeypatch.setattr(splitting, "SETTINGS", settings)
     A = orthogonal_rows(12, 30, 1.0, np.float64)
     y, _ = measurements(A, 4, 0.1)
     algorithm = splitting_of(A, y, 1e3, 1.0, 0.1)
@@ -150,13 +153,13 @@ class Cosines:
 def algorithms(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return a list of the algorithms whose steps were made."""
     made: list[str] = []
-    look = OperatorSearch.look
+    look = OperatorSearch.judge
 
     def watched(self: Any, state: Any) -> None:
         made.append("splitting" if isinstance(state, SplitState) else "shrinkage")
         look(self, state)
 
-    monkeypatch.setattr(OperatorSearch, "look", watched)
+    monkeypatch.setattr(OperatorSearch, "judge", watched)
     return made
 
 
@@ -257,9 +260,9 @@ def test_no_tolerance_and_a_short_time_leave_a_feasible_point() -> None:
 @pytest.mark.parametrize("library", ["array_api_strict", "torch"])
 def test_other_libraries_do_the_same(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
     xp = pytest.importorskip(library)
-    monkeypatch.setattr(operator_search, "_MANY", 0)  # every pace is too slow
-    monkeypatch.setattr(operator_search, "_PACE", 5)
-    monkeypatch.setattr(operator_search, "_FIRST", 6)
+    # Every pace is too slow.
+    settings = dataclasses.replace(operator_search.SETTINGS, slow=0, pace=5, first=6)
+    monkeypatch.setattr(operator_search, "SETTINGS", settings)
     A = orthogonal_rows(40, 100, 2.0, np.float64)
     y, sigma = measurements(A, 15, 0.05)
     expected = solved_by_products(A, y, sigma, tol=1e-4)

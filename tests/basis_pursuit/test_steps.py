@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,9 @@ from scipy.sparse.linalg import aslinearoperator
 
 import lopro
 from lopro.basis_pursuit import operator_search
-from lopro.basis_pursuit.column_lengths import step_lengths
-from lopro.basis_pursuit.point import Point
-from lopro.basis_pursuit.shrinkage import MixedShrinkage, Steps, _at_rank, _line_search
+from lopro.basis_pursuit.history import Point
+from lopro.basis_pursuit.shrinkage import MixedShrinkage
+from lopro.basis_pursuit.steps import Steps, at_rank, line_search, step_lengths
 from lopro.constraints import ResidualBall
 from lopro.objectives import L1Norm
 
@@ -121,7 +122,8 @@ def test_columns_of_many_lengths_cost_fewer_products(monkeypatch: pytest.MonkeyP
         return [r.fun for r in results], products
 
     values, products = solved()
-    monkeypatch.setattr(operator_search, "_LONG", -1)
+    settings = dataclasses.replace(operator_search.SETTINGS, estimate_lengths=-1)
+    monkeypatch.setattr(operator_search, "SETTINGS", settings)
     plain, more = solved()
     np.testing.assert_allclose(values, plain, rtol=2e-6)
     assert products <= 0.75 * more
@@ -129,8 +131,8 @@ def test_columns_of_many_lengths_cost_fewer_products(monkeypatch: pytest.MonkeyP
 
 def test_the_number_that_so_many_are_not_below() -> None:
     sizes = np.array([3.0, 1.0, 4.0, 1.5, 5.0])
-    assert [_at_rank(sizes, rank) for rank in (1, 2, 4)] == [5.0, 4.0, 1.5]
-    assert _at_rank(sizes, 5) == 0.0
+    assert [at_rank(sizes, rank) for rank in (1, 2, 4)] == [5.0, 4.0, 1.5]
+    assert at_rank(sizes, 5) == 0.0
 
 
 @pytest.mark.parametrize("furthest", [1.0, 1e9])
@@ -144,7 +146,7 @@ def test_a_line_search_finds_the_least_value(start: str, furthest: float) -> Non
         f, alpha, r = L1Norm(weights), 0.3, y - A @ x
         g = A.T @ r
         move = f.prox(x + 0.05 * g, 0.05 * alpha) - x
-        tau = _line_search(f, Point(x, r, g, alpha, f.value(x)), move, -A @ move, alpha, furthest)
+        tau = line_search(f, Point(x, r, g, alpha, f.value(x)), move, -A @ move, alpha, furthest)
 
         def value(at: float, x: Any = x, move: Any = move, r: Any = r) -> float:
             rest = r - at * (A @ move)  # noqa: B023

@@ -15,8 +15,8 @@ from scipy.sparse.linalg import LinearOperator, aslinearoperator
 import lopro
 from lopro import MatrixFree, Status
 from lopro.basis_pursuit import matrix_free
+from lopro.basis_pursuit.history import Point
 from lopro.basis_pursuit.mixing import Blend
-from lopro.basis_pursuit.point import Point
 from lopro.constraints import Intersection, Polyhedron, ResidualBall
 from lopro.objectives import L1Norm, SquaredDistance
 
@@ -118,13 +118,13 @@ def fallbacks(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 def columns(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Return a list that grows whenever columns are read to finish."""
     calls: list[Any] = []
-    original = matrix_free.finish_by_columns
+    original = matrix_free._finish_by_columns
 
     def spy(bench: Any, x: Any) -> Any:
         calls.append(x)
         return original(bench, x)
 
-    monkeypatch.setattr(matrix_free, "finish_by_columns", spy)
+    monkeypatch.setattr(matrix_free, "_finish_by_columns", spy)
     return calls
 
 
@@ -201,7 +201,7 @@ def test_stagnation_hands_over(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Real operators are asked for the columns of the support, large complex ones go on with multipliers."""
-    monkeypatch.setattr("lopro.basis_pursuit.by_cones.FEW_COLUMNS", 0)
+    monkeypatch.setattr("lopro.basis_pursuit.conic_dual.FEW_COLUMNS", 0)
     A, y, sigma = small(seed, dtype=dtype)
     result = lopro.solve(problem_of(aslinearoperator(A), y, sigma), method=MatrixFree(patience=1))
     taken, idle = (columns, fallbacks) if dtype is np.float64 else (fallbacks, columns)

@@ -10,8 +10,8 @@ from point_histories import history_of
 from scipy.sparse.linalg import LinearOperator
 
 import lopro
+from lopro.basis_pursuit.history import Point
 from lopro.basis_pursuit.mixing import Blend
-from lopro.basis_pursuit.point import Point
 from lopro.basis_pursuit.problem import SparseProblem
 
 

@@ -1,12 +1,11 @@
 """Basis pursuit denoising from top to bottom: the problem, its methods, and its result."""
 
 from lopro.basis_pursuit.api import bpdn, bpdn_path
+from lopro.basis_pursuit.application import bpdn_problem
 from lopro.basis_pursuit.by_products import ByProducts
 from lopro.basis_pursuit.lasso import LassoResult, lasso
 from lopro.basis_pursuit.matrix_free import MatrixFree
-from lopro.basis_pursuit.pareto import ParetoCurve
-from lopro.basis_pursuit.pose import bpdn_problem
-from lopro.basis_pursuit.result import BPDNResult
+from lopro.basis_pursuit.result import BPDNResult, ParetoCurve
 from lopro.basis_pursuit.working_set import WorkingSet
 
 __all__ = [

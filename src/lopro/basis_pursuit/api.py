@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from lopro.basis_pursuit.application import ProblemData, solve_one
+from lopro.basis_pursuit.batch import radii_for, shares_passes, solve_columns, solve_together
 from lopro.basis_pursuit.free_columns import FreeColumns
 from lopro.basis_pursuit.joint import solve_joint
-from lopro.basis_pursuit.many import radii_for, solve_columns, solve_sharing
-from lopro.basis_pursuit.pareto import ParetoCurve
-from lopro.basis_pursuit.pose import Pose, solve_one
-from lopro.basis_pursuit.result import BPDNResult
-from lopro.basis_pursuit.together import shares_passes
+from lopro.basis_pursuit.result import BPDNResult, ParetoCurve
 from lopro.core.arrays import Array
 from lopro.core.deadline import Deadline
 from lopro.core.validation import check_array, check_number, check_shape
@@ -102,25 +100,27 @@ def bpdn(
     """
     options = Options(tol, max_iter, max_projections, time_limit, stop, callback, progress, seed)
     with Deadline(time_limit).active():
-        pose = Pose(A, weights, nonneg, groups)
+        data = ProblemData(A, weights, nonneg, groups)
         if joint:
-            return solve_joint(pose, y, sigma, x0, method, options.within_call())
-        return _bpdn(pose, y, sigma, x0, method, options.within_call())
+            return solve_joint(data, y, sigma, x0, method, options.within_call())
+        return _bpdn(data, y, sigma, x0, method, options.within_call())
 
 
-def _bpdn(pose: Pose, y: Any, sigma: Any, x0: Any, method: Method | None, options: Options) -> Any:
+def _bpdn(
+    data: ProblemData, y: Any, sigma: Any, x0: Any, method: Method | None, options: Options
+) -> Any:
     y = check_array("y", y, ndim=(1, 2))
-    free = pose.free_columns()
+    free = data.free_columns()
     if free is not None:
-        return _with_free_columns(free, pose, y, sigma, x0, method, options)
+        return _with_free_columns(free, data, y, sigma, x0, method, options)
     if y.ndim == 1:
-        return solve_one(pose.problem(y, sigma), x0, method, options)
-    return solve_columns(pose, y, sigma, x0, method, options)
+        return solve_one(data.problem(y, sigma), x0, method, options)
+    return solve_columns(data, y, sigma, x0, method, options)
 
 
 def _with_free_columns(
     free: FreeColumns,
-    pose: Pose,
+    data: ProblemData,
     y: Array,
     sigma: Any,
     x0: Any,
@@ -132,14 +132,14 @@ def _with_free_columns(
         radii = radii_for(sigma, y.shape[1])
         starts = [None] * y.shape[1] if x0 is None else list(check_array("x0", x0, ndim=2).T)
         return [
-            _with_free_columns(free, pose, y[:, j], float(radii[j]), starts[j], method, options)
+            _with_free_columns(free, data, y[:, j], float(radii[j]), starts[j], method, options)
             for j in range(y.shape[1])
         ]
-    check_shape("y", y, (pose.A.shape[0],))
+    check_shape("y", y, (data.A.shape[0],))
     sigma = check_number("sigma", sigma, minimum=0.0)
     if x0 is not None:
-        check_shape("x0", check_array("x0", x0), (pose.A.shape[1],))
-    rest = Pose(free.map, free.weights)
+        check_shape("x0", check_array("x0", x0), (data.A.shape[1],))
+    rest = ProblemData(free.map, free.weights)
 
     def solver(right: Array, start: Array | None) -> BPDNResult:
         return solve_one(rest.problem(right, sigma), start, method, options)
@@ -200,11 +200,11 @@ def bpdn_path(
         tol, max_iter, max_projections, time_limit, stop, callback, progress, seed
     ).within_call()
     with Deadline(time_limit).active():
-        pose, y = Pose(A, weights, nonneg), check_array("y", y, ndim=1)
-        problems = [pose.problem(y, radius) for radius in radii]
+        data, y = ProblemData(A, weights, nonneg), check_array("y", y, ndim=1)
+        problems = [data.problem(y, radius) for radius in radii]
         free = method is None and x0 is None and not options.limited
-        if free and shares_passes(pose.A, problems):
-            return ParetoCurve(solve_sharing(pose.A, problems, options), radii)
+        if free and shares_passes(data.A, problems):
+            return ParetoCurve(solve_together(data, problems, options), radii)
         results: dict[int, BPDNResult] = {}
         for i in sorted(range(len(radii)), key=lambda i: -radii[i]):
             results[i] = solve_one(problems[i], x0, method, options)

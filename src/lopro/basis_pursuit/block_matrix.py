@@ -18,10 +18,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.basis_pursuit.signed_support import cholesky_routines
+from lopro.basis_pursuit.columns import cholesky_routines
 from lopro.errors import StalledError
 
-__all__ = ["newton_solver"]
+__all__ = ["newton_solver", "solve_in_single"]
 
 Vector: TypeAlias = "np.ndarray[Any, Any]"
 
@@ -163,3 +163,17 @@ def _required(solver: Callable[[Vector], Vector] | None) -> Callable[[Vector], V
     if solver is None:
         raise StalledError("directions of blocks depend on each other")
     return solver
+
+
+def solve_in_single(H: Vector, right: Vector) -> Vector:
+    """Return the solutions of systems in single precision; not a number where one is not definite."""
+    *_, posv = cholesky_routines(H.dtype.char)
+    size = np.abs(right).max(axis=1, keepdims=True)  # single precision has a short range
+    size = np.where(size > 0.0, size, 1.0)
+    solved = np.full(right.shape, np.nan)
+    for i, (matrix, column) in enumerate(zip(H, (right / size).astype(H.dtype), strict=True)):
+        # The transpose of a symmetric matrix is in the order LAPACK wants.
+        _, x, info = posv(matrix.T, column, overwrite_a=True)
+        if info == 0:
+            solved[i] = x
+    return solved * size

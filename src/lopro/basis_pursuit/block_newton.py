@@ -16,16 +16,17 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from lopro.basis_pursuit.block_matrix import newton_solver
-from lopro.basis_pursuit.signed_support import ColumnSet, largest, submatrix
+from lopro.basis_pursuit.columns import ColumnSet, largest, submatrix
 from lopro.core.deadline import current_deadline
 
 __all__ = ["BlockNewton", "aimed_residual"]
 
 Vector: TypeAlias = "np.ndarray[Any, Any]"
 
-_LEAST_LENGTH, _GROWTH = 1e-6, 0.3  # of a block, in units of alpha w / |a|^2; of a newcomer
-_MANY = 200  # newcomers in one step, unless blocks are many already: factors would be large
-_TRIALS = 20  # halvings of a step that does not lower the objective
+_LEAST_LENGTH = 1e-6  # of a block, in units of alpha w / |a|^2: shorter ones have no direction
+_GROWTH = 0.3  # length of a new block, of what it would grow to alone: with 1, 17.5 products instead of 16.1
+_MANY = 200  # new blocks in one step, unless blocks are many already: factors would take gigabytes
+_TRIALS = 20  # halvings of a step that does not lower the objective: 1e-6 of it
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +60,7 @@ class BlockNewton:
 
     >>> import numpy as np
     >>> from lopro.basis_pursuit.block_newton import BlockNewton
-    >>> from lopro.basis_pursuit.signed_support import ColumnSet
+    >>> from lopro.basis_pursuit.columns import ColumnSet
     >>> columns = ColumnSet(np.array([[3.0 + 4.0j]]), np.ones(1))
     >>> newton = BlockNewton(columns, sigma=1.0)
     >>> newton.extend(
@@ -160,7 +161,7 @@ class BlockNewton:
     def room(self) -> int:
         """How many blocks may join: half as many as there are, and fewer as equations run out.
 
-        More blocks than equations are dependent, and which of them have to leave would be chance.
+        With more blocks than equations the order of elimination would decide which are dropped.
         """
         active = int(np.count_nonzero(self.active))
         equations = self.residual.size * (2 if np.iscomplexobj(self.residual) else 1)
@@ -198,7 +199,7 @@ class BlockNewton:
         gram = submatrix(self.columns.gram, rows)
         stiff = np.maximum.reduceat(gram.diagonal().real, starts)
         stiff = np.where(stiff > 0.0, stiff, 1.0)
-        # Newcomers have no length yet: a part of what they would grow to alone.
+        # New blocks have no length yet: a part of what they would grow to alone.
         grown = np.where(self.active, self.lengths, 0.0)[blocks] * stiff
         grown += (
             _GROWTH * np.where(self.active, 0.0, self.pulls - self.alpha * self.weights)[blocks]

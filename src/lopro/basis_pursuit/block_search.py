@@ -7,14 +7,16 @@ converges fast rather than ends. ``alpha`` comes down in steps as long as the eq
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from lopro.basis_pursuit.block_newton import BlockNewton, aimed_residual
-from lopro.basis_pursuit.block_norm import BlockNorm
+from lopro.basis_pursuit.blocks import BlockNorm, Repeated
+from lopro.basis_pursuit.columns import ColumnSet, Vector, largest
 from lopro.basis_pursuit.problem import stretch_at
-from lopro.basis_pursuit.repeated import Repeated
 from lopro.basis_pursuit.search import Search, thinned
-from lopro.basis_pursuit.signed_support import ColumnSet, Solution, Vector, largest
+from lopro.basis_pursuit.support_newton import Solution
 from lopro.core.arrays import Array, is_single, to_numpy
 from lopro.core.deadline import current_deadline
 from lopro.core.threads import one_pool
@@ -27,31 +29,42 @@ from lopro.protocol import Workbench
 
 __all__ = ["BlockSearch"]
 
-_START = 0.2  # of the largest alpha
-_FAR, _NEAR = 0.2, 0.5  # of alpha: steps down where few blocks are active, and where there are many
-_CALM, _FEW = 0.5, 0.2  # unrest and missing blocks, beyond which alpha stays where it is
-_STILL, _STILL_ENOUGH = 1e-6, 0.1  # unrest of a solution, and of a point that a solution is near to
-_LEAST_ALPHA = 1e-12  # of the largest
-_IDLE = 1e-3  # of the longest block: what is shorter may only support the dual point
-_ENDS_AT = 1e-2  # of the largest alpha: from here on equations may be met in one step
-_DEAR = 60.0  # operations of a factorisation for each byte of the matrix
+
+@dataclass(frozen=True)
+class Settings:
+    """What steers searches over blocks.
+
+    Products of 12 instances (complex, groups, joint), geometric mean 16.1: with ``start = 0.5`` 17.0, with
+    ``descent = 0.5`` 16.7, with ``unsolved = 0.1`` 17.6, with any `near` 20.3.
+    """
+
+    #: The first alpha, of the largest; what a step may leave of it, also where the equations are half used.
+    start: float = 0.2
+    descent: float = 0.2
+    full_descent: float = 0.5
+    #: alpha stays beyond this error of the equations, in units of alpha, and this share of missing blocks.
+    unsolved: float = 0.5
+    missing: float = 0.2
+    #: The error of a solution, and of a point from which equations are met in one step.
+    settled: float = 1e-6
+    near: float = 0.1
+    end: float = 1e-2  # of the largest alpha: from here on that is tried
+    idle: float = 1e-3  # of the longest block: shorter ones may only support the dual point
+    least_alpha: float = 1e-12  # of the largest: below it, sigma is out of reach
+    #: Operations of a factor for each byte of A: beyond, products are cheaper (2500 x 8000: 9 s, not 42).
+    expensive: float = 60.0
+
+
+SETTINGS = Settings()
 
 
 class BlockSearch(Search):
-    """The state of one run on a matrix in memory, NumPy's or a sparse one.
-
-    Parameters
-    ----------
-    bench : Workbench
-    problem : Problem
-        With complex points, or with a `BlockNorm`.
-    x0 : array
-        A start.
-    """
+    """The state of one run on a matrix in memory, NumPy's or a sparse one, with complex points or blocks."""
 
     def __init__(self, bench: Workbench, problem: Problem, x0: Array) -> None:
         super().__init__(problem, bench.target)
-        self.bench, self.done, self.stuck = bench, False, False
+        self.bench, self.stuck = bench, False
+        self._set_up()
         self.correlations = self.pulled(self.y)
         self.learn_units(self.correlations)
         # Newton's method works in units in which columns and y are about 1 long: powers of two.
@@ -99,8 +112,6 @@ class BlockSearch(Search):
     def read(self, indices: Vector) -> Array:
         return widened(thinned(self.base.columns(indices))) / self._unit_a
 
-    # The set.
-
     def _start(self, x0: Vector) -> None:
         """Begin with the blocks of the start and those that correlate most with ``y``."""
         size = self._excess(self.correlations)
@@ -111,7 +122,7 @@ class BlockSearch(Search):
         likely = largest(size, max(10, self.base.shape[0] // 10))
         chosen = np.union1d(given, likely[size[likely] > 0.0])
         self._extend(chosen)
-        self.newton.alpha = _START * self._top
+        self.newton.alpha = SETTINGS.start * self._top
         if given.size and self._top > 0.0:  # where nothing correlates, zero is the answer
             z = rows[self.newton.columns.indices] * (self._unit_a / self._unit_y)
             self.newton.move_to(z, self._fitted_alpha(z))
@@ -130,7 +141,7 @@ class BlockSearch(Search):
         correlations = self._rows(self.correlations)[columns]
         self.newton.extend(columns, self._sizes[blocks], self.read, correlations)
 
-    def take_in_missing(self) -> None:
+    def add_missing(self) -> None:
         """Add the blocks that violate most; those that were taken in for nothing leave first."""
         active = self.newton.active
         if np.count_nonzero(active) < 0.8 * len(active):
@@ -138,18 +149,16 @@ class BlockSearch(Search):
         if self.missing.size:
             self._extend(self.missing[largest(self._missing_size, self.newton.room)])
 
-    # Rounds.
-
     def round(self) -> None:
-        """Make a Newton step on the present blocks, then look at all of them."""
+        """Make a Newton step on the present blocks, then price all of them."""
         self.bench.tick()
         newton = self.newton
         newton.sigma = self._aim()
         with one_pool():
             newton.step(self._lowest_alpha())
         self._accept()
-        self._look()
-        if self._calm and not self._on_the_way:
+        self._price_all()
+        if self._near_the_end and self._solved:
             self._try_to_end()
 
     def _aim(self) -> float:
@@ -161,23 +170,25 @@ class BlockSearch(Search):
         return float(aimed_residual(sigma, allowed, newton.alpha, _norm(newton.columns.y)))
 
     @property
-    def _calm(self) -> bool:
-        """Whether the point is close enough to the solution for its alpha, on all blocks."""
-        few = self.missing.size <= _FEW * np.count_nonzero(self.newton.active)
-        return bool(few and self.newton.unrest <= (_CALM if self._on_the_way else _STILL_ENOUGH))
+    def _near_the_end(self) -> bool:
+        """Whether equations may be met in one step from here."""
+        return self.ball.sigma == 0.0 and self.newton.alpha <= SETTINGS.end * self._top
 
     @property
-    def _on_the_way(self) -> bool:
-        """Whether there is some way to go: not where equations may be met in one step from here."""
-        return self.ball.sigma > 0.0 or self.newton.alpha > _ENDS_AT * self._top
+    def _solved(self) -> bool:
+        """Whether the point is close to the solution for its alpha, on all blocks."""
+        few = self.missing.size <= SETTINGS.missing * np.count_nonzero(self.newton.active)
+        error = SETTINGS.near if self._near_the_end else SETTINGS.unsolved
+        return bool(few and self.newton.unrest <= error)
 
     def _lowest_alpha(self) -> float:
         newton = self.newton
         active = np.count_nonzero(newton.active)
-        if not active or not self._calm:
+        if not active or not self._solved:
             return newton.alpha
-        share = _FAR if active * self.copies < 0.5 * newton.columns.y.size else _NEAR
-        return max(share * newton.alpha, _LEAST_ALPHA * self._top)
+        few = active * self.copies < 0.5 * newton.columns.y.size
+        share = SETTINGS.descent if few else SETTINGS.full_descent
+        return max(share * newton.alpha, SETTINGS.least_alpha * self._top)
 
     def _accept(self) -> None:
         """Make the point of Newton's method the present solution."""
@@ -193,7 +204,7 @@ class BlockSearch(Search):
         self, x: Vector, places: Vector, residual: Vector, alpha: float, reached: bool
     ) -> None:
         dual = residual / alpha if alpha > 0.0 else residual
-        settled = self.newton.unrest <= _STILL and not self.newton.excess.any()
+        settled = self.newton.unrest <= SETTINGS.settled and not self.newton.excess.any()
         self.solution = Solution(x, np.empty(0), alpha, residual, dual, reached, settled)
         self._places, self._image = places, self.y - residual
         if is_single(self._like):
@@ -203,8 +214,8 @@ class BlockSearch(Search):
         self._stretch = max(self._stretch, stretch_at(x, self._image))
         self.fun = float(self.newton.value * (self._unit_y / self._unit_a))
 
-    def _look(self) -> None:
-        """Look at all blocks: a bound, and those that are missing."""
+    def _price_all(self) -> None:
+        """Price all blocks: a bound, and those that are missing."""
         solution = self.solution
         assert solution is not None
         everywhere = self.pulled(solution.dual)
@@ -214,11 +225,13 @@ class BlockSearch(Search):
         excess[self._block_of[self.newton.columns.indices]] = 0.0
         self.missing = np.flatnonzero(excess > 1.0 + 1e-9)
         self._missing_size = excess[self.missing]
-        out_of_reach = self.newton.alpha <= _LEAST_ALPHA * self._top and not solution.reached
-        self.stuck = out_of_reach or self._dear
+        out_of_reach = (
+            self.newton.alpha <= SETTINGS.least_alpha * self._top and not solution.reached
+        )
+        self.stuck = out_of_reach or self._expensive
 
     @property
-    def _dear(self) -> bool:
+    def _expensive(self) -> bool:
         """Whether steps without factors, of two products each, are much cheaper by now.
 
         Equations need factors, and in single precision products alone do not prove enough.
@@ -226,50 +239,31 @@ class BlockSearch(Search):
         if self.ball.sigma == 0.0 or is_single(self._like):
             return False
         active = int(self.newton.sizes[self.newton.active].sum())
-        return 8.0 / 3.0 * active**3 > _DEAR * self.base.nbytes
+        return 8.0 / 3.0 * active**3 > SETTINGS.expensive * self.base.nbytes
 
     @property
     def _most(self) -> float:
         return self._largest
 
-    @property
-    def complete(self) -> bool:
-        """Whether the solution is good enough to be looked at."""
-        solution = self.solution
-        if solution is None or not solution.reached:
-            return False
-        return self.good or (solution.settled and self.missing.size == 0)
-
     def _proved_misfit(self, solution: Solution) -> float | None:
         if not isinstance(self.A, Repeated):
             return super()._proved_misfit(solution)
-        base = self.A.base
-        if not base.explicit:
+        if not self.A.base.explicit:
             return None
-        rows, columns = base.shape
-        current_deadline().need(8.0 * rows * columns * min(rows, columns))
-        matrix, rest = np.asarray(base.toarray()), self.y.reshape(-1, self.A.copies)
-        # Twice: a short rest is orthogonal only up to the rounding of what it is a rest of.
-        for _ in range(2):
-            rest = rest - matrix @ np.linalg.lstsq(matrix, rest, rcond=None)[0]
-        too_long = residual_exceeds(self.A, self.ball.y, self.ball.sigma, rest.ravel())
+        rest = self.A.least_squares_rest(self.y)
+        too_long = residual_exceeds(self.A, self.ball.y, self.ball.sigma, rest)
         return _norm(rest) if too_long else None
-
-    # Equations.
 
     def _try_to_end(self) -> None:
         """Meet equations by moving the blocks at hand as little as possible, the longest alone at first."""
-        newton, bound = self.newton, self.bound
-        longest = float(newton.lengths.max(initial=0.0))
-        for least in (_IDLE, 0.0):
-            blocks = newton.lengths > least * longest
-            found = self._corrected(newton.spread(blocks))
-            if found is None:
-                continue
-            value = newton.value_of(found) * (self._unit_y / self._unit_a)
-            if value - bound <= 0.5 * self.target.gap(value):
-                self._end_with(found, value)
-                return
+        newton = self.newton
+        for least in (SETTINGS.idle * float(newton.lengths.max(initial=0.0)), 0.0):
+            found = self._corrected(newton.spread(newton.lengths > least))
+            if found is not None:
+                value = newton.value_of(found) * (self._unit_y / self._unit_a)
+                if value - self.bound <= 0.5 * self.target.gap(value):
+                    self._end_with(found, value)
+                    return
 
     def _corrected(self, rows: Vector) -> Vector | None:
         """Return coefficients of these rows alone that meet the equations; None if there are none."""
@@ -293,9 +287,8 @@ class BlockSearch(Search):
         newton, solution = self.newton, self.solution
         assert solution is not None
         residual = (newton.columns.y - newton.columns.forward(z)).ravel() * self._unit_y
-        self._keep(
-            z.ravel() * (self._unit_y / self._unit_a), self._places, residual, 0.0, reached=True
-        )
+        x = z.ravel() * (self._unit_y / self._unit_a)
+        self._keep(x, self._places, residual, 0.0, reached=True)
         self.fun = value
 
 

@@ -14,9 +14,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from lopro.basis_pursuit.first_piece import first_piece
 from lopro.basis_pursuit.matrix_free import MatrixFree
 from lopro.basis_pursuit.operator_search import OperatorSearch
+from lopro.basis_pursuit.path import one_nonzero
 from lopro.basis_pursuit.problem import SparseProblem, residual_ball_of
 from lopro.basis_pursuit.working_set import WorkingSet, in_blocks
 from lopro.constraints import Intersection, ResidualBall
@@ -77,7 +77,7 @@ class ByProducts:
         if norm(ball.y) <= ball.sigma or (min(A.shape) > _FEW and A.entries is None):
             point = yield from MatrixFree().until(bench, x0, _costs_more_than_reading(A))
         else:
-            found = first_piece(bench, SparseProblem.of(bench.problem, x0), x0)
+            found = one_nonzero(bench, SparseProblem.of(bench.problem, x0), x0)
             if found is not None:
                 yield found
         if point is not None:
@@ -85,6 +85,7 @@ class ByProducts:
 
     def _by_entries(self, bench: Workbench, ball: ResidualBall, x: Array) -> Candidates:
         """Read the operator and search its columns; what comes of that is measured by the operator itself."""
+        bench.hand_over(WorkingSet())
         candidates = WorkingSet().search(bench, _with_ball(bench.problem, ball.with_matrix()), x)
         verdict = None
         while (candidate := next_candidate(candidates, verdict)) is not None:

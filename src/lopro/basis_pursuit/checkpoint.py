@@ -1,12 +1,16 @@
-"""What a search on data far away knows, in a file: a run that was killed goes on where it stopped.
+"""The state of a search on stored or distributed data, in a file: a run that was killed resumes from it.
 
 A few numbers per column and row: correlations with ``y``, which columns are held and in use, and their signs.
-The columns themselves are read again.
+The columns themselves are read again; the same pass multiplies with ``y``, which tells another matrix.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
+import warnings
+import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -16,20 +20,25 @@ from lopro.basis_pursuit.search import Search
 
 __all__ = ["Checkpoint"]
 
+#: What NumPy raises for a file that is no archive, is cut off, or lacks an array.
+_UNREADABLE = (zipfile.BadZipFile, zlib.error, EOFError, KeyError, TypeError, ValueError)
+
 
 class Checkpoint:
-    """A file with the state of one search; another problem's file is refused.
+    """A file with the state of one search; the file of another problem is refused.
 
     Parameters
     ----------
     path : str or Path
-        It is replaced as a whole, so that there is a good one at any time.
+        It is replaced as a whole, so that there is a complete one at any time.
     search : Search
         Whose problem it belongs to.
     """
 
     def __init__(self, path: Any, search: Search) -> None:
         self.path = Path(path)
+        self._rows, self._columns = search.A.shape
+        self._failed = False
         weights = search.sparse.weights
         self._problem = np.concatenate(
             [
@@ -43,20 +52,62 @@ class Checkpoint:
         """Return what was saved; None if nothing was."""
         if not self.path.exists():
             return None
-        with np.load(self.path, allow_pickle=False) as saved:
-            state = {name: saved[name] for name in saved.files}
-        if not np.array_equal(state.pop("problem"), self._problem):
+        try:
+            # Opened here: NumPy leaves a file open that it cannot read.
+            with open(self.path, "rb") as file, np.load(file, allow_pickle=False) as saved:
+                state = {name: saved[name] for name in saved.files}
+            problem = state.pop("problem")
+            whole = self._is_whole(state)
+        except _UNREADABLE as error:
             raise ValueError(
-                f"checkpoint {str(self.path)!r} belongs to another problem: other A, y, sigma, weights or "
-                "signs; remove it, or name another file"
+                f"checkpoint {str(self.path)!r} cannot be read ({error}); remove it, or name another "
+                "file"
+            ) from error
+        if not np.array_equal(problem, self._problem):
+            raise ValueError(self.of_another_problem)
+        if not whole:
+            raise ValueError(
+                f"checkpoint {str(self.path)!r} does not hold a state of this search; remove it, or "
+                "name another file"
             )
         return state
 
+    def _is_whole(self, state: dict[str, Any]) -> bool:
+        """Whether the arrays have the sizes, and the indices the range, of this search."""
+        indices = np.concatenate([state["held"], state["in_use"]])
+        return bool(
+            state["correlations"].shape == (self._columns,)
+            and state["signs"].shape == state["in_use"].shape
+            and state["path"].shape == (2,)
+            and indices.dtype.kind == "i"
+            and ((indices >= 0) & (indices < self._columns)).all()
+        )
+
+    @property
+    def of_another_problem(self) -> str:
+        """The message that refuses the file of another problem."""
+        return (
+            f"checkpoint {str(self.path)!r} belongs to another problem: other A, y, sigma, weights or "
+            "signs; remove it, or name another file"
+        )
+
     def save(self, state: dict[str, Any]) -> None:
-        """Replace what was saved."""
+        """Replace what was saved; a disk that takes nothing more is warned of once, and the run goes on."""
+        if self._failed:
+            return
         beside = self.path.with_name(self.path.name + ".new")
-        with open(beside, "wb") as file:
-            np.savez(file, problem=self._problem, **state)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(self.path)
+        try:
+            with open(beside, "wb") as file:
+                np.savez(file, problem=self._problem, **state)
+                file.flush()
+                os.fsync(file.fileno())
+            beside.replace(self.path)
+        except OSError as error:
+            self._failed = True
+            with contextlib.suppress(OSError):
+                beside.unlink(missing_ok=True)
+            warnings.warn(
+                f"checkpoint {str(self.path)!r} cannot be written ({error}); the run goes on without it",
+                RuntimeWarning,
+                stacklevel=2,
+            )

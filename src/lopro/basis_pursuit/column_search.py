@@ -1,35 +1,58 @@
-"""A working-set search: solve on the columns at hand, look at all of them, take in those that are missing."""
+"""A working-set search: solve on the columns of the set, price all columns, add those that violate.
+
+`ColumnSearch` is for matrices in memory, where columns are cheap and few are held. `PooledSearch` is for
+those that are expensive to read: between two passes everything is done that the columns at hand allow.
+"""
 
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from lopro.basis_pursuit.exact_path import FEW_COLUMNS, FEW_ROWS
+from lopro.basis_pursuit.columns import Vector, columns_to_add, largest
+from lopro.basis_pursuit.device_columns import column_set
 from lopro.basis_pursuit.search import Search
-from lopro.basis_pursuit.signed_support import Solution, Vector, largest, room_for
+from lopro.basis_pursuit.support_newton import Solution, SupportNewton
 from lopro.core.arrays import Array, is_single, to_numpy
 from lopro.core.threads import one_pool
-from lopro.maps import NumPyMap
+from lopro.errors import StalledError
 from lopro.problem import Problem
-from lopro.protocol import Workbench
+from lopro.protocol import Candidates, Target, Workbench
 
-__all__ = ["ColumnSearch", "Crowd"]
+__all__ = ["SETTINGS", "ColumnSearch", "SignSearch", "SupportLimit", "newton_rounds"]
 
-_NEWTON_STEPS, _HASTY_STEPS = 30, 2
-_HASTY_DESCENT = 0.1  # of alpha, while sigma is out of reach
-_ASTRAY = 2  # rounds in a row after which more columns are missing than before
-_ROUGHLY = 1e-5  # how far correlations in single precision may be off
+
+@dataclass(frozen=True)
+class Settings:
+    """What steers working-set searches."""
+
+    #: Newton steps where all columns are at hand, and where a solution only guides to missing ones.
+    thorough_steps: int = 30
+    guiding_steps: int = 2
+    #: The first alpha, and what a round leaves of it while sigma is out of reach, in units of the largest.
+    start: float = 0.1
+    descent: float = 0.1
+    #: Of the nonzeros: so many missing columns do not change signs.
+    few: float = 0.2
+    #: A correlation counts as missing beyond 1 by this; in single precision by that.
+    missing: float = 1e-9
+    missing_single: float = 1e-5
+    #: Rounds in a row with more missing columns than before, after which the search is given up.
+    diverging: int = 2
+    #: Columns without a sign leave once they are this share of the set.
+    unused: float = 0.1
+
+
+SETTINGS = Settings()
 
 
 @dataclass
-class Crowd:
-    """When to give up because the support fills many of the rows and sigma is still out of reach.
-
-    More than a share of them for more than so many rounds.
-    """
+class SupportLimit:
+    """Stop when ``|support| / rows`` exceeds a share for more than so many rounds above sigma."""
 
     share: float
     rounds: int = 0
@@ -40,13 +63,63 @@ class Crowd:
         self.seen += share > self.share
 
     @property
-    def is_enough(self) -> bool:
-        """Whether to give up."""
+    def exceeded(self) -> bool:
+        """Whether to stop."""
         return self.seen > self.rounds
 
 
-class ColumnSearch(Search):
-    """The state of one run on a matrix in memory, where columns are cheap: few of them are held."""
+class SignSearch(Search):
+    """A search whose coefficients have signs: the column set, and Newton's method on it."""
+
+    def __init__(self, problem: Problem, target: Target) -> None:
+        super().__init__(problem, target)
+        sigma = self.ball.sigma - self._margin
+        self.columns = column_set(self.A, self._like, self.y, self.sparse.weights, sigma)
+        self.support_newton = SupportNewton(self.columns, sigma, self.sparse.nonneg)
+        self.signs, self.floor = np.empty(0), 0.0
+
+    @property
+    def _most(self) -> float:
+        return self.columns.most
+
+    def _solve(self, thorough: bool) -> Solution:
+        """Solve on the present columns with alpha at or above the floor, and make that the solution."""
+        steps = SETTINGS.thorough_steps if thorough else SETTINGS.guiding_steps
+        with one_pool():
+            solution = self.support_newton.solve(self.signs, self.floor, steps)
+        if solution.reached:
+            self.floor = 0.0
+        self.accept(solution, self.columns)
+        self.signs = solution.signs
+        return solution
+
+    def _first_signs(self, columns: Vector, size: Vector) -> Vector:
+        """Return the signs of columns whose correlation with ``y`` is above the floor."""
+        signs = np.sign(self.correlations[columns])
+        return np.where(size[columns] > self.floor, signs, 0.0)
+
+    def _extend(self, indices: Vector, signs: Vector) -> None:
+        self.columns.extend(indices, self.read, self.correlations[indices])
+        self.signs = np.concatenate([self.signs, signs])
+
+    def _drop_unused(self) -> None:
+        """Drop columns without a sign, before they cost time and memory."""
+        used = self.signs != 0.0
+        if np.count_nonzero(used) < (1.0 - SETTINGS.unused) * len(self.columns):
+            self.columns.keep(used)
+            self.signs = self.signs[used]
+
+    def _add(self, indices: Vector, excess: Vector, signs: Vector) -> None:
+        """Add the columns that violate most, at most a third as many as there are nonzeros."""
+        self._drop_unused()
+        kept = largest(excess, columns_to_add(self.signs, len(self.y), 3))
+        if kept.size:
+            kept.sort()  # memory is read in its order
+            self._extend(indices[kept], signs[kept])
+
+
+class ColumnSearch(SignSearch):
+    """The state of one run on a matrix in memory."""
 
     def __init__(self, bench: Workbench, problem: Problem) -> None:
         super().__init__(problem, bench.target)
@@ -54,19 +127,12 @@ class ColumnSearch(Search):
         self._single = is_single(self._like) and not isinstance(self._like, np.ndarray)
         self.correlations = self.pulled(self.y, rough=self._single)
         self.learn_units(self.correlations)
-        self.done = False
-        # Whether to follow the path in small steps.
-        self.patient, self._descent, self._crowd = False, _HASTY_DESCENT, Crowd(0.5)
-        # Of the solutions that reach sigma: how many columns the last one lacks, and how often in a row there
-        # were more of them than before. From signs that others have found it may go up and down.
-        self._lacking, self._astray, self._guided = math.inf, 0, False
-
-    @property
-    def is_small(self) -> bool:
-        """Whether the path of solutions may be followed from breakpoint to breakpoint."""
-        rows, columns = self.A.shape
-        few = rows <= FEW_ROWS and columns <= FEW_COLUMNS
-        return few and self.plain and isinstance(self.A, NumPyMap) and self.ball.sigma > 0.0
+        #: Whether alpha comes down only where signs have settled, what a round leaves of it, when to stop.
+        self.settling, self._descent = False, SETTINGS.descent
+        self._limit = SupportLimit(0.5)
+        # Of solutions that reach sigma: how many columns the last one lacks, and how often in a row there
+        # were more than before. From signs that other methods have found it may go up and down.
+        self._lacking, self._diverging, self._guided = math.inf, 0, False
 
     def begin(self, x0: Array, first: int | None) -> None:
         """Begin with the support of the start and the columns that correlate most with ``y``."""
@@ -76,125 +142,106 @@ class ColumnSearch(Search):
             x0 = np.maximum(x0, 0.0)  # a sign that is not allowed would never be questioned
         given = np.flatnonzero(x0)
         size = self.sparse.excess(self.correlations)
-        self.floor = 0.0 if given.size else 0.1 * float(size.max(initial=0.0))
+        self.floor = 0.0 if given.size else SETTINGS.start * float(size.max(initial=0.0))
         likely = largest(size, count)
         chosen = np.union1d(given, likely[size[likely] > 0.0])
-        self._extend(chosen, np.sign(x0[chosen]))
-        if not given.size:
-            self.signs = np.where(
-                size[chosen] > self.floor, np.sign(self.correlations[chosen]), 0.0
-            )
+        signs = np.sign(x0[chosen]) if given.size else self._first_signs(chosen, size)
+        self._extend(chosen, signs)
 
-    def start_over(self, descent: float, crowd: Crowd | None = None) -> None:
-        """Follow the path from its beginning in small steps, with signs that are right at each of them."""
-        self.patient, self._descent, self._crowd = True, descent, crowd or Crowd(math.inf)
+    def follow_path(self, descent: float, limit: SupportLimit | None = None) -> None:
+        """Restart at half of the largest alpha; multiply it by ``descent`` wherever signs have settled."""
+        self.settling, self._descent, self._limit = True, descent, limit or SupportLimit(math.inf)
         self.floor = 0.5 * float(self.sparse.excess(self.correlations).max(initial=0.0))
         self.signs = 0.0 * self.signs
 
-    def resume(self, point: Array) -> bool:
-        """Start again at a point with fewer nonzeros than rows; False if it has more."""
+    def resume_at(self, point: Array) -> bool:
+        """Restart at a point with fewer nonzeros than rows; False if it has more."""
         x = to_numpy(point)
-        support = np.flatnonzero(x)
-        if not 0 < support.size < len(self.y):
+        if not 0 < np.count_nonzero(x) < len(self.y):
             return False
-        new = np.setdiff1d(support, self.columns.indices)
-        self._extend(new, np.zeros(new.size))
-        self.signs, self.floor = np.sign(x[self.columns.indices]), 0.0
-        self._guided = True
+        self._restart_with(np.sign(x))
         return True
 
     def resume_with(self, signs: Vector) -> None:
-        """Start again with signs of all columns."""
+        """Restart with signs of all columns."""
+        self._restart_with(signs.astype(self.y.dtype))
+        self.settling, self._limit = False, SupportLimit(0.5)
+
+    def _restart_with(self, signs: Vector) -> None:
         new = np.setdiff1d(np.flatnonzero(signs), self.columns.indices)
         self._extend(new, np.zeros(new.size))
-        self.signs, self.floor = signs[self.columns.indices].astype(self.y.dtype), 0.0
-        self.patient, self._crowd, self._guided = False, Crowd(0.5), True
-
-    def _extend(self, indices: Vector, signs: Vector) -> None:
-        self.columns.extend(indices, self.read, self.correlations[indices])
-        self.signs = np.concatenate([self.signs, signs])
+        self.signs, self.floor, self._guided = signs[self.columns.indices], 0.0, True
 
     def round(self) -> None:
-        """Solve on the present columns, then look at all of them."""
+        """Solve on the present columns, then price all of them."""
         self.bench.tick()
-        with one_pool():
-            solution = self._solve_restricted()
-        self.accept(solution)
-        everywhere, excess = self._look(solution)
-        self._missing_size, self._missing_sign = (
-            excess[self.missing],
-            np.sign(everywhere[self.missing]),
-        )
+        self._thorough = self.settling or (self.solution is not None and self.missing.size == 0)
+        solution = self._solve(self._thorough)
+        everywhere, excess = self._price_all(solution)
+        self._missing_size = excess[self.missing]
+        self._missing_sign = np.sign(everywhere[self.missing])
         if solution.reached:
-            self._astray = self._astray + 1 if self.missing.size > self._lacking else 0
+            more = self.missing.size > self._lacking
+            self._diverging = self._diverging + 1 if more else 0
             self._lacking = self.missing.size
         else:
-            self._crowd.count(np.count_nonzero(solution.signs) / len(self.y))
+            self._limit.count(np.count_nonzero(solution.signs) / len(self.y))
             self._lower_floor(solution)
 
-    def _look(self, solution: Solution) -> tuple[Vector, Vector]:
-        """Return the correlations of all columns, and those that are missing in units of the weights.
+    def _price_all(self, solution: Solution) -> tuple[Vector, Vector]:
+        """Return the correlations of all columns, and those outside of the set in units of the weights.
 
         As long as columns are missing, numbers in single precision tell well enough which: on a device a sum
         of them in double precision takes several times as long. Then there is no bound yet.
         """
-        self._roughly = rough = self._single and not self._thorough
-        everywhere = self.pulled(solution.dual, rough=rough)
-        excess = self.sparse.excess(everywhere) if rough else self.price(solution, everywhere)
+        self._rough = self._single and not self._thorough
+        everywhere = self.pulled(solution.dual, rough=self._rough)
+        excess = self.sparse.excess(everywhere) if self._rough else self.price(solution, everywhere)
         excess[self.columns.indices] = 0.0
-        self.missing = np.flatnonzero(excess > 1.0 + (_ROUGHLY if rough else 1e-9))
+        beyond = SETTINGS.missing_single if self._rough else SETTINGS.missing
+        self.missing = np.flatnonzero(excess > 1.0 + beyond)
         return everywhere, excess
 
     def _lower_floor(self, solution: Solution) -> None:
-        """Go down the path: in a hurry at once; patiently where signs are (almost) right."""
-        few = self.missing.size <= 0.2 * np.count_nonzero(solution.signs)
-        if not self.patient or (solution.settled and few):
+        """Reduce alpha: in every round, or only where the signs have (almost) settled."""
+        few = self.missing.size <= SETTINGS.few * np.count_nonzero(solution.signs)
+        if not self.settling or (solution.settled and few):
             self.floor *= self._descent
-
-    def _solve_restricted(self) -> Solution:
-        """Solve on the present columns with alpha at or above the floor."""
-        # While columns are missing a solution is only a guide to more of them: two steps will do.
-        self._thorough = self.patient or (self.solution is not None and self.missing.size == 0)
-        steps = _NEWTON_STEPS if self._thorough else _HASTY_STEPS
-        solution = self.restricted.solve(self.signs, self.floor, steps)
-        if solution.reached:
-            self.floor = 0.0
-        return solution
 
     @property
     def complete(self) -> bool:
-        """Whether the solution is good enough to be projected and looked at."""
-        solution = self.solution
-        if solution is None or not solution.reached or self._roughly:
-            return False
-        return self.good or (solution.settled and self.missing.size == 0)
+        return super().complete and not self._rough
 
     @property
     def stuck(self) -> bool:
-        """Whether Newton's method has nothing more to offer.
+        """Whether Newton's method makes no further progress.
 
-        Either the columns at hand were not solved for and no other one would help, or it goes astray: more
-        and more columns are missing, or sigma is out of reach although the support fills many of the rows.
+        Either the columns at hand were not solved for and no other one would help, or it diverges: more and
+        more columns are missing, or sigma is out of reach although the support fills many of the rows.
         """
         solution = self.solution
         assert solution is not None
         if solution.reached:
-            lost = self._astray >= _ASTRAY and not (self.patient or self._guided)
+            lost = self._diverging >= SETTINGS.diverging and not (self.settling or self._guided)
             return lost or (self._thorough and self.missing.size == 0)
-        if self.patient and not solution.settled and self.missing.size == 0:
+        if self.settling and not solution.settled and self.missing.size == 0:
             return True
-        return self._crowd.is_enough
+        return self._limit.exceeded
 
-    def take_in_missing(self) -> None:
-        """Add the columns that violate most, at most a third as many as there are nonzeros.
+    def add_missing(self) -> None:
+        """Add the columns that violate most."""
+        self._add(self.missing, self._missing_size, self._missing_sign)
 
-        Those that were taken in for nothing leave first, before they cost time and memory.
-        """
-        used = self.signs != 0.0
-        if np.count_nonzero(used) < 0.9 * len(self.columns):
-            self.columns.keep(used)
-            self.signs = self.signs[used]
-        keep = largest(self._missing_size, room_for(self.signs, len(self.y), 3))
-        if keep.size:
-            keep.sort()  # memory is read in its order
-            self._extend(self.missing[keep], self._missing_sign[keep])
+
+def newton_rounds(search: Any, rounds: int) -> Candidates:
+    """Go round with a `ColumnSearch` or `BlockSearch` until it is done, or makes no further progress."""
+    with suppress(StalledError):
+        for _ in range(rounds):
+            search.round()
+            if search.complete or search.bench.exhausted:
+                yield search.candidate(search.bench)
+                # The driver asks for more: only rounding is a reason to stop now.
+                search.done = search.bench.exhausted or (search.exact and search.missing.size == 0)
+            if search.done or search.stuck:
+                return
+            search.add_missing()

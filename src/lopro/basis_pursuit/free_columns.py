@@ -27,6 +27,9 @@ from lopro.protocol.certificates import feasibility_tolerance
 
 __all__ = ["FreeColumns"]
 
+#: Roundings per entry of the longest side that two projections on the free columns may leave of ``y``.
+_REACHED = 8.0
+
 
 class FreeColumns:
     """The problem without its free columns, and the way back.
@@ -103,7 +106,11 @@ class FreeColumns:
     ) -> BPDNResult:
         """Solve without the free columns by ``solver(y, start)``, and put them back."""
         right = to_numpy(y)
-        found = solver(self.shorten(right), None if x0 is None else to_numpy(x0)[self.costly])
+        rest = self.shorten(right)
+        # Where the free columns reach y, what is left of it is rounding, and zero is as feasible as that.
+        reached = norm(rest) <= _REACHED * max(self.A.shape) * eps(rest) * norm(right)
+        start = None if x0 is None else to_numpy(x0)[self.costly]
+        found = solver(0.0 * rest if reached else rest, start)
         x = np.zeros(self.A.shape[1], dtype=np.result_type(found.x.dtype, self._basis.dtype))
         x[self.costly] = to_numpy(found.x)
         rest = right - np.asarray(self.A.forward(x))

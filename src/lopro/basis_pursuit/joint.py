@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from lopro.basis_pursuit.pose import Pose, solve_one
-from lopro.basis_pursuit.repeated import Repeated
+from lopro.basis_pursuit.application import ProblemData, solve_one
+from lopro.basis_pursuit.blocks import Repeated
 from lopro.basis_pursuit.result import BPDNResult
 from lopro.core.arrays import Array, to_numpy
 from lopro.core.validation import check_array, check_number, check_shape
@@ -21,28 +21,28 @@ __all__ = ["solve_joint"]
 
 
 def solve_joint(
-    pose: Pose, y: Any, sigma: Any, x0: Any, method: Method | None, options: Options
+    data: ProblemData, y: Any, sigma: Any, x0: Any, method: Method | None, options: Options
 ) -> BPDNResult:
     """Solve ``min sum_i w_i |X_i|  s.t. |A X - Y| <= sigma`` as a problem on long vectors.
 
     ``X`` and ``Y`` are their entries row by row; the blocks are rows, or the rows of a group.
     """
     Y = check_array("y", y, ndim=(1, 2))
-    if not isinstance(pose.A.like, np.ndarray):
+    if not isinstance(data.A.like, np.ndarray):
         raise MissingCapabilityError("joint=True needs data that NumPy can read")
-    rows, d = pose.A.shape
+    rows, d = data.A.shape
     check_shape("y", Y, (rows, *Y.shape[1:]))
     k = 1 if Y.ndim == 1 else int(Y.shape[1])
     sigma = check_number("sigma", sigma, minimum=0.0)
-    groups = np.arange(d) if pose.groups is None else to_numpy(check_array("groups", pose.groups))
+    groups = np.arange(d) if data.groups is None else to_numpy(check_array("groups", data.groups))
     check_shape("groups", groups, (d,))
     shape = (d,) if Y.ndim == 1 else (d, k)
     if x0 is not None:
         x0 = check_array("x0", x0)
         check_shape("x0", x0, shape)
         x0 = x0.reshape(-1)
-    A = pose.A if k == 1 else Repeated(pose.A, k)
-    long = Pose(A, pose.weights, pose.nonneg, np.repeat(groups, k))
+    A = data.A if k == 1 else Repeated(data.A, k)
+    long = ProblemData(A, data.weights, data.nonneg, np.repeat(groups, k))
     problem = long.problem(to_numpy(Y).reshape(-1), sigma)
     found = solve_one(problem, x0, method, _with_shape(options, shape))
     dual = None if found.dual is None else found.dual.reshape(Y.shape)

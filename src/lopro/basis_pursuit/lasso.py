@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.basis_pursuit.pose import Pose, solve_one
+from lopro.basis_pursuit.application import ProblemData, solve_one
 from lopro.basis_pursuit.problem import SparseProblem, stretch_at
 from lopro.basis_pursuit.result import BPDNResult
 from lopro.core.arrays import Array, asarray_like, eps, norm, to_numpy, widest
@@ -96,10 +96,10 @@ def lasso(
     options = Options(tol=tol, time_limit=time_limit)
     tau = check_number("tau", tau, minimum=0.0)
     with Deadline(time_limit).active() as deadline:
-        pose, y = Pose(A, weights, nonneg), check_array("y", y, ndim=1)
+        data, y = ProblemData(A, weights, nonneg), check_array("y", y, ndim=1)
         # What bpdn leaves open is an error of the bound here; most of the tolerance is for the root.
         finer = dataclasses.replace(options.within_call(), tol=max(0.02 * tol, 1e-12))
-        search = _Search(pose, y, tau, Target(tol, _FLOOR * norm(y)))
+        search = _Search(data, y, tau, Target(tol, _FLOOR * norm(y)))
         try:
             with counting(search.own):
                 search.run(x0, finer)
@@ -111,9 +111,9 @@ def lasso(
 class _Search:
     """The root search: the best point, the best bound, and the radii between them."""
 
-    def __init__(self, pose: Pose, y: Array, tau: float, target: Target) -> None:
-        self.pose, self.y, self.tau, self.target = pose, y, tau, target
-        problem = pose.problem(y, 0.0)
+    def __init__(self, data: ProblemData, y: Array, tau: float, target: Target) -> None:
+        self.data, self.y, self.tau, self.target = data, y, tau, target
+        problem = data.problem(y, 0.0)
         self.like = problem.start(None)
         self.sparse = SparseProblem.of(problem, self.like)
         self.lower, self.upper = 0.0, norm(y)
@@ -137,13 +137,13 @@ class _Search:
 
     def run(self, x0: Array | None, options: Options) -> None:
         """Try radii until the gap is closed, or nothing moves any more."""
-        self._look(self.like if x0 is None else self.pose.problem(self.y, 0.0).start(x0))
+        self._look(self.like if x0 is None else self.data.problem(self.y, 0.0).start(x0))
         start, tried_least_squares = x0, False
         sigma = self._next()
         for _ in range(_MOST_RADII):
             if self.done or self.status is not None or not sigma < self.upper:
                 return
-            found = solve_one(self.pose.problem(self.y, sigma), start, None, options)
+            found = solve_one(self.data.problem(self.y, sigma), start, None, options)
             self.runs.append(found)
             if found.status is Status.INFEASIBLE:
                 self.empty = max(self.empty, sigma)
@@ -175,7 +175,7 @@ class _Search:
 
     def _try_least_squares(self) -> None:
         """Look at the point of least residual: where tau does not bind, it is the answer."""
-        A = self.pose.A
+        A = self.data.A
         operator = scipy.sparse.linalg.LinearOperator(
             A.shape,
             matvec=lambda v: to_numpy(A.forward(asarray_like(v.ravel(), self.like))),
@@ -193,13 +193,13 @@ class _Search:
             maxiter=steps,
         )[0]
         current_deadline().check()
-        self._look(asarray_like(np.maximum(x, 0.0) if self.pose.nonneg else x, self.like))
+        self._look(asarray_like(np.maximum(x, 0.0) if self.data.nonneg else x, self.like))
 
     def _learn(self, found: BPDNResult, sigma: float) -> None:
         """Draw a bound from the dual point of basis pursuit denoising."""
         if found.dual is None:
             return
-        ball = self.pose.problem(self.y, sigma)
+        ball = self.data.problem(self.y, sigma)
         length = norm(found.dual)
         support = SparseProblem.of(ball, self.like).ball.support_image((-found.dual,))
         if length > 0.0:

@@ -11,13 +11,14 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
 from typing import ClassVar, TypeAlias
 
-from lopro.basis_pursuit.by_columns import finish_by_columns, reads_columns
-from lopro.basis_pursuit.by_cones import fits_cones, solve_by_cones
-from lopro.basis_pursuit.first_piece import first_piece
+from lopro.basis_pursuit.blocks import BlockNorm
+from lopro.basis_pursuit.column_search import ColumnSearch, newton_rounds
+from lopro.basis_pursuit.conic_dual import ConicDual, fits_cones, solve_by_cones
 from lopro.basis_pursuit.operator_search import OperatorSearch, State
+from lopro.basis_pursuit.path import one_nonzero
 from lopro.basis_pursuit.problem import NORMS, SparseProblem, residual_ball_of
 from lopro.constraints import ResidualBall
-from lopro.core.arrays import Array, eps, norm
+from lopro.core.arrays import Array, eps, is_complex, norm, to_numpy
 from lopro.core.validation import check_count
 from lopro.errors import MissingCapabilityError, StalledError
 from lopro.methods.multipliers import MultiplierMethod
@@ -26,14 +27,17 @@ from lopro.protocol import Candidate, Candidates, Card, Multiplier, Verdict, Wor
 
 __all__ = ["MatrixFree"]
 
-#: Multiplier updates without progress after which the last resort gives up, too.
+#: Multiplier updates without progress after which the last method gives up.
 _PATIENCE = 20
-#: Where interior points have not got there it would take very long and end no better: it has fewer steps
-#: between two looks, and fewer updates.
+#: Steps between two updates, and updates without progress, where interior points have failed: more would take
+#: very long and end no better.
 _SHORT, _LITTLE = 5, 2
 
 #: Equations begin with this much of ``|y|`` as a radius, for at most so many steps.
 _RELAXED, _RELAXED_STEPS = 1e-2, 60
+
+#: Columns that an operator is asked for at most, each a product; and rounds of Newton's method with them.
+_COLUMNS, _ROUNDS = 2000, 25
 
 #: Another method that goes on from a point.
 Resort: TypeAlias = "Callable[[Workbench, SparseProblem, Array], Candidates]"
@@ -98,7 +102,7 @@ class MatrixFree:
             )
 
     def run(self, bench: Workbench, x0: Array) -> Candidates:
-        yield from self._from(bench, x0, solve_by_cones, _never)
+        yield from self._from(bench, x0, _cones, _never)
 
     def after_cones(self, bench: Workbench, x0: Array) -> Candidates:
         """Run where interior points have been tried, or are not for this problem."""
@@ -106,7 +110,7 @@ class MatrixFree:
 
     def until(self, bench: Workbench, x0: Array, enough: Enough) -> Leaving:
         """Run as long as that is not enough; return the point that somebody else should go on from."""
-        return (yield from self._from(bench, x0, solve_by_cones, enough))
+        return (yield from self._from(bench, x0, _cones, enough))
 
     def _from(self, bench: Workbench, x0: Array, cones: Resort, enough: Enough) -> Leaving:
         sparse = SparseProblem.of(bench.problem, x0)
@@ -114,13 +118,13 @@ class MatrixFree:
         if norm(ball.y) <= ball.sigma:
             yield _at_zero(bench, sparse, x0)
             return None
-        found = first_piece(bench, sparse, x0)
+        found = one_nonzero(bench, sparse, x0)
         if found is not None:
             yield found
         least = sparse.objective.least_weight
         if ball.sigma == 0.0 or least == 0.0:
-            if ball.sigma == 0.0 and least > 0.0 and reads_columns(sparse):
-                yield from finish_by_columns(bench, self._nearly(bench, sparse, x0))
+            if ball.sigma == 0.0 and least > 0.0 and _reads_columns(sparse):
+                yield from _finish_by_columns(bench, self._nearly(bench, sparse, x0))
             if enough(None):
                 return x0
             yield from cones(bench, sparse, x0)
@@ -130,7 +134,7 @@ class MatrixFree:
         state: State = search.start(x0)
         while search.idle <= self.patience * search.slowness and search.moving(state):
             state = bench.advance(search.algorithm, bench.objective, state, 1)
-            search.look(state)
+            search.judge(state)
             if search.certified or bench.exhausted:
                 yield search.candidate()
             if bench.exhausted:
@@ -138,14 +142,14 @@ class MatrixFree:
             if enough(search):
                 return search.point()
             state = search.reconsidered(state)
-        # Rounding is in the way, and would be in that of others.
+        # The tolerance is below the attainable accuracy; no other method can do better.
         if bench.target.tol < 1e3 * eps(w):
             yield search.candidate()
             raise StalledError
         if enough(None):
             return search.point()
-        if not ball.A.has_columns and reads_columns(sparse):
-            yield from finish_by_columns(bench, search.point())
+        if not ball.A.has_columns and _reads_columns(sparse):
+            yield from _finish_by_columns(bench, search.point())
         yield from cones(bench, sparse, search.point())
         yield from _multipliers(bench, sparse, search.point())
         return None
@@ -160,7 +164,7 @@ class MatrixFree:
             if bench.exhausted or not search.moving(state):
                 break
             state = bench.advance(search.algorithm, bench.objective, state, 1)
-            search.look(state)
+            search.judge(state)
             if search.close(_RELAXED):
                 break
         return search.point()
@@ -170,7 +174,40 @@ def _multipliers(bench: Workbench, sparse: SparseProblem, x: Array) -> Candidate
     """Go on with first-order multipliers, the last resort."""
     small = fits_cones(sparse)
     last = MultiplierMethod(_SHORT, _LITTLE) if small else MultiplierMethod(patience=_PATIENCE)
+    bench.hand_over(last)
     yield from last.run(bench, x)
+
+
+def _cones(bench: Workbench, sparse: SparseProblem, x: Array) -> Candidates:
+    """Go on with interior points, where the problem is small enough."""
+    if fits_cones(sparse):
+        bench.hand_over(ConicDual())
+        yield from solve_by_cones(bench, sparse, x)
+
+
+def _reads_columns(sparse: SparseProblem) -> bool:
+    """Whether an operator may be asked for columns: a real one of moderate size, on the host."""
+    ball = sparse.ball
+    if isinstance(sparse.objective, BlockNorm):
+        return False
+    on_host = not is_complex(ball.like) and type(ball.y) is type(to_numpy(ball.y))
+    return on_host and min(ball.A.shape) <= _COLUMNS
+
+
+def _finish_by_columns(bench: Workbench, x: Array) -> Candidates:
+    """Go on from a point of a first-order method with the columns of its support; each costs a product.
+
+    Where that method is slow, because columns are nearly dependent or sigma is tiny, its support is a good
+    one, and a few rounds of Newton's method end the search.
+    """
+    search = ColumnSearch(bench, bench.problem)
+    search.begin(0.0 * to_numpy(x), first=10)
+    if not search.resume_at(to_numpy(x)):
+        search.follow_path(0.5)
+    yield from newton_rounds(search, _ROUNDS)
+    if not search.done:
+        search.follow_path(0.7)
+        yield from newton_rounds(search, 4 * _ROUNDS)
 
 
 def _never(search: OperatorSearch | None) -> bool:

@@ -19,8 +19,8 @@ from functools import cached_property
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.basis_pursuit.history import History, Vector
-from lopro.basis_pursuit.point import Point
+from lopro.basis_pursuit.columns import Vector
+from lopro.basis_pursuit.history import History, Point
 from lopro.core.arrays import Array, eps, inners, norm
 
 __all__ = ["Blend", "Mixture"]
@@ -60,7 +60,6 @@ class Mixture:
     #: How much longer than ``r`` the residuals are that were mixed, with the moduli of their weights: by so
     #: much rounding errors of the gradients have grown.
     growth: float
-    weights: Vector | None = None  # of the points
 
     @staticmethod
     def of(point: Point) -> Mixture:
@@ -83,10 +82,9 @@ class Blend:
     A map of one variable with fixed point 3 for ``alpha = 1``; two points find it.
 
     >>> import numpy as np
-    >>> from lopro.basis_pursuit.history import history_for
+    >>> from lopro.basis_pursuit.history import History, Point
     >>> from lopro.basis_pursuit.mixing import Blend
-    >>> from lopro.basis_pursuit.point import Point
-    >>> history = history_for(np.zeros(1), 2)
+    >>> history = History(2)
     >>> for x in np.array([[1.0], [2.5]]):
     ...     history.add(Point(x, 5 - x, 5 - x, 1.0, 0.0), left=3 - x, beside=history.points)
     >>> Blend(history).at(1.0).x.round(6)
@@ -173,7 +171,7 @@ class Blend:
         mixed = float(moduli @ [p.length for p in self.history.points])
         length = norm(r)
         growth = mixed / length if length > 0.0 else math.inf
-        return Mixture(x, r, g, alpha, length, growth, theta)
+        return Mixture(x, r, g, alpha, length, growth)
 
     def gradient(self, alpha: float) -> Array:
         """Return the gradient of the best mixture for this parameter, without the rest of it."""

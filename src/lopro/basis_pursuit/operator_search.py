@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-import numpy as np
-
-from lopro.basis_pursuit.column_lengths import step_lengths
+from lopro.basis_pursuit.history import Point
 from lopro.basis_pursuit.mixing import Mixture
-from lopro.basis_pursuit.part import Part
-from lopro.basis_pursuit.point import Point, how_many
 from lopro.basis_pursuit.problem import SparseProblem, images_at
-from lopro.basis_pursuit.shrinkage import MixedShrinkage, ShrinkageState, Steps
+from lopro.basis_pursuit.shrinkage import MixedShrinkage
 from lopro.basis_pursuit.splitting import SplitState, Splitting, is_frame, threshold_for
+from lopro.basis_pursuit.steps import ShrinkageState, Steps, step_lengths
 from lopro.constraints.base import ValidInequality
 from lopro.core.arrays import (
     Array,
     asarray_like,
     eps,
-    inner,
     is_single,
     namespace,
     nonnegative,
@@ -33,16 +29,25 @@ from lopro.protocol import Candidate, Multiplier, Workbench
 
 __all__ = ["OperatorSearch", "State"]
 
-#: After so many steps columns of different length are worth a few products.
-_LONG = 20
-#: How many steps progress is judged by, first after so many; where more than so many would be needed at this
-#: pace, splitting is tried, which may be idle for so many times as long.
-_PACE, _FIRST, _MANY, _SLOW = 20, 64, 300, 10
-#: Residuals so many times as long as sigma prove little.
-_FAR = 1.5
-#: Vectors of at least so many entries are worked on in part, once the parameter has been steady for so many
-#: steps: where correlations are above a share of it. Once one outside comes near, more are taken in.
-_LARGE, _STEADY, _NEAR, _TOUCH = 30_000, 3, 0.6, 0.9
+
+@dataclass(frozen=True)
+class Settings:
+    """What steers the choice of algorithm and steps."""
+
+    #: Steps after which the lengths of columns are estimated, by up to 16 products: without that "operator
+    #: lengths" of `benchmarks.bpdn.counts` take 1.9 and 3.8 times as many.
+    estimate_lengths: int = 20
+    #: Steps that progress is measured over, first after so many.
+    pace: int = 20
+    first: int = 64
+    #: Steps left at the present pace beyond which splitting is tried; it may be idle so many times as long.
+    slow: int = 300
+    patience: int = 10
+    #: Residuals so many times as long as sigma prove little.
+    far: float = 1.5
+
+
+SETTINGS = Settings()
 
 #: Where one of the two algorithms stands.
 State: TypeAlias = "ShrinkageState | SplitState"
@@ -70,9 +75,6 @@ class OperatorSearch:
         self.idle, self._least, self._ask, self._stretch = 0, math.inf, 0.9, 0.0
         self._errors: list[float] = []
         self._least_stretch, self._waits = math.inf, True
-        self._lengths: Array | None = None
-        #: The entries that the points looked at have; None for all.
-        self._part: Part | None = None
 
     def start(self, x0: Array) -> ShrinkageState:
         """Return the state that starts at ``x0``, or at zero where its sign is not allowed."""
@@ -91,20 +93,18 @@ class OperatorSearch:
         """Whether there is a direction to go: not where all correlations vanish."""
         if isinstance(state, SplitState):
             return True
-        g = state.last.whole
+        g = state.last.g
         return bool(namespace(g).any(g > 0.0 if self.sparse.nonneg else g != 0.0))
 
-    def look(self, state: State) -> None:
+    def judge(self, state: State) -> None:
         """Draw lower bounds from the points that prove some, and pick the point to propose."""
-        self._state, self._part = state, state.part
+        self._state = state
         proposals = state.proposals
-        if min(p.length for p in proposals) <= _FAR * self.ball.sigma:
+        if min(p.length for p in proposals) <= SETTINGS.far * self.ball.sigma:
             for p in state.proofs:
                 self._improve_bound(p)
         near = [p for p in proposals if p.length <= self.ball.sigma and self._allowed(p.x)]
         inside = [(self._fun(p), p) for p in near]
-        if inside and self._part is not None:
-            self._prove_by_mixture(state, min(fun for fun, _ in inside))
         # What comes out of shrinkage is sparse, and first where it is good enough.
         enough = [pair for pair in inside if self._is_enough(pair[0], self.bound)]
         proposed = enough[:1] or inside or [(state.last.fun, state.last)]
@@ -122,18 +122,16 @@ class OperatorSearch:
         """Return the state to go on from: with other steps, or of another algorithm, where that pays."""
         if isinstance(state, SplitState):
             return state
-        if self.steps == _LONG:
+        if self.steps == SETTINGS.estimate_lengths:
             self._even_out(state)
-        if self.steps > _LONG:
-            self._choose_part(state)
-        if self.pace_is_known and self.steps_left > _MANY:
+        if self.pace_is_known and self.steps_left > SETTINGS.slow:
             return self._split(state) or state
         return state
 
     @property
     def slowness(self) -> int:
         """How much patience the algorithm needs."""
-        return _SLOW if isinstance(self.algorithm, Splitting) else 1
+        return SETTINGS.patience if isinstance(self.algorithm, Splitting) else 1
 
     @property
     def _frame(self) -> float | None:
@@ -157,55 +155,30 @@ class OperatorSearch:
 
     @property
     def steps_left(self) -> float:
-        """How many more would be needed at the present pace; more than `_PACE` must have been made."""
-        before, now = self._errors[-_PACE - 1], self._errors[-1]
+        """How many more would be needed at the present pace; more than `pace` must have been made."""
+        before, now = self._errors[-SETTINGS.pace - 1], self._errors[-1]
         wanted = max(self.bench.target.tol, eps(self._like))
         if now <= wanted:
             return 0.0
         return (
-            math.inf if now >= before else _PACE * math.log(now / wanted) / math.log(before / now)
+            math.inf
+            if now >= before
+            else SETTINGS.pace * math.log(now / wanted) / math.log(before / now)
         )
 
     @property
     def pace_is_known(self) -> bool:
         """Whether it is time to ask how many steps are left."""
-        return self.steps >= _FIRST and (self.steps - _FIRST) % _PACE == 0
+        return self.steps >= SETTINGS.first and (self.steps - SETTINGS.first) % SETTINGS.pace == 0
 
     # Other steps, fewer entries, another algorithm.
 
     def _even_out(self, state: ShrinkageState) -> None:
         """Go on with long steps for short columns."""
         if isinstance(self.sparse.objective, L1Norm):
-            self._lengths = lengths = step_lengths(self._shrinkage.gradient, self.ball.y)
+            lengths = step_lengths(self._shrinkage.gradient, self.ball.y)
             if lengths is not None:
                 self._shrinkage.with_steps(state, Steps.of(lengths, self.sparse.weights))
-
-    def _choose_part(self, state: ShrinkageState) -> None:
-        """Go on with the entries that may leave zero, where these are few; with more of them if need be."""
-        last, part = state.last, state.part
-        if part is None and not self._large(state):
-            return
-        sizes = self.sparse.excess(last.whole)
-        if part is not None:
-            sizes[part.indices] = 0.0
-            if float(sizes.max()) <= _TOUCH * last.alpha:
-                return
-        wanted = sizes > _NEAR * last.alpha
-        if part is not None:
-            wanted[part.indices] = True
-        else:
-            wanted = np.logical_or.reduce([wanted, *(p.active for p in state.points)])
-            if how_many(wanted) > 0.5 * wanted.size:
-                return
-        lengths, weights = self._lengths, self.sparse.weights
-        steps = None if lengths is None else Steps.of(lengths[wanted], weights[wanted])
-        self._shrinkage.narrow(state, Part.chosen(self.sparse, wanted), steps)
-
-    def _large(self, state: ShrinkageState) -> bool:
-        """Whether what is done to all entries takes long, and is about to do little to most."""
-        x, steady = state.last.x, len(state.left) >= _STEADY
-        long = isinstance(x, np.ndarray) and x.size >= _LARGE
-        return steady and long and isinstance(self.sparse.objective, L1Norm)
 
     def _split(self, state: ShrinkageState) -> SplitState | None:
         """Go on with splitting, where the rows are orthogonal."""
@@ -216,8 +189,6 @@ class OperatorSearch:
         if self.ball.tight_frame is None and not is_frame(frame, of.image, of.gradient, y):
             self._least_stretch = 0.0  # what residuals have shown is not believed again
             return None
-        if state.part is not None:
-            p = replace(p, x=state.part.within(p.x), g=p.whole, everywhere=None)
         splitting = Splitting(y, frame, of.image, of.gradient, of.aim, threshold_for(p))
         self.algorithm, self.idle = splitting, 0
         return splitting.start(p)
@@ -230,7 +201,7 @@ class OperatorSearch:
             # Mixed correlations are those of the mixed residual only up to rounding.
             g, growth = p.g, p.growth
         else:
-            g, growth = p.whole, 1.0
+            g, growth = p.g, 1.0
             # A residual may be nearly orthogonal to the columns; then the image of x shows their size.
             image, x, pulled = norms(self.ball.y - p.r, p.x, g)
             stretch = pulled / (p.length or 1.0)
@@ -247,17 +218,6 @@ class OperatorSearch:
                 found.support,
                 tuple(asarray_like(v, like) for v in found.dual),
             )
-
-    def _prove_by_mixture(self, state: State, fun: float) -> None:
-        """Mix all correlations if those of the part promise to prove enough."""
-        assert isinstance(state, ShrinkageState) and state.part is not None
-        mix = state.mix
-        if mix.weights is None:
-            return
-        value = inner(self.ball.y, mix.r) - self.ball.sigma * mix.length
-        if self._is_enough(fun, value / float(state.part.excess(mix.g).max())):
-            terms = zip(mix.weights, state.points, strict=True)
-            self._improve_bound(replace(mix, g=sum(float(t) * p.whole for t, p in terms)))
 
     def close(self, share: float) -> bool:
         """Whether the gap is less than a share of the value."""
@@ -285,13 +245,11 @@ class OperatorSearch:
     def _fun(self, p: Any) -> float:
         if isinstance(p, Point):
             return p.fun
-        f = self.bench.objective if self._part is None else self._part.norm
-        return float(f.value(p.x))
+        return float(self.bench.objective.value(p.x))
 
     def point(self) -> Array:
         """Return the point to propose."""
-        x, part = self._best.x, self._part
-        return asarray_like(x if part is None else part.within(x), self._like)
+        return asarray_like(self._best.x, self._like)
 
     def candidate(self) -> Candidate:
         """Propose the point; should the driver not be content, ask for more next time.

@@ -1,8 +1,8 @@
 """Columns that have been read, held for all searches on one matrix: each is read once.
 
-Where the matrix is far away (a file, a cluster), a pass over it costs the same whatever it is asked for. So
-more columns are fetched than are needed at once, and what can be done with those in the pool is done before
-the matrix is asked again.
+Where the matrix is stored or distributed, a pass over it costs the same whatever it is asked for. So more
+columns are fetched than are needed at once, and all that the columns in the pool allow is done before the
+next pass.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from lopro.basis_pursuit.signed_support import Vector
+from lopro.basis_pursuit.columns import Vector
 from lopro.core.arrays import Array, from_numpy, namespace, to_numpy
 from lopro.maps import Adjoint, Columns, LinearMap
 from lopro.maps.algebra import times_for, widened

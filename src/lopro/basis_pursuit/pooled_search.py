@@ -1,21 +1,23 @@
-"""A working-set search for matrices that are far away: as much as possible between two looks at them.
+"""A working-set search for matrices that are expensive to read: as much as possible between two passes.
 
 The problem is solved on the columns of a pool, completely, before the next pass: a pass tells which other
 columns are missing and how far the solution is from the optimum. Those that violate, and those that are near
-to it, are fetched together. While sigma is out of reach the path is followed downwards, and a step further
-down is made where few columns are missing: then signs are right, and Newton's method does not go astray.
+to it, are fetched together. While sigma is out of reach, alpha is reduced where few columns are
+missing: then signs are right, and Newton's method does not diverge.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from lopro.basis_pursuit.column_search import SETTINGS as COMMON
+from lopro.basis_pursuit.column_search import SignSearch
+from lopro.basis_pursuit.columns import Vector, largest
 from lopro.basis_pursuit.pool import Asking, Pool, Question
-from lopro.basis_pursuit.search import Search
-from lopro.basis_pursuit.signed_support import Vector, largest, room_for
 from lopro.core.arrays import Array, to_numpy
 from lopro.core.deadline import current_deadline
 from lopro.core.threads import one_pool
@@ -24,15 +26,28 @@ from lopro.protocol import Target
 
 __all__ = ["PooledSearch"]
 
-_NEWTON_STEPS, _HASTY_STEPS = 30, 2
-_START, _DESCENT = 0.1, 0.3  # of alpha, while sigma is out of reach
-_FEW = 0.2  # of the nonzeros: so many missing columns do not lead astray
-_NEAR, _GROWTH = 0.6, 2.0  # what is fetched: correlations of this size, so many times the nonzeros
-_INNER_ROUNDS = 80
-_LEAST_FLOOR = 1e-9  # of the largest alpha
+
+@dataclass(frozen=True)
+class Settings:
+    """What steers searches on a pool of columns."""
+
+    #: What a pass leaves of alpha while sigma is out of reach; squared after each pass that changes little.
+    descent: float = 0.3
+    #: What is fetched: columns with correlations of this size, at most so many times the nonzeros.
+    near: float = 0.6
+    growth: float = 2.0
+    #: Solutions on the pool between two passes.
+    inner_rounds: int = 80
+    #: Of the largest alpha: below it, the end of the path is tried.
+    least_floor: float = 1e-9
+    #: Of the largest correlation: products of the same data agree to this, in single precision too.
+    same: float = 1e-6
 
 
-class PooledSearch(Search):
+SETTINGS = Settings()
+
+
+class PooledSearch(SignSearch):
     """One search on the columns of a pool; what it needs of the matrix it asks for.
 
     Parameters
@@ -42,7 +57,7 @@ class PooledSearch(Search):
     pool : Pool
         Shared with other searches on the same matrix.
     tick : callable
-        Called once for every look at all columns; returns whether there may be more of them.
+        Called once for every pass that prices all columns; returns whether there may be more of them.
     """
 
     def __init__(
@@ -54,19 +69,11 @@ class PooledSearch(Search):
     ) -> None:
         super().__init__(problem, target)
         self.pool, self._tick = pool, tick
-        self._descent = _DESCENT
+        self._descent = SETTINGS.descent
         #: Whether nothing more can be done here.
         self.stuck = False
         #: Called when the columns for the next round are there.
         self.after_round: Callable[[], None] = lambda: None
-
-    @property
-    def complete(self) -> bool:
-        """Whether the solution is good enough to be looked at."""
-        solution = self.solution
-        if solution is None or not solution.reached:
-            return False
-        return self.good or (solution.settled and self.missing.size == 0)
 
     def begin(self, x0: Array, first: int | None) -> Asking:
         """Ask for the columns that correlate most with ``y``, and for those of the start."""
@@ -79,13 +86,12 @@ class PooledSearch(Search):
         given, likely = np.flatnonzero(start), largest(size, max(10, count))
         likely = likely[size[likely] > 0.0]
         yield Question(columns=np.union1d(given, likely))
-        self.floor = 0.0 if given.size else _START * self.most
+        self.floor = 0.0 if given.size else COMMON.start * self.most
         if given.size:
-            self._take_in(given, np.sign(start[given]))
+            self._extend(given, np.sign(start[given]))
         else:
             chosen = np.sort(likely[largest(size[likely], max(10, self.A.shape[0] // 10))])
-            signs = np.sign(self.correlations[chosen])
-            self._take_in(chosen, np.where(size[chosen] > self.floor, signs, 0.0))
+            self._extend(chosen, self._first_signs(chosen, size))
 
     def state(self) -> dict[str, Any]:
         """Return what has to be known to go on from here: small beside the columns, which are not in it."""
@@ -97,22 +103,30 @@ class PooledSearch(Search):
             "path": np.array([self.floor, self._descent]),
         }
 
-    def go_on_from(self, state: dict[str, Any]) -> Asking:
-        """Ask for the columns that were held in a state, and take up the search there."""
-        self.correlations = state["correlations"]
+    def go_on_from(self, state: dict[str, Any], refusal: str) -> Asking:
+        """Ask for the columns that were held in a state, and take up the search there.
+
+        The same pass multiplies ``y``; a state of another matrix, which has other products, is refused.
+        """
+        held = np.union1d(state["held"], state["in_use"])
+        self.correlations = yield Question(dual=self.y, columns=held)
+        saved, size = state["correlations"], float(np.abs(self.correlations).max(initial=0.0))
+        # Products of the same data differ by the order of their sums: by some roundings.
+        if not np.abs(saved - self.correlations).max(initial=0.0) <= SETTINGS.same * size:
+            raise ValueError(refusal)
+        self.learn_units(self.correlations)
         self.most = float(self.sparse.excess(self.correlations).max(initial=0.0))
-        yield Question(columns=np.union1d(state["held"], state["in_use"]))
         self.floor, self._descent = (float(number) for number in state["path"])
-        self._take_in(state["in_use"], state["signs"])
+        self._extend(state["in_use"], state["signs"])
 
     def rounds(self, most: int) -> Asking:
-        """Solve on the pool, look at all columns, fetch what is missing; until complete or stuck."""
+        """Solve on the pool, price all columns, fetch what is missing; until complete or stuck."""
         for _ in range(most):
             go_on = self._tick()
             self._settle()
             assert self.solution is not None
             everywhere = yield Question(dual=self.solution.dual)
-            wanted = self._look(everywhere)
+            wanted = self._to_fetch(everywhere)
             if self.complete or self.stuck or not go_on:
                 return
             if wanted.size:
@@ -120,26 +134,26 @@ class PooledSearch(Search):
             self.after_round()
         self.stuck = True
 
-    def _look(self, everywhere: Vector) -> Vector:
+    def _to_fetch(self, everywhere: Vector) -> Vector:
         """Learn from the correlations of all columns; return which of them to fetch."""
         solution = self.solution
         assert solution is not None
         excess = self.price(solution, everywhere)
         self.pool.note(excess.copy())
         excess[self.pool.indices] = 0.0
-        self.missing = np.flatnonzero(excess > 1.0 + 1e-9)
+        self.missing = np.flatnonzero(excess > 1.0 + COMMON.missing)
         nonzeros = int(np.count_nonzero(self.signs))
-        few = self.missing.size <= _FEW * nonzeros
+        few = self.missing.size <= COMMON.few * nonzeros
         if solution.reached:
             self.stuck = self.missing.size == 0
         elif few:
             self.stuck = self.floor == 0.0  # the end of the path, and sigma was not reached
             self.floor *= self._descent
-            if self.floor <= _LEAST_FLOOR * self.most:
+            if self.floor <= SETTINGS.least_floor * self.most:
                 self.floor = 0.0
         # Where little changes on the way down, steps become longer.
-        self._descent = self._descent**2 if few else _DESCENT
-        near = np.flatnonzero(excess > _NEAR)
+        self._descent = self._descent**2 if few else SETTINGS.descent
+        near = np.flatnonzero(excess > SETTINGS.near)
         wanted = near[largest(excess[near], self._room(nonzeros))]
         self.pool.room_for(len(wanted), self.columns.indices)
         return wanted
@@ -147,30 +161,25 @@ class PooledSearch(Search):
     def _room(self, nonzeros: int) -> int:
         """Return how many columns to fetch: some times the nonzeros, fewer where memory is short."""
         spare = self.pool.most - len(self.columns)
-        return max(10, nonzeros // 2, min(int(_GROWTH * nonzeros), spare))
+        return max(10, nonzeros // 2, min(int(SETTINGS.growth * nonzeros), spare))
 
     def _settle(self) -> None:
         """Solve on the columns of the pool for the present floor of alpha."""
         thorough = False
-        for _ in range(_INNER_ROUNDS):
+        for _ in range(SETTINGS.inner_rounds):
             current_deadline().check()
-            # While columns are missing a solution is only a guide to more of them: two steps will do.
-            steps = _NEWTON_STEPS if thorough else _HASTY_STEPS
+            solution = self._solve(thorough)
             with one_pool():
-                solution = self.restricted.solve(self.signs, self.floor, steps)
-                self.accept(solution)
                 pulled = self.pool.adjoint(solution.dual)
-            if solution.reached:
-                self.floor = 0.0
             excess = self._excess_in_pool(pulled)
-            lacking = np.flatnonzero(excess > 1.0 + 1e-9)
-            if thorough and lacking.size == 0:
+            missing = np.flatnonzero(excess > 1.0 + COMMON.missing)
+            if thorough and missing.size == 0:
                 return
-            thorough = lacking.size == 0
-            self._drop_unused()
-            new = lacking[largest(excess[lacking], room_for(self.signs, len(self.y), 3))]
-            if new.size:
-                self._take_in(self.pool.indices[new], np.sign(pulled[new]))
+            thorough = missing.size == 0
+            self._add(self.pool.indices[missing], excess[missing], np.sign(pulled[missing]))
+
+    def read(self, indices: Vector) -> Array:
+        return self.pool.read(indices)
 
     def _excess_in_pool(self, pulled: Vector) -> Vector:
         """Return correlations in units of the weights; those of columns in use do not count."""
@@ -178,14 +187,3 @@ class PooledSearch(Search):
         everywhere[self.pool.indices] = pulled
         everywhere[self.columns.indices] = 0.0
         return np.asarray(self.sparse.excess(everywhere))[self.pool.indices]
-
-    def _drop_unused(self) -> None:
-        """Let go of columns that were taken in for nothing."""
-        used = self.signs != 0.0
-        if np.count_nonzero(used) < 0.9 * len(self.columns):
-            self.columns.keep(used)
-            self.signs = self.signs[used]
-
-    def _take_in(self, indices: Vector, signs: Vector) -> None:
-        self.columns.extend(indices, self.pool.read, self.correlations[indices])
-        self.signs = np.concatenate([self.signs, signs])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lopro.basis_pursuit.block_norm import BlockNorm
+from lopro.basis_pursuit.blocks import BlockNorm
 from lopro.constraints import Box, ResidualBall
 from lopro.constraints.base import Constraint, ValidInequality
 from lopro.core.arrays import (

@@ -2,45 +2,123 @@
 
 For equations the dual is a linear program, ``max <y, v>  s.t. |A'v| <= w``; a point of the path has
 ``- alpha |v|^2 / 2`` in its objective as well, and ``alpha v`` is its residual. PIQP solves small ones in a
-few milliseconds, a twentieth of what HiGHS takes for a vertex; where that is not enough, HiGHS is asked. What
-is taken from them is which columns are active, and a dual point with room to spare. The pair is computed anew
-from these, at once or by Newton's method, and checked like any other.
+few milliseconds. What is taken from it is which columns are active, and a dual point with room to spare. The
+pair is computed anew from these, at once or by Newton's method, and checked like any other.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.basis_pursuit.problem import SparseProblem
+from lopro.basis_pursuit.column_search import ColumnSearch, newton_rounds
+from lopro.basis_pursuit.problem import NORMS, SparseProblem, residual_ball_of
 from lopro.core.arrays import Array, asarray_like, norm, to_numpy
 from lopro.core.deadline import current_deadline
-from lopro.engines import (
-    AnswerStatus,
-    EngineUnavailable,
-    QuadraticProgram,
-    solve_by_highs,
-    solve_by_piqp,
-)
-from lopro.protocol import Candidate, Multiplier
+from lopro.engines import AnswerStatus, EngineUnavailable, QuadraticProgram, solve_by_piqp
+from lopro.errors import MissingCapabilityError
+from lopro.problem import Problem
+from lopro.protocol import Candidate, Candidates, Card, Multiplier, Workbench
 
-__all__ = ["Pair", "fits_program", "optimal_pairs"]
+__all__ = ["Pair", "PursuitPrograms", "fits_program", "is_tiny", "optimal_pair"]
 
 Vector: TypeAlias = "np.ndarray[Any, Any]"
 
-_ENTRIES = 2e5  # of A: beyond, a simplex method takes too long
-_OPERATIONS = 1e10  # rows squared times columns: beyond, PIQP does
-_ACTIVE = 1e-6  # a correlation so close to its weight is at it
+_ENTRIES = (
+    2e5  # of A: beyond, the simplex method of HiGHS takes longer than all other methods together
+)
+_OPERATIONS = 1e10  # rows squared times columns: some ten seconds of PIQP
+_TINY = 1e-4  # sigma relative to y: the vertex for sigma = 0 has most of the signs
+_ACTIVE = 1e-6  # a correlation so close to its weight is at it: PIQP is asked for 1e-10
 _RESIDUAL = 1e-10  # what PIQP is asked for
 _DEPENDENT = 1e-9  # a pivot below this share of the largest: columns that depend on others
 _MET = 1e-12  # equations are met up to this share of y
 _INSIDE = 1.0 - 1e-12  # of sigma: what residuals aim at, so that rounding makes them no longer
+_PROGRAMS, _ROUNDS_EACH = (
+    6,
+    3,
+)  # programs on the way to sigma, and rounds of Newton's method after each
+
+
+@dataclass(frozen=True)
+class PursuitPrograms:
+    """Quadratic and linear programs that tell which columns are active; Newton's method does the rest.
+
+    Problem: `L1Norm` over a `ResidualBall` with a real matrix that has columns, optionally ``x >= 0``, of
+    moderate size. `WorkingSet` hands over to it where its path has many signs or degenerate vertices.
+
+    Parameters
+    ----------
+    rounds : int
+        Rounds of Newton's method from the signs of a vertex.
+
+    Examples
+    --------
+    >>> import numpy as np, lopro
+    >>> from lopro.basis_pursuit.programs import PursuitPrograms
+    >>> A = np.random.default_rng(0).standard_normal((10, 40))
+    >>> result = lopro.bpdn(A, A[:, 0], 0.0, method=PursuitPrograms())
+    >>> result.success, result.support
+    (True, array([0]))
+    """
+
+    card: ClassVar[Card] = Card(
+        assumptions="l1 norm over a residual ball, optionally x >= 0, a matrix of moderate size",
+        oracles="all entries of A; quadratic and linear programs of its size",
+        rate="finite where the signs of the program are right",
+        projections="0 where Newton's method succeeds",
+        reference="PIQP; this library: semismooth Newton from their signs",
+    )
+
+    rounds: int = 25
+
+    def check(self, problem: Problem) -> None:
+        ball, _ = residual_ball_of(problem.constraint)
+        fits = ball is not None and ball.A.has_columns and isinstance(problem.objective, NORMS)
+        if not fits or not fits_program(SparseProblem.of(problem, problem.start(None))):
+            raise MissingCapabilityError(
+                "PursuitPrograms needs L1Norm over a ResidualBall with a matrix of moderate size that has "
+                f"columns, got {problem.objective!r} over {problem.constraint!r}"
+            )
+
+    def run(self, bench: Workbench, x0: Array) -> Candidates:
+        search = ColumnSearch(bench, bench.problem)
+        search.begin(x0, None)
+        yield from self.improve(search)
+
+    def improve(self, search: ColumnSearch) -> Candidates:
+        """Solve programs at sigma = 0, or where the path has come to, then nearer and nearer to the radius.
+
+        The residual is alpha times a dual point that changes little.
+        """
+        A, sigma = to_numpy(search.A.toarray()).astype(np.float64, copy=False), search.ball.sigma
+        at_zero = search.solution is None or is_tiny(search)
+        alpha = 0.0 if at_zero or search.solution is None else search.solution.alpha
+        for _ in range(_PROGRAMS):
+            pair = optimal_pair(search.sparse, A, alpha)
+            if pair is None:
+                break
+            yield from self._from_pair(search, A, pair)
+            if search.done or sigma == 0.0:
+                break
+            alpha = sigma / float(np.linalg.norm(pair.dual))
+
+    def _from_pair(self, search: ColumnSearch, A: Vector, pair: Pair) -> Candidates:
+        """Propose what the signs of a pair tell, and what Newton's method makes of them."""
+        candidate = pair.candidate(search.sparse, A, search.point())
+        if candidate is not None:
+            yield candidate
+        search.resume_with(pair.signs)
+        yield from newton_rounds(search, self.rounds if pair.alpha == 0.0 else _ROUNDS_EACH)
+
+
+def is_tiny(search: ColumnSearch) -> bool:
+    """Whether the radius is so small beside ``y`` that the vertex for sigma = 0 is near."""
+    return bool(search.ball.sigma <= _TINY * float(np.linalg.norm(search.y)))
 
 
 def fits_program(sparse: SparseProblem, operations: float = _OPERATIONS) -> bool:
@@ -98,43 +176,41 @@ class Pair:
         return None
 
 
-def optimal_pairs(sparse: SparseProblem, A: Vector, alpha: float = 0.0) -> Iterator[Pair]:
-    """Yield solutions of ``min sum w_i |x_i|  s.t. A x = y``: of PIQP, then a vertex by HiGHS.
+def optimal_pair(sparse: SparseProblem, A: Vector, alpha: float = 0.0) -> Pair | None:
+    """Return a solution of ``min sum w_i |x_i|  s.t. A x = y`` by PIQP; None where it finds none in time.
 
-    With ``alpha``, of ``min alpha sum w_i |x_i| + |A x - y|^2 / 2``, by PIQP. Nothing where there is none, or
-    no time.
+    With ``alpha``, of ``min alpha sum w_i |x_i| + |A x - y|^2 / 2``.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from lopro.basis_pursuit.programs import optimal_pairs
-    >>> from lopro.basis_pursuit.pose import bpdn_problem
+    >>> from lopro.basis_pursuit.programs import optimal_pair
+    >>> from lopro.basis_pursuit.application import bpdn_problem
     >>> from lopro.basis_pursuit.problem import SparseProblem
     >>> A = np.array([[1.0, 0.0, 2.0], [0.0, 1.0, 2.0]])
     >>> sparse = SparseProblem.of(bpdn_problem(A, np.ones(2), 0.0), np.zeros(3))
-    >>> [pair.signs for pair in optimal_pairs(sparse, A)]
-    [array([0., 0., 1.]), array([0., 0., 1.])]
+    >>> optimal_pair(sparse, A).signs
+    array([0., 0., 1.])
     """
     y, w = to_numpy(sparse.ball.y).astype(np.float64), np.asarray(sparse.weights, dtype=np.float64)
     unit, size, heavy = (float(np.abs(v).max()) for v in (A, y, w))
     if not (unit > 0.0 and size > 0.0):
-        return
+        return None
     M, y, w = np.asarray(A, dtype=np.float64) / unit, y / size, w / heavy
-    by_piqp = partial(_by_piqp, alpha=alpha * heavy / (unit * size))
-    for solve in (by_piqp, _by_highs) if A.size <= _ENTRIES and alpha == 0.0 else (by_piqp,):
-        deadline = current_deadline()
-        deadline.check()
-        try:
-            found = solve(M, y, w, sparse.nonneg, deadline.left)
-        except EngineUnavailable:
-            continue
-        if found is not None:
-            x, dual = found
-            pulled = (M.T @ dual) / w
-            active = (pulled if sparse.nonneg else np.abs(pulled)) >= 1.0 - _ACTIVE
-            in_use = np.abs(x) > _ACTIVE * np.abs(x).max(initial=0.0)
-            signs = np.where(active, np.sign(pulled), np.sign(np.where(in_use, x, 0.0)))
-            yield Pair(x * (size / unit), dual * (heavy / unit), signs, alpha)
+    deadline = current_deadline()
+    deadline.check()
+    try:
+        found = _by_piqp(M, y, w, sparse.nonneg, deadline.left, alpha=alpha * heavy / (unit * size))
+    except EngineUnavailable:
+        return None
+    if found is None:
+        return None
+    x, dual = found
+    pulled = (M.T @ dual) / w
+    active = (pulled if sparse.nonneg else np.abs(pulled)) >= 1.0 - _ACTIVE
+    in_use = np.abs(x) > _ACTIVE * np.abs(x).max(initial=0.0)
+    signs = np.where(active, np.sign(pulled), np.sign(np.where(in_use, x, 0.0)))
+    return Pair(x * (size / unit), dual * (heavy / unit), signs, alpha)
 
 
 def _by_piqp(
@@ -148,15 +224,3 @@ def _by_piqp(
     if answer.status is not AnswerStatus.SOLVED or not answer.finite:
         return None
     return answer.rows, answer.x
-
-
-def _by_highs(
-    M: Vector, y: Vector, w: Vector, nonneg: bool, left: float
-) -> tuple[Vector, Vector] | None:
-    both, cost = (M, w) if nonneg else (np.hstack([M, -M]), np.concatenate([w, w]))
-    program = QuadraticProgram.of(None, cost, both, y, y, least=0.0)
-    found = solve_by_highs(program, 1e-7, left, scaled=False)
-    if found.status is not AnswerStatus.SOLVED:
-        return None
-    d = len(w)
-    return (found.x if nonneg else found.x[:d] - found.x[d:]), -found.rows

@@ -1,16 +1,26 @@
-"""What basis pursuit denoising gives back: a result with the dual solution that proves its bound."""
+"""What basis pursuit denoising returns: a point with its dual solution, and a curve of such points."""
 
 from __future__ import annotations
 
 import dataclasses
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from lopro.basis_pursuit.problem import SparseProblem
 from lopro.core.arrays import Array, eps, namespace, norm
+from lopro.core.optional import needing
 from lopro.driver.result import Result
 from lopro.problem import Problem
 
-__all__ = ["BPDNResult"]
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+__all__ = ["BPDNResult", "ParetoCurve"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -45,3 +55,58 @@ class BPDNResult(Result):
             if proved < bound - 1e-12 * abs(bound) - rounding:
                 dual = None
         return BPDNResult(**fields, dual=dual)
+
+
+class ParetoCurve(list[BPDNResult]):
+    """Results for several radii, in the order of these: a list with what it says of the curve.
+
+    Where ``v(sigma)`` is the least norm, ``v`` is convex and falls, and ``-|nu|`` is its slope, with the dual
+    solution ``nu`` at ``sigma``: each result bounds the whole curve from below by a tangent.
+
+    Parameters
+    ----------
+    results : sequence of BPDNResult
+        One for each radius.
+    radii : sequence of float
+        The radii.
+
+    Examples
+    --------
+    >>> import numpy as np, lopro
+    >>> path = lopro.bpdn_path(np.eye(2), np.array([3.0, 4.0]), [5.0, 0.0])
+    >>> path.radii, path.norms.round(6) + 0.0
+    ((5.0, 0.0), array([0., 7.]))
+    """
+
+    def __init__(self, results: Sequence[BPDNResult], radii: Sequence[float]) -> None:
+        super().__init__(results)
+        self.radii = tuple(float(radius) for radius in radii)
+
+    @property
+    def norms(self) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+        """The least norm for each radius."""
+        return np.array([float(result.fun) for result in self])
+
+    @property
+    def slopes(self) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+        """The slope of the curve at each radius; not a number where there is no dual solution."""
+        return np.array([math.nan if r.dual is None else -norm(r.dual) for r in self])
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the norms against the radii, with a piece of each tangent; needs matplotlib."""
+        if ax is None:
+            with needing("plot", "matplotlib", "lopro[plot]"):
+                import matplotlib.pyplot as plt
+
+            _, ax = plt.subplots(figsize=(6.0, 4.0), layout="constrained")
+        order = np.argsort(self.radii)
+        radii, norms, slopes = np.asarray(self.radii)[order], self.norms[order], self.slopes[order]
+        ax.plot(radii, norms, "o-", ms=4, label="least norm")
+        reach = 0.05 * float(np.ptp(radii))
+        for radius, value, slope in zip(radii, norms, slopes, strict=True):
+            if math.isfinite(slope) and reach > 0.0:
+                ends = np.array([radius - reach, radius + reach])
+                ax.plot(ends, value + slope * (ends - radius), "-", color="0.6", lw=1.0)
+        ax.set(xlabel="radius of the residual ball", ylabel="least norm")
+        ax.grid(alpha=0.3)
+        return ax

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.basis_pursuit.columns_in_place import restricted_problem
+from lopro.basis_pursuit.columns import ColumnSet, Vector
 from lopro.basis_pursuit.problem import SparseProblem, images_at, residual_ball_of, stretch_at
-from lopro.basis_pursuit.signed_support import Solution, Vector
+from lopro.basis_pursuit.support_newton import Solution
 from lopro.constraints.base import ValidInequality
 from lopro.core.arrays import (
     Array,
@@ -59,6 +59,10 @@ class Search:
 
     #: Columns that are missing: those outside of the set whose correlation is too large.
     missing: Vector
+    #: Correlations of all columns with ``y``.
+    correlations: Vector
+    #: Whether no further progress is possible, or needed.
+    done = False
 
     def __init__(self, problem: Problem, target: Target) -> None:
         self.problem, self.target = problem, target
@@ -71,26 +75,11 @@ class Search:
         wide = np.complex128 if is_complex(like) else np.float64
         self.y = to_numpy(ball.y).astype(wide, copy=False)
         self.sparse = SparseProblem.of(problem, np.zeros(self.A.shape[1]))
-        self._set_up()
-        self.floor = 0.0
         self.solution: Solution | None = None
         self.fun = math.inf
         #: About the norm of the matrix, once it is known.
         self._stretch = 0.0
         self.bound, self.inequality = -math.inf, self.sparse.at_zero(self.sparse.weights)
-
-    def _set_up(self) -> None:
-        """Begin with no columns."""
-        self.restricted = restricted_problem(
-            self.A,
-            self._like,
-            self.y,
-            self.sparse.weights,
-            self.ball.sigma - self._margin,
-            self.sparse.nonneg,
-        )
-        self.columns = self.restricted.columns
-        self.signs = np.empty(0)
 
     @property
     def _margin(self) -> float:
@@ -129,15 +118,14 @@ class Search:
 
     # What a solution on the columns of the set is worth.
 
-    def accept(self, solution: Solution) -> None:
-        """Make a solution on the present columns the present one."""
-        self.solution, self.signs = solution, solution.signs
-        self._places = self.columns.indices
-        self.fun = float(self.columns.weights @ np.abs(solution.x))
+    def accept(self, solution: Solution, columns: ColumnSet) -> None:
+        """Make a solution on some columns the present one."""
+        self.solution, self._places = solution, columns.indices
+        self.fun = float(columns.weights @ np.abs(solution.x))
         self._image = self.y - solution.residual
         if is_single(self._like):
             rounded = solution.x.astype(np.float32).astype(np.float64)
-            self._image = self.columns.forward(rounded)
+            self._image = columns.forward(rounded)
         self._stretch = max(self._stretch, stretch_at(solution.x, self._image))
 
     def price(self, solution: Solution, everywhere: Vector) -> Vector:
@@ -175,7 +163,7 @@ class Search:
     @property
     def _most(self) -> float:
         """The largest correlation with ``y`` in units of the weights."""
-        return self.restricted.most
+        raise NotImplementedError
 
     def _proved_misfit(self, solution: Solution) -> float | None:
         """Return the least-squares residual if it is proved to be too long."""
@@ -185,6 +173,14 @@ class Search:
     def good(self) -> bool:
         """Whether value and bound are as close as asked for, with a margin."""
         return self.fun - self.bound <= 0.5 * self.target.gap(self.fun)
+
+    @property
+    def complete(self) -> bool:
+        """Whether the solution is good enough to be proposed."""
+        solution = self.solution
+        if solution is None or not solution.reached:
+            return False
+        return self.good or (solution.settled and self.missing.size == 0)
 
     @property
     def exact(self) -> bool:

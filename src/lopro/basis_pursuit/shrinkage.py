@@ -13,15 +13,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
-from lopro.basis_pursuit.history import History, HostHistory, history_for
+from lopro.basis_pursuit.history import History, Point, how_many
 from lopro.basis_pursuit.mixing import Blend, Mixture
-from lopro.basis_pursuit.part import Part
-from lopro.basis_pursuit.point import Point, how_many
+from lopro.basis_pursuit.steps import ShrinkageState, Steps, at_rank, line_search
 from lopro.constraints.residual_ball import ResidualBall
 from lopro.core.arrays import (
     Array,
@@ -33,74 +31,39 @@ from lopro.core.arrays import (
     nonnegative,
     norm,
 )
-from lopro.core.validation import check_count, check_number
-from lopro.objectives import L1Norm, Objective
+from lopro.objectives import Objective
 
-__all__ = ["MixedShrinkage", "ShrinkageState", "Steps"]
-
-#: Points that are kept whatever their zeros are, and the share of other zeros that the rest may have.
-_RECENT, _SAME = 5, 0.1
-#: How many points a new one is compared with before it is taken.
-_REFERENCES = 8
-#: Steps after which a mixture that has not become better is given up.
-_WINDOW = 10
-#: The parameter goes down with care where it would go below this share of the last one; and not at once
-#: below a share of it, of the largest correlation that waits outside, and a multiple of what is unsolved.
-_DOWN, _FURTHEST, _OUTSIDE, _UNREST = 0.95, 0.2, 0.2, 4.0
-#: So many times the nonzeros may come of one step down, counted from a share of all entries.
-_GROWTH, _FEW = 1.2, 0.01
+__all__ = ["SETTINGS", "MixedShrinkage"]
 
 
-@dataclass(frozen=True, eq=False)
-class Steps:
-    """Steps of a length of its own for each entry: short columns ask for long ones.
+@dataclass(frozen=True)
+class Settings:
+    """What steers mixed shrinkage.
 
-    They are those of unit length in the variables ``x / root``.
+    Products of 18 operators (blurs, cosines, random columns), geometric mean 153: without `same` 165, with
+    ``outside = 0`` 164, with ``unsolved = 0`` 202, without `growth` 163, without any care 433.
     """
 
-    lengths: Array  # relative to the one that all share
-    root: Array  # of the lengths
-    norm: Objective  # f with weights times the lengths: its prox with one parameter shrinks as it should
+    #: Points that are kept whatever their zeros are, and the share of other zeros that the rest may have.
+    recent: int = 5
+    same: float = 0.1
+    #: Points that a new one is compared with before it is taken; with all, 4 of 12 blurs stall instead of 2.
+    references: int = 8
+    #: Steps after which a mixture that has not improved is replaced by a plain step; with three rows every
+    #: second run would stall.
+    window: int = 10
+    #: Below this share of the last one, the parameter goes down with care: not at once below ``outside`` of
+    #: the largest correlation of a zero plus ``unsolved`` mean residuals of the fixed-point equation.
+    down: float = 0.95
+    outside: float = 0.2
+    unsolved: float = 4.0
+    #: What a step leaves of the parameter, which stays positive where no point is feasible.
+    furthest: float = 0.2
+    #: So many times the nonzeros may enter in one step down.
+    growth: float = 1.2
 
-    @staticmethod
-    def of(lengths: Array, weights: Array) -> Steps:
-        """Return the steps with these lengths for an l1 norm with these weights."""
-        root = namespace(lengths).sqrt(lengths)
-        return Steps(lengths, root, L1Norm(weights=weights * lengths))
 
-
-@dataclass(slots=True)
-class ShrinkageState:
-    """Where the path following stands."""
-
-    history: History
-    mix: Mixture  # where the next step starts
-    length: float  # of the next step
-    lengths: list[float] = field(default_factory=list)  # that recent pairs of points suggest
-    plain: bool = True  # whether the next step is one from the last point alone, with a line search
-    left: list[float] = field(default_factory=list)  # residuals that the recent mixtures had
-    steps: Steps | None = None  # all of the same length
-    part: Part | None = None  # all entries
-
-    @property
-    def points(self) -> list[Point]:
-        """Iterates that may be mixed."""
-        return self.history.points
-
-    @property
-    def last(self) -> Point:
-        """The latest iterate."""
-        return self.points[-1]
-
-    @property
-    def proofs(self) -> tuple[Point | Mixture, ...]:
-        """Points all of whose correlations are known."""
-        return (self.last, self.mix) if self.part is None else (self.last,)
-
-    @property
-    def proposals(self) -> tuple[Point | Mixture, ...]:
-        """Points to choose a solution from, where they are inside the ball."""
-        return self.last, self.mix
+SETTINGS = Settings()
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,15 +91,11 @@ class MixedShrinkage:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import lopro
+    >>> import numpy as np, lopro
     >>> from lopro.basis_pursuit.shrinkage import MixedShrinkage
-    >>> from lopro.penalties.penalised import Penalised
-    >>> from lopro.penalties import Hinge
     >>> ball = lopro.constraints.ResidualBall(np.eye(3)[:2], np.array([3.0, 0.1]), sigma=1.0)
     >>> algorithm = MixedShrinkage(ball, excess=abs)
-    >>> x = np.zeros(3)
-    >>> f = lopro.objectives.L1Norm()
+    >>> f, x = lopro.objectives.L1Norm(), np.zeros(3)
     >>> state = algorithm.init(f, x, np.random.default_rng())
     >>> for _ in range(8):
     ...     state = algorithm.step(f, state)
@@ -150,32 +109,15 @@ class MixedShrinkage:
     tol: float = 1e-6
     memory: int = 20
 
-    def __post_init__(self) -> None:
-        check_number("tol", self.tol, minimum=0.0)
-        check_count("memory", self.memory, minimum=2)
-
-    def check(self, problem: Any) -> None:
-        """Accept any problem: the scheme that owns the ball has looked at it."""
-
-    def bound(self, state: ShrinkageState, distance: float) -> float | None:
-        return None
-
     def output(self, state: ShrinkageState) -> Array:
-        x = state.last.x if state.part is None else state.part.within(state.last.x)
-        return asarray_like(x, self.ball.like)
+        return asarray_like(state.last.x, self.ball.like)
 
-    def gauge(self, g: Array) -> float:
-        """Return the dual norm of f."""
-        return float(namespace(g).max(self.excess(g)))
-
-    # Products.
-
-    def residual(self, x: Array, part: Part | None = None) -> Array:
+    def residual(self, x: Array) -> Array:
         """Return ``y - A x``; nothing is multiplied for ``x = 0``."""
         y = self.ball.y
         if how_many(x != 0) == 0:
             return y + namespace(x).sum(x[:1])  # the dtype of the two
-        return y - self.image(x if part is None else part.within(x))
+        return y - self.image(x)
 
     def image(self, x: Array) -> Array:
         """Return ``A x``."""
@@ -188,8 +130,6 @@ class MixedShrinkage:
     def _like(self, v: Array) -> Array:
         like = self.ball.like
         return v if isinstance(like, np.ndarray) else like
-
-    # Steps.
 
     def init(self, f: Objective, x: Array, rng: np.random.Generator) -> ShrinkageState:
         start = asarray_like(x, self._like(x))
@@ -206,61 +146,46 @@ class MixedShrinkage:
         length = length if 0.0 < length < math.inf else 1.0
         alpha = self._first_alpha(f, start, g)
         point = Point(start, r, g, alpha, float(f.value(start)))
-        history = history_for(point.x, self.memory)
+        history = History(self.memory)
         history.add(point, self._left_at(f, point, length), beside=[])
         return ShrinkageState(history, Mixture.of(point), length)
 
     def _first_alpha(self, f: Objective, x: Array, g: Array) -> float:
         """Return the parameter that a start fits best; half the largest useful one for zero."""
-        largest = self.gauge(g)
+        largest = float(namespace(g).max(self.excess(g)))
         s = f.subgradient(x)
         square = inner(s, s)
         fitted = inner(g, s) / square if square > 0.0 else 0.0
         return min(max(fitted, 0.5 * largest), largest)
 
     def step(self, f: Objective, state: ShrinkageState) -> ShrinkageState:
-        start, alpha, t, part = state.mix, state.mix.alpha, state.length, state.part
-        f = f if part is None else part.norm
+        start, alpha, t = state.mix, state.mix.alpha, state.length
         z, x = self._shrunk(f, start, alpha, t, state.steps)
-        r = self.residual(x, part)
+        r = self.residual(x)
         fun = 0.0 if state.plain else float(f.value(x))
         base = state.last if state.plain else self._refusal(state, fun, r)
         if base is None:
             earlier = state.points
             self._note_length(state, state.last, x, r)
-            point = self._point(x, r, alpha, fun, part, measured=True)
+            point = Point(x, r, self.gradient(r), alpha, fun, measured=True)
             part_of_step = 1.0 / t if state.steps is None else 1.0 / (t * state.steps.lengths)
             left = point.g - part_of_step * (z - x)
         else:
             # Between base and x the objective falls at first, and the least point costs no product.
             # Further on than x there may be negative entries; from zero there are none.
             beyond = state.plain and not (self.nonneg and base.nonzeros > 0)
-            tau = _line_search(f, base, x - base.x, r - base.r, alpha, 1e9 if beyond else 1.0)
+            tau = line_search(f, base, x - base.x, r - base.r, alpha, 1e9 if beyond else 1.0)
             x, r = base.x + tau * (x - base.x), base.r + tau * (r - base.r)
             # Points of the same piece are worth keeping, but zero lies on one of its own.
             earlier = [p for p in state.points if p is not base]
             earlier = [*earlier, base] if base.nonzeros > 0 else []
             self._note_length(state, base, x, r)
-            point = self._point(x, r, alpha, float(f.value(x)), part)
+            point = Point(x, r, self.gradient(r), alpha, float(f.value(x)))
             left = self._left_at(f, point, state.length, state.steps)
         state.plain = base is not None and not state.plain
         self._remember(state, point, left, earlier)
         self._prepare(state)
         return state
-
-    def _point(
-        self,
-        x: Array,
-        r: Array,
-        alpha: float,
-        fun: float,
-        part: Part | None,
-        measured: bool = False,
-    ) -> Point:
-        g = self.gradient(r)
-        if part is None:
-            return Point(x, r, g, alpha, fun, measured=measured)
-        return Point(x, r, part.of(g), alpha, fun, everywhere=g, measured=measured)
 
     def _prepare(self, state: ShrinkageState) -> None:
         """Choose where the next step starts.
@@ -272,8 +197,8 @@ class MixedShrinkage:
         if not state.plain:
             state.mix, left = self._mixed(state)
             steady = abs(state.mix.alpha - state.last.alpha) <= 0.01 * state.last.alpha
-            state.left = [*state.left, left][-_WINDOW:] if steady else []
-            state.plain = len(state.left) == _WINDOW and left > 0.9 * state.left[0]
+            state.left = [*state.left, left][-SETTINGS.window :] if steady else []
+            state.plain = len(state.left) == SETTINGS.window and left > 0.9 * state.left[0]
         if state.plain:
             state.mix, state.left = Mixture.of(state.last), []
 
@@ -285,7 +210,7 @@ class MixedShrinkage:
             z = start.x + t * start.g
         else:
             z, f = start.x + (t * steps.lengths) * start.g, steps.norm
-        # Negative entries go first: those of a block would keep the others alive.
+        # Clipped first, or negative entries would add to the length of their block.
         return z, f.prox(nonnegative(z) if self.nonneg else z, t * alpha)
 
     def _left_at(self, f: Objective, point: Point, t: float, steps: Steps | None = None) -> Array:
@@ -301,16 +226,9 @@ class MixedShrinkage:
         state.length /= inner(of_nonzeros, of_nonzeros) / max(1, rows.shape[0]) or 1.0
         self._prepare(state)
 
-    def narrow(self, state: ShrinkageState, part: Part, steps: Steps | None) -> None:
-        """Go on with a part of the entries; all that are not zero belong to it."""
-        assert isinstance(state.history, HostHistory)
-        state.history = state.history.on(state.part, part)
-        state.part, state.steps = part, steps
-        self._prepare(state)
-
     def _refusal(self, state: ShrinkageState, fun: float, r: Array) -> Point | None:
         """Return the best recent point if one with this value and residual is worse than all of them."""
-        alpha, recent = state.mix.alpha, state.points[-_REFERENCES:]
+        alpha, recent = state.mix.alpha, state.points[-SETTINGS.references :]
         values = [alpha * p.fun + 0.5 * p.square for p in recent]
         if alpha * fun + 0.5 * inner(r, r) <= max(values) * (1.0 + 64.0 * eps(r)):
             return None
@@ -334,23 +252,21 @@ class MixedShrinkage:
     ) -> None:
         """Keep what belongs to the same piece: points that have almost the same zeros."""
         earlier = earlier[max(0, len(earlier) + 1 - self.memory) :]
-        old, recent = earlier[: 1 - _RECENT], earlier[1 - _RECENT :]
-        limit = _SAME * point.nonzeros
+        old, recent = earlier[: 1 - SETTINGS.recent], earlier[1 - SETTINGS.recent :]
+        limit = SETTINGS.same * point.nonzeros
         places = zip(old, point.differs(old), strict=True)
         same = [p for p, count in places if count <= limit]
         state.history.add(point, left, beside=[*same, *recent])
-
-    # The parameter.
 
     def _mixed(self, state: ShrinkageState) -> tuple[Mixture, float]:
         """Choose the next parameter and mix the points for it."""
         last = state.last
         blend = Blend(state.history, None if state.steps is None else state.steps.root)
-        target = self._target(last)
+        target = self.aim(last.fun, last.alpha, 0.1)  # inside by a tenth of the tolerance
         alpha = blend.root(target)
         if alpha is None:
             alpha = last.alpha * target / max(last.length, 1e-3 * target)
-        if alpha < _DOWN * last.alpha:
+        if alpha < SETTINGS.down * last.alpha:
             alpha = self._careful(state, blend, alpha)
         return blend.at(min(alpha, 1.5 * last.alpha)), blend.left
 
@@ -363,61 +279,22 @@ class MixedShrinkage:
         last = state.last
         xp = namespace(last.x)
         g = blend.gradient(last.alpha)
-        excess = self.excess if state.part is None else state.part.excess
-        outside = float(xp.max(excess(xp.where(last.active, xp.zeros_like(g), g))))
+        outside = float(xp.max(self.excess(xp.where(last.active, xp.zeros_like(g), g))))
         unsolved = blend.left / math.sqrt(max(1, last.nonzeros))
-        floor = max(_OUTSIDE * outside + _UNREST * unsolved, _FURTHEST * last.alpha)
+        floor = SETTINGS.outside * outside + SETTINGS.unsolved * unsolved
+        floor = max(floor, SETTINGS.furthest * last.alpha)
         alpha = max(wanted, min(floor, last.alpha))
         mix, t = blend.at(alpha), state.length
-        most = 1 + int(_GROWTH * max(last.nonzeros, _FEW * last.x.shape[0]))
+        most = 1 + int(SETTINGS.growth * last.nonzeros)
         x = mix.x if state.steps is None else mix.x / state.steps.lengths
-        waiting = excess(x + t * mix.g)
+        waiting = self.excess(x + t * mix.g)
         if how_many(waiting > t * alpha) > most:
-            # A little more than that, so that rounding has no say in who comes in.
-            alpha = min(1.001 * _at_rank(waiting, most) / t, last.alpha)
+            # 0.1 % more than that, so that rounding does not decide which enter.
+            alpha = min(1.001 * at_rank(waiting, most) / t, last.alpha)
         return alpha
-
-    def _target(self, point: Point) -> float:
-        """Return the residual to aim at: inside by what costs f a tenth of its tolerance."""
-        return self.aim(point.fun, point.alpha, 0.1)
 
     def aim(self, fun: float, alpha: float, share: float) -> float:
         """Return the residual that is inside by what costs f this share of its tolerance."""
         sigma = self.ball.sigma
         spare = share * self.tol * fun
         return sigma * (1.0 - min(0.01, spare * alpha / sigma**2))
-
-
-def _at_rank(sizes: Array, rank: int) -> float:
-    """Return the number that so many are not below; 0 stands for the ones that are missing."""
-    if rank >= sizes.shape[0]:
-        return 0.0
-    if isinstance(sizes, np.ndarray):
-        return float(np.partition(sizes, sizes.size - rank)[sizes.size - rank])
-    return float(namespace(sizes).sort(sizes)[sizes.shape[0] - rank])
-
-
-def _line_search(
-    f: Objective, base: Point, move: Array, q: Array, alpha: float, furthest: float
-) -> float:
-    """Return ``tau <= furthest`` for which the objective at ``base + tau move`` is least.
-
-    ``q`` is what the move does to the residual, so no product is needed.
-    """
-    along, square = inners((base.r, q), (q, q))
-    if base.nonzeros == 0 and square > 0.0:  # f grows evenly from zero
-        return min(furthest, max(0.0, -(alpha * float(f.value(move)) + along) / square))
-
-    def slope(tau: float) -> float:
-        s = f.subgradient(base.x + tau * move)
-        return alpha * inner(s, move) + along + tau * square
-
-    low, high = 0.0, 1.0
-    while high < furthest and slope(high) < 0.0:
-        low, high = high, 2.0 * high
-    while low == 0.0 and high > 1e-40 and slope(high / 16.0) > 0.0:  # the scale may be any
-        high /= 16.0
-    for _ in range(30):
-        middle = 0.5 * (low + high)
-        low, high = (low, middle) if slope(middle) > 0.0 else (middle, high)
-    return high

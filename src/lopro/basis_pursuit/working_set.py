@@ -7,47 +7,57 @@ nonzeros, and about ten such products find them.
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 
-from lopro.basis_pursuit.block_norm import BlockNorm
 from lopro.basis_pursuit.block_search import BlockSearch
-from lopro.basis_pursuit.by_columns import newton
-from lopro.basis_pursuit.by_cones import solve_by_cones
+from lopro.basis_pursuit.blocks import BlockNorm, Repeated
 from lopro.basis_pursuit.checkpoint import Checkpoint
-from lopro.basis_pursuit.column_search import ColumnSearch, Crowd
-from lopro.basis_pursuit.exact_path import signs_at_radius
-from lopro.basis_pursuit.first_piece import first_piece
+from lopro.basis_pursuit.column_search import ColumnSearch, SupportLimit, newton_rounds
+from lopro.basis_pursuit.conic_dual import ConicDual, fits_cones, solve_by_cones
 from lopro.basis_pursuit.matrix_free import MatrixFree
+from lopro.basis_pursuit.path import FEW_COLUMNS, FEW_ROWS, one_nonzero, signs_at_radius
 from lopro.basis_pursuit.pool import Pool, answered
 from lopro.basis_pursuit.pooled_search import PooledSearch
 from lopro.basis_pursuit.problem import NORMS, SparseProblem, residual_ball_of
-from lopro.basis_pursuit.programs import Pair, fits_program, optimal_pairs
-from lopro.basis_pursuit.repeated import Repeated
+from lopro.basis_pursuit.programs import PursuitPrograms, fits_program, is_tiny
 from lopro.basis_pursuit.search import Search
-from lopro.basis_pursuit.signed_support import Vector
 from lopro.core.arrays import Array, is_complex, to_numpy
 from lopro.core.deadline import OutOfTime
 from lopro.core.validation import check_count
 from lopro.errors import MissingCapabilityError, StalledError
-from lopro.maps import ArrayMap, LinearMap
+from lopro.maps import ArrayMap, LinearMap, NumPyMap
 from lopro.problem import Problem
 from lopro.protocol import Candidates, Card, Workbench, next_candidate
 
-__all__ = ["WorkingSet", "in_blocks", "passes_are_dear"]
+__all__ = ["WorkingSet", "in_blocks", "passes_are_expensive"]
 
-#: Columns per row from which on products take most of the time.
-_WIDE = 50
-_PATIENT_ROUNDS = 150
-_TINY, _SHORT_PATH = 1e-4, 60  # sigma relative to y, and rounds that lead to a larger one
-# Operations of a program that is as quick as a path, or as so many rounds where the support fills the rows.
-_AT_ONCE, _SOON, _CROWDED = 5e7, 1e9, 12
-_PROGRAMS, _NEAR_END = 6, 3  # on the way to sigma, and rounds from what each of them has found
-_PATIENT_DESCENTS = (0.7, 0.9)  # of alpha, while sigma is out of reach
+
+@dataclass(frozen=True)
+class Settings:
+    """What steers the order of searches."""
+
+    #: Columns per row from which on products take most of the time.
+    wide: int = 50
+    #: Rounds of a path where programs can follow, and where they would be too large.
+    short_path: int = 60
+    long_path: int = 150
+    #: What a settled round of a path leaves of alpha.
+    descent: float = 0.7
+    #: Operations (rows squared times columns) of programs that are as quick as a path, and as some rounds of
+    #: one whose support exceeds 0.9 of the rows.
+    at_once: float = 5e7
+    soon: float = 1e9
+    full_share: float = 0.9
+    full_rounds: int = 12
+    #: A path to a tiny radius is left once its support exceeds this share of the rows.
+    tiny_share: float = 0.6
+
+
+SETTINGS = Settings()
 
 
 @dataclass(frozen=True)
@@ -58,11 +68,12 @@ class WorkingSet:
     ``x >= 0``; sums of lengths of groups and rows as well (`lopro.bpdn`). Complex numbers, groups and rows
     need matrices that NumPy or SciPy holds. Oracles: columns of A, a product with A' per round. It is
     exact, and the columns in use tell that its point is feasible, so nothing is projected. Where it makes no
-    progress `MatrixFree` goes on from its point, and behind that `MultiplierMethod`.
+    progress it hands over: to quadratic and linear programs of moderate size (`PursuitPrograms`), to the
+    conic dual of small problems (`ConicDual`), to `MatrixFree`, and behind that `MultiplierMethod`.
 
     Columns in use, their Gram matrix and its factor are where the matrix is: on its device. Those of a file
     or a cluster come to the driver, into a pool that holds more than are in use: there a pass over the data
-    is dear, and everything that can be done with the columns at hand is done before the next one.
+    is expensive, and everything that can be done with the columns at hand is done before the next one.
 
     Parameters
     ----------
@@ -70,7 +81,7 @@ class WorkingSet:
         Columns to start with; by default a tenth of the rows, or those that the path of solutions ends with
         where there are a few dozen rows.
     rounds : int
-        Products ``A'r`` of the quick search, after which a patient one follows the path from its start.
+        Products ``A'r`` of the first search, after which the path is followed from its start.
     checkpoint : path, optional
         A file that is kept up to date while a matrix in files or on a cluster is searched. A call that finds
         it goes on from there; it stays where it is at the end. Matrices in memory do not use it.
@@ -128,8 +139,8 @@ class WorkingSet:
         if in_blocks(problem):
             blocks = BlockSearch(bench, problem, x0)
             yield from self._unless_zero(bench, blocks, self._by_blocks(bench, blocks, x0))
-        elif not passes_are_dear(ball.A):
-            found = first_piece(bench, SparseProblem.of(problem, x0), x0)
+        elif not passes_are_expensive(ball.A):
+            found = one_nonzero(bench, SparseProblem.of(problem, x0), x0)
             if found is not None:
                 yield found
             near = ColumnSearch(bench, problem)
@@ -150,37 +161,83 @@ class WorkingSet:
 
     def _in_memory(self, bench: Workbench, search: ColumnSearch, x0: Array) -> Candidates:
         """Search from the end of the path, where it is short, or from the columns that matter most."""
-        if not self._follow_path(search, x0):
+        if not self._begin_at_end_of_path(search, x0):
             search.begin(x0, self.first)
-        yield from self._search(bench, search)
+        yield from newton_rounds(search, self.rounds)
+        sparse, programs = search.sparse, PursuitPrograms(self.rounds)
+        yield from self._follow_path(search)
+        if not search.done and fits_program(sparse):
+            bench.hand_over(programs)
+            yield from programs.improve(search)
+        if not search.done and not fits_cones(sparse):
+            search.follow_path(SETTINGS.descent)
+            yield from newton_rounds(search, SETTINGS.long_path)
+        if search.done:
+            return
+        # Other methods find out signs that Newton's method then needs one round for.
+        if fits_cones(sparse):
+            bench.hand_over(ConicDual())
+            yield from self._helped(search, solve_by_cones(bench, sparse, search.point()))
+        bench.hand_over(MatrixFree())
+        yield from self._helped(search, MatrixFree().after_cones(bench, search.point()))
 
-    def _follow_path(self, search: ColumnSearch, x0: Array) -> bool:
+    def _begin_at_end_of_path(self, search: ColumnSearch, x0: Array) -> bool:
         """Begin with the signs at the end of the path, where that is short and there is no other start."""
-        if self.first is not None or not search.is_small or np.count_nonzero(to_numpy(x0)):
+        rows, columns = search.A.shape
+        few = rows <= FEW_ROWS and columns <= FEW_COLUMNS and isinstance(search.A, NumPyMap)
+        given = self.first is not None or np.count_nonzero(to_numpy(x0)) > 0
+        if given or not (few and search.plain and search.ball.sigma > 0.0):
             return False
-        columns, problem = search.read(np.arange(search.A.shape[1])), search.sparse
-        sigma, nonneg = search.ball.sigma, problem.nonneg
-        signs = signs_at_radius(columns, search.y, problem.weights, sigma, nonneg)
+        sparse = search.sparse
+        signs = signs_at_radius(
+            search.read(np.arange(columns)),
+            search.y,
+            sparse.weights,
+            search.ball.sigma,
+            sparse.nonneg,
+        )
         if signs is not None:
             search.resume_with(signs)
         return signs is not None
 
+    def _follow_path(self, search: ColumnSearch) -> Candidates:
+        """Follow the path from its start, unless the search is done or a program is as quick."""
+        s, sparse, limit = SETTINGS, search.sparse, None
+        if search.done or (is_tiny(search) and fits_program(sparse, s.at_once)):
+            return
+        if is_tiny(search):
+            # Where solutions are sparse the path is short, and as long as they are it costs little.
+            limit = SupportLimit(s.tiny_share)
+        elif fits_program(sparse, s.soon):
+            limit = SupportLimit(s.full_share, s.full_rounds)
+        search.follow_path(s.descent, limit)
+        yield from newton_rounds(search, s.short_path if fits_program(sparse) else s.long_path)
+
+    def _helped(self, search: ColumnSearch, candidates: Candidates) -> Candidates:
+        """Pass candidates of another method on, and what Newton's method makes of their signs."""
+        verdict = None
+        while (candidate := next_candidate(candidates, verdict)) is not None:
+            verdict = yield candidate
+            if search.resume_at(candidate.taken_at):
+                yield from newton_rounds(search, 3)
+
     def _by_blocks(self, bench: Workbench, search: BlockSearch, x0: Array) -> Candidates:
         """Newton's method on blocks; the matrix-free method where it does not end."""
-        found = first_piece(bench, search.sparse, x0)
+        found = one_nonzero(bench, search.sparse, x0)
         if found is not None:
             yield found
-        with suppress(StalledError):
-            yield from newton(search, _PATIENT_ROUNDS)
-        if not search.done:
+        yield from newton_rounds(search, SETTINGS.long_path)
+        if not search.done and fits_cones(search.sparse):
+            bench.hand_over(ConicDual())
             yield from solve_by_cones(bench, search.sparse, search.point())
-            with suppress(StalledError):
-                yield from newton(search, 3 * _PATIENT_ROUNDS)
         if not search.done:
+            yield from newton_rounds(search, 3 * SETTINGS.long_path)
+        if not search.done:
+            bench.hand_over(MatrixFree())
             yield from MatrixFree().after_cones(bench, search.point())
 
     def _from_afar(self, bench: Workbench, search: PooledSearch, x0: Array) -> Candidates:
-        """Newton's method on a pool of columns; the matrix-free method where it does not end."""
+        """Newton's method on a pool of columns; where it does not end, other searches, or `MatrixFree`."""
         self._begin(search, x0)
         while not search.stuck:
             try:
@@ -191,7 +248,12 @@ class WorkingSet:
                 yield search.candidate(bench)
                 if bench.exhausted or (search.exact and search.missing.size == 0):
                     return
-        yield from MatrixFree().run(bench, search.point())
+        if search.A.in_memory:
+            near = ColumnSearch(bench, search.problem)
+            yield from self._in_memory(bench, near, search.point())
+        else:
+            bench.hand_over(MatrixFree())
+            yield from MatrixFree().run(bench, search.point())
 
     def _begin(self, search: PooledSearch, x0: Array) -> None:
         """Fetch the first columns, or those of the checkpoint, and keep that up to date from now on."""
@@ -200,79 +262,14 @@ class WorkingSet:
             return
         checkpoint = Checkpoint(self.checkpoint, search)
         saved = checkpoint.load()
-        questions = search.begin(x0, self.first) if saved is None else search.go_on_from(saved)
+        questions = (
+            search.begin(x0, self.first)
+            if saved is None
+            else search.go_on_from(saved, checkpoint.of_another_problem)
+        )
         answered(questions, search.pool)
         search.after_round = lambda: checkpoint.save(search.state())
         search.after_round()
-
-    def _search(self, bench: Workbench, search: ColumnSearch) -> Candidates:
-        """Newton's method on a growing set of columns; the matrix-free method where it does not end."""
-        with suppress(StalledError):
-            yield from newton(search, self.rounds)
-        sparse, tiny = search.sparse, search.ball.sigma <= _TINY * float(np.linalg.norm(search.y))
-        if not tiny:
-            # The path is short, and its end far from the vertex that a linear program would find.
-            crowd = Crowd(0.9, _CROWDED) if fits_program(sparse, _SOON) else None
-            yield from self._patiently(search, _PATIENT_DESCENTS[0], _SHORT_PATH, crowd)
-        elif not fits_program(sparse, _AT_ONCE):
-            # Where solutions are sparse it is short, too, and as long as they are it costs little.
-            yield from self._patiently(search, _PATIENT_DESCENTS[0], _SHORT_PATH, Crowd(0.6))
-        if not search.done and fits_program(sparse):
-            yield from self._by_programs(search, tiny)
-        for descent in _PATIENT_DESCENTS:
-            yield from self._patiently(search, descent, _PATIENT_ROUNDS)
-        if search.done:
-            return
-        # Other methods find out signs that Newton's method then needs one round for.
-        yield from self._helped(search, solve_by_cones(bench, search.sparse, search.point()))
-        yield from self._helped(search, MatrixFree().after_cones(bench, search.point()))
-
-    def _patiently(
-        self, search: ColumnSearch, descent: float, rounds: int, crowd: Crowd | None = None
-    ) -> Candidates:
-        """Follow the path from its start, if that is still of use."""
-        if not search.done:
-            search.start_over(descent, crowd)
-            with suppress(StalledError):
-                yield from newton(search, rounds)
-
-    def _helped(self, search: ColumnSearch, candidates: Candidates) -> Candidates:
-        """Pass candidates of another method on, and what Newton's method makes of their signs."""
-        verdict = None
-        while (candidate := next_candidate(candidates, verdict)) is not None:
-            verdict = yield candidate
-            if search.resume(candidate.taken_at):
-                with suppress(StalledError):
-                    yield from newton(search, 3)
-
-    def _by_programs(self, search: ColumnSearch, tiny: bool) -> Candidates:
-        """Ask programs which columns are active: at first where sigma = 0, or where the path has come to.
-
-        Then nearer and nearer to the radius: the residual is alpha times a dual point that changes little.
-        """
-        A, sigma = to_numpy(search.A.toarray()).astype(np.float64, copy=False), search.ball.sigma
-        assert search.solution is not None
-        first = optimal_pairs(search.sparse, A, 0.0 if tiny else search.solution.alpha)
-        pair = next(first, None)
-        for _ in range(_PROGRAMS):
-            if pair is None:
-                break
-            yield from self._from_pair(search, A, pair)
-            if search.done or sigma == 0.0:
-                break
-            alpha = sigma / float(np.linalg.norm(pair.dual))
-            pair = next(optimal_pairs(search.sparse, A, alpha), None)
-        for other in () if search.done else first:
-            yield from self._from_pair(search, A, other)
-
-    def _from_pair(self, search: ColumnSearch, A: Vector, pair: Pair) -> Candidates:
-        """Propose what the signs of a pair tell, and what Newton's method makes of them."""
-        candidate = pair.candidate(search.sparse, A, search.point())
-        if candidate is not None:
-            yield candidate
-        search.resume_with(pair.signs)
-        with suppress(StalledError):
-            yield from newton(search, self.rounds if pair.alpha == 0.0 else _NEAR_END)
 
 
 def in_blocks(problem: Problem) -> bool:
@@ -290,9 +287,9 @@ def _for_blocks(problem: Problem) -> bool:
     return base.in_memory and isinstance(base.like, np.ndarray)
 
 
-def passes_are_dear(A: LinearMap) -> bool:
+def passes_are_expensive(A: LinearMap) -> bool:
     """Whether to do more with few columns for the sake of fewer products with all of them.
 
-    So it is for data that are far away, and in memory for matrices that are much wider than high.
+    For stored and distributed data, and in memory for matrices that are much wider than high.
     """
-    return not A.in_memory or (isinstance(A, ArrayMap) and A.shape[1] >= _WIDE * A.shape[0])
+    return not A.in_memory or (isinstance(A, ArrayMap) and A.shape[1] >= SETTINGS.wide * A.shape[0])

@@ -84,7 +84,7 @@ class Target:
 
     @staticmethod
     def of(G: Array, weights: Array, fixed: Any, least: float) -> Target:
-        """Pose the problem; ``fixed`` marks entries of ``G`` that are kept."""
+        """ProblemData the problem; ``fixed`` marks entries of ``G`` that are kept."""
         n = len(G)
         i, j = np.nonzero(np.tril(fixed, -1))
         roots = np.sqrt(weights)

@@ -1,4 +1,4 @@
-"""The sum of the lengths of blocks: groups of coefficients, or rows of several right-hand sides."""
+"""Coefficients in blocks: the sum of the lengths of blocks, and a map on several vectors at once."""
 
 from __future__ import annotations
 
@@ -8,12 +8,16 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from lopro.core.arrays import Array, to_numpy
+from lopro.core.deadline import current_deadline
 from lopro.core.validation import check_array
 from lopro.errors import MissingCapabilityError
 from lopro.functions import Ball, Constant, Source
+from lopro.maps import LinearMap
+from lopro.maps.algebra import dense
 from lopro.objectives import Objective
 
-__all__ = ["BlockNorm"]
+__all__ = ["BlockNorm", "Repeated"]
+
 
 Vector: TypeAlias = "np.ndarray[Any, Any]"
 
@@ -31,7 +35,7 @@ class BlockNorm(Objective):
     Examples
     --------
     >>> import numpy as np
-    >>> from lopro.basis_pursuit.block_norm import BlockNorm
+    >>> from lopro.basis_pursuit.blocks import BlockNorm
     >>> f = BlockNorm([0, 1, 0], weights=[1.0, 2.0])
     >>> x = np.array([3.0, -1.0, 4.0])
     >>> f.value(x), f.prox(x, 1.0) + 0.0
@@ -127,3 +131,71 @@ class BlockNorm(Objective):
             return None
         radius = max(level, 0.0) / self.least_weight
         return Constant(radius, Source.DERIVED, "the length is below the sum of those of blocks")
+
+
+class Repeated(LinearMap):
+    """``X -> A X`` on the entries of ``X``, row by row, as a vector.
+
+    Parameters
+    ----------
+    base : LinearMap
+        The map of one vector.
+    copies : int
+        The number of columns of ``X``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.basis_pursuit.blocks import Repeated
+    >>> from lopro.maps import linear_map
+    >>> A = Repeated(linear_map(np.array([[1.0, 2.0]])), 2)
+    >>> A.shape, A.forward(np.array([1.0, 0.0, 10.0, 1.0]))
+    ((2, 4), array([21.,  2.]))
+    """
+
+    def __init__(self, base: LinearMap, copies: int) -> None:
+        rows, columns = base.shape
+        super().__init__(
+            base.source, (rows * copies, columns * copies), base.like, base.name, base.nbytes
+        )
+        self.base, self.copies = base, copies
+
+    def _as_block(self, v: Array) -> Array:
+        return v.reshape(-1, self.copies)
+
+    # Products are those of the base, on its ledger: as many as there are columns, in one pass.
+
+    def forward(self, x: Array) -> Array:
+        return self.base.forward(self._as_block(x)).reshape(-1)
+
+    def adjoint(self, y: Array) -> Array:
+        return self.base.adjoint(self._as_block(y)).reshape(-1)
+
+    def least_squares_rest(self, y: Any) -> Any:
+        """Return what no ``X`` reaches of a long vector; the base has entries."""
+        matrix, rest = np.asarray(self.base.toarray()), y.reshape(-1, self.copies)
+        rows, columns = matrix.shape
+        current_deadline().need(8.0 * rows * columns * min(rows, columns))
+        # Twice: a short rest is orthogonal only up to the rounding of what it is a rest of.
+        for _ in range(2):
+            rest = rest - matrix @ np.linalg.lstsq(matrix, rest, rcond=None)[0]
+        return rest.ravel()
+
+    @property
+    def has_columns(self) -> bool:
+        return self.base.has_columns
+
+    @property
+    def in_memory(self) -> bool:
+        return self.base.in_memory
+
+    def read_columns(self, indices: Any) -> Any:
+        """Return the columns of single entries: those of the base, in the rows of their right-hand side."""
+        which, side = np.divmod(indices, self.copies)
+        block = dense(self.base.columns(which))
+        spread = np.zeros((self.base.shape[0], self.copies, len(which)), dtype=block.dtype)
+        spread[:, side, np.arange(len(which))] = block
+        return spread.reshape(self.shape[0], len(which))
+
+    def adjoint_exactly(self, y: Array) -> Array:
+        return self.base.adjoint_exactly(self._as_block(y)).reshape(-1)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import lopro
-from lopro.basis_pursuit.block_lockstep import BlockLockstep
-from lopro.basis_pursuit.pose import bpdn_problem
+from lopro.basis_pursuit.application import bpdn_problem
+from lopro.basis_pursuit.batch_newton import BatchNewton
 from lopro.maps import linear_map
 
 
@@ -27,7 +27,7 @@ def test_together_and_alone_are_the_same() -> None:
     weights = np.random.default_rng(1).random(100) + 0.5
     sigma = np.linspace(0.5, 5.0, 12)
     together = lopro.bpdn(A, Y, sigma, weights=weights, tol=1e-8)
-    assert sum(r.method.startswith("Lockstep") for r in together) >= 10
+    assert sum(r.method == "BatchNewton" for r in together) >= 10
     for j, result in enumerate(together):
         alone = lopro.bpdn(A, Y[:, j], sigma[j], weights=weights, tol=1e-8)
         assert result.success and alone.success
@@ -56,7 +56,7 @@ def test_a_proposal_is_proved() -> None:
     A, Y = several(30, 80, 3, 3)
     problems = [bpdn_problem(linear_map(A), y, 1.0) for y in Y.T]
     for problem, proposal in zip(
-        problems, BlockLockstep(linear_map(A), 1e-7).search(problems), strict=True
+        problems, BatchNewton(linear_map(A), 1e-7).search(problems), strict=True
     ):
         assert proposal is not None
         np.testing.assert_allclose(proposal.image, A @ proposal.x, atol=1e-12)
@@ -69,8 +69,8 @@ def test_newtons_steps_are_few() -> None:
     """An error in Newton's matrix, or in the next alpha, does not make a wrong answer but a longer way."""
     A, Y = several(60, 150, 20, 3)
     problems = [bpdn_problem(linear_map(A), y, 1.0) for y in Y.T]
-    proposals = BlockLockstep(linear_map(A), 1e-7).search(problems)
-    assert sum(99 if p is None else p.steps for p in proposals) <= 111
+    proposals = BatchNewton(linear_map(A), 1e-7).search(problems)
+    assert sum(99 if p is None else p.steps for p in proposals) <= 97
 
 
 def test_real_measurements_of_a_complex_matrix() -> None:

@@ -9,9 +9,9 @@ import pytest
 import scipy.sparse
 
 import lopro
-from lopro.basis_pursuit.columns_in_place import RestrictedInPlace, restricted_problem
-from lopro.basis_pursuit.rough_support import RoughColumns, RoughRestricted
-from lopro.basis_pursuit.signed_support import ColumnSet, Restricted
+from lopro.basis_pursuit.columns import ColumnSet
+from lopro.basis_pursuit.device_columns import DeviceColumns, column_set
+from lopro.basis_pursuit.support_newton import SupportNewton
 from lopro.maps import linear_map
 
 ROWS, COLUMNS = 120, 40
@@ -19,10 +19,10 @@ ROWS, COLUMNS = 120, 40
 
 def both(
     A: Any, y: Any, weights: Any, sigma: float, nonneg: bool = False
-) -> tuple[RoughRestricted, Restricted]:
+) -> tuple[SupportNewton, SupportNewton]:
     """Return the problem on all columns, roughly and in double precision."""
-    rough = RoughRestricted(RoughColumns(y, weights), sigma, nonneg)
-    exact = Restricted(ColumnSet(y, weights), sigma, nonneg)
+    rough = SupportNewton(ColumnSet(y, weights, single=True), sigma, nonneg)
+    exact = SupportNewton(ColumnSet(y, weights), sigma, nonneg)
     for problem in (rough, exact):
         problem.columns.extend(np.arange(A.shape[1]), lambda at: A[:, at], A.T @ y)
     return rough, exact
@@ -50,7 +50,7 @@ def test_the_solution_is_that_of_double_precision(seed: int, nonneg: bool) -> No
     start = np.where(A.T @ y > 0.0, 1.0, 0.0 if nonneg else -1.0)
     found, expected = rough.solve(start, 0.0, 30), exact.solve(start, 0.0, 30)
     assert found.settled and found.reached and expected.settled
-    assert rough.columns.rough and rough.columns.gram.dtype == np.float32
+    assert rough.columns.single and rough.columns.gram.dtype == np.float32
     np.testing.assert_array_equal(found.signs, expected.signs)
     np.testing.assert_allclose(found.x, expected.x, atol=1e-12)
     assert found.alpha == pytest.approx(expected.alpha, rel=1e-11)
@@ -64,7 +64,7 @@ def test_two_steps_tell_the_same_as_two_steps_in_double_precision() -> None:
     """In a hurry, and with a floor: the point is right to single precision, its residual to the last bit."""
     A, y, weights, _ = instance(7)
     rough, exact = both(A, y, weights, 0.9 * least_squares(A, y))
-    floor = 0.3 * exact.most
+    floor = 0.3 * exact.columns.most
     start = np.sign(A.T @ y)
     found, expected = rough.solve(start, floor, 2), exact.solve(start, floor, 2)
     assert not found.reached and not found.settled and found.alpha == floor == expected.alpha
@@ -86,9 +86,9 @@ def test_a_small_coefficient_does_not_seem_to_flip(monkeypatch: pytest.MonkeyPat
     y = A @ (x + alpha * q) + rest
     sigma = float(np.linalg.norm(rest + alpha * A @ q))
     rough, _ = both(A, y, np.ones(COLUMNS), sigma)
-    original = RoughColumns.factor
+    original = ColumnSet.factor
 
-    def rougher(self: RoughColumns, support: Any) -> Any:
+    def rougher(self: ColumnSet, support: Any) -> Any:
         solve = original(self, support)
 
         def off_by_a_little(right: Any) -> Any:
@@ -98,9 +98,9 @@ def test_a_small_coefficient_does_not_seem_to_flip(monkeypatch: pytest.MonkeyPat
 
         return off_by_a_little
 
-    monkeypatch.setattr(RoughColumns, "factor", rougher)
+    monkeypatch.setattr(ColumnSet, "factor", rougher)
     found = rough.solve(np.ones(COLUMNS), 0.0, 30)
-    assert rough.columns.rough and found.settled and (found.signs == 1.0).all()
+    assert rough.columns.single and found.settled and (found.signs == 1.0).all()
     assert 0.0 < found.x[5] < 1e-8
 
 
@@ -110,7 +110,7 @@ def test_columns_that_are_too_close_are_solved_for_in_double_precision() -> None
     rough, exact = both(A, y, weights, 1.3 * least_squares(A, y))
     start = np.sign(A.T @ y)
     found, expected = rough.solve(start, 0.0, 30), exact.solve(start, 0.0, 30)
-    assert not rough.columns.rough
+    assert not rough.columns.single
     np.testing.assert_array_equal(rough.columns.gram, exact.columns.gram)
     np.testing.assert_array_equal(found.x, expected.x)
     # And so are those that come later.
@@ -122,9 +122,9 @@ def test_columns_that_are_too_close_are_solved_for_in_double_precision() -> None
 def test_a_factor_that_does_not_improve_points_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     A, y, weights, _ = instance(1)
     rough, exact = both(A, y, weights, 1.3 * least_squares(A, y))
-    original = RoughColumns.factor
+    original = ColumnSet.factor
 
-    def useless_later(self: RoughColumns, support: Any) -> Any:
+    def useless_later(self: ColumnSet, support: Any) -> Any:
         solve, calls = original(self, support), []
 
         def partly(right: Any) -> Any:
@@ -138,9 +138,9 @@ def test_a_factor_that_does_not_improve_points_is_given_up(monkeypatch: pytest.M
         return partly
 
     start = exact.solve(np.sign(A.T @ y), 0.0, 30).signs
-    monkeypatch.setattr(RoughColumns, "factor", useless_later)
+    monkeypatch.setattr(ColumnSet, "factor", useless_later)
     found, expected = rough.solve(start, 0.0, 30), exact.solve(start, 0.0, 30)
-    assert not rough.columns.rough and found.settled
+    assert not rough.columns.single and found.settled
     np.testing.assert_array_equal(found.x, expected.x)
 
 
@@ -149,7 +149,7 @@ def test_the_dual_point_of_a_short_residual_is_as_good_as_that_of_a_long_one() -
     A, y, weights, _ = instance(4, noise=1e-6)
     rough, _ = both(A, y, weights, 1.5 * least_squares(A, y))
     found = rough.solve(np.sign(np.linalg.lstsq(A, y)[0]), 0.0, 30)
-    assert rough.columns.rough and found.settled and found.reached
+    assert rough.columns.single and found.settled and found.reached
     assert found.alpha < 1e-4
     on = found.signs != 0.0
     np.testing.assert_allclose((A.T @ found.dual)[on], (weights * found.signs)[on], rtol=1e-13)
@@ -165,17 +165,17 @@ def test_units_do_not_matter(unit: float) -> None:
     here = both(A, y, weights, sigma)[0].solve(start, 0.0, 30)
     there = both(unit * A, y, weights, sigma)[0]
     found = there.solve(start, 0.0, 30)
-    assert there.columns.rough
+    assert there.columns.single
     np.testing.assert_allclose(found.x * unit, here.x, atol=1e-13)
     weighed = both(A, unit * y, weights / unit, unit * sigma)[0]
     found = weighed.solve(start, 0.0, 30)
-    assert weighed.columns.rough
+    assert weighed.columns.single
     np.testing.assert_allclose(found.x / unit, here.x, atol=1e-13)
 
 
 def test_columns_come_and_go() -> None:
     A, y, weights, _ = instance(2)
-    columns = RoughColumns(y, weights)
+    columns = ColumnSet(y, weights, single=True)
     columns.extend(np.arange(30), lambda at: A[:, at], A[:, :30].T @ y)
     wanted = np.arange(30) % 3 != 0
     columns.keep(wanted)
@@ -184,27 +184,30 @@ def test_columns_come_and_go() -> None:
     np.testing.assert_array_equal(columns.toarray(), held)
     np.testing.assert_allclose(columns.gram, held.T @ held, rtol=1e-5, atol=1e-3)
     x = np.linspace(-1.0, 1.0, len(columns))
-    np.testing.assert_allclose(columns.images(x, 2.0 * x)[1], 2.0 * held @ x, atol=1e-13)
-    columns.sharpen()
+    np.testing.assert_allclose(
+        columns.forward(np.stack([x, 2.0 * x], axis=1))[:, 1], 2.0 * held @ x, atol=1e-13
+    )
+    columns.to_double()
     np.testing.assert_allclose(columns.gram, held.T @ held, rtol=1e-12, atol=1e-12)
 
 
-def test_which_problems_are_solved_roughly() -> None:
-    """Dense ones with many rows in double precision; equations need all digits."""
+def test_which_gram_matrices_are_in_single_precision() -> None:
+    """Dense ones with many rows and columns in double precision; equations need all digits."""
 
     def kind(
         rows: int, sigma: float = 1.0, dtype: Any = np.float64, make: Any = np.array, d: int = 500
-    ) -> type:
+    ) -> tuple[type, bool]:
         A, y = linear_map(make(np.ones((rows, d), dtype=dtype))), np.ones(rows)
-        return type(restricted_problem(A, np.zeros(1, dtype=dtype), y, np.ones(d), sigma, False))
+        found = column_set(A, np.zeros(1, dtype=dtype), y, np.ones(d), sigma)
+        return type(found), found.single
 
-    assert kind(500) is RoughRestricted
-    assert kind(499) is Restricted
-    assert kind(500, d=499) is Restricted
-    assert kind(500, sigma=0.0) is Restricted
-    assert kind(500, make=scipy.sparse.csc_array) is Restricted
-    assert kind(500, dtype=np.float32) is RestrictedInPlace
-    assert kind(500, dtype=np.float32, make=scipy.sparse.csc_array) is Restricted
+    assert kind(500) == (ColumnSet, True)
+    assert kind(499) == (ColumnSet, False)
+    assert kind(500, d=499) == (ColumnSet, False)
+    assert kind(500, sigma=0.0) == (ColumnSet, False)
+    assert kind(500, make=scipy.sparse.csc_array) == (ColumnSet, False)
+    assert kind(500, dtype=np.float32) == (DeviceColumns, False)
+    assert kind(500, dtype=np.float32, make=scipy.sparse.csc_array) == (ColumnSet, False)
 
 
 @pytest.mark.parametrize("tol", [1e-6, 1e-12])

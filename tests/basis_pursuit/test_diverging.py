@@ -1,7 +1,8 @@
-"""In a hurry Newton's method may go astray: that is noticed, and the path is followed with care."""
+"""Newton's method may diverge where alpha comes down fast: that is noticed, and the path is followed."""
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 import scipy.sparse
 
 import lopro
-from lopro.basis_pursuit import column_search, working_set
+from lopro.basis_pursuit import column_search, programs
 from lopro.basis_pursuit.column_search import ColumnSearch
 
 
@@ -17,13 +18,13 @@ from lopro.basis_pursuit.column_search import ColumnSearch
 def fresh_starts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """After how many rounds the path was begun anew."""
     after: list[int] = []
-    original = ColumnSearch.start_over
+    original = ColumnSearch.follow_path
 
-    def start_over(self: ColumnSearch, *args: float) -> None:
+    def follow_path(self: ColumnSearch, *args: float) -> None:
         after.append(self.bench.iterations)
         original(self, *args)
 
-    monkeypatch.setattr(ColumnSearch, "start_over", start_over)
+    monkeypatch.setattr(ColumnSearch, "follow_path", follow_path)
     return after
 
 
@@ -46,7 +47,8 @@ def test_more_and_more_missing_columns_are_a_reason_to_stop(
     found = lopro.bpdn(*instance, tol=1e-8)
     assert found.success and fresh_starts == [rounds]
     fresh_starts.clear()
-    monkeypatch.setattr(column_search, "_ASTRAY", 1000)
+    settings = dataclasses.replace(column_search.SETTINGS, diverging=1000)
+    monkeypatch.setattr(column_search, "SETTINGS", settings)
     other = lopro.bpdn(*instance, tol=1e-8)
     assert other.fun == pytest.approx(found.fun, rel=2e-8)
     assert not fresh_starts or fresh_starts[0] > rounds
@@ -59,7 +61,7 @@ def no_program(monkeypatch: pytest.MonkeyPatch) -> None:
     def asked(*_: Any) -> Any:
         raise AssertionError("a linear program was asked")
 
-    monkeypatch.setattr(working_set, "optimal_pairs", asked)
+    monkeypatch.setattr(programs, "optimal_pair", asked)
 
 
 @pytest.mark.usefixtures("no_program")
@@ -78,25 +80,25 @@ def test_a_radius_below_the_noise_needs_no_linear_program(
 
 
 @pytest.fixture
-def programs(fresh_starts: list[int], monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def asked_programs(fresh_starts: list[int], monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """After how many fresh starts a linear program was asked."""
     asked: list[int] = []
-    original = working_set.optimal_pairs
+    original = programs.optimal_pair
 
-    def optimal_pairs(*args: Any) -> Any:
+    def optimal_pair(*args: Any) -> Any:
         asked.append(len(fresh_starts))
         return original(*args)
 
-    monkeypatch.setattr(working_set, "optimal_pairs", optimal_pairs)
+    monkeypatch.setattr(programs, "optimal_pair", optimal_pair)
     return asked
 
 
-def test_a_tiny_radius_asks_a_linear_program_first(programs: list[int]) -> None:
+def test_a_tiny_radius_asks_a_linear_program_first(asked_programs: list[int]) -> None:
     rng = np.random.default_rng(0)
     A = rng.standard_normal((100, 400))
     y = A[:, :10] @ rng.choice([-1.0, 1.0], 10) + 0.02 * rng.standard_normal(100)
     found = lopro.bpdn(A, y, 1e-6 * float(np.linalg.norm(y)), tol=1e-8)
-    assert found.success and programs == [0]
+    assert found.success and asked_programs == [0]
 
 
 def equations(m: int, d: int, nonzeros: int) -> tuple[Any, Any, float]:
@@ -114,7 +116,7 @@ def test_sparse_solutions_of_many_equations_are_at_the_end_of_a_short_path(
     assert found.counts.rmatvecs <= 30
 
 
-def test_a_path_that_fills_the_rows_is_left_for_a_linear_program(programs: list[int]) -> None:
+def test_a_path_that_fills_the_rows_is_left_for_a_linear_program(asked_programs: list[int]) -> None:
     found = lopro.bpdn(*equations(300, 1000, 120), tol=1e-8)
-    assert found.success and programs == [1]
+    assert found.success and asked_programs == [1]
     assert found.counts.rmatvecs <= 30

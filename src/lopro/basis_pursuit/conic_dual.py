@@ -13,24 +13,25 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.basis_pursuit.block_norm import BlockNorm
-from lopro.basis_pursuit.problem import SparseProblem
+from lopro.basis_pursuit.blocks import BlockNorm
+from lopro.basis_pursuit.problem import NORMS, SparseProblem, residual_ball_of
 from lopro.cones.cones import Cone, Nonnegative, SecondOrder
 from lopro.constraints.residual_ball import FEW_COLUMNS
 from lopro.core.arrays import Array, asarray_like, norm, to_numpy
 from lopro.core.deadline import current_deadline
 from lopro.core.real_vectors import Vector
 from lopro.engines import ConeProgram, EngineUnavailable, solve_cones
-from lopro.errors import ProjectionError, StalledError
+from lopro.errors import MissingCapabilityError, ProjectionError, StalledError
 from lopro.maps import LinearMap
-from lopro.protocol import Candidate, Candidates, Multiplier, Workbench
+from lopro.problem import Problem
+from lopro.protocol import Candidate, Candidates, Card, Multiplier, Workbench
 
-__all__ = ["fits_cones", "rotated_dual", "solve_by_cones"]
+__all__ = ["ConicDual", "fits_cones", "rotated_dual", "solve_by_cones"]
 
 #: Entries of a matrix for which some factorisations cost less than what has been tried before.
 _SMALL = 1e5
@@ -54,8 +55,46 @@ def fits_cones(sparse: SparseProblem) -> bool:
     return float(sparse.weights.min()) > 0.0
 
 
+@dataclass(frozen=True)
+class ConicDual:
+    """The dual in singular coordinates, by the interior-point method of Clarabel.
+
+    Problem: sums of moduli or lengths of blocks over a `ResidualBall`, up to 1e5 entries. It does not mind
+    singular values that differ by many orders of magnitude; `WorkingSet` and `MatrixFree` hand over to it.
+
+    Examples
+    --------
+    >>> import numpy as np, lopro
+    >>> from lopro.basis_pursuit.conic_dual import ConicDual
+    >>> A = np.array([[2.0, 1.0], [0.0, 1e-6]])
+    >>> result = lopro.bpdn(A, np.array([3.0, 2e-6]), 1e-8, method=ConicDual())
+    >>> result.success, result.x.round(2)
+    (True, array([0.5 , 1.99]))
+    """
+
+    card: ClassVar[Card] = Card(
+        assumptions="l1 or block norm over a residual ball, optionally x >= 0, up to 1e5 entries",
+        oracles="all entries of A; one singular value decomposition, one conic program",
+        rate="that of interior points",
+        projections="1",
+        reference="Clarabel; this library: the dual in singular coordinates",
+    )
+
+    def check(self, problem: Problem) -> None:
+        ball, _ = residual_ball_of(problem.constraint)
+        fits = ball is not None and isinstance(problem.objective, NORMS)
+        if not fits or not fits_cones(SparseProblem.of(problem, problem.start(None))):
+            raise MissingCapabilityError(
+                f"ConicDual needs L1Norm over a ResidualBall with at most {_SMALL:.0e} entries, got "
+                f"{problem.objective!r} over {problem.constraint!r}"
+            )
+
+    def run(self, bench: Workbench, x0: Array) -> Candidates:
+        yield from solve_by_cones(bench, SparseProblem.of(bench.problem, x0), x0)
+
+
 def solve_by_cones(bench: Workbench, sparse: SparseProblem, x: Array) -> Candidates:
-    """Propose what interior-point methods find; nothing where they are too dear or get nowhere."""
+    """Propose what an interior-point method finds; nothing where the problem is too large or it fails."""
     if not fits_cones(sparse):
         return
     with suppress(StalledError, ProjectionError, OverflowError, EngineUnavailable):
@@ -142,7 +181,7 @@ def rotated_dual(
     Examples
     --------
     >>> import numpy as np
-    >>> from lopro.basis_pursuit.by_cones import rotated_dual
+    >>> from lopro.basis_pursuit.conic_dual import rotated_dual
     >>> A, y = np.array([[2.0, 1.0], [0.0, 1e-9]]), np.array([3.0, 2e-9])
     >>> found = rotated_dual(A, y, 1e-12, np.ones(2), False)
     >>> (

@@ -1,0 +1,288 @@
+"""Some seventy instances of all kinds for `counts`, each small enough for a busy machine."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.fft
+import scipy.sparse
+from scipy.sparse.linalg import LinearOperator
+
+import lopro
+from benchmarks.bpdn.classes import (
+    as_operator,
+    close_to_y,
+    gaussian,
+    of_different_lengths,
+    positive,
+    transition,
+)
+from lopro.maps import StoredMap
+
+__all__ = ["INSTANCES"]
+
+
+def uniform(m: int, d: int, k: int, share: float = 1.0, seed: int = 0) -> Any:
+    """Return the paper's recipe: uniform entries, k nonzeros, a share of the noise as the radius."""
+    rng = np.random.default_rng(seed)
+    A, x = rng.uniform(-1, 1, (m, d)), np.zeros(d)
+    x[rng.choice(d, k, replace=False)] = rng.uniform(-1, 1, k)
+    e = rng.uniform(-0.01, 0.01, m)
+    return A, A @ x + e, share * float(np.linalg.norm(e))
+
+
+def ill_conditioned(m: int, d: int, decades: float, noise: float, seed: int = 0) -> Any:
+    """Return a matrix whose singular values are spread over so many decades."""
+    rng = np.random.default_rng(seed)
+    U, _ = np.linalg.qr(rng.standard_normal((m, m)))
+    V, _ = np.linalg.qr(rng.standard_normal((d, m)))
+    A, x = (U * np.geomspace(1.0, 10.0**-decades, m)) @ V.T, np.zeros(d)
+    x[rng.choice(d, 12, replace=False)] = rng.uniform(-1, 1, 12)
+    e = rng.standard_normal(m)
+    e *= noise * np.linalg.norm(A @ x) / np.linalg.norm(e)
+    return A, A @ x + e, float(np.linalg.norm(e))
+
+
+def correlated(m: int, d: int, k: int, seed: int = 0) -> Any:
+    """Return columns that are running sums of noise: neighbours are nearly equal."""
+    rng = np.random.default_rng(seed)
+    A, x = np.cumsum(rng.standard_normal((m, d)), axis=1) / math.sqrt(d), np.zeros(d)
+    x[rng.choice(d, k, replace=False)] = rng.choice([-1.0, 1.0], k)
+    e = 0.05 * rng.standard_normal(m)
+    return A, A @ x + e, float(np.linalg.norm(e))
+
+
+def cosine(d: int, m: int, k: int, noise: float, seed: int = 2) -> Any:
+    """Return random rows of an orthonormal cosine transform."""
+    rng = np.random.default_rng(seed)
+    rows, x = np.sort(rng.choice(d, m, replace=False)), np.zeros(d)
+    x[rng.choice(d, k, replace=False)] = rng.uniform(-1, 1, k)
+
+    def adjoint(y: np.ndarray) -> np.ndarray:
+        spectrum = np.zeros(d)
+        spectrum[rows] = y.ravel()
+        return scipy.fft.idct(spectrum, norm="ortho")
+
+    def forward(x: np.ndarray) -> np.ndarray:
+        return scipy.fft.dct(x.ravel(), norm="ortho")[rows]
+
+    e = noise * rng.standard_normal(m)
+    A = LinearOperator((m, d), matvec=forward, rmatvec=adjoint, dtype=np.float64)
+    return A, A @ x + e, float(np.linalg.norm(e))
+
+
+def blur(d: int, k: int, seed: int = 3) -> Any:
+    """Return a Gaussian blur of a spike train: ill-conditioned, and no frame."""
+    rng = np.random.default_rng(seed)
+    kernel, x = np.exp(-0.5 * (np.arange(-6, 7) / 2.0) ** 2), np.zeros(d)
+    kernel /= kernel.sum()
+    x[rng.choice(d, k, replace=False)] = rng.uniform(1, 2, k)
+
+    def apply(v: np.ndarray) -> np.ndarray:
+        return np.convolve(v.ravel(), kernel, mode="same")
+
+    e = 0.01 * rng.standard_normal(d)
+    A = LinearOperator((d, d), matvec=apply, rmatvec=apply, dtype=np.float64)
+    return A, A @ x + e, float(np.linalg.norm(e))
+
+
+def sparse(m: int, d: int, density: float, k: int, seed: int = 4) -> Any:
+    """Return a sparse matrix by columns."""
+    rng = np.random.default_rng(seed)
+    A = scipy.sparse.random_array((m, d), density=density, rng=rng, format="csc")
+    x, e = np.zeros(d), 0.01 * rng.standard_normal(m)
+    x[rng.choice(d, k, replace=False)] = rng.uniform(1, 2, k)
+    return A, A @ x + e, float(np.linalg.norm(e))
+
+
+def columns(instance: Any, count: int) -> Any:
+    """Return an instance with that many right-hand sides: y and its columns in other signs."""
+    A, y, sigma = instance
+    rng = np.random.default_rng(9)
+    sides = [y]
+    for _ in range(count - 1):
+        x = np.zeros(A.shape[1], dtype=A.dtype)
+        x[rng.choice(A.shape[1], 8, replace=False)] = rng.choice([-1.0, 1.0], 8)
+        e = rng.standard_normal(A.shape[0])
+        sides.append(A @ x + e * (sigma / np.linalg.norm(e)))
+    return A, np.stack(sides, axis=1), sigma
+
+
+def on(instance: Any, convert: Callable[[Any], Any]) -> Any:
+    """Return an instance with its matrix in another form."""
+    return convert(instance[0]), *instance[1:]
+
+
+def single(instance: Any) -> Any:
+    """Return an instance in single precision."""
+    A, y, sigma = instance
+    return A.astype(np.float32), y.astype(np.float32), sigma
+
+
+def tensors(instance: Any, dtype: str) -> Any:
+    """Return an instance as PyTorch tensors."""
+    import torch
+
+    A, y, sigma = instance
+    kind = getattr(torch, dtype)
+    return torch.tensor(A, dtype=kind), torch.tensor(y, dtype=kind), sigma
+
+
+def mapped(instance: Any) -> Any:
+    """Return an instance whose matrix is mapped from a file."""
+    folder = Path(tempfile.mkdtemp(prefix="lopro-counts-"))
+    np.save(folder / "A.npy", instance[0])
+    return np.load(folder / "A.npy", mmap_mode="r"), *instance[1:]
+
+
+def free(instance: Any) -> Any:
+    """Return weights that are zero for three columns."""
+    w = np.ones(instance[0].shape[1])
+    w[[0, 5, 9]] = 0.0
+    return {"weights": w}
+
+
+def weights(instance: Any) -> Any:
+    """Return weights over a decade."""
+    return {"weights": np.random.default_rng(7).uniform(0.3, 3.0, instance[0].shape[1])}
+
+
+def groups(instance: Any) -> Any:
+    """Return groups of four neighbours."""
+    return {"groups": np.arange(instance[0].shape[1]) // 4}
+
+
+def bpdn(make: Callable[[], Any], of: Callable[[Any], Any] | None = None, **options: Any) -> Any:
+    """Return what solves an instance."""
+
+    def run() -> Any:
+        instance = make()
+        return lopro.bpdn(*instance, **(of(instance) if of else {}), **options)
+
+    return run
+
+
+def path(make: Callable[[], Any], shares: tuple[float, ...]) -> Any:
+    """Return what solves an instance for some radii, relative to y."""
+
+    def run() -> Any:
+        A, y, _ = make()
+        size = float(np.linalg.norm(np.asarray(y)))
+        return lopro.bpdn_path(A, y, [share * size for share in shares])
+
+    return run
+
+
+def lasso(make: Callable[[], Any], share: float, **options: Any) -> Any:
+    """Return what solves the constrained form with a share of the norm of the solution."""
+
+    def run() -> Any:
+        A, y, sigma = make()
+        tau = share * float(lopro.bpdn(A, y, sigma, **options).fun)
+        return lopro.lasso(A, y, tau, **options)
+
+    return run
+
+
+def complexly(*arguments: Any) -> Any:
+    return gaussian(*arguments, iscomplex=True)
+
+
+RADII = (0.5, 0.2, 0.1, 0.05, 0.02)
+INSTANCES: dict[str, Callable[[], Any]] = {
+    "dense 20x50": bpdn(lambda: uniform(20, 50, 3)),
+    "dense 40x200": bpdn(lambda: uniform(40, 200, 5)),
+    "dense 200x600": bpdn(lambda: uniform(200, 600, 20)),
+    "dense 200x600 tol 1e-10": bpdn(lambda: uniform(200, 600, 20), tol=1e-10),
+    "dense 400x1600": bpdn(lambda: uniform(400, 1600, 40)),
+    "dense 1000x5000": bpdn(lambda: uniform(1000, 5000, 100)),
+    "dense 1000x5000 sigma/10": bpdn(lambda: uniform(1000, 5000, 100, 0.1)),
+    "wide 60x6000": bpdn(lambda: uniform(60, 6000, 8)),
+    "tall 300x200": bpdn(lambda: gaussian(300, 200, 10, 0.1, 1)),
+    "close to y": bpdn(lambda: close_to_y(100, 400, 1e-3, 0)),
+    "close to y 0.2": bpdn(lambda: close_to_y(100, 400, 0.2, 0)),
+    "positive 200x800": bpdn(lambda: positive(200, 800, 10, 0.01, 0)),
+    "correlated 100x400": bpdn(lambda: correlated(100, 400, 5)),
+    "ill-conditioned 4": bpdn(lambda: ill_conditioned(100, 400, 4, 0.01)),
+    "ill-conditioned 8": bpdn(lambda: ill_conditioned(60, 240, 8, 1e-4)),
+    "lengths 200x800": bpdn(lambda: of_different_lengths(200, 800, 15, 0.01, 0)),
+    "small sigma 300x1200 /3": bpdn(lambda: uniform(300, 1200, 20, 1 / 3, 4)),
+    "small sigma 300x1200 /100": bpdn(lambda: uniform(300, 1200, 20, 0.01, 4)),
+    "small sigma 200x2600 /10": bpdn(lambda: uniform(200, 2600, 20, 0.1, 4)),
+    "equations 60x220": bpdn(lambda: uniform(60, 220, 8, 0.0, 2)),
+    "equations transition 100x300": bpdn(lambda: transition(100, 300, 0)),
+    "equations 300x900": bpdn(lambda: gaussian(300, 900, 40, 0.0, 0)),
+    "equations 500x2000": bpdn(lambda: gaussian(500, 2000, 60, 0.0, 0)),
+    "nonneg 200x600": bpdn(lambda: uniform(200, 600, 20), nonneg=True),
+    "nonneg equations": bpdn(lambda: positive(40, 160, 6, 0.0, 1), nonneg=True),
+    "weights 200x600": bpdn(lambda: uniform(200, 600, 20), weights),
+    "free columns": bpdn(lambda: uniform(100, 300, 10), free),
+    "complex 100x300": bpdn(lambda: complexly(100, 300, 10, 0.05, 0)),
+    "complex 300x1200": bpdn(lambda: complexly(300, 1200, 30, 0.02, 1)),
+    "complex equations": bpdn(lambda: complexly(60, 200, 8, 0.0, 0)),
+    "complex small sigma": bpdn(lambda: complexly(80, 240, 20, 1e-4, 0)),
+    "groups 100x400": bpdn(lambda: uniform(100, 400, 10), groups),
+    "groups 300x1200": bpdn(lambda: uniform(300, 1200, 20), groups),
+    "groups nonneg": bpdn(lambda: uniform(40, 120, 4), groups, nonneg=True),
+    "groups equations": bpdn(lambda: uniform(60, 240, 6, 0.0), groups),
+    "joint 100x400x3": bpdn(lambda: columns(gaussian(100, 400, 8, 0.1, 0), 3), joint=True),
+    "joint equations": bpdn(
+        lambda: (*columns(gaussian(60, 200, 6, 0.0, 0), 2)[:2], 0.0), joint=True
+    ),
+    "sparse 500x2000": bpdn(lambda: sparse(500, 2000, 0.02, 20)),
+    "sparse 2000x10000": bpdn(lambda: sparse(2000, 10000, 0.002, 40)),
+    "single 200x600": bpdn(lambda: single(uniform(200, 600, 20)), tol=1e-4),
+    "operator 50x200": bpdn(lambda: as_operator(uniform(50, 200, 5))),
+    "operator 300x900": bpdn(lambda: as_operator(gaussian(300, 900, 20, 0.05, 0))),
+    "operator 300x900 dense support": bpdn(lambda: as_operator(gaussian(300, 900, 80, 0.01, 0))),
+    "operator complex 150x500": bpdn(lambda: as_operator(complexly(150, 500, 10, 0.05, 0))),
+    "operator lengths 400x1600": bpdn(
+        lambda: as_operator(of_different_lengths(400, 1600, 20, 0.05, 0))
+    ),
+    "operator equations": bpdn(lambda: as_operator(gaussian(100, 300, 10, 0.0, 0))),
+    "cosine 1024x4096": bpdn(lambda: cosine(4096, 1024, 80, 1e-3)),
+    "cosine 4096x16384": bpdn(lambda: cosine(16384, 4096, 400, 1e-3)),
+    "cosine 8192x65536": bpdn(lambda: cosine(65536, 8192, 500, 1e-3)),
+    "cosine dense support": bpdn(lambda: cosine(4096, 3000, 1200, 1e-3)),
+    "blur 3000": bpdn(lambda: blur(3000, 40)),
+    "cosine groups": bpdn(lambda: cosine(4096, 2100, 80, 1e-3), groups),
+    "cosine nonneg": bpdn(lambda: cosine(8192, 2500, 100, 1e-3), nonneg=True, max_iter=400),
+    "operator lengths 2100x4200": bpdn(
+        lambda: as_operator(of_different_lengths(2100, 4200, 40, 0.05, 0))
+    ),
+    "stored 80x2000": bpdn(lambda: on(uniform(80, 2000, 8), StoredMap)),
+    "memmap 200x3000": bpdn(lambda: mapped(uniform(200, 3000, 12))),
+    "torch 200x600": bpdn(lambda: tensors(uniform(200, 600, 20), "float64")),
+    "torch single 200x600": bpdn(lambda: tensors(uniform(200, 600, 20), "float32"), tol=1e-4),
+    "torch single 100x6000": bpdn(lambda: tensors(uniform(100, 6000, 8), "float32"), tol=1e-4),
+    "many 12 of 100x300": bpdn(lambda: columns(gaussian(100, 300, 8, 0.05, 0), 12)),
+    "many 8 complex 80x200": bpdn(lambda: columns(complexly(80, 200, 8, 0.05, 0), 8)),
+    "many 4 stored": bpdn(lambda: on(columns(gaussian(80, 2000, 8, 0.05, 0), 4), StoredMap)),
+    "many 3 sparse": bpdn(lambda: columns(sparse(300, 1200, 0.05, 10), 3)),
+    "path dense": path(lambda: gaussian(200, 600, 15, 0.01, 0), RADII),
+    "path stored": path(lambda: on(gaussian(80, 2000, 8, 0.01, 0), StoredMap), RADII),
+    "path operator": path(lambda: cosine(2048, 600, 30, 1e-3), RADII[:3]),
+    "lasso 100x300": lasso(lambda: gaussian(100, 300, 8, 0.05, 0), 0.8),
+    "lasso nonneg": lasso(lambda: uniform(100, 300, 8), 0.7, nonneg=True),
+    "lasso complex": lasso(lambda: complexly(60, 200, 6, 0.05, 0), 0.8),
+    "lasso slack": lasso(lambda: gaussian(100, 60, 8, 0.05, 0), 3.0),
+    "start": lambda: _from_start(uniform(200, 600, 20)),
+    "infeasible": lambda: lopro.bpdn(np.eye(4)[:, :2], np.ones(4), 0.5),
+    "recognised by solve": lambda: lopro.solve(_problem(uniform(100, 300, 8))),
+}
+
+
+def _from_start(instance: Any) -> Any:
+    """Solve with a radius ten times as large, and from that point."""
+    A, y, sigma = instance
+    return lopro.bpdn(A, y, sigma, x0=lopro.bpdn(A, y, 10.0 * sigma).x)
+
+
+def _problem(instance: Any) -> Any:
+    A, y, sigma = instance
+    return lopro.Problem(lopro.objectives.L1Norm(), lopro.constraints.ResidualBall(A, y, sigma))

@@ -1,0 +1,297 @@
+"""The columns of a working set with their Gram matrix, which may be in single precision.
+
+Vectors as long as the number of columns or rows (signs, coefficients, residuals) are NumPy's, in double
+precision, on the host. Columns and their Gram matrix stay where the matrix is. Where the Gram matrix is in
+single precision, factors of it cost half and are corrected by residuals in double precision.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import scipy  # parts of it load when first used
+
+from lopro.core.deadline import current_deadline
+from lopro.errors import StalledError
+from lopro.maps.algebra import dense, gram_of
+
+__all__ = [
+    "SETTINGS",
+    "ColumnSet",
+    "Solver",
+    "Vector",
+    "cholesky_routines",
+    "columns_to_add",
+    "largest",
+    "submatrix",
+]
+
+Vector: TypeAlias = "np.ndarray[Any, Any]"
+#: Solves with the Gram matrix of a support, for a vector or for the columns of a block.
+Solver: TypeAlias = "Callable[[Vector], Vector]"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Sizes that steer how columns are held."""
+
+    #: Columns of one array on the host: blocks of 256 reach the speed of matrix products.
+    piece: int = 256
+    #: Entries up to which two neighbouring pieces are copied into one, 256 KiB: a call costs more.
+    small: int = 2**15
+    #: In roundings: a column of whose square others leave less counts as dependent on them.
+    dependent: float = 1e3
+    #: Entries of this size have squares and sums of squares in the range of single precision.
+    usual: tuple[float, float] = (1e-6, 1e6)
+
+
+SETTINGS = Settings()
+
+
+@functools.cache
+def cholesky_routines(dtype: str) -> tuple[Any, Any, Any, Any]:
+    """Return LAPACK's potrf, potrs, pstrf and posv for a type: a look-up takes as long as a small factor."""
+    names = ("potrf", "potrs", "pstrf", "posv")
+    return tuple(scipy.linalg.get_lapack_funcs(names, dtype=np.dtype(dtype)))
+
+
+class ColumnSet:
+    """Some columns of a matrix, their Gram matrix and their correlations with ``y``, real or complex.
+
+    ``y`` may be several right-hand sides, the columns of an array. Columns are held in pieces, sparse ones
+    where they come sparse, and the Gram matrix exactly, so that memory is what the columns take.
+
+    Parameters
+    ----------
+    y : array
+        The right-hand side.
+    weights : array of length d
+        Of all columns of the matrix.
+    single : bool
+        Hold the Gram matrix in single precision, until `to_double` is called.
+    """
+
+    def __init__(self, y: Vector, weights: Vector, *, single: bool = False) -> None:
+        self.y = y
+        self._all_weights = weights
+        self.indices = np.empty(0, dtype=np.intp)
+        self.weights = np.empty(0, dtype=weights.dtype)
+        self.correlations = np.empty((0, *y.shape[1:]), dtype=y.dtype)
+        self.single = single
+        #: ``A^H A`` of the columns; in single precision, of the columns times `_scale`.
+        self.gram: Any = np.empty((0, 0), dtype=np.float32 if single else y.dtype)
+        self._pieces: list[Any] = []  # columns in the order of the indices
+        self._copies: list[Any] = []  # of the pieces, scaled, in single precision
+        self._scale = 1.0  # a power of two
+        self._most = (self.correlations, 0.0)
+
+    @property
+    def most(self) -> float:
+        """The largest correlation with ``y`` in units of the weights, alpha at x = 0; kept."""
+        of, most = self._most
+        if of is not self.correlations:
+            most = float((np.abs(self.correlations) / self.weights).max(initial=0.0))
+            self._most = (self.correlations, most)
+        return most
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    # Which columns.
+
+    def extend(
+        self, indices: Vector, read: Callable[[Vector], Vector], correlations: Vector
+    ) -> None:
+        """Add columns; ``read`` returns those asked for as the columns of a matrix."""
+        n, total = len(self), len(self) + len(indices)
+        gram = np.empty((total, total), dtype=self.gram.dtype)
+        gram[:n, :n] = self.gram
+        self.gram = gram
+        for start in range(n, total, SETTINGS.piece):
+            stop = min(start + SETTINGS.piece, total)
+            self._append(read(indices[start - n : stop - n]), start)
+        self._add_indices(indices, correlations)
+
+    def _add_indices(self, indices: Vector, correlations: Vector) -> None:
+        self.indices = np.concatenate([self.indices, indices])
+        self.weights = self._all_weights[self.indices]
+        self.correlations = np.concatenate([self.correlations, correlations])
+
+    def _append(self, new: Any, start: int) -> None:
+        """Hold another piece and fill in the border of the Gram matrix that belongs to it."""
+        stop = start + new.shape[1]
+        if self.single and not self._pieces:
+            self._scale = _scale_for(new)
+        self._pieces.append(new)
+        for (at, _), product in zip(self._placed(), self._products_with_last(), strict=True):
+            self.gram[start:stop, at] = product
+        self.gram[:start, start:stop] = self.gram[start:stop, :start].conj().T
+        for pieces in (self._copies, self._pieces):
+            _join_last(pieces)
+
+    def _products_with_last(self) -> list[Vector]:
+        """Return the products of the last piece with all of them, in the precision of the Gram matrix."""
+        new = self._pieces[-1]
+        if not self.single:
+            return [dense(gram_of(new, piece)) for piece in self._pieces]
+        scaled = new if self._scale == 1.0 else self._scale * new
+        with np.errstate(over="ignore", invalid="ignore"):  # the factor will tell
+            self._copies.append(scaled.astype(np.float32))
+            return [self._copies[-1].T @ copy for copy in self._copies]
+
+    def keep(self, wanted: Vector) -> None:
+        """Drop the columns that are not wanted."""
+        self.gram = submatrix(self.gram, np.flatnonzero(wanted))
+        for pieces in (self._copies, self._pieces):
+            _compress(pieces, wanted)
+        self._keep_indices(np.flatnonzero(wanted))
+
+    def _keep_indices(self, kept: Vector) -> None:
+        self.indices, self.weights = self.indices[kept], self.weights[kept]
+        self.correlations = self.correlations[kept]
+
+    def to_double(self) -> None:
+        """Compute the Gram matrix in double precision, now and for columns to come."""
+        if self.single:
+            self.single, self._copies, self._scale = False, [], 1.0
+            self.gram = np.empty((len(self), len(self)), dtype=self.y.dtype)
+            pieces, self._pieces, start = self._pieces, [], 0
+            for piece in pieces:
+                current_deadline().check()
+                self._append(piece, start)
+                start += piece.shape[1]
+
+    def _placed(self) -> Iterator[tuple[slice, Any]]:
+        """Yield the pieces, each with the places of its columns."""
+        at = 0
+        for piece in self._pieces:
+            yield slice(at, at + piece.shape[1]), piece
+            at += piece.shape[1]
+
+    def toarray(self) -> Vector:
+        """Return the columns side by side."""
+        return np.concatenate([dense(piece) for piece in self._pieces], axis=1)
+
+    # Products.
+
+    def forward(self, x: Vector) -> Vector:
+        """Return ``A x`` for coefficients of all columns of the set, one vector or the columns of a block."""
+        image = np.zeros((len(self.y), *x.shape[1:]), dtype=self.y.dtype)
+        for at, piece in self._placed():
+            image += piece @ x[at]
+        return image
+
+    def adjoint(self, r: Vector) -> Vector:
+        """Return ``A^H r`` for all columns of the set."""
+        pulled = np.empty_like(self.correlations)
+        for at, piece in self._placed():
+            pulled[at] = piece.conj().T @ r
+        return pulled
+
+    # Factors.
+
+    def factor(self, support: Vector) -> Solver | None:
+        """Return a solver for the Gram matrix of some columns; None where they are dependent, nearly."""
+        if support.size == 0:
+            return lambda right: right
+        current_deadline().need(support.size**3 / 3.0)
+        G = submatrix(self.gram, support)
+        potrf, potrs, *_ = cholesky_routines(G.dtype.char)
+        least = self._dependent * G.diagonal()
+        # G is symmetric, and its transpose is in the order LAPACK wants: nothing is copied.
+        factor, info = potrf(G.T, lower=True, overwrite_a=True, clean=False)
+        # Written so that what is not a number counts as too close.
+        if info != 0 or not bool((np.diagonal(factor) ** 2 > least).all()):
+            return None
+        if not self.single:
+            return lambda right: np.asarray(potrs(factor, right, lower=True)[0])
+        square = self._scale**2
+
+        def solve(right: Vector) -> Vector:
+            # In units of their sizes: single precision has a short range.
+            size = np.abs(right).max(axis=0)
+            size = np.where(size > 0.0, size, 1.0)
+            solved, _ = potrs(factor, (right / size).astype(np.float32), lower=True)
+            return np.asarray(solved.astype(np.float64) * (size * square))
+
+        return solve
+
+    @property
+    def _dependent(self) -> float:
+        """The share of a column's square that others must leave."""
+        return SETTINGS.dependent * float(np.finfo(np.float32 if self.single else np.float64).eps)
+
+    def independent(self, support: Vector) -> tuple[Vector, Solver]:
+        """Return a largest independent part of some columns, found by pivoting, and a solver for it."""
+        G = submatrix(self.host_gram, support)
+        potrf, potrs, pstrf, _ = cholesky_routines(G.dtype.char)
+        least = float((self._dependent * G.diagonal()).max(initial=0.0))
+        _, pivots, rank, _ = pstrf(G, lower=True, tol=least)
+        left = np.delete(support, pivots[rank:] - 1)
+        if left.size == 0:
+            return left, lambda right: right
+        factor, info = potrf(submatrix(self.host_gram, left), lower=True, clean=False)
+        if info != 0:
+            raise StalledError("the Gram matrix of independent columns is not definite")
+        return left, lambda right: np.asarray(potrs(factor, right, lower=True)[0])
+
+    @property
+    def host_gram(self) -> Vector:
+        """The Gram matrix on the host."""
+        return np.asarray(self.gram)
+
+
+def submatrix(matrix: Vector, positions: Vector) -> Vector:
+    """Return the rows and columns at some positions; columns first, then whole rows, is the quickest way."""
+    return matrix.take(positions, axis=1).take(positions, axis=0)
+
+
+def largest(sizes: Vector, count: int) -> Vector:
+    """Return the positions of the ``count`` largest entries, in no order."""
+    if count >= len(sizes):
+        return np.arange(len(sizes))
+    return np.argpartition(-sizes, count)[:count]
+
+
+def columns_to_add(signs: Vector, rows: int, part: int) -> int:
+    """Return how many columns may join those with a sign: a part of them, and fewer as rows run out.
+
+    With more columns than rows the pivot order would decide which are dropped.
+    """
+    n = int(np.count_nonzero(signs))
+    return min(max(10, n // part), max(1, (rows - n) // 2))
+
+
+def _scale_for(block: Vector) -> float:
+    """Return a power of two that brings the entries of a block to a usual size."""
+    peak = float(np.abs(block).max(initial=0.0))
+    if peak == 0.0 or SETTINGS.usual[0] < peak < SETTINGS.usual[1]:
+        return 1.0
+    return math.ldexp(1.0, -math.frexp(peak)[1])
+
+
+def _join_last(pieces: list[Any]) -> None:
+    """Copy the last two pieces into one where they are small: each is a call of its own in products."""
+    if len(pieces) < 2 or scipy.sparse.issparse(pieces[-1]) or scipy.sparse.issparse(pieces[-2]):
+        return
+    rows, columns = pieces[-1].shape
+    if rows * (columns + pieces[-2].shape[1]) <= SETTINGS.small:
+        last = pieces.pop()
+        pieces[-1] = np.concatenate([pieces[-1], last], axis=1)
+
+
+def _compress(pieces: list[Any], wanted: Vector) -> None:
+    """Keep the columns that are wanted, piece by piece: there is never a second copy of all columns."""
+    at = 0
+    for i, piece in enumerate(pieces):
+        mask = wanted[at : at + piece.shape[1]]
+        at += piece.shape[1]
+        if not mask.all():
+            pieces[i] = piece[:, mask]
+        del piece
+    pieces[:] = [piece for piece in pieces if piece.shape[1] > 0]

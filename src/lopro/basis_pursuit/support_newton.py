@@ -1,0 +1,293 @@
+"""Basis pursuit denoising on a few columns, by Newton's method on signs.
+
+On a set of columns with known signs ``s`` the solution of ``min w'|x| s.t. |A x - y| <= sigma`` is explicit.
+At a point ``x`` with residual ``r``, correlations ``g = A'r`` and multiplier ``a`` it is
+``x + u - (alpha - a) q`` with ``G u = g - a w s``, ``G q = w s``, ``G = A'A``, and ``alpha`` from the length
+of the residual. A step moves there, drops columns whose sign has flipped and adds those that correlate too
+much with the residual: the semismooth Newton method. Where signs stay, ``u`` is what rounding has left, and
+further steps are iterative refinement: residuals are computed with the columns in double precision, so that
+a factor of ``G`` in single precision loses nothing. The method is fast and may cycle; where it does, the
+solution says that it has not settled, and another method has to take over.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from lopro.basis_pursuit.columns import ColumnSet, Solver, Vector, columns_to_add, largest
+
+__all__ = ["SETTINGS", "Solution", "SupportNewton"]
+
+_EPS = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Accuracies of Newton's method on signs; all are relative."""
+
+    #: Of alpha: what correlations on the support may be off in the end, beside `rounding`.
+    refined: float = 1e-13
+    #: Of the largest correlation that a residual can have: what no refinement removes.
+    rounding: float = 64.0 * _EPS
+    #: Each leaves 1e-3 of the error or less, where columns are independent: 1e-13 is met after four.
+    refinements: int = 5
+    #: Of the largest correlation with y: below it, correlations with the residual are rounding.
+    least_alpha: float = 1e-9
+    #: Of the largest coefficient: what is below is zero at the end of the path, where alpha is.
+    idle: float = 1e-9
+    #: Of ``|y|``: equations are met up to this.
+    met: float = 1e-12
+
+
+SETTINGS = Settings()
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Coefficients on the column set, with the residual and the multiplier that go with them."""
+
+    x: Vector
+    signs: Vector
+    alpha: float
+    residual: Vector  # y - A x
+    dual: Vector  # residual / alpha; its limit where alpha = 0
+    reached: bool  # whether the residual is as short as sigma
+    settled: bool  # whether signs and correlations agree on the whole column set
+
+
+@dataclass(frozen=True)
+class _Point:
+    """Coefficients on the column set, and what belongs to them."""
+
+    x: Vector
+    residual: Vector
+    correlations: Vector  # of the columns with the residual
+    alpha: float = 0.0
+    reached: bool = False
+
+
+@dataclass(frozen=True)
+class _Face:
+    """A set of signs, and a solver for the Gram matrix of its support."""
+
+    signs: Vector
+    support: Vector
+    slope: Vector  # weights times signs on the support
+    solve: Solver
+
+
+@dataclass(frozen=True)
+class SupportNewton:
+    """The problem on a column set.
+
+    Parameters
+    ----------
+    columns : ColumnSet
+        The columns; where they are and the precision of their Gram matrix is their affair.
+    sigma : float
+        Length that the residual should have.
+    nonneg : bool
+        Ask for ``x >= 0``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.basis_pursuit.columns import ColumnSet
+    >>> from lopro.basis_pursuit.support_newton import SupportNewton
+    >>> A, y = np.eye(3)[:, :2], np.array([3.0, 0.2, 0.0])
+    >>> newton = SupportNewton(ColumnSet(y, np.ones(2)), sigma=1.0)
+    >>> newton.columns.extend(np.arange(2), lambda at: A[:, at], A.T @ y)
+    >>> found = newton.solve(np.ones(2), floor=0.0, steps=5)
+    >>> found.settled, found.signs, found.x.round(4)
+    (True, array([1., 0.]), array([2.0202, 0.    ]))
+    """
+
+    columns: ColumnSet
+    sigma: float
+    nonneg: bool = False
+
+    def solve(self, signs: Vector, floor: float, steps: int) -> Solution:
+        """Solve with ``alpha >= floor`` from the signs of an earlier solution, with so many sets of signs.
+
+        Where a Gram matrix in single precision is too rough, it is computed again in double precision.
+        """
+        found = self._solve(signs, floor, steps)
+        if found is None:
+            self.columns.to_double()
+            found = self._solve(signs, floor, steps)
+        assert found is not None
+        return found
+
+    def _solve(self, signs: Vector, floor: float, steps: int) -> Solution | None:
+        """Solve; None where single precision is not enough."""
+        face, point, settled, seen = None, None, False, set[bytes]()
+        for _ in range(steps):
+            if signs.tobytes() in seen:
+                if self.columns.single:
+                    return None
+                break
+            seen.add(signs.tobytes())
+            face = None  # its factor makes room for the next one
+            face = self._face(signs)
+            found = None if face is None else self._settle(face, floor)
+            if found is None:
+                return None
+            point, signs, settled = found
+            if settled:
+                break
+        assert face is not None and point is not None
+        return self._solution(point, face, signs, settled)
+
+    def _face(self, signs: Vector) -> _Face | None:
+        """Factor the Gram matrix of the columns with a sign; dependent ones lose theirs.
+
+        None where columns are too close to each other for single precision.
+        """
+        c, S = self.columns, np.flatnonzero(signs)
+        solve = c.factor(S)
+        if solve is None:
+            if c.single:
+                return None
+            S, solve = c.independent(S)
+            signs = self._on_columns(S, signs[S])
+        return _Face(signs, S, c.weights[S] * signs[S], solve)
+
+    def _settle(self, face: _Face, floor: float) -> tuple[_Point, Vector, bool] | None:
+        """Solve for the signs of a face, and refine the solution as long as it suggests no others.
+
+        Return the point, the signs that it suggests, and whether they are those of the face. None where
+        single precision is not enough.
+        """
+        c = self.columns
+        point = _Point(np.zeros(len(c)), c.y, c.correlations)
+        # A first solution in single precision is too rough to tell which columns are missing.
+        point = self._moved(point, face, floor) if c.single else point
+        for _ in range(SETTINGS.refinements):
+            point = self._moved(point, face, floor)
+            signs = self._next_signs(face.signs, point)
+            if signs is not face.signs:
+                return point, signs, False
+            error = float(np.abs(self._error(point, face) / self._weights(face)).max(initial=0.0))
+            share = _norm(point.residual) / (_norm(c.y) or 1.0)
+            if error <= SETTINGS.refined * point.alpha + SETTINGS.rounding * c.most * share:
+                return point, signs, True
+        return None if c.single else (point, face.signs, True)
+
+    def _moved(self, point: _Point, face: _Face, floor: float) -> _Point:
+        """Return the solution for the signs of a face, as computed from a point on its support."""
+        c, S = self.columns, face.support
+        solved = face.solve(np.stack([self._error(point, face), face.slope], axis=1))
+        step, q = self._on_columns(S, solved[:, 0]), self._on_columns(S, solved[:, 1])
+        image, tail = c.forward(np.stack([step, q], axis=1)).T
+        rest = point.residual - image - point.alpha * tail
+        alpha, reached = self._alpha(rest, tail, floor)
+        residual = rest + alpha * tail
+        x = point.x + step - (alpha - point.alpha) * q
+        return _Point(x, residual, c.adjoint(residual), alpha, reached)
+
+    def _alpha(self, rest: Vector, tail: Vector, floor: float) -> tuple[float, bool]:
+        """Return alpha at or above the floor, and whether it makes the residual as short as sigma.
+
+        Of equations nothing is left but rounding, whatever its sign: they are met at the end of the path.
+        """
+        size = _norm(self.columns.y)
+        # 1e-12 inside the ball, so that the point is feasible in floating point as well.
+        inside = self.sigma * (1.0 - 1e-12) - 4.0 * _EPS * size
+        alpha = None if self.sigma == 0.0 else _root(rest, tail, max(inside, 0.0))
+        if alpha is not None and alpha >= floor:
+            return alpha, True
+        return max(floor, SETTINGS.least_alpha * self.columns.most), False
+
+    # Signs.
+
+    def _next_signs(self, signs: Vector, point: _Point) -> Vector:
+        """Return the signs that a point and its correlations suggest; ``signs`` itself if they agree."""
+        slack = self._slack(point.correlations, point.alpha)
+        flipped = (signs != 0.0) & (point.x * signs <= 0.0)
+        wanted = np.flatnonzero((signs == 0.0) & (slack > 0.0))
+        if not flipped.any() and not wanted.size:
+            return signs
+        signs = np.where(flipped, 0.0, signs)
+        added = wanted[largest(slack[wanted], columns_to_add(signs, len(self.columns.y), 4))]
+        signs[added] = np.sign(point.correlations[added])
+        return signs
+
+    def _slack(self, g: Vector, alpha: float) -> Vector:
+        """Return by how much each correlation exceeds what its weight allows, less what is rounding."""
+        size = (g if self.nonneg else np.abs(g)) / self.columns.weights
+        return np.asarray(size - (1.0 + 1e-10) * alpha - 8.0 * _EPS * self.columns.most)
+
+    def _error(self, point: _Point, face: _Face) -> Vector:
+        """Return by how much correlations on the support differ from what they should be."""
+        return point.correlations[face.support] - point.alpha * face.slope
+
+    def _weights(self, face: _Face) -> Vector:
+        return self.columns.weights[face.support]
+
+    def _on_columns(self, support: Vector, values: Vector) -> Vector:
+        """Return coefficients of all columns that have these values on a support."""
+        x = np.zeros(len(self.columns))
+        x[support] = values
+        return x
+
+    # What comes out.
+
+    def _solution(self, point: _Point, face: _Face, signs: Vector, settled: bool) -> Solution:
+        """Return a point as a solution; ``signs`` is where a next solve should start.
+
+        The residual of a settled one is computed anew, free of the rounding of the steps that led there. For
+        the dual point the other one is better: its correlations on the support have been refined.
+        """
+        c = self.columns
+        slope = c.forward(self._on_columns(face.support, face.solve(face.slope)))
+        dual = point.residual / point.alpha if point.alpha > 0.0 else slope
+        if self.sigma == 0.0:
+            end = self._end_of_path(point, face)
+            if end is not None:
+                return Solution(end, signs, 0.0, c.y - c.forward(end), dual, True, settled)
+        residual = c.y - c.forward(point.x) if settled else point.residual
+        return Solution(point.x, signs, point.alpha, residual, dual, point.reached, settled)
+
+    def _end_of_path(self, point: _Point, face: _Face) -> Vector | None:
+        """Return the coefficients at ``alpha = 0``, where the equations are met there.
+
+        Equations are met by as many columns as there are rows, whichever they are: this is the end of the
+        path only if the signs are those that lead to it. Columns whose coefficient vanishes there are idle:
+        they support the dual point, and what rounding makes of their zero has no sign.
+        """
+        c, S = self.columns, face.support
+        p = self._least_squares(point.x, face)
+        idle = np.abs(p[S]) <= SETTINGS.idle * float(np.abs(p[S]).max(initial=0.0))
+        if not bool((idle | (p[S] * face.signs[S] > 0.0)).all()):
+            return None
+        if idle.any():
+            used = self._face(self._on_columns(S[~idle], face.signs[S[~idle]]))
+            assert used is not None  # the Gram matrix of equations is in double precision
+            p = self._least_squares(np.where(used.signs != 0.0, p, 0.0), used)
+        met = _norm(c.y - c.forward(p)) <= SETTINGS.met * _norm(c.y)
+        return p if met else None
+
+    def _least_squares(self, x: Vector, face: _Face) -> Vector:
+        """Return the least-squares coefficients on the support of a face, refined twice."""
+        c = self.columns
+        x = np.where(face.signs != 0.0, x, 0.0)
+        for _ in range(3):
+            rest = c.y - c.forward(x)
+            x = x + self._on_columns(face.support, face.solve(c.adjoint(rest)[face.support]))
+        return x
+
+
+def _norm(v: Vector) -> float:
+    return float(np.linalg.norm(v))
+
+
+def _root(rest: Vector, tail: Vector, sigma: float) -> float | None:
+    """Return the ``alpha >= 0`` with ``|rest + alpha tail| = sigma``; None if there is none."""
+    a, b = float(tail @ tail), float(rest @ tail)
+    c = (_norm(rest) - sigma) * (_norm(rest) + sigma)
+    if a == 0.0 or b * b - a * c < 0.0 or c > 0.0:
+        return None
+    return (math.sqrt(b * b - a * c) - b) / a
