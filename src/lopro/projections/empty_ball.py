@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import scipy  # parts of it load when first used
 
+from lopro.certificates import REMNANTS
 from lopro.certificates.emptiness import is_rounding
 from lopro.core.arrays import (
     Array,
@@ -59,18 +61,28 @@ def residual_exceeds(
     if is_single(y) or is_single(A.like):
         # A map that is singular in single precision may not be so by its own numbers.
         return A.explicit and _exceeds_in_double(A, y, sigma, cancelled)
-    length, size, unit = norm(nu), max(norm(y), cancelled), eps(y)
-    if not 0.0 < length < math.inf:
-        return False
-    beyond = inner(y, nu) / length - sigma
-    if not beyond > max(1e-10, 1e3 * unit, 64.0 * blur) * (size + sigma):
-        return False
-    pulled = A.adjoint(nu)
-    left = np.maximum(to_numpy(pulled), 0.0) if nonneg else np.abs(to_numpy(pulled))
-    if A.explicit and A.in_memory:
-        return is_rounding(left, _column_sizes(A, nu), A.shape[0])
-    # Of an operator the columns are not known: it is taken to have them all about as long.
-    return float(np.linalg.norm(left)) <= 64.0 * unit * _frobenius(A, y) * length
+    size, unit = max(norm(y), cancelled), eps(y)
+    margin = max(1e-10, 1e3 * unit, 64.0 * blur) * (size + sigma)
+    known = A.explicit and A.in_memory
+    for trial in _without_remnants(nu) if known else (nu,):
+        length = norm(trial)
+        if not 0.0 < length < math.inf or not inner(y, trial) / length - sigma > margin:
+            continue
+        pulled = to_numpy(A.adjoint(trial))
+        left = np.maximum(pulled, 0.0) if nonneg else np.abs(pulled)
+        if known and is_rounding(left, _column_sizes(A, trial), A.shape[0]):
+            return True
+        # Of an operator the columns are not known: it is taken to have them all about as long.
+        if not known:
+            return float(np.linalg.norm(left)) <= 64.0 * unit * _frobenius(A, y) * length
+    return False
+
+
+def _without_remnants(nu: Array) -> Iterator[Array]:
+    """Yield a vector as it is, and without the entries that rounding may have left of zeros."""
+    xp, largest = namespace(nu), float(namespace(nu).max(namespace(nu).abs(nu)))
+    for share in REMNANTS:
+        yield xp.where(xp.abs(nu) > share * largest, nu, 0.0 * nu)
 
 
 def nonnegative_residual_exceeds(A: LinearMap, y: Array, sigma: float) -> bool:
