@@ -156,3 +156,26 @@ def test_a_line_search_finds_the_least_value(start: str, furthest: float) -> Non
         assert 0.0 < tau <= furthest
         assert value(tau) <= min(value(at) for at in grid[::100]) + 1e-12
         assert value(tau) <= min(value(tau * scale) for scale in (0.999, 1.0)) + 1e-12
+
+
+def test_images_that_come_with_candidates_are_those_of_their_points(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The driver takes them for feasibility, and multiplies nothing itself."""
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((40, 120))
+    e = 0.1 * rng.standard_normal(40)
+    y, sigma, known = A[:, :5].sum(axis=1) + e, float(np.linalg.norm(e)), []
+    original = operator_search.OperatorSearch.candidate
+
+    def watched(self: Any) -> Any:
+        candidate = original(self)
+        if candidate.image is not None:
+            known.append((candidate.x, candidate.image[0]))
+        return candidate
+
+    monkeypatch.setattr(operator_search.OperatorSearch, "candidate", watched)
+    found = lopro.bpdn(aslinearoperator(A), y, sigma, method=lopro.MatrixFree(), tol=1e-8)
+    assert found.success and known
+    for x, image in known:
+        np.testing.assert_allclose(image, A @ x, rtol=0.0, atol=1e-12)
