@@ -256,7 +256,7 @@ def test_progress_tells_passes_and_bytes(capfd: pytest.CaptureFixture[str]) -> N
     found = lopro.bpdn(StoredMap(A), Y, SIGMA, tol=1e-9, progress=True)
     shown = " ".join(capfd.readouterr().err.split())
     # The last look of four: before it there were eight passes over 384 kB.
-    assert "iteration 4 passes 8 read 0.00307 GB" in shown
+    assert "iteration 4 passes 8 read 3.07 MB" in shown
     assert f"gap {found.certificate.relative_gap:.1e}" in shown
 
 

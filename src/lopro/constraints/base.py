@@ -140,6 +140,11 @@ class Constraint(Function):
         """Return a unit for each entry of ``x``, or one for all; None if the set tells none."""
         return self.typical_size()
 
+    @property
+    def sizes_for_free(self) -> bool:
+        """Whether `typical_size` costs no product with data that are large or known by their products."""
+        return all(m.sizes_for_free for m in self.members() if m is not self)
+
     def typical_size(self) -> float | None:
         """Return a length that is typical of the points of the set, or None: a cone has none.
 

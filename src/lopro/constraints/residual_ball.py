@@ -37,6 +37,9 @@ from lopro.maps.host import host_vector
 from lopro.projections.empty_ball import residual_exceeds
 from lopro.projections.residual_ball import adjoint_product, project_residual_ball
 
+#: A product with a matrix of this size takes less than a millisecond.
+_SMALL_BYTES = 2**20
+
 __all__ = ["FEW_COLUMNS", "ResidualBall", "ResidualForm", "ResidualNorm", "SquaredResidual"]
 
 
@@ -389,6 +392,10 @@ class ResidualBall(MappedFunction, Constraint):
     def _size_of_products(self, x: Array, image: Array) -> float:
         """Return a size for ``A x = 0`` to be compared with: ``|x|`` times at most the norm of A."""
         return norm(x) * norm(self.A.adjoint(image)) / norm(image)
+
+    @property
+    def sizes_for_free(self) -> bool:
+        return self.A.explicit and self.A.in_memory and self.A.nbytes <= _SMALL_BYTES
 
     def typical_size(self) -> float | None:
         pulled = norm(self.A.adjoint(self.y)) if self._size_of_y > 0.0 else 0.0

@@ -104,6 +104,8 @@ class Workbench:
             slope = norm(f.subgradient(start))
             if slope > 0.0:
                 return slope * self.unit  # the unit may cost a product
+            if not self.problem.constraint.sizes_for_free:
+                return 0.0
             # Neither does a minimiser: signs at random are none of a norm or a square.
             signs = np.random.default_rng(0).choice([-1.0, 1.0], size=tuple(start.shape))
             return abs(float(f.value(asarray_like(self.unit * signs, start))))

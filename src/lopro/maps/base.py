@@ -57,11 +57,16 @@ class LinearMap(Spectral):
     (array([3., 2., 1.]), False)
     """
 
+    #: Whether a map without rows is allowed; `linear_map` refuses it in any case.
+    may_be_empty = False
+
     def __init__(
         self, source: Any, shape: tuple[int, int], like: Array, name: str = "A", nbytes: int = 0
     ) -> None:
         self.source = source
         self.shape = (int(shape[0]), int(shape[1]))
+        if 0 in self.shape and not self.may_be_empty:
+            raise ValueError(f"{name} must not be empty, got shape {self.shape}")
         self.like = like
         self.name = name
         self.nbytes = nbytes

@@ -38,6 +38,8 @@ class SparseMap(LinearMap):
     (array([3.]), 2)
     """
 
+    may_be_empty = True
+
     def __init__(self, A: Any, name: str = "A") -> None:
         self._sparse = _checked(A, name)
         like = np.zeros(1, dtype=self._sparse.dtype)

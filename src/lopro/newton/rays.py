@@ -158,7 +158,9 @@ def ray_of_rows(
             np.where(np.isfinite(least), 0.0, -np.inf), np.where(np.isfinite(most), 0.0, np.inf)
         )
 
-    terms = [Term(cone(lower, upper), linear_map(A)), Term(cone(box.lower, box.upper))]
+    terms = [Term(cone(box.lower, box.upper))]
+    if len(lower):
+        terms.append(Term(cone(lower, upper), linear_map(A)))
     if P is not None:
         flat = np.zeros(len(d))
         terms.append(Term(Interval(flat, flat), linear_map(P)))

@@ -114,8 +114,6 @@ _GENERAL = [
     Bad("lo.Logistic(A, np.full(len(A), 3))", ("labels",)),
     Bad("lopro.minimize(None, np.zeros(2), constraint=box)", ("fun",)),
     Bad("lopro.minimize(np.sum, np.zeros(2), jac=3, constraint=box)", ("jac",)),
-    Bad("lopro.minimize(np.sum, np.zeros(2), constraint=None)", ("constraint",)),
-    Bad("lopro.minimize(np.sum, np.zeros(2), constraint=[])", ("constraint",)),
 ]
 
 _CORRELATION = [
