@@ -8,12 +8,12 @@ import numpy as np
 
 from lopro.core.arrays import Array, namespace
 from lopro.functions import atoms
-from lopro.objectives.sample_loss import SampleLoss, checked_signs, take_rows
+from lopro.objectives.sample_loss import LabelledLoss, take_rows
 
 __all__ = ["HingeLoss", "SquaredHingeLoss"]
 
 
-class HingeLoss(SampleLoss):
+class HingeLoss(LabelledLoss):
     """``f(w) = mean_i [1 - y_i x_i'w]_+ + l2/2 |w|^2``: a linear support vector machine.
 
     Parameters
@@ -40,11 +40,6 @@ class HingeLoss(SampleLoss):
 
     steepest = 1.0
 
-    def __init__(self, X: Any, labels: Any, l2: float = 0.0, batch_size: int = 1) -> None:
-        super().__init__(X, l2, batch_size)
-        #: The labels as -1 and 1; do not write on them.
-        self.labels: Array = checked_signs("labels", labels, self.X.shape[0], self.X.like)
-
     def sample(self, rows: np.ndarray[Any, Any] | None = None) -> tuple[atoms.Atom, Array | None]:
         """Return ``mean [1 - y z]_+``: with ``z - y`` in place of z, weights for one sign each."""
         y = take_rows(self.labels, rows)
@@ -54,7 +49,7 @@ class HingeLoss(SampleLoss):
         return atoms.L1(up, down), y
 
 
-class SquaredHingeLoss(SampleLoss):
+class SquaredHingeLoss(LabelledLoss):
     """``f(w) = mean_i [1 - y_i x_i'w]_+^2 + l2/2 |w|^2``: smooth, with ``L = 2 |X|^2 / n + l2``.
 
     Parameters
@@ -80,11 +75,6 @@ class SquaredHingeLoss(SampleLoss):
 
     smooth = True
     sharpest = 2.0
-
-    def __init__(self, X: Any, labels: Any, l2: float = 0.0, batch_size: int = 1) -> None:
-        super().__init__(X, l2, batch_size)
-        #: The labels as -1 and 1; do not write on them.
-        self.labels: Array = checked_signs("labels", labels, self.X.shape[0], self.X.like)
 
     def sample(self, rows: np.ndarray[Any, Any] | None = None) -> tuple[atoms.Atom, Array | None]:
         return atoms.SquaredHinge(take_rows(self.labels, rows)), None

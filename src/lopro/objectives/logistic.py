@@ -8,12 +8,12 @@ import numpy as np
 
 from lopro.core.arrays import Array
 from lopro.functions import atoms
-from lopro.objectives.sample_loss import SampleLoss, checked_signs, take_rows
+from lopro.objectives.sample_loss import LabelledLoss, take_rows
 
 __all__ = ["Logistic"]
 
 
-class Logistic(SampleLoss):
+class Logistic(LabelledLoss):
     """``f(w) = mean_i log(1 + exp(-y_i x_i'w)) + l2/2 |w|^2``.
 
     Constants: ``L = |X|^2 / (4 n) + l2``, ``mu = l2``, and without the ridge a global Lipschitz
@@ -44,11 +44,6 @@ class Logistic(SampleLoss):
 
     smooth = True
     steepest, sharpest = 1.0, 0.25
-
-    def __init__(self, X: Any, labels: Any, l2: float = 0.0, batch_size: int = 1) -> None:
-        super().__init__(X, l2, batch_size)
-        #: The labels as -1 and 1; do not write on them.
-        self.labels: Array = checked_signs("labels", labels, self.X.shape[0], self.X.like)
 
     def sample(self, rows: np.ndarray[Any, Any] | None = None) -> tuple[atoms.Atom, Array | None]:
         return atoms.Logistic(take_rows(self.labels, rows)), None
