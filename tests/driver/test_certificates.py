@@ -11,6 +11,7 @@ from driver_cases import BUILDERS, ellipsoid, l1_halfspace
 
 import lopro
 from lopro import Problem
+from lopro.errors import BoundContradictionWarning
 from lopro.methods.inner import (
     AcceleratedGradient,
     ConstantStep,
@@ -22,7 +23,7 @@ from lopro.methods.inner import (
 from lopro.methods.theory import ProblemConstants, constants_of
 from lopro.objectives import L1Norm, Linear
 from lopro.penalties import CentredHinge, CentredSoftplus, Hinge, MemberPenalties, Softplus
-from lopro.protocol import Candidate, Claim
+from lopro.protocol import Candidate, Claim, ProvedBound
 from lopro.protocol.certificates import Certificate, lower_bound
 
 METHODS = {
@@ -156,6 +157,29 @@ def test_a_claim_is_no_certificate_and_makes_no_success(rng):
         assert result.status is lopro.Status.SCHEDULE_DONE and not result.success
         assert result.claim == Claim(pytest.approx(gap), "a theorem")
         assert result.message.endswith(f"claimed, not proved: {gap:.3g} (a theorem)")
+
+
+class _FalseBound:
+    """A method that claims to have proved a bound above the value of its feasible point."""
+
+    card = lopro.LoPGD.card
+
+    def check(self, problem):
+        pass
+
+    def run(self, bench, x0):
+        x = np.array([1.0, 0.0])
+        yield Candidate(x, ProvedBound(1.5, "an error"))
+        yield Candidate(x, ProvedBound(0.5, "a proof"))
+
+
+def test_a_bound_above_a_feasible_value_is_dropped_with_a_warning():
+    box = lopro.constraints.Polyhedron.box(-np.ones(2), np.ones(2))
+    problem = Problem(L1Norm(shape=(2,)), box)
+    with pytest.warns(BoundContradictionWarning, match="1.5 was dropped, a feasible point has 1"):
+        result = lopro.solve(problem, method=_FalseBound(), tol=1e-6)
+    assert (result.fun, result.certificate.lower_bound) == (1.0, 0.5)
+    assert result.certificate.source == "a proof" and "an error" in result.warnings[0]
 
 
 def test_false_constants_make_no_success():
