@@ -163,3 +163,10 @@ def test_arguments_are_checked_by_name() -> None:
             lo.PinballLoss(X, [1.0, 2.0], quantile)
     with pytest.raises(ValueError, match="b must have shape"):
         lo.PinballLoss(X, [1.0])
+
+
+def test_no_method_is_tried_twice(rng: Any) -> None:
+    X, y, _, _ = data(rng)
+    choices = lopro.Auto().choices(Problem(lo.HingeLoss(X, y)))
+    names = [type(choice.method).__name__ for choice in choices]
+    assert names == ["NewtonMultipliers", "InteriorPoint"]

@@ -128,15 +128,16 @@ def _choices(problem: Problem) -> Iterator[Choice]:
     if spectral and _fits(AlternatingDirections(), problem):
         reason = "its prox takes singular values, and the projection is a formula"
         yield Choice(AlternatingDirections(), reason)
-    tried = False
+    tried: list[Method] = []
     for choice in _second_order(problem):
-        tried = True
+        tried.append(choice.method)
         yield choice
     if _fits(MultiplierMethod(), problem):
         yield Choice(MultiplierMethod(), "the set is given by a linear map into an easy set")
         return
     if _fits(InteriorPoint(), problem):
-        yield Choice(InteriorPoint(), "it has a conic form")
+        if InteriorPoint() not in tried:
+            yield Choice(InteriorPoint(), "it has a conic form")
         if not tried and _fits(NewtonMultipliers(), problem):
             yield Choice(NewtonMultipliers(), "its norms have a prox")
         return
