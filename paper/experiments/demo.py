@@ -1,7 +1,8 @@
 """The first part of ``make reproduce``: three problems, certified answers, few projections.
 
 Run it with ``python -m paper.experiments.demo``. It takes seconds, needs no data, prints a table and
-draws how the certified gaps close. The exit status is 1 if an answer is not certified.
+draws how the certified gaps close. The exit status is 1 if a gap is neither certified nor, for the
+schedule of a theorem, claimed.
 """
 
 from __future__ import annotations
@@ -49,8 +50,9 @@ class Case:
         result = solve(self.problem, self.start, self.method, tol=self.tol, time_limit=60.0)
         first = self.problem.constraint.project(self.problem.start(self.start))
         eps0 = self.problem.objective.value(first) - result.certificate.lower_bound
+        gap = result.certificate.gap if result.claim is None else result.claim.gap
         # Theorems 2 and 3 promise an error of 2 eps; a gap below rounding would promise anything.
-        eps = max(result.certificate.gap, 1e-15 * max(1.0, abs(result.fun))) / 2.0
+        eps = max(gap, 1e-15 * max(1.0, abs(result.fun))) / 2.0
         return Outcome(self, result, epochs_needed(eps0, eps))
 
 
@@ -63,6 +65,20 @@ class Outcome:
     projections_in_theory: int
 
     @property
+    def reached(self) -> bool:
+        """Whether the gap is proved, or promised by a theorem whose constants are those of the problem."""
+        claim, unit = self.result.claim, max(1.0, abs(self.result.fun))
+        return self.result.success or (claim is not None and claim.gap <= self.case.tol * unit)
+
+    @property
+    def gap(self) -> str:
+        """The relative gap that is proved, or what a theorem claims."""
+        claim, unit = self.result.claim, max(1.0, abs(self.result.fun))
+        if claim is None:
+            return f"{self.result.certificate.relative_gap:.1e}"
+        return f"{claim.gap / unit:.1e} (claimed)"
+
+    @property
     def cells(self) -> tuple[str, ...]:
         """The outcome as a row of a table."""
         result = self.result
@@ -70,7 +86,7 @@ class Outcome:
             self.case.name,
             self.case.method_name,
             f"{result.fun:.8g}",
-            f"{result.certificate.relative_gap:.1e}",
+            self.gap,
             str(result.counts.projections),
             str(self.projections_in_theory),
             str(result.iterations),
@@ -119,7 +135,8 @@ def table(outcomes: Sequence[Outcome]) -> Table:
     for outcome in outcomes:
         shown.add_row(*outcome.cells)
     shown.caption = (
-        "relative gap: certified, (value - lower bound) / max(1, |value|). theory: the paper's "
+        "relative gap: certified, (value - lower bound) / max(1, |value|), or what a theorem claims for the "
+        "constants of the problem. theory: the paper's "
         "ceil(log2(eps0 / eps)) projections (Thm 2, Thm 3) for an error of 2 eps = that gap, from the "
         "same start. A method that projects at each step makes one projection per iteration."
     )
@@ -177,7 +194,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     console.print(
         f"figure: {path}" if path else "no figure: matplotlib is missing, pip install 'lopro[plot]'"
     )
-    failed = [o for o in outcomes if not o.result.success]
+    failed = [o for o in outcomes if not o.reached]
     for outcome in failed:
         console.print(f"NOT CERTIFIED: {outcome.case.name}: {outcome.result.message}")
     return 1 if failed else 0
