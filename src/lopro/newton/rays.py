@@ -66,7 +66,7 @@ def farkas_multipliers(
         Multipliers of two outer steps, the later ones last.
     """
     pairs = zip(problem.terms, before, after, strict=True)
-    found = [(term, b - a) for term, a, b in pairs if term.steepness == 0.0]
+    found = [(term, b - a) for term, a, b in pairs if term.is_set]
     sets = [term for term, _ in found]
     size = max((float(np.abs(y).max(initial=0.0)) for _, y in found), default=0.0)
     known = all(not isinstance(t.map, Transferred) or t.map.on_device for t in sets)

@@ -73,7 +73,8 @@ class SampleLoss(MappedFunction, Objective):
     def stochastic_subgradient(self, x: Array, rng: np.random.Generator) -> Array:
         rows = rng.integers(self.X.shape[0], size=self.batch_size)
         # The mean over a sample is an unbiased estimate of the mean over all.
-        some = Term(*_as_term(self.sample(rows)))
+        atom, offset = self.sample(rows)
+        some = Term(atom, offset=offset)
         g = self.X.pull_through_rows(rows, x, some.slope)
         return g + self.l2 * x if self.l2 > 0.0 else g
 
@@ -130,10 +131,6 @@ class LabelledLoss(SampleLoss):
         super().__init__(X, l2, batch_size)
         #: The labels as -1 and 1; do not write on them.
         self.labels: Array = _checked_signs(labels, self.X.shape[0], self.X.like)
-
-
-def _as_term(sample: tuple[Atom, Array | None]) -> tuple[Atom, None, Array | None]:
-    return sample[0], None, sample[1]
 
 
 def _checked_signs(labels: Any, n: int, like: Array) -> Array:

@@ -94,13 +94,6 @@ class GroupNorm(Atom):
         shares = xp.where(lengths > allowed, allowed / sizes, xp.ones_like(lengths))
         return xp.reshape(shares[:, None] * blocks, tuple(v.shape))
 
-    def gauge(self, v: Array) -> float:
-        """Return the least ``t >= 0`` with ``v`` in ``t`` times the domain of the conjugate."""
-        largest = float(namespace(v).max(self._lengths(v)[1]))
-        if self.weight == 0.0:
-            return 0.0 if largest == 0.0 else math.inf
-        return largest / self.weight
-
     def distance(self, z: Array) -> Array:
         return np.zeros(())
 

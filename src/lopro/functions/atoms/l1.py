@@ -109,18 +109,6 @@ class L1(Atom):
     def into_domain(self, v: Array) -> Array:
         return self._clip(v)
 
-    def gauge(self, v: Array) -> float:
-        """Return the least ``t >= 0`` with ``v`` in ``t`` times the domain of the conjugate, or infinity."""
-        xp, (down, up) = namespace(v), self._sides(v)
-        size = xp.abs(v)
-        side = up + 0.0 * size
-        if not self.symmetric:
-            side = xp.where(v > 0.0, side, down + 0.0 * size)
-        if bool(xp.any((side == 0.0) & (size > 0.0))):
-            return math.inf
-        used = xp.where(side > 0.0, side, xp.ones_like(side))
-        return float(xp.max(size / used)) if math.prod(v.shape) else 0.0
-
     def distance(self, z: Array) -> Array:
         return np.zeros(z.shape)
 
