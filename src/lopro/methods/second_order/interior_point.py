@@ -106,7 +106,8 @@ class InteriorPoint:
         if verdict.certificate().relative_gap <= bench.target.tol:
             return
         # The rows of the objective have multipliers, too: with all of them no radius is needed.
-        if form.dual_known:
+        # Without a set nothing bounds the distance within which they hold.
+        if form.dual_known and sets:
             bound = _proved_bound(form, program, answer, bench, inequality)
             yield Candidate(x, bound, before=x_hat)
 

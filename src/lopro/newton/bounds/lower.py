@@ -19,6 +19,8 @@ from lopro.functions.atoms import Interval
 from lopro.functions.term import Term
 from lopro.linalg.products import enclose_adjoint
 from lopro.linalg.rounding import Enclosure, Estimate, dot, length, total
+from lopro.maps import Identity
+from lopro.maps.host import Transferred, host_vector
 from lopro.newton.arrays import EPS, Array
 from lopro.newton.problem import Composite
 
@@ -132,4 +134,25 @@ def lower_bound(
     slope = length(left.rise)
     if convexity > 0.0:
         return Bound((value - Estimate(slope) * slope / (2.0 * convexity)).lower(), 0.0, x)
-    return Bound(value.lower(), slope, x)
+    return Bound(value.lower(), slope * _column_spread(problem), x)
+
+
+def _column_spread(problem: Composite) -> float:
+    """Return the ratio of the longest to the shortest column of the data where no set bounds the variables.
+
+    One radius for all variables means little where they are counted in units that differ by as much: the
+    slope is then taken to be so many times as large, which is what it amounts to with columns of one length.
+    """
+    if any(term.is_set for term in problem.terms):
+        return 1.0
+    smooth = getattr(problem.smooth, "parts", (problem.smooth,))
+    maps = [getattr(part, "map", None) for part in smooth] + [t.map for t in problem.terms]
+    spread = 1.0
+    for D in maps:
+        if D is None or isinstance(D, Identity) or (isinstance(D, Transferred) and not D.on_device):
+            continue
+        lengths = host_vector(D.column_norms)
+        used = lengths[lengths > 0.0]
+        if len(used):
+            spread = max(spread, float(used.max() / used.min()))
+    return spread
