@@ -10,6 +10,7 @@ from lopro.basis_pursuit import (
     bpdn,
     bpdn_path,
     lasso,
+    lasso_path,
 )
 from lopro.basis_pursuit.application import BasisPursuit
 from lopro.certifying import certify
@@ -84,6 +85,7 @@ __all__ = [
     "inner",
     "iterate",
     "lasso",
+    "lasso_path",
     "learn_metric",
     "maps",
     "metric",
