@@ -146,6 +146,9 @@ package: $(DEV)
 	@$(PYTHON) -m venv build/wheel
 	@build/wheel/bin/python -m pip --disable-pip-version-check install -qq dist/*.whl
 	@cd build && wheel/bin/python ../.ci/smoke.py
+	@echo "== the wheel without PIQP and Clarabel"
+	@build/wheel/bin/python -m pip --disable-pip-version-check uninstall -qq --yes piqp clarabel
+	@cd build && wheel/bin/python ../.ci/smoke.py
 	@echo "== the tests of the sdist"
 	@mkdir -p build/sdist && tar -xzf dist/*.tar.gz --strip-components 1 -C build/sdist
 	@cd build/sdist && $(abspath $(BIN))/python -m pytest -n $(JOBS) $(PYTEST_ARGS)
