@@ -14,6 +14,7 @@ from lopro.basis_pursuit import (
 from lopro.basis_pursuit.application import BasisPursuit
 from lopro.certifying import certify
 from lopro.correlation import nearest_correlation
+from lopro.diagonal import fixed_diagonal
 from lopro.driver import stopping
 from lopro.driver.result import History, Iterate, Result, Status
 from lopro.errors import InfeasibleError, MissingCapabilityError, ProjectionError
@@ -23,6 +24,7 @@ from lopro.methods import (
     Auto,
     LoPGD,
     LoPNAG,
+    LowRankFactors,
     MultiplierMethod,
     NearestPoint,
     NearestSemidefinite,
@@ -58,6 +60,7 @@ __all__ = [
     "LassoResult",
     "LoPGD",
     "LoPNAG",
+    "LowRankFactors",
     "MatrixFree",
     "MetricResult",
     "MissingCapabilityError",
@@ -81,6 +84,7 @@ __all__ = [
     "certify",
     "constraints",
     "explain",
+    "fixed_diagonal",
     "inner",
     "iterate",
     "lasso",
