@@ -12,6 +12,7 @@ from lopro.basis_pursuit import (
     lasso,
 )
 from lopro.basis_pursuit.application import BasisPursuit
+from lopro.batch import QuadraticPrograms, solve_many
 from lopro.certifying import certify
 from lopro.correlation import nearest_correlation
 from lopro.driver import stopping
@@ -69,6 +70,7 @@ __all__ = [
     "Problem",
     "ProgramEngines",
     "ProjectionError",
+    "QuadraticPrograms",
     "Result",
     "SemidefiniteEngines",
     "Status",
@@ -94,6 +96,7 @@ __all__ = [
     "read_sdpa",
     "restarts",
     "solve",
+    "solve_many",
     "stopping",
     "theorems",
     "theory",
