@@ -44,7 +44,7 @@ from lopro.problem import Problem
 from lopro.sdpa import read_sdpa
 from lopro.solving import iterate, solve
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "AlternatingDirections",
