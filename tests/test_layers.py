@@ -13,7 +13,7 @@ LAYERS = [
     "projections",
     "constraints", "objectives", "conic_forms", "penalties", "problem", "protocol", "driver", "methods",
     "solving", "batch", "certifying", "explaining", "sdpa",
-    "basis_pursuit", "metric", "correlation", "minimize", "cvxpy", "sklearn",
+    "basis_pursuit", "metric", "correlation", "diagonal", "minimize", "cvxpy", "sklearn",
     "cli", "__init__", "__main__",
 ]  # fmt: skip
 

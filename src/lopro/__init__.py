@@ -15,6 +15,7 @@ from lopro.basis_pursuit.application import BasisPursuit
 from lopro.batch import QuadraticPrograms, solve_many
 from lopro.certifying import certify
 from lopro.correlation import nearest_correlation
+from lopro.diagonal import fixed_diagonal
 from lopro.driver import stopping
 from lopro.driver.result import History, Iterate, Result, Status
 from lopro.errors import InfeasibleError, MissingCapabilityError, ProjectionError
@@ -24,6 +25,7 @@ from lopro.methods import (
     Auto,
     LoPGD,
     LoPNAG,
+    LowRankFactors,
     MultiplierMethod,
     NearestPoint,
     NearestSemidefinite,
@@ -59,6 +61,7 @@ __all__ = [
     "LassoResult",
     "LoPGD",
     "LoPNAG",
+    "LowRankFactors",
     "MatrixFree",
     "MetricResult",
     "MissingCapabilityError",
@@ -83,6 +86,7 @@ __all__ = [
     "certify",
     "constraints",
     "explain",
+    "fixed_diagonal",
     "inner",
     "iterate",
     "lasso",
