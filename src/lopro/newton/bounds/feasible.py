@@ -69,7 +69,9 @@ def made_feasible(
         room = np.maximum(np.abs(x), known.at(x))
         between = (x > box.lower) & (x < box.upper)
         move = partial(_step, A[used], missed=missed[used])
-        step = move(room * between) if now < 0.5 * last else _inwards(move, room, x, box)
+        step = move(room * between) if now < 0.5 * last else None
+        if step is None:
+            step = _inwards(move, room, x, box)
         if step is None:
             break
         x, last = np.clip(x - step, box.lower, box.upper), now
@@ -107,7 +109,7 @@ def _inwards(
     move: Callable[[Array], Array | None], room: Array, x: Array, box: Box
 ) -> Array | None:
     """Return a step in which variables on a bound take part as well, those that it moves inside."""
-    moving = np.ones(len(x))
+    moving = (box.lower < box.upper).astype(np.float64)
     for _ in range(_ROUNDS):
         step = move(room * moving)
         if step is None:
