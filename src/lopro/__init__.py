@@ -13,8 +13,10 @@ from lopro.basis_pursuit import (
     lasso_path,
 )
 from lopro.basis_pursuit.application import BasisPursuit
+from lopro.batch import QuadraticPrograms, solve_many
 from lopro.certifying import certify
 from lopro.correlation import nearest_correlation
+from lopro.diagonal import fixed_diagonal
 from lopro.driver import stopping
 from lopro.driver.result import History, Iterate, Result, Status
 from lopro.errors import InfeasibleError, MissingCapabilityError, ProjectionError
@@ -24,6 +26,7 @@ from lopro.methods import (
     Auto,
     LoPGD,
     LoPNAG,
+    LowRankFactors,
     MultiplierMethod,
     NearestPoint,
     NearestSemidefinite,
@@ -44,7 +47,7 @@ from lopro.problem import Problem
 from lopro.sdpa import read_sdpa
 from lopro.solving import iterate, solve
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "AlternatingDirections",
@@ -59,6 +62,7 @@ __all__ = [
     "LassoResult",
     "LoPGD",
     "LoPNAG",
+    "LowRankFactors",
     "MatrixFree",
     "MetricResult",
     "MissingCapabilityError",
@@ -70,6 +74,7 @@ __all__ = [
     "Problem",
     "ProgramEngines",
     "ProjectionError",
+    "QuadraticPrograms",
     "Result",
     "SemidefiniteEngines",
     "Status",
@@ -82,6 +87,7 @@ __all__ = [
     "certify",
     "constraints",
     "explain",
+    "fixed_diagonal",
     "inner",
     "iterate",
     "lasso",
@@ -96,6 +102,7 @@ __all__ = [
     "read_sdpa",
     "restarts",
     "solve",
+    "solve_many",
     "stopping",
     "theorems",
     "theory",
