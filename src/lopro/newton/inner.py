@@ -29,8 +29,8 @@ _LINE = 0.5
 class Local:
     """What is known at a point: targets, multipliers, gradients, and sizes to compare them with.
 
-    ``stationarity`` is the gradient of the Lagrangian, ``gradient`` that of the augmented one with its proximal
-    term.
+    ``stationarity`` is the gradient of the Lagrangian, ``gradient`` that of the augmented one with its
+    proximal term.
     """
 
     point: Point

@@ -59,7 +59,7 @@ class Smooth(Protocol):
         ...
 
     def sized_gradient(self, x: Array, image: Image) -> tuple[Array, float]:
-        """Return the gradient and the size of its largest term: what it is compared with where they cancel."""
+        """Return the gradient, and the size of its terms: what it is compared with where they cancel."""
         ...
 
     def curvature(self, x: Array, image: Image) -> tuple[Piece, ...]:

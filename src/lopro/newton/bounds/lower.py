@@ -37,13 +37,7 @@ class Box:
     @staticmethod
     def of(problem: Composite) -> Box:
         """Return the intersection of all bounds of variables."""
-        lower, upper = np.full(problem.size, -np.inf), np.full(problem.size, np.inf)
-        for term in problem.terms:
-            if bounds_variables(term):
-                assert isinstance(term.atom, Interval)
-                lower = np.maximum(lower, term.atom.lower)
-                upper = np.minimum(upper, term.atom.upper)
-        return Box(lower, upper)
+        return Box(*problem.box)
 
 
 def bounds_variables(term: Term) -> bool:
@@ -82,6 +76,8 @@ class Remainder:
         """Split the slope into what the bounds of the variables carry and what is left."""
         least, most = slope - error, slope + error
         below, above = np.isfinite(box.lower), np.isfinite(box.upper)
+        if not (below.any() or above.any()):
+            return Remainder(Estimate(0.0), np.maximum(most, -least) * (1.0 + EPS))
         # Going down from x costs the positive part of the slope, up to the lower bound; and the reverse.
         down = np.where(below, np.maximum(most, 0.0) * (x - np.where(below, box.lower, x)), 0.0)
         up = np.where(above, np.maximum(-least, 0.0) * (np.where(above, box.upper, x) - x), 0.0)
