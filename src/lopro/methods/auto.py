@@ -24,7 +24,7 @@ from lopro.methods.registry import recognised
 from lopro.methods.second_order import NewtonMultipliers, ProgramEngines
 from lopro.methods.second_order.forms import Forms
 from lopro.methods.second_order.interior_point import InteriorPoint
-from lopro.methods.semidefinite import NearestSemidefinite, SemidefiniteEngines
+from lopro.methods.semidefinite import LowRankFactors, NearestSemidefinite, SemidefiniteEngines
 from lopro.objectives import NuclearNorm, Scaled
 from lopro.problem import Problem
 from lopro.protocol import Candidates, Card, Fit, Method, Workbench, fit_of
@@ -158,6 +158,9 @@ def _closed_forms(problem: Problem) -> Iterator[Fit]:
         yield fit
     if problem.shape is not None and len(problem.shape) == 1:
         return
+    fit = fit_of(LowRankFactors(), problem, "a linear cost over matrices with a given diagonal")
+    if fit is not None:
+        yield fit
     fit = fit_of(SemidefiniteEngines(), problem, "it is a semidefinite program")
     if fit is None:
         reason = "a squared distance over semidefinite matrices is one projection"

@@ -92,6 +92,11 @@ class Composite:
         )
 
     @cached_property
+    def boxed(self) -> bool:
+        """Whether a term bounds single variables."""
+        return any(t.is_identity and isinstance(t.atom, Interval) for t in self.terms)
+
+    @cached_property
     def box(self) -> tuple[Array, Array]:
         """The largest lower and the smallest upper bounds of single variables; do not write on them."""
         lower, upper = np.full(self.size, -np.inf), np.full(self.size, np.inf)
