@@ -37,7 +37,9 @@ def candidate_in_set(
             return Candidate(x, evidence, image=image)
         # What the violation of x has gained is no part of the gap of its projection, of which the driver
         # measures by how much it breaks the inequality of the multipliers.
-        own = None if evidence is None else replace(evidence, gained=0.0)
+        own = evidence
+        if evidence is not None and evidence.inequality is not None:
+            own = replace(evidence, gained=0.0)
         return Candidate(bench.project(x), own, before=x)
     return Candidate(x, evidence)
 
