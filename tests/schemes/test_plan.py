@@ -20,7 +20,6 @@ from lopro.methods.second_order.forms import Forms
 from lopro.newton import Composite
 from lopro.objectives import (
     HingeLoss,
-    L1Norm,
     LeastSquares,
     Linear,
     Logistic,
@@ -150,7 +149,6 @@ def test_statistics_by_plain_spelling_go_to_newton(rng: Any) -> None:
         (PinballLoss(X, y, 0.3), rising),
         (HingeLoss(X, signs) + 0.5 * SquaredDistance(np.zeros(20)), Intersection(rising, box)),
         (Poisson(X, counts), rising),
-        (LeastSquares(X, y) + 5.0 * L1Norm(), None),
     ):
         problem = Problem(f, c)
         assert lopro.Auto().choose(problem) == NewtonMultipliers()
