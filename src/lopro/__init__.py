@@ -12,6 +12,7 @@ from lopro.basis_pursuit import (
     lasso,
 )
 from lopro.basis_pursuit.application import BasisPursuit
+from lopro.batch import QuadraticPrograms, solve_many
 from lopro.certifying import certify
 from lopro.correlation import nearest_correlation
 from lopro.diagonal import fixed_diagonal
@@ -72,6 +73,7 @@ __all__ = [
     "Problem",
     "ProgramEngines",
     "ProjectionError",
+    "QuadraticPrograms",
     "Result",
     "SemidefiniteEngines",
     "Status",
@@ -98,6 +100,7 @@ __all__ = [
     "read_sdpa",
     "restarts",
     "solve",
+    "solve_many",
     "stopping",
     "theorems",
     "theory",
