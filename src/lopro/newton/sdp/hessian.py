@@ -19,7 +19,7 @@ from lopro.newton.arrays import Array
 from lopro.newton.sdp.dual_point import DualPoint, Signs
 from lopro.newton.sdp.program import Block, SemidefiniteProgram
 from lopro.newton.spectral import Spectrum, entries_of_sum, symmetric_pattern
-from lopro.newton.systems.cg import conjugate_gradients
+from lopro.linalg.conjugate_gradients import conjugate_gradients
 
 __all__ = ["Directions"]
 

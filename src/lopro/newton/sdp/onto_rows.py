@@ -14,7 +14,7 @@ import scipy  # parts of it load when first used
 from lopro.linalg.cholesky import SingularSystem
 from lopro.newton.arrays import Array, norm
 from lopro.newton.sdp.program import SemidefiniteProgram
-from lopro.newton.systems.cg import conjugate_gradients
+from lopro.linalg.conjugate_gradients import conjugate_gradients
 
 __all__ = ["onto_rows"]
 

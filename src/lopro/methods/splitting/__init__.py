@@ -1,0 +1,5 @@
+"""ADMM on terms: linear systems by products, proxes of images, bounds from the multipliers of all terms."""
+
+from lopro.methods.splitting.admm import ADMM
+
+__all__ = ["ADMM"]
