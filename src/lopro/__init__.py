@@ -12,8 +12,10 @@ from lopro.basis_pursuit import (
     lasso,
 )
 from lopro.basis_pursuit.application import BasisPursuit
+from lopro.batch import QuadraticPrograms, solve_many
 from lopro.certifying import certify
 from lopro.correlation import nearest_correlation
+from lopro.diagonal import fixed_diagonal
 from lopro.driver import stopping
 from lopro.driver.result import History, Iterate, Result, Status
 from lopro.errors import InfeasibleError, MissingCapabilityError, ProjectionError
@@ -24,6 +26,7 @@ from lopro.methods import (
     Auto,
     LoPGD,
     LoPNAG,
+    LowRankFactors,
     MultiplierMethod,
     NearestPoint,
     NearestSemidefinite,
@@ -60,6 +63,7 @@ __all__ = [
     "LassoResult",
     "LoPGD",
     "LoPNAG",
+    "LowRankFactors",
     "MatrixFree",
     "MetricResult",
     "MissingCapabilityError",
@@ -71,6 +75,7 @@ __all__ = [
     "Problem",
     "ProgramEngines",
     "ProjectionError",
+    "QuadraticPrograms",
     "Result",
     "SemidefiniteEngines",
     "Status",
@@ -83,6 +88,7 @@ __all__ = [
     "certify",
     "constraints",
     "explain",
+    "fixed_diagonal",
     "inner",
     "iterate",
     "lasso",
@@ -96,6 +102,7 @@ __all__ = [
     "read_sdpa",
     "restarts",
     "solve",
+    "solve_many",
     "stopping",
     "theorems",
     "theory",

@@ -8,7 +8,7 @@ from lopro.methods.paper.lopgd import LoPGD
 from lopro.methods.paper.lopnag import LoPNAG
 from lopro.methods.paper.one_projection import OneProjection
 from lopro.methods.second_order import NewtonMultipliers, ProgramEngines
-from lopro.methods.semidefinite import NearestSemidefinite, SemidefiniteEngines
+from lopro.methods.semidefinite import LowRankFactors, NearestSemidefinite, SemidefiniteEngines
 from lopro.methods.splitting import ADMM
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "Auto",
     "LoPGD",
     "LoPNAG",
+    "LowRankFactors",
     "MultiplierMethod",
     "NearestPoint",
     "NearestSemidefinite",

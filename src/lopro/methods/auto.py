@@ -23,7 +23,8 @@ from lopro.methods.second_order import NewtonMultipliers, ProgramEngines
 from lopro.methods.second_order.forms import composite, quadratic_program
 from lopro.methods.second_order.interior_point import InteriorPoint
 from lopro.methods.second_order.newton_multipliers import newton_reason
-from lopro.methods.semidefinite import NearestSemidefinite, SemidefiniteEngines
+from lopro.methods.semidefinite import LowRankFactors, NearestSemidefinite, SemidefiniteEngines
+from lopro.methods.splitting import ADMM, admm_reason
 from lopro.newton.smooth import QuadraticForm
 from lopro.objectives import NuclearNorm, Scaled
 from lopro.problem import Problem
@@ -117,6 +118,8 @@ def _choices(problem: Problem) -> Iterator[Choice]:
         return
     if _fits(NearestPoint(), problem):
         yield Choice(NearestPoint(), "a squared distance over a set is one projection")
+    if _fits(LowRankFactors(), problem):
+        yield Choice(LowRankFactors(), "a linear cost over matrices with a given diagonal")
     if _fits(SemidefiniteEngines(), problem):
         yield Choice(SemidefiniteEngines(), "it is a semidefinite program")
     elif _fits(NearestSemidefinite(), problem):
@@ -168,6 +171,9 @@ def _newton(problem: Problem) -> Iterator[Choice]:
     Such a norm is one of the variables, or of many more samples than variables. Norms of other images, and
     norms over balls, are solved faster by interior points and first order.
     """
+    reason = admm_reason(problem)
+    if reason is not None:
+        yield Choice(ADMM(), reason)
     try:
         form = composite(problem)
     except MissingCapabilityError:

@@ -112,7 +112,9 @@ class L1(Atom):
     def gauge(self, v: Array) -> float:
         xp, (down, up) = namespace(v), self._sides(v)
         size = xp.abs(v)
-        allowed = 0.0 * size + (up if is_complex(v) else xp.where(v > 0.0, 0.0 * v + up, 0.0 * v + down))
+        allowed = 0.0 * size + (
+            up if is_complex(v) else xp.where(v > 0.0, 0.0 * v + up, 0.0 * v + down)
+        )
         if bool(xp.any((allowed == 0.0) & (size > 0.0))):
             return math.inf
         return float(xp.max(size / xp.where(allowed > 0.0, allowed, xp.ones_like(size))))

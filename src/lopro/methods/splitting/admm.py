@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from lopro.core.arrays import Array, norm
+from lopro.core.arrays import Array
 from lopro.core.validation import check_count, check_number
 from lopro.errors import MissingCapabilityError, StalledError
 from lopro.methods.splitting.bound import bound_from
@@ -20,8 +20,8 @@ from lopro.protocol.certificates import solution_radius
 
 __all__ = ["ADMM"]
 
-#: Points are certified less often as a run goes on: after this share of the steps made. A bound takes a further
-#: share of them, so that certificates take a quarter of the steps.
+#: Points are certified less often as a run goes on: after this share of the steps made. A bound takes a
+#: further share of them, so that certificates take a quarter of the steps.
 _SHARE, _FOR_BOUND = 0.5, 0.125
 
 
@@ -29,12 +29,13 @@ _SHARE, _FOR_BOUND = 0.5, 0.125
 class ADMM:
     """The alternating direction method of multipliers: a linear system, and the prox of every term.
 
-    Problem: any sum of terms ``g(D x - b)`` in which every g is quadratic or has a prox, sets included: norms and
-    total variation of images, residual balls, boxes, rows, penalised or as constraints. Oracles: products with
-    the maps, proxes. The linear systems are solved by conjugate gradients, so that operators will do.
+    Problem: any sum of terms ``g(D x - b)`` in which every g is quadratic or has a prox, sets included:
+    norms and total variation of images, residual balls, boxes, rows, penalised or as constraints. Oracles:
+    products with the maps, proxes. Linear systems are solved by conjugate gradients, so operators will do.
 
-    Small penalties make multipliers that are nearly stationary: for a bound some steps are made with a hundredth
-    of the penalties. A step of least squares through all maps and one factor make them feasible for the dual.
+    Small penalties make multipliers that are nearly stationary: for a bound some steps are made with a
+    hundredth of the penalties. A step of least squares through all maps and one factor then make them
+    feasible for the dual problem.
 
     Parameters
     ----------
@@ -47,8 +48,8 @@ class ADMM:
 
     References
     ----------
-    S. Boyd, N. Parikh, E. Chu, B. Peleato, J. Eckstein, "Distributed optimization and statistical learning via the
-    alternating direction method of multipliers", Found. Trends Mach. Learn. 3 (2011).
+    S. Boyd, N. Parikh, E. Chu, B. Peleato, J. Eckstein, "Distributed optimization and statistical learning
+    via the alternating direction method of multipliers", Found. Trends Mach. Learn. 3 (2011).
 
     Examples
     --------
@@ -116,9 +117,9 @@ class ADMM:
         """Make steps; penalties change after 10, 20, 40, ... of them."""
         while state.steps < steps and bench.tick():
             state = advance(parts, state, self.relaxation)
-            if state.steps >= self.every and (state.steps // self.every).bit_count() == 1:
-                if state.steps % self.every == 0:
-                    state = balanced(parts, state)
+            rounds, rest = divmod(state.steps, self.every)
+            if rest == 0 and rounds.bit_count() == 1:
+                state = balanced(parts, state)
         return state
 
     def _bound(

@@ -1,8 +1,8 @@
-"""Lower bounds from the multipliers of alternating directions (`docs/theory.md`, the certificate on terms).
+"""Lower bounds from the multipliers of ADMM.
 
-For any ``v_i``, ``F(x) >= <r, x> - sum_i g_i*(v_i)`` with ``r = sum_i D_i' v_i``. A step of least squares through
-all maps makes r as small as rounding allows; one factor then brings all multipliers into the domains of the
-conjugates; what is left of r is absorbed by bounds of the variables, or charged with the distance.
+For any ``v_i``, ``F(x) >= <r, x> - sum_i g_i*(v_i)`` with ``r = sum_i D_i' v_i``. A step of least squares
+through all maps makes r as small as rounding allows; one factor then brings all multipliers into the domains
+of the conjugates; what is left of r is absorbed by bounds of the variables, or charged with the distance.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 
 from lopro.certificates import FARTHER
 from lopro.constraints.base import Constraint, ValidInequality
-from lopro.core.arrays import Array, asarray_like, eps, norm, to_numpy
+from lopro.core.arrays import Array, asarray_like, eps, is_single, norm, to_numpy
 from lopro.core.real_vectors import to_real_vector
 from lopro.functions.atoms import Linear, Quadratic
 from lopro.functions.term import Term
@@ -65,6 +65,10 @@ def bound_from(
     constraint : Constraint
         The set, for the multipliers as a user counts them.
     """
+    like = state.x
+    if is_single(like):
+        # The residual of multipliers in single precision would be charged far out.
+        parts, state = parts.in_double(), state.in_double()
     size = norm(state.x)
     state, x = _stationary(parts, state, _SHARE * gap / (FARTHER * size if size > 0.0 else 1.0))
     slopes = [_slope_of(term, parts, x) for term in parts.quadratic]
@@ -81,7 +85,7 @@ def bound_from(
     value = at_centre.lower() - dual.error * length(centre)
     slope = length(dual.r) + dual.error
     source = "multipliers of all terms, stationary up to rounding"
-    inequality = _inequality(parts, dual, x, constraint)
+    inequality = _inequality(parts, dual, x, constraint, like)
     if math.isfinite(reach):
         value = value - slope * (reach + length(centre)) * (1.0 + 8.0 * EPS)
         return ProvedBound(value, source, inequality=inequality)
@@ -89,7 +93,7 @@ def bound_from(
 
 
 def _stationary(parts: Parts, state: State, wanted: float) -> tuple[State, Array]:
-    """Move point and multipliers by a step of least squares to where the gradients of all terms add up to 0."""
+    """Move point and multipliers by a step of least squares to where the slopes of all terms add up to 0."""
     x, v = state.x, list(state.multipliers)
     for _ in range(2):
         r = parts.pullback(v) + parts.gradient(x)
@@ -107,9 +111,7 @@ def _slope_of(term: Term, parts: Parts, x: Array) -> Array:
     return term.slope(parts.image_of(term, x))
 
 
-def _in_domain(
-    parts: Parts, v: Sequence[Array], slopes: Sequence[Array], x: Array
-) -> _Dual | None:
+def _in_domain(parts: Parts, v: Sequence[Array], slopes: Sequence[Array], x: Array) -> _Dual | None:
     """Shorten all multipliers by one factor, or project those that this does not help."""
     hosts = [_double(a) for a in v]
     others = [_double(a) for a in slopes]
@@ -183,7 +185,9 @@ def _of_quadratic(term: Term, x: Array) -> Estimate:
     return (half - Estimate(term.atom.constant)) * term.scale
 
 
-def _inequality(parts: Parts, dual: _Dual, x: Array, constraint: Constraint) -> ValidInequality:
+def _inequality(
+    parts: Parts, dual: _Dual, x: Array, constraint: Constraint, like: Array
+) -> ValidInequality:
     """Return the inequality of the sets that the bound rests on, with their multipliers."""
     direction, support = np.zeros(dual.r.shape), Estimate(0.0)
     found = []
@@ -191,8 +195,8 @@ def _inequality(parts: Parts, dual: _Dual, x: Array, constraint: Constraint) -> 
         if term.is_set:
             direction = direction + _pulled(term, v, x)[0]
             support = support + term.enclose_conjugate(v)
-            found.append(asarray_like(v, x))
-    pulled = asarray_like(direction.reshape(parts.shape), x)
+            found.append(asarray_like(v, like))
+    pulled = asarray_like(direction.reshape(parts.shape), like)
     alike = all(len(member.terms) == 1 for member in constraint.members())
     return ValidInequality(
         pulled, support.upper(), constraint.dual_of(tuple(found)) if alike else None

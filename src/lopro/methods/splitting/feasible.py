@@ -14,7 +14,7 @@ _ROUNDS = 30
 
 
 def feasible_near(bench: Workbench, parts: Parts, x: Array) -> Array:
-    """Return a feasible point near ``x``; where none was found by products, its projection if that is at hand.
+    """Return a feasible point near ``x``; its projection on a single set where no other was found.
 
     Every round projects on the sets of the variables, and on the half-space ``sum_i <e_i, D_i x - p_i> <= 0``
     that separates the images ``w_i = D_i x`` from their projections ``p_i``, with ``e_i = w_i - p_i``.

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from lopro.core.arrays import Array, is_complex, namespace
+from lopro.core.arrays import Array, asarray_like, is_complex, namespace
 from lopro.core.deadline import current_deadline
 from lopro.errors import MissingCapabilityError
 from lopro.functions.atoms import HalfSquare, Linear, Opaque, Quadratic
 from lopro.functions.atoms.base import Atom
-from lopro.functions.term import Term
+from lopro.functions.term import Term, on_host
 from lopro.linalg.cholesky import SingularSystem
 from lopro.linalg.conjugate_gradients import conjugate_gradients
 from lopro.maps.base import LinearMap
@@ -54,11 +55,21 @@ class Parts:
                 raise MissingCapabilityError(
                     f"ADMM needs a prox of every term, {term.atom!r} has none"
                 )
-        if any(part.like is not None and is_complex(part.like) for part in _sides(problem)):
+        likes = (problem.objective.like, problem.constraint.like)
+        if any(like is not None and is_complex(like) for like in likes):
             raise MissingCapabilityError("ADMM needs real points")
         if not split:
             raise MissingCapabilityError("ADMM needs a norm or a set to split off")
         return Parts(tuple(quadratic), tuple(split), shape)
+
+    def in_double(self) -> Parts:
+        """Return the same terms for NumPy arrays of doubles."""
+        size = math.prod(self.shape)
+        return Parts(
+            tuple(on_host(term, size) for term in self.quadratic),
+            tuple(on_host(term, size) for term in self.split),
+            self.shape,
+        )
 
     # Products.
 
@@ -75,7 +86,7 @@ class Parts:
         """Return ``D_i x`` for every term that is split off."""
         found: list[Array] = [x] * len(self.split)
         for D, members in self._groups:
-            image = x if D is None else D.forward(self._flat(x))
+            image = x if D is None else _alike(D.forward(self._flat(x)), x)
             for i in members:
                 found[i] = image
         return tuple(found)
@@ -87,7 +98,7 @@ class Parts:
             added = v[members[0]]
             for i in members[1:]:
                 added = added + v[i]
-            total = total + (added if D is None else self._shaped(D.adjoint(added)))
+            total = total + (added if D is None else self._shaped(_alike(D.adjoint(added), added)))
         return total
 
     def gradient(self, x: Array) -> Array:
@@ -102,12 +113,14 @@ class Parts:
         total = 0.0 * x
         for term in self.quadratic:
             slope = of_image(term, self.image_of(term, x))
-            total = total + (slope if term.is_identity else self._shaped(term.D.adjoint(slope)))
+            if not term.is_identity:
+                slope = self._shaped(_alike(term.D.adjoint(slope), x))
+            total = total + slope
         return total
 
     def image_of(self, term: Term, x: Array) -> Array:
         """Return the image of a point under the map of one term; maps act on vectors."""
-        return x if term.is_identity else term.D.forward(self._flat(x))
+        return x if term.is_identity else _alike(term.D.forward(self._flat(x)), x)
 
     def _flat(self, x: Array) -> Array:
         return x if len(self.shape) == 1 else namespace(x).reshape(x, (-1,))
@@ -144,9 +157,7 @@ def _is_quadratic(term: Term) -> bool:
         return term.is_identity and term.offset is None
     # Squares of images are split off: with the penalties of other terms a hundredth of what they were, their
     # Hessian alone would leave the system without a condition.
-    return isinstance(term.atom, Linear) or (
-        isinstance(term.atom, HalfSquare) and term.is_identity
-    )
+    return isinstance(term.atom, Linear) or (isinstance(term.atom, HalfSquare) and term.is_identity)
 
 
 def _curved(term: Term, z: Array) -> Array:
@@ -156,5 +167,6 @@ def _curved(term: Term, z: Array) -> Array:
     return term.scale * (term.atom.P.forward(z) if isinstance(term.atom, Quadratic) else z)
 
 
-def _sides(problem: Problem) -> tuple[object, ...]:
-    return problem.objective, problem.constraint
+def _alike(product: Array, x: Array) -> Array:
+    """Return a product in the precision of the points: differences are in double precision for all of them."""
+    return product if product.dtype == x.dtype else asarray_like(product, x)

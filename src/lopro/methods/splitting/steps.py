@@ -6,7 +6,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from lopro.core.arrays import Array, diagonal_direction, norm
+import numpy as np
+
+from lopro.core.arrays import Array, diagonal_direction, norm, to_numpy
 from lopro.methods.splitting.parts import Images, Parts
 
 __all__ = ["Settings", "State", "advance", "balanced", "first_state", "softened"]
@@ -25,13 +27,11 @@ class Settings:
     #: Residual of a linear system, relative to the change of the last step. With 0.1 and 400 steps 1,490
     #: products and the value 263.677; with ten products a step 4,390 and 263.676.
     accuracy: float = 0.1
-    #: The penalties change at these steps, by a factor of at most `change` each, to bring the relative residuals
-    #: of a term to one size.
-    first: int = 10
+    #: The factor by which a penalty changes at most, to make both relative residuals of its term equal.
     change: float = 5.0
     #: Penalties for a bound, as a share of those for a point: small ones make multipliers that are nearly
-    #: stationary. After 400 steps 50 more with a share of 0.3, 0.1, 0.03 and 0.01 prove 262.31, 262.36, 263.15
-    #: and 263.57; with 1 it is 262.30.
+    #: stationary. After 400 steps 50 more with a share of 0.3, 0.1, 0.03 and 0.01 prove 262.31, 262.36,
+    #: 263.15 and 263.57; with 1 it is 262.30.
     softening: float = 0.01
 
 
@@ -57,6 +57,15 @@ class State:
         """One subgradient for each term, at its prox."""
         return tuple(r * u for r, u in zip(self.rho, self.u, strict=True))
 
+    def in_double(self) -> State:
+        """Return the same state in NumPy arrays of doubles."""
+        images, z, u = (tuple(_double(a) for a in each) for each in (self.images, self.z, self.u))
+        return replace(self, x=_double(self.x), images=images, z=z, u=u)
+
+
+def _double(values: Array) -> Array:
+    return np.asarray(to_numpy(values), dtype=np.float64)
+
 
 def first_state(parts: Parts, x: Array, unit: float) -> State:
     """Return the state at a start, with penalties in the units of the terms."""
@@ -71,9 +80,7 @@ def advance(parts: Parts, state: State, relaxation: float) -> State:
     """Return the state one step later: a linear system, a prox of every term, new multipliers."""
     rho = state.rho
     # What is missing in the system at the present point.
-    gaps = [
-        r * (z - u - w) for r, z, u, w in zip(rho, state.z, state.u, state.images, strict=True)
-    ]
+    gaps = [r * (z - u - w) for r, z, u, w in zip(rho, state.z, state.u, state.images, strict=True)]
     rhs = parts.pullback(gaps) - parts.gradient(state.x)
     size = norm(rhs)
     accuracy = min(SETTINGS.accuracy, state.tolerance / size) if size > 0.0 else 1.0
@@ -124,7 +131,7 @@ def _ratio(size: float, scale: float) -> float:
 
 
 def _first_penalties(parts: Parts, x: Array, unit: float) -> tuple[float, ...]:
-    """Return multipliers over images of typical size: slopes of finite terms, and forces that balance them."""
+    """Return multipliers over images of typical size; those of sets balance the slopes of the others."""
     point = _typical_point(parts, x, unit)
     images = parts.images(point)
     slopes = [None if t.is_set else t.slope(w) for t, w in zip(parts.split, images, strict=True)]

@@ -10,7 +10,7 @@ from lopro.functions.atoms import Interval
 from lopro.linalg.rounding import EPS
 from lopro.maps.host import host_matrix
 from lopro.newton.arrays import Array, Matrix
-from lopro.newton.bounds.lower import Box
+from lopro.newton.bounds.lower import box_of
 from lopro.newton.bounds.violation import units_of, violation
 from lopro.newton.problem import Composite
 
@@ -47,7 +47,7 @@ def made_feasible(
     if rows is None:
         return x
     A, lower, upper = rows
-    box = Box.of(problem)
+    box = box_of(problem)
     best, least = x, violation(problem, x, units).relative
     known = units or units_of(problem)
     x = np.clip(x, box.lower, box.upper)
@@ -71,7 +71,7 @@ def made_feasible(
 
 def within_bounds(problem: Composite, x: Array) -> Array:
     """Return the point with its entries moved onto the bounds of variables that they exceed."""
-    box = Box.of(problem)
+    box = box_of(problem)
     return np.asarray(np.clip(x, box.lower, box.upper))
 
 

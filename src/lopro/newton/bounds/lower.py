@@ -2,53 +2,51 @@
 
 Near its minimiser the Lagrangian has a slope c that is rounding or little more, except at bounds of
 variables. There the best multiplier is known: over ``x_j >= l_j`` a slope ``c_j >= 0`` costs
-``c_j (x_j - l_j)`` and nothing more. What is left of the slope costs ``|c|^2 / (2 mu)`` where f is strongly
-convex; elsewhere the bound loses ``|c|`` for each unit of distance.
+``c_j (x_j - l_j)`` and nothing more. Rows imply bounds where variables have none of their own, and so does
+the objective: points with a value above a ceiling need no bound, so that ``f(z) <= ceiling`` is one row more.
+What is left of the slope costs ``|c|^2 / (2 mu)`` where f is strongly convex; elsewhere the bound loses
+``|c|`` for each unit of distance.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import math
+import weakref
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+import scipy  # parts of it load when first used
 
-from lopro.certificates import Bound
+from lopro.certificates import FARTHER, Bound, Box, bound_from
+from lopro.certificates.residual import unabsorbed
 from lopro.functions.atoms import Interval
 from lopro.functions.term import Term
 from lopro.linalg.products import enclose_adjoint
-from lopro.linalg.rounding import Enclosure, Estimate, dot, length, total
+from lopro.linalg.rounding import Enclosure, Estimate, dot
 from lopro.maps import Identity
-from lopro.maps.host import Transferred, host_vector
-from lopro.newton.arrays import EPS, Array
+from lopro.maps.host import Transferred, host_matrix, host_vector
+from lopro.newton.arrays import Array, Matrix, norm
 from lopro.newton.problem import Composite
+from lopro.newton.smooth import QuadraticForm
 
-__all__ = ["Box", "Remainder", "bounds_variables", "lagrangian", "lower_bound"]
-
-
-@dataclass(frozen=True)
-class Box:
-    """The bounds of single variables among the terms of a problem."""
-
-    lower: Array
-    upper: Array
-
-    @staticmethod
-    def of(problem: Composite) -> Box:
-        """Return the intersection of all bounds of variables."""
-        lower, upper = np.full(problem.size, -np.inf), np.full(problem.size, np.inf)
-        for term in problem.terms:
-            if bounds_variables(term):
-                assert isinstance(term.atom, Interval)
-                lower = np.maximum(lower, term.atom.lower)
-                upper = np.minimum(upper, term.atom.upper)
-        return Box(lower, upper)
+__all__ = ["bounds_variables", "box_of", "implied_box", "lagrangian", "lower_bound"]
 
 
 def bounds_variables(term: Term) -> bool:
     """Whether a term is a bound of single variables."""
     return term.is_identity and isinstance(term.atom, Interval)
+
+
+def box_of(problem: Composite) -> Box:
+    """Return the intersection of all bounds of variables among the terms of a problem."""
+    lower, upper = np.full(problem.size, -np.inf), np.full(problem.size, np.inf)
+    for term in problem.terms:
+        if bounds_variables(term):
+            assert isinstance(term.atom, Interval)
+            lower = np.maximum(lower, term.atom.lower)
+            upper = np.minimum(upper, term.atom.upper)
+    return Box(lower, upper)
 
 
 def lagrangian(problem: Composite, x: Array, multipliers: Sequence[Array]) -> Enclosure:
@@ -65,32 +63,6 @@ def lagrangian(problem: Composite, x: Array, multipliers: Sequence[Array]) -> En
         own = dot(normal, x, error) - term.enclose_conjugate(v)
         result = result + Enclosure(own, normal, error)
     return result
-
-
-@dataclass(frozen=True)
-class Remainder:
-    """What a linear function loses over a box, below its value at x.
-
-    Over the box, ``<c, z - x> >= -cost - <rise, |z - x|>``, for every ``c`` within its error.
-    """
-
-    cost: Estimate
-    rise: Array
-
-    @staticmethod
-    def of(box: Box, x: Array, slope: Array, error: Array) -> Remainder:
-        """Split the slope into what the bounds of the variables carry and what is left."""
-        least, most = slope - error, slope + error
-        below, above = np.isfinite(box.lower), np.isfinite(box.upper)
-        # Going down from x costs the positive part of the slope, up to the lower bound; and the reverse.
-        down = np.where(below, np.maximum(most, 0.0) * (x - np.where(below, box.lower, x)), 0.0)
-        up = np.where(above, np.maximum(-least, 0.0) * (np.where(above, box.upper, x) - x), 0.0)
-        both = np.maximum(down, up)
-        rise = np.maximum(
-            np.where(below, 0.0, np.maximum(most, 0.0)),
-            np.where(above, 0.0, np.maximum(-least, 0.0)),
-        )
-        return Remainder(total(both, 2.0 * EPS * np.abs(both)), rise * (1.0 + EPS))
 
 
 def lower_bound(
@@ -127,14 +99,73 @@ def lower_bound(
     """
     inside = [t.into_domain(v) for t, v in zip(problem.terms, multipliers, strict=True)]
     at_x = lagrangian(problem, x, inside)
-    if not (math.isfinite(at_x.slope()) and math.isfinite(at_x.value.value)):
-        return Bound(-math.inf, 0.0, x)
-    left = Remainder.of(Box.of(problem), x, at_x.gradient, at_x.error)
-    value = at_x.value - left.cost
-    slope = length(left.rise)
-    if convexity > 0.0:
-        return Bound((value - Estimate(slope) * slope / (2.0 * convexity)).lower(), 0.0, x)
-    return Bound(value.lower(), slope * _column_spread(problem), x)
+    box = box_of(problem)
+    if convexity == 0.0 and unabsorbed(at_x, box).any():
+        return _over_implied_box(problem, x, at_x, box)
+    return _spread(problem, bound_from(at_x, x, box, convexity))
+
+
+def _over_implied_box(problem: Composite, x: Array, at_x: Enclosure, box: Box) -> Bound:
+    """Return the bound over the variables' own bounds and those that the rows imply for them."""
+    filled, ceiling = _near(implied_box(problem), box, x), math.inf
+    if unabsorbed(at_x, filled).any():
+        # Feasible points have a value above the ceiling or satisfy one row more: f(z) <= ceiling.
+        row, ceiling = _objective_row(problem, x, at_x)
+        if row is not None:
+            filled = _near(implied_box(problem).implied([*_matrix_rows(problem), row]), box, x)
+    bound = bound_from(at_x, x, filled)
+    bound = dataclasses.replace(bound, value=min(bound.value, ceiling))
+    return _spread(problem, bound)
+
+
+def _near(implied: Box, own: Box, x: Array) -> Box:
+    """Return the implied bounds but those that are farther away than a bound with a slope is used."""
+    far = FARTHER * norm(x) or math.inf
+    lower = np.where(implied.lower >= x - far, implied.lower, own.lower)
+    return Box(lower, np.where(implied.upper <= x + far, implied.upper, own.upper))
+
+
+def _objective_row(
+    problem: Composite, x: Array, at_x: Enclosure
+) -> tuple[tuple[Matrix, Array, Array] | None, float]:
+    """Return the row ``f(z) <= ceiling`` of a linear objective over sets, and the ceiling."""
+    f = problem.smooth
+    linear = isinstance(f, QuadraticForm) and f.P is None
+    if not linear or problem.norms:
+        return None, math.inf
+    at = f.enclose(x)
+    value = max(at.value.upper(), at_x.value.value)
+    ceiling = value + abs(value)
+    side = Estimate(ceiling) - at.value + dot(at.gradient, x)
+    row = scipy.sparse.csr_array(at.gradient[None, :])
+    return (row, np.array([-np.inf]), np.array([side.upper()])), ceiling
+
+
+_IMPLIED: weakref.WeakKeyDictionary[Composite, Box] = weakref.WeakKeyDictionary()
+
+
+def implied_box(problem: Composite) -> Box:
+    """Return the bounds of variables and those that rows imply, which are found once for each problem."""
+    if problem not in _IMPLIED:
+        _IMPLIED[problem] = box_of(problem).implied(_matrix_rows(problem))
+    return _IMPLIED[problem]
+
+
+def _matrix_rows(problem: Composite) -> list[tuple[Matrix, Array, Array]]:
+    """Return the rows of the sets whose entries are on the host."""
+    found = []
+    for term in problem.terms:
+        if isinstance(term.atom, Interval) and not term.is_identity:
+            M = host_matrix(term.D)
+            if M is not None:
+                found.append((M, term.atom.lower, term.atom.upper))
+    return found
+
+
+def _spread(problem: Composite, bound: Bound) -> Bound:
+    if bound.slope == 0.0:
+        return bound
+    return dataclasses.replace(bound, slope=bound.slope * _column_spread(problem))
 
 
 def _column_spread(problem: Composite) -> float:

@@ -13,6 +13,7 @@ import scipy  # parts of it load when first used
 from lopro.certificates import (
     FEASIBLE,
     REMNANTS,
+    Box,
     Emptiness,
     check_descent,
     check_empty,
@@ -32,7 +33,6 @@ from lopro.functions.term import Term
 from lopro.linalg.eigenvalues import negative_curvature
 from lopro.maps import NumPyMap, SparseMap
 from lopro.newton.arrays import Array, norm
-from lopro.newton.bounds.lower import Box
 from lopro.newton.problem import Composite
 from lopro.newton.rays import farkas_of_rows, ray_of_rows
 from lopro.newton.smooth import QuadraticForm

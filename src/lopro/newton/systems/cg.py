@@ -40,4 +40,4 @@ class ConjugateGradients:
             lambda: current_deadline().passed,
         )
         self.products += products
-        return x
+        return np.asarray(x)
