@@ -168,5 +168,5 @@ def _curved(term: Term, z: Array) -> Array:
 
 
 def _alike(product: Array, x: Array) -> Array:
-    """Return a product in the precision of the points: differences are in double precision for all of them."""
+    """Return a product in the precision of the points: that of differences is double for all of them."""
     return product if product.dtype == x.dtype else asarray_like(product, x)
