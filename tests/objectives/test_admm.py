@@ -292,6 +292,14 @@ def test_auto_takes_it_for_operators_and_says_so() -> None:
     assert "ADMM" in lopro.explain(problem) and "products and proxes" in lopro.explain(problem)
 
 
+def test_small_operators_go_to_newton_if_they_can() -> None:
+    A = as_operator(blur(3))
+    squares = LeastSquares(A, picture(3)) + 0.1 * TotalVariation((3, 3))
+    assert isinstance(lopro.Auto().choose(Problem(squares)), lopro.NewtonMultipliers)
+    ball = Problem(TotalVariation((3, 3)), ResidualBall(A, picture(3), 0.1))
+    assert isinstance(lopro.Auto().choose(ball), ADMM)
+
+
 def test_small_problems_with_matrices_go_elsewhere() -> None:
     problem = Problem(TotalVariation((8, 8)), ResidualBall(blur(8), picture(8), 0.1))
     assert not isinstance(lopro.Auto().choose(problem), ADMM)

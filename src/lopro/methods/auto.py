@@ -135,6 +135,9 @@ def _choices(problem: Problem) -> Iterator[Choice]:
     for choice in _second_order(problem):
         tried.append(choice.method)
         yield choice
+    by_products = None if tried else admm_reason(problem, first=False)
+    if by_products is not None:
+        yield Choice(ADMM(), by_products)
     if _fits(MultiplierMethod(), problem):
         yield Choice(MultiplierMethod(), "the set is given by a linear map into an easy set")
         return
