@@ -10,6 +10,7 @@ from lopro.basis_pursuit import (
     bpdn,
     bpdn_path,
     lasso,
+    lasso_path,
 )
 from lopro.basis_pursuit.application import BasisPursuit
 from lopro.batch import QuadraticPrograms, solve_many
@@ -92,6 +93,7 @@ __all__ = [
     "inner",
     "iterate",
     "lasso",
+    "lasso_path",
     "learn_metric",
     "maps",
     "metric",
