@@ -10,6 +10,7 @@ from lopro.basis_pursuit import (
     bpdn,
     bpdn_path,
     lasso,
+    lasso_path,
 )
 from lopro.basis_pursuit.application import BasisPursuit
 from lopro.batch import QuadraticPrograms, solve_many
@@ -90,6 +91,7 @@ __all__ = [
     "inner",
     "iterate",
     "lasso",
+    "lasso_path",
     "learn_metric",
     "maps",
     "metric",
