@@ -25,6 +25,7 @@ from lopro.methods.second_order import NewtonMultipliers, ProgramEngines
 from lopro.methods.second_order.forms import Forms
 from lopro.methods.second_order.interior_point import InteriorPoint
 from lopro.methods.semidefinite import LowRankFactors, NearestSemidefinite, SemidefiniteEngines
+from lopro.methods.splitting import ADMM, admm_reason
 from lopro.objectives import NuclearNorm, Scaled
 from lopro.problem import Problem
 from lopro.protocol import Candidates, Card, Fit, Method, Workbench, fit_of
@@ -133,6 +134,9 @@ def _plan(problem: Problem, warm: bool = False) -> Iterator[Fit]:
     for fit in _second_order(problem, warm):
         tried.append(fit.method)
         yield fit
+    by_products = None if tried else admm_reason(problem, first=False)
+    if by_products is not None:
+        yield Fit(ADMM(), by_products)
     entries = sum(prod(t.map.shape) for t in problem.terms if t.map is not None)
     reason = "the set is given by a linear map into an easy set"
     general = fit_of(MultiplierMethod(), problem, reason)
@@ -184,6 +188,9 @@ def _second_order(problem: Problem, warm: bool) -> Iterator[Fit]:
     if first is not None and _operations(first) <= least_newton_cost() and not warm:
         yield first  # Newton's method takes longer than that whatever the problem is
         first = None
+    by_products = None if forms.program_lacks is None else admm_reason(problem)
+    if by_products is not None:
+        yield Fit(ADMM(), by_products)
     newton = NewtonMultipliers().fit_to(forms) if _suits_newton(forms) else None
     fits = sorted((fit for fit in (first, newton) if fit is not None), key=_operations)
     yield from sorted(fits, key=lambda fit: fit is not newton) if warm else fits
