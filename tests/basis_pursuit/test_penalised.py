@@ -246,6 +246,7 @@ def test_solve_recognises_the_form() -> None:
     assert of_signs.max() <= 0.0
     others = [
         LeastSquares(A, y) + 1.0 * SquaredDistance(np.ones(D)) + L1Norm(),
+        LeastSquares(A, y) + SquaredDistance(np.zeros(D), weights=np.arange(D) + 1.0) + L1Norm(),
         LeastSquares(A, y) + LeastSquares(A, y) + L1Norm(),
         LeastSquares(A, y) + L1Norm(np.where(np.arange(D) > 2, 1.0, 0.0)),
     ]

@@ -123,6 +123,10 @@ class Term:
     def _argument(self, z: Array) -> Array:
         return z if self._b is None else z - self._b.beside(z)
 
+    def offset_beside(self, z: Array) -> Array | float:
+        """Return ``b`` in the library and precision of an image; 0.0 if there is none."""
+        return 0.0 if self._b is None else self._b.beside(z)
+
     def _times(self, value: Any) -> Any:
         return value if self.scale == 1.0 or self.is_set else self.scale * value
 
@@ -171,6 +175,10 @@ class Term:
         moved = (self.scale * (1.0 - 4.0 * eps(v))) * inside
         return namespace(v).where(inside == divided, v, moved)
 
+    def gauge(self, v: Array) -> float:
+        """Return the least ``t`` for which ``v`` is in ``t`` times the domain of the conjugate."""
+        return self.atom.gauge(self._divided(v))
+
     def _divided(self, v: Array) -> Array:
         return v if self.scale == 1.0 or self.is_set else v / self.scale
 
@@ -215,4 +223,6 @@ def on_host(term: Term, size: int) -> Term:
     """Return the term for NumPy vectors of doubles of this size, its map given."""
     found = Identity(size) if term.map is None else host_map(term.map)
     offset = None if term.offset is None else host_vector(term.offset)
+    if found is term.map and offset is term.offset:
+        return term
     return replace(term, map=found, offset=offset)
