@@ -6,16 +6,17 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from lopro.core.arrays import Array
+from lopro.core.arrays import Array, asarray_like
 from lopro.core.counting import count
 from lopro.core.deadline import current_deadline
 from lopro.engines import ENGINES
 from lopro.errors import StalledError
 from lopro.methods.second_order.forms import program_multipliers, quadratic_program
-from lopro.methods.second_order.proofs import answer
+from lopro.methods.second_order.proofs import answer, evidence_of
 from lopro.newton.engines import program_composite, solve_program
+from lopro.newton.outcome import Status
 from lopro.problem import Problem
-from lopro.protocol import Candidates, Card, Workbench
+from lopro.protocol import Candidate, Candidates, Card, Workbench
 from lopro.protocol.certificates import feasibility_tolerance
 
 __all__ = ["ProgramEngines"]
@@ -90,5 +91,10 @@ class ProgramEngines:
         bench.tick()
         count("factorizations")
         form = program_composite(program)
-        yield answer(form, outcome, bench, x0, program_multipliers, mend=True)
+        if outcome.status is Status.STOPPED and current_deadline().passed:
+            # A projection is a program again, and there is no time for it.
+            evidence = evidence_of(form, outcome, bench, x0, program_multipliers)
+            yield Candidate(asarray_like(outcome.x, x0), evidence)
+        else:
+            yield answer(form, outcome, bench, x0, program_multipliers, mend=True)
         raise StalledError
