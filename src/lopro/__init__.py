@@ -22,6 +22,7 @@ from lopro.driver.result import History, Iterate, Result, Status
 from lopro.errors import InfeasibleError, MissingCapabilityError, ProjectionError
 from lopro.explaining import explain
 from lopro.methods import (
+    ADMM,
     AlternatingDirections,
     Auto,
     LoPGD,
@@ -50,6 +51,7 @@ from lopro.solving import iterate, solve
 __version__ = "0.2.0"
 
 __all__ = [
+    "ADMM",
     "AlternatingDirections",
     "Auto",
     "BPDNResult",
