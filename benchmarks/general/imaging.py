@@ -3,7 +3,7 @@
     python -m benchmarks.general.imaging [--sides N ...] [--small]
 
 Least variation over a residual ball, and penalised least squares. The peer is Chambolle and Pock's method
-with fixed steps, 3,000 of them, in the same process: it proves nothing. Ours runs to relative gaps of 1e-3 and
+with fixed steps, 3,000 of them, in the same process: it proves nothing. Ours runs to gaps of 1e-3 and
 1e-4, proved. Processor time; the ratio is ours over the peer's.
 """
 
