@@ -9,19 +9,22 @@ convex; elsewhere the bound loses ``|c|`` for each unit of distance.
 from __future__ import annotations
 
 import math
+import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import scipy  # parts of it load when first used
 
 from lopro.certificates import Bound
 from lopro.functions.atoms import Interval
 from lopro.functions.term import Term
 from lopro.linalg.products import enclose_adjoint
 from lopro.linalg.rounding import Enclosure, Estimate, dot, length, total
-from lopro.maps import Identity
-from lopro.maps.host import Transferred, host_vector
-from lopro.newton.arrays import EPS, Array
+from lopro.maps.host import host_matrix
+from lopro.newton.arrays import EPS, Array, Matrix
+from lopro.newton.bounds.reach import reach_units
 from lopro.newton.problem import Composite
 
 __all__ = ["Box", "Remainder", "bounds_variables", "lagrangian", "lower_bound"]
@@ -44,6 +47,43 @@ class Box:
                 lower = np.maximum(lower, term.atom.lower)
                 upper = np.minimum(upper, term.atom.upper)
         return Box(lower, upper)
+
+    @staticmethod
+    def implied(problem: Composite) -> Box:
+        """Return the bounds that rows with a single entry imply as well, rounded outwards; found once."""
+        if problem not in _IMPLIED:
+            box = Box.of(problem)
+            for term in problem.terms:
+                matrix = host_matrix(term.D)
+                if isinstance(term.atom, Interval) and matrix is not None:
+                    box = box._with_rows(matrix, term.atom)
+            _IMPLIED[problem] = box
+        return _IMPLIED[problem]
+
+    def _with_rows(self, A: Matrix, rows: Interval) -> Box:
+        alone = np.flatnonzero(_entries_of_rows(A) == 1)
+        if len(alone) == 0:
+            return self
+        few = scipy.sparse.coo_array(A[alone])
+        present = few.data != 0.0
+        i, j, a = alone[few.row[present]], few.col[present], few.data[present]
+        one, other = rows.lower[i] / a, rows.upper[i] / a
+        least, most = np.minimum(one, other), np.maximum(one, other)
+        lower, upper = self.lower.copy(), self.upper.copy()
+        np.maximum.at(lower, j, np.where(np.isfinite(least), np.nextafter(least, -np.inf), least))
+        np.minimum.at(upper, j, np.where(np.isfinite(most), np.nextafter(most, np.inf), most))
+        return Box(lower, upper)
+
+
+def _entries_of_rows(A: Matrix) -> Any:
+    """Return the numbers of nonzeros of rows."""
+    if scipy.sparse.issparse(A):
+        rows = scipy.sparse.coo_array(A)
+        return np.asarray(np.bincount(rows.row[rows.data != 0.0], minlength=A.shape[0]))
+    return np.asarray(np.count_nonzero(A, axis=1))
+
+
+_IMPLIED: weakref.WeakKeyDictionary[Composite, Box] = weakref.WeakKeyDictionary()
 
 
 def bounds_variables(term: Term) -> bool:
@@ -128,31 +168,12 @@ def lower_bound(
     inside = [t.into_domain(v) for t, v in zip(problem.terms, multipliers, strict=True)]
     at_x = lagrangian(problem, x, inside)
     if not (math.isfinite(at_x.slope()) and math.isfinite(at_x.value.value)):
-        return Bound(-math.inf, 0.0, x)
-    left = Remainder.of(Box.of(problem), x, at_x.gradient, at_x.error)
+        return Bound.everywhere(-math.inf)
+    # Strong convexity pays for a slope, too, and less for a small one.
+    box = Box.of(problem) if convexity > 0.0 else Box.implied(problem)
+    left = Remainder.of(box, x, at_x.gradient, at_x.error)
     value = at_x.value - left.cost
-    slope = length(left.rise)
     if convexity > 0.0:
-        return Bound((value - Estimate(slope) * slope / (2.0 * convexity)).lower(), 0.0, x)
-    return Bound(value.lower(), slope * _column_spread(problem), x)
-
-
-def _column_spread(problem: Composite) -> float:
-    """Return the ratio of the longest to the shortest column of the data where no set bounds the variables.
-
-    One radius for all variables means little where they are counted in units that differ by as much: the
-    slope is then taken to be so many times as large, which is what it amounts to with columns of one length.
-    """
-    if any(term.is_set for term in problem.terms):
-        return 1.0
-    smooth = getattr(problem.smooth, "parts", (problem.smooth,))
-    maps = [getattr(part, "map", None) for part in smooth] + [t.map for t in problem.terms]
-    spread = 1.0
-    for D in maps:
-        if D is None or isinstance(D, Identity) or (isinstance(D, Transferred) and not D.on_device):
-            continue
-        lengths = host_vector(D.column_norms)
-        used = lengths[lengths > 0.0]
-        if len(used):
-            spread = max(spread, float(used.max() / used.min()))
-    return spread
+        slope = length(left.rise)
+        return Bound.everywhere((value - Estimate(slope) * slope / (2.0 * convexity)).lower())
+    return Bound(value.lower(), left.rise, x, reach_units(problem) if left.rise.any() else None)
