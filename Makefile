@@ -9,6 +9,9 @@
 #   make fuzz        random calls, judged independently (N=10000 calls, SEED=, MINUTES=; exit status 1
 #                    on a wrong claim, a crash or a missed deadline; reproducers in fuzz-failures/)
 #   make traces      write the recorded behaviour in tests/traces/reference again (TRACES_ARGS='--only bpdn')
+#   make coverage    the tests with coverage: htmlcov/index.html, coverage.xml, coverage.svg
+#   make package     wheel and sdist in dist/, the wheel tried in an empty environment, the sdist's tests run
+#   make track       measure a few ratios to other solvers, append them to benchmarks/results/track.json
 #   make bench       timings and operation counts (benchmarks/bench_*.py)
 #   make figures     convergence figures (benchmarks/figure_*.py)
 #   make docs        the documentation with its gallery, into docs/_build/html
@@ -47,7 +50,8 @@ export MKL_NUM_THREADS ?= 1
 export MPLBACKEND ?= Agg
 
 .DEFAULT_GOAL := help
-.PHONY: help venv lint types check deadline test oldest mutants fuzz traces reproduce bench figures docs format clean
+.PHONY: help venv lint types check deadline test oldest mutants fuzz traces reproduce coverage package track \
+	bench figures docs format clean
 .DELETE_ON_ERROR:
 
 help:
@@ -78,6 +82,11 @@ lint: $(DEV)
 	@$(BIN)/ruff check .
 	@echo "== ruff format --check"
 	@$(BIN)/ruff format --check .
+	@echo "== workflows"
+	@$(BIN)/check-jsonschema -q --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	@$(BIN)/check-jsonschema -q --builtin-schema vendor.dependabot .github/dependabot.yml
+	@$(BIN)/check-jsonschema -q --builtin-schema vendor.readthedocs .readthedocs.yaml
+	@$(BIN)/check-jsonschema -q --builtin-schema vendor.citation-file-format CITATION.cff
 
 types: $(DEV)
 	@echo "== mypy"
@@ -123,6 +132,30 @@ reproduce: $(EXAMPLES)
 	$(BIN)/python -m lopro reproduce $(if $(SHORT),--short) $(if $(FULL),--full) \
 		$(if $(COLON),--colon "$(COLON)") $(REPRODUCE_ARGS)
 
+coverage: $(DEV)
+	@echo "== coverage"
+	$(BIN)/python -m pytest -n $(JOBS) --cov --cov-report=term --cov-report=html --cov-report=xml $(PYTEST_ARGS)
+	@$(BIN)/python .ci/badge.py coverage.xml coverage.svg
+
+# The wheel is tried without optional packages; the tests of the sdist run in the environment of the checkout.
+package: $(DEV)
+	@echo "== wheel and sdist"
+	@rm -rf dist build/wheel build/sdist
+	@$(BIN)/python -m build --outdir dist . > /dev/null
+	@echo "== the wheel, in an empty environment"
+	@$(PYTHON) -m venv build/wheel
+	@build/wheel/bin/python -m pip --disable-pip-version-check install -qq dist/*.whl
+	@cd build && wheel/bin/python ../.ci/smoke.py
+	@echo "== the wheel without PIQP and Clarabel"
+	@build/wheel/bin/python -m pip --disable-pip-version-check uninstall -qq --yes piqp clarabel
+	@cd build && wheel/bin/python ../.ci/smoke.py
+	@echo "== the tests of the sdist"
+	@mkdir -p build/sdist && tar -xzf dist/*.tar.gz --strip-components 1 -C build/sdist
+	@cd build/sdist && $(abspath $(BIN))/python -m pytest -n $(JOBS) $(PYTEST_ARGS)
+
+track: $(BENCH)
+	@$(BIN)/python -m benchmarks.track
+
 bench: $(BENCH)
 	@for script in benchmarks/bench_*.py; do \
 		test -e "$$script" || { echo "no benchmarks/bench_*.py"; exit 1; }; \
@@ -146,6 +179,6 @@ format: $(DEV)
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) .venv-oldest build dist .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .venv-oldest build dist .mypy_cache .pytest_cache .ruff_cache .coverage* coverage.* htmlcov
 	rm -rf docs/_build docs/_generated docs/auto_examples docs/sg_execution_times.rst
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -58,7 +58,11 @@ def test_a_target_has_what_it_imports(extra):
     files = {path for pattern in TARGETS[extra] for path in ROOT.glob(pattern)}
     assert len(files) > 5
     # Scripts import each other by name; the modules of the package are called lopro.something.
-    own = {path.stem for path in files if "src" not in path.parts} | {"lopro", "paper"}
+    own = {path.stem for path in files if "src" not in path.parts} | {
+        "lopro",
+        "paper",
+        "benchmarks",
+    }
     needed = {name for path in files for name in imported(path)}
     needed -= set(sys.stdlib_module_names) | own | OPTIONAL | BROUGHT[extra]
     names = {DISTRIBUTIONS.get(name, name.replace("_", "-")) for name in needed}

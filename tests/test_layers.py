@@ -12,8 +12,8 @@ LAYERS = [
     "errors", "core", "maps", "linalg", "certificates", "functions", "cones", "engines", "newton",
     "projections",
     "constraints", "objectives", "conic_forms", "penalties", "problem", "protocol", "driver", "methods",
-    "solving", "certifying", "explaining", "sdpa",
-    "basis_pursuit", "metric", "correlation", "minimize", "cvxpy", "sklearn",
+    "solving", "batch", "certifying", "explaining", "sdpa",
+    "basis_pursuit", "metric", "correlation", "diagonal", "minimize", "cvxpy", "sklearn",
     "cli", "__init__", "__main__",
 ]  # fmt: skip
 

@@ -44,19 +44,11 @@ def printed(snippet: Snippet) -> str:
     return output.getvalue()
 
 
-DOCUMENTS = (
-    "README.md",
-    "CONTRIBUTING.md",
-    "docs/index.md",
-    "docs/extend/application.md",
-    "docs/extend/atom.md",
-    "docs/guide/certificates.md",
-    "docs/guide/cvxpy.md",
-    "docs/guide/linear_maps.md",
-    "docs/guide/methods.md",
-    "docs/guide/recipes.md",
-    "docs/guide/scale.md",
-    "docs/guide/stochastic.md",
+#: Every document with Python code.
+DOCUMENTS = sorted(
+    path.relative_to(ROOT).as_posix()
+    for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("docs/[eg]*/*.md")]
+    if "```python" in path.read_text(encoding="utf-8")
 )
 ALL = [snippet for document in DOCUMENTS for snippet in snippets(document)]
 
@@ -74,9 +66,9 @@ def test_every_python_block_is_found(document: str) -> None:
     assert len(snippets(document)) == text.count("```python") > 0
 
 
-@pytest.mark.parametrize("document", [d for d in DOCUMENTS if "guide" not in d])
+@pytest.mark.parametrize("document", sorted(path.name for path in ROOT.glob("*.md")))
 def test_links_to_files_lead_somewhere(document: str) -> None:
     text = (ROOT / document).read_text(encoding="utf-8")
     links = [link for link in re.findall(r"\]\(([^)#]+)", text) if "://" not in link]
-    assert links
+    assert links or document not in ("README.md", "CONTRIBUTING.md")
     assert [link for link in links if not (ROOT / document).parent.joinpath(link).exists()] == []

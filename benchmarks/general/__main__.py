@@ -2,9 +2,9 @@
 
     python -m benchmarks.general [FAMILY ...] [--data FOLDER] [--small] [--redraw]
 
-Families are polyhedral, correlation, composite, maros and sdplib; all by default, but for collections where
-no folder is known (--data, or LOPRO_DATA, names the folder that holds them). One process, one thread,
-one judge; JSON, a table and a performance profile go to benchmarks/results.
+Families are polyhedral, correlation, composite, networks, maros, netlib and sdplib; all by default, but for
+collections where no folder is known (--data, or LOPRO_DATA, names the folder that holds them). One process,
+one thread, one judge; JSON, a table and a performance profile go to benchmarks/results.
 """
 
 from __future__ import annotations
@@ -21,10 +21,12 @@ FAMILIES: dict[str, tuple[str, list[str]]] = {
     "polyhedral": ("polyhedral", []),
     "correlation": ("correlation", []),
     "composite": ("composite", []),
+    "networks": ("linear", ["networks"]),
     "maros": ("programs", ["maros"]),
+    "netlib": ("linear", ["netlib", "infeasible"]),
     "sdplib": ("sdplib", []),
 }
-COLLECTIONS = ("maros", "sdplib")
+COLLECTIONS = ("maros", "netlib", "sdplib")
 THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 

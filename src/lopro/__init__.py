@@ -12,8 +12,10 @@ from lopro.basis_pursuit import (
     lasso,
 )
 from lopro.basis_pursuit.application import BasisPursuit
+from lopro.batch import QuadraticPrograms, solve_many
 from lopro.certifying import certify
 from lopro.correlation import nearest_correlation
+from lopro.diagonal import fixed_diagonal
 from lopro.driver import stopping
 from lopro.driver.result import History, Iterate, Result, Status
 from lopro.errors import InfeasibleError, MissingCapabilityError, ProjectionError
@@ -23,6 +25,7 @@ from lopro.methods import (
     Auto,
     LoPGD,
     LoPNAG,
+    LowRankFactors,
     MultiplierMethod,
     NearestPoint,
     NearestSemidefinite,
@@ -43,7 +46,7 @@ from lopro.problem import Problem
 from lopro.sdpa import read_sdpa
 from lopro.solving import iterate, solve
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "AlternatingDirections",
@@ -58,6 +61,7 @@ __all__ = [
     "LassoResult",
     "LoPGD",
     "LoPNAG",
+    "LowRankFactors",
     "MatrixFree",
     "MetricResult",
     "MissingCapabilityError",
@@ -69,6 +73,7 @@ __all__ = [
     "Problem",
     "ProgramEngines",
     "ProjectionError",
+    "QuadraticPrograms",
     "Result",
     "SemidefiniteEngines",
     "Status",
@@ -81,6 +86,7 @@ __all__ = [
     "certify",
     "constraints",
     "explain",
+    "fixed_diagonal",
     "inner",
     "iterate",
     "lasso",
@@ -94,6 +100,7 @@ __all__ = [
     "read_sdpa",
     "restarts",
     "solve",
+    "solve_many",
     "stopping",
     "theorems",
     "theory",

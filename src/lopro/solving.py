@@ -47,8 +47,8 @@ def solve(
     method : Method, optional
         `Auto` by default; or `LoPGD`, `LoPNAG`, `OneProjection`.
     tol : float
-        Certified relative gap ``(f(x) - lower bound) / max(gap_scale, |f(x)|)`` to stop at; 0 runs the
-        whole schedule of the method.
+        Certified relative gap to stop at: ``f(x) - lower bound`` divided by the sum of the absolute terms
+        of ``f(x)`` (see `Problem` for ``gap_scale``); 0 runs the whole schedule of the method.
     max_iter, max_projections : int, optional
         Budgets of inner iterations and of projections.
     time_limit : float, optional

@@ -87,6 +87,7 @@ def test_most_methods_apply_somewhere(records: dict[str, Any]) -> None:
     elsewhere = {
         "AlternatingDirections",
         "ByProducts",
+        "LowRankFactors",
         "NearestPoint",
         "NearestSemidefinite",
         "ProgramEngines",

@@ -70,6 +70,12 @@ def minimized(limit: float) -> Any:
     )
 
 
+def batched(limit: float) -> list[Any]:
+    cone = lopro.Problem(lo.SquaredDistance(G), lc.PSDCone(8))
+    problems = [lopro.Problem(FIT, ROWS), lopro.Problem(FIT, BOX), cone, lopro.Problem(FIT, ROWS)]
+    return list(lopro.solve_many(problems, time_limit=limit))
+
+
 def through_cvxpy(kind: str) -> Entry:
     def call(limit: float) -> str:
         x, S = cvxpy.Variable(6), cvxpy.Variable((8, 8), PSD=True)
@@ -143,6 +149,7 @@ ENTRIES: dict[str, Entry] = {
     ),
     "solve-variation": solved(lo.TotalVariation((6,)) + FIT, BOX),
     "solve-multipliers": solved(lo.L1Norm(), ROWS, lopro.MultiplierMethod()),
+    "solve-many": batched,
     "callback": projected_by_the_callback,
     "iterate": iterated,
     "minimize": minimized,

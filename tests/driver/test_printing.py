@@ -62,10 +62,31 @@ def test_a_bound_is_never_printed_above_the_value(seed):
 def test_a_value_below_the_bound_says_why():
     gained = proved(2.0, 2.0 + 1e-6, gained=2e-6)
     assert row(gained, "lower bound") == (
-        "2.000001 (above the value by 1e-06: the violation can have gained that)"
+        "2.000001 (above the value by 1e-06, which the violation allows)"
     )
     rounded = proved(2.0, 2.0 + 4.5e-16)
-    assert row(rounded, "lower bound") == "2 (above the value by 4.4e-16: by rounding)"
+    assert row(rounded, "lower bound") == "2 (above the value by 4.4e-16, by rounding)"
+
+
+def test_work_names_what_was_done(rng):
+    rows = Polyhedron(rng.standard_normal((20, 6)), np.ones(20))
+    f = LeastSquares(rng.standard_normal((10, 6)), rng.standard_normal(10))
+    result = lopro.solve(Problem(f, rows), method=lopro.MultiplierMethod())
+    c = result.counts
+    assert row(result, "work").startswith(
+        f"{result.iterations} iterations, {c.projections} projection"
+        f"{'' if c.projections == 1 else 's'}, {c.gradients} gradients of f, "
+        f"{c.constraint_gradients} gradients of c, {c.matvecs + c.rmatvecs} products, "
+    )
+    assert "gradient" not in row(proved(2.0, 1.5), "work")
+    assert row(dataclasses.replace(result, iterations=1), "work").startswith("1 iteration, ")
+
+
+def test_without_a_point_no_numbers_are_printed():
+    empty = Polyhedron([[1.0], [-1.0]], [0.0, -1.0])
+    shown = str(lopro.solve(Problem(Linear(np.array([1.0])), empty)))
+    assert shown.startswith("INFEASIBLE: the constraint set is empty\n  method ")
+    assert "nan" not in shown and "gap" not in shown
 
 
 def test_a_claim_is_printed_as_one():
@@ -100,7 +121,7 @@ def test_a_notebook_gets_a_table():
     assert list(cells) == names
     assert cells["fun"] == "2" and cells["lower bound"] == "1.5"
     assert cells["gap"] == "0.5 (relative 0.25; by &lt;hand&gt;)"
-    assert "projections" in cells["work"] and "gradients" in cells["work"]
+    assert cells["work"].startswith("0 iterations, 0 projections, ")
     assert len(re.findall("<tr>", table)) == 7
 
 
@@ -163,10 +184,41 @@ def test_gaps_of_zero_are_drawn_and_infinite_ones_are_not(pyplot):
     assert drawn(ax) == {"certified relative gap": [0.5, np.finfo(float).eps]}
 
 
-def test_a_run_with_one_candidate_shows_value_and_bound(pyplot):
+def test_a_run_with_one_candidate_shows_its_point(pyplot):
     ax = proved(2.0, 1.5).plot()
-    assert drawn(ax) == {"value": [2.0], "lower bound": [1.5]}
-    assert ax.get_yscale() == "linear"
+    assert [2.0] in [list(line.get_ydata()) for line in ax.lines]
+    assert ax.get_xlabel() == "entry of x"
+    assert ax.get_title() == "f = 2, proved relative gap 0.2"
+
+
+def test_a_long_point_is_a_line_and_a_matrix_an_image(pyplot, rng):
+    A = rng.standard_normal((10, 500))
+    result = lopro.bpdn(A, A[:, 3], 0.1)
+    assert len(result.history) == 1
+    (line,) = result.plot().lines
+    np.testing.assert_array_equal(line.get_ydata(), result.x)
+    matrix = lopro.nearest_correlation(np.eye(4))
+    (image,) = matrix.plot().images
+    np.testing.assert_array_equal(image.get_array(), matrix.x)
+
+
+def test_a_complex_point_is_drawn_by_moduli(pyplot):
+    result = lopro.bpdn(np.array([[1.0, 1j]]), np.array([2j]), 0.0)
+    ax = result.plot()
+    assert ax.get_ylabel() == "modulus"
+    assert list(np.abs(result.x)) in [list(line.get_ydata()) for line in ax.lines]
+
+
+def test_a_gap_that_is_not_known_is_not_in_the_title(pyplot):
+    class Finds:
+        def check(self, problem):
+            pass
+
+        def run(self, bench, x0):
+            yield Candidate(np.array([1.0]))
+
+    problem = Problem(Linear(np.array([1.0])), Polyhedron([[-1.0]], [0.0]), gap_scale=1.0)
+    assert lopro.solve(problem, method=Finds()).plot().get_title() == "f = 1, no gap proved"
 
 
 def test_a_run_without_bounds_shows_its_values(pyplot):
@@ -186,7 +238,7 @@ def test_a_run_without_bounds_shows_its_values(pyplot):
 
 def test_what_has_recorded_nothing_shows_its_answer(pyplot):
     result = dataclasses.replace(proved(2.0, 1.5), history=lopro.History())
-    assert drawn(result.plot()) == {"value": [2.0], "lower bound": [1.5]}
+    assert result.plot().get_title() == "f = 2, proved relative gap 0.2"
 
 
 def test_without_a_point_there_is_nothing_to_plot(pyplot):

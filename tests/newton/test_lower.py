@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+import scipy.optimize
 from newton.examples import (
     composed,
     half_spaces,
@@ -162,3 +163,49 @@ def test_rows_with_one_entry_pay_for_the_slope_as_bounds_do():
     # A slope in the direction in which there is no bound stays.
     free = composed(linear(np.array([3.0, 2.0])), [(interval(lower, upper), A)])
     assert lower_bound(free, np.array([1.0, 0.0]), [np.zeros(3)]).slopes[1] == pytest.approx(2.0)
+
+
+def test_rows_imply_the_bounds_that_absorb_slopes():
+    """Transport: u_i + v_j may exceed c_ij by what is left, at a cost of that times the smaller mass."""
+    cost = np.array([1.0, 2.0, 3.0, 1.0])
+    E = np.array([[1.0, 1, 0, 0], [0, 0, 1, 1], [1, 0, 1, 0], [0, 1, 0, 1]])
+    mass = np.array([0.25, 0.75, 0.5, 0.5])
+    problem = composed(
+        linear(cost), [(interval(mass, mass), E), (interval(lower=np.zeros(4)), None)]
+    )
+    x = np.array([0.25, 0.0, 0.25, 0.5])
+    v = -np.array(
+        [0.0, 2.0, 1.0 + 1e-6, -1.0]
+    )  # reduced costs -1e-6, 3, -1e-6, 0; <mass, v> = 1.5 + 0.5e-6
+    bound = lower_bound(problem, x, [v, np.zeros(4)])
+    assert bound.slope == 0.0
+    # x_11 <= 1/4 and x_21 <= 1/2, and the point is worth 1.5
+    assert bound.value == pytest.approx(1.5 + 0.5e-6 - (0.25 + 0.5) * 1e-6, abs=1e-12)
+
+
+def test_positive_costs_bound_the_variables_of_a_path():
+    """No row bounds the flow around a cycle; its cost does."""
+    arcs = np.array([[1.0, 1, 0, -1], [-1, 0, 1, 0], [0, -1, -1, 1]])
+    cost, sides = np.array([1.0, 3.0, 1.0, 1.0]), np.array([1.0, 0.0, -1.0])
+    rows = (interval(sides, sides), arcs)
+    problem = composed(linear(cost), [rows, (interval(lower=np.zeros(4)), None)])
+    v = -np.array([2.0, 1.0, -1e-9])  # the second arc's reduced cost is -1e-9
+    bound = lower_bound(problem, np.array([1.0, 0, 1.0, 0]), [v, np.zeros(4)])
+    assert bound.slope == 0.0
+    # The ceiling is 4, and an arc of cost 1 carries no more than that.
+    assert bound.value == pytest.approx(2.0 + 1e-9 - 4e-9, abs=1e-12)
+
+
+def test_bounds_of_any_multipliers_at_any_point_are_below_the_optimum(rng):
+    for _ in range(200):
+        n, m = 5, 3
+        A = rng.integers(-2, 4, (m, n)).astype(float)
+        cost, sides = rng.integers(0, 4, n).astype(float), A @ rng.uniform(0.0, 2.0, n)
+        rows = (interval(sides, sides), A)
+        problem = composed(linear(cost), [rows, (interval(lower=np.zeros(n)), None)])
+        best = scipy.optimize.linprog(cost, A_eq=A, b_eq=sides).fun
+        for _ in range(5):
+            x, v = rng.uniform(-3.0, 1.0, n), rng.standard_normal(m)
+            bound = lower_bound(problem, x, [v, np.zeros(n)])
+            if bound.slope == 0.0:
+                assert bound.value <= best + 1e-12

@@ -8,7 +8,6 @@ from newton.examples import composed, interval, linear, quadratic
 
 from lopro.linalg.eigenvalues import negative_curvature
 from lopro.newton.bounds import lower_bound, strictly_feasible
-from lopro.newton.bounds.lower import Box, Remainder
 
 
 def standard_form(rng, n=30, m=12):
@@ -64,28 +63,6 @@ def test_free_variables_keep_a_radius(rng):
 def test_nothing_to_move(rng):
     inside = composed(quadratic(np.eye(2), np.ones(2)), [(interval(-1.0, 1.0, size=2), None)])
     assert strictly_feasible(inside, np.zeros(2), [np.zeros(2)]) is None
-
-
-def test_remainder_is_the_least_of_a_linear_function_over_the_box(rng):
-    """Against linear programs over the box, at both ends of the uncertain slope."""
-    n = 6
-    box = Box(
-        np.array([0.0, -1.0, 0.0, -np.inf, -2.0, 1.0]), np.array([np.inf, 1.0, 3.0, 0.5, -1.0, 1.0])
-    )
-    x = np.array([0.5, 0.0, 3.0, 0.5, -1.5, 1.0])
-    slope, error = np.array([1.0, -2.0, 0.5, -1.0, 0.1, 7.0]), np.full(n, 0.2)
-    found = Remainder.of(box, x, slope, error)
-    assert not found.rise.any()
-    worst = 0.0
-    for j in range(n):
-        ends = [slope[j] - error[j], slope[j] + error[j]]
-        values = [
-            c * (z - x[j]) for c in ends for z in (box.lower[j], box.upper[j]) if np.isfinite(z)
-        ]
-        worst -= min(*values, 0.0)
-    assert found.cost.value == pytest.approx(worst)
-    falling = Remainder.of(box, x, -slope, error)
-    np.testing.assert_allclose(falling.rise, [1.2, 0, 0, 1.2, 0, 0])
 
 
 def test_negative_curvature(rng):

@@ -218,7 +218,8 @@ def test_explain_says_which_and_why() -> None:
 def test_what_explain_says_is_what_happens() -> None:
     """An engine that is named first is the one that decides, where it proves enough."""
     C = np.random.default_rng(0).standard_normal((60, 60))
-    newton = lopro.solve(program(C + C.T, diagonal_is(60, 1.0)), tol=1e-4)
+    problem = program(C + C.T, diagonal_is(60, 1.0))
+    newton = lopro.solve(problem, method=SemidefiniteEngines(), tol=1e-4)
     assert newton.counts.eigendecompositions > 0 and newton.counts.factorizations == 0
     clarabel = lopro.solve(program(C2, trace_is(2, 1.0, 1.0)))
     assert clarabel.counts.eigendecompositions == 0 and clarabel.counts.factorizations == 1
@@ -300,6 +301,20 @@ def test_emptiness_that_newton_steps_do_not_see_is_asked_for() -> None:
     contradicts(problem, result.ray, lambda row: float(row @ b))
 
 
+@pytest.mark.parametrize("s", [1.0, 1e-9, 1e9])
+def test_entries_that_are_fixed_to_zero_are_measured_by_the_diagonal(s: float) -> None:
+    """Lovász's number of the cycle of five is the root of 5; entries of its edges are 0 up to rounding."""
+    i = np.arange(5)
+    edges = Affine.entries((i, (i + 1) % 5), 0.0, 0.0, shape=(5, 5))
+    result = lopro.solve(program(-np.ones((5, 5)), trace_is(5, s, s), edges), tol=1e-7)
+    assert result.status is Status.CONVERGED
+    assert result.fun == pytest.approx(-np.sqrt(5.0) * s, rel=1e-6)
+    off = np.eye(5) * s / 5.0
+    off[0, 1] = off[1, 0] = 1e-6 * s
+    members = program(-np.ones((5, 5)), trace_is(5, s, s), edges).constraint
+    assert members.violation(off) == pytest.approx(1e-6, rel=1e-9)
+
+
 # SDPLIB.
 
 #: Optimal values of the published tables, sign changed.
@@ -330,8 +345,10 @@ def test_explain_on_sdplib(name: str, engine: str) -> None:
     path = DATA / "sdplib" / f"{name}.dat-s"
     if not path.exists():
         pytest.skip(f"no {path}: set LOPRO_DATA to a folder with sdplib/*.dat-s")
-    first = lopro.explain(lopro.read_sdpa(path)).splitlines()[1]
-    assert "it is a semidefinite program" in first and f"rows: {engine}" in first
+    said = lopro.explain(lopro.read_sdpa(path)).splitlines()[1:]
+    assert name.startswith("mcp") == ("LowRankFactors" in said[0])
+    (engines,) = [line for line in said if "it is a semidefinite program" in line]
+    assert f"rows: {engine}" in engines
 
 
 @pytest.mark.parametrize(("name", "status"), [("infd1", "INFEASIBLE"), ("infp1", "UNBOUNDED")])

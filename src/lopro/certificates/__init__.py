@@ -4,9 +4,11 @@ Nothing here solves anything. Engines, methods, projections and interfaces get f
 """
 
 from lopro.certificates.bound import Bound
+from lopro.certificates.box import Box
 from lopro.certificates.certificate import Certificate
 from lopro.certificates.emptiness import Emptiness, check_empty
 from lopro.certificates.rays import Descent, check_descent
+from lopro.certificates.residual import bound_from
 from lopro.certificates.target import Target
 from lopro.certificates.tolerances import (
     BEYOND,
@@ -26,12 +28,14 @@ __all__ = [
     "NOISE",
     "REMNANTS",
     "Bound",
+    "Box",
     "Certificate",
     "Descent",
     "Emptiness",
     "Target",
     "Units",
     "Violation",
+    "bound_from",
     "check_descent",
     "check_empty",
     "column_units",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -11,6 +12,8 @@ import numpy as np
 from lopro.certificates import Units, column_units
 from lopro.constraints.base import Constraint
 from lopro.constraints.polyhedron import Polyhedron
+from lopro.constraints.psd import PSDCone
+from lopro.constraints.spectrahedron import Spectrahedron
 from lopro.core.arrays import Array
 from lopro.functions import Image
 
@@ -53,4 +56,18 @@ class JointViolation:
             if told is not None:
                 sizes = np.broadcast_to(np.asarray(told, dtype=np.float64).ravel(), (size,))
                 own = sizes if own is None else np.minimum(own, sizes)
-        return column_units([m.rows_and_sides for m in polyhedra], size, own)
+        units = column_units([m.rows_and_sides for m in polyhedra], size, own)
+        cones = [m for m in self._members if isinstance(m, PSDCone | Spectrahedron)]
+        return _of_matrices(units, cones[0].dim) if cones else units
+
+
+def _of_matrices(units: Units, n: int) -> Units:
+    """Return units in which entries that have none take ``sqrt(u_ii u_jj)`` of the diagonal.
+
+    Entries of positive semidefinite matrices are at most ``sqrt(X_ii X_jj)`` in modulus: rows that fix one to
+    0 are measured by that, not by what rounding has left of the entry.
+    """
+    roots = np.sqrt(units.known[:: n + 1])
+    pairs = np.where(units.groups >= 0, (roots[:, None] * roots).ravel(), 0.0)
+    known = np.where(pairs > 0.0, pairs, units.known)
+    return replace(units, known=known, groups=np.where(pairs > 0.0, -1, units.groups))

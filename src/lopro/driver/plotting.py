@@ -1,4 +1,4 @@
-"""The picture of a run: the certified gap on a logarithmic axis, or value and lower bound."""
+"""The plot of a result: the certified gap on a logarithmic axis, values and bounds, or the point."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lopro.core.arrays import to_numpy
 from lopro.core.optional import needing
 
 if TYPE_CHECKING:
@@ -16,14 +17,17 @@ if TYPE_CHECKING:
 
 __all__ = ["plot_result"]
 
-#: A gap of 0 has no place on a logarithmic axis; it is drawn as the rounding unit.
-ZERO = float(np.finfo(np.float64).eps)
+#: Gaps and violations below the rounding unit, zero included, are drawn there: the axis is logarithmic.
+ROUNDING = float(np.finfo(np.float64).eps)
+#: Entries of a point that are drawn with a stem each; more are drawn as a line.
+STEMS = 200
 
 
 def plot_result(result: Result, ax: Axes | None = None) -> Axes:
     """Draw the certified relative gap and the violation against the iterations.
 
-    A run with fewer than two gaps has no curve: then the values and the lower bounds are drawn.
+    Runs with several candidates but fewer than two gaps show values and lower bounds. A run with one
+    candidate has no course to show: its point is drawn, entry by entry or as an image.
 
     Examples
     --------
@@ -32,16 +36,20 @@ def plot_result(result: Result, ax: Axes | None = None) -> Axes:
     >>> f = lopro.objectives.SquaredDistance(np.array([3.0, 0.0]))
     >>> box = lopro.constraints.Polyhedron.box(-np.ones(2), np.ones(2))
     >>> lopro.solve(lopro.Problem(f, box)).plot().get_xlabel()
-    'iterations'
+    'entry of x'
     """
-    columns = _columns(result)
-    if not np.isfinite(columns["fun"]).any():
-        raise ValueError("there is nothing to plot: no point was found")
+    if not math.isfinite(result.fun):
+        raise ValueError(f"there is nothing to plot, no point was found: {result.message}")
     if ax is None:
         with needing("plot", "matplotlib", "lopro[plot]"):
             import matplotlib.pyplot as plt
 
         _, ax = plt.subplots(figsize=(6.0, 4.0), layout="constrained")
+    if len(result.history) < 2:
+        _draw_point(ax, result)
+        return ax
+    names = ("iterations", "fun", "lower_bound", "relative_gap", "violation")
+    columns = {name: np.asarray(result.history[name], dtype=float) for name in names}
     if np.isfinite(columns["relative_gap"]).sum() >= 2:
         _draw_gaps(ax, columns)
     else:
@@ -53,31 +61,15 @@ def plot_result(result: Result, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def _columns(result: Result) -> dict[str, Any]:
-    """Return the columns of the history, or the certificate where a run has recorded nothing."""
-    names = ("iterations", "fun", "lower_bound", "relative_gap", "violation")
-    if len(result.history):
-        return {name: np.asarray(result.history[name], dtype=float) for name in names}
-    c = result.certificate
-    row = (result.iterations, result.fun, c.lower_bound, c.relative_gap, c.violation)
-    return {name: np.array([float(number)]) for name, number in zip(names, row, strict=True)}
-
-
 def _draw_gaps(ax: Axes, columns: dict[str, Any]) -> None:
     gap, violation = columns["relative_gap"], columns["violation"]
-    shown = np.isfinite(gap)
-    ax.semilogy(
-        columns["iterations"][shown],
-        np.maximum(gap[shown], ZERO),
-        "o-",
-        ms=4,
-        label="certified relative gap",
-    )
-    shown = np.isfinite(violation) & (violation > 0.0)
-    if shown.any():
-        ax.semilogy(
-            columns["iterations"][shown], violation[shown], "s:", ms=4, label="relative violation"
-        )
+    lines = [("certified relative gap", "o-", gap, np.isfinite(gap))]
+    violated = np.isfinite(violation) & (violation > 0.0)
+    if violated.any():
+        lines.append(("relative violation", "s:", violation, violated))
+    for label, style, numbers, shown in lines:
+        x, y = columns["iterations"][shown], np.maximum(numbers[shown], ROUNDING)
+        ax.semilogy(x, y, style, ms=4, label=label)
 
 
 def _draw_values(ax: Axes, columns: dict[str, Any]) -> None:
@@ -85,5 +77,24 @@ def _draw_values(ax: Axes, columns: dict[str, Any]) -> None:
     bounds = columns["lower_bound"]
     if np.isfinite(bounds).any():
         ax.plot(columns["iterations"], bounds, "v--", ms=4, label="lower bound")
-    if math.isclose(float(columns["iterations"][0]), float(columns["iterations"][-1])):
-        ax.set_xticks([columns["iterations"][0]])
+
+
+def _draw_point(ax: Axes, result: Result) -> None:
+    """Draw the entries of the point, moduli of complex ones; matrices as images."""
+    x = to_numpy(result.x)
+    x, name = (np.abs(x), "modulus") if np.iscomplexobj(x) else (x, "value")
+    if x.ndim == 2 and min(x.shape) > 1:
+        image = ax.imshow(x, aspect="auto", interpolation="nearest")
+        ax.figure.colorbar(image, ax=ax)
+        ax.set(xlabel="column of x", ylabel="row of x")
+    else:
+        x = x.ravel()
+        if x.size <= STEMS:
+            ax.stem(x, basefmt="C7-")
+        else:
+            ax.plot(x, lw=0.8)
+        ax.set(xlabel="entry of x", ylabel=name)
+        ax.grid(alpha=0.3)
+    gap = result.certificate.relative_gap
+    said = f"proved relative gap {gap:.1g}" if math.isfinite(gap) else "no gap proved"
+    ax.set_title(f"f = {result.fun:.8g}, {said}")

@@ -1,4 +1,4 @@
-"""A result in words: several lines, one line, and a table for notebooks."""
+"""A result as text: several lines, one line, and a table for notebooks."""
 
 from __future__ import annotations
 
@@ -13,31 +13,52 @@ if TYPE_CHECKING:
 
 __all__ = ["in_one_line", "lines_of", "table_of"]
 
-#: Up to so many entries of a point fit into a line.
+#: Points with at most this many entries are printed in full in one line.
 SHORT = 6
 
 
 def lines_of(result: Result) -> list[tuple[str, str]]:
     """Return the rows of a printed result, names and texts; the status comes first."""
-    c, counts = result.certificate, result.counts
+    rows = [(result.status.name, result.message)]
+    if math.isfinite(result.fun):
+        rows += _proof(result)
+    rows += [("method", result.method), ("work", _work(result))]
+    return rows + [("warning", warning) for warning in result.warnings]
+
+
+def _proof(result: Result) -> list[tuple[str, str]]:
+    """Return the value and what is known about it; nothing of this exists without a point."""
+    c = result.certificate
     rows = [
-        (result.status.name, result.message),
         ("fun", f"{result.fun:.10g}"),
         ("lower bound", _bound(result)),
         ("gap", f"{_shown(c.gap)} (relative {_shown(c.relative_gap)}; {c.source})"),
         ("violation", f"{c.violation:.2e} (relative)"),
-        ("method", result.method),
-        (
-            "work",
-            f"{result.iterations} iterations, {counts.projections} projections, "
-            f"{counts.gradients} + {counts.constraint_gradients} gradients of f and c, "
-            f"{counts.matvecs + counts.rmatvecs} products, {result.seconds:.3g} s",
-        ),
     ]
     if result.claim is not None:
         claimed = f"a gap of {result.claim.gap:.3g}, not proved ({result.claim.source})"
-        rows.insert(4, ("claimed", claimed))
-    return rows + [("warning", warning) for warning in result.warnings]
+        rows.insert(3, ("claimed", claimed))
+    return rows
+
+
+def _work(result: Result) -> str:
+    """Return what the run has cost; kinds of work that it has not done are left out."""
+    counts = result.counts
+    done = [
+        _counted(result.iterations, "iteration"),
+        _counted(counts.projections, "projection"),
+        _counted(counts.gradients, "gradient") + " of f" if counts.gradients else "",
+        _counted(counts.constraint_gradients, "gradient") + " of c"
+        if counts.constraint_gradients
+        else "",
+        _counted(counts.matvecs + counts.rmatvecs, "product"),
+        f"{result.seconds:.3g} s",
+    ]
+    return ", ".join(item for item in done if item)
+
+
+def _counted(number: int, thing: str) -> str:
+    return f"{number} {thing}{'' if number == 1 else 's'}"
 
 
 def _bound(result: Result) -> str:
@@ -49,8 +70,8 @@ def _bound(result: Result) -> str:
     said = f"{c.lower_bound:.10g}"
     if not above > 0.0:
         return said
-    cause = "the violation can have gained that" if c.gap >= above else "by rounding"
-    return f"{said} (above the value by {above:.2g}: {cause})"
+    cause = "which the violation allows" if c.gap >= above else "by rounding"
+    return f"{said} (above the value by {above:.2g}, {cause})"
 
 
 def _shown(number: float) -> str:

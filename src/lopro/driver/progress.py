@@ -1,4 +1,4 @@
-"""A line on the terminal that shows a run is alive and how far it has come."""
+"""One line on the terminal with the progress of a run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Progress:
 
         self._console = Console(stderr=True)
         if not self._console.is_terminal:
-            self._console.width = 200  # a file has no edge: one line of it holds all
+            self._console.width = 200  # columns; in a file the line must not be wrapped
         self._live = Live(console=self._console, refresh_per_second=10, transient=False)
         self._last = 0.0
         self._summary = "first epoch"
@@ -44,7 +44,7 @@ class Progress:
             self._console.line()  # on a terminal the display ends its line by itself
 
     def tick(self, iterations: int, counts: Counts) -> None:
-        """Note that the inner algorithm has come this far, and what it has read of matrices."""
+        """Report the iterations so far, and what was read from matrices."""
         if counts.bytes_read:
             self._read = f"  passes {counts.passes}  read {_in_bytes(counts.bytes_read)}"
         now = time.monotonic()
@@ -53,7 +53,7 @@ class Progress:
             self._say(iterations)
 
     def show(self, iterate: Iterate) -> None:
-        """Note the outcome of an epoch."""
+        """Report the outcome of an epoch."""
         self._summary = (
             f"epoch {iterate.epoch}  f {iterate.fun:.8g}  gap {iterate.relative_gap:.1e}  "
             f"projections {iterate.projections}"
@@ -68,7 +68,7 @@ class Progress:
 
 
 def _in_bytes(number: int) -> str:
-    """Return a number of bytes in the unit in which it has few digits."""
+    """Return a number of bytes with three digits and a unit."""
     for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if number >= size:
             return f"{number / size:.3g} {unit}"

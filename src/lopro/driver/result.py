@@ -185,7 +185,7 @@ class Result:
         return table_of(self)
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw gap and violation against the iterations, or value and lower bound; needs matplotlib."""
+        """Draw the gap against the iterations, or the point of a run with one candidate; needs matplotlib."""
         from lopro.driver.plotting import plot_result
 
         return plot_result(self, ax)

@@ -8,13 +8,14 @@ from lopro.methods.paper.lopgd import LoPGD
 from lopro.methods.paper.lopnag import LoPNAG
 from lopro.methods.paper.one_projection import OneProjection
 from lopro.methods.second_order import NewtonMultipliers, ProgramEngines
-from lopro.methods.semidefinite import NearestSemidefinite, SemidefiniteEngines
+from lopro.methods.semidefinite import LowRankFactors, NearestSemidefinite, SemidefiniteEngines
 
 __all__ = [
     "AlternatingDirections",
     "Auto",
     "LoPGD",
     "LoPNAG",
+    "LowRankFactors",
     "MultiplierMethod",
     "NearestPoint",
     "NearestSemidefinite",

@@ -23,7 +23,7 @@ from lopro.methods.second_order import NewtonMultipliers, ProgramEngines
 from lopro.methods.second_order.forms import composite, quadratic_program
 from lopro.methods.second_order.interior_point import InteriorPoint
 from lopro.methods.second_order.newton_multipliers import newton_reason
-from lopro.methods.semidefinite import NearestSemidefinite, SemidefiniteEngines
+from lopro.methods.semidefinite import LowRankFactors, NearestSemidefinite, SemidefiniteEngines
 from lopro.newton.smooth import QuadraticForm
 from lopro.objectives import NuclearNorm, Scaled
 from lopro.problem import Problem
@@ -117,6 +117,8 @@ def _choices(problem: Problem) -> Iterator[Choice]:
         return
     if _fits(NearestPoint(), problem):
         yield Choice(NearestPoint(), "a squared distance over a set is one projection")
+    if _fits(LowRankFactors(), problem):
+        yield Choice(LowRankFactors(), "a linear cost over matrices with a given diagonal")
     if _fits(SemidefiniteEngines(), problem):
         yield Choice(SemidefiniteEngines(), "it is a semidefinite program")
     elif _fits(NearestSemidefinite(), problem):

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lopro.certificates import Descent, Emptiness, Units, check_descent, check_empty
+from lopro.certificates import Box, Descent, Emptiness, Units, check_descent, check_empty
 from lopro.functions.atoms import Interval
 from lopro.functions.term import Term
 from lopro.linalg.products import enclose_adjoint
@@ -19,7 +19,7 @@ from lopro.maps import linear_map
 from lopro.maps.host import Transferred, host_matrix
 from lopro.newton.arrays import EPS, Array, Image, Matrix, norm
 from lopro.newton.bounds.feasible import made_feasible
-from lopro.newton.bounds.lower import Box
+from lopro.newton.bounds.lower import box_of
 from lopro.newton.curvature import Piece, is_host_matrix, weighted
 from lopro.newton.multipliers import Iterate
 from lopro.newton.problem import Composite
@@ -197,7 +197,7 @@ def descent_ray(
         return None
     mapped = [each for each in rows if each[0] is not None]
     if len(mapped) == 1:
-        d = ray_of_rows(P, *mapped[0], Box.of(problem), d)
+        d = ray_of_rows(P, *mapped[0], box_of(problem), d)
     return d, check_descent(P, gradient, rows, d)
 
 

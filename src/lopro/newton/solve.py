@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Sequence
 from lopro.certificates import FEASIBLE, Descent, Emptiness
 from lopro.newton.arrays import Array
 from lopro.newton.bounds import (
-    can_be_strict,
     lower_bound,
     made_feasible,
     relative_violation,
@@ -209,14 +208,11 @@ def _attempts(
 ) -> Iterator[Outcome]:
     """Yield what candidates prove, as they are and with multipliers moved inside; what is dear comes last."""
     left: list[Outcome] = []
-    everywhere = can_be_strict(problem)
     for point, v, steps in _candidates(problem, x, multipliers, stopped):
         now = _outcome(problem, point, v, mu, Status.STOPPED, steps)
         if now.violation > feasibility:
             now = _corrected(problem, now, feasibility)
-        # A bound that may hold everywhere is worth the time even where the gap is proved.
-        if now.bound.slope == 0.0 or not everywhere:
-            yield now
+        yield now
         if now.bound.slope > 0.0:
             left.append(now)
             yield _strict(problem, now, length, thorough=False)

@@ -2,93 +2,51 @@
 
 Near its minimiser the Lagrangian has a slope c that is rounding or little more, except at bounds of
 variables. There the best multiplier is known: over ``x_j >= l_j`` a slope ``c_j >= 0`` costs
-``c_j (x_j - l_j)`` and nothing more. What is left of the slope costs ``|c|^2 / (2 mu)`` where f is strongly
-convex; elsewhere the bound loses ``|c|`` for each unit of distance.
+``c_j (x_j - l_j)`` and nothing more. Rows imply bounds where variables have none of their own, and so does
+the objective: points with a value above a ceiling need no bound, so that ``f(z) <= ceiling`` is one row more.
+What is left of the slope costs ``|c|^2 / (2 mu)`` where f is strongly convex; elsewhere the bound loses
+``|c_j|`` for each unit of distance in variable j.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import weakref
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.certificates import Bound
+from lopro.certificates import FARTHER, Bound, Box, bound_from
+from lopro.certificates.residual import unabsorbed
 from lopro.functions.atoms import Interval
 from lopro.functions.term import Term
 from lopro.linalg.products import enclose_adjoint
-from lopro.linalg.rounding import Enclosure, Estimate, dot, length, total
+from lopro.linalg.rounding import EPS, Enclosure, Estimate, dot, extended_adjoint
 from lopro.maps.host import host_matrix
-from lopro.newton.arrays import EPS, Array, Matrix
+from lopro.newton.arrays import Array, Matrix
 from lopro.newton.bounds.reach import reach_units
 from lopro.newton.problem import Composite
+from lopro.newton.smooth import QuadraticForm
 
-__all__ = ["Box", "Remainder", "bounds_variables", "lagrangian", "lower_bound"]
-
-
-@dataclass(frozen=True)
-class Box:
-    """The bounds of single variables among the terms of a problem."""
-
-    lower: Array
-    upper: Array
-
-    @staticmethod
-    def of(problem: Composite) -> Box:
-        """Return the intersection of all bounds of variables."""
-        lower, upper = np.full(problem.size, -np.inf), np.full(problem.size, np.inf)
-        for term in problem.terms:
-            if bounds_variables(term):
-                assert isinstance(term.atom, Interval)
-                lower = np.maximum(lower, term.atom.lower)
-                upper = np.minimum(upper, term.atom.upper)
-        return Box(lower, upper)
-
-    @staticmethod
-    def implied(problem: Composite) -> Box:
-        """Return the bounds that rows with a single entry imply as well, rounded outwards; found once."""
-        if problem not in _IMPLIED:
-            box = Box.of(problem)
-            for term in problem.terms:
-                matrix = host_matrix(term.D)
-                if isinstance(term.atom, Interval) and matrix is not None:
-                    box = box._with_rows(matrix, term.atom)
-            _IMPLIED[problem] = box
-        return _IMPLIED[problem]
-
-    def _with_rows(self, A: Matrix, rows: Interval) -> Box:
-        alone = np.flatnonzero(_entries_of_rows(A) == 1)
-        if len(alone) == 0:
-            return self
-        few = scipy.sparse.coo_array(A[alone])
-        present = few.data != 0.0
-        i, j, a = alone[few.row[present]], few.col[present], few.data[present]
-        one, other = rows.lower[i] / a, rows.upper[i] / a
-        least, most = np.minimum(one, other), np.maximum(one, other)
-        lower, upper = self.lower.copy(), self.upper.copy()
-        np.maximum.at(lower, j, np.where(np.isfinite(least), np.nextafter(least, -np.inf), least))
-        np.minimum.at(upper, j, np.where(np.isfinite(most), np.nextafter(most, np.inf), most))
-        return Box(lower, upper)
-
-
-def _entries_of_rows(A: Matrix) -> Any:
-    """Return the numbers of nonzeros of rows."""
-    if scipy.sparse.issparse(A):
-        rows = scipy.sparse.coo_array(A)
-        return np.asarray(np.bincount(rows.row[rows.data != 0.0], minlength=A.shape[0]))
-    return np.asarray(np.count_nonzero(A, axis=1))
-
-
-_IMPLIED: weakref.WeakKeyDictionary[Composite, Box] = weakref.WeakKeyDictionary()
+__all__ = ["bounds_variables", "box_of", "implied_box", "lagrangian", "lower_bound"]
 
 
 def bounds_variables(term: Term) -> bool:
     """Whether a term is a bound of single variables."""
     return term.is_identity and isinstance(term.atom, Interval)
+
+
+def box_of(problem: Composite) -> Box:
+    """Return the intersection of all bounds of variables among the terms of a problem."""
+    lower, upper = np.full(problem.size, -np.inf), np.full(problem.size, np.inf)
+    for term in problem.terms:
+        if bounds_variables(term):
+            assert isinstance(term.atom, Interval)
+            lower = np.maximum(lower, term.atom.lower)
+            upper = np.minimum(upper, term.atom.upper)
+    return Box(lower, upper)
 
 
 def lagrangian(problem: Composite, x: Array, multipliers: Sequence[Array]) -> Enclosure:
@@ -105,32 +63,6 @@ def lagrangian(problem: Composite, x: Array, multipliers: Sequence[Array]) -> En
         own = dot(normal, x, error) - term.enclose_conjugate(v)
         result = result + Enclosure(own, normal, error)
     return result
-
-
-@dataclass(frozen=True)
-class Remainder:
-    """What a linear function loses over a box, below its value at x.
-
-    Over the box, ``<c, z - x> >= -cost - <rise, |z - x|>``, for every ``c`` within its error.
-    """
-
-    cost: Estimate
-    rise: Array
-
-    @staticmethod
-    def of(box: Box, x: Array, slope: Array, error: Array) -> Remainder:
-        """Split the slope into what the bounds of the variables carry and what is left."""
-        least, most = slope - error, slope + error
-        below, above = np.isfinite(box.lower), np.isfinite(box.upper)
-        # Going down from x costs the positive part of the slope, up to the lower bound; and the reverse.
-        down = np.where(below, np.maximum(most, 0.0) * (x - np.where(below, box.lower, x)), 0.0)
-        up = np.where(above, np.maximum(-least, 0.0) * (np.where(above, box.upper, x) - x), 0.0)
-        both = np.maximum(down, up)
-        rise = np.maximum(
-            np.where(below, 0.0, np.maximum(most, 0.0)),
-            np.where(above, 0.0, np.maximum(-least, 0.0)),
-        )
-        return Remainder(total(both, 2.0 * EPS * np.abs(both)), rise * (1.0 + EPS))
 
 
 def lower_bound(
@@ -167,13 +99,86 @@ def lower_bound(
     """
     inside = [t.into_domain(v) for t, v in zip(problem.terms, multipliers, strict=True)]
     at_x = lagrangian(problem, x, inside)
-    if not (math.isfinite(at_x.slope()) and math.isfinite(at_x.value.value)):
-        return Bound.everywhere(-math.inf)
-    # Strong convexity pays for a slope, too, and less for a small one.
-    box = Box.of(problem) if convexity > 0.0 else Box.implied(problem)
-    left = Remainder.of(box, x, at_x.gradient, at_x.error)
-    value = at_x.value - left.cost
-    if convexity > 0.0:
-        slope = length(left.rise)
-        return Bound.everywhere((value - Estimate(slope) * slope / (2.0 * convexity)).lower())
-    return Bound(value.lower(), left.rise, x, reach_units(problem) if left.rise.any() else None)
+    box = box_of(problem)
+    if convexity == 0.0 and unabsorbed(at_x, box).any():
+        return _over_implied_box(problem, x, _sharpened(problem, x, inside, at_x), box)
+    return bound_from(at_x, x, box, convexity)
+
+
+def _over_implied_box(problem: Composite, x: Array, at_x: Enclosure, box: Box) -> Bound:
+    """Return the bound over the variables' own bounds and those that the rows imply for them."""
+    units = reach_units(problem)
+    far, ceiling = FARTHER * units.sizes(x), math.inf
+    filled = _near(implied_box(problem), box, x, far)
+    if unabsorbed(at_x, filled).any():
+        # Feasible points have a value above the ceiling or satisfy one row more: f(z) <= ceiling.
+        row, ceiling = _objective_row(problem, x, at_x)
+        if row is not None:
+            more = implied_box(problem).implied([*_matrix_rows(problem), row])
+            filled = _near(more, box, x, far)
+    bound = bound_from(at_x, x, filled)
+    return dataclasses.replace(bound, value=min(bound.value, ceiling), units=units)
+
+
+def _sharpened(
+    problem: Composite, x: Array, multipliers: Sequence[Array], at_x: Enclosure
+) -> Enclosure:
+    """Return the Lagrangian with a gradient from sums in extended precision, where rows are sparse."""
+    own = problem.smooth.enclose(x)
+    gradient, error = own.gradient.astype(np.longdouble), own.error
+    for term, v in zip(problem.terms, multipliers, strict=True):
+        if bounds_variables(term):
+            continue
+        M = host_matrix(term.D)
+        if not scipy.sparse.issparse(M):
+            return at_x
+        normal, uncertain = extended_adjoint(M, v)
+        gradient = gradient + normal
+        error = error + uncertain + float(np.finfo(np.longdouble).eps) * np.abs(gradient)
+    rounded = np.asarray(gradient, dtype=np.float64)
+    error = (np.asarray(error, dtype=np.float64) + EPS * np.abs(rounded)) * (1.0 + 8.0 * EPS)
+    return Enclosure(at_x.value, rounded, np.minimum(error, at_x.error))
+
+
+def _near(implied: Box, own: Box, x: Array, far: Array) -> Box:
+    """Return the implied bounds but those that are farther away than a bound with a slope is used."""
+    far = np.where(far > 0.0, far, np.inf)
+    lower = np.where(implied.lower >= x - far, implied.lower, own.lower)
+    return Box(lower, np.where(implied.upper <= x + far, implied.upper, own.upper))
+
+
+def _objective_row(
+    problem: Composite, x: Array, at_x: Enclosure
+) -> tuple[tuple[Matrix, Array, Array] | None, float]:
+    """Return the row ``f(z) <= ceiling`` of a linear objective over sets, and the ceiling."""
+    f = problem.smooth
+    linear = isinstance(f, QuadraticForm) and f.P is None
+    if not linear or problem.norms:
+        return None, math.inf
+    at = f.enclose(x)
+    value = max(at.value.upper(), at_x.value.value)
+    ceiling = value + abs(value)
+    side = Estimate(ceiling) - at.value + dot(at.gradient, x)
+    row = scipy.sparse.csr_array(at.gradient[None, :])
+    return (row, np.array([-np.inf]), np.array([side.upper()])), ceiling
+
+
+_IMPLIED: weakref.WeakKeyDictionary[Composite, Box] = weakref.WeakKeyDictionary()
+
+
+def implied_box(problem: Composite) -> Box:
+    """Return the bounds of variables and those that rows imply, which are found once for each problem."""
+    if problem not in _IMPLIED:
+        _IMPLIED[problem] = box_of(problem).implied(_matrix_rows(problem))
+    return _IMPLIED[problem]
+
+
+def _matrix_rows(problem: Composite) -> list[tuple[Matrix, Array, Array]]:
+    """Return the rows of the sets whose entries are on the host."""
+    found = []
+    for term in problem.terms:
+        if isinstance(term.atom, Interval) and not term.is_identity:
+            M = host_matrix(term.D)
+            if M is not None:
+                found.append((M, term.atom.lower, term.atom.upper))
+    return found

@@ -12,10 +12,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from lopro.certificates import Box
+from lopro.certificates.residual import unabsorbed
 from lopro.functions.atoms import Interval
 from lopro.maps import SparseMap
 from lopro.newton.arrays import Array, Image, Pattern, norm
-from lopro.newton.bounds.lower import Box, Remainder, bounds_variables, lagrangian
+from lopro.newton.bounds.lower import bounds_variables, implied_box, lagrangian
 from lopro.newton.curvature import Constant, Diagonal, Gram, Piece, diagonal, weighted
 from lopro.newton.problem import Composite
 from lopro.newton.systems import AugmentedSystem, SingularSystem, choose_system
@@ -35,7 +37,7 @@ _SMALL = 100
 
 def can_be_strict(problem: Composite) -> bool:
     """Whether every variable has a bound: where one has none, some rounding of its slope is left."""
-    box = Box.of(problem)
+    box = implied_box(problem)
     return bool(np.all(np.isfinite(box.lower) | np.isfinite(box.upper)))
 
 
@@ -65,21 +67,24 @@ def strictly_feasible(
     >>> from lopro.functions.term import Term
     >>> from lopro.maps import linear_map
     >>> from lopro.newton import Composite
-    >>> from lopro.newton.bounds import lower_bound, strictly_feasible
+    >>> from lopro.certificates.residual import unabsorbed
+    >>> from lopro.newton.bounds import lagrangian, strictly_feasible
+    >>> from lopro.newton.bounds.lower import implied_box
     >>> row = Term(Interval([1.0], [np.inf]), linear_map([[1.0, 1.0]]))
     >>> orthant = Term(Interval(np.zeros(2), np.full(2, np.inf)))
     >>> problem = Composite.of([Term(Linear(np.array([1.0, 2.0]))), row, orthant], 2)
     >>> x, v = np.array([1.0, 0.0]), [np.array([-1.0 - 1e-12]), np.zeros(2)]
-    >>> lower_bound(problem, x, v).slope > 0.0
-    True
-    >>> lower_bound(problem, *strictly_feasible(problem, x, v)).slope
-    0.0
+    >>> unabsorbed(lagrangian(problem, x, v), implied_box(problem)).round(13)
+    array([1.e-12, 0.e+00])
+    >>> moved = strictly_feasible(problem, x, v)
+    >>> unabsorbed(lagrangian(problem, *moved), implied_box(problem))
+    array([0., 0.])
     """
     if not all(isinstance(term.atom, Interval) for term in problem.terms):
         return None
     first = [t.into_domain(u) for t, u in zip(problem.terms, multipliers, strict=True)]
     at_x = lagrangian(problem, x, first)
-    if not Remainder.of(Box.of(problem), x, at_x.gradient, at_x.error).rise.any():
+    if not unabsorbed(at_x, implied_box(problem)).any():
         return None
     found, done = _moved(problem, x, first, quick=True)
     if done or not thorough or not _sparse(problem, x):
@@ -91,10 +96,10 @@ def _moved(
     problem: Composite, x: Array, v: list[Array], quick: bool
 ) -> tuple[tuple[Array, Image], bool]:
     """Return the point and the multipliers after some rounds, and whether nothing is left to be moved."""
-    box, last = Box.of(problem), np.inf
+    box, last = implied_box(problem), np.inf
     for _ in range(_ROUNDS):
         at_x = lagrangian(problem, x, v)
-        size = norm(Remainder.of(box, x, at_x.gradient, at_x.error).rise)
+        size = norm(unabsorbed(at_x, box))
         if size == 0.0 or size > 0.5 * last:
             return (x, tuple(v)), size == 0.0
         last = size

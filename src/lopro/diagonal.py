@@ -1,0 +1,105 @@
+"""Linear costs over positive semidefinite matrices with a given diagonal: the relaxation of max-cut."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import scipy  # parts of it load when first used
+
+from lopro.core.validation import check_array, check_count, check_seed, check_shape, host_array
+from lopro.driver.options import Options
+from lopro.driver.result import Result
+from lopro.linalg.rounding import EPS
+from lopro.methods.semidefinite.diagonal_form import FactorCost, RowLengths
+from lopro.methods.semidefinite.low_rank import LowRankFactors, default_rank
+from lopro.problem import Problem
+from lopro.solving import run_to_the_end
+
+__all__ = ["fixed_diagonal"]
+
+
+def fixed_diagonal(
+    C: Any,
+    diagonal: Any = 1.0,
+    *,
+    rank: int | None = None,
+    tol: float = 1e-6,
+    time_limit: float | None = None,
+    seed: int | np.random.Generator | None = 0,
+) -> Result:
+    """Minimise ``<C, X>`` over positive semidefinite X with a given diagonal; return a factor of X.
+
+    Nothing dense of size n x n is formed, unless the proof needs it: a Cholesky factorisation of
+    ``C - Diag(y)`` that is banded where the pattern of C allows for it.
+
+    Parameters
+    ----------
+    C : array or scipy.sparse matrix of shape (n, n)
+        Symmetric and real. For the largest cut of a graph with the weights W: ``W / 4``, or
+        ``-(Diag(W 1) - W) / 4`` for minus its weight.
+    diagonal : float or array of shape (n,)
+        The diagonal of X; positive.
+    rank : int, optional
+        Columns of the factor to begin with; half of ``sqrt(2 n)`` by default. Columns are added where the
+        proof shows that there are too few.
+    tol : float
+        The relative gap to prove, as in `lopro.solve`.
+    time_limit : float, optional
+        Seconds; the best factor so far is returned with the gap that is proved for it.
+    seed : int or Generator, optional
+        Of the factor to begin with.
+
+    Returns
+    -------
+    Result
+        ``x`` is the factor V with ``X = V V'``, ``fun`` is ``<C, X>``, and ``multipliers`` holds one number
+        for each entry of the diagonal, signed as that of an upper bound: ``C + Diag(multipliers[0])`` is
+        positive semidefinite. ``certificate`` bounds ``<C, X>`` over all X, of any rank.
+
+    Examples
+    --------
+    Vectors on a cycle of five nodes, neighbours as far apart as possible, and a cut of a graph from their
+    signs:
+
+    >>> import numpy as np, scipy.sparse, lopro
+    >>> i = np.arange(5)
+    >>> W = scipy.sparse.coo_array((np.ones(5), (i, (i + 1) % 5)), (5, 5))
+    >>> result = lopro.fixed_diagonal((W + W.T) / 4)
+    >>> result.success, round(result.fun, 5), round(5 / 2 * float(np.cos(4 * np.pi / 5)), 5)
+    (True, -2.02254, -2.02254)
+    """
+    matrix = _symmetric(C)
+    n = matrix.shape[0]
+    d = np.array(np.broadcast_to(host_array("diagonal", diagonal), (n,)), dtype=np.float64)
+    check_shape("diagonal", d, (n,))
+    if not (d > 0.0).all() or not np.isfinite(d).all():
+        raise ValueError(f"diagonal must be positive and finite, got {d.min():g} to {d.max():g}")
+    columns = default_rank(n) if rank is None else check_count("rank", rank)
+    columns = min(columns, n)
+    problem = Problem(FactorCost(matrix, columns), RowLengths(d, columns))
+    start = problem.constraint.project(check_seed("seed", seed).standard_normal((n, columns)))
+    options = Options(tol=tol, time_limit=time_limit)
+    return run_to_the_end(problem, start, LowRankFactors(rank), options)
+
+
+def _symmetric(C: Any) -> Any:
+    """Return the matrix in double precision; sparse stays sparse, a dense one is copied."""
+    if scipy.sparse.issparse(C):
+        matrix: Any = scipy.sparse.csr_array(C)
+        entries = check_array("C", matrix.data, allow_complex=False) if matrix.nnz else matrix.data
+        matrix = scipy.sparse.csr_array(
+            (np.array(entries, np.float64), matrix.indices, matrix.indptr), matrix.shape
+        )
+        matrix.sum_duplicates()
+    else:
+        matrix = np.array(
+            host_array("C", check_array("C", C, ndim=2, allow_complex=False)), dtype=np.float64
+        )
+    if matrix.shape[0] != matrix.shape[1]:
+        raise ValueError(f"C must be square, got shape {matrix.shape}")
+    largest = float(abs(matrix).max()) if math.prod(matrix.shape) else 0.0
+    if float(abs(matrix - matrix.T).max()) > 64.0 * EPS * largest:
+        raise ValueError("C must be symmetric; (C + C.T) / 2 is")
+    return 0.5 * (matrix + matrix.T)

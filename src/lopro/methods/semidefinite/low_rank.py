@@ -1,0 +1,236 @@
+"""Linear costs over positive semidefinite matrices with a given diagonal: steps on a factor of low rank."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import scipy  # parts of it load when first used
+
+from lopro.core.arrays import Array
+from lopro.core.counting import count
+from lopro.core.deadline import Deadline, current_deadline
+from lopro.errors import StalledError
+from lopro.linalg.rounding import total
+from lopro.linalg.sparse_definite import SparseCholesky, row_sum_norm
+from lopro.methods.semidefinite.diagonal_form import (
+    DiagonalForm,
+    FactorCost,
+    check_diagonal_form,
+    diagonal_form,
+)
+from lopro.newton.arrays import EPS
+from lopro.newton.sdp.factors import FactorPoint, UnitRowsProblem
+from lopro.problem import Problem
+from lopro.protocol import Candidate, Candidates, Card, ProvedBound, Workbench
+
+__all__ = ["LowRankFactors", "default_rank"]
+
+#: A proof is tried when a step lowers the value by less than this share of the allowed gap, and after a
+#: failure when it does by less than this share of the last such decrease. The gap proved is some tens of the
+#: decrease: G1, G14, G32 and tori of 10,000 nodes take 1 to 5 factorisations with 1/4, up to 12 with 1/2.
+_READY = 0.25
+#: Points without a descent direction that are left along an eigenvector of the slack.
+_ESCAPES = 20
+#: Lanczos steps for an eigenvalue of the slack, restarts of 20 vectors.
+_RESTARTS = 300
+_SOURCE = "multipliers of the diagonal, their slack proved by a Cholesky factorisation"
+_DOMINANT = "multipliers of the diagonal with a diagonally dominant slack"
+
+
+def default_rank(n: int) -> int:
+    """Return the columns that a factor begins with: half of ``sqrt(2 n)``.
+
+    With ``sqrt(2 n)`` of them local minima are global (Boumal et al.); optimal ranks are smaller (G1: 13,
+    G32: 12), a step takes time in proportion, and where half is too few the slack shows it and a column is
+    added.
+    """
+    return max(2, math.ceil(math.sqrt(n / 2.0)))
+
+
+@dataclass(frozen=True)
+class LowRankFactors:
+    """Linear costs over positive semidefinite matrices with a given diagonal, by a factor of low rank.
+
+    Problem: min <C, X> s.t. X_ii = d_i for all i, X positive semidefinite (the relaxation of max-cut), given
+    as `Linear` over an `Intersection` of a `PSDCone` with `Affine.entries` of the diagonal. For sparse C of
+    any size, `lopro.fixed_diagonal` returns the factor instead of X.
+
+    Steps are those of a trust region on ``X = V V'`` (Burer and Monteiro), which is not convex; the proof is:
+    the multipliers y of the diagonal with ``C - Diag(y) + s I`` positive semidefinite give the bound ``d'y -
+    s sum(d)``, and a Cholesky factorisation, banded where the pattern allows it, proves the shift s.
+
+    Parameters
+    ----------
+    rank : int, optional
+        Columns of the factor to begin with; half of ``sqrt(2 n)`` by default.
+
+    References
+    ----------
+    S. Burer, R. Monteiro, "A nonlinear programming algorithm for solving semidefinite programs via low-rank
+    factorization", Math. Program. 95 (2003); N. Boumal, V. Voroninski, A. Bandeira, "The non-convex
+    Burer-Monteiro approach works on smooth semidefinite programs", NIPS (2016).
+
+    Examples
+    --------
+    The relaxation of the largest cut of a triangle: three vectors at 120 degrees.
+
+    >>> import numpy as np, lopro
+    >>> f = lopro.objectives.Linear(np.ones((3, 3)) - np.eye(3))
+    >>> ones = lopro.constraints.Affine.entries((range(3), range(3)), 1.0, 1.0, shape=(3, 3))
+    >>> set_ = lopro.constraints.Intersection(lopro.constraints.PSDCone(3), ones)
+    >>> result = lopro.solve(lopro.Problem(f, set_), method=lopro.LowRankFactors())
+    >>> result.success, round(result.fun, 5), round(float(result.x[0, 1]), 3)
+    (True, -3.0, -0.5)
+    """
+
+    card: ClassVar[Card] = Card(
+        assumptions="f linear, the set psd matrices with a given diagonal",
+        oracles="none: it reads the data",
+        rate="superlinear near a solution that is not degenerate",
+        projections="0",
+        reference="Burer, Monteiro (2003); Boumal, Voroninski, Bandeira (2016)",
+    )
+
+    rank: int | None = None
+
+    def check(self, problem: Problem) -> None:
+        if not isinstance(problem.objective, FactorCost):
+            check_diagonal_form(problem)
+
+    def run(self, bench: Workbench, x0: Array) -> Candidates:
+        form = diagonal_form(bench.problem)
+        rank = self.rank or default_rank(len(form.diagonal))
+        V = x0
+        if form.rank is None:
+            shape = len(form.diagonal), min(rank, len(form.diagonal))
+            V = np.random.default_rng(0).standard_normal(shape)
+        search = _Search(form, bench, V)
+        yield from search.candidates()
+        raise StalledError
+
+
+class _Search:
+    """Steps, proofs, and escapes from points that are stationary and not optimal."""
+
+    def __init__(self, form: DiagonalForm, bench: Workbench, V: Array) -> None:
+        self.form, self.bench = form, bench
+        C = form.scaled_cost()
+        self.problem = UnitRowsProblem(C)
+        self.size = self.problem.size
+        self.proofs = SparseCholesky.of(self.problem.off)
+        #: What rounding of the scaled cost and of the diagonal may change the slack by, in the spectral norm.
+        self.blur = 8.0 * EPS * (row_sum_norm(self.problem.off))
+        self.start = self.problem.point(V)
+        self.deadline: Deadline = current_deadline()
+
+    def candidates(self) -> Iterator[Candidate]:
+        """Yield a proved point, or at the end of the time the best one with the bound that can be had."""
+        point, threshold = self.start, math.inf
+        for _ in range(_ESCAPES):
+            for step in self.problem.descend(point, self._stopped):
+                point = step
+                if not self.bench.tick():
+                    break
+                allowed = self._allowed(point)
+                threshold = min(threshold, _READY * allowed)
+                if point.decrease <= threshold and not self._stopped():
+                    threshold = _READY * point.decrease
+                    if (bound := self._bound(point, 0.5 * allowed / self.size, 1)) is not None:
+                        yield self._candidate(point, bound)
+            if self._stopped() or self.bench.exhausted:
+                yield self._last(point)
+                return
+            value, vector = self._lowest(point)
+            shift = max(-value, 0.0) * 1.1 + 0.1 * self._allowed(point) / self.size
+            yield self._candidate(point, self._bound(point, shift, 4))
+            if value >= 0.0:
+                return
+            point = self._escaped(point, vector)
+
+    def _stopped(self) -> bool:
+        """Whether the time that is left is needed for the last proof."""
+        last = 3.0 * self.proofs.work + (0.0 if self.form.rank else 30.0 * self.size**2)
+        return self.deadline.passed or not self.deadline.affords(last)
+
+    def _allowed(self, point: FactorPoint) -> float:
+        return self.bench.target.tol * max(
+            abs(point.fun + float(self.problem.diagonal.sum())), self.bench.target.scale
+        )
+
+    def _bound(self, point: FactorPoint, shift: float, tries: int) -> tuple[Array, float] | None:
+        """Return multipliers in scaled units and the bound that they prove; None where no shift is proved."""
+        count("factorizations")
+        S = self.problem.slack(point)
+        shift = self.proofs.missing(S, shift, tries)
+        if math.isinf(shift):
+            return None
+        y = point.y - (shift + self.blur)
+        return y, self._value(y)
+
+    def _value(self, y: Array) -> float:
+        return (
+            total(y) + total(self.problem.diagonal, 4.0 * EPS * np.abs(self.problem.diagonal))
+        ).lower()
+
+    def _dominant(self) -> tuple[Array, float]:
+        """Return a bound without a factorisation: minus the row sums, their slack is diagonally dominant."""
+        sums = np.asarray(abs(self.problem.off).sum(axis=1)).ravel()
+        y = -sums * (1.0 + self.size * EPS) - self.blur
+        return y, self._value(y)
+
+    def _candidate(self, point: FactorPoint, bound: tuple[Array, float] | None) -> Candidate:
+        dominant = self._dominant()
+        factored = bound is not None and bound[1] >= dominant[1]
+        y, value = bound if bound is not None and factored else dominant
+        count("matvecs", self.problem.products)
+        self.problem.products = 0
+        x = self.form.candidate(point.V)
+        squares = np.einsum("ij,ij->i", point.V, point.V)
+        # Rows of V have unit norm up to the rounding of p products, and X is rounded once more.
+        off = np.abs(squares - 1.0) + (point.V.shape[1] + 4) * EPS
+        gained = float(np.abs(y) @ off) * (1.0 + 1e-10)
+        multipliers = (y + self.problem.diagonal) / self.form.diagonal
+        evidence = ProvedBound(
+            value,
+            _SOURCE if factored else _DOMINANT,
+            inequality=self.form.inequality(x, multipliers),
+            gained=gained,
+        )
+        return Candidate(x, evidence)
+
+    def _last(self, point: FactorPoint) -> Candidate:
+        """Return the last point; its bound costs up to three factorisations where there is time for them."""
+        with self.deadline.wrapping_up():
+            if not self.deadline.affords(3.0 * self.proofs.work):
+                return self._candidate(point, None)
+            value, _ = self._lowest(point, restarts=5)
+            shift = 1.5 * max(-value, 0.0) + 0.5 * self._allowed(point) / self.size
+            return self._candidate(point, self._bound(point, shift, 2))
+
+    def _lowest(self, point: FactorPoint, restarts: int = _RESTARTS) -> tuple[float, Array]:
+        """Return about the least eigenvalue of the slack with its vector; 0 where Lanczos has found none."""
+        S = self.problem.slack(point)
+        start = np.random.default_rng(0).standard_normal(self.size)
+        if self.size <= 50:
+            values, vectors = np.linalg.eigh(S.toarray() if scipy.sparse.issparse(S) else S)
+            return float(values[0]), np.asarray(vectors[:, 0])
+        try:
+            values, vectors = scipy.sparse.linalg.eigsh(
+                S, k=1, which="SA", v0=start, tol=1e-2, maxiter=restarts
+            )
+        except scipy.sparse.linalg.ArpackNoConvergence:
+            return 0.0, start
+        return float(values[0]), np.asarray(vectors[:, 0])
+
+    def _escaped(self, point: FactorPoint, vector: Array) -> FactorPoint:
+        """Return a point with one more column, along the eigenvector: the value falls with its square."""
+        column = vector / float(np.abs(vector).max())
+        for k in range(20):
+            trial = self.problem.point(np.column_stack([point.V, 0.5**k * column]), point.fun)
+            if trial.decrease > 0.0:
+                return trial
+        raise StalledError
