@@ -70,4 +70,6 @@ def _distance(f: Objective) -> tuple[float, Array] | None:
     weight = 1.0
     if isinstance(f, Scaled):
         weight, f = f.factor, f.f
-    return (weight, f.z) if isinstance(f, SquaredDistance) else None
+    if not isinstance(f, SquaredDistance) or f.weights is not None:
+        return None
+    return weight, f.z
