@@ -34,11 +34,22 @@ def test_a_bound_around_another_point_pays_for_the_way() -> None:
 
 
 def test_a_bound_without_units_reaches_as_far_as_the_point_or_a_given_length_tells() -> None:
-    bound = Bound(0.0, np.array([1.0, 0.0]), np.zeros(2))
+    """Two columns that nothing compares: each is measured by the largest entry of the point."""
+    bound = Bound(0.0, np.array([1.0, 0.0]), np.zeros(2), Units.given(np.zeros(2)))
     assert bound.around(np.zeros(2)) == -math.inf and bound.radius(np.zeros(2)) == 0.0
     assert bound.around(np.zeros(2), 3.0) == pytest.approx(-3e4, rel=1e-14)
     # An entry of 7 is the unit of the other one, which the data tell nothing about.
     assert bound.around(np.array([0.0, 7.0]), 3.0) == pytest.approx(-7e4, rel=1e-14)
+
+
+def test_without_data_to_read_one_radius_counts_for_all_variables() -> None:
+    bound = Bound(2.0, np.array([0.5]), np.array([0.0, 1.0]))
+    x = np.array([3.0, 5.0])
+    far = 1e4 * np.hypot(3.0, 5.0)
+    assert bound.around(x) == pytest.approx(2.0 - 0.5 * (5.0 + far), rel=1e-14)
+    assert bound.radius(x) == pytest.approx(far, rel=1e-14)
+    assert bound.around(x, 1.0) == bound.around(x) and bound.around(np.zeros(2)) == -math.inf
+    assert bound.around(x, 100.0) == pytest.approx(2.0 - 0.5 * (5.0 + 1e6), rel=1e-14)
 
 
 @pytest.mark.parametrize("scale", [1e-12, 1.0, 1e12])

@@ -30,11 +30,13 @@ class Bound:
     value : float
         What is proved at the centre.
     slopes : array
-        What the bound loses with the distance, by variable; an empty array where it loses nothing.
+        What the bound loses with the distance, by variable; an empty array where it loses nothing. Without
+        units only their norm counts, so that one number will do.
     centre : array
         From where.
     units : Units, optional
-        The units of the variables; None where the data tell none.
+        The units of the variables; None where the data cannot be read: then solutions are taken to lie
+        within ``1e4 |x|``, one radius for all variables.
     limit : float
         It is known to hold for points within this distance of the centre only.
 
@@ -86,8 +88,9 @@ class Bound:
         ``fallback`` is a length that is typical of variables whose units are not known.
         """
         x = np.ravel(x)
-        units = Units.given(np.zeros(len(x))) if self.units is None else self.units
-        return FARTHER * units.sizes(x, fallback)
+        if self.units is None:
+            return np.full(len(x), FARTHER * max(length(x), fallback))
+        return FARTHER * self.units.sizes(x, fallback)
 
     def around(self, x: Vector, fallback: float = 0.0) -> float:
         """Return the bound as far around a point as solutions may be; minus infinity beyond its limit."""
@@ -97,9 +100,12 @@ class Bound:
             return -math.inf
         if self.flat:
             return self.value
-        away = np.abs(np.ravel(x) - np.ravel(self.centre)) + self.reach(x, fallback)
-        lost = float(self.slopes @ away) * (1.0 + (len(away) + 8) * EPS)
-        return math.nextafter(self.value - lost, -math.inf)
+        way = np.ravel(x) - np.ravel(self.centre)
+        if self.units is None:
+            lost = self.slope * (length(way) + FARTHER * max(length(np.ravel(x)), fallback))
+        else:
+            lost = float(self.slopes @ (np.abs(way) + self.reach(x, fallback)))
+        return math.nextafter(self.value - lost * (1.0 + (len(way) + 8) * EPS), -math.inf)
 
     def radius(self, x: Vector, fallback: float = 0.0) -> float:
         """Return the radius of the largest ball around a point in which `around` holds; 0 for none."""
@@ -107,5 +113,7 @@ class Bound:
             return math.inf
         away = length(np.ravel(x) - np.ravel(self.centre)) * (1.0 + 4.0 * EPS)
         left = max(0.0, self.limit - away)
-        used = self.slopes > 0.0
-        return min(left, float(self.reach(x, fallback)[used].min())) if used.any() else left
+        if self.flat:
+            return left
+        used = slice(None) if self.units is None else self.slopes > 0.0
+        return min(left, float(self.reach(x, fallback)[used].min()))

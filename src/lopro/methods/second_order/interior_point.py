@@ -23,11 +23,20 @@ from lopro.core.deadline import current_deadline
 from lopro.core.real_vectors import Vector, from_real_vector, to_real_vector
 from lopro.core.validation import check_number
 from lopro.engines import Answer, AnswerStatus, ConeProgram, solve_cones
-from lopro.errors import InfeasibleError, StalledError
+from lopro.errors import InfeasibleError, MissingCapabilityError, StalledError
 from lopro.linalg.rounding import EPS, Estimate
+from lopro.methods.costs import conic_cost
 from lopro.problem import Problem
 from lopro.projections.emptiness import cones_exclude
-from lopro.protocol import Candidate, Candidates, Card, Multiplier, ProvedBound, Workbench
+from lopro.protocol import (
+    Candidate,
+    Candidates,
+    Card,
+    Fit,
+    Multiplier,
+    ProvedBound,
+    Workbench,
+)
 
 __all__ = ["InteriorPoint"]
 
@@ -88,12 +97,39 @@ class InteriorPoint:
     def check(self, problem: Problem) -> None:
         # That the set is empty is for the run to tell, not for a check of what the parts can do.
         with suppress(InfeasibleError):
-            _translated(problem, problem.start(None) if problem.shape is not None else np.zeros(1))
+            _translated(problem, _point_of(problem))
+
+    def fit(self, problem: Problem) -> Fit | None:
+        """Return the method with the conic form of a problem, None where there is none."""
+        try:
+            program, sets = _translated(problem, _point_of(problem))
+        except InfeasibleError:  # for the run to tell
+            return Fit(self, "it has a conic form")
+        except MissingCapabilityError:
+            return None
+        form = program.form()
+        cost = conic_cost(len(form.b), form.A.nnz + form.P.nnz, program.size)
+
+        def start(bench: Workbench, x0: Array) -> Candidates:
+            if problem.shape is None or is_complex(x0) != is_complex(_point_of(problem)):
+                return self.run(bench, x0)  # the start has told what the points are
+            return self._run(program, sets, form, bench, x0)
+
+        return Fit(self, "it has a conic form", cost, start)
 
     def run(self, bench: Workbench, x0: Array) -> Candidates:
         with bench.observe():
             program, sets = _translated(bench.problem, x0)
-        form = program.form()
+        yield from self._run(program, sets, program.form(), bench, x0)
+
+    def _run(
+        self,
+        program: ConicProgram,
+        sets: list[ConeRows],
+        form: ConeProgram,
+        bench: Workbench,
+        x0: Array,
+    ) -> Candidates:
         answer = solve_cones(form, self.accuracy, scaled=form.dual_known)
         count("factorizations", answer.iterations)
         for _ in range(answer.iterations):
@@ -111,6 +147,10 @@ class InteriorPoint:
         if form.dual_known:
             bound = _proved_bound(form, program, answer, bench, inequality)
             yield Candidate(x, bound, before=x_hat)
+
+
+def _point_of(problem: Problem) -> Array:
+    return problem.start(None) if problem.shape is not None else np.zeros(1)
 
 
 def _translated(problem: Problem, x: Array) -> tuple[ConicProgram, list[ConeRows]]:

@@ -40,13 +40,7 @@ def bounds_variables(term: Term) -> bool:
 
 def box_of(problem: Composite) -> Box:
     """Return the intersection of all bounds of variables among the terms of a problem."""
-    lower, upper = np.full(problem.size, -np.inf), np.full(problem.size, np.inf)
-    for term in problem.terms:
-        if bounds_variables(term):
-            assert isinstance(term.atom, Interval)
-            lower = np.maximum(lower, term.atom.lower)
-            upper = np.minimum(upper, term.atom.upper)
-    return Box(lower, upper)
+    return Box(*problem.box)
 
 
 def lagrangian(problem: Composite, x: Array, multipliers: Sequence[Array]) -> Enclosure:
@@ -102,7 +96,7 @@ def lower_bound(
     box = box_of(problem)
     if convexity == 0.0 and unabsorbed(at_x, box).any():
         return _over_implied_box(problem, x, _sharpened(problem, x, inside, at_x), box)
-    return bound_from(at_x, x, box, convexity)
+    return bound_from(at_x, x, box if problem.boxed else None, convexity)
 
 
 def _over_implied_box(problem: Composite, x: Array, at_x: Enclosure, box: Box) -> Bound:
