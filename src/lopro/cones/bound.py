@@ -22,6 +22,7 @@ from lopro.cones.cones import Nonnegative, SetCone, Zero
 from lopro.core.deadline import current_deadline
 from lopro.core.real_vectors import Vector
 from lopro.linalg.rounding import Estimate, adjoint_product, dot, product
+from lopro.linalg.sparse import affords_gram, sparse_factors
 
 __all__ = ["ConicData", "conic_bound", "repaired"]
 
@@ -174,7 +175,9 @@ def _weights(data: ConicData, z: Vector, slack: Vector) -> Vector:
 
 def _corrector(data: ConicData, weights: Vector) -> Any:
     """Return what maps a slope to the changes of centre and multipliers that remove it, weighted."""
-    scaled = scipy.sparse.diags_array(np.sqrt(weights)) @ data.A
+    scaled = scipy.sparse.csr_array(scipy.sparse.diags_array(np.sqrt(weights)) @ data.A)
+    if not affords_gram(scaled.T.tocsr()):
+        return None
     normal = (scaled.T @ scaled).tocsc()
     curvature = (data.P @ data.P).tocsc()
     size = max(float(abs(normal).max()) if normal.nnz else 0.0, 1e-300)
@@ -182,9 +185,8 @@ def _corrector(data: ConicData, weights: Vector) -> Any:
     factor = size / own if own > 0.0 else 0.0
     total = normal + factor * curvature
     total = total + 1e-14 * size * scipy.sparse.eye_array(len(data.q), format="csc")
-    try:
-        factors = scipy.sparse.linalg.splu(total.tocsc())
-    except RuntimeError:
+    factors = sparse_factors(total.tocsc())
+    if factors is None:
         return None
 
     def correct(r: Vector) -> tuple[Vector, Vector]:
