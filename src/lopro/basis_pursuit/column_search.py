@@ -164,6 +164,7 @@ class ColumnSearch(SignSearch):
         """Go on with the columns of a search for another alpha, and those that come next on the path."""
         self.correlations, self._stretch = before.correlations, before._stretch
         self.columns, self.signs = before.columns, before.signs
+        self.columns.ridge = self.sparse.ridge
         self.support_newton = replace(before.support_newton, level=self.level)
         self._before = before.latest
 
@@ -203,6 +204,16 @@ class ColumnSearch(SignSearch):
         most = float(self.sparse.excess(self.correlations).max(initial=0.0))
         self.floor = max(0.5 * most, self.level.least)
         self.signs = 0.0 * self.signs
+
+    def propose(self, x: Vector, residual: Vector) -> None:
+        """Make a point that somebody else has found the present solution; its residual is a dual point."""
+        new = np.setdiff1d(np.flatnonzero(x), self.columns.indices)
+        self._extend(new, np.zeros(new.size))
+        at, alpha = x[self.columns.indices], self.level.least
+        dual = residual / alpha
+        solution = Solution(at, np.sign(at), alpha, residual, dual, reached=True, settled=False)
+        self.accept(solution, self.columns)
+        self._price_all(solution)
 
     def resume_at(self, point: Array) -> bool:
         """Restart at a point with fewer nonzeros than rows; False if it has more."""

@@ -35,9 +35,9 @@ __all__ = [
 ]
 
 
-#: Variables up to which a guess of the active rows is tried where multipliers are given. Sides and slopes
-#: moved by 1 %: 1.4 times as fast as from zero with 100 variables, 1.5 times as slow with 300, where more rows
-#: change (`lopro.engines.active_set`).
+#: Variables up to which a guess of the active rows is tried, where multipliers are given. With sides and
+#: slopes moved by 1 % it is 1.4 times as fast as from zero with 100 variables and 1.5 times as slow with 300, where
+#: more rows change (`lopro.engines.active_set`).
 _ACTIVE_SET = 200
 
 

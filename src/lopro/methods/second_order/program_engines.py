@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar
 
-from lopro.core.arrays import Array
+from lopro.core.arrays import Array, asarray_like
 from lopro.core.counting import count
 from lopro.core.deadline import current_deadline
 from lopro.engines import ENGINES, Engine, engines_for
@@ -18,11 +18,11 @@ from lopro.errors import MissingCapabilityError, StalledError
 from lopro.maps.host import host_vector
 from lopro.methods.costs import engine_cost
 from lopro.methods.second_order.forms import Forms, member_multipliers
-from lopro.methods.second_order.proofs import answer
+from lopro.methods.second_order.proofs import answer, evidence_of
 from lopro.newton.engines import solve_program
 from lopro.newton.outcome import Status
 from lopro.problem import Problem
-from lopro.protocol import Candidates, Card, Fit, Workbench
+from lopro.protocol import Candidate, Candidates, Card, Fit, Workbench
 from lopro.protocol.certificates import feasibility_tolerance
 
 __all__ = ["ProgramEngines"]
@@ -137,5 +137,11 @@ class ProgramEngines:
             raise StalledError  # a ray of a normal matrix, which is rounded
         if isinstance(outcome.ray, tuple):
             outcome = replace(outcome, ray=forms.split(*outcome.ray))
-        yield answer(forms.composite, outcome, bench, x0, member_multipliers, mend=True)
+        late = outcome.status is Status.STOPPED and current_deadline().passed
+        if late and outcome.certificate is None:
+            # A projection is a program again, and there is no time for it.
+            evidence = evidence_of(forms.composite, outcome, bench, x0, member_multipliers)
+            yield Candidate(asarray_like(outcome.x, x0), evidence)
+        else:
+            yield answer(forms.composite, outcome, bench, x0, member_multipliers, mend=True)
         raise StalledError

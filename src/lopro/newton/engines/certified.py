@@ -45,6 +45,8 @@ __all__ = ["NotConvex", "program_composite", "solve_program"]
 
 #: Units of variables that differ by more than the digits which residuals of 1e-10 leave of the smallest ones.
 _SPREAD = 1e6
+#: Statuses whose multipliers are none of a contradiction: what was found before the time was up is no ray.
+_NO_RAY = (AnswerStatus.SOLVED, AnswerStatus.INACCURATE, AnswerStatus.TIME)
 #: Residuals that the engines are asked for.
 _RESIDUAL = 1e-10
 
@@ -221,7 +223,7 @@ def program_composite(program: QuadraticProgram) -> Composite:
 def _unproved(program: QuadraticProgram, problem: Composite, status: Status) -> Outcome:
     """Return the outcome of a run that has no point to show."""
     zero = np.zeros(len(program.q))
-    v, bound = tuple(np.zeros(t.size) for t in problem.terms), Bound(-math.inf, 0.0, zero)
+    v, bound = tuple(np.zeros(t.size) for t in problem.terms), Bound.everywhere(-math.inf)
     outside = relative_violation(problem, zero)
     return Outcome(status, zero, v, problem.value(zero), bound, 0.0, outside, 0)
 
@@ -233,7 +235,7 @@ def _without_solution(
 
     The outcome of a set that is proved to be empty within a radius only has the status STOPPED.
     """
-    if not answer.finite or answer.status in (AnswerStatus.SOLVED, AnswerStatus.INACCURATE):
+    if not answer.finite or answer.status in _NO_RAY:
         return None
     rows = [(program.A, program.lower, program.upper), (None, program.least, program.most)]
     box = Box(program.least, program.most)
