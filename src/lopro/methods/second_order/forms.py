@@ -36,8 +36,8 @@ __all__ = [
 
 
 #: Variables up to which a guess of the active rows is tried, where multipliers are given. With sides and
-#: slopes moved by 1 % it is 1.4 times as fast as from zero with 100 variables and 1.5 times as slow with 300, where
-#: more rows change (`lopro.engines.active_set`).
+#: slopes moved by 1 % it is 1.4 times as fast as from zero with 100 variables and 1.5 times as slow with 300,
+#: where more rows change (`lopro.engines.active_set`).
 _ACTIVE_SET = 200
 
 
