@@ -117,6 +117,15 @@ def test_square_root(share: float) -> None:
     assert np.allclose(same.x, found.x, atol=1e-6)
 
 
+def test_square_root_beyond_the_largest_weight() -> None:
+    """Zero is the solution; a dual point is no longer than 1, however small its correlations are."""
+    A, y, most = instance(2)
+    size = float(np.linalg.norm(y))
+    found = lopro.lasso(A, y, lam=1.5 * most / size, square_root=True, tol=1e-12)
+    assert found.success and not found.x.any() and found.fun == pytest.approx(size, rel=1e-15)
+    assert size * (1.0 - 1e-12) <= found.certificate.lower_bound <= size
+
+
 def test_the_three_forms_are_one_path() -> None:
     A, y, most = instance(4)
     lam = 0.1 * most
