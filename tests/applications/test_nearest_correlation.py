@@ -276,3 +276,14 @@ def test_weights_of_entries_are_checked(rng):
     ):
         with pytest.raises(ValueError, match=match):
             lopro.nearest_correlation(G, given, **options)
+
+
+def test_single_precision_with_weights_of_entries(rng):
+    G, W = uniform(rng, 30).astype(np.float32), rng.uniform(0.1, 1.0, (30, 30)).astype(np.float32)
+    W = W + W.T
+    result = lopro.nearest_correlation(G, W, tol=1e-4)
+    assert result.success and result.x.dtype == np.float32
+    assert np.linalg.eigvalsh(result.x.astype(np.float64))[0] >= -1e-15
+    exact = lopro.nearest_correlation(G.astype(np.float64), W.astype(np.float64))
+    assert exact.certificate.lower_bound <= result.fun * (1.0 + 1e-6)
+    np.testing.assert_allclose(result.x, exact.x, atol=1e-2)

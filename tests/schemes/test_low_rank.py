@@ -217,3 +217,11 @@ def test_graphs_of_the_collection(name: str, value: float) -> None:
     assert result.certificate.lower_bound <= value + 5e-5
     assert result.fun == pytest.approx(value, rel=1e-4)
     assert result.fun >= value - 1e-4
+
+
+def test_sparse_costs_stay_sparse() -> None:
+    """A dense matrix of this size would take 80 GB."""
+    n = 100_000
+    cost = LinearCost(cycle(n) + scipy.sparse.diags_array(np.ones(n)))
+    assert scipy.sparse.issparse(cost.off) and cost.off.nnz == 2 * n
+    assert cost.constant.value == n
