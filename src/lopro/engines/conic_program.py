@@ -129,7 +129,7 @@ class ConicProgram:
         )
 
     def solve(self, accuracy: float) -> Answer:
-        """Return what Clarabel finds, whatever its own opinion of it: the caller judges."""
+        """Return Clarabel's iterate whatever its status; the caller judges it."""
         form = self.form()
         # Programs with exponential cones are solved in the units in which they are posed.
         return solve_cones(form, accuracy, scaled=form.dual_known)

@@ -19,7 +19,7 @@ from lopro.metric.completion import Completion
 from lopro.metric.completion_start import KnownSlack
 from lopro.metric.dual import PairMultiplier
 from lopro.metric.objective import SparseMetric
-from lopro.metric.starts import good_start
+from lopro.metric.starts import first_start, good_start, useful
 from lopro.metric.white import White
 from lopro.metric.working_set import Features, WorkingProblem
 from lopro.problem import Problem
@@ -27,22 +27,24 @@ from lopro.protocol import Candidate, Candidates, Card, Multiplier, Workbench
 
 __all__ = ["FeatureWorkingSet", "require_sparse_metric"]
 
+#: Features from which on the first bound is computed without a matrix over all of them (32 MB at 2000).
+MANY = 2000
 #: With up to so many samples and features a product takes milliseconds at most, and there are thousands.
 FEW = 1000
-#: Accuracy at which features are priced in the end. Whoever is wanted clearly is seen sooner, so that the
-#: first ones are asked in at a rougher one, until nobody else comes.
+#: Accuracy on the working set at which features are priced at the end, and at the beginning, until no further
+#: feature is violated at that accuracy.
 ROUGH, FIRST_ACCURACY = 1e-3, 0.05
 #: Share of the bound that the first completion gives up, and how it falls from one to the next.
 FIRST_SHARE, FALL = 0.1, 0.05
 #: What a completion may lose altogether, in units of that share, and the gap that the working set may have:
-#: half of what is wanted is the last share, so that a twentieth is to spare.
+#: the last share is half of the tolerance, so that 1.6 * 0.5 + 0.3 * 0.5 leaves a margin of 5 %.
 MOST_LOST, INSIDE = 1.6, 0.3
 #: The part of the gap asked for that the last completion may use up.
 SPARING = 0.98
-#: Steps of a completion between two looks at it, and after which its violation, or what its bound lacks, must
+#: Steps of a completion between two checks, and after which its violation, or what its bound lacks, must
 #: have fallen to this part. Its steps are cheap next to those of ADMM with more features, which is what comes
 #: when it has stalled.
-LOOK_EVERY, STALL_AFTER, SLOWEST = 10, 200, 0.9
+CHECK_EVERY, STALL_AFTER, SLOWEST = 10, 200, 0.9
 
 
 @dataclass(frozen=True)
@@ -117,7 +119,7 @@ def require_sparse_metric(problem: Problem, method: str) -> None:
 
 
 class _Search:
-    """One run: solve on the working set, let it grow, and prove that nothing else is needed."""
+    """One run: solve on the working set, add features, and prove that no other feature is needed."""
 
     def __init__(self, method: FeatureWorkingSet, bench: Workbench, x0: Array) -> None:
         self.method, self.bench, self.x0 = method, bench, x0
@@ -141,21 +143,26 @@ class _Search:
 
     def _start(self) -> tuple[Features, np.ndarray[Any, Any]]:
         """Return the first features and the matrix to start from on them."""
-        start = good_start(self.objective, self.x0)
+        start = None if useful(self.objective, self.x0) else first_start(self.objective)
+        given = to_numpy(self.x0)
         few = self.x0.shape[0] <= self.method.all_below
         # The norms of rows tie a feature to all others: there is no completion for them.
         if few or self.objective.l1 == 0.0 or self.objective.features > 0.0:
             chosen = self.alive
-        elif np.count_nonzero(np.diag(start)) < len(start):
-            chosen = np.intersect1d(np.flatnonzero(start.any(axis=0)), self.alive)
+        elif start is None and np.count_nonzero(np.diag(given)) < len(given):
+            chosen = np.intersect1d(np.flatnonzero(given.any(axis=0)), self.alive)
+        elif start is not None and start.vector is not None and not start.vector.all():
+            chosen = np.intersect1d(np.flatnonzero(start.vector), self.alive)
         else:
             chosen = self._telling_features()
-        return chosen, np.array(start[np.ix_(chosen, chosen)], dtype=np.float64)
+        if start is not None:
+            return chosen, start.on(chosen)
+        return chosen, np.array(given[np.ix_(chosen, chosen)], dtype=np.float64)
 
     def _telling_features(self) -> Features:
         """Return the features in which pairs that should be apart differ most, next to all pairs."""
         loss = self.objective.loss
-        wished = to_numpy(diagonal_of(loss.adjoint(loss.targets)))[self.alive]
+        wished = loss.diagonal_of_adjoint(loss.targets)[self.alive]
         telling = wished / to_numpy(self.objective.spread.diagonal)[self.alive]
         count = max(self.method.all_below, self.method.join)
         return np.sort(self.alive[np.argsort(-telling)[:count]])
@@ -176,9 +183,9 @@ class _Search:
         accuracy = max(FIRST_ACCURACY, least)
         while self._solve(accuracy, for_zeros=least):
             yield self._candidate(self._quick_multiplier())
-            newcomers = self.work.wanted(self._crowd, ROUGH)
-            if newcomers.size > 0:
-                self.work.join(newcomers)
+            added = self.work.wanted(self._join_limit, ROUGH)
+            if added.size > 0:
+                self.work.join(added)
             elif accuracy <= least or self._complete_already:
                 break
             else:
@@ -189,8 +196,8 @@ class _Search:
             yield from self._finish() if self._complete_already else self._complete()
 
     @property
-    def _crowd(self) -> int:
-        """How many features may join at a time: rounds are dear where there are many features."""
+    def _join_limit(self) -> int:
+        """Limit of the features added at a time: larger where rounds are expensive."""
         return max(self.method.join, len(self.work.features) // 2)
 
     def _solve(self, accuracy: float, for_zeros: float = np.inf) -> bool:
@@ -229,9 +236,9 @@ class _Search:
             if not self.work.reached(share):
                 raise StalledError
             # The less is given up, the less may be left outside.
-            newcomers = self.work.wanted(self._crowd, min(ROUGH, share))
-            if newcomers.size > 0:
-                self.work.join(newcomers)
+            added = self.work.wanted(self._join_limit, min(ROUGH, share))
+            if added.size > 0:
+                self.work.join(added)
                 continue
             found = self.work.multiplier
             known = KnownSlack(self.work.features, -found.direction)
@@ -262,17 +269,17 @@ class _Search:
                 if completion.violation > SLOWEST * violation and left > SLOWEST * missing:
                     return False
                 violation, missing = completion.violation, left
-            for _ in range(LOOK_EVERY):
+            for _ in range(CHECK_EVERY):
                 if not (completion.step() and self.bench.tick()):
                     return completion.proved() >= goal
-            steps += LOOK_EVERY
+            steps += CHECK_EVERY
         return True
 
     def _missed(self, completion: Completion) -> Features:
         """Return the features outside in which the completion is stuck."""
         outside = self.work.outside
         excess = to_numpy(completion.excess)[outside]
-        return np.sort(outside[np.argsort(-excess)[: self._crowd]])
+        return np.sort(outside[np.argsort(-excess)[: self._join_limit]])
 
     # Between the working set and all features.
 
@@ -323,6 +330,9 @@ class _Search:
             found = self.work.multiplier
             rows = None if found.rows is None else self._embedded(found.rows)
             return PairMultiplier(self._embedded(found.direction), 0.0, weights=weights, rows=rows)
+        if isinstance(self.x0, np.ndarray) and len(self.x0) > MANY:
+            # The bound is computed from the weights alone.
+            return PairMultiplier(np.zeros(self.x0.shape), 0.0, weights=weights, boxed=True)
         M = self._full_matrix()
         diagonal = diagonal_of(M) + 0.0
         largest = float(namespace(M).max(abs(without_diagonal(M))))
