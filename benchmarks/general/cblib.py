@@ -30,12 +30,9 @@ LIMIT = 60.0
 
 
 def read_cbf(path: Path) -> tuple[ConicData, float]:
-    """Read a file of linear and second-order cones: ``A x + b`` and ``x`` in cones; the constant comes too."""
-    lines = [
-        line.strip()
-        for line in gzip.open(path, "rt").read().splitlines()
-        if line.strip() and not line.startswith("#")
-    ]
+    """Read a file of linear and second-order cones, and the constant of its objective."""
+    with gzip.open(path, "rt") as file:
+        lines = [line.strip() for line in file if line.strip() and not line.startswith("#")]
     parts: dict[str, Any] = {}
     at = 0
 

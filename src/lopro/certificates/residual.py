@@ -19,6 +19,7 @@ import scipy  # parts of it load when first used
 from lopro.certificates.bound import Bound
 from lopro.certificates.box import Box
 from lopro.certificates.tolerances import FARTHER
+from lopro.certificates.units import Units
 from lopro.core.real_vectors import Vector
 from lopro.linalg.rounding import EPS, Enclosure, Estimate, dot, extended_adjoint, length, total
 
@@ -54,7 +55,7 @@ def bound_from(at: Enclosure, x: Vector, box: Box | None = None, convexity: floa
     (True, 1.0)
     """
     if not (math.isfinite(at.slope()) and math.isfinite(at.value.value)):
-        return Bound(-math.inf, 0.0, x)
+        return Bound.everywhere(-math.inf)
     value, rise = at.value, np.abs(at.gradient) + at.error
     if box is not None:
         inside = np.clip(x, box.lower, box.upper)
@@ -70,10 +71,10 @@ def bound_from(at: Enclosure, x: Vector, box: Box | None = None, convexity: floa
         both = np.maximum(down, up)
         value = value - total(both, 4.0 * EPS * both)
         rise = unabsorbed(at, box)
-    slope = length(rise)
     if convexity > 0.0:
-        return Bound((value - Estimate(slope) * slope / (2.0 * convexity)).lower(), 0.0, x)
-    return Bound(value.lower(), slope, x)
+        slope = length(rise)
+        return Bound.everywhere((value - Estimate(slope) * slope / (2.0 * convexity)).lower())
+    return Bound(value.lower(), rise, x)
 
 
 def _cost(slope: Vector, upper: Vector, lower: Vector) -> Vector:
@@ -106,6 +107,7 @@ def bound_over_rows(
     own: Box,
     implied: Box,
     rows: Callable[[], Sequence[Rows]],
+    units: Units,
     objective: Enclosure | None = None,
 ) -> Bound:
     """Return the bound over the variables' own bounds and those that rows and the objective imply.
@@ -118,6 +120,8 @@ def bound_over_rows(
         The bounds of the variables, and those that the rows imply.
     rows : callable
         Gives the rows; asked for only if their implied bounds do not absorb the slope.
+    units : Units
+        Those of the variables: they tell how far out a bound with slopes is used.
     objective : Enclosure, optional
         A linear objective at ``x``, its gradient exact. Feasible points have a value above a ceiling or
         satisfy one row more, ``f(z) <= ceiling``: the bound is the ceiling or what holds there, if less.
@@ -125,31 +129,34 @@ def bound_over_rows(
     Examples
     --------
     >>> import numpy as np
-    >>> from lopro.certificates import Box
+    >>> from lopro.certificates import Box, Units
     >>> from lopro.certificates.residual import bound_over_rows
     >>> from lopro.linalg.rounding import Enclosure, Estimate
     >>> at = Enclosure(Estimate(2.0), np.array([-1e-9]), np.zeros(1))
     >>> cost = Enclosure(Estimate(2.0), np.ones(1), np.zeros(1))
     >>> half = Box(np.zeros(1), np.full(1, np.inf))
-    >>> bound = bound_over_rows(at, np.array([2.0]), half, half, list, cost)
+    >>> bound = bound_over_rows(
+    ...     at, np.array([2.0]), half, half, list, Units.given(np.ones(1)), cost
+    ... )
     >>> bound.slope, round(2.0 - bound.value, 12)  # z <= 4 where the value is at most 4
     (0.0, 2e-09)
     """
-    filled, ceiling = _near(implied, own, x), math.inf
+    far, ceiling = FARTHER * units.sizes(x), math.inf
+    filled = _near(implied, own, x, far)
     if objective is not None and unabsorbed(at, filled).any():
         value = max(objective.value.upper(), at.value.value)
         ceiling = value + abs(value)
         side = Estimate(ceiling) - objective.value + dot(objective.gradient, x)
         row = scipy.sparse.csr_array(objective.gradient[None, :])
         last = (row, np.array([-np.inf]), np.array([side.upper()]))
-        filled = _near(implied.implied([*rows(), last]), own, x)
+        filled = _near(implied.implied([*rows(), last]), own, x, far)
     bound = bound_from(at, x, filled)
-    return dataclasses.replace(bound, value=min(bound.value, ceiling))
+    return dataclasses.replace(bound, value=min(bound.value, ceiling), units=units)
 
 
-def _near(implied: Box, own: Box, x: Vector) -> Box:
+def _near(implied: Box, own: Box, x: Vector, far: Vector) -> Box:
     """Return the implied bounds but those that are farther away than a bound with a slope is used."""
-    far = FARTHER * float(np.linalg.norm(x)) or math.inf
+    far = np.where(far > 0.0, far, np.inf)
     lower = np.where(implied.lower >= x - far, implied.lower, own.lower)
     return Box(lower, np.where(implied.upper <= x + far, implied.upper, own.upper))
 

@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.certificates import Bound, Box, Units, column_units
+from lopro.certificates import Bound, Box, Units, column_units, reach_units
 from lopro.certificates.residual import bound_over_rows, sharpened
+from lopro.certificates.units import curvature_units
 from lopro.cones.cones import Nonnegative, SecondOrder, SetCone, Zero
 from lopro.core.deadline import current_deadline
 from lopro.core.real_vectors import Vector
@@ -80,6 +81,18 @@ class ConicData:
         whole = np.full(len(self.q), -np.inf), np.full(len(self.q), np.inf)
         return Box(*whole).implied(self.linear_rows)
 
+    @cached_property
+    def reach_units(self) -> Units:
+        """The units of the variables in which solutions are far; the rows of a cone are of one unit."""
+        blocks, start = [], 0
+        for (cone, size), b in zip(self.cones, self.blocks(self.b), strict=True):
+            rows = self.A[start : start + size]
+            start += size
+            if not isinstance(cone, Zero | Nonnegative):
+                rows, b = _column_norms(rows)[None, :], np.array([np.linalg.norm(b)])
+            blocks.append((rows, b))
+        return reach_units(blocks, len(self.q), curvature_units(self.P.diagonal(), self.q))
+
     def blocks(self, z: Vector) -> list[Vector]:
         """Return the rows of each cone apart."""
         return np.split(z, np.cumsum([size for _, size in self.cones])[:-1])
@@ -89,6 +102,11 @@ class ConicData:
         pairs = zip(self.cones, self.blocks(z), strict=True)
         parts = [cone.into_dual(part) for (cone, _), part in pairs]
         return np.concatenate(parts) if parts else np.zeros(0)
+
+
+def _column_norms(A: Any) -> Vector:
+    squares = np.asarray(A.multiply(A).sum(axis=0), dtype=np.float64)
+    return np.asarray(np.sqrt(squares).ravel())
 
 
 def conic_bound(data: ConicData, v: Vector, z: Vector) -> Bound:
@@ -119,7 +137,8 @@ def conic_bound(data: ConicData, v: Vector, z: Vector) -> Bound:
     at = sharpened(value, smooth, [(data.A, z)])
     whole = Box(np.full(len(v), -np.inf), np.full(len(v), np.inf))
     objective = None if data.P.nnz else smooth
-    return bound_over_rows(at, v, whole, data.box, lambda: data.linear_rows, objective)
+    rows = data.box, lambda: data.linear_rows
+    return bound_over_rows(at, v, whole, *rows, data.reach_units, objective)
 
 
 def repaired(data: ConicData, v: Vector, z: Vector, slack: Vector) -> tuple[Vector, Vector]:
@@ -200,11 +219,10 @@ def _corrector(data: ConicData, weights: Vector) -> Any:
     n, m = len(data.q), len(data.b)
     # Weights of at most 1: pivots of the lower block are then no smaller than entries of B.
     B, w = scipy.sparse.csr_array(data.A), weights / float(weights.max(initial=0.0) or 1.0)
-    own = _diagonal(B, w)
-    if data.P.nnz:
-        P = scipy.sparse.csr_array(data.P)
+    own, P = _diagonal(B, w), scipy.sparse.csr_array(data.P)
+    curvature = float(_diagonal(P, np.ones(n)).max(initial=0.0))
+    if curvature > 0.0:
         B = scipy.sparse.vstack([B, P], format="csr")
-        curvature = float(_diagonal(P, np.ones(n)).max())
         w = np.concatenate([w, np.full(n, (float(own.max(initial=0.0)) or 1.0) / curvature)])
         own = _diagonal(B, w)
     # Each column in its own unit: slopes that light multipliers alone can carry are not shifted away.
@@ -224,7 +242,7 @@ def _corrector(data: ConicData, weights: Vector) -> Any:
         y = factors.solve(rhs)
         # One step of refinement: the matrix spans many orders of magnitude.
         y = y + factors.solve(rhs - K @ y)
-        return (y[n + m :] if data.P.nnz else np.zeros(n)), y[n : n + m]
+        return (y[n + m :] if curvature > 0.0 else np.zeros(n)), y[n : n + m]
 
     return correct
 

@@ -5,12 +5,11 @@ variables. There the best multiplier is known: over ``x_j >= l_j`` a slope ``c_j
 ``c_j (x_j - l_j)`` and nothing more. Rows imply bounds where variables have none of their own, and so does
 the objective: points with a value above a ceiling need no bound, so that ``f(z) <= ceiling`` is one row more.
 What is left of the slope costs ``|c|^2 / (2 mu)`` where f is strongly convex; elsewhere the bound loses
-``|c|`` for each unit of distance.
+``|c_j|`` for each unit of distance in variable j.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import weakref
 from collections.abc import Sequence
 from functools import partial
@@ -23,9 +22,9 @@ from lopro.functions.atoms import Interval
 from lopro.functions.term import Term
 from lopro.linalg.products import enclose_adjoint
 from lopro.linalg.rounding import Enclosure, dot
-from lopro.maps import Identity
-from lopro.maps.host import Transferred, host_matrix, host_vector
+from lopro.maps.host import host_matrix
 from lopro.newton.arrays import Array, Matrix
+from lopro.newton.bounds.reach import reach_units
 from lopro.newton.problem import Composite
 from lopro.newton.smooth import QuadraticForm
 
@@ -95,7 +94,7 @@ def lower_bound(
     box = box_of(problem)
     if convexity == 0.0 and unabsorbed(at_x, box).any():
         return _over_implied_box(problem, x, _sharpened(problem, x, inside, at_x), box)
-    return _spread(problem, bound_from(at_x, x, box if problem.boxed else None, convexity))
+    return bound_from(at_x, x, box if problem.boxed else None, convexity)
 
 
 def _over_implied_box(problem: Composite, x: Array, at_x: Enclosure, box: Box) -> Bound:
@@ -104,7 +103,8 @@ def _over_implied_box(problem: Composite, x: Array, at_x: Enclosure, box: Box) -
     linear = isinstance(f, QuadraticForm) and f.P is None and not problem.norms
     objective = f.enclose(x) if linear else None
     rows = partial(_matrix_rows, problem)
-    return _spread(problem, bound_over_rows(at_x, x, box, implied_box(problem), rows, objective))
+    implied, units = implied_box(problem), reach_units(problem)
+    return bound_over_rows(at_x, x, box, implied, rows, units, objective)
 
 
 def _sharpened(
@@ -141,30 +141,3 @@ def _matrix_rows(problem: Composite) -> list[tuple[Matrix, Array, Array]]:
             if M is not None:
                 found.append((M, term.atom.lower, term.atom.upper))
     return found
-
-
-def _spread(problem: Composite, bound: Bound) -> Bound:
-    if bound.slope == 0.0:
-        return bound
-    return dataclasses.replace(bound, slope=bound.slope * _column_spread(problem))
-
-
-def _column_spread(problem: Composite) -> float:
-    """Return the ratio of the longest to the shortest column of the data where no set bounds the variables.
-
-    One radius for all variables means little where they are counted in units that differ by as much: the
-    slope is then taken to be so many times as large, which is what it amounts to with columns of one length.
-    """
-    if any(term.is_set for term in problem.terms):
-        return 1.0
-    smooth = getattr(problem.smooth, "parts", (problem.smooth,))
-    maps = [getattr(part, "map", None) for part in smooth] + [t.map for t in problem.terms]
-    spread = 1.0
-    for D in maps:
-        if D is None or isinstance(D, Identity) or (isinstance(D, Transferred) and not D.on_device):
-            continue
-        lengths = host_vector(D.column_norms)
-        used = lengths[lengths > 0.0]
-        if len(used):
-            spread = max(spread, float(used.max() / used.min()))
-    return spread
