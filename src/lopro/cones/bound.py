@@ -84,13 +84,17 @@ class ConicData:
     @cached_property
     def reach_units(self) -> Units:
         """The units of the variables in which solutions are far; the rows of a cone are of one unit."""
-        blocks, start = [], 0
-        for (cone, size), b in zip(self.cones, self.blocks(self.b), strict=True):
-            rows = self.A[start : start + size]
-            start += size
-            if not isinstance(cone, Zero | Nonnegative):
-                rows, b = _column_norms(rows)[None, :], np.array([np.linalg.norm(b)])
-            blocks.append((rows, b))
+        apart = np.array([isinstance(cone, Zero | Nonnegative) for cone, _ in self.cones], bool)
+        owner = np.repeat(np.arange(len(self.cones)), [size for _, size in self.cones])
+        alone, A = np.flatnonzero(apart[owner]), scipy.sparse.csr_array(self.A)
+        blocks = [(A[alone], self.b[alone])]
+        others = np.flatnonzero(~apart[owner])
+        if len(others):
+            shape = len(self.cones), len(self.b)
+            sums = scipy.sparse.csr_array((np.ones(len(others)), (owner[others], others)), shape)
+            together = np.sqrt(sums @ A.multiply(A)), np.sqrt(sums @ (self.b * self.b))
+            used = np.flatnonzero(~apart)
+            blocks.append((together[0].tocsr()[used], together[1][used]))
         return reach_units(blocks, len(self.q), curvature_units(self.P.diagonal(), self.q))
 
     def blocks(self, z: Vector) -> list[Vector]:
@@ -102,11 +106,6 @@ class ConicData:
         pairs = zip(self.cones, self.blocks(z), strict=True)
         parts = [cone.into_dual(part) for (cone, _), part in pairs]
         return np.concatenate(parts) if parts else np.zeros(0)
-
-
-def _column_norms(A: Any) -> Vector:
-    squares = np.asarray(A.multiply(A).sum(axis=0), dtype=np.float64)
-    return np.asarray(np.sqrt(squares).ravel())
 
 
 def conic_bound(data: ConicData, v: Vector, z: Vector) -> Bound:
