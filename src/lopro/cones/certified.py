@@ -202,9 +202,8 @@ def _judged(
 ) -> ConicOutcome:
     """Return what a point and a bound prove together, or the point with no multipliers at all."""
     none = conic_bound(data, x, 0.0 * z)
-    if (
-        none.flat and none.value >= bound.value
-    ):  # bounds of the variables, or nothing, tell the least value
+    # bounds of the variables, or nothing, tell the least value
+    if none.flat and none.value >= bound.value:
         bound = none
     if not data.P.nnz and not data.q.any():  # every point minimises the objective
         z, charge = 0.0 * z, 0.0
