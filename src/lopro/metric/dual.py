@@ -187,7 +187,7 @@ def dual_bound(
     if isinstance(normal, PairMultiplier) and normal.boxed and tau > 0.0:
         return _in_box(loss, tau, spread, normal.weights, trace)
     xp = namespace(x)
-    # Single precision would be paid for in the bound, and it is rarely looked at.
+    # Double precision: rounding is subtracted from the bound, which is computed rarely.
     w = _weights(loss, xp.astype(x, xp.float64, copy=False), normal)
     # The trace is linear: it takes its part off M(w).
     M = raise_diagonal(loss.adjoint(w), -trace)
