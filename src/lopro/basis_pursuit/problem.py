@@ -63,7 +63,7 @@ class SparseProblem:
     def gauge(self, g: Array, blur: float = 0.0) -> float:
         """Return the factor by which ``g = A^H r``, known up to ``blur``, is too large for a dual point."""
         sizes = self.excess(g, blur)
-        return float(sizes.max() if isinstance(sizes, np.ndarray) else namespace(g).max(sizes))
+        return float(sizes.max() if isinstance(sizes, np.ndarray) else namespace(sizes).max(sizes))
 
     def check_units(self, g: Array, r: Array) -> None:
         """Raise where squares of ``y`` or of ``A``, seen by ``g = A^H r``, leave the range of numbers."""
