@@ -16,6 +16,9 @@ import scipy
 import lopro
 from lopro.core.machine import processor
 
+# `python benchmarks/script.py` has this folder on its path, and not the one with `paper` and `benchmarks`.
+sys.path.append(str(Path(__file__).resolve().parent.parent))
+
 RESULTS = Path(__file__).parent / "results"
 DOCS_IMAGES = Path(__file__).parent.parent / "docs" / "images"
 

@@ -1,4 +1,4 @@
-"""Where figures go, and the look that they share with the report's."""
+"""Where figures go, and the style that they share with the report's."""
 
 from __future__ import annotations
 

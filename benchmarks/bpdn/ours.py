@@ -25,10 +25,10 @@ def answer_of(run: Callable[..., lopro.Result], cap: float, tol: float) -> Answe
     """Run one of our methods and write down its counts, those of its certificates included."""
     history: list[tuple[float, int, float]] = []
 
-    def look(iterate: lopro.Iterate) -> None:
+    def record(iterate: lopro.Iterate) -> None:
         history.append((iterate.seconds, iterate.products, iterate.relative_gap))
 
-    result = run(tol=tol, time_limit=cap, callback=look)
+    result = run(tol=tol, time_limit=cap, callback=record)
     parts = (result.counts, result.certificate_counts)
     # Work on single columns is not a product with all of A; it is said so that nobody thinks it free.
     columns = sum(c.columns for c in parts)

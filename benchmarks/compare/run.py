@@ -171,7 +171,7 @@ def _with_growing_horizons(
 def _watched(
     instance: Instance, method: Method, scheme: Any, limits: Limits, blank: Curve
 ) -> Curve:
-    """Run a scheme, with a look at its counters after every epoch."""
+    """Run a scheme, and record its counters after every epoch."""
     run = lopro.iterate(
         instance.problem,
         method=scheme,

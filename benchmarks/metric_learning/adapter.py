@@ -9,7 +9,7 @@ from typing import Any
 from benchmarks.metric_learning.problems import Instance
 from lopro.core.counting import Counts
 
-__all__ = ["Adapter", "Answer", "Look", "Settings"]
+__all__ = ["Adapter", "Answer", "Settings", "Snapshot"]
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Look:
+class Snapshot:
     """Where a method was on its way; the bound is the one that it had proved by then."""
 
     seconds: float
@@ -48,7 +48,7 @@ class Answer:
     #: None where they cannot be counted; those of certificates are apart.
     counts: Counts | None = None
     certificate_counts: Counts | None = None
-    looks: list[Look] = field(default_factory=list)
+    snapshots: list[Snapshot] = field(default_factory=list)
 
 
 class Adapter:
@@ -79,6 +79,6 @@ class Adapter:
         """Run the method once."""
         raise NotImplementedError
 
-    def earlier(self, instance: Instance, settings: Settings) -> list[Look]:
+    def earlier(self, instance: Instance, settings: Settings) -> list[Snapshot]:
         """Return where the method is after less time, where that takes runs of its own."""
         return []

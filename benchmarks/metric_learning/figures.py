@@ -73,13 +73,13 @@ def _line(ax: Axes, i: int, label: str, points: list[Point]) -> None:
 
 
 def _curves(row: Row, bound: float) -> tuple[list[Point], list[Point]]:
-    """Return both curves; a method without looks is a point, its final answer."""
+    """Return both curves; a method without snapshots is a point, its final answer."""
     assert row.verdict is not None and row.seconds is not None
     assert row.gap is not None and row.own_gap is not None
-    known = [(look.seconds, relative(look.objective, bound)) for look in row.looks]
+    known = [(snapshot.seconds, relative(snapshot.objective, bound)) for snapshot in row.snapshots]
     own = [
-        (look.seconds, relative(look.objective, max(look.lower_bound, 0.0)))
-        for look in row.looks
-        if look.lower_bound is not None
+        (snapshot.seconds, relative(snapshot.objective, max(snapshot.lower_bound, 0.0)))
+        for snapshot in row.snapshots
+        if snapshot.lower_bound is not None
     ]
     return known or [(row.seconds, row.gap)], own or [(row.seconds, row.own_gap)]

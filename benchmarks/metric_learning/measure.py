@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from benchmarks.bpdn.adapter import OutOfTime, time_cap
-from benchmarks.metric_learning.adapter import Adapter, Answer, Look, Settings
+from benchmarks.metric_learning.adapter import Adapter, Answer, Settings, Snapshot
 from benchmarks.metric_learning.judge import Judge, Verdict
 from benchmarks.metric_learning.problems import Instance, toy
 
@@ -40,7 +40,7 @@ class Row:
     #: Relative gaps: with that bound, and with the best one that any method has on this problem.
     own_gap: float | None = None
     gap: float | None = None
-    looks: list[Look] = field(default_factory=list)
+    snapshots: list[Snapshot] = field(default_factory=list)
     #: Seconds until the gap, with the best bound of all, was below each target; None where it never was.
     seconds_to: dict[str, float | None] = field(default_factory=dict)
 
@@ -105,7 +105,7 @@ def _measured(adapter: Adapter, instance: Instance, settings: Settings, judge: J
         return row
     try:
         _judged(row, answer, judge)
-        row.looks = [*adapter.earlier(instance, settings), *answer.looks]
+        row.snapshots = [*adapter.earlier(instance, settings), *answer.snapshots]
     except Exception as error:
         row.note += f"; judge: {said(error)}"
     return row
@@ -140,10 +140,10 @@ def _compare(rows: Sequence[Row]) -> None:
 
 
 def _reached(row: Row, bound: float, target: float) -> float | None:
-    """Return when the method's point was that good; without looks only its end is known."""
-    for look in row.looks:
-        if relative(look.objective, bound) <= target:
-            return look.seconds
+    """Return when the method's point was that good; without snapshots only its end is known."""
+    for snapshot in row.snapshots:
+        if relative(snapshot.objective, bound) <= target:
+            return snapshot.seconds
     return row.seconds if row.gap is not None and row.gap <= target else None
 
 

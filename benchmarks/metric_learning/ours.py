@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import lopro
-from benchmarks.metric_learning.adapter import Adapter, Answer, Look, Settings
+from benchmarks.metric_learning.adapter import Adapter, Answer, Settings, Snapshot
 from benchmarks.metric_learning.problems import Instance
 from lopro import protocol
 from lopro.constraints import PSDCone
@@ -22,13 +22,15 @@ WEIGHT, PERIOD, ITERATIONS = 10.0, 1000, 8000
 def answer_of(
     problem: lopro.Problem, scheme: protocol.Method | None, tol: float, time_limit: float
 ) -> Answer:
-    """Run one of our methods and write down its counts and looks."""
-    looks: list[Look] = []
+    """Run one of our methods and return its counts and snapshots."""
+    snapshots: list[Snapshot] = []
 
-    def look(it: lopro.Iterate) -> None:
-        looks.append(Look(it.seconds, it.iterations, it.projections, it.fun, it.lower_bound))
+    def record(it: lopro.Iterate) -> None:
+        snapshots.append(
+            Snapshot(it.seconds, it.iterations, it.projections, it.fun, it.lower_bound)
+        )
 
-    result = lopro.solve(problem, None, scheme, tol=tol, time_limit=time_limit, callback=look)
+    result = lopro.solve(problem, None, scheme, tol=tol, time_limit=time_limit, callback=record)
     return Answer(
         A=result.x,
         lower_bound=result.certificate.lower_bound,
@@ -36,7 +38,7 @@ def answer_of(
         iterations=result.iterations,
         counts=result.counts,
         certificate_counts=result.certificate_counts,
-        looks=looks,
+        snapshots=snapshots,
     )
 
 
@@ -81,16 +83,16 @@ class FromTable2(Adapter):
     def solve(self, instance: Instance, settings: Settings) -> Answer:
         return self._run(instance, settings, ITERATIONS)
 
-    def earlier(self, instance: Instance, settings: Settings) -> list[Look]:
+    def earlier(self, instance: Instance, settings: Settings) -> list[Snapshot]:
         """Return the ends of shorter runs of a method that has a feasible point at its end only."""
-        looks: list[Look] = []
+        snapshots: list[Snapshot] = []
         if self.method.one_run_per_row:
             for iterations in (ITERATIONS // 8, ITERATIONS // 4, ITERATIONS // 2):
                 answer = self._run(instance, settings, iterations)
                 if answer.iterations != iterations:
                     break  # it was cut short by the clock, as the longer ones will be
-                looks += answer.looks
-        return looks
+                snapshots += answer.snapshots
+        return snapshots
 
     def _run(self, instance: Instance, settings: Settings, iterations: int) -> Answer:
         scheme = self.method.scheme(self._steps[instance.name], WEIGHT, iterations, PERIOD)

@@ -26,7 +26,7 @@ def table(instance: Instance, rows: Sequence[Row]) -> Table:
         f"{instance.pairs} pairs, l1 = {instance.l1:g} ({instance.data})",
         caption="objective: at the psd projection of the answer; gap: (objective - bound) / objective with "
         f"the best bound that any method proved, {best_bound(rows):.8g}; own gap: with the method's own; "
-        "s to a gap: when a look of the method was that good; eigendecompositions: of any size, without "
+        "s to a gap: when a snapshot of the method was that good; eigendecompositions: of any size, without "
         "those of certificates",
         title_justify="left",
         caption_justify="left",

@@ -137,7 +137,7 @@ class Table1:
 
 @dataclass(frozen=True)
 class _Entry:
-    """A method to run, from which start, and which of its looks become rows (None: the last)."""
+    """A method to run, from which start, and which of its iterates become rows (None: the last)."""
 
     name: str
     method: Method
@@ -230,37 +230,37 @@ def _entries(chosen: Settings, start: Array, tuned: float, theory: float) -> Ite
 
 
 def _run(entry: _Entry, instance: SensingProblem, progress: bool) -> tuple[list[Row], Result]:
-    """Run an entry; its looks at the checkpoints become rows."""
-    looks: list[Iterate] = []
+    """Run an entry; its iterates at the checkpoints become rows."""
+    iterates: list[Iterate] = []
     result = solve(
         instance.problem,
         entry.start,
         entry.method,
         tol=entry.tol,
-        callback=looks.append,
+        callback=iterates.append,
         progress=progress,
     )
     if entry.checkpoints is None:
-        chosen = looks[-1:]
+        chosen = iterates[-1:]
     else:
-        chosen = [look for look in looks if look.iterations in entry.checkpoints]
-    return [_row(entry, look, instance) for look in chosen], result
+        chosen = [iterate for iterate in iterates if iterate.iterations in entry.checkpoints]
+    return [_row(entry, iterate, instance) for iterate in chosen], result
 
 
-def _row(entry: _Entry, look: Iterate, instance: SensingProblem) -> Row:
+def _row(entry: _Entry, iterate: Iterate, instance: SensingProblem) -> Row:
     printed = None
     if instance.signal.shape == (DEFAULT.d,):
-        printed = PAPER.get((entry.family, look.iterations))
+        printed = PAPER.get((entry.family, iterate.iterations))
     return Row(
         method=entry.name,
-        iterations=look.iterations,
-        projections=look.projections,
-        recovery_error=float(np.linalg.norm(look.x - instance.signal)),
-        objective=look.fun,
-        seconds=look.seconds,
+        iterations=iterate.iterations,
+        projections=iterate.projections,
+        recovery_error=float(np.linalg.norm(iterate.x - instance.signal)),
+        objective=iterate.fun,
+        seconds=iterate.seconds,
         # Of this very point; the run's own gap belongs to its best one.
-        relative_gap=max(0.0, look.fun - look.lower_bound) / max(1.0, abs(look.fun)),
-        lower_bound=look.lower_bound,
+        relative_gap=max(0.0, iterate.fun - iterate.lower_bound) / max(1.0, abs(iterate.fun)),
+        lower_bound=iterate.lower_bound,
         printed=printed,
     )
 
@@ -272,7 +272,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     size = parser.add_mutually_exclusive_group()
     size.add_argument("--full", action="store_true", help="every row of the paper")
-    size.add_argument("--quick", action="store_true", help="a small instance, for a first look")
+    size.add_argument("--quick", action="store_true", help="a small instance, for a first try")
     parser.add_argument("--seed", type=int, default=0, help="of the instance")
     parser.add_argument("--json", type=Path, help="write the rows to this file too")
     options = parser.parse_args(arguments)

@@ -142,27 +142,29 @@ def _tuned(
 def _measured(
     method: Method, eta: float, chosen: Settings, problem: Problem, progress: bool
 ) -> list[Row]:
-    """Run a method; its looks at the checkpoints become rows."""
+    """Run a method; its iterates at the checkpoints become rows."""
     rows = []
     for last in chosen.checkpoints if method.one_run_per_row else chosen.checkpoints[-1:]:
-        looks: list[Iterate] = []
+        iterates: list[Iterate] = []
         scheme = method.scheme(eta, chosen.lam, last, chosen.steps)
-        solve(problem, None, scheme, tol=0, callback=looks.append, progress=progress)
+        solve(problem, None, scheme, tol=0, callback=iterates.append, progress=progress)
         wanted = {last} if method.one_run_per_row else set(chosen.checkpoints)
-        rows += [_row(method, look, chosen) for look in looks if look.iterations in wanted]
+        rows += [
+            _row(method, iterate, chosen) for iterate in iterates if iterate.iterations in wanted
+        ]
     return rows
 
 
-def _row(method: Method, look: Iterate, chosen: Settings) -> Row:
+def _row(method: Method, iterate: Iterate, chosen: Settings) -> Row:
     full_size = (chosen.features, chosen.samples) == (FULL.features, FULL.samples)
     return Row(
         method=method.name,
-        iterations=look.iterations,
-        projections=look.projections,
-        objective=look.fun,
-        seconds=look.seconds,
-        lower_bound=look.lower_bound,
-        printed=PAPER.get((method.name.split(",")[0], look.iterations)) if full_size else None,
+        iterations=iterate.iterations,
+        projections=iterate.projections,
+        objective=iterate.fun,
+        seconds=iterate.seconds,
+        lower_bound=iterate.lower_bound,
+        printed=PAPER.get((method.name.split(",")[0], iterate.iterations)) if full_size else None,
     )
 
 
@@ -173,7 +175,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     size = parser.add_mutually_exclusive_group()
     size.add_argument("--full", action="store_true", help="all features, every row of the paper")
-    size.add_argument("--quick", action="store_true", help="20 features, for a first look")
+    size.add_argument("--quick", action="store_true", help="20 features, for a first try")
     parser.add_argument("--colon", type=Path, help="the colon-cancer file in LIBSVM's format")
     parser.add_argument("--device", default="cpu", help="cpu, or a device of PyTorch such as cuda")
     parser.add_argument(

@@ -13,7 +13,7 @@ from lopro.methods.paper.theorems import HalvingSteps
 
 __all__ = ["METHODS", "Method"]
 
-#: Makes a scheme of a step, a penalty weight, the iterations, and the iterations between two looks.
+#: Makes a scheme of a step, a penalty weight, the iterations, and the iterations between two records.
 Build = Callable[[float, float, int, int], protocol.Method]
 
 

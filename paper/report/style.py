@@ -1,4 +1,4 @@
-"""The look of the figures: a colour-blind-safe palette, few lines, names beside the curves.
+"""The style of the figures: a colour-blind-safe palette, few lines, names beside the curves.
 
 `paper.report.svg` lets these very colours follow the theme of the page; in files they stay as they are.
 """

@@ -10,6 +10,7 @@ from lopro.basis_pursuit import (
     bpdn,
     bpdn_path,
     lasso,
+    lasso_path,
 )
 from lopro.basis_pursuit.application import BasisPursuit
 from lopro.batch import QuadraticPrograms, solve_many
@@ -21,6 +22,7 @@ from lopro.driver.result import History, Iterate, Result, Status
 from lopro.errors import InfeasibleError, MissingCapabilityError, ProjectionError
 from lopro.explaining import explain
 from lopro.methods import (
+    ADMM,
     AlternatingDirections,
     Auto,
     LoPGD,
@@ -49,6 +51,7 @@ from lopro.solving import iterate, solve
 __version__ = "0.2.0"
 
 __all__ = [
+    "ADMM",
     "AlternatingDirections",
     "Auto",
     "BPDNResult",
@@ -90,6 +93,7 @@ __all__ = [
     "inner",
     "iterate",
     "lasso",
+    "lasso_path",
     "learn_metric",
     "maps",
     "metric",

@@ -250,3 +250,12 @@ def test_one_nonzero_is_a_formula(below: float, dtype: Any) -> None:
     rest = length**2 * below * (2.0 - below)
     expected = rest / (b + np.sqrt(b * b - square * rest))
     assert abs(result.x[3]) == pytest.approx(expected, rel=1e-6 if dtype is np.float32 else 1e-8)
+
+
+def test_multipliers_of_signs_are_those_of_a_lower_bound() -> None:
+    """``slope of the norm + A'v + s = 0`` with ``s <= 0`` where x vanishes, as for every set of bounds."""
+    A, y = np.eye(2), np.array([3.0, -1.0])
+    found = lopro.bpdn(A, y, 1.2, nonneg=True)
+    of_ball, of_signs = found.multipliers
+    assert of_signs.max() <= 1e-12 and of_signs.min() < -1.0
+    assert np.allclose(1.0 + A.T @ of_ball + of_signs, 0.0, atol=1e-12)

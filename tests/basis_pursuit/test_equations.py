@@ -13,6 +13,7 @@ import scipy.sparse
 import lopro
 from lopro.basis_pursuit.application import bpdn_problem
 from lopro.basis_pursuit.columns import ColumnSet
+from lopro.basis_pursuit.levels import Radius
 from lopro.basis_pursuit.problem import SparseProblem
 from lopro.basis_pursuit.programs import fits_program, optimal_pair
 from lopro.basis_pursuit.support_newton import SupportNewton
@@ -39,7 +40,7 @@ def test_what_rounding_leaves_of_equations_says_nothing_of_the_multiplier(roundi
     A, y = np.array([[1.0, 0.0, 0.8], [0.0, 1.0, 0.8], [0.0, 0.0, 0.1]]), np.array([1.0, 2.0, 0.0])
     columns = ColumnSet(y, np.ones(3))
     columns.extend(np.arange(3), lambda at: A[:, at], A.T @ y + rounding * np.array([1.0, 0, 0]))
-    found = SupportNewton(columns, 0.0).solve(np.array([1.0, 1.0, 0.0]), 0.0, steps=10)
+    found = SupportNewton(columns, Radius(0.0)).solve(np.array([1.0, 1.0, 0.0]), 0.0, steps=10)
     assert found.settled and found.reached and found.alpha == 0.0
     np.testing.assert_allclose(found.x, [1.0, 2.0, 0.0], atol=1e-12)
     # (1, 1, 0) belongs to the first two columns alone, and the third correlates with it by 1.6.

@@ -11,6 +11,7 @@ import scipy.sparse
 import lopro
 from lopro.basis_pursuit.columns import ColumnSet
 from lopro.basis_pursuit.device_columns import DeviceColumns, column_set
+from lopro.basis_pursuit.levels import Radius
 from lopro.basis_pursuit.support_newton import SupportNewton
 from lopro.maps import linear_map
 
@@ -21,8 +22,8 @@ def both(
     A: Any, y: Any, weights: Any, sigma: float, nonneg: bool = False
 ) -> tuple[SupportNewton, SupportNewton]:
     """Return the problem on all columns, roughly and in double precision."""
-    rough = SupportNewton(ColumnSet(y, weights, single=True), sigma, nonneg)
-    exact = SupportNewton(ColumnSet(y, weights), sigma, nonneg)
+    rough = SupportNewton(ColumnSet(y, weights, single=True), Radius(sigma), nonneg)
+    exact = SupportNewton(ColumnSet(y, weights), Radius(sigma), nonneg)
     for problem in (rough, exact):
         problem.columns.extend(np.arange(A.shape[1]), lambda at: A[:, at], A.T @ y)
     return rough, exact
@@ -198,7 +199,7 @@ def test_which_gram_matrices_are_in_single_precision() -> None:
         rows: int, sigma: float = 1.0, dtype: Any = np.float64, make: Any = np.array, d: int = 500
     ) -> tuple[type, bool]:
         A, y = linear_map(make(np.ones((rows, d), dtype=dtype))), np.ones(rows)
-        found = column_set(A, np.zeros(1, dtype=dtype), y, np.ones(d), sigma)
+        found = column_set(A, np.zeros(1, dtype=dtype), y, np.ones(d), sigma == 0.0)
         return type(found), found.single
 
     assert kind(500) == (ColumnSet, True)

@@ -90,7 +90,7 @@ def test_lower_bounds_are_below_every_value(wine: dict[str, Any], method: str) -
 def test_descent_is_tuned_and_has_a_curve(wine: dict[str, Any], method: str) -> None:
     row = row_of(wine, method)
     assert "/ L_f" in row["note"]
-    assert row["looks"]
+    assert row["snapshots"]
     assert row["counts"]["projections"] >= 1
 
 

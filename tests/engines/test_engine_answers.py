@@ -189,3 +189,20 @@ def test_highs_ends_at_a_vertex_or_after_its_iterations(rng):
     assert solve_by_highs(hard).status is AnswerStatus.SOLVED
     stopped = solve_by_highs(hard, iterations=1)
     assert stopped.status is AnswerStatus.TIME
+
+
+@pytest.mark.parametrize("unit", [1.0, 2.0**40])
+def test_highs_gives_multipliers_that_contradict_the_rows_of_an_empty_program(rng, unit):
+    """``A' y + box = 0`` with a negative support: also where presolve alone finds the contradiction."""
+    A = np.array([[1.0, 1.0, 0.0], [1.0, 0.0, -1.0], [0.0, 1.0, 1.0]]) * [[1.0], [unit], [1.0]]
+    lower, upper = np.array([4.0, 2.0 * unit, -np.inf]), np.array([np.inf, np.inf, 1.0])
+    most, least = np.array([2.5, 9.0, 9.0]), np.array([-np.inf, -np.inf, 0.0])
+    p = QuadraticProgram.of(None, np.ones(3), A, lower, upper, least, most)
+    answer = solve_by_highs(p)
+    assert answer.status is AnswerStatus.EMPTY and answer.finite
+    np.testing.assert_allclose(A.T @ answer.rows + answer.box, 0.0, atol=1e-12)
+    support = np.where(answer.rows > 0.0, np.where(np.isfinite(upper), upper, 0.0), lower)
+    bound = np.where(answer.box > 0.0, p.most, 0.0)
+    assert answer.rows @ np.where(answer.rows == 0.0, 0.0, support) + answer.box @ bound < -0.1
+    assert not (answer.rows[:2] > 0.0).any() and answer.rows[2] >= 0.0
+    assert (answer.box[:2] >= 0.0).all()

@@ -7,7 +7,8 @@ from engines.samples import program
 
 from lopro.engines import QuadraticProgram
 from lopro.newton import Status
-from lopro.newton.engines import NotConvex, solve_program
+from lopro.newton.bounds import made_feasible, relative_violation
+from lopro.newton.engines import NotConvex, program_composite, solve_program
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -48,3 +49,22 @@ def test_programs_without_solution_carry_a_certificate(rng):
     assert outcome.certificate.proved and outcome.violation <= 1e-9
     assert outcome.x[1] <= 1.0 + 1e-9 and outcome.x.min() >= 0.0
     assert outcome.ray @ falling.q < 0.0
+
+
+def test_rows_between_bounds_are_met_by_variables_that_leave_theirs():
+    """``2 a - 2 b - c = 0`` at a = b + 1e-7 / 2, both fixed: only c, at its bound 0, can make up for it."""
+    A, x = np.array([[2.0, -2.0, -1.0]]), np.array([0.5 + 0.5e-7, 0.5, 0.0])
+    box = x.copy(), np.array([x[0], x[1], np.inf])
+    program = QuadraticProgram.of(None, [-1.0, -1.0, 1.0], A, [0.0], [0.0], *box)
+    found = made_feasible(program_composite(program), x, 1e-12)
+    np.testing.assert_allclose(found, x + np.array([0.0, 0.0, 1e-7]), atol=1e-12)
+
+
+def test_of_variables_on_bounds_those_move_that_may():
+    """``2 b - 2 a - c = 0``: c would have to become negative, so a leaves its upper bound."""
+    A, x = np.array([[-2.0, 2.0, -1.0]]), np.array([0.5 + 0.5e-7, 0.5, 0.0])
+    box = np.zeros(3), np.array([x[0], x[1], np.inf])
+    program = QuadraticProgram.of(None, [-1.0, -1.0, 1.0], A, [0.0], [0.0], *box)
+    found = made_feasible(program_composite(program), x, 1e-12)
+    assert relative_violation(program_composite(program), found) <= 1e-12
+    np.testing.assert_allclose(found, [0.5, 0.5, 0.0], atol=1e-12)

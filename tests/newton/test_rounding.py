@@ -10,6 +10,7 @@ from lopro.linalg.rounding import (
     Estimate,
     adjoint_product,
     dot,
+    extended_adjoint,
     gamma,
     length,
     product,
@@ -106,3 +107,27 @@ def test_arithmetic_of_estimates():
         assert Fraction(result.lower()) <= exact <= Fraction(result.upper())
         assert result.error < 1e-16
     assert gamma(10) >= 10 * EPS / 2
+
+
+def test_sums_in_extended_precision_enclose_the_exact_ones(rng):
+    """Columns whose terms cancel: the error is that of the wider format, and the exact sum is within it."""
+    M = scipy.sparse.random_array((40, 12), density=0.5, rng=rng, format="csr")
+    v = rng.standard_normal(40) * 10.0 ** rng.integers(0, 8, 40)
+    found, error = extended_adjoint(M, v)
+    sizes = abs(M).T @ np.abs(v)
+    dense, wide = M.toarray(), float(np.finfo(np.longdouble).eps)
+    for j in range(12):
+        exact = sum(
+            Fraction(float(a)) * Fraction(float(b)) for a, b in zip(dense[:, j], v, strict=True)
+        )
+        high = float(found[j])
+        computed = Fraction(high) + Fraction(float(found[j] - np.longdouble(high)))
+        assert abs(computed - exact) <= Fraction(float(error[j]))
+        assert 0.0 < error[j] <= 30.0 * wide * sizes[j]
+
+
+def test_columns_without_entries_have_the_product_zero():
+    M = scipy.sparse.csr_array(np.array([[0.0, 2.0, 0.0, 3.0, 0.0]]))
+    found, error = extended_adjoint(M, np.array([5.0]))
+    np.testing.assert_array_equal(found.astype(float), [0.0, 10.0, 0.0, 15.0, 0.0])
+    np.testing.assert_array_equal(error[[0, 2, 4]], 0.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 import subprocess
 import sys
@@ -129,3 +130,18 @@ def test_the_badge_tells_the_share_of_lines_and_branches():
     badge = load("badge").badge
     assert ">85%<" in badge(report.format(90)) and "#a82" in badge(report.format(90))
     assert ">90%<" in badge(report.format(100)) and "#3a3" in badge(report.format(100))
+
+
+@pytest.mark.parametrize(
+    "script", sorted(ROOT.glob("benchmarks/figure_*.py")), ids=lambda p: p.stem
+)
+def test_scripts_for_figures_find_what_they_import(script, tmp_path):
+    """As ``make figures`` runs them: from a folder that is not on the path, and without its siblings."""
+    pytest.importorskip("matplotlib")
+    code = (
+        f"import runpy, sys; sys.path[0] = {str(script.parent)!r}; runpy.run_path({str(script)!r})"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "MPLBACKEND": "Agg"}
+    call = [sys.executable, "-c", code]
+    done = subprocess.run(call, capture_output=True, text=True, cwd=tmp_path, env=environment)
+    assert done.returncode == 0, done.stderr

@@ -46,7 +46,7 @@ def run(order: Order) -> Draft:
     draft.paragraph(
         f"Every method gets {seconds:g} s from the same start. The gap is the best value so far minus the "
         "best lower bound that any of the runs has proved, relative to the value: a certified bound of "
-        "the distance to the optimum. Each marker is a look at a feasible point; some are left out."
+        "the distance to the optimum. Each marker is a feasible point; some are left out."
     )
     name = f"Sparse recovery, {size[0]} × {size[1]}"
     draft.pictures(_drawings(recovery, "recovery", name))

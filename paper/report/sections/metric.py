@@ -39,7 +39,7 @@ def parameters(order: Order) -> dict[str, Any]:
 
 
 def run(order: Order) -> Draft:
-    """Learn one metric, and look at it after every epoch."""
+    """Learn one metric, and record it after every epoch."""
     size, data = _size(order), colon_data(order)
     order.say(f"lopro.learn_metric, {size.features} features, at most {size.seconds:g} s")
     X, labels = data.X[: FULL.samples, : size.features], data.labels[: FULL.samples]

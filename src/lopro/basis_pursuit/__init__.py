@@ -3,14 +3,15 @@
 from lopro.basis_pursuit.api import bpdn, bpdn_path
 from lopro.basis_pursuit.application import bpdn_problem
 from lopro.basis_pursuit.by_products import ByProducts
-from lopro.basis_pursuit.lasso import LassoResult, lasso
 from lopro.basis_pursuit.matrix_free import MatrixFree
-from lopro.basis_pursuit.result import BPDNResult, ParetoCurve
+from lopro.basis_pursuit.regression import lasso, lasso_path
+from lopro.basis_pursuit.result import BPDNResult, LassoPath, LassoResult, ParetoCurve
 from lopro.basis_pursuit.working_set import WorkingSet
 
 __all__ = [
     "BPDNResult",
     "ByProducts",
+    "LassoPath",
     "LassoResult",
     "MatrixFree",
     "ParetoCurve",
@@ -19,4 +20,5 @@ __all__ = [
     "bpdn_path",
     "bpdn_problem",
     "lasso",
+    "lasso_path",
 ]

@@ -142,7 +142,8 @@ def _with_free_columns(
     rest = ProblemData(free.map, free.weights)
 
     def solver(right: Array, start: Array | None) -> BPDNResult:
-        return solve_one(rest.problem(right, sigma), start, method, options)
+        found: BPDNResult = solve_one(rest.problem(right, sigma), start, method, options)
+        return found
 
     return free.solve(y, sigma, x0, solver, options.tol)
 

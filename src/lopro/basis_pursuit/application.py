@@ -12,30 +12,32 @@ from lopro.basis_pursuit.blocks import BlockNorm
 from lopro.basis_pursuit.by_products import ByProducts
 from lopro.basis_pursuit.free_columns import FreeColumns
 from lopro.basis_pursuit.matrix_free import MatrixFree
-from lopro.basis_pursuit.problem import NORMS, residual_ball_of
-from lopro.basis_pursuit.result import BPDNResult
+from lopro.basis_pursuit.penalised import sparse_form
+from lopro.basis_pursuit.problem import SparseProblem
+from lopro.basis_pursuit.result import BPDNResult, LassoResult
 from lopro.basis_pursuit.working_set import WorkingSet
-from lopro.constraints import Box, Intersection, ResidualBall
-from lopro.core.arrays import Array, asarray_like, is_array, is_complex, to_numpy
+from lopro.constraints import Box, Intersection, ResidualBall, WholeSpace
+from lopro.core.arrays import Array, asarray_like, is_array, is_complex, to_numpy, zeros
 from lopro.core.deadline import current_deadline
-from lopro.core.validation import check_array, check_shape
+from lopro.core.validation import check_array, check_number, check_shape
 from lopro.driver.options import Options
 from lopro.driver.run import Run
 from lopro.errors import MissingCapabilityError
+from lopro.functions.atoms import GroupNorm
 from lopro.maps import linear_map
-from lopro.methods import MultiplierMethod
-from lopro.objectives import L1Norm
+from lopro.methods import Auto, MultiplierMethod
+from lopro.objectives import L1Norm, LeastSquares, Objective, OfAtom, SquaredDistance, Sum
 from lopro.problem import Problem
 from lopro.protocol import Method
 from lopro.solving import run_to_the_end
 
-__all__ = ["BasisPursuit", "ProblemData", "bpdn_problem", "solve_one"]
+__all__ = ["BasisPursuit", "ProblemData", "bpdn_problem", "lasso_problem", "solve_one"]
 
 
 class BasisPursuit:
-    """The l1 norm over a residual ball, possibly with ``x >= 0``."""
+    """The l1 norm over a residual ball, or added to least squares; possibly with ``x >= 0``."""
 
-    name = "basis pursuit denoising"
+    name = "basis pursuit denoising or the LASSO"
     methods: dict[str, Any] = {  # noqa: RUF012
         "ByProducts": ByProducts,
         "MatrixFree": MatrixFree,
@@ -44,19 +46,23 @@ class BasisPursuit:
 
     def recognise(self, problem: Problem) -> Method | None:
         """Return the method of `lopro.bpdn` for a problem of this form."""
-        ball, _ = residual_ball_of(problem.constraint)
-        objective = problem.objective
-        if ball is None or not isinstance(objective, NORMS) or objective.least_weight <= 0.0:
+        form = sparse_form(problem)
+        if form is None or form.objective.least_weight <= 0.0:
             return None
-        return self.choose(problem)
+        return self.choose(problem) if isinstance(form, SparseProblem) else _fitting(problem)
 
     def choose(self, problem: Problem) -> Method:
         """Return the method: by columns where ``A`` has some or can be read, matrix-free otherwise."""
-        for method in (WorkingSet(), ByProducts(), MatrixFree()):
-            with suppress(MissingCapabilityError):
-                method.check(problem)
-                return method
-        return MultiplierMethod()
+        return _fitting(problem) or MultiplierMethod()
+
+
+def _fitting(problem: Problem) -> Method | None:
+    """Return the first of the methods that takes a problem."""
+    for method in (WorkingSet(), ByProducts(), MatrixFree()):
+        with suppress(MissingCapabilityError):
+            method.check(problem)
+            return method
+    return None
 
 
 def bpdn_problem(
@@ -78,23 +84,71 @@ def bpdn_problem(
     (2,)
     """
     ball = ResidualBall(A, y, sigma)
-    d = ball.A.shape[1]
+    objective = _norm(ball.like, ball.A.shape[1], weights, groups)
+    if not nonneg:
+        return Problem(objective, ball, gap_scale=0.0)
+    return Problem(
+        objective, Intersection(ball, _orthant(ball.like, ball.A.shape[1])), gap_scale=0.0
+    )
+
+
+def lasso_problem(
+    A: Any,
+    y: Any,
+    lam: float,
+    *,
+    weights: Any = None,
+    nonneg: bool = False,
+    groups: Any = None,
+    ridge: float = 0.0,
+    square_root: bool = False,
+) -> Problem:
+    """Return the problem that `lasso` solves for ``lam``, for use with `lopro.solve` and `lopro.iterate`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.basis_pursuit.application import lasso_problem
+    >>> lasso_problem(np.eye(2), np.ones(2), 0.5).objective.value(np.ones(2))
+    1.0
+    """
+    lam = check_number("lam", lam, minimum=0.0, exclusive=True)
+    ridge = check_number("ridge", ridge, minimum=0.0)
+    squares = LeastSquares(A, y)
+    like, (rows, d) = squares.like, squares.A.shape
+    parts: list[Objective] = [squares, lam * _norm(like, d, weights, groups)]
+    if ridge > 0.0:
+        if square_root or groups is not None or is_complex(like):
+            raise ValueError("ridge is for the LASSO of real data without groups")
+        parts.append(ridge * SquaredDistance(zeros((d,), like)))
+    if square_root:
+        if is_complex(like):
+            raise TypeError("square_root asks for real data, got complex A or y")
+        parts[0] = OfAtom(GroupNorm(rows), squares.A, squares.b)
+    constraint = _orthant(like, d) if nonneg else WholeSpace((d,))
+    return Problem(Sum(*parts), constraint, gap_scale=0.0)
+
+
+def _norm(like: Array, d: int, weights: Any, groups: Any) -> L1Norm | BlockNorm:
+    """Return the weighted l1 norm, or the sum of the lengths of groups."""
     objective: L1Norm | BlockNorm
     if groups is not None:
         objective = BlockNorm(groups, weights)
         check_shape("groups", objective.labels, (d,))
         if len(objective.of_blocks) == d:  # groups of one
-            objective = L1Norm(_in_precision_of(ball.like, objective.of_blocks[objective.labels]))
+            objective = L1Norm(_in_precision_of(like, objective.of_blocks[objective.labels]))
     else:
-        objective = L1Norm(_in_precision_of(ball.like, weights), shape=(d,))
+        objective = L1Norm(_in_precision_of(like, weights), shape=(d,))
     if objective.least_weight <= 0.0:
         raise ValueError("weights must be positive: a coefficient that costs nothing has no bound")
-    if not nonneg:
-        return Problem(objective, ball, gap_scale=0.0)
-    if is_complex(ball.like):
+    return objective
+
+
+def _orthant(like: Array, d: int) -> Box:
+    """Return ``x >= 0`` for points of a kind, in their precision."""
+    if is_complex(like):
         raise TypeError("nonneg asks for real data, got complex A or y")
-    orthant = Box(np.zeros(d, dtype=to_numpy(ball.y[:1]).dtype), np.full(d, np.inf))
-    return Problem(objective, Intersection(ball, orthant), gap_scale=0.0)
+    return Box(np.zeros(d, dtype=to_numpy(like[:1]).dtype), np.full(d, np.inf))
 
 
 def _in_precision_of(like: Array, weights: Any) -> Any:
@@ -113,6 +167,8 @@ class ProblemData:
     weights: Any = None
     nonneg: bool = False
     groups: Any = None
+    ridge: float = 0.0
+    square_root: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "A", linear_map(self.A, "A"))
@@ -133,15 +189,29 @@ class ProblemData:
             self.A, y, sigma, weights=self.weights, nonneg=self.nonneg, groups=self.groups
         )
 
+    def penalised(self, y: Array, lam: float) -> Problem:
+        """Return the problem with a penalty for one right-hand side."""
+        return lasso_problem(
+            self.A,
+            y,
+            lam,
+            weights=self.weights,
+            nonneg=self.nonneg,
+            groups=self.groups,
+            ridge=self.ridge,
+            square_root=self.square_root,
+        )
 
-def solve_one(
-    problem: Problem, x0: Array | None, method: Method | None, options: Options
-) -> BPDNResult:
-    """Solve one problem, by the method that suits it if none is given."""
-    chosen = BasisPursuit().choose(problem) if method is None else method
+
+def solve_one(problem: Problem, x0: Array | None, method: Method | None, options: Options) -> Any:
+    """Solve one problem, by the method that suits it if none is given; return a result of its kind."""
+    penalised = isinstance(problem.objective, Sum)
+    if method is None:
+        method = Auto() if penalised else BasisPursuit().choose(problem)
+    kind = LassoResult if penalised else BPDNResult
     if current_deadline().passed:
         # The deadline of the batch has passed: return TIME_LIMIT without evaluating the start.
-        run = Run(problem, chosen, x0, options)
+        run = Run(problem, method, x0, options)
         run.give_up()
-        return BPDNResult.of(run.result(), problem)
-    return BPDNResult.of(run_to_the_end(problem, x0, chosen, options), problem)
+        return kind.of(run.result(), problem)
+    return kind.of(run_to_the_end(problem, x0, method, options), problem)

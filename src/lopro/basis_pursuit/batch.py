@@ -21,7 +21,7 @@ from lopro.basis_pursuit.application import ProblemData, solve_one
 from lopro.basis_pursuit.batch_newton import BatchNewton, Proposal
 from lopro.basis_pursuit.pool import Asking, Pool, Question
 from lopro.basis_pursuit.pooled_search import PooledSearch
-from lopro.basis_pursuit.problem import images_at
+from lopro.basis_pursuit.problem import NORMS, images_at
 from lopro.basis_pursuit.result import BPDNResult
 from lopro.basis_pursuit.working_set import WorkingSet, passes_are_expensive
 from lopro.core.arrays import Array, is_complex, to_numpy
@@ -152,7 +152,9 @@ class Proposed:
 
 def _suit_batch(data: ProblemData, problems: list[Problem]) -> bool:
     """Whether all problems are of one dense matrix, with a right-hand side each, and no groups."""
-    if data.groups is not None or not BatchNewton.pays(data.A, len(problems)):
+    constrained = all(isinstance(problem.objective, NORMS) for problem in problems)
+    grouped = data.groups is not None
+    if grouped or not constrained or not BatchNewton.pays(data.A, len(problems)):
         return False
     return len(problems) > 1 and is_complex(problems[0].constraint.like) == is_complex(data.A.like)
 
@@ -275,10 +277,9 @@ class _Search:
     def proposed(self, seconds: float) -> Proposed | None:
         """Return what there is to propose; None if it is not what was asked for."""
         search, read = self.search, self._counts
-        image = search.image() if search.complete else None
-        if image is None:
+        candidate = search.measured_candidate() if search.complete else None
+        if candidate is None:
             return None
-        candidate = Candidate(search.point(), Multiplier(search.evidence()), image=image)
         # Products are those for this problem.
         counts = Counts(
             rmatvecs=self.rounds + 1,

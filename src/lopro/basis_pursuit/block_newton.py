@@ -17,6 +17,7 @@ import numpy as np
 
 from lopro.basis_pursuit.block_matrix import newton_solver
 from lopro.basis_pursuit.columns import ColumnSet, largest, submatrix
+from lopro.basis_pursuit.levels import Level
 from lopro.core.deadline import current_deadline
 
 __all__ = ["BlockNewton", "aimed_residual"]
@@ -49,8 +50,8 @@ class BlockNewton:
     ----------
     columns : ColumnSet
         The columns of the blocks, those of a block side by side; its ``y`` has a column or several.
-    sigma : float
-        Length that the residual should have.
+    level : Level
+        What fixes alpha.
     nonneg : bool
         Ask for ``Z >= 0``: entries leave zero where their correlation is positive.
 
@@ -61,8 +62,9 @@ class BlockNewton:
     >>> import numpy as np
     >>> from lopro.basis_pursuit.block_newton import BlockNewton
     >>> from lopro.basis_pursuit.columns import ColumnSet
+    >>> from lopro.basis_pursuit.levels import Radius
     >>> columns = ColumnSet(np.array([[3.0 + 4.0j]]), np.ones(1))
-    >>> newton = BlockNewton(columns, sigma=1.0)
+    >>> newton = BlockNewton(columns, Radius(1.0))
     >>> newton.extend(
     ...     np.array([0]), np.array([1]), lambda indices: np.ones((1, 1)), np.ones((1, 1))
     ... )
@@ -71,8 +73,8 @@ class BlockNewton:
     (array([[2.4+3.2j]]), 1.0)
     """
 
-    def __init__(self, columns: ColumnSet, sigma: float, nonneg: bool = False) -> None:
-        self.columns, self.sigma, self.nonneg = columns, sigma, nonneg
+    def __init__(self, columns: ColumnSet, level: Level, nonneg: bool = False) -> None:
+        self.columns, self.level, self.nonneg = columns, level, nonneg
         self.z: Vector = np.zeros((0, columns.y.shape[1]), dtype=columns.y.dtype)
         #: Where blocks begin.
         self.starts = np.empty(0, dtype=np.intp)
@@ -169,7 +171,7 @@ class BlockNewton:
         return min(many, max(1, (equations - active) // 8))
 
     def step(self, alpha: float) -> None:
-        """Make a Newton step towards the point whose residual is as long as sigma; alpha is at least this."""
+        """Make a Newton step towards the point that is asked for; alpha is at least this."""
         excess, taking_part = self.excess, self.active.copy()
         wanted = np.flatnonzero(excess)
         taking_part[wanted[largest(excess[wanted], self.room)]] = True
@@ -209,14 +211,11 @@ class BlockNewton:
         return _Face(rows, starts, sizes, u, np.repeat(weights, sizes), gram, solve)
 
     def _root(self, face: _Face, p: Vector, q: Vector) -> float | None:
-        """Return the alpha at which the step makes the residual as long as sigma; None if it cannot."""
+        """Return the alpha that is asked for, as far as the step can tell; None if it does not reach it."""
         slope, by_p, by_q = self.slope[face.rows], face.gram @ p, face.gram @ q
         a, b = _real(q, by_q), _real(slope, q) - _real(p, by_q)
         left = self.length**2 - 2.0 * _real(slope, p) + _real(p, by_p)
-        c = left - self.sigma**2
-        if a <= 0.0 or b * b < a * c:
-            return None
-        return self.alpha + (math.sqrt(b * b - a * c) - b) / a
+        return self.level.alpha(a, b, math.sqrt(max(left, 0.0)), 0.0, at=self.alpha)
 
     def _move(self, face: _Face, step: Vector, alpha: float) -> None:
         """Go as far as ``alpha f + |r|^2 / 2`` falls; blocks that would turn round become zero."""

@@ -14,6 +14,8 @@ import numpy as np
 from lopro.basis_pursuit.block_newton import BlockNewton, aimed_residual
 from lopro.basis_pursuit.blocks import BlockNorm, Repeated
 from lopro.basis_pursuit.columns import ColumnSet, Vector, largest
+from lopro.basis_pursuit.levels import Level, Penalty, Radius, Ratio
+from lopro.basis_pursuit.penalised import PenalisedProblem, SquareRootProblem
 from lopro.basis_pursuit.problem import stretch_at
 from lopro.basis_pursuit.search import Search, thinned
 from lopro.basis_pursuit.support_newton import Solution
@@ -57,6 +59,9 @@ class Settings:
 
 SETTINGS = Settings()
 
+#: Multipliers that differ by less, relatively, are the same: rounding of some operations.
+_SAME = 1e-12
+
 
 class BlockSearch(Search):
     """The state of one run on a matrix in memory, NumPy's or a sparse one, with complex points or blocks."""
@@ -70,7 +75,9 @@ class BlockSearch(Search):
         # Newton's method works in units in which columns and y are about 1 long: powers of two.
         self._unit_a, self._unit_y = power_of_two(self._stretch), power_of_two(_norm(self.y))
         columns = ColumnSet(self._rows(self.y / self._unit_y), self._weights)
-        self.newton = BlockNewton(columns, self.ball.sigma / self._unit_y, self.sparse.nonneg)
+        level = self.sparse.level(0.0)
+        self.newton = BlockNewton(columns, level, self.sparse.nonneg)
+        self._least = level.least / (self._unit_a * self._unit_y)  # in Newton's units
         self._largest = float(self._excess(self.correlations).max(initial=0.0))
         self._top = self._largest / (self._unit_a * self._unit_y)  # in Newton's units
         self.missing = np.empty(0, dtype=np.intp)
@@ -122,7 +129,7 @@ class BlockSearch(Search):
         likely = largest(size, max(10, self.base.shape[0] // 10))
         chosen = np.union1d(given, likely[size[likely] > 0.0])
         self._extend(chosen)
-        self.newton.alpha = SETTINGS.start * self._top
+        self.newton.alpha = max(SETTINGS.start * self._top, self._least)
         if given.size and self._top > 0.0:  # where nothing correlates, zero is the answer
             z = rows[self.newton.columns.indices] * (self._unit_a / self._unit_y)
             self.newton.move_to(z, self._fitted_alpha(z))
@@ -153,7 +160,7 @@ class BlockSearch(Search):
         """Make a Newton step on the present blocks, then price all of them."""
         self.bench.tick()
         newton = self.newton
-        newton.sigma = self._aim()
+        newton.level = self._level()
         with one_pool():
             newton.step(self._lowest_alpha())
         self._accept()
@@ -161,18 +168,23 @@ class BlockSearch(Search):
         if self._near_the_end and self._solved:
             self._try_to_end()
 
-    def _aim(self) -> float:
-        """Return the residual to aim at, in the units of the search."""
-        newton, sigma = self.newton, (self.ball.sigma - self._margin) / self._unit_y
+    def _level(self) -> Level:
+        """Return what fixes alpha, in Newton's units: a penalty, or the residual to aim at."""
+        newton, sparse = self.newton, self.sparse
+        if isinstance(sparse, SquareRootProblem):
+            return Ratio(sparse.lam / self._unit_a)
+        if isinstance(sparse, PenalisedProblem):
+            return Penalty(self._least)
+        sigma = (self.sigma - self._margin) / self._unit_y
         if sigma <= 0.0:
-            return 0.0
+            return Radius(0.0)
         allowed = self.target.tol * newton.value
-        return float(aimed_residual(sigma, allowed, newton.alpha, _norm(newton.columns.y)))
+        return Radius(float(aimed_residual(sigma, allowed, newton.alpha, _norm(newton.columns.y))))
 
     @property
     def _near_the_end(self) -> bool:
         """Whether equations may be met in one step from here."""
-        return self.ball.sigma == 0.0 and self.newton.alpha <= SETTINGS.end * self._top
+        return self.sigma == 0.0 and self.newton.alpha <= SETTINGS.end * self._top
 
     @property
     def _solved(self) -> bool:
@@ -188,7 +200,7 @@ class BlockSearch(Search):
             return newton.alpha
         few = active * self.copies < 0.5 * newton.columns.y.size
         share = SETTINGS.descent if few else SETTINGS.full_descent
-        return max(share * newton.alpha, SETTINGS.least_alpha * self._top)
+        return max(share * newton.alpha, SETTINGS.least_alpha * self._top, self._least)
 
     def _accept(self) -> None:
         """Make the point of Newton's method the present solution."""
@@ -196,7 +208,11 @@ class BlockSearch(Search):
         x = newton.z.ravel() * (self._unit_y / self._unit_a)
         residual = newton.residual.ravel() * self._unit_y
         alpha = newton.alpha * (self._unit_a * self._unit_y)
-        reached = newton.length * self._unit_y <= self.ball.sigma - self._margin
+        if self.constrained:
+            reached = newton.length * self._unit_y <= self.sigma - self._margin
+        else:
+            wanted = self._level().alpha(0.0, 0.0, newton.length, 0.0, at=newton.alpha)
+            reached = wanted is not None and abs(wanted - newton.alpha) <= _SAME * newton.alpha
         places = newton.columns.indices[:, None] * self.copies + np.arange(self.copies)
         self._keep(x, places.ravel(), residual, alpha, reached)
 
@@ -212,7 +228,8 @@ class BlockSearch(Search):
             image = self.newton.columns.forward(rounded * (self._unit_a / self._unit_y))
             self._image = image.ravel() * self._unit_y
         self._stretch = max(self._stretch, stretch_at(x, self._image))
-        self.fun = float(self.newton.value * (self._unit_y / self._unit_a))
+        norm_of_x = float(self.newton.value * (self._unit_y / self._unit_a))
+        self.fun = self.sparse.value(norm_of_x, x, residual)
 
     def _price_all(self) -> None:
         """Price all blocks: a bound, and those that are missing."""
@@ -236,7 +253,7 @@ class BlockSearch(Search):
 
         Equations need factors, and in single precision products alone do not prove enough.
         """
-        if self.ball.sigma == 0.0 or is_single(self._like):
+        if self.sigma == 0.0 or is_single(self._like):
             return False
         active = int(self.newton.sizes[self.newton.active].sum())
         return 8.0 / 3.0 * active**3 > SETTINGS.expensive * self.base.nbytes
@@ -251,7 +268,7 @@ class BlockSearch(Search):
         if not self.A.base.explicit:
             return None
         rest = self.A.least_squares_rest(self.y)
-        too_long = residual_exceeds(self.A, self.ball.y, self.ball.sigma, rest)
+        too_long = residual_exceeds(self.A, self.ball.y, self.sigma, rest)
         return _norm(rest) if too_long else None
 
     def _try_to_end(self) -> None:

@@ -17,9 +17,9 @@ import numpy as np
 from lopro.basis_pursuit.matrix_free import MatrixFree
 from lopro.basis_pursuit.operator_search import OperatorSearch
 from lopro.basis_pursuit.path import one_nonzero
-from lopro.basis_pursuit.problem import SparseProblem, residual_ball_of
+from lopro.basis_pursuit.penalised import sparse_form
+from lopro.basis_pursuit.problem import SparseForm, SparseProblem
 from lopro.basis_pursuit.working_set import WorkingSet, in_blocks
-from lopro.constraints import Intersection, ResidualBall
 from lopro.core.arrays import Array, norm
 from lopro.errors import MissingCapabilityError
 from lopro.maps.operators import OperatorMap
@@ -63,47 +63,49 @@ class ByProducts:
 
     def check(self, problem: Problem) -> None:
         MatrixFree().check(problem)
-        if _readable(problem) is None:
+        form = sparse_form(problem)
+        assert form is not None
+        if _readable(form) is None:
             raise MissingCapabilityError(
-                f"ByProducts needs an operator of at most {_most(problem)} rows or columns and "
+                f"ByProducts needs an operator of at most {_most(form)} rows or columns and "
                 f"{_ENTRIES:.0e} entries and a NumPy array y, got {problem.constraint!r}"
             )
 
     def run(self, bench: Workbench, x0: Array) -> Candidates:
-        ball, _ = residual_ball_of(bench.problem.constraint)
-        A = _readable(bench.problem)
-        assert ball is not None and A is not None
+        form = sparse_form(bench.problem, x0)
+        assert form is not None
+        A = _readable(form)
+        assert A is not None
         point: Array | None = x0
-        if norm(ball.y) <= ball.sigma or (min(A.shape) > _FEW and A.entries is None):
+        zero = isinstance(form, SparseProblem) and norm(form.y) <= form.ball.sigma
+        if zero or (min(A.shape) > _FEW and A.entries is None):
             point = yield from MatrixFree().until(bench, x0, _costs_more_than_reading(A))
-        else:
-            found = one_nonzero(bench, SparseProblem.of(bench.problem, x0), x0)
+        elif isinstance(form, SparseProblem):
+            found = one_nonzero(bench, form, x0)
             if found is not None:
                 yield found
         if point is not None:
-            yield from self._by_entries(bench, ball, point)
+            yield from self._by_entries(bench, form, point)
 
-    def _by_entries(self, bench: Workbench, ball: ResidualBall, x: Array) -> Candidates:
+    def _by_entries(self, bench: Workbench, form: SparseForm, x: Array) -> Candidates:
         """Read the operator and search its columns; what comes of that is measured by the operator itself."""
         bench.hand_over(WorkingSet())
-        candidates = WorkingSet().search(bench, _with_ball(bench.problem, ball.with_matrix()), x)
+        candidates = WorkingSet().search(bench, form.with_matrix(bench.problem), x)
         verdict = None
         while (candidate := next_candidate(candidates, verdict)) is not None:
-            verdict = yield replace(candidate, image=None)
+            verdict = yield replace(candidate, image=None, objective_image=None)
 
 
-def _most(problem: Problem) -> int:
+def _most(form: SparseForm) -> int:
     """Return how many rows or columns may be read."""
-    return _MOST_TURNING if in_blocks(problem) else _MOST
+    return _MOST_TURNING if in_blocks(form) else _MOST
 
 
-def _readable(problem: Problem) -> OperatorMap | None:
+def _readable(form: SparseForm) -> OperatorMap | None:
     """Return the operator of a problem, if it is one of moderate size, on the host."""
-    ball, _ = residual_ball_of(problem.constraint)
-    assert ball is not None
-    A = ball.A
-    small = min(A.shape) <= _most(problem) and math.prod(A.shape) <= _ENTRIES
-    return A if small and isinstance(A, OperatorMap) and isinstance(ball.y, np.ndarray) else None
+    A = form.A
+    small = min(A.shape) <= _most(form) and math.prod(A.shape) <= _ENTRIES
+    return A if small and isinstance(A, OperatorMap) and isinstance(form.y, np.ndarray) else None
 
 
 def _costs_more_than_reading(A: OperatorMap) -> Callable[[OperatorSearch | None], bool]:
@@ -116,10 +118,3 @@ def _costs_more_than_reading(A: OperatorMap) -> Callable[[OperatorSearch | None]
         return search.pace_is_known and 2 * search.steps_left >= products
 
     return enough
-
-
-def _with_ball(problem: Problem, ball: ResidualBall) -> Problem:
-    """Return the same problem with its residual ball in another form."""
-    members = [ball if isinstance(m, ResidualBall) else m for m in problem.constraint.members()]
-    constraint = members[0] if len(members) == 1 else Intersection(*members)
-    return replace(problem, constraint=constraint)

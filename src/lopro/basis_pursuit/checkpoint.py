@@ -42,7 +42,7 @@ class Checkpoint:
         weights = search.sparse.weights
         self._problem = np.concatenate(
             [
-                [*search.A.shape, search.ball.sigma, float(search.sparse.nonneg)],
+                [*search.A.shape, search.sigma, float(search.sparse.nonneg)],
                 [float(weights @ np.cos(np.arange(weights.size)))],
                 search.y,
             ]

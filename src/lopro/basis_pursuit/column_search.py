@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -45,6 +45,8 @@ class Settings:
     diverging: int = 2
     #: Columns without a sign leave once they are this share of the set.
     unused: float = 0.1
+    #: Of alpha: along a path, columns with smaller correlations are not read before they violate.
+    least_share: float = 0.5
 
 
 SETTINGS = Settings()
@@ -73,9 +75,12 @@ class SignSearch(Search):
 
     def __init__(self, problem: Problem, target: Target) -> None:
         super().__init__(problem, target)
-        sigma = self.ball.sigma - self._margin
-        self.columns = column_set(self.A, self._like, self.y, self.sparse.weights, sigma)
-        self.support_newton = SupportNewton(self.columns, sigma, self.sparse.nonneg)
+        self.level = self.sparse.level(self._margin)
+        self.columns = column_set(
+            self.A, self._like, self.y, self.sparse.weights, self.level.equations
+        )
+        self.columns.ridge = self.sparse.ridge
+        self.support_newton = SupportNewton(self.columns, self.level, self.sparse.nonneg)
         self.signs, self.floor = np.empty(0), 0.0
 
     @property
@@ -92,6 +97,10 @@ class SignSearch(Search):
         self.accept(solution, self.columns)
         self.signs = solution.signs
         return solution
+
+    def _first_floor(self, most: float) -> float:
+        """Return the first alpha, given the largest correlation with ``y``."""
+        return max(SETTINGS.start * most, self.level.least)
 
     def _first_signs(self, columns: Vector, size: Vector) -> Vector:
         """Return the signs of columns whose correlation with ``y`` is above the floor."""
@@ -112,46 +121,87 @@ class SignSearch(Search):
     def _add(self, indices: Vector, excess: Vector, signs: Vector) -> None:
         """Add the columns that violate most, at most a third as many as there are nonzeros."""
         self._drop_unused()
-        kept = largest(excess, columns_to_add(self.signs, len(self.y), 3))
+        kept = largest(excess, columns_to_add(self.signs, self.columns.rank, 3))
         if kept.size:
             kept.sort()  # memory is read in its order
             self._extend(indices[kept], signs[kept])
 
 
 class ColumnSearch(SignSearch):
-    """The state of one run on a matrix in memory."""
+    """The state of one run on a matrix in memory.
 
-    def __init__(self, bench: Workbench, problem: Problem) -> None:
+    Parameters
+    ----------
+    bench : Workbench
+    problem : Problem
+    before : ColumnSearch, optional
+        A search for another alpha, on the same matrix and right-hand side, to go on from.
+    """
+
+    _before: tuple[float, Vector] | None = None
+
+    def __init__(
+        self, bench: Workbench, problem: Problem, before: ColumnSearch | None = None
+    ) -> None:
         super().__init__(problem, bench.target)
         self.bench = bench
         self._single = is_single(self._like) and not isinstance(self._like, np.ndarray)
-        self.correlations = self.pulled(self.y, rough=self._single)
-        self.learn_units(self.correlations)
+        if before is None:
+            self.correlations = self.pulled(self.y, rough=self._single)
+            self.learn_units(self.correlations)
+        else:
+            self._take_over(before)
         #: Whether alpha comes down only where signs have settled, what a round leaves of it, when to stop.
         self.settling, self._descent = False, SETTINGS.descent
         self._limit = SupportLimit(0.5)
         # Of solutions that reach sigma: how many columns the last one lacks, and how often in a row there
         # were more than before. From signs that other methods have found it may go up and down.
         self._lacking, self._diverging, self._guided = math.inf, 0, False
+        #: The last alpha and the correlations of all columns there; those of the search before.
+        self.latest: tuple[float, Vector] | None = None
+
+    def _take_over(self, before: ColumnSearch) -> None:
+        """Go on with the columns of a search for another alpha, and those that come next on the path."""
+        self.correlations, self._stretch = before.correlations, before._stretch
+        self.columns, self.signs = before.columns, before.signs
+        self.support_newton = replace(before.support_newton, level=self.level)
+        self._before = before.latest
 
     def begin(self, x0: Array, first: int | None) -> None:
         """Begin with the support of the start and the columns that correlate most with ``y``."""
+        if self._before is not None:
+            self._begin_after(*self._before)
+            return
         x0 = to_numpy(x0).astype(np.float64, copy=False)
         count = max(10, min(self.A.shape) // 10) if first is None else first
         if self.sparse.nonneg:
             x0 = np.maximum(x0, 0.0)  # a sign that is not allowed would never be questioned
         given = np.flatnonzero(x0)
         size = self.sparse.excess(self.correlations)
-        self.floor = 0.0 if given.size else SETTINGS.start * float(size.max(initial=0.0))
+        self.floor = 0.0 if given.size else self._first_floor(float(size.max(initial=0.0)))
         likely = largest(size, count)
         chosen = np.union1d(given, likely[size[likely] > 0.0])
         signs = np.sign(x0[chosen]) if given.size else self._first_signs(chosen, size)
         self._extend(chosen, signs)
 
+    def _begin_after(self, alpha: float, excess: Vector) -> None:
+        """Begin with the signs of the search before, and the columns that may gain one on the way.
+
+        Correlations change by no more than alpha does, usually (the sequential strong rule of Tibshirani and
+        others, 2012): those below ``2 lam - alpha`` are not looked at before all columns are priced.
+        """
+        self.floor, self._before = 0.0, None
+        share = 2.0 * self.level.least / alpha - 1.0
+        near = np.flatnonzero(excess > max(share, SETTINGS.least_share))
+        near = near[largest(excess[near], columns_to_add(self.signs, self.columns.rank, 1))]
+        new = np.setdiff1d(near, self.columns.indices)
+        self._extend(new, np.zeros(new.size))
+
     def follow_path(self, descent: float, limit: SupportLimit | None = None) -> None:
         """Restart at half of the largest alpha; multiply it by ``descent`` wherever signs have settled."""
         self.settling, self._descent, self._limit = True, descent, limit or SupportLimit(math.inf)
-        self.floor = 0.5 * float(self.sparse.excess(self.correlations).max(initial=0.0))
+        most = float(self.sparse.excess(self.correlations).max(initial=0.0))
+        self.floor = max(0.5 * most, self.level.least)
         self.signs = 0.0 * self.signs
 
     def resume_at(self, point: Array) -> bool:
@@ -184,8 +234,9 @@ class ColumnSearch(SignSearch):
             more = self.missing.size > self._lacking
             self._diverging = self._diverging + 1 if more else 0
             self._lacking = self.missing.size
-        else:
-            self._limit.count(np.count_nonzero(solution.signs) / len(self.y))
+        if not solution.reached or self._any_alpha:
+            self._limit.count(np.count_nonzero(solution.signs) / self.columns.rank)
+        if not solution.reached:
             self._lower_floor(solution)
 
     def _price_all(self, solution: Solution) -> tuple[Vector, Vector]:
@@ -197,6 +248,7 @@ class ColumnSearch(SignSearch):
         self._rough = self._single and not self._thorough
         everywhere = self.pulled(solution.dual, rough=self._rough)
         excess = self.sparse.excess(everywhere) if self._rough else self.price(solution, everywhere)
+        self.latest = (solution.alpha, excess.copy())
         excess[self.columns.indices] = 0.0
         beyond = SETTINGS.missing_single if self._rough else SETTINGS.missing
         self.missing = np.flatnonzero(excess > 1.0 + beyond)
@@ -206,7 +258,12 @@ class ColumnSearch(SignSearch):
         """Reduce alpha: in every round, or only where the signs have (almost) settled."""
         few = self.missing.size <= SETTINGS.few * np.count_nonzero(solution.signs)
         if not self.settling or (solution.settled and few):
-            self.floor *= self._descent
+            self.floor = max(self.floor * self._descent, self.level.least)
+
+    @property
+    def _any_alpha(self) -> bool:
+        """Whether alpha may vanish although the residual is not bounded: the square-root LASSO."""
+        return not self.constrained and self.level.least == 0.0
 
     @property
     def complete(self) -> bool:
@@ -222,6 +279,8 @@ class ColumnSearch(SignSearch):
         solution = self.solution
         assert solution is not None
         if solution.reached:
+            if self._any_alpha and self._limit.exceeded:
+                return True
             lost = self._diverging >= SETTINGS.diverging and not (self.settling or self._guided)
             return lost or (self._thorough and self.missing.size == 0)
         if self.settling and not solution.settled and self.missing.size == 0:

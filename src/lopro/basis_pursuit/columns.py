@@ -78,6 +78,8 @@ class ColumnSet:
 
     def __init__(self, y: Vector, weights: Vector, *, single: bool = False) -> None:
         self.y = y
+        #: Added to the diagonal of the Gram matrix where it is factored: the weight of ``|x|^2 / 2``.
+        self.ridge = 0.0
         self._all_weights = weights
         self.indices = np.empty(0, dtype=np.intp)
         self.weights = np.empty(0, dtype=weights.dtype)
@@ -177,6 +179,11 @@ class ColumnSet:
         """Return the columns side by side."""
         return np.concatenate([dense(piece) for piece in self._pieces], axis=1)
 
+    @property
+    def rank(self) -> float:
+        """The most columns that may be independent: the rows, or any number with a ridge."""
+        return math.inf if self.ridge > 0.0 else len(self.y)
+
     # Products.
 
     def forward(self, x: Vector) -> Vector:
@@ -201,6 +208,8 @@ class ColumnSet:
             return lambda right: right
         current_deadline().need(support.size**3 / 3.0)
         G = submatrix(self.gram, support)
+        if self.ridge > 0.0:
+            np.einsum("ii->i", G)[:] += self._scale**2 * self.ridge
         potrf, potrs, *_ = cholesky_routines(G.dtype.char)
         least = self._dependent * G.diagonal()
         # G is symmetric, and its transpose is in the order LAPACK wants: nothing is copied.
@@ -228,17 +237,21 @@ class ColumnSet:
 
     def independent(self, support: Vector) -> tuple[Vector, Solver]:
         """Return a largest independent part of some columns, found by pivoting, and a solver for it."""
-        G = submatrix(self.host_gram, support)
+        G = self._host_gram_of(support)
         potrf, potrs, pstrf, _ = cholesky_routines(G.dtype.char)
         least = float((self._dependent * G.diagonal()).max(initial=0.0))
         _, pivots, rank, _ = pstrf(G, lower=True, tol=least)
         left = np.delete(support, pivots[rank:] - 1)
         if left.size == 0:
             return left, lambda right: right
-        factor, info = potrf(submatrix(self.host_gram, left), lower=True, clean=False)
+        factor, info = potrf(self._host_gram_of(left), lower=True, clean=False)
         if info != 0:
             raise StalledError("the Gram matrix of independent columns is not definite")
         return left, lambda right: np.asarray(potrs(factor, right, lower=True)[0])
+
+    def _host_gram_of(self, positions: Vector) -> Vector:
+        """Return what is factored for some columns, on the host."""
+        return submatrix(self.host_gram, positions) + self.ridge * np.eye(len(positions))
 
     @property
     def host_gram(self) -> Vector:
@@ -258,13 +271,13 @@ def largest(sizes: Vector, count: int) -> Vector:
     return np.argpartition(-sizes, count)[:count]
 
 
-def columns_to_add(signs: Vector, rows: int, part: int) -> int:
+def columns_to_add(signs: Vector, rows: float, part: int) -> int:
     """Return how many columns may join those with a sign: a part of them, and fewer as rows run out.
 
     With more columns than rows the pivot order would decide which are dropped.
     """
     n = int(np.count_nonzero(signs))
-    return min(max(10, n // part), max(1, (rows - n) // 2))
+    return int(min(max(10, n // part), max(1.0, 0.5 * (rows - n))))
 
 
 def _scale_for(block: Vector) -> float:

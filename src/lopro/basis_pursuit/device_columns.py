@@ -22,7 +22,7 @@ _PIECE = 1024
 _SINGLE_FROM = 500
 
 
-def column_set(A: LinearMap, like: Array, y: Vector, weights: Vector, sigma: float) -> ColumnSet:
+def column_set(A: LinearMap, like: Array, y: Vector, weights: Vector, equations: bool) -> ColumnSet:
     """Return a set of no columns yet, for a map and points of the library and precision of ``like``.
 
     Equations have no residual that could correct a Gram matrix in single precision. Sparse columns are few
@@ -31,7 +31,7 @@ def column_set(A: LinearMap, like: Array, y: Vector, weights: Vector, sigma: flo
     other = not isinstance(like, np.ndarray) or is_single(like)
     if other and not isinstance(A, SparseMap):
         return DeviceColumns(like, y, weights)
-    single = isinstance(A, NumPyMap) and min(A.shape) >= _SINGLE_FROM and sigma > 0.0
+    single = isinstance(A, NumPyMap) and min(A.shape) >= _SINGLE_FROM and not equations
     return ColumnSet(y, weights, single=single)
 
 
@@ -124,6 +124,9 @@ class DeviceColumns(ColumnSet):
         if support.size == 0 or isinstance(self.gram, np.ndarray):
             return super().factor(support)
         current_deadline().check()
-        found = factor_there(self._gram_of(support))
+        there = self._gram_of(support)
+        if self.ridge > 0.0:
+            there = there + from_numpy(self.ridge * np.eye(support.size), there)
+        found = factor_there(there)
         dependent = SETTINGS.dependent * float(np.finfo(np.float64).eps)
         return None if found is None or found.loses(dependent) else found.solve

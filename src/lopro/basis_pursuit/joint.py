@@ -44,7 +44,7 @@ def solve_joint(
     A = data.A if k == 1 else Repeated(data.A, k)
     long = ProblemData(A, data.weights, data.nonneg, np.repeat(groups, k))
     problem = long.problem(to_numpy(Y).reshape(-1), sigma)
-    found = solve_one(problem, x0, method, _with_shape(options, shape))
+    found: BPDNResult = solve_one(problem, x0, method, _with_shape(options, shape))
     dual = None if found.dual is None else found.dual.reshape(Y.shape)
     return dataclasses.replace(found, x=found.x.reshape(shape), dual=dual)
 

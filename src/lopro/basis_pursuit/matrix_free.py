@@ -16,7 +16,8 @@ from lopro.basis_pursuit.column_search import ColumnSearch, newton_rounds
 from lopro.basis_pursuit.conic_dual import ConicDual, fits_cones, solve_by_cones
 from lopro.basis_pursuit.operator_search import OperatorSearch, State
 from lopro.basis_pursuit.path import one_nonzero
-from lopro.basis_pursuit.problem import NORMS, SparseProblem, residual_ball_of
+from lopro.basis_pursuit.penalised import PenalisedProblem, sparse_form
+from lopro.basis_pursuit.problem import SparseForm, SparseProblem
 from lopro.constraints import ResidualBall
 from lopro.core.arrays import Array, eps, is_complex, norm, to_numpy
 from lopro.core.validation import check_count
@@ -94,11 +95,11 @@ class MatrixFree:
         check_count("patience", self.patience)
 
     def check(self, problem: Problem) -> None:
-        ball, _ = residual_ball_of(problem.constraint)
-        if ball is None or not isinstance(problem.objective, NORMS):
+        form = sparse_form(problem)
+        if form is None or form.ridge > 0.0:
             raise MissingCapabilityError(
-                "MatrixFree needs L1Norm over a ResidualBall (and possibly x >= 0), got "
-                f"{problem.objective!r} over {problem.constraint!r}"
+                "MatrixFree needs L1Norm over a ResidualBall, or LeastSquares plus a multiple of L1Norm (and "
+                f"possibly x >= 0), got {problem.objective!r} over {problem.constraint!r}"
             )
 
     def run(self, bench: Workbench, x0: Array) -> Candidates:
@@ -113,8 +114,11 @@ class MatrixFree:
         return (yield from self._from(bench, x0, _cones, enough))
 
     def _from(self, bench: Workbench, x0: Array, cones: Resort, enough: Enough) -> Leaving:
-        sparse = SparseProblem.of(bench.problem, x0)
-        ball, w = sparse.ball, sparse.weights
+        sparse = sparse_form(bench.problem, x0)
+        if isinstance(sparse, PenalisedProblem):
+            return (yield from self._penalised(bench, sparse, x0, enough))
+        assert isinstance(sparse, SparseProblem)
+        ball = sparse.ball
         if norm(ball.y) <= ball.sigma:
             yield _at_zero(bench, sparse, x0)
             return None
@@ -131,28 +135,46 @@ class MatrixFree:
             yield from _multipliers(bench, sparse, x0)
             return None
         search = OperatorSearch(bench, sparse, self.memory)
-        state: State = search.start(x0)
-        while search.idle <= self.patience * search.slowness and search.moving(state):
-            state = bench.advance(search.algorithm, bench.objective, state, 1)
-            search.judge(state)
-            if search.certified or bench.exhausted:
-                yield search.candidate()
-            if bench.exhausted:
-                raise StalledError
-            if enough(search):
-                return search.point()
-            state = search.reconsidered(state)
-        # The tolerance is below the attainable accuracy; no other method can do better.
-        if bench.target.tol < 1e3 * eps(w):
-            yield search.candidate()
-            raise StalledError
-        if enough(None):
+        if (yield from self._steps(bench, search, x0, enough)):
             return search.point()
         if not ball.A.has_columns and _reads_columns(sparse):
             yield from _finish_by_columns(bench, search.point())
         yield from cones(bench, sparse, search.point())
         yield from _multipliers(bench, sparse, search.point())
         return None
+
+    def _steps(
+        self, bench: Workbench, search: OperatorSearch, x0: Array, enough: Enough
+    ) -> Generator[Candidate, Verdict, bool]:
+        """Step until there is no progress, or it is enough; return whether it is."""
+        state: State = search.start(x0)
+        while search.idle <= self.patience * search.slowness and search.moving(state):
+            state = bench.advance(search.algorithm, search.norm, state, 1)
+            search.judge(state)
+            if search.certified or bench.exhausted:
+                yield search.candidate()
+            if bench.exhausted:
+                raise StalledError
+            if enough(search):
+                return True
+            state = search.reconsidered(state)
+        # The tolerance is below the attainable accuracy; no other method can do better.
+        if bench.target.tol < 1e3 * eps(search.sparse.weights):
+            yield search.candidate()
+            raise StalledError
+        return enough(None)
+
+    def _penalised(
+        self, bench: Workbench, sparse: PenalisedProblem, x0: Array, enough: Enough
+    ) -> Leaving:
+        """Step towards the given weight of the penalty; columns of the support finish the search."""
+        search = OperatorSearch(bench, sparse, self.memory)
+        if (yield from self._steps(bench, search, x0, enough)):
+            return search.point()
+        yield search.candidate()
+        if not sparse.A.has_columns and _reads_columns(sparse):
+            yield from _finish_by_columns(bench, search.point())
+        raise StalledError
 
     def _nearly(self, bench: Workbench, sparse: SparseProblem, x0: Array) -> Array:
         """Return a point that almost solves equations: its support is the one to begin with."""
@@ -163,7 +185,7 @@ class MatrixFree:
         for _ in range(_RELAXED_STEPS):
             if bench.exhausted or not search.moving(state):
                 break
-            state = bench.advance(search.algorithm, bench.objective, state, 1)
+            state = bench.advance(search.algorithm, search.norm, state, 1)
             search.judge(state)
             if search.close(_RELAXED):
                 break
@@ -185,13 +207,12 @@ def _cones(bench: Workbench, sparse: SparseProblem, x: Array) -> Candidates:
         yield from solve_by_cones(bench, sparse, x)
 
 
-def _reads_columns(sparse: SparseProblem) -> bool:
+def _reads_columns(sparse: SparseForm) -> bool:
     """Whether an operator may be asked for columns: a real one of moderate size, on the host."""
-    ball = sparse.ball
     if isinstance(sparse.objective, BlockNorm):
         return False
-    on_host = not is_complex(ball.like) and type(ball.y) is type(to_numpy(ball.y))
-    return on_host and min(ball.A.shape) <= _COLUMNS
+    on_host = not is_complex(sparse.like) and type(sparse.y) is type(to_numpy(sparse.y))
+    return on_host and min(sparse.A.shape) <= _COLUMNS
 
 
 def _finish_by_columns(bench: Workbench, x: Array) -> Candidates:

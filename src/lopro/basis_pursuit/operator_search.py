@@ -8,11 +8,12 @@ from typing import Any, TypeAlias
 
 from lopro.basis_pursuit.history import Point
 from lopro.basis_pursuit.mixing import Mixture
+from lopro.basis_pursuit.penalised import PenalisedProblem
 from lopro.basis_pursuit.problem import SparseProblem, images_at
 from lopro.basis_pursuit.shrinkage import MixedShrinkage
 from lopro.basis_pursuit.splitting import SplitState, Splitting, is_frame, threshold_for
 from lopro.basis_pursuit.steps import ShrinkageState, Steps, step_lengths
-from lopro.constraints.base import ValidInequality
+from lopro.constraints import ResidualBall
 from lopro.core.arrays import (
     Array,
     asarray_like,
@@ -22,10 +23,9 @@ from lopro.core.arrays import (
     nonnegative,
     norm,
     norms,
-    widest,
 )
-from lopro.objectives import L1Norm
-from lopro.protocol import Candidate, Multiplier, Workbench
+from lopro.objectives import L1Norm, Objective
+from lopro.protocol import Candidate, Workbench
 
 __all__ = ["OperatorSearch", "State"]
 
@@ -59,19 +59,28 @@ class OperatorSearch:
     Parameters
     ----------
     bench : Workbench
-    sparse : SparseProblem
-        With ``sigma > 0`` and positive weights.
+    sparse : SparseProblem or PenalisedProblem
+        With ``sigma > 0`` and positive weights; without a ridge.
     memory : int
         How many points may be mixed.
     """
 
-    def __init__(self, bench: Workbench, sparse: SparseProblem, memory: int) -> None:
-        self.bench, self.sparse, self.ball = bench, sparse, sparse.ball
+    def __init__(
+        self, bench: Workbench, sparse: SparseProblem | PenalisedProblem, memory: int
+    ) -> None:
+        self.bench, self.sparse = bench, sparse
+        #: The norm, its oracles counted where it is the objective.
+        self.norm: Objective
+        self.ball: ResidualBall | PenalisedProblem
+        if isinstance(sparse, SparseProblem):
+            self.ball, self.norm, level = sparse.ball, bench.objective, None
+        else:
+            self.ball, self.norm, level = sparse, sparse.objective, sparse.level(0.0)
         self._shrinkage = MixedShrinkage(
-            sparse.ball, sparse.excess, sparse.nonneg, bench.target.tol, memory
+            self.ball, sparse.excess, sparse.nonneg, bench.target.tol, memory, level
         )
         self.algorithm: MixedShrinkage | Splitting = self._shrinkage
-        self.bound, self.inequality = -math.inf, sparse.at_zero(sparse.weights)
+        self.bound, self.proof = -math.inf, sparse.at_zero(sparse.weights)
         self.idle, self._least, self._ask, self._stretch = 0, math.inf, 0.9, 0.0
         self._errors: list[float] = []
         self._least_stretch, self._waits = math.inf, True
@@ -80,10 +89,10 @@ class OperatorSearch:
         """Return the state that starts at ``x0``, or at zero where its sign is not allowed."""
         self._like = x0
         x = nonnegative(x0) if self.sparse.nonneg else x0
-        state = self._shrinkage.init(self.bench.objective, x, self.bench.rng)
+        state = self._shrinkage.init(self.norm, x, self.bench.rng)
         # From a start that is much too long, where x >= 0, zero is a better one.
         if not self.moving(state):
-            state = self._shrinkage.init(self.bench.objective, 0.0 * x, self.bench.rng)
+            state = self._shrinkage.init(self.norm, 0.0 * x, self.bench.rng)
         self._state: State = state
         self._best: Any = state.last
         self.sparse.check_units(state.last.g, state.last.r)
@@ -107,7 +116,7 @@ class OperatorSearch:
         inside = [(self._fun(p), p) for p in near]
         # What comes out of shrinkage is sparse, and first where it is good enough.
         enough = [pair for pair in inside if self._is_enough(pair[0], self.bound)]
-        proposed = enough[:1] or inside or [(state.last.fun, state.last)]
+        proposed = enough[:1] or inside or [(self._fun(state.last), state.last)]
         fun, self._best = min(proposed, key=lambda pair: pair[0])
         self._value = fun
         excess = max(0.0, self._best.length / self.ball.sigma - 1.0)
@@ -209,15 +218,9 @@ class OperatorSearch:
             self._least_stretch = min(self._least_stretch, stretch)
         found = self.sparse.proved(p.r, g, self._stretch, growth, above=self.bound)
         if found is not None:
-            self.bound = -found.support
-            assert found.dual is not None
+            self.bound = self.sparse.bound(found)
             # Real measurements of a complex map have a complex dual.
-            like = widest((self.ball.y, self.ball.like))
-            self.inequality = ValidInequality(
-                asarray_like(found.direction, self._like),
-                found.support,
-                tuple(asarray_like(v, like) for v in found.dual),
-            )
+            self.proof = self.sparse.as_given(found, self._like)
 
     def close(self, share: float) -> bool:
         """Whether the gap is less than a share of the value."""
@@ -243,9 +246,9 @@ class OperatorSearch:
         return not self.sparse.nonneg or float(namespace(x).min(x)) >= 0.0
 
     def _fun(self, p: Any) -> float:
-        if isinstance(p, Point):
-            return p.fun
-        return float(self.bench.objective.value(p.x))
+        norm_of_x = p.fun if isinstance(p, Point) else float(self.norm.value(p.x))
+        constrained = isinstance(self.sparse, SparseProblem)
+        return norm_of_x if constrained else self.sparse.value(norm_of_x, p.x, p.r)
 
     def point(self) -> Array:
         """Return the point to propose."""
@@ -259,7 +262,11 @@ class OperatorSearch:
         self._ask *= 0.3
         if self.bound == -math.inf:
             self._improve_bound(self._state.last)
-        x, best, evidence = self.point(), self._best, Multiplier(self.inequality)
+        x, best, evidence = self.point(), self._best, self.sparse.evidence(self.proof)
+        if isinstance(self.sparse, PenalisedProblem):
+            measured = isinstance(best, Point) and best.measured and not is_single(self._like)
+            known = self.sparse.image_at(x, self.ball.y - best.r) if measured else None
+            return Candidate(x, evidence, objective_image=known)
         if isinstance(best, Point) and best.measured and not is_single(self._like):
             image = self.ball.y - best.r
             if norm(image - self.ball.y) <= self.ball.sigma and self._allowed(best.x):

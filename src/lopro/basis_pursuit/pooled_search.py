@@ -86,7 +86,7 @@ class PooledSearch(SignSearch):
         given, likely = np.flatnonzero(start), largest(size, max(10, count))
         likely = likely[size[likely] > 0.0]
         yield Question(columns=np.union1d(given, likely))
-        self.floor = 0.0 if given.size else COMMON.start * self.most
+        self.floor = 0.0 if given.size else self._first_floor(self.most)
         if given.size:
             self._extend(given, np.sign(start[given]))
         else:
@@ -148,7 +148,7 @@ class PooledSearch(SignSearch):
             self.stuck = self.missing.size == 0
         elif few:
             self.stuck = self.floor == 0.0  # the end of the path, and sigma was not reached
-            self.floor *= self._descent
+            self.floor = max(self.floor * self._descent, self.level.least)
             if self.floor <= SETTINGS.least_floor * self.most:
                 self.floor = 0.0
         # Where little changes on the way down, steps become longer.

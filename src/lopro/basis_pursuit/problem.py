@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from lopro.basis_pursuit.blocks import BlockNorm
-from lopro.constraints import Box, ResidualBall
+from lopro.basis_pursuit.levels import Level, Radius
+from lopro.constraints import Box, Intersection, ResidualBall
 from lopro.constraints.base import Constraint, ValidInequality
 from lopro.core.arrays import (
     Array,
@@ -21,17 +22,119 @@ from lopro.core.arrays import (
     widest,
 )
 from lopro.functions import Image
+from lopro.maps import LinearMap
 from lopro.objectives import L1Norm
 from lopro.problem import Problem
+from lopro.protocol import Evidence, Multiplier
 
-__all__ = ["NORMS", "SparseProblem", "images_at", "residual_ball_of", "stretch_at"]
+__all__ = ["NORMS", "SparseForm", "SparseProblem", "images_at", "residual_ball_of", "stretch_at"]
 
 #: What basis pursuit minimises.
 NORMS = (L1Norm, BlockNorm)
 
 
+class SparseForm:
+    """A norm that makes zeros, and a residual ``y - A x``: what searches for columns know of a problem.
+
+    How the two are weighed against each other is the affair of subclasses: which alpha is asked for, what a
+    point is worth, and what a dual point proves.
+    """
+
+    objective: L1Norm | BlockNorm
+    weights: Array
+    nonneg: bool
+    #: The weight of ``|x|^2 / 2``.
+    ridge: float = 0.0
+
+    @property
+    def A(self) -> LinearMap:
+        """The map."""
+        raise NotImplementedError
+
+    @property
+    def y(self) -> Array:
+        """The right-hand side."""
+        raise NotImplementedError
+
+    @property
+    def like(self) -> Array:
+        """An array of the kind of points."""
+        raise NotImplementedError
+
+    def level(self, margin: float) -> Level:
+        """Return what fixes alpha; feasible points stay inside by a margin."""
+        raise NotImplementedError
+
+    def value(self, norm_of_x: float, x: Array, residual: Array) -> float:
+        """Return the objective at a point with this norm and this residual."""
+        raise NotImplementedError
+
+    def proved(
+        self, r: Array, g: Array, stretch: float, growth: float = 1.0, above: float = -math.inf
+    ) -> ValidInequality | None:
+        """Return the multiplier that a residual ``r`` with ``g = A^H r`` is, scaled to feasibility."""
+        raise NotImplementedError
+
+    def with_matrix(self, problem: Problem) -> Problem:
+        """Return the same problem with all entries of A: those of an operator take many products."""
+        raise NotImplementedError
+
+    def bound(self, proof: ValidInequality) -> float:
+        """Return the lower bound that a multiplier proves."""
+        raise NotImplementedError
+
+    def at_zero(self, like: Array) -> ValidInequality:
+        """Return the multiplier that proves 0."""
+        raise NotImplementedError
+
+    def as_given(self, proof: ValidInequality, like: Array) -> ValidInequality:
+        """Return a proof found in double precision in the library and precision of the problem."""
+        raise NotImplementedError
+
+    def evidence(self, proof: ValidInequality) -> Evidence:
+        """Return a multiplier as the evidence for a candidate."""
+        raise NotImplementedError
+
+    def excess(self, g: Array, blur: float = 0.0) -> Array:
+        """Return correlations in units of the weights; those of the wrong sign do not count."""
+        return (self._sizes(g) + blur) / self.weights
+
+    def _sizes(self, g: Array) -> Array:
+        """Return moduli, or lengths of blocks at each of their entries."""
+        if isinstance(self.objective, BlockNorm):
+            return self.objective.moduli(np.maximum(g, 0.0) if self.nonneg else g)
+        return g if self.nonneg else abs(g)
+
+    def gauge(self, g: Array, blur: float = 0.0) -> float:
+        """Return the factor by which ``g = A^H r``, known up to ``blur``, is too large for a dual point."""
+        sizes = self.excess(g, blur)
+        return float(sizes.max() if isinstance(sizes, np.ndarray) else namespace(sizes).max(sizes))
+
+    @property
+    def of_duals(self) -> Array:
+        """An array of the kind of dual points: complex as soon as either A or y is."""
+        return widest((self.y, self.like))
+
+    def check_units(self, g: Array, r: Array) -> None:
+        """Raise where squares of ``y`` or of ``A``, seen by ``g = A^H r``, leave the range of numbers."""
+        length = norm(r)
+        stretch = norm(g) / length if length > 0.0 else 0.0
+        widest = 1e15 if is_single(g) else 1e140
+        if 0.0 < stretch <= 1.0 / widest and self.A.explicit:
+            # Columns that are nearly orthogonal to y look short.
+            stretch = float(abs(self.A.matrix).max())
+        if not (stretch == 0.0 or 1.0 / widest < stretch < widest):
+            raise ValueError(
+                f"A must be given in other units: its entries are about {stretch:.3g} in size, and the "
+                "square of that is out of the range of numbers"
+            )
+        size = norm(self.y)  # not that of the residual, which is short at a good start
+        if not (size == 0.0 or 1.0 / widest < size < widest):
+            raise ValueError(f"y must be given in other units: its length is {size:.3g}")
+
+
 @dataclass(frozen=True)
-class SparseProblem:
+class SparseProblem(SparseForm):
     """``min sum w_i |x_i|  s.t. |A x - y| <= sigma``, with ``x >= 0`` where ``nonneg``."""
 
     objective: L1Norm | BlockNorm
@@ -50,37 +153,35 @@ class SparseProblem:
         first = isinstance(problem.constraint.members()[0], ResidualBall)
         return SparseProblem(objective, ball, objective.weights_like(like), nonneg, first)
 
-    def excess(self, g: Array, blur: float = 0.0) -> Array:
-        """Return correlations in units of the weights; those of the wrong sign do not count."""
-        return (self._sizes(g) + blur) / self.weights
+    @property
+    def A(self) -> LinearMap:
+        return self.ball.A
 
-    def _sizes(self, g: Array) -> Array:
-        """Return moduli, or lengths of blocks at each of their entries."""
-        if isinstance(self.objective, BlockNorm):
-            return self.objective.moduli(np.maximum(g, 0.0) if self.nonneg else g)
-        return g if self.nonneg else abs(g)
+    @property
+    def y(self) -> Array:
+        return self.ball.y
 
-    def gauge(self, g: Array, blur: float = 0.0) -> float:
-        """Return the factor by which ``g = A^H r``, known up to ``blur``, is too large for a dual point."""
-        sizes = self.excess(g, blur)
-        return float(sizes.max() if isinstance(sizes, np.ndarray) else namespace(sizes).max(sizes))
+    @property
+    def like(self) -> Array:
+        return self.ball.like
 
-    def check_units(self, g: Array, r: Array) -> None:
-        """Raise where squares of ``y`` or of ``A``, seen by ``g = A^H r``, leave the range of numbers."""
-        length = norm(r)
-        stretch = norm(g) / length if length > 0.0 else 0.0
-        widest = 1e15 if is_single(g) else 1e140
-        if 0.0 < stretch <= 1.0 / widest and self.ball.A.explicit:
-            # Columns that are nearly orthogonal to y look short.
-            stretch = float(abs(self.ball.A.matrix).max())
-        if not (stretch == 0.0 or 1.0 / widest < stretch < widest):
-            raise ValueError(
-                f"A must be given in other units: its entries are about {stretch:.3g} in size, and the "
-                "square of that is out of the range of numbers"
-            )
-        size = norm(self.ball.y)  # not that of the residual, which is short at a good start
-        if not (size == 0.0 or 1.0 / widest < size < widest):
-            raise ValueError(f"y must be given in other units: its length is {size:.3g}")
+    def level(self, margin: float) -> Level:
+        return Radius(self.ball.sigma - margin)
+
+    def value(self, norm_of_x: float, x: Array, residual: Array) -> float:
+        return norm_of_x
+
+    def with_matrix(self, problem: Problem) -> Problem:
+        ball = self.ball.with_matrix()
+        members = [ball if isinstance(m, ResidualBall) else m for m in problem.constraint.members()]
+        constraint = members[0] if len(members) == 1 else Intersection(*members)
+        return replace(problem, constraint=constraint)
+
+    def bound(self, proof: ValidInequality) -> float:
+        return -proof.support
+
+    def evidence(self, proof: ValidInequality) -> Evidence:
+        return Multiplier(proof)
 
     def proved(
         self,
@@ -115,13 +216,12 @@ class SparseProblem:
         slope = self.weights
         if isinstance(self.objective, BlockNorm):
             slope = shrink * np.maximum(g, 0.0)
-        of_signs = shrink * g - slope
+        of_signs = slope - shrink * g
         dual = (of_ball, of_signs) if self.ball_first else (of_signs, of_ball)
         return ValidInequality(-slope, support, dual)
 
     def as_given(self, proof: ValidInequality, like: Array) -> ValidInequality:
-        """Return a proof found in double precision in the library and precision of the problem."""
-        wide = widest((self.ball.y, self.ball.like))
+        wide = self.of_duals
         dual = proof.dual and tuple(asarray_like(v, wide) for v in proof.dual)
         return ValidInequality(asarray_like(proof.direction, like), proof.support, dual)
 

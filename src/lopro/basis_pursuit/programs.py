@@ -99,7 +99,7 @@ class PursuitPrograms:
         at_zero = search.solution is None or is_tiny(search)
         alpha = 0.0 if at_zero or search.solution is None else search.solution.alpha
         for _ in range(_PROGRAMS):
-            pair = optimal_pair(search.sparse, A, alpha)
+            pair = optimal_pair(search.pursuit, A, alpha)
             if pair is None:
                 break
             yield from self._from_pair(search, A, pair)
@@ -109,7 +109,7 @@ class PursuitPrograms:
 
     def _from_pair(self, search: ColumnSearch, A: Vector, pair: Pair) -> Candidates:
         """Propose what the signs of a pair tell, and what Newton's method makes of them."""
-        candidate = pair.candidate(search.sparse, A, search.point())
+        candidate = pair.candidate(search.pursuit, A, search.point())
         if candidate is not None:
             yield candidate
         search.resume_with(pair.signs)

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lopro.basis_pursuit.penalised import FitMultiplier, PenalisedProblem, sparse_form
 from lopro.basis_pursuit.problem import SparseProblem
-from lopro.core.arrays import Array, eps, namespace, norm
+from lopro.core.arrays import Array, eps, namespace, norm, to_numpy
 from lopro.core.optional import needing
 from lopro.driver.result import Result
 from lopro.problem import Problem
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-__all__ = ["BPDNResult", "ParetoCurve"]
+__all__ = ["BPDNResult", "LassoPath", "LassoResult", "ParetoCurve"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -55,6 +56,57 @@ class BPDNResult(Result):
             if proved < bound - 1e-12 * abs(bound) - rounding:
                 dual = None
         return BPDNResult(**fields, dual=dual)
+
+
+@dataclass(frozen=True, repr=False)
+class LassoResult(BPDNResult):
+    """A `Result` of `lopro.lasso`: ``fun`` is the penalised objective, or with ``tau`` the residual.
+
+    ``dual`` is ``nu``, in all forms the residual over the weight ``lam`` of the penalty:
+    ``|A^H nu|_i <= w_i`` (without a ridge). With ``tau``, ``(Re <y, nu> - tau) / |nu|`` is the lower bound,
+    and ``curve`` has the points of the Pareto curve that were computed on the way, as pairs of residual and
+    norm.
+    """
+
+    curve: tuple[tuple[float, float], ...] = ()
+
+    @staticmethod
+    def of(result: Result, problem: Problem) -> LassoResult:
+        """Add the dual point that the multiplier of a result stands for."""
+        fields = {f.name: getattr(result, f.name) for f in dataclasses.fields(result)}
+        form, found = sparse_form(problem), result.multiplier
+        assert isinstance(form, PenalisedProblem)
+        dual = found.fit / form.lam if isinstance(found, FitMultiplier) else None
+        return LassoResult(**fields, dual=dual)
+
+
+class LassoPath(list[LassoResult]):
+    """Results for several weights of the penalty, in the order of these.
+
+    Parameters
+    ----------
+    results : sequence of LassoResult
+        One for each weight.
+    lams : sequence of float
+        The weights.
+
+    Examples
+    --------
+    >>> import numpy as np, lopro
+    >>> path = lopro.lasso_path(np.eye(2), np.array([3.0, 4.0]), [4.0, 1.0])
+    >>> path.lams, path.coefficients.round(6) + 0.0
+    ((4.0, 1.0), array([[0., 0.],
+           [2., 3.]]))
+    """
+
+    def __init__(self, results: Sequence[LassoResult], lams: Sequence[float]) -> None:
+        super().__init__(results)
+        self.lams = tuple(float(lam) for lam in lams)
+
+    @property
+    def coefficients(self) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+        """The solutions, one in each row, on the host."""
+        return np.stack([to_numpy(result.x) for result in self])
 
 
 class ParetoCurve(list[BPDNResult]):

@@ -9,8 +9,10 @@ import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro.basis_pursuit.columns import ColumnSet, Vector
-from lopro.basis_pursuit.problem import SparseProblem, images_at, residual_ball_of, stretch_at
+from lopro.basis_pursuit.penalised import PenalisedProblem, sparse_form
+from lopro.basis_pursuit.problem import SparseProblem, images_at, stretch_at
 from lopro.basis_pursuit.support_newton import Solution
+from lopro.constraints import ResidualBall
 from lopro.constraints.base import ValidInequality
 from lopro.core.arrays import (
     Array,
@@ -20,13 +22,12 @@ from lopro.core.arrays import (
     is_complex,
     is_single,
     to_numpy,
-    widest,
 )
 from lopro.errors import InfeasibleError
 from lopro.functions import Image
 from lopro.maps.algebra import widened
 from lopro.problem import Problem
-from lopro.protocol import Candidate, Multiplier, Target, Workbench
+from lopro.protocol import Candidate, Target, Workbench
 
 __all__ = ["Search", "thinned"]
 
@@ -52,7 +53,7 @@ class Search:
     Parameters
     ----------
     problem : Problem
-        Checked to be basis pursuit denoising with columns.
+        Checked to be a norm and a residual, with columns.
     target : Target
         The accuracy asked for.
     """
@@ -66,32 +67,54 @@ class Search:
 
     def __init__(self, problem: Problem, target: Target) -> None:
         self.problem, self.target = problem, target
-        ball, _ = residual_ball_of(problem.constraint)
-        assert ball is not None
-        self.ball, self.A = ball, ball.A
         # Weights in double precision do not widen points of single precision data.
-        self._like = like = ball.like
+        columns = problem.shape
+        assert columns is not None
+        sparse = sparse_form(problem, np.zeros(columns))
+        assert sparse is not None
+        self.sparse, self.A = sparse, sparse.A
+        self._like = like = sparse.like
         self.plain = isinstance(like, np.ndarray) and not is_single(like)
         wide = np.complex128 if is_complex(like) else np.float64
-        self.y = to_numpy(ball.y).astype(wide, copy=False)
-        self.sparse = SparseProblem.of(problem, np.zeros(self.A.shape[1]))
+        self.y = to_numpy(sparse.y).astype(wide, copy=False)
         self.solution: Solution | None = None
         self.fun = math.inf
         #: About the norm of the matrix, once it is known.
         self._stretch = 0.0
-        self.bound, self.inequality = -math.inf, self.sparse.at_zero(self.sparse.weights)
+        self.bound, self.proof = -math.inf, sparse.at_zero(sparse.weights)
+
+    @property
+    def sigma(self) -> float:
+        """The length that residuals may have; any, where they are penalised."""
+        return self.ball.sigma if self.constrained else math.inf
+
+    @property
+    def pursuit(self) -> SparseProblem:
+        """The problem, where it has a bound of the residual."""
+        assert isinstance(self.sparse, SparseProblem)
+        return self.sparse
+
+    @property
+    def ball(self) -> ResidualBall:
+        """The bound of the residual, where there is one."""
+        return self.pursuit.ball
+
+    @property
+    def constrained(self) -> bool:
+        """Whether there is a bound of the residual."""
+        return isinstance(self.sparse, SparseProblem)
 
     @property
     def _margin(self) -> float:
         """How far inside the ball to stay, so that the point is inside when it is rounded as well."""
         if self.plain:
             return 0.0
-        return min(0.5 * self.ball.sigma, eps(self._like) * float(np.linalg.norm(self.y)))
+        return min(0.5 * self.sigma, eps(self._like) * float(np.linalg.norm(self.y)))
 
     @property
     def zero_is_feasible(self) -> bool:
-        """Whether ``x = 0`` satisfies the constraint, and so is the solution."""
-        return float(np.linalg.norm(self.y)) <= self.ball.sigma
+        """Whether ``x = 0`` satisfies a bound of the residual, and so is the solution."""
+        return self.constrained and float(np.linalg.norm(self.y)) <= self.sigma
 
     def learn_units(self, correlations: Vector) -> None:
         """Take the correlations with ``y`` for what they say of the size of the matrix."""
@@ -121,7 +144,8 @@ class Search:
     def accept(self, solution: Solution, columns: ColumnSet) -> None:
         """Make a solution on some columns the present one."""
         self.solution, self._places = solution, columns.indices
-        self.fun = float(columns.weights @ np.abs(solution.x))
+        norm_of_x = float(columns.weights @ np.abs(solution.x))
+        self.fun = self.sparse.value(norm_of_x, solution.x, solution.residual)
         self._image = self.y - solution.residual
         if is_single(self._like):
             rounded = solution.x.astype(np.float32).astype(np.float64)
@@ -139,7 +163,7 @@ class Search:
         """Scale the dual point to feasibility; it bounds the optimum from below."""
         found = self.sparse.proved(solution.dual, everywhere, self._stretch, above=self.bound)
         if found is not None:
-            self.bound, self.inequality = -found.support, found
+            self.bound, self.proof = self.sparse.bound(found), found
 
     def _check_feasible(self, solution: Solution, gauge: float) -> None:
         """Raise if the residual is orthogonal to every column and still too long.
@@ -148,7 +172,7 @@ class Search:
         ill-conditioned matrix makes small angles, so the suspicion is checked by a factorisation.
         """
         length = float(np.linalg.norm(solution.residual))
-        if solution.reached or not solution.settled or length <= self.ball.sigma:
+        if solution.reached or not solution.settled or length <= self.sigma:
             return
         cosine = solution.alpha * gauge / length
         largest_cosine = self._most / float(np.linalg.norm(self.y))
@@ -157,7 +181,7 @@ class Search:
             if misfit is not None:
                 raise InfeasibleError(
                     f"no x has |A x - y| <= sigma: the least-squares residual is {misfit:.6g}, "
-                    f"sigma is {self.ball.sigma:.6g}"
+                    f"sigma is {self.sigma:.6g}"
                 )
 
     @property
@@ -199,23 +223,29 @@ class Search:
 
     def evidence(self) -> ValidInequality:
         """Return the multiplier behind the best bound, in the library of the problem."""
-        found = self.inequality
-        if self.plain:
-            return found
-        like = widest((self.ball.y, self.ball.like))
-        dual = found.dual and tuple(asarray_like(part, like) for part in found.dual)
-        return ValidInequality(asarray_like(found.direction, self._like), found.support, dual)
+        return self.proof if self.plain else self.sparse.as_given(self.proof, self._like)
 
     def image(self) -> Image | None:
         """Return the image of the point under the maps of the constraint, if it is inside the ball."""
         if self.solution is None:
             return None
         # An equation holds up to rounding.
-        allowed = self.ball.sigma or 1e-12 * float(np.linalg.norm(self.y))
+        allowed = self.sigma or 1e-12 * float(np.linalg.norm(self.y))
         if float(np.linalg.norm(self._image - self.y)) > allowed:
             return None
         of_ball = asarray_like(self._image, self._like)
         return images_at(self.point(), of_ball, self.problem.constraint)
+
+    def measured_candidate(self) -> Candidate | None:
+        """Return the present solution with its image; None where that is unknown, or outside of the ball."""
+        x, evidence = self.point(), self.sparse.evidence(self.evidence())
+        if isinstance(self.sparse, PenalisedProblem):
+            if self.solution is None:
+                return None
+            known = self.sparse.image_at(x, asarray_like(self._image, self._like))
+            return Candidate(x, evidence, objective_image=known)
+        image = self.image()
+        return None if image is None else Candidate(x, evidence, image=image)
 
     def candidate(self, bench: Workbench) -> Candidate:
         """Return the present solution as a candidate.
@@ -223,12 +253,12 @@ class Search:
         It is feasible, as the columns in use tell, and a product with all of the matrix would tell no more.
         Where it is not, by rounding, it is projected.
         """
-        x, evidence = self.point(), Multiplier(self.evidence())
+        x, evidence = self.point(), self.sparse.evidence(self.evidence())
+        if not self.constrained:
+            return self.measured_candidate() or Candidate(x, evidence)
         if self.plain and self.solution is not None and self.solution.alpha == 0.0:
             # Equations are met up to rounding, and a correction of that would fill in the zeros.
             return Candidate(x, evidence)
         with bench.observe():
-            image = self.image()
-        if image is not None:
-            return Candidate(x, evidence, image=image)
-        return Candidate(bench.project(x), evidence, before=x)
+            measured = self.measured_candidate()
+        return measured or Candidate(bench.project(x), evidence, before=x)

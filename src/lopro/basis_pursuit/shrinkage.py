@@ -1,10 +1,11 @@
 """Shrinkage along the regularisation path with mixed iterates, for operators known by products only.
 
 Shrinkage is the proximal gradient step for ``alpha f(x) + |A x - y|^2 / 2``. Here ``alpha`` comes down
-from the value at which the solution is zero to the one at which the residual has the wanted length: the
-multiplier of basis pursuit denoising is its inverse. A step costs one product with ``A`` and one with its
-adjoint, whatever happens: line searches, the next ``alpha`` and the mixture of earlier iterates from which
-the next step starts use that residuals and gradients are affine in ``x``.
+from the value at which the solution is zero to the one at which the residual has the wanted length (the
+multiplier of basis pursuit denoising is its inverse), or to the weight of a penalty. A step costs one
+product with ``A`` and one with its adjoint, whatever happens: line searches, the next ``alpha`` and the
+mixture of earlier iterates from which the next step starts use that residuals and gradients are affine in
+``x``.
 
 Vectors stay where the matrix is: of a matrix on a device, numbers come to the host and no vectors.
 """
@@ -18,7 +19,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from lopro.basis_pursuit.history import History, Point, how_many
+from lopro.basis_pursuit.levels import Level
 from lopro.basis_pursuit.mixing import Blend, Mixture
+from lopro.basis_pursuit.penalised import PenalisedProblem
 from lopro.basis_pursuit.steps import ShrinkageState, Steps, at_rank, line_search
 from lopro.constraints.residual_ball import ResidualBall
 from lopro.core.arrays import (
@@ -76,7 +79,7 @@ class MixedShrinkage:
 
     Parameters
     ----------
-    ball : ResidualBall
+    ball : ResidualBall or PenalisedProblem
         Where ``A``, ``y`` and ``sigma > 0`` are.
     excess : callable
         Sizes of correlations in units of the weights of f. The largest is the dual norm: the least ``alpha``
@@ -88,6 +91,8 @@ class MixedShrinkage:
         spent on that.
     memory : int
         How many points may be mixed.
+    level : Level, optional
+        What fixes ``alpha``; the length of the residual by default.
 
     Examples
     --------
@@ -103,11 +108,12 @@ class MixedShrinkage:
     array([2.005, 0.   , 0.   ])
     """
 
-    ball: ResidualBall
+    ball: ResidualBall | PenalisedProblem
     excess: Callable[[Array], Array]
     nonneg: bool = False
     tol: float = 1e-6
     memory: int = 20
+    level: Level | None = None
 
     def output(self, state: ShrinkageState) -> Array:
         return asarray_like(state.last.x, self.ball.like)
@@ -156,7 +162,8 @@ class MixedShrinkage:
         s = f.subgradient(x)
         square = inner(s, s)
         fitted = inner(g, s) / square if square > 0.0 else 0.0
-        return min(max(fitted, 0.5 * largest), largest)
+        least = 0.0 if self.level is None else self.level.least
+        return max(min(max(fitted, 0.5 * largest), largest), least)
 
     def step(self, f: Objective, state: ShrinkageState) -> ShrinkageState:
         start, alpha, t = state.mix, state.mix.alpha, state.length
@@ -262,13 +269,19 @@ class MixedShrinkage:
         """Choose the next parameter and mix the points for it."""
         last = state.last
         blend = Blend(state.history, None if state.steps is None else state.steps.root)
-        target = self.aim(last.fun, last.alpha, 0.1)  # inside by a tenth of the tolerance
-        alpha = blend.root(target)
-        if alpha is None:
-            alpha = last.alpha * target / max(last.length, 1e-3 * target)
+        alpha = self._wanted(last, blend)
         if alpha < SETTINGS.down * last.alpha:
             alpha = self._careful(state, blend, alpha)
         return blend.at(min(alpha, 1.5 * last.alpha)), blend.left
+
+    def _wanted(self, last: Point, blend: Blend) -> float:
+        """Return the parameter that is asked for, as far as the last points can tell."""
+        if self.level is not None:
+            alpha = self.level.alpha(0.0, 0.0, last.length, 0.0)
+            return last.alpha if alpha is None else alpha
+        target = self.aim(last.fun, last.alpha, 0.1)  # inside by a tenth of the tolerance
+        alpha = blend.root(target)
+        return last.alpha * target / max(last.length, 1e-3 * target) if alpha is None else alpha
 
     def _careful(self, state: ShrinkageState, blend: Blend, wanted: float) -> float:
         """Return a parameter on the way down to the one that the residual asks for.

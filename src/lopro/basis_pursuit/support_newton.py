@@ -1,23 +1,24 @@
-"""Basis pursuit denoising on a few columns, by Newton's method on signs.
+"""Basis pursuit denoising and the LASSO on a few columns, by Newton's method on signs.
 
-On a set of columns with known signs ``s`` the solution of ``min w'|x| s.t. |A x - y| <= sigma`` is explicit.
+On a set of columns with known signs ``s`` the solution of ``min alpha w'|x| + |A x - y|^2 / 2`` is explicit.
 At a point ``x`` with residual ``r``, correlations ``g = A'r`` and multiplier ``a`` it is
-``x + u - (alpha - a) q`` with ``G u = g - a w s``, ``G q = w s``, ``G = A'A``, and ``alpha`` from the length
-of the residual. A step moves there, drops columns whose sign has flipped and adds those that correlate too
-much with the residual: the semismooth Newton method. Where signs stay, ``u`` is what rounding has left, and
-further steps are iterative refinement: residuals are computed with the columns in double precision, so that
-a factor of ``G`` in single precision loses nothing. The method is fast and may cycle; where it does, the
-solution says that it has not settled, and another method has to take over.
+``x + u - (alpha - a) q`` with ``G u = g - a w s``, ``G q = w s``, ``G = A'A``, and ``alpha`` is given, or
+follows from the length of the residual (`levels`). A ridge ``rho |x|^2 / 2`` adds ``rho`` to the diagonal of
+``G`` and takes ``rho x`` off ``g``. A step moves there, drops columns whose sign has flipped and adds those
+that correlate too much with the residual: the semismooth Newton method. Where signs stay, ``u`` is what
+rounding has left, and further steps are iterative refinement: residuals are computed with the columns in
+double precision, so that a factor of ``G`` in single precision loses nothing. The method is fast and may
+cycle; where it does, the solution says that it has not settled, and another method has to take over.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from lopro.basis_pursuit.columns import ColumnSet, Solver, Vector, columns_to_add, largest
+from lopro.basis_pursuit.levels import Level
 
 __all__ = ["SETTINGS", "Solution", "SupportNewton"]
 
@@ -54,7 +55,7 @@ class Solution:
     alpha: float
     residual: Vector  # y - A x
     dual: Vector  # residual / alpha; its limit where alpha = 0
-    reached: bool  # whether the residual is as short as sigma
+    reached: bool  # whether alpha is the one that is asked for
     settled: bool  # whether signs and correlations agree on the whole column set
 
 
@@ -86,9 +87,9 @@ class SupportNewton:
     Parameters
     ----------
     columns : ColumnSet
-        The columns; where they are and the precision of their Gram matrix is their affair.
-    sigma : float
-        Length that the residual should have.
+        The columns; where they are, the precision of their Gram matrix and a ridge is their affair.
+    level : Level
+        What fixes alpha.
     nonneg : bool
         Ask for ``x >= 0``.
 
@@ -96,17 +97,20 @@ class SupportNewton:
     --------
     >>> import numpy as np
     >>> from lopro.basis_pursuit.columns import ColumnSet
+    >>> from lopro.basis_pursuit.levels import Penalty, Radius
     >>> from lopro.basis_pursuit.support_newton import SupportNewton
     >>> A, y = np.eye(3)[:, :2], np.array([3.0, 0.2, 0.0])
-    >>> newton = SupportNewton(ColumnSet(y, np.ones(2)), sigma=1.0)
+    >>> newton = SupportNewton(ColumnSet(y, np.ones(2)), Radius(1.0))
     >>> newton.columns.extend(np.arange(2), lambda at: A[:, at], A.T @ y)
     >>> found = newton.solve(np.ones(2), floor=0.0, steps=5)
     >>> found.settled, found.signs, found.x.round(4)
     (True, array([1., 0.]), array([2.0202, 0.    ]))
+    >>> SupportNewton(newton.columns, Penalty(0.5)).solve(np.ones(2), floor=0.0, steps=5).x
+    array([2.5, 0. ])
     """
 
     columns: ColumnSet
-    sigma: float
+    level: Level
     nonneg: bool = False
 
     def solve(self, signs: Vector, floor: float, steps: int) -> Solution:
@@ -189,14 +193,12 @@ class SupportNewton:
         return _Point(x, residual, c.adjoint(residual), alpha, reached)
 
     def _alpha(self, rest: Vector, tail: Vector, floor: float) -> tuple[float, bool]:
-        """Return alpha at or above the floor, and whether it makes the residual as short as sigma.
+        """Return alpha at or above the floor, and whether it is the one that is asked for.
 
         Of equations nothing is left but rounding, whatever its sign: they are met at the end of the path.
         """
-        size = _norm(self.columns.y)
-        # 1e-12 inside the ball, so that the point is feasible in floating point as well.
-        inside = self.sigma * (1.0 - 1e-12) - 4.0 * _EPS * size
-        alpha = None if self.sigma == 0.0 else _root(rest, tail, max(inside, 0.0))
+        curvature, slope = float(tail @ tail), float(rest @ tail)
+        alpha = self.level.alpha(curvature, slope, _norm(rest), _norm(self.columns.y))
         if alpha is not None and alpha >= floor:
             return alpha, True
         return max(floor, SETTINGS.least_alpha * self.columns.most), False
@@ -211,7 +213,7 @@ class SupportNewton:
         if not flipped.any() and not wanted.size:
             return signs
         signs = np.where(flipped, 0.0, signs)
-        added = wanted[largest(slack[wanted], columns_to_add(signs, len(self.columns.y), 4))]
+        added = wanted[largest(slack[wanted], columns_to_add(signs, self.columns.rank, 4))]
         signs[added] = np.sign(point.correlations[added])
         return signs
 
@@ -222,7 +224,9 @@ class SupportNewton:
 
     def _error(self, point: _Point, face: _Face) -> Vector:
         """Return by how much correlations on the support differ from what they should be."""
-        return point.correlations[face.support] - point.alpha * face.slope
+        S, ridge = face.support, self.columns.ridge
+        off = point.correlations[S] - point.alpha * face.slope
+        return off - ridge * point.x[S] if ridge > 0.0 else off
 
     def _weights(self, face: _Face) -> Vector:
         return self.columns.weights[face.support]
@@ -242,9 +246,11 @@ class SupportNewton:
         the dual point the other one is better: its correlations on the support have been refined.
         """
         c = self.columns
-        slope = c.forward(self._on_columns(face.support, face.solve(face.slope)))
-        dual = point.residual / point.alpha if point.alpha > 0.0 else slope
-        if self.sigma == 0.0:
+        if point.alpha > 0.0:
+            dual = point.residual / point.alpha
+        else:
+            dual = c.forward(self._on_columns(face.support, face.solve(face.slope)))
+        if self.level.equations:
             end = self._end_of_path(point, face)
             if end is not None:
                 return Solution(end, signs, 0.0, c.y - c.forward(end), dual, True, settled)
@@ -282,12 +288,3 @@ class SupportNewton:
 
 def _norm(v: Vector) -> float:
     return float(np.linalg.norm(v))
-
-
-def _root(rest: Vector, tail: Vector, sigma: float) -> float | None:
-    """Return the ``alpha >= 0`` with ``|rest + alpha tail| = sigma``; None if there is none."""
-    a, b = float(tail @ tail), float(rest @ tail)
-    c = (_norm(rest) - sigma) * (_norm(rest) + sigma)
-    if a == 0.0 or b * b - a * c < 0.0 or c > 0.0:
-        return None
-    return (math.sqrt(b * b - a * c) - b) / a

@@ -1,4 +1,4 @@
-"""Basis pursuit denoising on a growing set of columns: few products with the whole matrix.
+"""Basis pursuit denoising and the LASSO on a growing set of columns: few products with the whole matrix.
 
 Only the columns that matter are worked on. One product ``A'r`` with all of them tells which are missing
 and proves how far the solution on the present ones can be from the optimum; a solution has a few hundred
@@ -7,6 +7,7 @@ nonzeros, and about ten such products find them.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -20,9 +21,10 @@ from lopro.basis_pursuit.column_search import ColumnSearch, SupportLimit, newton
 from lopro.basis_pursuit.conic_dual import ConicDual, fits_cones, solve_by_cones
 from lopro.basis_pursuit.matrix_free import MatrixFree
 from lopro.basis_pursuit.path import FEW_COLUMNS, FEW_ROWS, one_nonzero, signs_at_radius
+from lopro.basis_pursuit.penalised import sparse_form
 from lopro.basis_pursuit.pool import Pool, answered
 from lopro.basis_pursuit.pooled_search import PooledSearch
-from lopro.basis_pursuit.problem import NORMS, SparseProblem, residual_ball_of
+from lopro.basis_pursuit.problem import SparseForm, SparseProblem
 from lopro.basis_pursuit.programs import PursuitPrograms, fits_program, is_tiny
 from lopro.basis_pursuit.search import Search
 from lopro.core.arrays import Array, is_complex, to_numpy
@@ -30,6 +32,7 @@ from lopro.core.deadline import OutOfTime
 from lopro.core.validation import check_count
 from lopro.errors import MissingCapabilityError, StalledError
 from lopro.maps import ArrayMap, LinearMap, NumPyMap
+from lopro.methods.second_order import NewtonMultipliers
 from lopro.problem import Problem
 from lopro.protocol import Candidates, Card, Workbench, next_candidate
 
@@ -65,11 +68,13 @@ class WorkingSet:
     """Working-set semismooth Newton for ``min sum w_i |x_i|  s.t. |A x - y| <= sigma (and x >= 0)``.
 
     Problem: `L1Norm` over a `ResidualBall` with a matrix that has columns, optionally intersected with
-    ``x >= 0``; sums of lengths of groups and rows as well (`lopro.bpdn`). Complex numbers, groups and rows
+    ``x >= 0``; sums of lengths of groups and rows as well (`lopro.bpdn`). Or `LeastSquares` plus a multiple
+    of `L1Norm`, possibly a ridge, and ``x >= 0`` (`lopro.lasso`). Complex numbers, groups and rows
     need matrices that NumPy or SciPy holds. Oracles: columns of A, a product with A' per round. It is
     exact, and the columns in use tell that its point is feasible, so nothing is projected. Where it makes no
     progress it hands over: to quadratic and linear programs of moderate size (`PursuitPrograms`), to the
-    conic dual of small problems (`ConicDual`), to `MatrixFree`, and behind that `MultiplierMethod`.
+    conic dual of small problems (`ConicDual`), to `MatrixFree`, and behind that `MultiplierMethod`; with a
+    penalty to `NewtonMultipliers`.
 
     Columns in use, their Gram matrix and its factor are where the matrix is: on its device. Those of a file
     or a cluster come to the driver, into a pool that holds more than are in use: there a pass over the data
@@ -99,7 +104,7 @@ class WorkingSet:
     """
 
     card: ClassVar[Card] = Card(
-        assumptions="l1 norm over a residual ball, optionally x >= 0, columns",
+        assumptions="l1 norm over a residual ball or added to least squares, optionally x >= 0, columns",
         oracles="columns of A, a product with A' per round",
         rate="finite: Newton's method on the signs of a working set; fast where directions turn",
         projections="0 where Newton's method succeeds",
@@ -116,14 +121,14 @@ class WorkingSet:
         check_count("rounds", self.rounds)
 
     def check(self, problem: Problem) -> None:
-        ball, _ = residual_ball_of(problem.constraint)
-        fits = isinstance(problem.objective, NORMS)
-        if not fits or ball is None or not ball.A.has_columns:
+        form = sparse_form(problem)
+        if form is None or not form.A.has_columns:
             raise MissingCapabilityError(
-                "WorkingSet needs L1Norm over a ResidualBall with a matrix that has columns (and "
-                f"possibly x >= 0), got {problem.objective!r} over {problem.constraint!r}"
+                "WorkingSet needs L1Norm over a ResidualBall, or LeastSquares plus a multiple of L1Norm, "
+                "with a matrix that has columns (and possibly x >= 0), got "
+                f"{problem.objective!r} over {problem.constraint!r}"
             )
-        if in_blocks(problem) and not _for_blocks(problem):
+        if in_blocks(form) and not _for_blocks(form):
             raise MissingCapabilityError(
                 "WorkingSet needs real numbers and no groups where a matrix is on a device, in files or on a "
                 f"cluster, got {problem.objective!r} over {problem.constraint!r}"
@@ -134,20 +139,26 @@ class WorkingSet:
 
     def search(self, bench: Workbench, problem: Problem, x0: Array) -> Candidates:
         """Propose solutions of the problem in the form in which it has columns."""
-        ball, _ = residual_ball_of(problem.constraint)
-        assert ball is not None
-        if in_blocks(problem):
-            blocks = BlockSearch(bench, problem, x0)
-            yield from self._unless_zero(bench, blocks, self._by_blocks(bench, blocks, x0))
-        elif not passes_are_expensive(ball.A):
-            found = one_nonzero(bench, SparseProblem.of(problem, x0), x0)
+        form = sparse_form(problem, x0)
+        assert form is not None
+        if isinstance(form, SparseProblem) and (
+            in_blocks(form) or not passes_are_expensive(form.A)
+        ):
+            found = one_nonzero(bench, form, x0)
             if found is not None:
                 yield found
-            near = ColumnSearch(bench, problem)
+        if in_blocks(form):
+            blocks = BlockSearch(bench, problem, x0)
+            yield from self._unless_zero(bench, blocks, self._by_blocks(bench, blocks))
+        elif not passes_are_expensive(form.A):
+            near = self._column_search(bench, problem)
             yield from self._unless_zero(bench, near, self._in_memory(bench, near, x0))
         else:
-            far = PooledSearch(problem, bench.target, Pool(ball.A), bench.tick)
+            far = PooledSearch(problem, bench.target, Pool(form.A), bench.tick)
             yield from self._unless_zero(bench, far, self._from_afar(bench, far, x0))
+
+    def _column_search(self, bench: Workbench, problem: Problem) -> ColumnSearch:
+        return ColumnSearch(bench, problem)
 
     def _unless_zero(self, bench: Workbench, search: Search, candidates: Candidates) -> Candidates:
         """Propose zero where it is feasible, and what there is when time is up."""
@@ -165,7 +176,10 @@ class WorkingSet:
             search.begin(x0, self.first)
         yield from newton_rounds(search, self.rounds)
         sparse, programs = search.sparse, PursuitPrograms(self.rounds)
-        yield from self._follow_path(search)
+        if not isinstance(sparse, SparseProblem):
+            yield from _finish_penalised(bench, search)
+            return
+        yield from self._follow_path(search, sparse)
         if not search.done and fits_program(sparse):
             bench.hand_over(programs)
             yield from programs.improve(search)
@@ -186,23 +200,23 @@ class WorkingSet:
         rows, columns = search.A.shape
         few = rows <= FEW_ROWS and columns <= FEW_COLUMNS and isinstance(search.A, NumPyMap)
         given = self.first is not None or np.count_nonzero(to_numpy(x0)) > 0
-        if given or not (few and search.plain and search.ball.sigma > 0.0):
+        if given or not (few and search.plain and 0.0 < search.sigma < np.inf):
             return False
         sparse = search.sparse
         signs = signs_at_radius(
             search.read(np.arange(columns)),
             search.y,
             sparse.weights,
-            search.ball.sigma,
+            search.sigma,
             sparse.nonneg,
         )
         if signs is not None:
             search.resume_with(signs)
         return signs is not None
 
-    def _follow_path(self, search: ColumnSearch) -> Candidates:
+    def _follow_path(self, search: ColumnSearch, sparse: SparseProblem) -> Candidates:
         """Follow the path from its start, unless the search is done or a program is as quick."""
-        s, sparse, limit = SETTINGS, search.sparse, None
+        s, limit = SETTINGS, None
         if search.done or (is_tiny(search) and fits_program(sparse, s.at_once)):
             return
         if is_tiny(search):
@@ -221,15 +235,13 @@ class WorkingSet:
             if search.resume_at(candidate.taken_at):
                 yield from newton_rounds(search, 3)
 
-    def _by_blocks(self, bench: Workbench, search: BlockSearch, x0: Array) -> Candidates:
+    def _by_blocks(self, bench: Workbench, search: BlockSearch) -> Candidates:
         """Newton's method on blocks; the matrix-free method where it does not end."""
-        found = one_nonzero(bench, search.sparse, x0)
-        if found is not None:
-            yield found
         yield from newton_rounds(search, SETTINGS.long_path)
-        if not search.done and fits_cones(search.sparse):
+        sparse = search.sparse
+        if not search.done and isinstance(sparse, SparseProblem) and fits_cones(sparse):
             bench.hand_over(ConicDual())
-            yield from solve_by_cones(bench, search.sparse, search.point())
+            yield from solve_by_cones(bench, sparse, search.point())
         if not search.done:
             yield from newton_rounds(search, 3 * SETTINGS.long_path)
         if not search.done:
@@ -251,6 +263,9 @@ class WorkingSet:
         if search.A.in_memory:
             near = ColumnSearch(bench, search.problem)
             yield from self._in_memory(bench, near, search.point())
+        elif search.sparse.ridge > 0.0:
+            yield search.candidate(bench)
+            raise StalledError
         else:
             bench.hand_over(MatrixFree())
             yield from MatrixFree().run(bench, search.point())
@@ -272,18 +287,31 @@ class WorkingSet:
         search.after_round()
 
 
-def in_blocks(problem: Problem) -> bool:
+def _finish_penalised(bench: Workbench, search: ColumnSearch) -> Candidates:
+    """Follow the path to the penalty from its start; where that fails as well, a general method goes on."""
+    if not search.done:
+        limit = None if search.level.least > 0.0 else SupportLimit(SETTINGS.full_share)
+        search.follow_path(SETTINGS.descent, limit)
+        yield from newton_rounds(search, SETTINGS.long_path)
+    if search.done:
+        return
+    yield search.candidate(bench)
+    for general in (NewtonMultipliers(), MatrixFree()):
+        with suppress(MissingCapabilityError):
+            general.check(bench.problem)
+            bench.hand_over(general)
+            yield from general.run(bench, search.point())
+            return
+
+
+def in_blocks(form: SparseForm) -> bool:
     """Whether coefficients have directions that turn, rather than signs."""
-    ball, _ = residual_ball_of(problem.constraint)
-    assert ball is not None
-    return is_complex(ball.like) or isinstance(problem.objective, BlockNorm)
+    return is_complex(form.like) or isinstance(form.objective, BlockNorm)
 
 
-def _for_blocks(problem: Problem) -> bool:
+def _for_blocks(form: SparseForm) -> bool:
     """Whether the search over blocks may be asked: arrays of NumPy, and sparse ones."""
-    ball, _ = residual_ball_of(problem.constraint)
-    assert ball is not None
-    base = ball.A.base if isinstance(ball.A, Repeated) else ball.A
+    base = form.A.base if isinstance(form.A, Repeated) else form.A
     return base.in_memory and isinstance(base.like, np.ndarray)
 
 

@@ -93,10 +93,13 @@ def of_rows(
     if len(out) == 0:
         return Violation()
     sizes = magnitudes(A, out, np.abs(x)) + np.abs(sides[out])
+    found = relative(excess[out], sizes)
     flat = sides[out] == 0.0
-    if flat.any():
+    # Units only make a violation smaller: they are not needed for what is rounding without them.
+    if flat.any() and found[flat].max() > max(NOISE, found[~flat].max(initial=0.0)):
         sizes[flat] = magnitudes(A, out[flat], np.maximum(np.abs(x), units().at(x)))
-    return Violation(float(relative(excess[out], sizes).max()), float(excess[out].max()))
+        found = relative(excess[out], sizes)
+    return Violation(float(found.max()), float(excess[out].max()))
 
 
 def ball_size(radius: float, centre: float, products: Callable[[], float]) -> float:

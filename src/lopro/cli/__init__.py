@@ -1,4 +1,4 @@
-"""The command line ``lopro``: one file per command, and the doors it uses for files and answers."""
+"""The command line ``lopro``: one file per command, and modules for files and output."""
 
 from lopro.cli.main import main
 

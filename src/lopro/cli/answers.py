@@ -1,4 +1,4 @@
-"""How a result reaches the user: a few lines for people, strict JSON for programs."""
+"""Output of results: a few lines of text, or strict JSON."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def console() -> Console:
 
 
 def progress_wanted(quiet: bool) -> bool:
-    """Whether somebody is watching."""
+    """Whether to show progress: on a terminal, unless the user asks for quiet."""
     return not quiet and sys.stderr.isatty()
 
 
@@ -53,7 +53,7 @@ def summary(result: Result) -> dict[str, Any]:
 
 
 def as_data(value: Any) -> Any:
-    """Return ``value`` as JSON can say it: arrays as lists, complex ones in two, no NaN, no inf."""
+    """Return ``value`` as JSON data: arrays as lists, complex ones as two, None for NaN and infinity."""
     if isinstance(value, dict):
         return {str(key): as_data(entry) for key, entry in value.items()}
     if isinstance(value, (list, tuple)):

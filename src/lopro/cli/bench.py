@@ -64,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
             seed=options.seed,
         )
         if rows[name].status is Status.INTERRUPTED:
-            break  # who stops one method means the command
+            break  # Ctrl-C during one method ends the command
     if options.json:
         print_json({name: summary(result) for name, result in rows.items()})
     else:

@@ -18,7 +18,7 @@ from lopro.driver.result import Result
 
 __all__ = ["add", "run"]
 
-_SHOWN = 10  # coefficients that people get to see
+_SHOWN = 10  # coefficients that are printed
 
 
 def add(commands: Any) -> None:

@@ -1,4 +1,4 @@
-"""What the exit status of ``lopro`` says, so that scripts need not read its output."""
+"""The exit statuses of ``lopro``, for scripts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ExitCode(IntEnum):
     NOT_CONVERGED = 1
     BAD_INPUT = 2
     INTERNAL = 3
-    INTERRUPTED = 130  # 128 + SIGINT, as shells say it
+    INTERRUPTED = 130  # 128 + SIGINT, the convention of shells
 
 
 EXPLANATION = (
@@ -34,7 +34,7 @@ EXPLANATION = (
 
 
 class BadInput(ValueError):
-    """Something the user can mend; its text is all that is shown."""
+    """An error in the input; only its message is shown."""
 
 
 def code_of(results: Sequence[Result]) -> ExitCode:

@@ -40,7 +40,7 @@ def read_array(name: str) -> Any:
     except BadInput:
         raise
     except Exception as error:
-        # Every format fails in its own way; what the user needs is which file, and why: one line of it.
+        # The exceptions of the formats differ; the user gets one line with the file and the reason.
         reason = str(error).splitlines() or [type(error).__name__]
         raise BadInput(f"{path} could not be read: {reason[0]}") from None
     return found

@@ -49,7 +49,7 @@ def sparse_recovery(
 
 @dataclass(frozen=True)
 class SharpProblem:
-    """A problem with theta = 1, and what Theorem 2 has to be told about it."""
+    """A problem with theta = 1, and the constants that Theorem 2 needs."""
 
     problem: Problem
     start: Array

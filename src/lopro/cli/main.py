@@ -1,4 +1,4 @@
-"""The command ``lopro``: parses, hands over to a command, and turns errors into a line and a status."""
+"""The command ``lopro``: parses arguments, runs a command, turns errors into a line and an exit status."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["main"]
 
 _COMMANDS = (bpdn, metric, reproduce, bench, methods, info)
 
-#: What the checks of the library raise about data, files and options.
+#: Exceptions that the library raises for bad data, files and options.
 _USER_ERRORS = (ValueError, TypeError, OSError, MemoryError, ProjectionError)
 
 
@@ -43,7 +43,7 @@ def _guarded(options: argparse.Namespace) -> int:
         print("lopro: interrupted", file=sys.stderr)
         return ExitCode.INTERRUPTED
     except BrokenPipeError:
-        # The reader has gone, as `head` does; Python must not complain while it closes the pipe.
+        # The reader has closed the pipe, as `head` does; Python must not report that at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.CONVERGED
     except Exception as error:

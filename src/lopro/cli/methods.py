@@ -1,4 +1,4 @@
-"""``lopro methods``: what exists, what it needs, what it promises."""
+"""``lopro methods``: the methods with their assumptions and guarantees."""
 
 from __future__ import annotations
 

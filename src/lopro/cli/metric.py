@@ -17,7 +17,7 @@ from lopro.metric import learn_metric
 
 __all__ = ["add", "run"]
 
-_SHOWN = 5  # pairs of features that people get to see
+_SHOWN = 5  # pairs of features that are printed
 _DUST = 1e-6  # entries below this share of the largest one do not count as nonzero
 
 
@@ -89,7 +89,7 @@ def _samples(options: argparse.Namespace) -> Samples:
 
 def _scaled(X: np.ndarray) -> np.ndarray:
     spread = X.std(axis=0)
-    # A constant feature tells nothing; it stays as it is.
+    # A constant feature has no scale; it is left unchanged.
     return np.asarray((X - X.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0))
 
 

@@ -37,7 +37,7 @@ def add(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Say where the experiments are."""
+    """Raise an error that says where the experiments are."""
     raise BadInput(
         "the experiments are a part of the repository, not of the installed package: clone it, and run "
         "'make reproduce' there"

@@ -1,8 +1,8 @@
 """A problem whose oracle calls are counted: explicit wrappers, made once for each run.
 
-They are objectives and constraints like any other and forward every question to the one they stand for.
-A counted constraint cannot project: that is for the workbench, so that an inner algorithm, which sees the
-wrapper only, has no way to a projection.
+They are objectives and constraints like any other and forward every call to the wrapped one.
+A counted constraint cannot project, only the workbench can: an inner algorithm has the wrapper only and
+therefore cannot project.
 """
 
 from __future__ import annotations

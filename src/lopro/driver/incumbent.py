@@ -91,9 +91,12 @@ class Incumbent:
         #: Of the best point and the best bound, once somebody has asked.
         self._certificate: Certificate | None = None
 
-    def judge(self, x: Array, image: Image | None = None) -> Judged:
+    def judge(
+        self, x: Array, image: Image | None = None, of_objective: Image | None = None
+    ) -> Judged:
         """Look at a point, and keep it if it is the best so far (and its value is a number)."""
-        fun, c = float(self.problem.objective.value(x)), self.problem.constraint
+        f, c = self.problem.objective, self.problem.constraint
+        fun = float(f.value(x) if of_objective is None else f.linearize_at(of_objective)[0])
         violation = c.violation(x) if image is None else c.violation_at(x, image)
         own = self.problem.gap_scale is not None or not math.isfinite(fun)
         magnitude = None if own else self.problem.objective.magnitude(x, fun)

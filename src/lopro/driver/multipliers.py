@@ -1,4 +1,4 @@
-"""Multipliers that a user gives to begin with."""
+"""Multipliers that a user supplies as a start."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["checked_multipliers"]
 
 
 def checked_multipliers(constraint: Constraint, start: Array, given: Any) -> Image | None:
-    """Return the multipliers in the library and precision of the start, or say what is wrong with them.
+    """Return the multipliers in the library and precision of the start, or raise an error.
 
     Examples
     --------

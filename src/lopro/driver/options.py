@@ -1,4 +1,4 @@
-"""How a run is to go: accuracy, budgets, stopping rules, and who is told about it."""
+"""Options of a run: accuracy, budgets, stopping rules, callback and progress."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Callback = Callable[[Iterate], Any]
 
 @dataclass(frozen=True)
 class Options:
-    """What every entry point takes beside its problem; `lopro.solve` says what each of them means."""
+    """The options that all entry points share; `lopro.solve` documents them."""
 
     tol: float = 1e-6
     max_iter: int | None = None
@@ -55,5 +55,5 @@ class Options:
         return any(limit is not None for limit in limits)
 
     def within_call(self) -> Options:
-        """Return the options of a part of a call whose deadline runs already."""
+        """Return the options of a subproblem, whose deadline is that of the enclosing call."""
         return self if self.time_limit is None else replace(self, time_limit=None)

@@ -1,4 +1,4 @@
-"""What a run gives back: the point, its status, its certificate, the counts and the history."""
+"""The result of a run: the point, its status, its certificate, the counts and the history."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Status(Enum):
     MAX_PROJECTIONS = "the projection budget is spent"
     TIME_LIMIT = "the time limit was reached"
     INFEASIBLE = "the constraint set is empty"
-    UNBOUNDED = "the objective falls without end on the set"
+    UNBOUNDED = "the objective is unbounded below on the set"
     NONFINITE = "NaN or inf appeared"
     PROJECTION_FAILED = "a projection could not be computed accurately enough"
     INTERRUPTED = "interrupted by the user"
@@ -41,7 +41,7 @@ class Status(Enum):
 
 @dataclass(frozen=True)
 class Iterate:
-    """A look at the run after an epoch: what callbacks and `lopro.iterate` receive.
+    """The state of a run after an epoch, as callbacks and `lopro.iterate` receive it.
 
     ``x`` is the candidate; the other fields become a row of the history. ``products`` are those with a matrix
     or operator and its adjoint so far, certificates included. ``exact`` says whether R2
@@ -125,7 +125,7 @@ class Result:
     """The answer of `lopro.solve`.
 
     ``success`` is True exactly when ``status`` is CONVERGED: a feasible point whose certified gap is
-    below the tolerance. Everything else is said in ``status``, ``message`` and ``warnings``.
+    below the tolerance. See ``status``, ``message`` and ``warnings`` for other outcomes.
 
     Examples
     --------
@@ -156,10 +156,10 @@ class Result:
     #: ``trust-constr`` and, for ``Mx <= u`` and ``Mx == u``, as CVXPY's dual values. None where not known.
     multipliers: tuple[Array, ...] | None = field(default=None, repr=False)
     #: What proves that there is no solution: multipliers of rows that contradict each other (INFEASIBLE), or
-    #: a direction in which the objective falls for ever (UNBOUNDED).
+    #: a direction along which the objective decreases without bound (UNBOUNDED).
     ray: Any = field(default=None, repr=False)
     #: What a theorem promises of ``x`` if the constants given to it are true. It is no part of the
-    #: certificate, and makes no success.
+    #: certificate and does not count for ``success``.
     claim: Claim | None = None
 
     @property

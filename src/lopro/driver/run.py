@@ -210,7 +210,7 @@ class Run:
     def _look_at(self, candidate: Candidate) -> tuple[Iterate, Verdict]:
         """Certify the candidate, keep the best point, and write the row of the history."""
         with self.bench.observe(), self.deadline.wrapping_up():
-            judged = self.incumbent.judge(candidate.x, candidate.image)
+            judged = self.incumbent.judge(candidate.x, candidate.image, candidate.objective_image)
             if not math.isfinite(judged.fun):
                 raise NonFiniteError(f"the objective has the value {judged.fun}")
             penalised_value = self._penalised_value(candidate, judged)

@@ -1,6 +1,6 @@
-"""Stopping rules: objects that look at an iterate, and combine with ``|`` and ``&``.
+"""Stopping rules: predicates of an iterate that combine with ``|`` and ``&``.
 
-They read what the run has recorded and compute nothing. Every entry point takes one as ``stop=``; a plain
+They use what the run has recorded and compute nothing. Every entry point takes one as ``stop=``; a plain
 function of an iterate is a rule, too.
 """
 

@@ -65,20 +65,44 @@ def solve_by_highs(
         options["maxiter"] = iterations
     p, units = in_handy_units(program) if scaled else (program, None)
     rows = OneSided(p)
-    found = scipy.optimize.linprog(
-        p.q,
-        A_ub=rows.G,
-        b_ub=rows.h,
-        A_eq=rows.A,
-        b_eq=rows.b,
-        bounds=np.column_stack([p.least, p.most]),
-        method="highs-ds" if simplex else "highs",
-        options=options,
-    )
+    found = _solved(p, rows, options, "highs-ds" if simplex else "highs")
     answer = _answer(p, rows, found)
-    if units is not None and found.x is not None:
+    if answer.status is AnswerStatus.EMPTY:
+        answer = _contradiction(p, answer, options)
+    if units is not None:
         answer = units.back(answer)
     return replace(answer, seconds=time.perf_counter() - begin)
+
+
+def _solved(
+    p: QuadraticProgram, rows: OneSided, options: dict[str, Any], method: str = "highs"
+) -> Any:
+    """Return what SciPy says."""
+    bounds = np.column_stack([p.least, p.most])
+    return scipy.optimize.linprog(
+        p.q, rows.G, rows.h, rows.A, rows.b, bounds, method, options=options
+    )
+
+
+def _contradiction(p: QuadraticProgram, said: Answer, options: dict[str, Any]) -> Answer:
+    """Return the answer for an empty program with multipliers that contradict its rows.
+
+    SciPy hands on no dual ray. The multipliers of ``min sum |s|`` over the rows of ``A x + s``, which always
+    has a solution, are one: ``A' y + box = 0`` and a positive optimal value.
+    """
+    m, n = p.A.shape
+    eye = scipy.sparse.eye_array(m, format="csr")
+    A = scipy.sparse.hstack([scipy.sparse.csr_array(p.A), eye, -eye], format="csr")
+    cost = np.concatenate([np.zeros(n), np.ones(2 * m)])
+    least = np.concatenate([p.least, np.zeros(2 * m)])
+    most = np.concatenate([p.most, np.full(2 * m, np.inf)])
+    elastic = QuadraticProgram(None, cost, A, p.lower, p.upper, least, most)
+    found = _solved(elastic, OneSided(elastic), options)
+    if found.x is None or not found.fun > 0.0:
+        return said
+    rows = _answer(elastic, OneSided(elastic), found)
+    count = said.iterations + rows.iterations
+    return replace(said, x=rows.x[:n], rows=rows.rows, box=rows.box[:n], iterations=count)
 
 
 def _answer(p: QuadraticProgram, rows: OneSided, found: Any) -> Answer:

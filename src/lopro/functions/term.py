@@ -123,6 +123,10 @@ class Term:
     def _argument(self, z: Array) -> Array:
         return z if self._b is None else z - self._b.beside(z)
 
+    def offset_beside(self, z: Array) -> Array | float:
+        """Return ``b`` in the library and precision of an image; 0.0 if there is none."""
+        return 0.0 if self._b is None else self._b.beside(z)
+
     def _times(self, value: Any) -> Any:
         return value if self.scale == 1.0 or self.is_set else self.scale * value
 
@@ -170,6 +174,10 @@ class Term:
         # Multiplying back rounds: what is inside stays as it is, what was moved goes a little farther in.
         moved = (self.scale * (1.0 - 4.0 * eps(v))) * inside
         return namespace(v).where(inside == divided, v, moved)
+
+    def gauge(self, v: Array) -> float:
+        """Return the least ``t`` for which ``v`` is in ``t`` times the domain of the conjugate."""
+        return self.atom.gauge(self._divided(v))
 
     def _divided(self, v: Array) -> Array:
         return v if self.scale == 1.0 or self.is_set else v / self.scale

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy  # parts of it load when first used
@@ -21,6 +22,7 @@ __all__ = [
     "Estimate",
     "adjoint_product",
     "dot",
+    "extended_adjoint",
     "gamma",
     "length",
     "product",
@@ -163,6 +165,31 @@ def adjoint_product(M: Matrix, v: Array, v_error: Array | float = 0.0) -> tuple[
         sums = [sums[i] + sums[half + i] for i in range(half)] + sums[2 * half :]
         levels += 1
     return sums[0], _SAFE * (bounds + gamma(levels) * (1.0 + len(v) * EPS) * sizes)
+
+
+def extended_adjoint(M: Matrix, v: Array) -> tuple[Any, Array]:
+    """Return ``M' v`` in extended precision and a bound of the error of each entry; for sparse matrices.
+
+    Where the platform has no wider numbers than double precision the bound is that of double precision.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse
+    >>> from lopro.linalg.rounding import extended_adjoint
+    >>> M = scipy.sparse.csr_array([[1.0, 0.0], [1e-3, 0.0]])
+    >>> product, error = extended_adjoint(M, np.array([1.0, 1e3]))
+    >>> float(product[0]), bool(error[0] < 1e-15), float(product[1])
+    (2.0, True, 0.0)
+    """
+    csc = scipy.sparse.csc_array(M)
+    counts = np.diff(csc.indptr)
+    terms = csc.data.astype(np.longdouble) * v[csc.indices]
+    sums, used = np.zeros(M.shape[1], dtype=np.longdouble), np.flatnonzero(counts)
+    sums[used] = np.add.reduceat(terms, csc.indptr[used]) if len(used) else 0.0
+    sizes = np.asarray(abs(csc).T @ np.abs(v)) * (_SAFE + len(v) * EPS)
+    # n roundings of the sum and one of the product, in units of the wider format.
+    unit = 0.5 * float(np.finfo(np.longdouble).eps)
+    return sums, (counts + 2.0) * unit * sizes * _SAFE
 
 
 def length(vector: Array, error: Array | float = 0.0) -> float:

@@ -9,8 +9,10 @@ from lopro.methods.paper.lopnag import LoPNAG
 from lopro.methods.paper.one_projection import OneProjection
 from lopro.methods.second_order import NewtonMultipliers, ProgramEngines
 from lopro.methods.semidefinite import LowRankFactors, NearestSemidefinite, SemidefiniteEngines
+from lopro.methods.splitting import ADMM
 
 __all__ = [
+    "ADMM",
     "AlternatingDirections",
     "Auto",
     "LoPGD",

@@ -24,6 +24,7 @@ from lopro.methods.second_order.forms import composite, quadratic_program
 from lopro.methods.second_order.interior_point import InteriorPoint
 from lopro.methods.second_order.newton_multipliers import newton_reason
 from lopro.methods.semidefinite import LowRankFactors, NearestSemidefinite, SemidefiniteEngines
+from lopro.methods.splitting import ADMM, admm_reason
 from lopro.newton.smooth import QuadraticForm
 from lopro.objectives import NuclearNorm, Scaled
 from lopro.problem import Problem
@@ -134,6 +135,9 @@ def _choices(problem: Problem) -> Iterator[Choice]:
     for choice in _second_order(problem):
         tried.append(choice.method)
         yield choice
+    by_products = None if tried else admm_reason(problem, first=False)
+    if by_products is not None:
+        yield Choice(ADMM(), by_products)
     if _fits(MultiplierMethod(), problem):
         yield Choice(MultiplierMethod(), "the set is given by a linear map into an easy set")
         return
@@ -170,6 +174,9 @@ def _newton(problem: Problem) -> Iterator[Choice]:
     Such a norm is one of the variables, or of many more samples than variables. Norms of other images, and
     norms over balls, are solved faster by interior points and first order.
     """
+    reason = admm_reason(problem)
+    if reason is not None:
+        yield Choice(ADMM(), reason)
     try:
         form = composite(problem)
     except MissingCapabilityError:

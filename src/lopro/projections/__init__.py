@@ -1,4 +1,4 @@
-"""Projections as pure functions: they know arrays and sets, nothing of constraints or solvers."""
+"""Projections as pure functions: they take arrays and descriptions of sets, no constraint or method."""
 
 from lopro.projections.cuts import Cut, project_by_cuts
 from lopro.projections.dykstra import dykstra

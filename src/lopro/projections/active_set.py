@@ -1,7 +1,7 @@
 """The shortest vector under linear inequalities by a dual active-set method, to full accuracy.
 
 Goldfarb and Idnani (1983), for the identity as Hessian. The iterates are exact solutions of
-subproblems with few inequalities; each round takes in the most violated one, and drops those whose
+subproblems with few inequalities; each iteration adds the most violated one and drops those whose
 multiplier would turn negative. The dual value grows strictly, so the method ends.
 """
 
@@ -25,7 +25,7 @@ _DEPENDENT = 1e-9
 
 
 class Contradiction(ProjectionError):
-    """The inequalities exclude each other, by a distance that may or may not be rounding."""
+    """The inequalities contradict each other; the distance may be rounding error."""
 
     def __init__(self, excess: float) -> None:
         super().__init__(f"the inequalities contradict each other by {excess:.3g} (unit rows)")
@@ -63,7 +63,7 @@ class Face:
     rows: tuple[int, ...]
     multipliers: Matrix
     w: Matrix
-    #: The rows in their singular basis, where that is known: the next round begins with it.
+    #: The rows in their singular basis, where that is known: the next iteration starts from it.
     basis: Basis | None = field(default=None, repr=False, compare=False)
 
     @staticmethod
@@ -109,16 +109,16 @@ def shortest_vector(halfspaces: HalfSpaces, slack: Matrix, start: Face, blur: fl
     slack : ndarray
         The right-hand side.
     start : Face
-        A face with non-negative multipliers: the solution of a part of the problem.
+        A face with non-negative multipliers: the solution for a subset of the rows.
     blur : float
         Violations up to this are rounding.
 
     Raises
     ------
     Contradiction
-        If the rows exclude each other by more than ``1000 blur``.
+        If the rows contradict each other by more than ``1000 blur``.
     ProjectionError
-        If the rounds run out.
+        If the limit of iterations is reached.
 
     Examples
     --------
@@ -137,7 +137,7 @@ def shortest_vector(halfspaces: HalfSpaces, slack: Matrix, start: Face, blur: fl
         worst = int(np.argmax(excess))
         if excess[worst] <= blur:
             return face
-        taken = _taken_in(halfspaces, slack, face, worst)
+        taken = _with_row(halfspaces, slack, face, worst)
         if taken is not None:
             face = taken
         elif excess[worst] <= 1e3 * blur:
@@ -148,8 +148,8 @@ def shortest_vector(halfspaces: HalfSpaces, slack: Matrix, start: Face, blur: fl
     raise ProjectionError("the active-set method did not end: the inequalities are too degenerate")
 
 
-def _taken_in(halfspaces: HalfSpaces, slack: Matrix, face: Face, new: int) -> Face | None:
-    """Return the face after row ``new`` has been made to hold; None if it cannot."""
+def _with_row(halfspaces: HalfSpaces, slack: Matrix, face: Face, new: int) -> Face | None:
+    """Return the face with row ``new`` added as an equation; None if that is impossible."""
     normal = halfspaces.rows([new])[0]
     rows, u, w, own = list(face.rows), face.multipliers.copy(), face.w.copy(), 0.0
     basis, deadline = face.basis, current_deadline()

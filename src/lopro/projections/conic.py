@@ -1,7 +1,7 @@
 """Projection on an intersection of polyhedra and residual balls by a conic solver.
 
-Clarabel finds the point to about six digits and tells what is active there; `lopro.projections.newton`
-brings the rest.
+Clarabel finds the point to about six digits and the active constraints; `lopro.projections.newton` computes
+the remaining digits.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Outer approximation: projecting with nothing but valid inequalities of the set.
 
 The set is replaced by the half-spaces seen so far. The projection on those is an exact small
-quadratic program; where it lands outside, an oracle answers with a new inequality that cuts it
-off. Every iterate is at most as far from ``x`` as the set itself, and the distances grow to the
+quadratic program; if that point is outside of the set, an oracle returns a new inequality that
+separates it. Every iterate is at most as far from ``x`` as the set itself, and the distances grow to the
 true one, whether the set's boundary is smooth or not (Haugazeau 1968, with a bundle of cuts).
 """
 
@@ -23,10 +23,10 @@ from lopro.projections.halfspaces import HalfSpaces
 
 __all__ = ["Cut", "project_by_cuts"]
 
-#: Violations up to this share of the accuracy are left.
+#: Violations up to this share of the accuracy are tolerated.
 _BLUR = 0.05
-#: Rounds within which the depth has to halve, and as many for each dimension: a cut removes about one at a
-#: time, but rows of many decades go on for thousands of rounds and get no nearer.
+#: Iterations within which the depth has to halve: a constant plus a number for each dimension, since a cut
+#: fixes about one dimension. Rows that differ by many orders of magnitude would need thousands.
 _PATIENCE, _PER_DIMENSION = 200, 4
 
 
@@ -38,18 +38,18 @@ class Cut:
     bound: float
 
     def depth(self, z: Vector) -> float:
-        """Return how far ``z`` is beyond it, as a distance."""
+        """Return the distance of ``z`` to the half-space, negative inside."""
         length = float(np.linalg.norm(self.normal))
         excess = float(self.normal @ z) - self.bound
         return excess / length if length > 0.0 else math.copysign(math.inf, excess)
 
 
-#: Answers a point with valid inequalities it violates; none means that the point is in the set.
+#: Returns valid inequalities that a point violates; an empty answer means that the point is in the set.
 Oracle = Callable[[Vector], Sequence[Cut]]
 
 
 def project_by_cuts(x: Vector, oracle: Oracle, *, tol: float, max_cuts: int = 2000) -> Vector:
-    """Return a point that no cut separates noticeably and no set point beats.
+    """Return the projection of ``x`` on a set that is known by valid inequalities.
 
     Parameters
     ----------
@@ -58,9 +58,9 @@ def project_by_cuts(x: Vector, oracle: Oracle, *, tol: float, max_cuts: int = 20
     oracle : callable
         ``oracle(z)`` gives cuts violated at ``z``, deep ones if possible.
     tol : float
-        Iterations end when no cut is deeper than ``tol`` times the size of ``x`` and of the step so far.
+        The iteration ends when no cut is deeper than ``tol`` times the size of ``x`` and of the step so far.
     max_cuts : int
-        Rounds before giving up.
+        Limit of the iterations.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def project_by_cuts(x: Vector, oracle: Oracle, *, tol: float, max_cuts: int = 20
             raise InfeasibleError(
                 "c has slope zero at an infeasible point: it is positive everywhere"
             )
-        # What is violated by no more than rounding is in the bundle already.
+        # Cuts violated by rounding error only are in the bundle already.
         bundle.add([c for c, d in zip(cuts, depths, strict=True) if d > _BLUR * accuracy])
         before = z
         try:
@@ -101,7 +101,7 @@ def project_by_cuts(x: Vector, oracle: Oracle, *, tol: float, max_cuts: int = 20
                 raise InfeasibleError(f"the set is empty: {contradiction}") from None
             raise
         if np.array_equal(z, before):
-            # Cuts that contradict each other by rounding: the caller finds out whether it is near enough.
+            # The cuts contradict each other by rounding error: the caller checks the distance to the set.
             return z
     raise ProjectionError(
         f"the outer approximation is still {depth:.3g} away from the set after {k + 1} rounds "
@@ -134,7 +134,7 @@ class _Bundle:
     def project(self, blur: float) -> Vector:
         halfspaces = HalfSpaces(self._normals, self._slack)
         face = shortest_vector(halfspaces, self._slack, self._face, blur)
-        # A cut that is far from active is dropped: its work is summed up in the distance reached.
+        # Cuts far from active are dropped: the distance reached so far makes up for them.
         far = 1e-2 * float(np.linalg.norm(face.w))
         keep = self._slack - self._normals @ face.w <= far
         keep[list(face.rows)] = True

@@ -28,22 +28,23 @@ def dykstra(
     projectors : sequence of callables
         The exact projections on closed convex sets.
     violation : callable, optional
-        How far a point is outside, in the caller's measure; it must come down to ``10 tol`` too.
+        The violation of a point as the caller measures it; it has to be at most ``10 tol`` as well.
     tol : float
         Every member's nearest point must agree with the result to ``tol`` times the size of ``x`` and of
         the step (or the rounding of the dtype, if that is coarser).
     max_cycles : int
-        Rounds through all members before giving up.
+        Limit of the cycles through all members.
 
     Raises
     ------
     ProjectionError
-        If the rule is not met in time: the members touch at too flat an angle, or do not meet.
+        If the stopping rule is not met within the limit: the members intersect at too small an angle,
+        or not at all.
 
     Notes
     -----
-    The rule is a check of optimality, not of standstill (Dykstra's iterates can rest for many
-    cycles and then move on). After a cycle ``x - z = sum p_i`` with each ``p_i`` normal to member
+    The rule checks optimality, not the length of the last step: Dykstra's iterates can stay unchanged
+    for many cycles and then move. After a cycle ``x - z = sum p_i`` with each ``p_i`` normal to member
     ``i`` at its own last point ``y_i``; when all ``y_i`` coincide with ``z`` these are the
     optimality conditions.
 

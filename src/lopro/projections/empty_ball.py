@@ -1,4 +1,4 @@
-"""When a residual ball is empty: a dual vector proves it, and is checked like any other bound."""
+"""Proofs that a residual ball is empty, from a dual vector that is checked with its rounding."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from lopro.maps import LinearMap, linear_map
 __all__ = ["nonnegative_residual_exceeds", "residual_exceeds"]
 
 _PROBES = 3
-#: Entries of a matrix that is copied for a proof.
+#: Largest number of entries of a matrix that is copied for a proof.
 _DENSE = 4e6
 
 
@@ -59,7 +59,7 @@ def residual_exceeds(
     (True, False)
     """
     if is_single(y) or is_single(A.like):
-        # A map that is singular in single precision may not be so by its own numbers.
+        # A matrix can be singular in single precision and regular in double.
         return A.explicit and _exceeds_in_double(A, y, sigma, cancelled)
     size, unit = max(norm(y), cancelled), eps(y)
     margin = max(1e-10, 1e3 * unit, 64.0 * blur) * (size + sigma)
@@ -72,14 +72,14 @@ def residual_exceeds(
         left = np.maximum(pulled, 0.0) if nonneg else np.abs(pulled)
         if known and is_rounding(left, _column_sizes(A, trial), A.shape[0]):
             return True
-        # Of an operator the columns are not known: it is taken to have them all about as long.
+        # The columns of an operator are not known: they are assumed to have equal norms.
         if not known:
             return float(np.linalg.norm(left)) <= 64.0 * unit * _frobenius(A, y) * length
     return False
 
 
 def _without_remnants(nu: Array) -> Iterator[Array]:
-    """Yield a vector as it is, and without the entries that rounding may have left of zeros."""
+    """Yield the vector, then the vector with entries at rounding level set to zero."""
     xp, largest = namespace(nu), float(namespace(nu).max(namespace(nu).abs(nu)))
     for share in REMNANTS:
         yield xp.where(xp.abs(nu) > share * largest, nu, 0.0 * nu)
@@ -88,7 +88,7 @@ def _without_remnants(nu: Array) -> Iterator[Array]:
 def nonnegative_residual_exceeds(A: LinearMap, y: Array, sigma: float) -> bool:
     """Whether the residual of nonnegative least squares proves that no ``x >= 0`` has ``|A x - y| <= sigma``.
 
-    Explicit maps only, and none so large that a dense copy would hurt.
+    For explicit maps only, up to the size limit of a dense copy.
 
     Examples
     --------
@@ -107,9 +107,9 @@ def nonnegative_residual_exceeds(A: LinearMap, y: Array, sigma: float) -> bool:
     unit, size = (power_of_two(float(np.abs(v).max(initial=0.0))) for v in (matrix, right))
     try:
         x, _ = scipy.optimize.nnls(matrix / unit, right / size)
-    except RuntimeError:  # it did not end
+    except RuntimeError:  # the iteration limit was reached
         return False
-    # The residual is orthogonal to the columns in use: exactly so, not only as far as x has been solved for.
+    # The residual is made orthogonal to the columns in use to rounding, not to the accuracy of x.
     nu, used = right, np.linalg.qr(matrix[:, x > 0.0])[0]
     for _ in range(2):
         nu = nu - used @ (used.T @ nu)
@@ -117,7 +117,7 @@ def nonnegative_residual_exceeds(A: LinearMap, y: Array, sigma: float) -> bool:
 
 
 def _exceeds_in_double(A: LinearMap, y: Array, sigma: float, cancelled: float) -> bool:
-    """Whether the part of ``y`` out of the reach of ``A``, found in double precision, proves it."""
+    """Whether the component of ``y`` outside the range of ``A``, in double precision, proves it."""
     rows, columns = A.shape
     current_deadline().need(4.0 * rows * columns * min(rows, columns))
     matrix, right = (
@@ -126,7 +126,9 @@ def _exceeds_in_double(A: LinearMap, y: Array, sigma: float, cancelled: float) -
     )
     U, s, _ = np.linalg.svd(matrix, full_matrices=False)
     U = U[:, s > max(A.shape) * eps(matrix) * s[0]]
-    for _ in range(2):  # a short rest is orthogonal only up to the rounding of what it is a rest of
+    for _ in range(
+        2
+    ):  # a short remainder is orthogonal only up to the rounding of the numbers it is a difference of
         right = right - U @ (U.conj().T @ right)
     wide = to_numpy(y).astype(right.dtype)
     return residual_exceeds(

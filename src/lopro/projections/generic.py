@@ -44,7 +44,7 @@ def project_sublevel(
     smooth : bool
         Whether the subgradient is a continuous gradient.
     near : array, optional
-        The answer for another point: where that was close, a few Newton steps lead from one to the other.
+        The projection of another point: if that point is close, a few Newton steps suffice.
 
     Raises
     ------
@@ -80,7 +80,7 @@ def project_sublevel(
 
 
 class _Real:
-    """The function as seen by real NumPy vectors."""
+    """The function on real NumPy vectors."""
 
     def __init__(
         self, like: Array, value: Callable[[Array], float], subgradient: Callable[[Array], Array]
@@ -115,9 +115,9 @@ class _Real:
 
 
 def _by_cuts(c: _Real, x: Vector, fine: float) -> Vector:
-    """Cut as finely as rounding lets us: each failure lowers the claim, down to 1e-11.
+    """Project by cuts, with a tolerance that is relaxed after each failure, at most to 1e-11.
 
-    A function with kinks may be smooth where the projection lies. So a rough answer is handed to
+    A function with kinks may be smooth where the projection lies. So an inaccurate answer is given to
     Newton's method first: if ``x - z`` is a multiple of a subgradient there and ``c(z) = 0``, the
     point is optimal, however it was found.
     """
@@ -134,7 +134,7 @@ def _by_cuts(c: _Real, x: Vector, fine: float) -> Vector:
 
 
 def _newton(c: _Real, x: Vector, fine: float) -> Vector | None:
-    """Solve ``z - x + mu grad c(z) = 0, c(z) = 0``; None if that does not work out.
+    """Solve ``z - x + mu grad c(z) = 0, c(z) = 0``; None if that fails.
 
     For fixed ``mu`` the first equation is the minimum of a strongly convex function, and ``c`` at
     that minimum falls with ``mu``: a root search with a bracket, in which every evaluation starts
@@ -169,7 +169,7 @@ def _newton(c: _Real, x: Vector, fine: float) -> Vector | None:
 def _minimised(
     c: _Real, x: Vector, z: Vector, mu: float, fine: float
 ) -> tuple[Vector, Vector, Callable[[Vector], Vector]] | None:
-    """Minimise ``|z - x|^2 / 2 + mu c(z)`` by damped Newton steps; a rough answer is enough."""
+    """Minimise ``|z - x|^2 / 2 + mu c(z)`` by damped Newton steps, to a low accuracy."""
 
     def objective(v: Vector) -> float:
         return 0.5 * float((v - x) @ (v - x)) + mu * c.value(v)
@@ -181,7 +181,7 @@ def _minimised(
         residual = z - x + mu * g
         size = float(np.linalg.norm(z) + np.linalg.norm(x - z)) + fine
         solve = hessian_solver(lambda v: mu * c.slope(v), z, size)
-        # Rough, but not so rough that the sign of c at the answer could be an accident.
+        # Accurate enough for the sign of c at the result.
         distance = abs(c.value(z)) / max(float(np.linalg.norm(g)), 1e-300)
         enough = max(fine, min(1e-3 * float(np.linalg.norm(z - x)), 0.05 * distance))
         if np.linalg.norm(residual) <= enough:
@@ -191,7 +191,7 @@ def _minimised(
         while not objective(z - t * step) <= here - 1e-4 * t * descent:
             t *= 0.5
             if t < 1e-8:
-                # No descent to be had: at the minimum, as well as rounding lets us tell.
+                # No descent: the minimum, up to rounding.
                 near = np.linalg.norm(step) <= 1e-6 * size
                 return (z, g, solve) if near else None
         z = z - t * step
@@ -199,7 +199,7 @@ def _minimised(
 
 
 def _restored(c: _Real, z: Vector, fine: float, size: float) -> Vector:
-    """Step over the boundary: a few Newton steps along the slope, a hair further than needed."""
+    """Move the point into the set: a few Newton steps along the slope, slightly longer than needed."""
     for _ in range(8):
         excess = c.value(z)
         if excess <= 0.0:

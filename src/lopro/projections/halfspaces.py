@@ -78,7 +78,7 @@ class HalfSpaces:
 
     @cached_property
     def csc(self) -> Any:
-        """The normals as a sparse matrix by columns, for the solvers that want one."""
+        """The normals as a sparse matrix by columns, as solvers expect it."""
         return scipy.sparse.csc_matrix(self.normals)
 
     def rows(self, indices: Any) -> Matrix:
@@ -110,12 +110,12 @@ class HalfSpaces:
         return excess if proved else None
 
     def feasibility_tolerance(self) -> float:
-        """Return what the linear program's own accuracy is worth on this system."""
+        """Return the accuracy of the linear program in the units of this system."""
         return 1e-8 * self._scale
 
     @property
     def _scale(self) -> float:
-        """The power of two nearest to the largest bound: the unit in which programs are solved."""
+        """Return the power of two nearest to the largest bound: the unit in which programs are solved."""
         return power_of_two(float(np.abs(self.bounds).max(initial=0.0)))
 
     def radius(self) -> float | None:
@@ -131,7 +131,7 @@ class HalfSpaces:
             if low is None or high is None:
                 return None
             corners.append(max(abs(float(low.x[j])), abs(float(high.x[j]))))
-        # The program's answers are good to about 1e-9; a bound has to err to the safe side.
+        # The program is accurate to about 1e-9; a bound has to be rounded to the safe side.
         return self._scale * (float(np.linalg.norm(corners)) * (1.0 + 1e-7) + 1e-7)
 
     def _bounded(self) -> bool:

@@ -1,4 +1,4 @@
-"""Golub-Kahan bidiagonalisation: what can be learnt about an operator from products alone."""
+"""Golub-Kahan bidiagonalisation: a small matrix that represents an operator, from products alone."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class GolubKahan:
         #: Norm of the part of ``A^H u_(k+1)`` outside ``V_k``; zero once the Krylov space is full.
         self.next_alpha = 0.0
         self._next_right: np.ndarray[Any, Any] | None = None
-        self._look_ahead()
+        self._next_direction()
 
     @property
     def steps(self) -> int:
@@ -52,10 +52,10 @@ class GolubKahan:
 
     @property
     def exhausted(self) -> bool:
-        """Whether the Krylov space is invariant, so that nothing is left to learn."""
+        """Whether the Krylov space is invariant, so that further steps add nothing."""
         return self._next_right is None
 
-    def _look_ahead(self) -> None:
+    def _next_direction(self) -> None:
         w = self._A.adjoint(self._left[-1])
         before = float(np.linalg.norm(w))
         w = _orthogonal_to(self._right, w)
@@ -82,7 +82,7 @@ class GolubKahan:
             return
         self._subdiagonal.append(beta)
         self._left.append(w / beta)
-        self._look_ahead()
+        self._next_direction()
 
     def bidiagonal(self) -> np.ndarray[Any, Any]:
         """Return ``B_k``, lower bidiagonal with one row more than columns."""
@@ -105,7 +105,7 @@ class GolubKahan:
 def _orthogonal_to(
     basis: list[np.ndarray[Any, Any]], w: np.ndarray[Any, Any]
 ) -> np.ndarray[Any, Any]:
-    """Remove the components along ``basis``; twice, because once leaves rounding behind."""
+    """Remove the components along ``basis``; twice, because one pass leaves rounding errors."""
     if basis:
         Q = np.stack(basis, axis=1)
         for _ in range(2):

@@ -2,8 +2,8 @@
 
 ``z`` is the projection of ``x`` on ``{c_i <= 0}`` if ``x - z = sum mu_i g_i`` with ``mu_i >= 0``,
 subgradients ``g_i`` of ``c_i`` at ``z``, and ``c_i(z) = 0`` where ``mu_i > 0``. These conditions are
-sufficient for convex functions, smooth or not; so a point that satisfies them may come from a method
-that assumed more than it knew. Second derivatives are differences of gradients.
+sufficient for convex functions, smooth or not; so they prove a point that was found under
+assumptions that may not hold. Second derivatives are differences of gradients.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from lopro.core.real_vectors import Vector
 
 __all__ = ["Equation", "hessian_solver", "polish"]
 
-#: A multiplier so many times as large as the point belongs to a set without interior, or to none.
+#: Largest ratio of a multiplier to the size of the point; beyond it the set has no interior or is empty.
 HUGE = 1e100
 _STEPS = 50
 _DENSE_UP_TO = 60
@@ -40,7 +40,7 @@ class Equation:
 
 
 def polish(x: Vector, z: Vector, equations: Sequence[Equation]) -> Vector | None:
-    """Return the projection near ``z`` to full accuracy; None where Newton's method does not settle.
+    """Return the projection near ``z`` to full accuracy; None where Newton's method does not converge.
 
     Equations whose multiplier is zero are left out: whether the result satisfies them as
     inequalities is for the caller to check.
@@ -82,7 +82,7 @@ def _settled(x: Vector, z: Vector, mu: Vector, equations: list[Equation]) -> Vec
         step = a + B @ change
         length, size = float(np.linalg.norm(step)), _size(x, z)
         if not length <= 0.5 * last:
-            # Steps that no longer shrink are rounding, or the sign of a wrong start.
+            # Steps that no longer shrink are rounding errors, or the start was too far away.
             return z if last <= 1e-9 * size else None
         z, mu, last = z - step, mu + change, length
         if length <= 1e-15 * size:
@@ -104,7 +104,7 @@ def hessian_solver(
 ) -> Callable[[Vector], Vector]:
     """Return ``v -> (I + D gradient(z))^-1 v`` with the derivative from central differences.
 
-    ``size`` is the length that the differences are small against.
+    The differences are small relative to the length ``size``.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Projection on a polyhedron: an interior-point solver finds the face, an active set finishes.
 
 Clarabel solves the quadratic program to about ten digits. Its answer tells which inequalities are
-active; the dual active-set method starts there, finds the rest if there is one, and ends only when
+active; the dual active-set method starts there, adds missing inequalities, and ends only when
 feasibility and the signs of the multipliers hold to rounding.
 """
 
@@ -108,7 +108,7 @@ class RepeatedProjection:
 
 
 def _rounding(halfspaces: HalfSpaces, point: Matrix) -> float:
-    """Slacks of size |x| carry that much rounding, whatever the distance turns out to be."""
+    """Return the rounding of slacks of size |x|, which does not depend on the distance."""
     return 1e-15 * (float(np.linalg.norm(point)) + float(np.abs(halfspaces.bounds).max()))
 
 
@@ -149,8 +149,8 @@ def least_distance(halfspaces: HalfSpaces, slack: Matrix, rounding: float = 0.0)
 def _large(halfspaces: HalfSpaces, slack: Matrix, blur: float) -> Matrix | None:
     """Return the shortest ``w`` with a proof; None where there is none.
 
-    Faces of thousands of rows are nothing for an active set that goes row by row. Thin rows go to an engine
-    for programs, others to Newton's method; the gap proves that the point is the nearest.
+    An active set that changes by one row at a time is too slow for faces of thousands of rows. Sparse rows
+    go to an engine for programs, others to Newton's method; the gap proves that the point is the nearest.
     """
     deadline, d = current_deadline(), halfspaces.dimension
     allowed = _GAP + _GAP_OF_EACH * d
@@ -182,7 +182,7 @@ def _interior_point(halfspaces: HalfSpaces, slack: Matrix) -> Face:
     d = halfspaces.dimension
     eye, cones = scipy.sparse.identity(d, format="csc"), [Nonnegative(len(halfspaces))]
     program = ConeProgram(eye, np.zeros(d), halfspaces.csc, slack, cones)
-    # Whatever the solver says of itself, a bad start costs the active set time and nothing else.
+    # The status of the solver is not used: a bad start costs the active set time only.
     try:
         # The slacks are in units of the distance already.
         answer = solve_cones(program, 1e-10, scaled=False)

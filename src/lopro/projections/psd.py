@@ -101,7 +101,7 @@ def _decomposed(name: str, X: Array) -> Any:
 def project_psd(X: Array) -> Array:
     """Return the positive semidefinite matrix nearest to the symmetric part of ``X``.
 
-    The result is put together from the positive or from the negative eigenpairs, whichever are
+    The result is computed from the positive or from the negative eigenpairs, whichever are
     fewer.
 
     Examples
@@ -136,13 +136,13 @@ def smallest_eigenpairs(X: Array, k: int, start: Array | None = None) -> tuple[A
     k : int
         How many pairs.
     start : ndarray, optional
-        Where a Lanczos run begins: a vector near the wanted ones saves time. The result does not
+        Where a Lanczos run begins: a vector near the eigenvectors saves time. The result does not
         depend on it beyond rounding.
 
     Notes
     -----
-    Large NumPy matrices go to ARPACK. Every pair it returns is checked by its residual; one failure
-    and the dense decomposition decides.
+    Large NumPy matrices go to ARPACK. Every pair it returns is checked by its residual; if one
+    fails, the dense decomposition is used.
 
     Examples
     --------
@@ -163,7 +163,7 @@ def smallest_eigenpairs(X: Array, k: int, start: Array | None = None) -> tuple[A
 def _lanczos(
     X: np.ndarray[Any, Any], k: int, start: Array | None
 ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]] | None:
-    """Run ARPACK and check what it says; None when it cannot be trusted."""
+    """Run ARPACK and check the residuals; None if the check fails."""
     count("eigenpairs", k)
     unit = eps(X)
     try:
@@ -171,7 +171,7 @@ def _lanczos(
             X,
             k=k,
             which="SA",
-            v0=_blended(start, X),
+            v0=_perturbed(start, X),
             ncv=max(3 * k + 1, 40),
             maxiter=40,
             tol=4.0 * unit**0.75,
@@ -186,8 +186,8 @@ def _lanczos(
     return (values, vectors) if accurate else None
 
 
-def _blended(start: Array | None, X: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Mix a fixed random vector into the start, so that no eigenvector is orthogonal to it."""
+def _perturbed(start: Array | None, X: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Add a fixed random vector to the start, so that no eigenvector is orthogonal to it."""
     rng = np.random.default_rng(X.shape[0])
     noise = rng.standard_normal(X.shape[0]).astype(X.dtype)
     noise /= np.linalg.norm(noise)

@@ -35,15 +35,15 @@ def project_residual_ball(
     x : array
         A vector.
     A : LinearMap
-        A matrix is factorised once (its left spectrum is cached on the map); an operator is only
-        asked for products.
+        A matrix is factorised once (its left spectrum is cached on the map); of an operator only
+        products are used.
     y : array
         The centre of the ball.
     sigma : float
         Its radius; 0 asks for the nearest solution of ``A z = y``.
     tight_frame : float, optional
-        ``c`` where ``A A^H = c I`` is known, which makes the projection one formula. Taken on trust
-        for the formula, but the result is checked like every other.
+        ``c`` where ``A A^H = c I`` is known, which makes the projection one formula. It is not checked,
+        but the result is.
 
     Raises
     ------
@@ -56,8 +56,8 @@ def project_residual_ball(
     -----
     The multiplier comes from the secular equation: exactly, in the eigenbasis of ``A A^H``, or for
     an operator from one Golub-Kahan run started at the residual, which gives the equation for every
-    multiplier at once. The aim is a hair inside the ball, so that the result is feasible in
-    floating point too, and the residual of the result is computed and looked at.
+    multiplier at once. The target is slightly inside the ball, so that the result is feasible in
+    floating point, and the residual of the result is computed and checked.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def project_residual_ball(
     array([1., 5.])
     """
     if isinstance(A.like, np.ndarray) and not isinstance(x, np.ndarray):
-        # Sparse matrices, operators and files belong to the host, so the work is done there.
+        # Sparse matrices, operators and files are on the host, so the work is done there.
         host = project_residual_ball(to_numpy(x), A, to_numpy(y), sigma, tight_frame=tight_frame)
         return from_numpy(host, x)
     r = A.forward(x) - y
@@ -83,7 +83,7 @@ def project_residual_ball(
         current_deadline().check()
         point = point - step.towards(goal, A, r)
         r = A.forward(point) - y
-        # A repeated step mends the rounding of the last one, until rounding is all there is.
+        # A repeated step corrects the rounding of the last one, until only rounding is left.
         goal = _Goal.at(sigma, norm(y), step.norm_of_map(A, r) * norm(point), eps(r))
         if norm(r) <= goal.ceiling:
             return point
@@ -97,7 +97,7 @@ def project_residual_ball(
 
 @dataclass(frozen=True)
 class _Goal:
-    """How short the residual should become, and how far rounding can blur it."""
+    """The target length of the residual, and its rounding errors."""
 
     sigma: float
     target: float
@@ -112,20 +112,20 @@ class _Goal:
     def at(sigma: float, centre: float, image: float, unit: float) -> _Goal:
         noise = 2.0 * unit * (centre + image)
         margin = max(max(1e-12, 8.0 * unit) * sigma, 4.0 * noise)
-        # With room for it the result is strictly inside; a ball as small as the noise has none.
+        # The result is strictly inside, unless the ball is as small as the rounding errors.
         if margin < 0.5 * sigma:
             return _Goal(sigma, sigma - margin, sigma, margin, centre + image)
         return _Goal(sigma, 0.5 * sigma, sigma + noise, margin, centre + image)
 
     def inside(self, fixed: float, A: LinearMap, r: Array, rest: Callable[[], Array]) -> float:
-        """Return what is left of the target beside a component of the residual that no step can change.
+        """Return the target length for the part of the residual that steps can change.
 
-        ``rest`` is that component, of this length. Without a proof that the ball is empty it may be rounding
-        on top of an ill-conditioned map that is in the way.
+        ``rest`` is the other part, of length ``fixed``. If it is too long and no proof shows that the ball
+        is empty, rounding with an ill-conditioned map may be the cause.
         """
         if fixed > self.ceiling + self.blur:
             words = f"the least-squares residual is {fixed:.9g}, sigma is {self.sigma:.9g}"
-            # What A does not reach of the residual A x - y is that of -y.
+            # The component of A x - y outside the range of A is that of -y.
             if residual_exceeds(A, r, self.sigma, rest(), cancelled=self.terms):
                 raise InfeasibleError(f"no x has |A x - y| <= sigma: {words}")
             raise ProjectionError(f"no point with |A x - y| <= sigma was found: {words}")
@@ -246,13 +246,13 @@ class _Ritz:
         )
 
     def gradient(self, kappa: float) -> float:
-        """Return how far the optimality condition is off outside the space searched so far."""
+        """Return the norm of the optimality condition outside of the Krylov space."""
         kept = self.h * (kappa / (self.S**2 + kappa)) if kappa > 0.0 else 0.0 * self.h
         return self.next_alpha * abs(float(self.last_row @ kept) + self.last_fixed)
 
 
 def _due(k: int) -> bool:
-    """Look at the small problem often at first, then every tenth part of the way."""
+    """Whether to solve the small problem after step k: every second step at first, then every k/10 steps."""
     return k % max(2, k // 10) == 0
 
 
@@ -277,7 +277,7 @@ def _equal_orthogonal_rows(matrix: Any) -> float | None:
     """Return ``c`` where ``A A^H = c I`` holds exactly, as for selections; else None."""
     by_columns = matrix.tocsc()
     if matrix.nnz == 0 or np.diff(by_columns.indptr).max() > 1:
-        return None  # two rows share a column; they may be orthogonal still, but that is rare
+        return None  # two rows share a column; they may still be orthogonal, which is rare
     squares = np.asarray(abs(matrix).power(2).sum(axis=1)).ravel()
     return float(squares[0]) if squares.min() == squares.max() else None
 

@@ -1,7 +1,7 @@
-"""The secular equation: which damping makes a residual exactly as long as it may be.
+"""The secular equation: the damping at which a residual has a given length.
 
 Projecting on ``{|A x - y| <= sigma}`` shrinks the residual ``h`` in the eigenbasis of ``A A^H`` by
-the factors ``kappa / (kappa + s_i)``. One number ``kappa >= 0`` is to be found; ``kappa = 0`` is
+the factors ``kappa / (kappa + s_i)``. ``kappa >= 0`` is the root; ``kappa = 0`` is
 the projection on the affine set ``A x = y``.
 """
 
@@ -31,7 +31,7 @@ def damping(h_squared: Vector, s: Vector, target: float) -> float:
     s : ndarray
         The positive eigenvalues that belong to them.
     target : float
-        The wanted length, below that of ``h``; 0 or less gives ``kappa = 0``.
+        The target length, below that of ``h``; 0 or less gives ``kappa = 0``.
 
     Notes
     -----
@@ -49,7 +49,7 @@ def damping(h_squared: Vector, s: Vector, target: float) -> float:
     1.0
     """
     length = math.sqrt(float(h_squared.sum()))
-    # Below 1e-90 of the residual the target is zero for every purpose, and cubes underflow.
+    # A target below 1e-90 of the residual is treated as zero: cubes would underflow.
     if target <= 1e-90 * length or len(s) == 0:
         return 0.0
     if length <= target:

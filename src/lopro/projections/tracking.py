@@ -17,11 +17,11 @@ __all__ = ["EigenpairTracker"]
 #: A small matrix, or few numbers, on the host.
 Small: TypeAlias = "np.ndarray[Any, Any]"
 
-#: Pairs that are followed beyond those asked for: those that may be the smallest next.
+#: Pairs that are followed beyond those asked for, because the order may change.
 _SPARE = 7
-#: Products with a block after which a call gives up.
+#: Limit of the products with a block in one call.
 _TRIES = 8
-#: Products after which the scout starts anew.
+#: Products after which the random search direction restarts.
 _SCOUTING = 32
 
 
@@ -31,11 +31,11 @@ class EigenpairTracker:
     A call multiplies the matrix by one block of vectors: those found the last time and their residuals.
     The Ritz pairs of that block are the answer where their residuals are at most ``accuracy`` times the
     larger of ``|theta_1|`` and the root mean square of the eigenvalues; otherwise the block is improved
-    and multiplied again. For a matrix that has hardly moved one product is enough. Two more vectors are a
-    scout: it descends from a random start to the smallest eigenvector outside of the others, and starts
-    anew now and then, so that nothing stays out of sight for good.
+    and multiplied again. One product suffices for a matrix that has changed little. Two more vectors are a
+    search direction from a random start: it descends to the smallest eigenvector orthogonal to the others
+    and restarts periodically, so that every eigenvector is found eventually.
 
-    Ritz values are never below the eigenvalues they stand for, and that does not depend on the accuracy.
+    Ritz values are upper bounds of the eigenvalues at any accuracy.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class EigenpairTracker:
         self.accuracy = check_number("accuracy", accuracy, minimum=0.0, maximum=1.0, exclusive=True)
         self._followed = self.k + _SPARE
         self._basis: Array | None = None  # orthonormal rows: products with rows run along memory
-        self._age = 0  # of the scout
+        self._age = 0  # of the search direction
         self._rng = np.random.default_rng(0)
 
     @property
@@ -69,7 +69,7 @@ class EigenpairTracker:
     def smallest(self, X: Array) -> tuple[Small, Array] | None:
         """Return values (ascending, on the host) and vectors; None where the accuracy cannot be reached."""
         if 4 * self._width > X.shape[0]:
-            return None  # a block would not be much narrower than the matrix
+            return None  # a block would have almost as many columns as the matrix
         basis = self._basis
         if basis is None or not _alike(basis, X):
             basis = _orthonormal(self._random(self._width, X))
@@ -78,20 +78,20 @@ class EigenpairTracker:
         for _ in range(_TRIES):
             current_deadline().check()
             products = basis @ X
-            # The small matrix goes to the host: a device takes a hundred times as long for its eigenpairs.
+            # The small matrix is decomposed on the host: a device takes a hundred times as long.
             inside = to_numpy(products @ _conjugate(basis).T)
             if not np.isfinite(inside).all():
                 return None
             values, vectors, residuals = _ritz_pairs(inside, basis, products, self._followed)
-            scout = self._scout(inside, basis, products)
-            basis = self._basis = _orthonormal(_stacked(vectors, _scaled(residuals), scout))
+            search = self._search_direction(inside, basis, products)
+            basis = self._basis = _orthonormal(_stacked(vectors, _scaled(residuals), search))
             allowed = self.accuracy * max(abs(float(values[0])), scale)
             if norm(residuals[: self.k, :]) <= allowed:
                 return values[: self.k], _conjugate(vectors[: self.k, :]).T
         return None
 
-    def _scout(self, inside: Small, basis: Array, products: Array) -> Array:
-        """Return the scout after one step of steepest descent, and its residual."""
+    def _search_direction(self, inside: Small, basis: Array, products: Array) -> Array:
+        """Return the search direction after one step of steepest descent, and its residual."""
         self._age += 1
         if self._age % _SCOUTING == 0:
             return _scaled(self._random(2, basis))
@@ -120,7 +120,7 @@ def _stacked(*rows: Array) -> Array:
 
 
 def _scaled(rows: Array) -> Array:
-    """Return the rows with peaks of one; squares of what they are might overflow."""
+    """Return the rows scaled to a largest entry of one, so that squares do not overflow."""
     xp = namespace(rows)
     peaks = xp.max(xp.abs(rows), axis=1, keepdims=True)
     return rows / xp.where(peaks > 0.0, peaks, xp.ones_like(peaks))

@@ -130,6 +130,8 @@ class Candidate:
         What a theorem promises of ``x``.
     image : tuple of arrays, optional
         ``x`` under the linear maps of the constraint, where it is known already.
+    objective_image : tuple of arrays, optional
+        The same for the maps of the objective.
     """
 
     x: Array
@@ -137,6 +139,7 @@ class Candidate:
     before: Array | None = None
     claim: Claim | None = None
     image: Image | None = None
+    objective_image: Image | None = None
 
     @property
     def taken_at(self) -> Array:

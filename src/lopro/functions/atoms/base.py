@@ -20,7 +20,7 @@ from lopro.functions.cone_program import ConeBuilder, RealImage
 from lopro.linalg.rounding import Estimate
 from lopro.linalg.types import EPS
 
-__all__ = ["Atom", "Enclosed", "Step"]
+__all__ = ["Atom", "Enclosed", "Step", "largest_ratio"]
 
 #: Step of a prox: one number, or one for each entry of a separable atom.
 Step: TypeAlias = "Array | float"
@@ -86,6 +86,14 @@ class Atom:
         """Return a point near ``v`` at which the conjugate is finite, in exact arithmetic."""
         raise self._missing("conjugate")
 
+    def gauge(self, v: Array) -> float:
+        """Return the least ``t >= 0`` for which ``v`` is in ``t`` times the domain of the conjugate.
+
+        By how much a multiplier has to be shortened: domains that contain 0 only. Where shortening does not
+        help, infinity; for points of a domain that is not a ball of a norm, 0.
+        """
+        return 0.0 if math.isfinite(self.conjugate(v)) else math.inf
+
     def distance(self, z: Array) -> Array:
         """Return how far ``z`` is from where ``g`` is finite: by entry if separable, else in all."""
         raise self._missing("distance")
@@ -112,3 +120,17 @@ class Atom:
 
     def _missing(self, what: str) -> MissingCapabilityError:
         return MissingCapabilityError(f"{type(self).__name__} has no {what} at hand")
+
+
+def largest_ratio(size: float, allowed: float) -> float:
+    """Return ``size / allowed``, infinite where nothing is allowed and there is something.
+
+    Examples
+    --------
+    >>> from lopro.functions.atoms.base import largest_ratio
+    >>> largest_ratio(3.0, 2.0), largest_ratio(0.0, 0.0), largest_ratio(1.0, 0.0)
+    (1.5, 0.0, inf)
+    """
+    if size == 0.0:
+        return 0.0
+    return size / allowed if allowed > 0.0 else math.inf

@@ -9,7 +9,7 @@ import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro.core.arrays import Array, eps, namespace
-from lopro.functions.atoms.base import Atom, Step
+from lopro.functions.atoms.base import Atom, Step, largest_ratio
 from lopro.functions.complements import BlockDiagonal
 from lopro.functions.cone_program import ConeBuilder, RealImage, place_rows
 from lopro.linalg.rounding import Estimate
@@ -93,6 +93,10 @@ class GroupNorm(Atom):
         sizes = xp.where(lengths > 0.0, lengths, xp.ones_like(lengths))
         shares = xp.where(lengths > allowed, allowed / sizes, xp.ones_like(lengths))
         return xp.reshape(shares[:, None] * blocks, tuple(v.shape))
+
+    def gauge(self, v: Array) -> float:
+        longest = float(namespace(v).max(self._lengths(v)[1]))
+        return largest_ratio(longest, self.weight)
 
     def distance(self, z: Array) -> Array:
         return np.zeros(())

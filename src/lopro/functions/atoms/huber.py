@@ -10,7 +10,7 @@ import scipy  # parts of it load when first used
 
 from lopro.core.arrays import Array, inner, namespace
 from lopro.core.moduli import clip_modulus
-from lopro.functions.atoms.base import Atom, Enclosed, Step
+from lopro.functions.atoms.base import Atom, Enclosed, Step, largest_ratio
 from lopro.functions.complements import DiagonalComplement
 from lopro.functions.cone_program import ConeBuilder, RealImage
 from lopro.linalg.rounding import Estimate, dot, total
@@ -68,6 +68,10 @@ class Huber(Atom):
 
     def into_domain(self, v: Array) -> Array:
         return clip_modulus(v, self.delta)
+
+    def gauge(self, v: Array) -> float:
+        xp = namespace(v)
+        return largest_ratio(float(xp.max(xp.abs(v))), self.delta)
 
     def distance(self, z: Array) -> Array:
         return np.zeros(z.shape)

@@ -109,6 +109,16 @@ class L1(Atom):
     def into_domain(self, v: Array) -> Array:
         return self._clip(v)
 
+    def gauge(self, v: Array) -> float:
+        xp, (down, up) = namespace(v), self._sides(v)
+        size = xp.abs(v)
+        allowed = 0.0 * size + (
+            up if is_complex(v) else xp.where(v > 0.0, 0.0 * v + up, 0.0 * v + down)
+        )
+        if bool(xp.any((allowed == 0.0) & (size > 0.0))):
+            return math.inf
+        return float(xp.max(size / xp.where(allowed > 0.0, allowed, xp.ones_like(size))))
+
     def distance(self, z: Array) -> Array:
         return np.zeros(z.shape)
 

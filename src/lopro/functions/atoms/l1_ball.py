@@ -9,6 +9,7 @@ import numpy as np
 from lopro.core.arrays import Array, namespace, norm
 from lopro.functions.atoms.base import Atom, Step
 from lopro.functions.simplex import project_l1_ball
+from lopro.linalg.rounding import Estimate
 
 __all__ = ["L1Ball"]
 
@@ -51,3 +52,6 @@ class L1Ball(Atom):
 
     def distance(self, z: Array) -> Array:
         return np.asarray(norm(z - self.prox(z, 1.0)))
+
+    def enclose_conjugate(self, v: Array) -> Estimate:
+        return Estimate(float(np.abs(v).max())) * self.radius

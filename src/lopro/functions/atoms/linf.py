@@ -13,6 +13,7 @@ from lopro.core.moduli import unit_phase
 from lopro.functions.atoms.base import Atom, Step
 from lopro.functions.cone_program import ConeBuilder, RealImage
 from lopro.functions.simplex import project_l1_ball
+from lopro.linalg.rounding import EPS, Estimate
 
 __all__ = ["LInf"]
 
@@ -57,6 +58,11 @@ class LInf(Atom):
         """Return the least ``t >= 0`` with ``v`` in ``t`` times the domain of the conjugate."""
         xp = namespace(v)
         return float(xp.sum(xp.abs(v)))
+
+    def enclose_conjugate(self, v: Array) -> Estimate:
+        # A sum of n moduli is off by n roundings at most.
+        total = self.gauge(v) * (1.0 + v.size * EPS)
+        return Estimate(0.0 if total <= 1.0 else math.inf)
 
     def distance(self, z: Array) -> Array:
         return np.zeros(())

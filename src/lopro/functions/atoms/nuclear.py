@@ -13,6 +13,7 @@ from lopro.core.counting import count
 from lopro.core.deadline import EIGH, current_deadline
 from lopro.functions.atoms.base import Atom, Step
 from lopro.functions.cone_program import ConeBuilder, RealImage
+from lopro.linalg.rounding import Estimate
 
 __all__ = ["Nuclear", "singular_values"]
 
@@ -88,6 +89,9 @@ class Nuclear(Atom):
         xp = namespace(v)
         largest = float(xp.max(xp.linalg.svdvals(xp.reshape(v, self.shape))))
         return largest * (1.0 + 8.0 * max(self.shape) * eps(v))
+
+    def enclose_conjugate(self, v: Array) -> Estimate:
+        return Estimate(0.0 if self.gauge(v) <= 1.0 else math.inf)
 
     def distance(self, z: Array) -> Array:
         return np.zeros(())

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.certificates import Units
+from lopro.certificates import Box, Units
 from lopro.functions.atoms import Interval
 from lopro.linalg.rounding import EPS
 from lopro.maps.host import host_matrix
@@ -27,7 +31,8 @@ def made_feasible(
 
     Variables outside of their bounds are moved onto them. Then the shortest step is taken that removes what
     equations and violated rows miss, each variable in its unit or its own size if that is larger; variables
-    on a bound stay there. ``units`` are those of the variables where they are not to be taken from the data.
+    on a bound stay there unless the others do not get any further. ``units`` are those of the variables
+    where they are not to be taken from the data.
 
     Examples
     --------
@@ -51,7 +56,7 @@ def made_feasible(
     best, least = x, violation(problem, x, units).relative
     known = units or units_of(problem)
     x = np.clip(x, box.lower, box.upper)
-    used = lower == upper
+    used, last = lower == upper, math.inf
     for _ in range(_ROUNDS):
         now = violation(problem, x, units).relative
         if now < least:
@@ -61,11 +66,15 @@ def made_feasible(
         image = np.asarray(A @ x)
         missed = image - np.clip(image, lower, upper)
         used = used | (missed != 0.0)
-        room = np.maximum(np.abs(x), known.at(x)) * ((x > box.lower) & (x < box.upper))
-        step = _step(A[used], room, missed[used])
+        room = np.maximum(np.abs(x), known.at(x))
+        between = (x > box.lower) & (x < box.upper)
+        move = partial(_step, A[used], missed=missed[used])
+        step = move(room * between) if now < 0.5 * last else None
+        if step is None:
+            step = _inwards(move, room, x, box)
         if step is None:
             break
-        x = np.clip(x - step, box.lower, box.upper)
+        x, last = np.clip(x - step, box.lower, box.upper), now
     return best
 
 
@@ -94,6 +103,22 @@ def _rows(problem: Composite) -> tuple[Matrix, Array, Array] | None:
         np.concatenate(lower),
         np.concatenate(upper),
     )
+
+
+def _inwards(
+    move: Callable[[Array], Array | None], room: Array, x: Array, box: Box
+) -> Array | None:
+    """Return a step in which variables on a bound take part as well, those that it moves inside."""
+    moving = (box.lower < box.upper).astype(np.float64)
+    for _ in range(_ROUNDS):
+        step = move(room * moving)
+        if step is None:
+            return None
+        outwards = ((x <= box.lower) & (step > 0.0)) | ((x >= box.upper) & (step < 0.0))
+        if not outwards.any():
+            return step
+        moving[outwards] = 0.0
+    return step
 
 
 def _step(A: Matrix, room: Array, missed: Array) -> Array | None:

@@ -23,7 +23,7 @@ from lopro.certificates.residual import unabsorbed
 from lopro.functions.atoms import Interval
 from lopro.functions.term import Term
 from lopro.linalg.products import enclose_adjoint
-from lopro.linalg.rounding import Enclosure, Estimate, dot
+from lopro.linalg.rounding import EPS, Enclosure, Estimate, dot, extended_adjoint
 from lopro.maps import Identity
 from lopro.maps.host import Transferred, host_matrix, host_vector
 from lopro.newton.arrays import Array, Matrix, norm
@@ -101,7 +101,7 @@ def lower_bound(
     at_x = lagrangian(problem, x, inside)
     box = box_of(problem)
     if convexity == 0.0 and unabsorbed(at_x, box).any():
-        return _over_implied_box(problem, x, at_x, box)
+        return _over_implied_box(problem, x, _sharpened(problem, x, inside, at_x), box)
     return _spread(problem, bound_from(at_x, x, box, convexity))
 
 
@@ -116,6 +116,26 @@ def _over_implied_box(problem: Composite, x: Array, at_x: Enclosure, box: Box) -
     bound = bound_from(at_x, x, filled)
     bound = dataclasses.replace(bound, value=min(bound.value, ceiling))
     return _spread(problem, bound)
+
+
+def _sharpened(
+    problem: Composite, x: Array, multipliers: Sequence[Array], at_x: Enclosure
+) -> Enclosure:
+    """Return the Lagrangian with a gradient from sums in extended precision, where rows are sparse."""
+    own = problem.smooth.enclose(x)
+    gradient, error = own.gradient.astype(np.longdouble), own.error
+    for term, v in zip(problem.terms, multipliers, strict=True):
+        if bounds_variables(term):
+            continue
+        M = host_matrix(term.D)
+        if not scipy.sparse.issparse(M):
+            return at_x
+        normal, uncertain = extended_adjoint(M, v)
+        gradient = gradient + normal
+        error = error + uncertain + float(np.finfo(np.longdouble).eps) * np.abs(gradient)
+    rounded = np.asarray(gradient, dtype=np.float64)
+    error = (np.asarray(error, dtype=np.float64) + EPS * np.abs(rounded)) * (1.0 + 8.0 * EPS)
+    return Enclosure(at_x.value, rounded, np.minimum(error, at_x.error))
 
 
 def _near(implied: Box, own: Box, x: Array) -> Box:

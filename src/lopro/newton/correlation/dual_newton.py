@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lopro.linalg.conjugate_gradients import conjugate_gradients
 from lopro.newton.arrays import EPS, Array, norm
 from lopro.newton.correlation.problem import Target
 from lopro.newton.spectral import Spectrum
-from lopro.newton.systems.cg import conjugate_gradients
 
 __all__ = ["DualPoint", "Run", "newton"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,7 @@ import scipy  # parts of it load when first used
 from lopro.certificates import (
     FEASIBLE,
     REMNANTS,
+    Bound,
     Box,
     Emptiness,
     check_descent,
@@ -33,6 +35,7 @@ from lopro.functions.term import Term
 from lopro.linalg.eigenvalues import negative_curvature
 from lopro.maps import NumPyMap, SparseMap
 from lopro.newton.arrays import Array, norm
+from lopro.newton.bounds import relative_violation
 from lopro.newton.problem import Composite
 from lopro.newton.rays import farkas_of_rows, ray_of_rows
 from lopro.newton.smooth import QuadraticForm
@@ -211,9 +214,9 @@ def program_composite(program: QuadraticProgram) -> Composite:
 def _unproved(program: QuadraticProgram, problem: Composite, status: Status) -> Outcome:
     """Return the outcome of a run that has no point to show."""
     zero = np.zeros(len(program.q))
-    v = (np.zeros(len(program.lower)), zero)
-    outcome = prove(problem, zero, v, convexity=0.0, stopped=lambda: True)
-    return dataclasses.replace(outcome, status=status)
+    v, bound = (np.zeros(len(program.lower)), zero), Bound(-math.inf, 0.0, zero)
+    outside = relative_violation(problem, zero)
+    return Outcome(status, zero, v, problem.value(zero), bound, 0.0, outside, 0)
 
 
 def _without_solution(

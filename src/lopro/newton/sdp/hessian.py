@@ -15,11 +15,11 @@ import scipy  # parts of it load when first used
 
 from lopro.core.deadline import current_deadline
 from lopro.linalg.cholesky import SingularSystem, cholesky_solve
+from lopro.linalg.conjugate_gradients import conjugate_gradients
 from lopro.newton.arrays import Array
 from lopro.newton.sdp.dual_point import DualPoint, Signs
 from lopro.newton.sdp.program import Block, SemidefiniteProgram
 from lopro.newton.spectral import Spectrum, entries_of_sum, symmetric_pattern
-from lopro.newton.systems.cg import conjugate_gradients
 
 __all__ = ["Directions"]
 
@@ -98,7 +98,7 @@ class Directions:
         if made >= limit and self._size() <= _ENTRIES:
             self.explicit = True
             return self._by_matrix(point, damping) / sigma
-        return d / sigma
+        return np.asarray(d / sigma)
 
     def _product(self, spectra: Sequence[Spectrum | Signs], h: Array) -> Array:
         total = np.zeros(len(h))

@@ -12,9 +12,9 @@ import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro.linalg.cholesky import SingularSystem
+from lopro.linalg.conjugate_gradients import conjugate_gradients
 from lopro.newton.arrays import Array, norm
 from lopro.newton.sdp.program import SemidefiniteProgram
-from lopro.newton.systems.cg import conjugate_gradients
 
 __all__ = ["onto_rows"]
 
@@ -74,7 +74,7 @@ def _solution(
     m = len(residual)
     if m * sum(x.size for x in X) > _ENTRIES:
         try:
-            return conjugate_gradients(product, residual, 1e-8, 1.0, 100)[0]
+            return np.asarray(conjugate_gradients(product, residual, 1e-8, 1.0, 100)[0])
         except SingularSystem:
             return np.zeros(m)
     M = np.zeros((m, m))

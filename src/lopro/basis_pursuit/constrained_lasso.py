@@ -9,7 +9,6 @@ method. A dual point ``nu`` of `bpdn` proves ``|A x - y| >= (Re <y, nu> - tau) /
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ import scipy  # parts of it load when first used
 
 from lopro.basis_pursuit.application import ProblemData, solve_one
 from lopro.basis_pursuit.problem import SparseProblem, stretch_at
-from lopro.basis_pursuit.result import BPDNResult
+from lopro.basis_pursuit.result import BPDNResult, LassoResult
 from lopro.core.arrays import Array, asarray_like, eps, norm, to_numpy, widest
 from lopro.core.counting import Counts, counting
 from lopro.core.deadline import Deadline, OutOfTime, current_deadline
@@ -27,76 +26,20 @@ from lopro.driver.result import History, Status
 from lopro.maps.double import wide_dtype
 from lopro.protocol import Certificate, Target
 
-__all__ = ["LassoResult", "lasso"]
+__all__ = ["solve_constrained"]
 
 _MOST_RADII = 60
 _FLOOR = 1e-3  # of |y|: gaps of residuals below are relative to this
 _SOURCE = "dual point of basis pursuit denoising"
 
 
-@dataclass(frozen=True, repr=False)
-class LassoResult(BPDNResult):
-    """A `Result` whose ``fun`` is the residual ``|A x - y|``.
-
-    ``dual`` is ``nu`` with ``|A^H nu|_i <= w_i``; ``(Re <y, nu> - tau) / |nu|`` is the lower bound. ``curve``
-    has the points of the Pareto curve that were computed on the way, as pairs of residual and norm.
-    """
-
-    curve: tuple[tuple[float, float], ...] = ()
-
-
-def lasso(
-    A: Any,
-    y: Any,
-    tau: float,
-    *,
-    x0: Array | None = None,
-    weights: Any = None,
-    nonneg: bool = False,
-    tol: float = 1e-6,
-    time_limit: float | None = None,
+def solve_constrained(
+    data: ProblemData, y: Any, tau: float, x0: Array | None, options: Options
 ) -> LassoResult:
-    """Find the vector of least residual whose (weighted) l1 norm is at most ``tau``.
-
-    Parameters
-    ----------
-    A : array, scipy.sparse matrix or LinearOperator of shape (m, d)
-        Real or complex; never copied.
-    y : array of shape (m,)
-        Measurements.
-    tau : float
-        Bound of the norm. The penalised form, as scikit-learn has it, is another point of the same curve.
-    x0 : array, optional
-        A start.
-    weights : array or float, optional
-        Positive weights ``w`` of the norm.
-    nonneg : bool
-        Ask for ``x >= 0`` (real problems).
-    tol : float
-        Certified relative gap to reach: relative to the residual, or to a thousandth of ``|y|`` where that
-        is larger.
-    time_limit : float, optional
-        Seconds of wall time for the whole call.
-
-    Returns
-    -------
-    LassoResult
-        Feasible, with gap, lower bound, dual solution, support and counts.
-
-    Examples
-    --------
-    >>> import numpy as np, lopro
-    >>> rng = np.random.default_rng(0)
-    >>> A = rng.standard_normal((30, 100))
-    >>> y = A[:, 3] - 2 * A[:, 70]
-    >>> result = lopro.lasso(A, y, tau=2.5)
-    >>> result.success, result.support, round(float(abs(result.x).sum()), 6)
-    (True, array([ 3, 70]), 2.5)
-    """
-    options = Options(tol=tol, time_limit=time_limit)
-    tau = check_number("tau", tau, minimum=0.0)
-    with Deadline(time_limit).active() as deadline:
-        data, y = ProblemData(A, weights, nonneg), check_array("y", y, ndim=1)
+    """Find the vector of least residual whose norm is at most ``tau``; see `lopro.lasso`."""
+    tau, tol = check_number("tau", tau, minimum=0.0), options.tol
+    with Deadline(options.time_limit).active() as deadline:
+        y = check_array("y", y, ndim=1)
         # What bpdn leaves open is an error of the bound here; most of the tolerance is for the root.
         finer = dataclasses.replace(options.within_call(), tol=max(0.02 * tol, 1e-12))
         search = _Search(data, y, tau, Target(tol, _FLOOR * norm(y)))

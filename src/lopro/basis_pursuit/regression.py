@@ -1,0 +1,196 @@
+"""The LASSO and its relatives: a norm that makes zeros against a residual, with a penalty or a bound."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from lopro.basis_pursuit.application import ProblemData, solve_one
+from lopro.basis_pursuit.constrained_lasso import solve_constrained
+from lopro.basis_pursuit.lasso_path import solve_path
+from lopro.basis_pursuit.penalised import sparse_form
+from lopro.basis_pursuit.result import LassoPath, LassoResult
+from lopro.core.arrays import Array, asarray_like, to_numpy
+from lopro.core.deadline import Deadline
+from lopro.core.validation import check_array, check_count, check_number
+from lopro.driver.options import Callback, Options
+from lopro.protocol import Method
+
+__all__ = ["lasso", "lasso_path"]
+
+
+def lasso(
+    A: Any,
+    y: Any,
+    tau: float | None = None,
+    *,
+    lam: float | None = None,
+    x0: Array | None = None,
+    weights: Any = None,
+    nonneg: bool = False,
+    groups: Any = None,
+    ridge: float = 0.0,
+    square_root: bool = False,
+    method: Method | None = None,
+    tol: float = 1e-6,
+    max_iter: int | None = None,
+    time_limit: float | None = None,
+    callback: Callback | None = None,
+    progress: bool = False,
+) -> LassoResult:
+    """Minimise ``|A x - y|^2 / 2 + lam sum w_i |x_i|``, or ``|A x - y|`` with ``sum w_i |x_i| <= tau``.
+
+    Parameters
+    ----------
+    A : array, scipy.sparse matrix, LinearOperator, stored or distributed array of shape (m, d)
+        Real or complex; never copied. See `lopro.maps.linear_map`.
+    y : array of shape (m,)
+        Measurements.
+    tau : float, optional
+        Bound of the norm.
+    lam : float, optional
+        Weight of the norm, positive; from ``max |A^H y|_i / w_i`` on the solution is zero. scikit-learn's
+        ``alpha`` is ``lam / m``. Exactly one of ``tau`` and ``lam``.
+    x0 : array, optional
+        A start; a good one saves most of the work.
+    weights : array or float, optional
+        Positive weights ``w`` of the norm; one for each group where there are groups.
+    nonneg : bool
+        Ask for ``x >= 0`` (real problems).
+    groups : array of length d, optional
+        Which group a coefficient belongs to: the norm is the sum of ``w_g |x_g|_2``. With ``lam``.
+    ridge : float
+        Add ``ridge |x|^2 / 2``: the elastic net. With ``lam``, real data, no groups.
+    square_root : bool
+        Minimise ``|A x - y| + lam sum w_i |x_i|``: the square-root LASSO, whose ``lam`` does not depend on
+        the size of the noise. Real data.
+    method : Method, optional
+        With ``lam``: `WorkingSet` for matrices with columns by default.
+    tol : float
+        Certified relative gap to reach, ``gap / fun``; with ``tau`` relative to the residual, or to a
+        thousandth of ``|y|`` where that is larger.
+    max_iter : int, optional
+        With ``lam``, as in `lopro.solve`.
+    time_limit : float, optional
+        Seconds of wall time for the whole call.
+    callback, progress
+        With ``lam``, as in `lopro.solve`.
+
+    Returns
+    -------
+    LassoResult
+        With gap, lower bound, dual solution, support and counts.
+
+    Examples
+    --------
+    >>> import numpy as np, lopro
+    >>> rng = np.random.default_rng(0)
+    >>> A = rng.standard_normal((30, 100))
+    >>> y = A[:, 3] - 2 * A[:, 70]
+    >>> result = lopro.lasso(A, y, lam=1.0)
+    >>> result.success, result.support, result.x[result.support].round(3)
+    (True, array([ 3, 70]), array([ 0.966, -1.97 ]))
+
+    The same point, by the norm that it has:
+
+    >>> result = lopro.lasso(A, y, tau=float(abs(result.x).sum()))
+    >>> result.support, result.x[result.support].round(3)
+    (array([ 3, 70]), array([ 0.966, -1.97 ]))
+    """
+    if (tau is None) == (lam is None):
+        raise TypeError("lasso needs exactly one of tau, a bound of the norm, and lam, its weight")
+    options = Options(tol, max_iter, time_limit=time_limit, callback=callback, progress=progress)
+    if tau is not None:
+        if groups is not None or ridge != 0.0 or square_root or method is not None:
+            raise TypeError("groups, ridge, square_root and method go with lam, not with tau")
+        return solve_constrained(ProblemData(A, weights, nonneg), y, tau, x0, options)
+    data = ProblemData(A, weights, nonneg, groups, ridge, square_root)
+    with Deadline(time_limit).active():
+        assert lam is not None
+        problem = data.penalised(check_array("y", y, ndim=1), lam)
+        found: LassoResult = solve_one(problem, x0, method, options.within_call())
+    return found
+
+
+def lasso_path(
+    A: Any,
+    y: Any,
+    lams: Sequence[float] | None = None,
+    *,
+    count: int = 50,
+    ratio: float = 1e-2,
+    weights: Any = None,
+    nonneg: bool = False,
+    groups: Any = None,
+    ridge: float = 0.0,
+    square_root: bool = False,
+    tol: float = 1e-6,
+    time_limit: float | None = None,
+) -> LassoPath:
+    """Solve the LASSO for several weights of the penalty, each from the solution before it.
+
+    Columns, their products with each other and with ``y`` are computed once for all weights. Where ``A`` is
+    in a file or on a cluster, all weights are searched together and share passes.
+
+    Parameters
+    ----------
+    A, y, weights, nonneg, groups, ridge, square_root, tol
+        As in `lasso`.
+    lams : sequence of float, optional
+        The weights; they are worked through from the largest down. By default ``count`` of them, evenly
+        spaced on a logarithmic scale from the least one for which the solution is zero down to ``ratio`` of
+        it.
+    count : int
+        How many weights.
+    ratio : float
+        The smallest weight over the largest.
+    time_limit : float, optional
+        Seconds of wall time for the whole path; weights that are not done by then say so.
+
+    Returns
+    -------
+    LassoPath
+        A list of results in the order of the weights, with ``lams`` and ``coefficients``.
+
+    Examples
+    --------
+    >>> import numpy as np, lopro
+    >>> A = np.random.default_rng(0).standard_normal((20, 50))
+    >>> path = lopro.lasso_path(A, A[:, 0], count=5, ratio=0.1)
+    >>> [len(result.support) for result in path]
+    [0, 1, 1, 1, 1]
+    """
+    options = Options(tol, time_limit=time_limit).within_call()
+    with Deadline(time_limit).active():
+        data = ProblemData(A, weights, nonneg, groups, ridge, square_root)
+        y = check_array("y", y, ndim=1)
+        chosen = _grid(data, y, count, ratio) if lams is None else _weights(lams)
+        return LassoPath(solve_path(data, y, chosen, options), chosen)
+
+
+def _weights(lams: Any) -> list[float]:
+    if not hasattr(lams, "__iter__") or isinstance(lams, (str, bytes)):
+        raise TypeError(f"lams must be a sequence of numbers, got {lams!r}")
+    found = [
+        check_number(f"lams[{i}]", lam, minimum=0.0, exclusive=True) for i, lam in enumerate(lams)
+    ]
+    if not found:
+        raise ValueError("lams must not be empty")
+    return found
+
+
+def _grid(data: ProblemData, y: Array, count: int, ratio: float) -> list[float]:
+    """Return weights from the least one that leaves nothing down to a share of it."""
+    count = check_count("count", count)
+    ratio = check_number("ratio", ratio, minimum=0.0, maximum=1.0, exclusive=True)
+    form = sparse_form(data.penalised(y, 1.0))
+    assert form is not None
+    right = asarray_like(form.y, form.of_duals)
+    most = form.gauge(form.A.adjoint(right))
+    if data.square_root:
+        most /= float(np.linalg.norm(to_numpy(y))) or 1.0
+    if not most > 0.0:
+        raise ValueError("y is orthogonal to every column: the solution is zero for every lam")
+    return [float(lam) for lam in most * np.geomspace(1.0, ratio, count)]

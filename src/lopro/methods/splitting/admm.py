@@ -1,0 +1,138 @@
+"""The alternating direction method of multipliers on terms: linear systems by products, proxes of images."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from lopro.core.arrays import Array
+from lopro.core.validation import check_count, check_number
+from lopro.errors import MissingCapabilityError, StalledError
+from lopro.methods.splitting.bound import bound_from
+from lopro.methods.splitting.feasible import feasible_near
+from lopro.methods.splitting.parts import Parts
+from lopro.methods.splitting.steps import State, advance, balanced, first_state, softened
+from lopro.problem import Problem
+from lopro.protocol import Candidate, Candidates, Card, ProvedBound, Workbench
+from lopro.protocol.certificates import solution_radius
+
+__all__ = ["ADMM"]
+
+#: Points are certified less often as a run goes on: after this share of the steps made. A bound takes a
+#: further share of them, so that certificates take a quarter of the steps.
+_SHARE, _FOR_BOUND = 0.5, 0.125
+
+
+@dataclass(frozen=True)
+class ADMM:
+    """The alternating direction method of multipliers: a linear system, and the prox of every term.
+
+    Problem: any sum of terms ``g(D x - b)`` in which every g is quadratic or has a prox, sets included:
+    norms and total variation of images, residual balls, boxes, rows, penalised or as constraints. Oracles:
+    products with the maps, proxes. Linear systems are solved by conjugate gradients, so operators will do.
+
+    Small penalties make multipliers that are nearly stationary: for a bound some steps are made with a
+    hundredth of the penalties. A step of least squares through all maps and one factor then make them
+    feasible for the dual problem.
+
+    Parameters
+    ----------
+    every : int
+        Steps to the first certificate; later ones follow after half of the steps made.
+    relaxation : float
+        From 1 to below 2; more than 1 is usually faster.
+    patience : int
+        Give up after so many certificates in a row without a better gap.
+
+    References
+    ----------
+    S. Boyd, N. Parikh, E. Chu, B. Peleato, J. Eckstein, "Distributed optimization and statistical learning
+    via the alternating direction method of multipliers", Found. Trends Mach. Learn. 3 (2011).
+
+    Examples
+    --------
+    The signal with the least variation near some measurements:
+
+    >>> import numpy as np, lopro
+    >>> f = lopro.objectives.TotalVariation(4)
+    >>> ball = lopro.constraints.ResidualBall(np.eye(4), np.array([0.0, 0.0, 3.0, 3.0]), 1.0)
+    >>> result = lopro.solve(lopro.Problem(f, ball), method=lopro.ADMM())
+    >>> result.success, result.x.round(3), round(result.fun, 4)
+    (True, array([0.5, 0.5, 2.5, 2.5]), 2.0)
+    """
+
+    card: ClassVar[Card] = Card(
+        assumptions="every term quadratic, or with a prox of its image",
+        oracles="products, proxes",
+        rate="O(1/T); linear near many solutions",
+        projections="0 with operators; 1 per certificate where it is a formula",
+        reference="Boyd et al. (2011)",
+    )
+
+    every: int = 10
+    relaxation: float = 1.7
+    patience: int = 8
+
+    def __post_init__(self) -> None:
+        check_count("every", self.every)
+        check_count("patience", self.patience)
+        check_number("relaxation", self.relaxation, minimum=1.0, maximum=2.0)
+        if self.relaxation == 2.0:
+            raise ValueError("relaxation must be below 2, got 2")
+
+    def check(self, problem: Problem) -> None:
+        if problem.shape is None:
+            raise MissingCapabilityError("ADMM needs the shape of the points")
+        Parts.of(problem, problem.shape)
+
+    def run(self, bench: Workbench, x0: Array) -> Candidates:
+        parts = Parts.of(bench.problem, tuple(x0.shape))
+        state = first_state(parts, x0, bench.unit)
+        best, idle = math.inf, 0
+        for steps in self._certificates():
+            state = self._advanced(bench, parts, state, steps)
+            x = feasible_near(bench, parts, state.x)
+            verdict = yield Candidate(x)
+            if bench.exhausted:
+                return
+            verdict = yield Candidate(x, self._bound(bench, parts, state, verdict.fun))
+            gap = verdict.merit()
+            best, idle = (gap, 0) if gap < 0.9 * best else (best, idle + 1)
+            if idle > self.patience:
+                break
+            if bench.exhausted:
+                return
+        raise StalledError
+
+    def _certificates(self) -> Iterator[int]:
+        """Yield the numbers of steps after which points are certified."""
+        at = self.every
+        while True:
+            yield at
+            at += max(self.every, int(_SHARE * at))
+
+    def _advanced(self, bench: Workbench, parts: Parts, state: State, steps: int) -> State:
+        """Make steps; penalties change after 10, 20, 40, ... of them."""
+        while state.steps < steps and bench.tick():
+            state = advance(parts, state, self.relaxation)
+            rounds, rest = divmod(state.steps, self.every)
+            if rest == 0 and rounds.bit_count() == 1:
+                state = balanced(parts, state)
+        return state
+
+    def _bound(
+        self, bench: Workbench, parts: Parts, state: State, fun: float
+    ) -> ProvedBound | None:
+        """Return the bound of the multipliers after some steps with small penalties."""
+        soft, steps = softened(state), max(self.every, int(_FOR_BOUND * state.steps))
+        for _ in range(steps):
+            if not bench.tick():
+                break
+            soft = advance(parts, soft, self.relaxation)
+        with bench.observe():
+            radius = solution_radius(bench.problem, fun) if math.isfinite(fun) else None
+            reach = math.inf if radius is None else radius.value
+            gap = bench.target.gap(fun)
+            return bound_from(parts, soft, gap, reach, bench.problem.constraint)

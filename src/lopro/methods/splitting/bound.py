@@ -1,0 +1,207 @@
+"""Lower bounds from the multipliers of ADMM.
+
+For any ``v_i``, ``F(x) >= <r, x> - sum_i g_i*(v_i)`` with ``r = sum_i D_i' v_i``. A step of least squares
+through all maps makes r as small as rounding allows; one factor then brings all multipliers into the domains
+of the conjugates; what is left of r is absorbed by bounds of the variables, or charged with the distance.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lopro.certificates import FARTHER
+from lopro.constraints.base import Constraint, ValidInequality
+from lopro.core.arrays import Array, asarray_like, eps, is_single, norm, to_numpy
+from lopro.core.real_vectors import to_real_vector
+from lopro.functions.atoms import Linear, Quadratic
+from lopro.functions.term import Term
+from lopro.linalg.rounding import EPS, Estimate, adjoint_product, dot, length
+from lopro.maps.host import host_map, host_matrix
+from lopro.methods.splitting.parts import Parts
+from lopro.methods.splitting.steps import State
+from lopro.protocol import ProvedBound
+
+__all__ = ["bound_from"]
+
+#: Products of the least-squares step at most, and its residual as a share of what the gap allows.
+_PRODUCTS, _SHARE = 500, 1e-2
+#: Multipliers are shortened a little more than their computed size asks for: more than its rounding.
+_INSIDE = 1.0 - 1e-12
+#: Roundings of a product with an operator, in units of its norm times that of the vector: those of a fast
+#: Fourier transform of 2^30 entries, with a factor of two.
+_ROUNDINGS = 64.0
+
+Vector = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class _Dual:
+    """Multipliers on the host, one for each term, with ``r = sum D_i' v_i`` and a bound of its error."""
+
+    v: tuple[Vector, ...]
+    quadratic: tuple[Vector, ...]
+    r: Vector
+    error: float
+
+
+def bound_from(
+    parts: Parts, state: State, gap: float, reach: float, constraint: Constraint
+) -> ProvedBound | None:
+    """Return the lower bound that the multipliers of a state prove.
+
+    Parameters
+    ----------
+    parts, state
+        The terms, and where the iteration stands.
+    gap : float
+        The gap that is asked for: the residual should cost less.
+    reach : float
+        A distance from zero that no solution exceeds; infinite where none is known.
+    constraint : Constraint
+        The set, for the multipliers as a user counts them.
+    """
+    like = state.x
+    if is_single(like):
+        # The residual of multipliers in single precision would be charged far out.
+        parts, state = parts.in_double(), state.in_double()
+    size = norm(state.x)
+    state, x = _stationary(parts, state, _SHARE * gap / (FARTHER * size if size > 0.0 else 1.0))
+    slopes = [_slope_of(term, parts, x) for term in parts.quadratic]
+    dual = _in_domain(parts, state.multipliers, slopes, x)
+    if dual is None:
+        return None
+    dual = _absorbed(parts, dual, x)
+    conjugates = _conjugates(parts, dual, x)
+    if not math.isfinite(conjugates.value):
+        return None
+    centre = to_real_vector(x)
+    # At the centre the linear part is worth <r, c>; it is known up to the error of r.
+    at_centre = dot(centre, dual.r) - conjugates
+    value = at_centre.lower() - dual.error * length(centre)
+    slope = length(dual.r) + dual.error
+    source = "multipliers of all terms, stationary up to rounding"
+    inequality = _inequality(parts, dual, x, constraint, like)
+    if math.isfinite(reach):
+        value = value - slope * (reach + length(centre)) * (1.0 + 8.0 * EPS)
+        return ProvedBound(value, source, inequality=inequality)
+    return ProvedBound(value, source, inequality=inequality, slope=slope, centre=centre)
+
+
+def _stationary(parts: Parts, state: State, wanted: float) -> tuple[State, Array]:
+    """Move point and multipliers by a step of least squares to where the slopes of all terms add up to 0."""
+    x, v = state.x, list(state.multipliers)
+    for _ in range(2):
+        r = parts.pullback(v) + parts.gradient(x)
+        size = norm(r)
+        if size <= wanted:
+            break
+        dx, _ = parts.solve(state.rho, -r, max(wanted / size, eps(x)), _PRODUCTS)
+        x = x + dx
+        v = [a + rho * d for a, rho, d in zip(v, state.rho, parts.images(dx), strict=True)]
+    u = tuple(a / rho for a, rho in zip(v, state.rho, strict=True))
+    return State(x, state.images, state.z, u, state.rho, state.tolerance, state.moved), x
+
+
+def _slope_of(term: Term, parts: Parts, x: Array) -> Array:
+    return term.slope(parts.image_of(term, x))
+
+
+def _in_domain(parts: Parts, v: Sequence[Array], slopes: Sequence[Array], x: Array) -> _Dual | None:
+    """Shorten all multipliers by one factor, or project those that this does not help."""
+    hosts = [_double(a) for a in v]
+    others = [_double(a) for a in slopes]
+    # Multipliers of linear functions are fixed, and those of quadratic ones are gradients at some point.
+    fixed = any(isinstance(term.atom, Linear | Quadratic) for term in parts.quadratic)
+    largest = max(term.gauge(a) for term, a in zip(parts.split, hosts, strict=True))
+    if largest > 1.0:
+        if fixed or not math.isfinite(largest):
+            hosts = [t.into_domain(a) for t, a in zip(parts.split, hosts, strict=True)]
+        else:
+            factor = _INSIDE / largest
+            hosts = [factor * a for a in hosts]
+            others = [factor * a for a in others]
+    r, error = np.zeros(math.prod(parts.shape)), 0.0
+    for term, a in zip((*parts.split, *parts.quadratic), (*hosts, *others), strict=True):
+        pulled, off = _pulled(term, a, x)
+        r, error = r + pulled, error + off + EPS * norm(pulled)
+    return _Dual(tuple(hosts), tuple(others), r, error * (1.0 + 1e-10))
+
+
+def _pulled(term: Term, v: Vector, like: Array) -> tuple[Vector, float]:
+    """Return ``D'v`` on the host and a bound of the norm of its error."""
+    # The slope of a quadratic term was rounded when it was computed.
+    own = _ROUNDINGS * EPS * norm(v) if isinstance(term.atom, Quadratic) else 0.0
+    if term.is_identity:
+        return v.ravel(), own
+    matrix = host_matrix(host_map(term.D))
+    if matrix is not None:
+        product, errors = adjoint_product(matrix, v)
+        return product, float(length(errors)) + own
+    product = _double(term.D.adjoint(asarray_like(v, like)))
+    rounding = max(EPS, eps(like)) * _ROUNDINGS
+    return product.ravel(), rounding * term.D.largest_singular_value.value * norm(v) + own
+
+
+def _absorbed(parts: Parts, dual: _Dual, x: Array) -> _Dual:
+    """Let bounded sets of the variables take what is left of r, as far as they can."""
+    for i, term in enumerate(parts.split):
+        if not (term.is_set and term.is_identity):
+            continue
+        old = dual.v[i]
+        moved = term.into_domain(old - dual.r.reshape(old.shape))
+        left = dual.r + (moved - old).ravel()
+        if norm(left) >= norm(dual.r):
+            continue
+        error = dual.error + 2.0 * EPS * (norm(old) + norm(moved))
+        v = (*dual.v[:i], moved, *dual.v[i + 1 :])
+        return _Dual(v, dual.quadratic, left, error)
+    return dual
+
+
+def _conjugates(parts: Parts, dual: _Dual, x: Array) -> Estimate:
+    """Return ``sum_i g_i*(v_i)`` with its rounding."""
+    total = Estimate(0.0)
+    for term, v in zip(parts.split, dual.v, strict=True):
+        total = total + term.enclose_conjugate(v)
+    for term, v in zip(parts.quadratic, dual.quadratic, strict=True):
+        if isinstance(term.atom, Quadratic):
+            total = total + _of_quadratic(term, x)
+        else:
+            total = total + term.enclose_conjugate(v)
+    return total
+
+
+def _of_quadratic(term: Term, x: Array) -> Estimate:
+    """Return the conjugate of ``z'Pz/2 + q'z + c`` at its gradient at x: ``x'Px/2 - c``."""
+    assert isinstance(term.atom, Quadratic)
+    z = to_real_vector(x)
+    Pz = _double(term.atom.P.forward(x)).ravel()
+    half = dot(z, Pz, _ROUNDINGS * EPS * np.abs(z)) * 0.5
+    return (half - Estimate(term.atom.constant)) * term.scale
+
+
+def _inequality(
+    parts: Parts, dual: _Dual, x: Array, constraint: Constraint, like: Array
+) -> ValidInequality:
+    """Return the inequality of the sets that the bound rests on, with their multipliers."""
+    direction, support = np.zeros(dual.r.shape), Estimate(0.0)
+    found = []
+    for term, v in zip(parts.split, dual.v, strict=True):
+        if term.is_set:
+            direction = direction + _pulled(term, v, x)[0]
+            support = support + term.enclose_conjugate(v)
+            found.append(asarray_like(v, like))
+    pulled = asarray_like(direction.reshape(parts.shape), like)
+    alike = all(len(member.terms) == 1 for member in constraint.members())
+    return ValidInequality(
+        pulled, support.upper(), constraint.dual_of(tuple(found)) if alike else None
+    )
+
+
+def _double(values: Array) -> Vector:
+    return np.asarray(to_numpy(values), dtype=np.float64)
