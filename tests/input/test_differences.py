@@ -43,7 +43,7 @@ def test_an_objective_that_falls_without_end_proves_nothing_far_away() -> None:
 
 @pytest.mark.parametrize("size", [0.0, 1e-13, 1e-11, 1e-8, 1e-3])
 def test_steps_are_long_enough_to_be_seen(size: float) -> None:
-    """Beside a value of 25 a step of 1e-8 times 1e-11 changes nothing; a slope of 0 would be a false bound."""
+    """Beside a value of 25 a step of 1e-19 changes nothing: a slope of 0 would be a false bound."""
     slope = forward_differences(lambda x: float(25.0 - 3.0 * x[0] + x[1] ** 2), np.zeros(2))
     assert slope(np.full(2, size))[0] == pytest.approx(-3.0, rel=1e-6)
 

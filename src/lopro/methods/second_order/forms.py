@@ -19,7 +19,7 @@ from lopro.engines import QuadraticProgram
 from lopro.errors import MissingCapabilityError
 from lopro.functions.atoms import HalfSquare, Interval, Linear, Opaque, Quadratic
 from lopro.functions.term import Term
-from lopro.maps.host import host_map, host_matrix, host_vector
+from lopro.maps.host import engine_matrix, host_vector
 from lopro.newton.arrays import Array, Image
 from lopro.newton.problem import Composite
 from lopro.problem import Problem
@@ -144,7 +144,7 @@ def _rows(term: Term) -> tuple[Interval, Any]:
         if term.is_identity:
             return term.atom, None
         assert term.map is not None
-        M = host_matrix(host_map(term.map))
+        M = engine_matrix(term.map)
         if M is not None:
             return term.atom, M
     raise MissingCapabilityError("the constraint is not given by rows whose entries are at hand")
@@ -170,9 +170,14 @@ def _check_points(problem: Problem) -> None:
         if is_complex(part.like):
             raise MissingCapabilityError("second-order methods take real numbers")
         if not on_host(part.like) and is_single(part.like):
-            raise MissingCapabilityError("second-order methods take double precision on a device")
+            raise MissingCapabilityError(
+                "second-order methods take double precision on a device: convert the data to float64, "
+                "or leave the choice to lopro.Auto()"
+            )
         if not isinstance(part.like, np.ndarray) and opaque:
-            raise MissingCapabilityError("second-order methods take functions of NumPy arrays")
+            raise MissingCapabilityError(
+                "second-order methods take functions of NumPy arrays; lopro.MultiplierMethod() takes others"
+            )
 
 
 def _stacked(matrices: Sequence[Any]) -> Any:
@@ -193,7 +198,7 @@ def _quadratic(terms: Sequence[Term], size: int) -> tuple[Any, Array, float]:
             q = q + host_vector(atom.c)
             continue
         if isinstance(atom, Quadratic):
-            matrix = host_matrix(host_map(atom.P))
+            matrix = engine_matrix(atom.P)
             slope, own = host_vector(atom.q), atom.constant
         elif isinstance(atom, HalfSquare) and term.is_identity:
             matrix = scipy.sparse.eye_array(size, format="csr")

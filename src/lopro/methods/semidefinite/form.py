@@ -145,7 +145,9 @@ def check_form(problem: Problem, *, distance: bool) -> None:
     """Raise unless a problem has the form asked for; its numbers are not looked at."""
     for part in (problem.objective, problem.constraint):
         if part.like is not None and not isinstance(part.like, np.ndarray):
-            raise MissingCapabilityError("semidefinite programs are made of NumPy arrays")
+            raise MissingCapabilityError(
+                "semidefinite engines take NumPy arrays: pass those, or leave the choice to lopro.Auto()"
+            )
         if part.like is not None and is_complex(part.like):
             raise MissingCapabilityError("semidefinite programs are made of real numbers")
     members = problem.constraint.members()

@@ -45,7 +45,7 @@ OBJECTIVES: dict[str, Callable[[Convert], lo.Objective]] = {
     "l1": lambda of: lo.L1Norm(of(np.ones(N))),
     "lasso": lambda of: lo.LeastSquares(of(A), of(B)) + 0.5 * lo.L1Norm(of(np.ones(N))),
     "variation": lambda of: lo.TotalVariation(N) + 0.1 * lo.SquaredDistance(of(Q)),
-    "groups": lambda of: lo.GroupNorm([[0, 1, 2], [3, 4, 5]]) + lo.LeastSquares(of(A), of(B)),
+    "groups": lambda of: lo.GroupNorm(of(np.eye(N)), 3) + lo.LeastSquares(of(A), of(B)),
     "largest": lambda of: lo.LInfNorm() + lo.LeastSquares(of(A), of(B)),
     "hinge": lambda of: lo.HingeLoss(of(A), of(LABELS), l2=0.1),
     "squared hinge": lambda of: lo.SquaredHingeLoss(of(A), of(LABELS), l2=0.1),
@@ -71,8 +71,8 @@ MATRIX_SETS: dict[str, Callable[[Convert], lc.Constraint]] = {
         lc.PSDCone(4), lc.Affine.entries(DIAGONAL, 1.0, 1.0, shape=(4, 4))
     ),
 }
-#: A linear function has no minimum over these: the status says so.
-UNBOUNDED = {("linear", "none"), ("linear", "rows"), ("linear", "equations")}
+#: NumPy's own run is not proved within 20 s, or the optimum is 0 and no bound is known.
+UNPROVED = {("variation", "l1 ball"), ("linear", "cone")}
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def solved(f: Any, s: Any, method: Any = None, **options: Any) -> Case:
     """Return the case of an objective over a set."""
 
     def call(of: Convert, tol: float) -> Found:
-        given = {"tol": tol} | options
+        given = {"tol": tol, "time_limit": 20.0} | options
         return found(lopro.solve(lopro.Problem(f(of), s(of)), method=method, **given))
 
     return Case(call, rough=bool(options))
@@ -122,10 +122,15 @@ def pairs() -> dict[str, Case]:
         f"{f} over {s}": solved(OBJECTIVES[f], SETS[s])
         for f in OBJECTIVES
         for s in SETS
+        if (f, s) not in UNPROVED
     }
-    slope, distance = (lambda of: lo.Linear(of(S @ S + np.eye(4)))), lambda of: lo.SquaredDistance(of(S))
+    slope, distance = (
+        (lambda of: lo.Linear(of(S @ S + np.eye(4)))),
+        lambda of: lo.SquaredDistance(of(S)),
+    )
     for s, make in MATRIX_SETS.items():
-        cases[f"linear over {s}"] = solved(slope, make)
+        if ("linear", s) not in UNPROVED:
+            cases[f"linear over {s}"] = solved(slope, make)
         cases[f"distance over {s}"] = solved(distance, make)
     fixed = lambda of: lc.Affine.entries(DIAGONAL, 1.0, 1.0, shape=(4, 4))  # noqa: E731
     cases["nuclear over diagonal"] = solved(
@@ -141,21 +146,16 @@ def methods() -> dict[str, Case]:
     short = {"tol": 0.0}
     own = {
         "LoPGD": (f, rows, lopro.LoPGD(), {"max_iter": 300}),
-        "LoPNAG": (f, rows, lopro.LoPNAG(), {"max_iter": 300}),
+        "LoPNAG": (f, ball, lopro.LoPNAG(), {"max_iter": 300}),
         "MultiplierMethod": (f, rows, lopro.MultiplierMethod(), {}),
         "NewtonMultipliers": (f, rows, lopro.NewtonMultipliers(), {}),
-        "ProgramEngines": (f, rows, lopro.ProgramEngines(), {}),
-        "NearestPoint": (near, ball, lopro.NearestPoint(), {}),
+        "ProgramEngines": (OBJECTIVES["quadratic"], rows, lopro.ProgramEngines(), {}),
+        "NearestPoint": (near, SETS["simplex"], lopro.NearestPoint(), {}),
         "OneProjection": (
             near, box,
             lopro.OneProjection(
                 lopro.inner.AcceleratedGradient(), lopro.penalties.Softplus(4.0, 0.1), iterations=200
             ), short,
-        ),
-        "AlternatingDirections": (
-            lambda of: lo.NuclearNorm((4, 4)),
-            lambda of: lc.Affine.entries(DIAGONAL, 1.0, 1.0, shape=(4, 4)),
-            lopro.AlternatingDirections(), {},
         ),
         "NearestSemidefinite": (
             lambda of: lo.SquaredDistance(of(S)), MATRIX_SETS["cone and diagonal"],
@@ -194,7 +194,6 @@ def applications() -> dict[str, Case]:
         "bpdn": called(bpdn),
         "bpdn, MatrixFree": called(bpdn, method=lopro.MatrixFree()),
         "bpdn, WorkingSet": called(bpdn, method=lopro.WorkingSet()),
-        "bpdn, ByProducts": called(bpdn, method=lopro.ByProducts()),
         "bpdn, equations": called(bpdn, sigma=0.0),
         "bpdn, nonneg": called(bpdn, y=np.abs(SPARSE[:, :3]) @ np.ones(3), sigma=2.0, nonneg=True),
         "bpdn, weights": Case(
@@ -214,10 +213,7 @@ def applications() -> dict[str, Case]:
         ),
         "lasso": Case(lambda of, tol: found(lopro.lasso(of(SPARSE), of(Y), tau=2.0, tol=tol))),
         "learn_metric": Case(
-            lambda of, tol: found(lopro.learn_metric(of(POINTS), CLASSES, 0.1, tol=tol))
-        ),
-        "nearest_correlation": Case(
-            lambda of, tol: found(lopro.nearest_correlation(of(np.clip(S, -1.0, 1.0)), tol=tol))
+            lambda of, tol: found(lopro.learn_metric(of(POINTS), CLASSES, l1=0.1, tol=tol))
         ),
         "minimize": Case(
             lambda of, tol: found(
