@@ -26,7 +26,7 @@ How to read the certificate
 ---------------------------
 The answer is feasible, and ``certificate.lower_bound <= optimum <= result.fun``. So a relative gap of
 1e-6 says: no image that explains the measurements has a wavelet l1 norm smaller by more than a millionth
-part. It is known, not hoped, that running longer will not help. The blemishes that remain are due to the
+part. So running longer cannot help. The blemishes that remain are due to the
 model (few measurements, noise, this wavelet), and it takes a better model to remove them.
 
 For comparison the table and the figure show ``A' y``, the naive reconstruction. As the rows of A are

@@ -226,6 +226,12 @@ ENTRIES = [
         lambda of: Quadratic(sparse(of, SPARSE.T @ SPARSE + np.eye(5)), of(_data(21, 5))),
         (5,),
     ),
+    Entry(
+        "weighted-distance",
+        lambda of: SquaredDistance(of(_data(22, 4)), weights=of(np.array([1.0, 0.0, 2.0, 0.5]))),
+        (4,),
+        separable=True,
+    ),
     Entry("squared-distance", lambda of: SquaredDistance(of(_data(22, 4))), (4,), separable=True),
     Entry(
         "squared-distance-matrix",

@@ -2,9 +2,9 @@
 
     python -m benchmarks.general [FAMILY ...] [--data FOLDER] [--small] [--redraw]
 
-Families are polyhedral, correlation, composite, networks, maros, netlib and sdplib; all by default, but for
-collections where no folder is known (--data, or LOPRO_DATA, names the folder that holds them). One process,
-one thread, one judge; JSON, a table and a performance profile go to benchmarks/results.
+Families are polyhedral, correlation, composite, imaging, networks, maros, netlib and sdplib; all by default,
+but for collections where no folder is known (--data, or LOPRO_DATA, names the folder that holds them). One
+process, one thread, one judge; JSON, a table and a performance profile go to benchmarks/results.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ FAMILIES: dict[str, tuple[str, list[str]]] = {
     "polyhedral": ("polyhedral", []),
     "correlation": ("correlation", []),
     "composite": ("composite", []),
+    "imaging": ("imaging", []),
     "networks": ("linear", ["networks"]),
     "maros": ("programs", ["maros"]),
     "netlib": ("linear", ["netlib", "infeasible"]),

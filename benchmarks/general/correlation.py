@@ -31,8 +31,14 @@ def instance(n: int, kind: str) -> Any:
     return G
 
 
-def by_scs(G: Any) -> Any:
-    """Minimise ``1/2 |X - G|^2`` over the lower triangle, scaled so that the norm is Frobenius'."""
+def entry_weights(n: int) -> Any:
+    """Return symmetric weights between 0.1 and 1 for each entry."""
+    W = np.random.default_rng(1).uniform(0.1, 1.0, (n, n))
+    return 0.5 * (W + W.T)
+
+
+def by_scs(G: Any, W: Any) -> Any:
+    """Minimise ``1/2 sum W (X - G)^2`` over the lower triangle, scaled so that the norm is Frobenius'."""
     import scs
 
     n = len(G)
@@ -45,10 +51,10 @@ def by_scs(G: Any) -> Any:
     pick = scipy.sparse.csc_matrix((np.ones(n), (np.arange(n), on_diagonal)), shape=(n, size))
     A = scipy.sparse.vstack([pick, -scipy.sparse.eye_array(size)], format="csc")
     data = {
-        "P": scipy.sparse.eye_array(size, format="csc"),
+        "P": scipy.sparse.csc_matrix(scipy.sparse.diags_array(W[rows, columns])),
         "A": scipy.sparse.csc_matrix(A),
         "b": np.concatenate([np.ones(n), np.zeros(size)]),
-        "c": -scale * G[rows, columns],
+        "c": -scale * W[rows, columns] * G[rows, columns],
     }
     solution = scs.solve(data, {"z": n, "s": [n]}, eps_abs=1e-7, eps_rel=1e-7, verbose=False)
     X = np.zeros((n, n))
@@ -56,11 +62,11 @@ def by_scs(G: Any) -> Any:
     return X + np.tril(X, -1).T
 
 
-def judged(answer: Any, G: Any, bound: float) -> dict[str, Any]:
+def judged(answer: Any, G: Any, W: Any, bound: float) -> dict[str, Any]:
     """Return what an answer amounts to: value, feasibility, and the gap to a proved lower bound."""
     own = isinstance(answer, lopro.Result)
     X = answer.x if own else answer
-    fun = 0.5 * float(np.sum((X - G) ** 2))
+    fun = 0.5 * float(np.sum(W * (X - G) ** 2))
     found = {
         "fun": fun,
         "diagonal": float(np.abs(X.diagonal() - 1.0).max()),
@@ -89,11 +95,17 @@ def main(arguments: list[str]) -> None:
     names = ("seconds", 9), ("value", 16), ("diagonal", 10), ("least", 10), ("gap", 9)
     print(f"{'n':>5s} {'kind':8s}{'peer':8s}" + "".join(f"{name:>{k}s}" for name, k in names))
     for n in (50,) if small else (50, 200, 500, 1000):
-        for kind in ("uniform", "noisy"):
-            G = instance(n, kind)
-            peers: dict[str, Callable[[], Any]] = {"lopro": partial(lopro.nearest_correlation, G)}
+        for kind in ("uniform", "noisy", "entries"):
+            if kind == "entries" and n > 200:
+                continue
+            G = instance(n, "noisy" if kind == "entries" else kind)
+            weights = entry_weights(n) if kind == "entries" else None
+            W = np.ones((n, n)) if weights is None else weights
+            peers: dict[str, Callable[[], Any]] = {
+                "lopro": partial(lopro.nearest_correlation, G, weights)
+            }
             if n <= 200:
-                peers["scs"] = partial(by_scs, G)
+                peers["scs"] = partial(by_scs, G, W)
             answers = interleaved(peers, 2)
             bound = answers["lopro"][1].certificate.lower_bound
             for peer, (seconds, answer, note) in answers.items():
@@ -101,7 +113,7 @@ def main(arguments: list[str]) -> None:
                 if answer is None:
                     print(f"{n:5d} {kind:8s}{peer:8s} {note}")
                 else:
-                    row |= judged(answer, G, bound)
+                    row |= judged(answer, G, W, bound)
                     print(line(row))
                 runs.append(row | {"note": note})
     if not small:

@@ -29,8 +29,8 @@ print(result)
 # %%
 # Read it from the top. The **status** is CONVERGED only if the point is feasible *and* the gap is
 # proved to be below ``tol``. The **lower bound** is a number that no feasible point can go below, so
-# the optimal value lies between it and ``fun``. The last line says what it cost: many steps that ignore
-# the constraint, and very few **projections** on it.
+# the optimal value lies between it and ``fun``. The last lines name the method that was chosen, and what it
+# cost: iterations, **projections** on the set, gradients, products with matrices.
 #
 # You need not believe any of this; here is how to check it without `lopro`.
 x = result.x
@@ -39,7 +39,8 @@ print(f"objective:         {0.5 * np.sum((A @ x - b) ** 2):.9f}")
 print(f"lower bound:       {result.certificate.lower_bound:.9f}")
 
 # %%
-# The history has a row for each projection; ``result.plot()`` draws it.
+# ``result.history`` has a row for each candidate of the method. ``result.plot()`` draws the gaps of
+# these rows, or the point if there is only one row, as here.
 result.plot()
 
 # %%
@@ -53,8 +54,8 @@ for options in ({"tol": 1e-10}, {"max_projections": 1}, {"max_iter": 20}):
     )
 
 # %%
-# To look on or to stop by a rule of your own, drive the run by hand: `lopro.iterate` is the same code.
+# To watch a run or to stop it by a rule of your own, iterate over it: `lopro.iterate` runs the same code.
 run = lopro.iterate(problem)
 gaps = [state.relative_gap for state in run]
-print("gap after each projection:", ", ".join(f"{gap:.0e}" for gap in gaps))
+print("gap after each candidate:", ", ".join(f"{gap:.0e}" for gap in gaps))
 plt.show()

@@ -60,7 +60,7 @@ print(f"bound {y @ nu - sigma * np.linalg.norm(nu):.9f} <= optimum <= {result.fu
 # A whole path of radii
 # ---------------------
 #
-# When the noise is not known, look at several radii. `lopro.bpdn_path` starts each from the last solution.
+# When the noise is not known, compute several radii. `lopro.bpdn_path` starts each from the last solution.
 radii = np.linalg.norm(y) * np.geomspace(0.5, 0.02, 8)
 path = lopro.bpdn_path(A, y, radii)
 fig, ax = plt.subplots(figsize=(7, 3), layout="constrained")

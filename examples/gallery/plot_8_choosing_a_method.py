@@ -3,13 +3,13 @@ Choosing a method: when do few projections pay?
 ===============================================
 
 A projected method spends one gradient and one projection per iteration. The methods here spend gradients of
-the constraint in place of most projections. So the question is one of prices: how many gradients does a
+the constraint in place of most projections. So the question is one of cost: how many gradients does a
 projection cost?
 """
 
 # %%
-# The price of a projection
-# -------------------------
+# The cost of a projection
+# ------------------------
 #
 # Measure it for your own set; here are four.
 import functools
@@ -43,19 +43,19 @@ def seconds(call, repeats=5):
     return min(times)
 
 
-prices = {}
+costs = {}
 for name, (set_, shape) in sets.items():
     x = 10.0 * rng.standard_normal(shape)
     x = 0.5 * (x + x.T) if len(shape) == 2 else x
     projection = seconds(functools.partial(set_.project, x))
     gradient = seconds(functools.partial(set_.subgradient, x))
-    prices[name] = projection / gradient
-    print(f"{name:<18} projection {1e3 * projection:7.2f} ms = {prices[name]:6.1f} gradients of c")
+    costs[name] = projection / gradient
+    print(f"{name:<18} projection {1e3 * projection:7.2f} ms = {costs[name]:6.1f} gradients of c")
 
 # %%
 fig, ax = plt.subplots(figsize=(6, 2.6), layout="constrained")
-ax.barh(list(prices), list(prices.values()), color="#0072B2")
-ax.set(xscale="log", xlabel="price of a projection, in gradients of c")
+ax.barh(list(costs), list(costs.values()), color="#0072B2")
+ax.set(xscale="log", xlabel="cost of a projection, in gradients of c")
 ax.axvline(1, color="0.5", lw=0.8)
 
 # %%

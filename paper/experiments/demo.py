@@ -52,7 +52,7 @@ class Case:
         eps0 = self.problem.objective.value(first) - result.certificate.lower_bound
         gap = result.certificate.gap if result.claim is None else result.claim.gap
         # Theorems 2 and 3 promise an error of 2 eps; a gap below rounding would promise anything.
-        eps = max(gap, 1e-15 * max(1.0, abs(result.fun))) / 2.0
+        eps = max(gap, 1e-15 * abs(result.fun)) / 2.0
         return Outcome(self, result, epochs_needed(eps0, eps))
 
 
@@ -67,13 +67,13 @@ class Outcome:
     @property
     def reached(self) -> bool:
         """Whether the gap is proved, or promised by a theorem whose constants are those of the problem."""
-        claim, unit = self.result.claim, max(1.0, abs(self.result.fun))
+        claim, unit = self.result.claim, abs(self.result.fun)
         return self.result.success or (claim is not None and claim.gap <= self.case.tol * unit)
 
     @property
     def gap(self) -> str:
         """The relative gap that is proved, or what a theorem claims."""
-        claim, unit = self.result.claim, max(1.0, abs(self.result.fun))
+        claim, unit = self.result.claim, abs(self.result.fun)
         if claim is None:
             return f"{self.result.certificate.relative_gap:.1e}"
         return f"{claim.gap / unit:.1e} (claimed)"
@@ -135,7 +135,7 @@ def table(outcomes: Sequence[Outcome]) -> Table:
     for outcome in outcomes:
         shown.add_row(*outcome.cells)
     shown.caption = (
-        "relative gap: certified, (value - lower bound) / max(1, |value|), or what a theorem claims for the "
+        "relative gap: certified, (value - lower bound) / value, or what a theorem claims for the "
         "constants of the problem. theory: the paper's "
         "ceil(log2(eps0 / eps)) projections (Thm 2, Thm 3) for an error of 2 eps = that gap, from the "
         "same start. A method that projects at each step makes one projection per iteration."

@@ -94,7 +94,7 @@ class Row:
     recovery_error: float
     objective: float
     seconds: float
-    #: (objective - lower bound the run itself has proved) / max(1, objective).
+    #: (objective - lower bound the run itself has proved) / objective.
     relative_gap: float
     lower_bound: float
     printed: Printed | None = None
@@ -259,7 +259,7 @@ def _row(entry: _Entry, iterate: Iterate, instance: SensingProblem) -> Row:
         objective=iterate.fun,
         seconds=iterate.seconds,
         # Of this very point; the run's own gap belongs to its best one.
-        relative_gap=max(0.0, iterate.fun - iterate.lower_bound) / max(1.0, abs(iterate.fun)),
+        relative_gap=max(0.0, iterate.fun - iterate.lower_bound) / iterate.fun,
         lower_bound=iterate.lower_bound,
         printed=printed,
     )

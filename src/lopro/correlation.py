@@ -8,17 +8,27 @@ the eigenvalues of the answer.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
+from lopro.constraints import Affine, Intersection, PSDCone
+from lopro.core.arrays import asarray_like
 from lopro.core.counting import Counts
 from lopro.core.deadline import EIGH, Deadline
-from lopro.core.validation import check_array
+from lopro.core.validation import check_array, check_shape, host_array
 from lopro.driver.options import Options
 from lopro.driver.result import History, Iterate, Result, Status
+from lopro.methods.semidefinite import LowRankFactors
 from lopro.newton.correlation import NearestCorrelation, NoCorrelationMatrix
 from lopro.newton.correlation import nearest_correlation as nearest
+from lopro.newton.correlation.arguments import Request
+from lopro.objectives import SquaredDistance
+from lopro.problem import Problem
 from lopro.protocol import Target
 from lopro.protocol.certificates import Certificate, feasibility_tolerance
+from lopro.solving import run_to_the_end
 
 __all__ = ["nearest_correlation"]
 
@@ -37,18 +47,20 @@ def nearest_correlation(
 ) -> Result:
     """Return the correlation matrix nearest to ``G``, with a proof of how near any could be.
 
-    It minimises ``1/2 |W^(1/2) (X - G) W^(1/2)|_F^2`` over symmetric X with a diagonal of ones and no
-    eigenvalue below ``min_eigenvalue``.
+    It minimises ``1/2 |W^(1/2) (X - G) W^(1/2)|_F^2``, or ``1/2 sum W_ij (X_ij - G_ij)^2``, over symmetric X
+    with a diagonal of ones and no eigenvalue below ``min_eigenvalue``.
 
     Parameters
     ----------
     G : array of shape (n, n)
         Symmetric; estimated pair by pair, for instance, so that it is not positive semidefinite. Its own
-        diagonal need not be one. float32 or float64; the answer has the same dtype.
-    weights : array of shape (n,), optional
-        A positive weight ``W_ii`` for each variable: entry (i, j) counts ``W_ii W_jj``. Ones by default.
+        diagonal need not be one. float32 or float64, of any array library; the answer has the same dtype and
+        library. Computations are made on the host.
+    weights : array of shape (n,) or (n, n), optional
+        A positive weight ``W_ii`` for each variable: entry (i, j) counts ``W_ii W_jj``. Or a symmetric matrix
+        with a weight ``W_ij >= 0`` for each entry, 0 for entries that are not known. Ones by default.
     fixed : array of bool of shape (n, n), optional
-        True for entries of ``G`` that the answer keeps exactly; symmetric.
+        True for entries of ``G`` that the answer keeps exactly; symmetric. Not with weights of entries.
     min_eigenvalue : float
         The least eigenvalue of the answer, from 0 to below 1. A little more than 0 makes it invertible.
     tol : float
@@ -95,8 +107,11 @@ def nearest_correlation(
            [0.1573, 0.7607, 1.    ]]))
     """
     options = Options(tol=tol, time_limit=time_limit)
+    given = check_array("G", G, ndim=2, allow_complex=False)
+    if weights is not None and np.ndim(host_array("weights", weights)) == 2:
+        return _by_entries(given, weights, fixed, min_eigenvalue, options)
     deadline = Deadline(options.time_limit)
-    size = len(check_array("G", G, ndim=2, allow_complex=False))
+    size = len(given)
 
     def stopped() -> bool:
         return deadline.passed or not deadline.affords(EIGH * size**3)
@@ -105,8 +120,34 @@ def nearest_correlation(
         try:
             found = nearest(G, weights, fixed, min_eigenvalue, tol, stopped)
         except NoCorrelationMatrix as empty:
-            return _infeasible(check_array("G", G), empty, deadline)
-        return _result(found, tol, stopped(), deadline)
+            return _infeasible(given, empty, deadline)
+        result = _result(found, tol, stopped(), deadline)
+        return replace(result, x=asarray_like(result.x, given))
+
+
+def _by_entries(G: Any, weights: Any, fixed: Any, least: float, options: Options) -> Result:
+    """Solve for ``Y = X - e I``, which has the diagonal ``1 - e`` and is positive semidefinite."""
+    if fixed is not None:
+        raise ValueError(
+            "fixed cannot be combined with weights of shape (n, n); give the entries large weights instead"
+        )
+    asked = Request.of(G, None, None, least)
+    n, e = len(asked.G), asked.least
+    W = np.array(
+        host_array("weights", check_array("weights", weights, allow_complex=False)), np.float64
+    )
+    check_shape("weights", W, (n, n))
+    if not np.array_equal(W, W.T):
+        raise ValueError("weights of entries must be symmetric; (W + W.T) / 2 are")
+    at = np.arange(n)
+    problem = Problem(
+        SquaredDistance(asked.G - e * np.eye(n), weights=W),
+        Intersection(PSDCone(n), Affine.entries((at, at), 1.0 - e, 1.0 - e, shape=(n, n))),
+    )
+    result = run_to_the_end(problem, None, LowRankFactors(), options)
+    X = result.x
+    np.fill_diagonal(X, 1.0)
+    return replace(result, x=asarray_like(X, G))
 
 
 def _result(found: NearestCorrelation, tol: float, late: bool, deadline: Deadline) -> Result:

@@ -204,3 +204,75 @@ def test_messages_name_argument_and_value(rng):
     ):
         with pytest.raises(kind, match=match):
             lopro.nearest_correlation(G_given, **options)
+
+
+def test_weights_of_entries_by_hand():
+    """Only X_13 may move at a low price: ``X_13 >= 2 * 0.8^2 - 1 = 0.28`` for X_12 = X_23 = 0.8."""
+    G = np.array([[1.0, 0.8, 0.0], [0.8, 1.0, 0.8], [0.0, 0.8, 1.0]])
+    W = np.array([[1.0, 1e6, 1.0], [1e6, 1.0, 1e6], [1.0, 1e6, 1.0]])
+    result = lopro.nearest_correlation(G, W, tol=1e-7)
+    assert result.success
+    np.testing.assert_allclose(result.x[0, 2], 0.28, atol=1e-5)
+    assert result.fun == pytest.approx(0.28**2, rel=1e-4)
+    assert result.certificate.lower_bound <= 0.28**2
+    # Entries that do not count are free: with X_13 = 0.28 the others are kept.
+    W[0, 2] = W[2, 0] = 0.0
+    free = lopro.nearest_correlation(G, W / 1e6)
+    assert free.success is False or free.fun <= 1e-6
+    np.testing.assert_allclose(free.x[[0, 1], [1, 2]], 0.8, atol=1e-3)
+
+
+@pytest.mark.parametrize("least", [0.0, 0.2])
+@pytest.mark.parametrize("kind", ["rank one", "any"])
+def test_weights_of_entries_as_others_find_them(rng, kind, least):
+    """Weights ``w_i w_j`` are those of variables; others are judged by Clarabel."""
+    n = 10
+    G, w = uniform(rng, n), rng.uniform(0.3, 2.0, n)
+    if kind == "rank one":
+        ours = lopro.nearest_correlation(G, np.outer(w, w), min_eigenvalue=least, tol=1e-8)
+        theirs = lopro.nearest_correlation(G, w, min_eigenvalue=least, tol=1e-8)
+        expected, X = theirs.fun, theirs.x
+    else:
+        cp = pytest.importorskip("cvxpy")
+        W = rng.uniform(0.1, 1.0, (n, n))
+        W = np.where(rng.uniform(size=(n, n)) < 0.2, 0.0, W)
+        W = W + W.T
+        ours = lopro.nearest_correlation(G, W, min_eigenvalue=least, tol=1e-8)
+        Y = cp.Variable((n, n), symmetric=True)
+        cost = 0.5 * cp.sum(cp.multiply(W, cp.square(Y - G)))
+        cp.Problem(cp.Minimize(cost), [cp.diag(Y) == 1, Y - least * np.eye(n) >> 0]).solve(
+            "CLARABEL"
+        )
+        expected, X = cost.value, Y.value
+    assert ours.success
+    assert ours.fun == pytest.approx(expected, rel=1e-6)
+    assert ours.certificate.lower_bound <= expected * (1 + 1e-7)
+    if kind == "rank one":
+        np.testing.assert_allclose(ours.x, X, atol=1e-4)
+    assert np.array_equal(ours.x, ours.x.T) and np.array_equal(np.diag(ours.x), np.ones(n))
+    assert np.linalg.eigvalsh(ours.x)[0] >= least - 1e-15
+    assert ours.certificate.violation == 0.0
+
+
+@pytest.mark.parametrize("entries", [False, True])
+def test_tensors_come_back_as_tensors(rng, entries):
+    torch = pytest.importorskip("torch")
+    G, w = uniform(rng, 12), rng.uniform(0.5, 1.0, 12)
+    weights = np.outer(w, w) if entries else w
+    expected = lopro.nearest_correlation(G, weights)
+    result = lopro.nearest_correlation(torch.asarray(G), torch.asarray(weights))
+    assert isinstance(result.x, torch.Tensor) and result.x.dtype == torch.float64
+    assert np.array_equal(result.x.numpy(), expected.x) and result.fun == expected.fun
+
+
+def test_weights_of_entries_are_checked(rng):
+    G = uniform(rng, 3)
+    W = np.ones((3, 3))
+    for match, given, options in (
+        ("weights must not be negative", -W, {}),
+        ("weights of entries must be symmetric", np.triu(W), {}),
+        (r"weights must have shape \(3, 3\)", np.ones((2, 2)), {}),
+        ("fixed cannot be combined", W, {"fixed": np.eye(3, dtype=bool)}),
+    ):
+        with pytest.raises(ValueError, match=match):
+            lopro.nearest_correlation(G, given, **options)

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
+import scipy.sparse
 from scipy.sparse.linalg import aslinearoperator
 
 import lopro
@@ -122,6 +123,20 @@ def correlation() -> Call:
     return partial(lopro.nearest_correlation, 0.5 * (G + G.T), tol=1e-12)
 
 
+def transport() -> Call:
+    """300 bins to 300 bins: 90,000 variables."""
+    rng, k = _rng(), 300
+    mass = [p / p.sum() for p in rng.random((2, k))]
+    place, eye, ones = np.linspace(0.0, 1.0, k), scipy.sparse.eye_array(k), np.ones((1, k))
+    E = scipy.sparse.vstack([scipy.sparse.kron(eye, ones), scipy.sparse.kron(ones, eye)])
+    sides = np.concatenate(mass)
+    plans = lc.Intersection(
+        lc.Affine(E.tocsr(), sides, sides), lc.Box(np.zeros(k * k), np.full(k * k, np.inf))
+    )
+    cost = lo.Linear(((place[:, None] - place) ** 2).ravel())
+    return partial(lopro.solve, lopro.Problem(cost, plans))
+
+
 #: Every public entry, by name: what makes the data, and returns the call.
 CALLS: dict[str, Callable[[], Call]] = {
     f.__name__: f
@@ -138,5 +153,6 @@ CALLS: dict[str, Callable[[], Call]] = {
         intersection,
         callables,
         correlation,
+        transport,
     )
 }

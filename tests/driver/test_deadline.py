@@ -92,7 +92,7 @@ def test_the_current_one_is_that_of_the_innermost_block(clock: Clock) -> None:
 def test_work_that_would_take_too_long_is_not_started(
     clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "_operations_per_second", lambda: 1e9)
+    monkeypatch.setattr(module, "operations_per_second", lambda: 1e9)
     d = Deadline(2.0)
     assert d.affords(2e9) and not d.affords(2.0000001e9)
     d.need(2e9)

@@ -45,7 +45,7 @@ def test_an_objective_that_falls_without_end_proves_nothing_far_away() -> None:
 def test_steps_are_long_enough_to_be_seen(size: float) -> None:
     """Beside a value of 25 a step of 1e-19 changes nothing: a slope of 0 would be a false bound."""
     slope = forward_differences(lambda x: float(25.0 - 3.0 * x[0] + x[1] ** 2), np.zeros(2))
-    assert slope(np.full(2, size))[0] == pytest.approx(-3.0, rel=1e-6)
+    assert slope(np.full(2, size))[0] == pytest.approx(-3.0, rel=2e-4)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

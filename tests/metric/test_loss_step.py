@@ -91,7 +91,7 @@ def test_an_inverse_without_time_for_it_is_done_without(
 ) -> None:
     """Fifteen pairs: the factor takes 1125 operations, the inverse 2250, and there is time for 1500."""
     monkeypatch.setattr("lopro.metric.loss_step._INVERSE_AFTER", 2)
-    monkeypatch.setattr("lopro.core.deadline._operations_per_second", lambda: 1500.0)
+    monkeypatch.setattr("lopro.core.deadline.operations_per_second", lambda: 1500.0)
     step = ByPairs(CASES["complete, wide"])
     with using_clock(lambda: 0.0):
         deadline = Deadline(1.0)

@@ -18,7 +18,7 @@ from lopro.constraints import Affine, Intersection, PSDCone
 from lopro.errors import MissingCapabilityError
 from lopro.linalg.sparse_definite import SparseCholesky
 from lopro.methods.semidefinite.diagonal_form import FactorCost
-from lopro.newton.sdp.factors import UnitRowsProblem
+from lopro.newton.sdp.factors import LinearCost, UnitRowsProblem, WeightedDistance
 from lopro.objectives import Linear
 
 DATA = Path(os.environ.get("LOPRO_DATA", Path(__file__).parents[3] / "shared" / "data"))
@@ -165,8 +165,11 @@ def test_the_terms_of_a_cost_in_factors_are_those_of_the_matrix(rng: Any) -> Non
         assert f.magnitude(V, 0.0) == pytest.approx(np.abs(C * (V @ V.T)).sum(), rel=1e-13)
 
 
-def test_hessian_and_gradient_are_those_of_the_value(rng: Any) -> None:
-    problem = UnitRowsProblem(random_cost(7))
+@pytest.mark.parametrize("kind", ["linear", "weighted"])
+def test_hessian_and_gradient_are_those_of_the_value(rng: Any, kind: str) -> None:
+    W = np.abs(random_cost(7, 1))
+    cost = LinearCost(random_cost(7)) if kind == "linear" else WeightedDistance(W, random_cost(7))
+    problem = UnitRowsProblem(cost)
     point = problem.point(rng.standard_normal((7, 3)))
     U = rng.standard_normal((7, 3))
     U -= np.sum(U * point.V, axis=1)[:, None] * point.V

@@ -139,6 +139,8 @@ class ColumnSearch(SignSearch):
     """
 
     _before: tuple[float, Vector] | None = None
+    #: Whether the search began next to its solution, on a path.
+    _along_path = False
 
     def __init__(
         self, bench: Workbench, problem: Problem, before: ColumnSearch | None = None
@@ -164,6 +166,7 @@ class ColumnSearch(SignSearch):
         """Go on with the columns of a search for another alpha, and those that come next on the path."""
         self.correlations, self._stretch = before.correlations, before._stretch
         self.columns, self.signs = before.columns, before.signs
+        self.columns.ridge = self.sparse.ridge
         self.support_newton = replace(before.support_newton, level=self.level)
         self._before = before.latest
 
@@ -190,11 +193,12 @@ class ColumnSearch(SignSearch):
         Correlations change by no more than alpha does, usually (the sequential strong rule of Tibshirani and
         others, 2012): those below ``2 lam - alpha`` are not looked at before all columns are priced.
         """
-        self.floor, self._before = 0.0, None
+        self.floor, self._before, self._along_path = 0.0, None, True
         share = 2.0 * self.level.least / alpha - 1.0
+        excess[self.columns.indices] = 0.0
         near = np.flatnonzero(excess > max(share, SETTINGS.least_share))
-        near = near[largest(excess[near], columns_to_add(self.signs, self.columns.rank, 1))]
-        new = np.setdiff1d(near, self.columns.indices)
+        new = near[largest(excess[near], columns_to_add(self.signs, self.columns.rank, 1))]
+        new.sort()  # memory is read in its order
         self._extend(new, np.zeros(new.size))
 
     def follow_path(self, descent: float, limit: SupportLimit | None = None) -> None:
@@ -203,6 +207,16 @@ class ColumnSearch(SignSearch):
         most = float(self.sparse.excess(self.correlations).max(initial=0.0))
         self.floor = max(0.5 * most, self.level.least)
         self.signs = 0.0 * self.signs
+
+    def propose(self, x: Vector, residual: Vector) -> None:
+        """Make a point that somebody else has found the present solution; its residual is a dual point."""
+        new = np.setdiff1d(np.flatnonzero(x), self.columns.indices)
+        self._extend(new, np.zeros(new.size))
+        at, alpha = x[self.columns.indices], self.level.least
+        dual = residual / alpha
+        solution = Solution(at, np.sign(at), alpha, residual, dual, reached=True, settled=False)
+        self.accept(solution, self.columns)
+        self._price_all(solution)
 
     def resume_at(self, point: Array) -> bool:
         """Restart at a point with fewer nonzeros than rows; False if it has more."""
@@ -225,7 +239,8 @@ class ColumnSearch(SignSearch):
     def round(self) -> None:
         """Solve on the present columns, then price all of them."""
         self.bench.tick()
-        self._thorough = self.settling or (self.solution is not None and self.missing.size == 0)
+        known = self.solution is not None and self.missing.size == 0
+        self._thorough = self.settling or self._along_path or known
         solution = self._solve(self._thorough)
         everywhere, excess = self._price_all(solution)
         self._missing_size = excess[self.missing]

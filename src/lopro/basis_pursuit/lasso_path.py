@@ -11,7 +11,6 @@ from lopro.basis_pursuit.column_search import ColumnSearch
 from lopro.basis_pursuit.penalised import sparse_form
 from lopro.basis_pursuit.result import LassoResult
 from lopro.basis_pursuit.working_set import WorkingSet, in_blocks, passes_are_expensive
-from lopro.core.arrays import Array
 from lopro.driver.options import Options
 from lopro.problem import Problem
 from lopro.protocol import Method, Workbench
@@ -20,10 +19,9 @@ __all__ = ["AlongPath", "solve_path"]
 
 
 def solve_path(
-    data: ProblemData, y: Array, lams: list[float], options: Options
+    data: ProblemData, problems: list[Problem], lams: list[float], options: Options
 ) -> list[LassoResult]:
     """Solve for all penalties, in the order given."""
-    problems = [data.penalised(y, lam) for lam in lams]
     if shares_passes(data.A, problems):
         found: list[Any] = solve_together(data, problems, options)
         return found

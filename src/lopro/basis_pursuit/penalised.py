@@ -243,7 +243,7 @@ def _penalised(problem: Problem, like: Array | None) -> PenalisedProblem | None:
     parts = [_unscaled(part) for part in f.parts]
     fits = [(s, g) for s, g in parts if isinstance(g, LeastSquares) or _is_norm(g)]
     found = [(s, g) for s, g in parts if isinstance(g, NORMS)]
-    ridges = [s for s, g in parts if isinstance(g, SquaredDistance) and _vanishes(g.z)]
+    ridges = [s for s, g in parts if isinstance(g, SquaredDistance) and _is_ridge(g)]
     if len(fits) != 1 or len(found) != 1 or 2 + len(ridges) != len(parts):
         return None
     (scale, fit), (weight, g), ridge = fits[0], found[0], sum(ridges)
@@ -293,8 +293,9 @@ def _is_norm(f: Objective) -> bool:
     return alone and f.terms[0].offset is not None
 
 
-def _vanishes(z: Array) -> bool:
-    return not bool(namespace(z).any(z != 0.0))
+def _is_ridge(f: SquaredDistance) -> bool:
+    """Whether a function is ``|x|^2 / 2``."""
+    return f.weights is None and not bool(namespace(f.z).any(f.z != 0.0))
 
 
 def _product(y: Array, r: Array) -> Estimate:

@@ -16,15 +16,23 @@ import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro.basis_pursuit.column_search import ColumnSearch, newton_rounds
-from lopro.basis_pursuit.problem import NORMS, SparseProblem, residual_ball_of
+from lopro.basis_pursuit.problem import NORMS, SparseForm, SparseProblem, residual_ball_of
 from lopro.core.arrays import Array, asarray_like, norm, to_numpy
 from lopro.core.deadline import current_deadline
 from lopro.engines import AnswerStatus, EngineUnavailable, QuadraticProgram, solve_by_piqp
 from lopro.errors import MissingCapabilityError
+from lopro.maps import NumPyMap, SparseMap
 from lopro.problem import Problem
 from lopro.protocol import Candidate, Candidates, Card, Multiplier, Workbench
 
-__all__ = ["Pair", "PursuitPrograms", "fits_program", "is_tiny", "optimal_pair"]
+__all__ = [
+    "Pair",
+    "PursuitPrograms",
+    "fits_program",
+    "improve_penalised",
+    "is_tiny",
+    "optimal_pair",
+]
 
 Vector: TypeAlias = "np.ndarray[Any, Any]"
 
@@ -176,10 +184,35 @@ class Pair:
         return None
 
 
-def optimal_pair(sparse: SparseProblem, A: Vector, alpha: float = 0.0) -> Pair | None:
+def improve_penalised(search: ColumnSearch, rounds: int) -> Candidates:
+    """Propose the solution of the program for a penalty, and what Newton's method makes of its signs.
+
+    Where columns are dependent, the signs of Newton's method may cycle; a program does not mind.
+    """
+    form, (m, d) = search.sparse, search.A.shape
+    readable = isinstance(search.A, NumPyMap | SparseMap) and search.level.least > 0.0
+    if not readable or form.ridge > 0.0 or float(m + d) * m * d > _OPERATIONS:
+        return
+    search.bench.hand_over(PursuitPrograms(rounds))
+    A, y = to_numpy(search.A.toarray()).astype(np.float64, copy=False), search.y
+    Q, R = np.linalg.qr(A) if m > d else (np.eye(m), A)
+    pair = optimal_pair(form, R, search.level.least, Q.T @ y)
+    if pair is None:
+        return
+    x = np.where(np.abs(pair.x) > _ACTIVE * np.abs(pair.x).max(initial=0.0), pair.x, 0.0)
+    r = y - A @ (np.maximum(x, 0.0) if form.nonneg else x)
+    search.propose(np.maximum(x, 0.0) if form.nonneg else x, r)
+    yield search.candidate(search.bench)
+    search.resume_with(np.sign(x))
+    yield from newton_rounds(search, rounds)
+
+
+def optimal_pair(
+    sparse: SparseForm, A: Vector, alpha: float = 0.0, right: Vector | None = None
+) -> Pair | None:
     """Return a solution of ``min sum w_i |x_i|  s.t. A x = y`` by PIQP; None where it finds none in time.
 
-    With ``alpha``, of ``min alpha sum w_i |x_i| + |A x - y|^2 / 2``.
+    With ``alpha``, of ``min alpha sum w_i |x_i| + |A x - y|^2 / 2``; with another right-hand side, for that.
 
     Examples
     --------
@@ -192,7 +225,8 @@ def optimal_pair(sparse: SparseProblem, A: Vector, alpha: float = 0.0) -> Pair |
     >>> optimal_pair(sparse, A).signs
     array([0., 0., 1.])
     """
-    y, w = to_numpy(sparse.ball.y).astype(np.float64), np.asarray(sparse.weights, dtype=np.float64)
+    y = to_numpy(sparse.y).astype(np.float64) if right is None else right
+    w = np.asarray(sparse.weights, dtype=np.float64)
     unit, size, heavy = (float(np.abs(v).max()) for v in (A, y, w))
     if not (unit > 0.0 and size > 0.0):
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -91,13 +92,13 @@ def lasso(
     >>> y = A[:, 3] - 2 * A[:, 70]
     >>> result = lopro.lasso(A, y, lam=1.0)
     >>> result.success, result.support, result.x[result.support].round(3)
-    (True, array([ 3, 70]), array([ 0.966, -1.97 ]))
+    (True, array([ 3, 70]), array([ 0.982, -1.974]))
 
     The same point, by the norm that it has:
 
     >>> result = lopro.lasso(A, y, tau=float(abs(result.x).sum()))
     >>> result.support, result.x[result.support].round(3)
-    (array([ 3, 70]), array([ 0.966, -1.97 ]))
+    (array([ 3, 70]), array([ 0.982, -1.974]))
     """
     if (tau is None) == (lam is None):
         raise TypeError("lasso needs exactly one of tau, a bound of the norm, and lam, its weight")
@@ -124,7 +125,7 @@ def lasso_path(
     weights: Any = None,
     nonneg: bool = False,
     groups: Any = None,
-    ridge: float = 0.0,
+    ridge: float | Sequence[float] = 0.0,
     square_root: bool = False,
     tol: float = 1e-6,
     time_limit: float | None = None,
@@ -136,8 +137,10 @@ def lasso_path(
 
     Parameters
     ----------
-    A, y, weights, nonneg, groups, ridge, square_root, tol
+    A, y, weights, nonneg, groups, square_root, tol
         As in `lasso`.
+    ridge : float or sequence of float
+        As in `lasso`; one for all weights, or one for each of ``lams``.
     lams : sequence of float, optional
         The weights; they are worked through from the largest down. By default ``count`` of them, evenly
         spaced on a logarithmic scale from the least one for which the solution is zero down to ``ratio`` of
@@ -164,20 +167,29 @@ def lasso_path(
     """
     options = Options(tol, time_limit=time_limit).within_call()
     with Deadline(time_limit).active():
-        data = ProblemData(A, weights, nonneg, groups, ridge, square_root)
+        data = ProblemData(A, weights, nonneg, groups, 0.0, square_root)
         y = check_array("y", y, ndim=1)
-        chosen = _grid(data, y, count, ratio) if lams is None else _weights(lams)
-        return LassoPath(solve_path(data, y, chosen, options), chosen)
+        chosen = _grid(data, y, count, ratio) if lams is None else _numbers("lams", lams)
+        ridges = [float(rho) for rho in np.atleast_1d(np.asarray(ridge))]
+        ridges = ridges * len(chosen) if np.ndim(ridge) == 0 else ridges
+        if len(ridges) != len(chosen):
+            raise ValueError(f"ridge must be a number or {len(chosen)} of them, got {len(ridges)}")
+        each = [
+            replace(data, ridge=rho).penalised(y, lam)
+            for lam, rho in zip(chosen, ridges, strict=True)
+        ]
+        return LassoPath(solve_path(data, each, chosen, options), chosen)
 
 
-def _weights(lams: Any) -> list[float]:
-    if not hasattr(lams, "__iter__") or isinstance(lams, (str, bytes)):
-        raise TypeError(f"lams must be a sequence of numbers, got {lams!r}")
+def _numbers(name: str, values: Any) -> list[float]:
+    if not hasattr(values, "__iter__") or isinstance(values, (str, bytes)):
+        raise TypeError(f"{name} must be a sequence of numbers, got {values!r}")
     found = [
-        check_number(f"lams[{i}]", lam, minimum=0.0, exclusive=True) for i, lam in enumerate(lams)
+        check_number(f"{name}[{i}]", value, minimum=0.0, exclusive=True)
+        for i, value in enumerate(values)
     ]
     if not found:
-        raise ValueError("lams must not be empty")
+        raise ValueError(f"{name} must not be empty")
     return found
 
 

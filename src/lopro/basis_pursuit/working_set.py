@@ -25,7 +25,12 @@ from lopro.basis_pursuit.penalised import sparse_form
 from lopro.basis_pursuit.pool import Pool, answered
 from lopro.basis_pursuit.pooled_search import PooledSearch
 from lopro.basis_pursuit.problem import SparseForm, SparseProblem
-from lopro.basis_pursuit.programs import PursuitPrograms, fits_program, is_tiny
+from lopro.basis_pursuit.programs import (
+    PursuitPrograms,
+    fits_program,
+    improve_penalised,
+    is_tiny,
+)
 from lopro.basis_pursuit.search import Search
 from lopro.core.arrays import Array, is_complex, to_numpy
 from lopro.core.deadline import OutOfTime
@@ -293,6 +298,8 @@ def _finish_penalised(bench: Workbench, search: ColumnSearch) -> Candidates:
         limit = None if search.level.least > 0.0 else SupportLimit(SETTINGS.full_share)
         search.follow_path(SETTINGS.descent, limit)
         yield from newton_rounds(search, SETTINGS.long_path)
+    if not search.done:
+        yield from improve_penalised(search, SETTINGS.short_path)
     if search.done:
         return
     yield search.candidate(bench)

@@ -6,7 +6,7 @@ import math
 from functools import cached_property
 from typing import Any
 
-from lopro.constraints.easy import EasySet
+from lopro.constraints.compact import CompactSet
 from lopro.core.arrays import Array, is_complex, namespace, zeros
 from lopro.core.validation import check_count, check_number, check_shape
 from lopro.functions import Ball, Constant, Source, atoms
@@ -16,7 +16,7 @@ from lopro.functions.term import Term
 __all__ = ["L1Ball"]
 
 
-class L1Ball(EasySet):
+class L1Ball(CompactSet):
     """The set ``{x : sum |x_i| <= size}``, through ``c(x) = sum |x_i| - size``.
 
     Parameters

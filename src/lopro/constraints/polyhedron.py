@@ -330,6 +330,8 @@ class Polyhedron(MappedFunction, Constraint):
     def _looser_bounds(self) -> np.ndarray[Any, Any]:
         """Rows that bound one entry less tightly than another row: they do not tell how large the set is."""
         alone = _rows_with_one_entry(self._entries)
+        if len(alone) < 2:
+            return np.zeros(0, dtype=np.intp)
         found = scipy.sparse.coo_array(self._entries[alone])
         found.eliminate_zeros()
         row, column, entry = alone[found.row], found.col, found.data

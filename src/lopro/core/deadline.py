@@ -18,7 +18,14 @@ from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar, Token
 from types import FrameType
 
-__all__ = ["EIGH", "Deadline", "OutOfTime", "current_deadline", "using_clock"]
+__all__ = [
+    "EIGH",
+    "Deadline",
+    "OutOfTime",
+    "current_deadline",
+    "operations_per_second",
+    "using_clock",
+]
 
 #: Cost of a symmetric eigendecomposition, in operations of a matrix product per ``n^3``. It has 9 n^3
 #: operations (Golub and Van Loan, Matrix Computations, section 8.3), of which the 4/3 n^3 of the tridiagonal
@@ -127,7 +134,7 @@ class Deadline:
         No more of it than ``seconds``, where these are given.
         """
         left = min(self.left, seconds)
-        return left == math.inf or (left > 0.0 and operations <= _operations_per_second() * left)
+        return left == math.inf or (left > 0.0 and operations <= operations_per_second() * left)
 
     def need(self, operations: float, otherwise: str = "") -> None:
         """Raise `OutOfTime` unless there is time for so many operations that cannot be interrupted.
@@ -182,7 +189,7 @@ def _sigint_is_free() -> bool:
 
 
 @functools.cache
-def _operations_per_second() -> float:
+def operations_per_second() -> float:
     """Return the speed of matrix products on this machine, from the best of three of size 256."""
     import numpy as np
 

@@ -17,9 +17,9 @@ __all__ = ["forward_differences"]
 _LEAST = 1e-2
 #: A point below this share of the start is treated as zero: 5e3 units of rounding of the start.
 _VANISHED = 1e-12
-#: A difference of values is rounding if it is below so many units of it; then the step becomes so many times
-#: as long, up to that of the largest variable or of the start.
-_DIGITS, _LONGER = 8.0, 100.0
+#: A difference of values below so many units of their rounding has less than four digits; then the step
+#: becomes so many times as long, up to that of the largest variable or of the start.
+_DIGITS, _LONGER = 1e4, 100.0
 
 
 def forward_differences(fun: Callable[[Any], Any], x0: Any) -> Callable[[Any], Any]:
@@ -56,7 +56,7 @@ def forward_differences(fun: Callable[[Any], Any], x0: Any) -> Callable[[Any], A
         for j in range(host.size):
             step = float(steps[j])
             difference, taken = _difference(value, x, j, step, first)
-            # Where the values agree in all of their digits, a longer step is taken.
+            # Where the values agree in nearly all of their digits, a longer step is taken.
             while not _visible(difference, first, unit) and step < longest:
                 step = min(_LONGER * step, longest)
                 difference, taken = _difference(value, x, j, step, first)
@@ -78,7 +78,7 @@ def _difference(
 
 
 def _visible(difference: Any, first: Any, unit: float) -> bool:
-    """Whether a difference of values is more than their rounding."""
+    """Whether a difference of values is far above their rounding."""
     return bool(
         np.abs(difference).max(initial=0.0) > _DIGITS * unit * np.abs(first).max(initial=0.0)
     )

@@ -39,6 +39,7 @@ from lopro.protocol import (
     PenalisedMinimum,
     Verdict,
     next_candidate,
+    required_fit,
 )
 
 __all__ = ["Run"]
@@ -64,8 +65,7 @@ class Run:
             raise TypeError(f"problem must be a lopro.Problem, got {problem!r}")
         if isinstance(method, type) or not (hasattr(method, "run") and hasattr(method, "check")):
             raise TypeError(f"method must be a method such as lopro.Auto(), got {method!r}")
-        method.check(problem)
-        self.method = method
+        self.method, self._fit = method, required_fit(method, problem)
         self.warnings: list[str] = []
         self.history = History()
         self.status: Status | None = None  # None while running
@@ -136,7 +136,7 @@ class Run:
     def _candidate_by_candidate(self) -> Iterator[Iterate]:
         if self._guarded(self._prepared) is None:
             return
-        candidates = self.method.run(self.bench, self._x0)
+        candidates = self._fit.run(self.bench, self._x0)
         verdict: Verdict | None = None
         while self.status is None:
             candidate = self._next_candidate(candidates, verdict)

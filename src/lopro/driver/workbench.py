@@ -124,6 +124,10 @@ class Workbench:
         return self._multipliers0
 
     @property
+    def warm(self) -> bool:
+        return self._multipliers0 is not None
+
+    @property
     def objective(self) -> Objective:
         return self.counted.objective
 

@@ -5,7 +5,7 @@ estimates of size are in one place each. Nothing an engine says is a proof.
 """
 
 from lopro.engines.answer import Answer, AnswerStatus, EngineUnavailable
-from lopro.engines.choice import ENGINES, Engine, engines_for, quick_by_piqp
+from lopro.engines.choice import ENGINES, Engine, engines_for
 from lopro.engines.clarabel import solve_by_clarabel, solve_cones
 from lopro.engines.conic_program import ConicProgram
 from lopro.engines.forms import ConeProgram, QuadraticProgram
@@ -25,7 +25,6 @@ __all__ = [
     "QuadraticProgram",
     "engines_for",
     "in_handy_units",
-    "quick_by_piqp",
     "require_room",
     "solve_by_clarabel",
     "solve_by_highs",

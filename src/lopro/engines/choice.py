@@ -19,10 +19,9 @@ from lopro.engines.answer import Answer
 from lopro.engines.clarabel import solve_by_clarabel
 from lopro.engines.forms import QuadraticProgram
 from lopro.engines.highs import solve_by_highs
-from lopro.engines.limits import installed
 from lopro.engines.piqp import solve_by_piqp
 
-__all__ = ["ENGINES", "Engine", "engines_for", "quick_by_piqp"]
+__all__ = ["ENGINES", "Engine", "engines_for"]
 
 Engine: TypeAlias = Callable[[QuadraticProgram, float, float | None], Answer]
 
@@ -32,16 +31,6 @@ ENGINES: dict[str, Engine] = {
     "highs": solve_by_highs,
     "clarabel": solve_by_clarabel,
 }
-#: Rows times squared columns of a dense matrix up to which PIQP is quick: the operations of an iteration.
-_QUICK = 2e9
-
-
-def quick_by_piqp(program: QuadraticProgram) -> bool:
-    """Whether PIQP is to be asked before all others: dense, not large, and no quadratic over a few rows."""
-    rows, columns = program.A.shape
-    many = program.P is None or program.boxed or rows >= columns
-    quick = many and not program.sparse and (rows + columns) * columns**2 <= _QUICK
-    return quick and installed("piqp")
 
 
 def engines_for(program: QuadraticProgram) -> tuple[Engine, ...]:

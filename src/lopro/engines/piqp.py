@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -60,8 +59,10 @@ def solve_by_piqp(
     solver = _set_up(p, rows, tol)
     solver.settings.max_iter = _affordable(solver, left)
     solver.solve()
-    answer = units.back(rows.answer(solver.result))
-    return replace(answer, seconds=time.perf_counter() - begin)
+    x, multipliers, box = units.restored(*rows.vectors(solver.result))
+    said, spent = solver.result.info.status.name, time.perf_counter() - begin
+    status, iterations = _NAMES.get(said, AnswerStatus.FAILED), int(solver.result.info.iter)
+    return Answer(status, x, multipliers, box, iterations, spent, message=said)
 
 
 def _too_large(program: QuadraticProgram, left: float) -> Answer | None:
@@ -89,8 +90,8 @@ class _Rows:
         self.fixed = p.least == p.most
         self.between = ~self.equal & ((p.lower > -_INFINITE) | (p.upper < _INFINITE))
 
-    def answer(self, result: Any) -> Answer:
-        """Return the multipliers in the order of the rows; those without sides have none."""
+    def vectors(self, result: Any) -> tuple[Vector, Vector, Vector]:
+        """Return the point and the multipliers in the order of the rows; those without sides have none."""
         p, equal = self.p, self.equal
         rows, y = np.zeros(len(p.lower)), np.asarray(result.y)
         rows[equal] = y[: int(equal.sum())]
@@ -100,10 +101,7 @@ class _Rows:
         if p.boxed:
             box = np.asarray(result.z_bu) - np.asarray(result.z_bl)
             box[self.fixed] = y[int(equal.sum()) :]
-        said = result.info.status.name
-        status = _NAMES.get(said, AnswerStatus.FAILED)
-        x, iterations = np.array(result.x), int(result.info.iter)
-        return Answer(status, x, rows, box, iterations, message=said)
+        return np.array(result.x), rows, box
 
 
 def _set_up(p: QuadraticProgram, rows: _Rows, tol: float) -> Any:

@@ -25,12 +25,12 @@ class Units:
 
     def back(self, answer: Answer) -> Answer:
         """Return an answer in handy units in those of the user, exactly."""
-        return replace(
-            answer,
-            x=answer.x * self.x,
-            rows=answer.rows * (self.f / self.rows),
-            box=answer.box * (self.f / self.x),
-        )
+        x, rows, box = self.restored(answer.x, answer.rows, answer.box)
+        return replace(answer, x=x, rows=rows, box=box)
+
+    def restored(self, x: Vector, rows: Vector, box: Vector) -> tuple[Vector, Vector, Vector]:
+        """Return a point and multipliers of rows and bounds in the units of the user, exactly."""
+        return x * self.x, rows * (self.f / self.rows), box * (self.f / self.x)
 
 
 def _powers(sizes: Vector) -> Vector:
@@ -89,7 +89,14 @@ def _length(p: QuadraticProgram, largest: Vector) -> float:
     own = np.where(np.isfinite(p.most), p.most, np.where(np.isfinite(p.least), p.least, 0.0))
     lengths = np.concatenate([np.abs(sides / largest), np.abs(own)])
     lengths = lengths[lengths > 0.0]
-    return power_of_two(float(np.quantile(lengths, 0.9))) if len(lengths) else 1.0
+    if not len(lengths):
+        return 1.0
+    # The 0.9 quantile, linear between its neighbours; `np.quantile` takes longer than a small program.
+    lengths.sort()
+    at = 0.9 * (len(lengths) - 1)
+    low = int(at)
+    high = min(low + 1, len(lengths) - 1)
+    return power_of_two(float(lengths[low] + (at - low) * (lengths[high] - lengths[low])))
 
 
 def cone_units(program: ConeProgram) -> tuple[float, float]:

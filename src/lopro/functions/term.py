@@ -223,4 +223,6 @@ def on_host(term: Term, size: int) -> Term:
     """Return the term for NumPy vectors of doubles of this size, its map given."""
     found = Identity(size) if term.map is None else host_map(term.map)
     offset = None if term.offset is None else host_vector(term.offset)
+    if found is term.map and offset is term.offset:
+        return term
     return replace(term, map=found, offset=offset)

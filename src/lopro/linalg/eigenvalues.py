@@ -7,6 +7,7 @@ Factorising a shifted matrix therefore proves a lower bound of the smallest eige
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
@@ -96,9 +97,15 @@ def _lowest(P: Matrix) -> Array:
     return np.asarray(vectors[:, 0])
 
 
+@functools.lru_cache(maxsize=8)
+def _first_vector(size: int) -> Array:
+    """Return a random vector, the same for every matrix of a size."""
+    return np.random.default_rng(0).standard_normal(size)
+
+
 def _inverse_iteration(P: Array, factor: Array) -> float:
     """Return a Rayleigh quotient near the least eigenvalue."""
-    x = np.random.default_rng(0).standard_normal(len(P))
+    x = _first_vector(len(P))
     for _ in range(4):
         x = cholesky_solve(factor, x / norm(x))
     return 1.0 / norm(x)

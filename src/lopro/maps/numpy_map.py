@@ -67,6 +67,8 @@ class NumPyMap(ArrayMap):
             self._check_finite()
 
     def _check_finite(self) -> None:
+        if self._known_finite:
+            return
         with np.errstate(invalid="ignore", over="ignore"):
             super()._check_finite()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
 
 from lopro.constraints.box import Box
 from lopro.core.arrays import Array
@@ -34,7 +35,12 @@ def candidate_in_set(
             violation = constraint.violation_at(x, image)
         if violation <= allowed:
             return Candidate(x, evidence, image=image)
-        return Candidate(bench.project(x), evidence, before=x)
+        # What the violation of x has gained is no part of the gap of its projection, of which the driver
+        # measures by how much it breaks the inequality of the multipliers.
+        own = evidence
+        if evidence is not None and evidence.inequality is not None:
+            own = replace(evidence, gained=0.0)
+        return Candidate(bench.project(x), own, before=x)
     return Candidate(x, evidence)
 
 

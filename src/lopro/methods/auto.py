@@ -3,50 +3,44 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import chain
+from math import prod
 from typing import ClassVar
 
-import scipy  # parts of it load when first used
-
 from lopro.core.arrays import Array
-from lopro.engines import EngineUnavailable, quick_by_piqp
-from lopro.errors import InfeasibleError, MissingCapabilityError, StalledError
-from lopro.functions.atoms import L1, Interval
+from lopro.engines import EngineUnavailable
+from lopro.engines.limits import installed
+from lopro.errors import InfeasibleError, StalledError
+from lopro.functions.atoms import Interval
 from lopro.functions.term import Term
 from lopro.methods.alternating import AlternatingDirections
+from lopro.methods.costs import least_newton_cost, passes_cost
 from lopro.methods.multipliers import MultiplierMethod
 from lopro.methods.nearest_point import NearestPoint
 from lopro.methods.paper.lopgd import LoPGD
 from lopro.methods.registry import recognised
 from lopro.methods.second_order import NewtonMultipliers, ProgramEngines
-from lopro.methods.second_order.forms import composite, quadratic_program
+from lopro.methods.second_order.forms import Forms
 from lopro.methods.second_order.interior_point import InteriorPoint
-from lopro.methods.second_order.newton_multipliers import newton_reason
 from lopro.methods.semidefinite import LowRankFactors, NearestSemidefinite, SemidefiniteEngines
 from lopro.methods.splitting import ADMM, admm_reason
-from lopro.newton.smooth import QuadraticForm
 from lopro.objectives import NuclearNorm, Scaled
 from lopro.problem import Problem
-from lopro.protocol import Candidates, Card, Method, Workbench
+from lopro.protocol import Candidates, Card, Fit, Method, Workbench, fit_of
 
-__all__ = ["Auto", "Choice"]
+__all__ = ["Auto"]
 
 #: Entries of matrices up to which an interior point method is asked for what Newton's method has not proved.
 _SMALL_FORM = 100_000
 
 
+#: The engine that is fast on dense programs.
+_PIQP = ProgramEngines(engines=("piqp",))
 #: Samples per variable from which on Newton's method takes norms of samples: its systems have the size of the
 #: variables, those of an interior point method that of the samples.
 _SAMPLES = 4
-
-
-@dataclass(frozen=True)
-class Choice:
-    """A method that fits a problem, and why."""
-
-    method: Method
-    reason: str
 
 
 @dataclass(frozen=True)
@@ -54,10 +48,10 @@ class Auto:
     """The default: the method that fits the problem, and the next one where it does not get there.
 
     In this order: the application whose form is recognised (basis pursuit, metric learning); one
-    projection for a squared distance; semidefinite
-    programs and nearest matrices; nuclear norms over bounds on entries; engines for sparse quadratic and
-    linear programs; Newton's method where f is smooth, with norms or without, and the set is given by rows
-    and balls; the method of multipliers where the set is an image of an easy one; an interior point method
+    projection for a squared distance; semidefinite programs and nearest matrices; nuclear norms over bounds
+    on entries; engines for quadratic and linear programs and Newton's method, where f is smooth, with norms
+    or without, and the set is given by rows and balls, whichever costs less (`lopro.explain` prints the
+    estimates); the method of multipliers where the set is an image of an easy one; an interior point method
     where there is a conic form; adaptive LoPGD.
 
     Examples
@@ -77,128 +71,155 @@ class Auto:
         reference="this library",
     )
 
-    def choices(self, problem: Problem) -> list[Choice]:
+    def choices(self, problem: Problem) -> list[Fit]:
         """Return the methods that fit, in the order in which they are tried."""
-        return list(_choices(problem))
+        return list(_plan(problem))
 
     def choose(self, problem: Problem) -> Method:
         """Return the method that is tried first."""
-        return next(_choices(problem)).method
+        return next(_plan(problem)).method
 
     def check(self, problem: Problem) -> None:
         self.choose(problem)
 
+    def fit(self, problem: Problem) -> Fit:
+        """Return the plan: the first method is looked for now, the others when it has not got there."""
+        plan = _plan(problem)
+        first = next(plan)
+
+        def start(bench: Workbench, x0: Array) -> Candidates:
+            chosen = _plan(problem, warm=True) if bench.warm else chain([first], plan)
+            return _run(chosen, bench, x0)
+
+        return Fit(self, first.reason, first.cost, start)
+
     def run(self, bench: Workbench, x0: Array) -> Candidates:
-        stalled: StalledError | EngineUnavailable | None = None
-        excluded: InfeasibleError | None = None
-        for choice in _choices(bench.problem):
-            bench.hand_over(choice.method)
-            stalled = None
-            try:
-                yield from choice.method.run(bench, x0)
-            except (StalledError, EngineUnavailable) as error:
-                stalled = error
-            except InfeasibleError as error:
-                if math.isinf(error.radius):
-                    raise
-                excluded = error  # there may be points farther out
-            if bench.exhausted:
-                return
-        if excluded is not None:
-            raise excluded
-        if stalled is not None:
-            raise stalled
+        return _run(_plan(bench.problem, bench.warm), bench, x0)
 
 
-def _choices(problem: Problem) -> Iterator[Choice]:
-    """Yield the methods that fit, each looked for when the ones before have failed."""
+def _run(plan: Iterable[Fit], bench: Workbench, x0: Array) -> Candidates:
+    """Run one method after the other until the problem is solved."""
+    stalled: StalledError | EngineUnavailable | None = None
+    excluded: InfeasibleError | None = None
+    for fit in plan:
+        bench.hand_over(fit.method)
+        stalled = None
+        try:
+            yield from fit.run(bench, x0)
+        except (StalledError, EngineUnavailable) as error:
+            stalled = error
+        except InfeasibleError as error:
+            if math.isinf(error.radius):
+                raise
+            excluded = error  # there may be points farther out
+        if bench.exhausted:
+            return
+    if excluded is not None:
+        raise excluded
+    if stalled is not None:
+        raise stalled
+
+
+def _plan(problem: Problem, warm: bool = False) -> Iterator[Fit]:
+    """Yield the methods that fit, each looked for when the ones before have failed.
+
+    Those that can make use of multipliers to begin with come first where there are some.
+    """
     found = recognised(problem)
     if found is not None:
-        yield Choice(found[1], f"it has the form of {found[0]}")
+        yield Fit(found[1], f"it has the form of {found[0]}")
         return
-    if _fits(NearestPoint(), problem):
-        yield Choice(NearestPoint(), "a squared distance over a set is one projection")
-    if _fits(LowRankFactors(), problem):
-        yield Choice(LowRankFactors(), "a linear cost over matrices with a given diagonal")
-    if _fits(SemidefiniteEngines(), problem):
-        yield Choice(SemidefiniteEngines(), "it is a semidefinite program")
-    elif _fits(NearestSemidefinite(), problem):
-        yield Choice(
-            NearestSemidefinite(), "a squared distance over semidefinite matrices is one projection"
-        )
-    f = problem.objective
-    spectral = isinstance(f.f if isinstance(f, Scaled) else f, NuclearNorm)
-    if spectral and _fits(AlternatingDirections(), problem):
-        reason = "its prox takes singular values, and the projection is a formula"
-        yield Choice(AlternatingDirections(), reason)
+    yield from _closed_forms(problem)
     tried: list[Method] = []
-    for choice in _second_order(problem):
-        tried.append(choice.method)
-        yield choice
+    for fit in _second_order(problem, warm):
+        tried.append(fit.method)
+        yield fit
     by_products = None if tried else admm_reason(problem, first=False)
     if by_products is not None:
-        yield Choice(ADMM(), by_products)
-    if _fits(MultiplierMethod(), problem):
-        yield Choice(MultiplierMethod(), "the set is given by a linear map into an easy set")
+        yield Fit(ADMM(), by_products)
+    entries = sum(prod(t.map.shape) for t in problem.terms if t.map is not None)
+    reason = "the set is given by a linear map into an easy set"
+    general = fit_of(MultiplierMethod(), problem, reason)
+    if general is not None:
+        yield replace(general, cost=passes_cost(entries))
         return
-    if _fits(InteriorPoint(), problem):
+    general = InteriorPoint().fit(problem)
+    if general is not None:
         if InteriorPoint() not in tried:
-            yield Choice(InteriorPoint(), "it has a conic form")
-        if not tried and _fits(NewtonMultipliers(), problem):
-            yield Choice(NewtonMultipliers(), "its norms have a prox")
+            yield general
+        newton = None if tried else NewtonMultipliers().fit(problem)
+        if newton is not None:
+            yield replace(newton, reason="its norms have a prox")
         return
     LoPGD().check(problem)
-    yield Choice(LoPGD(), "only values, slopes and projections are known")
+    yield Fit(LoPGD(), "only values, slopes and projections are known")
 
 
-def _second_order(problem: Problem) -> Iterator[Choice]:
-    try:
-        program = quadratic_program(problem)
-    except MissingCapabilityError:
-        yield from _newton(problem)
+def _closed_forms(problem: Problem) -> Iterator[Fit]:
+    """Yield methods for problems that are one projection, matrices, or given by singular values."""
+    fit = NearestPoint().fit(problem)
+    if fit is not None:
+        yield fit
+    if problem.shape is not None and len(problem.shape) == 1:
         return
-    # What is a program can be taken by Newton's method, too.
-    step = Choice(NewtonMultipliers(), newton_reason(problem, composite(problem)))
-    kind = "linear" if program.P is None else "quadratic"
-    engines = Choice(ProgramEngines(), f"it is a {kind} program")
-    if quick_by_piqp(program):
-        # What it leaves unproved goes to Newton's method before simplex steps are asked for.
-        yield Choice(ProgramEngines(engines=("piqp",)), f"it is a dense {kind} program")
-    sparse = scipy.sparse.issparse(program.A) and program.sparse
-    yield from (engines, step) if sparse else (step, engines)
+    fit = fit_of(LowRankFactors(), problem, "a linear cost over matrices with a given diagonal")
+    if fit is not None:
+        yield fit
+    fit = fit_of(SemidefiniteEngines(), problem, "it is a semidefinite program")
+    if fit is None:
+        reason = "a squared distance over semidefinite matrices is one projection"
+        fit = fit_of(NearestSemidefinite(), problem, reason)
+    if fit is not None:
+        yield fit
+    f = problem.objective
+    if isinstance(f.f if isinstance(f, Scaled) else f, NuclearNorm):
+        reason = "its prox takes singular values, and the projection is a formula"
+        fit = fit_of(AlternatingDirections(), problem, reason)
+        if fit is not None:
+            yield fit
 
 
-def _newton(problem: Problem) -> Iterator[Choice]:
-    """Yield Newton's method where f has curvature, or is a norm and the set has rows only.
+def _second_order(problem: Problem, warm: bool) -> Iterator[Fit]:
+    """Yield Newton's method and the engines, the cheaper one first."""
+    forms = Forms(problem)
+    # What PIQP leaves unproved of a dense program goes to Newton's method before others are asked.
+    quick = forms.program_lacks is None and not forms.sparse and installed("piqp")
+    first = (_PIQP if quick else ProgramEngines()).fit_to(forms)
+    if first is not None and _operations(first) <= least_newton_cost() and not warm:
+        yield first  # Newton's method takes longer than that whatever the problem is
+        first = None
+    by_products = None if forms.program_lacks is None else admm_reason(problem)
+    if by_products is not None:
+        yield Fit(ADMM(), by_products)
+    newton = NewtonMultipliers().fit_to(forms) if _suits_newton(forms) else None
+    fits = sorted((fit for fit in (first, newton) if fit is not None), key=_operations)
+    yield from sorted(fits, key=lambda fit: fit is not newton) if warm else fits
+    last: Fit | None = None
+    if quick:
+        last = ProgramEngines().fit_to(forms)
+    elif newton is not None and forms.program_lacks is not None:
+        small = forms.composite.entries <= _SMALL_FORM
+        last = InteriorPoint().fit(problem) if small else None
+    if last is not None:
+        yield last
+
+
+def _operations(fit: Fit) -> float:
+    return math.inf if fit.cost is None else fit.cost.operations
+
+
+def _suits_newton(forms: Forms) -> bool:
+    """Whether Newton's method is among the fast ones: f has curvature, or is a norm and the set has rows.
 
     Such a norm is one of the variables, or of many more samples than variables. Norms of other images, and
     norms over balls, are solved faster by interior points and first order.
     """
-    reason = admm_reason(problem)
-    if reason is not None:
-        yield Choice(ADMM(), reason)
-    try:
-        form = composite(problem)
-    except MissingCapabilityError:
-        return
-    rows = all(isinstance(term.atom, Interval | L1) for term in form.terms)
-    plain = all(term.is_identity or _has_many_rows(term) for term in form.norms)
-    linear = isinstance(form.smooth, QuadraticForm) and form.smooth.P is None
-    if not linear or (rows and plain):
-        yield Choice(NewtonMultipliers(), newton_reason(problem, form))
-        if form.entries <= _SMALL_FORM and _fits(InteriorPoint(), problem):
-            yield Choice(InteriorPoint(), "it has a small conic form")
-
-
-def _has_many_rows(term: Term) -> bool:
-    """Whether a norm is one of many samples and few variables, so that Newton's systems are small."""
-    rows, columns = term.D.shape
-    return rows >= _SAMPLES * columns
-
-
-def _fits(method: Method, problem: Problem) -> bool:
-    try:
-        method.check(problem)
-    except MissingCapabilityError:
+    if forms.composite_lacks is not None:
         return False
-    return True
+    rows = all(isinstance(term.atom, Interval) for term in forms.sets)
+    return not forms.linear or (rows and all(_is_plain(term) for term in forms.norms))
+
+
+def _is_plain(term: Term) -> bool:
+    """Whether a norm is one of the variables, or of so many samples that Newton's systems are small."""
+    return term.is_identity or term.D.shape[0] >= _SAMPLES * term.D.shape[1]

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from lopro.constraints.box import Box
-from lopro.constraints.easy import EasySet
+from lopro.constraints.compact import CompactSet
 from lopro.core.arrays import Array, asarray_like
 from lopro.errors import MissingCapabilityError, StalledError
 from lopro.objectives import Objective, Scaled, SquaredDistance
 from lopro.problem import Problem
-from lopro.protocol import Candidate, Candidates, Card, Multiplier, Workbench
+from lopro.protocol import Candidate, Candidates, Card, Fit, Multiplier, Workbench
 
 __all__ = ["NearestPoint"]
 
@@ -45,10 +45,17 @@ class NearestPoint:
         reference="the definition of a projection",
     )
 
+    def fit(self, problem: Problem) -> Fit | None:
+        """Return the method where the problem has its form, None for others."""
+        set_ = problem.constraint
+        easy = isinstance(set_, (CompactSet, Box)) and _distance(problem.objective) is not None
+        if not easy or not set_.has_linear_minimizer:
+            return None
+        return Fit(self, "a squared distance over a set is one projection")
+
     def check(self, problem: Problem) -> None:
         set_ = problem.constraint
-        easy = isinstance(set_, (EasySet, Box)) and set_.has_linear_minimizer
-        if not easy or _distance(problem.objective) is None:
+        if self.fit(problem) is None:
             raise MissingCapabilityError(
                 "NearestPoint needs SquaredDistance over one bounded set with a linear_minimizer (L1Ball, "
                 f"Simplex, Spectrahedron, a bounded Box), got {problem.objective!r} over {set_!r}"
@@ -70,4 +77,6 @@ def _distance(f: Objective) -> tuple[float, Array] | None:
     weight = 1.0
     if isinstance(f, Scaled):
         weight, f = f.factor, f.f
-    return (weight, f.z) if isinstance(f, SquaredDistance) else None
+    if not isinstance(f, SquaredDistance) or f.weights is not None:
+        return None
+    return weight, f.z

@@ -60,10 +60,11 @@ class SmoothCallable:
         count("gradients")
         return np.asarray(self.factor * self.f.subgradient(x), dtype=np.float64)
 
-    def scale(self, x: Array, image: Image) -> float:
+    def sized_gradient(self, x: Array, image: Image) -> tuple[Array, float]:
         # Nothing is known of the terms; gradients of other points tell how large they can be.
-        self._largest = max(self._largest, norm(self.gradient(x, image)))
-        return self._largest
+        gradient = self.gradient(x, image)
+        self._largest = max(self._largest, norm(gradient))
+        return gradient, self._largest
 
     def curvature(self, x: Array, image: Image) -> tuple[Piece, ...]:
         if self._secants is not None:

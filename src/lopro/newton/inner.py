@@ -27,11 +27,16 @@ _LINE = 0.5
 
 @dataclass(frozen=True)
 class Local:
-    """What is known at a point: targets, multipliers, gradient, and sizes to compare it with."""
+    """What is known at a point: targets, multipliers, gradients, and sizes to compare them with.
+
+    ``stationarity`` is the gradient of the Lagrangian, ``gradient`` that of the augmented one with its
+    proximal term.
+    """
 
     point: Point
     targets: Image
     duals: Image
+    stationarity: Array
     gradient: Array
     size: float
     noise: float
@@ -41,12 +46,10 @@ class Local:
         """Evaluate ``F`` and its gradient."""
         targets = F.targets(point)
         duals = F.duals(targets)
-        gradient = F.gradient(point, duals)
-        f = F.problem.smooth
-        # Where f is least by itself its gradient vanishes, and its terms tell the size.
-        slopes = norm(f.gradient(point.x, point.image)), f.scale(point.x, point.image)
-        own = max(*slopes, F.steepness)
-        return Local(point, targets, duals, gradient, own, _noise(F, point, targets, duals, own))
+        stationarity, own = F.stationarity(point, duals)
+        gradient = stationarity + F.proximal_slope(point.x)
+        noise = _noise(F, point, targets, duals, own)
+        return Local(point, targets, duals, stationarity, gradient, own, noise)
 
     @property
     def residual(self) -> float:

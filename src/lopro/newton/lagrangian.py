@@ -90,18 +90,19 @@ class AugmentedLagrangian:
             )
         )
 
-    def gradient(self, point: Point, duals: Image) -> Array:
-        """Return the gradient from the multipliers found at the point, proximal term included."""
-        total = self.stationarity(point, duals)
-        return total + self.shift * (point.x - self.anchor) if self.shift else total
-
-    def stationarity(self, point: Point, duals: Image) -> Array:
-        """Return the gradient of the Lagrangian ``f(x) + sum <v_i, D_i x>``."""
+    def stationarity(self, point: Point, duals: Image) -> tuple[Array, float]:
+        """Return the gradient of the Lagrangian ``f(x) + sum <v_i, D_i x>``, and the size of that of f."""
         count("gradients")
-        total = np.array(self.problem.smooth.gradient(point.x, point.image))
+        gradient, size = self.problem.smooth.sized_gradient(point.x, point.image)
+        total = np.array(gradient)
         for term, v in zip(self.problem.terms, duals, strict=True):
             total += term.pullback(v)
-        return total
+        # Where f is least by itself its gradient vanishes, and its terms or the norms tell the size.
+        return total, max(size, self.steepness)
+
+    def proximal_slope(self, x: Array) -> Array | float:
+        """Return the gradient of the proximal term."""
+        return self.shift * (x - self.anchor) if self.shift else 0.0
 
     def complements(self, targets: Image) -> tuple[Complement, ...]:
         """Return ``I - J_i`` at these targets."""

@@ -131,7 +131,7 @@ def iterate(
     ended = False
 
     def asked() -> bool:
-        # Asked once for every Newton step, so that whoever is asked can count them.
+        # Called once for every Newton step, so that the caller can count them.
         nonlocal ended
         ended = ended or stopped()
         return ended
@@ -192,7 +192,7 @@ class _Run:
         self.stuck = not solved and self.steps == before
         self.length = max(self.length, norm(local.point.x))
         violations = self._violations(local)
-        stationarity = norm(self._lagrangian().stationarity(local.point, local.duals))
+        stationarity = norm(local.stationarity)
         relative = stationarity / local.size if local.size > 0.0 else stationarity
         worst = max(violations, default=0.0)
         self.point = local.point

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 
 import numpy as np
 
 from lopro.errors import MissingCapabilityError
-from lopro.functions.atoms import HalfSquare, Linear, Opaque, Quadratic
+from lopro.functions.atoms import HalfSquare, Interval, Linear, Opaque, Quadratic
 from lopro.functions.term import Term, on_host
 from lopro.maps import Identity
 from lopro.maps.host import host_map, host_vector
@@ -16,7 +17,7 @@ from lopro.newton.arrays import Array
 from lopro.newton.callables import SmoothCallable
 from lopro.newton.smooth import LeastSquares, Loss, QuadraticForm, Smooth, Sum
 
-__all__ = ["Composite"]
+__all__ = ["Composite", "is_smooth"]
 
 
 class Composite:
@@ -68,16 +69,18 @@ class Composite:
             part = _smooth_part(term, size)
             if part is not None:
                 smooth.append(part)
-            elif term.atom.proximable and not isinstance(term.atom, Opaque):
+            elif _has_prox(term):
                 others.append(term)
             else:
-                raise MissingCapabilityError(
-                    f"{type(term.atom).__name__} has neither second derivatives nor a prox at hand; "
-                    "lopro.Auto() needs none"
-                )
+                raise MissingCapabilityError(_lacking(term))
         if not smooth:
             smooth = [QuadraticForm(None, np.zeros(size))]
         return Composite(smooth[0] if len(smooth) == 1 else Sum(smooth), others)
+
+    @staticmethod
+    def lacks(terms: Iterable[Term]) -> str | None:
+        """Say in words which of the terms cannot be taken; None if all can."""
+        return next((_lacking(t) for t in terms if not (is_smooth(t) or _has_prox(t))), None)
 
     @property
     def entries(self) -> int:
@@ -88,7 +91,22 @@ class Composite:
             math.prod(D.shape) for D in maps if D is not None and not isinstance(D, Identity)
         )
 
-    @property
+    @cached_property
+    def boxed(self) -> bool:
+        """Whether a term bounds single variables."""
+        return any(t.is_identity and isinstance(t.atom, Interval) for t in self.terms)
+
+    @cached_property
+    def box(self) -> tuple[Array, Array]:
+        """The largest lower and the smallest upper bounds of single variables; do not write on them."""
+        lower, upper = np.full(self.size, -np.inf), np.full(self.size, np.inf)
+        for term in self.terms:
+            if term.is_identity and isinstance(term.atom, Interval):
+                lower = np.maximum(lower, term.atom.lower)
+                upper = np.minimum(upper, term.atom.upper)
+        return lower, upper
+
+    @cached_property
     def norms(self) -> tuple[Term, ...]:
         """The terms that are no sets."""
         return tuple(term for term in self.terms if not term.is_set)
@@ -103,10 +121,27 @@ class Composite:
         return float(max(slopes, default=0.0))
 
 
+def _lacking(term: Term) -> str:
+    return (
+        f"{type(term.atom).__name__} has neither second derivatives nor a prox at hand; "
+        "lopro.Auto() needs none"
+    )
+
+
+def _has_prox(term: Term) -> bool:
+    return term.atom.proximable and not isinstance(term.atom, Opaque)
+
+
+def is_smooth(term: Term) -> bool:
+    """Whether a term has derivatives; a callable has a gradient at least."""
+    atom = term.atom
+    return atom.smooth and (not isinstance(atom, Opaque) or hasattr(atom.function, "has_hessian"))
+
+
 def _smooth_part(term: Term, size: int) -> Smooth | None:
     """Return a smooth term as the Newton method takes it; None for others."""
     atom = term.atom
-    if not atom.smooth or (isinstance(atom, Opaque) and not hasattr(atom.function, "has_hessian")):
+    if not is_smooth(term):
         return None
     if isinstance(atom, Opaque):
         return SmoothCallable(atom, size, term.scale)

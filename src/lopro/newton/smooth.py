@@ -58,8 +58,8 @@ class Smooth(Protocol):
         """Return the gradient at ``x``."""
         ...
 
-    def scale(self, x: Array, image: Image) -> float:
-        """Return a size of the terms of the gradient: what it is compared with where they cancel."""
+    def sized_gradient(self, x: Array, image: Image) -> tuple[Array, float]:
+        """Return the gradient, and the size of its terms: what it is compared with where they cancel."""
         ...
 
     def curvature(self, x: Array, image: Image) -> tuple[Piece, ...]:
@@ -128,10 +128,11 @@ class Loss:
     def gradient(self, x: Array, image: Image) -> Array:
         return np.asarray(self.map.adjoint(self.term.slope(image[0])))
 
-    def scale(self, x: Array, image: Image) -> float:
+    def sized_gradient(self, x: Array, image: Image) -> tuple[Array, float]:
+        slope, rows = self.term.slope(image[0]), self.term.row_norms
+        gradient = np.asarray(self.map.adjoint(slope))
         # The root of the sum of squares of the rows of D, each times its slope, were they of equal norm.
-        rows = self.term.row_norms
-        return norm(self.term.slope(image[0])) * norm(rows) / math.sqrt(len(rows))
+        return gradient, max(norm(gradient), norm(slope) * norm(rows) / math.sqrt(len(rows)))
 
     def curvature(self, x: Array, image: Image) -> tuple[Piece, ...]:
         return (weighted(self.map, self.term.curvature(image[0])),)
@@ -198,8 +199,11 @@ class LeastSquares(Loss):
     def gradient(self, x: Array, image: Image) -> Array:
         return super().gradient(x, image) if self._form is None else image[0] + self._q
 
-    def scale(self, x: Array, image: Image) -> float:
-        return super().scale(x, image) if self._form is None else _larger(image[0], self._q)
+    def sized_gradient(self, x: Array, image: Image) -> tuple[Array, float]:
+        if self._form is None:
+            return super().sized_gradient(x, image)
+        gradient = image[0] + self._q
+        return gradient, _larger(gradient, image[0], self._q)
 
     def curvature(self, x: Array, image: Image) -> tuple[Piece, ...]:
         return super().curvature(x, image) if self._form is None else (self._form,)
@@ -277,8 +281,9 @@ class QuadraticForm:
     def gradient(self, x: Array, image: Image) -> Array:
         return image[0] + self.q if image else self.q
 
-    def scale(self, x: Array, image: Image) -> float:
-        return _larger(self.q, *image)
+    def sized_gradient(self, x: Array, image: Image) -> tuple[Array, float]:
+        gradient = self.gradient(x, image)
+        return gradient, _larger(gradient, self.q, *image)
 
     def curvature(self, x: Array, image: Image) -> tuple[Piece, ...]:
         return self._form
@@ -352,11 +357,13 @@ class Sum:
             total += part.gradient(x, own)
         return total
 
-    def scale(self, x: Array, image: Image) -> float:
-        return max(
-            max(part.scale(x, own), norm(part.gradient(x, own)))
-            for part, own in self._shares(image)
-        )
+    def sized_gradient(self, x: Array, image: Image) -> tuple[Array, float]:
+        total, largest = np.zeros(self.size), 0.0
+        for part, own in self._shares(image):
+            gradient, size = part.sized_gradient(x, own)
+            total += gradient
+            largest = max(largest, size)
+        return total, max(largest, norm(total))
 
     def curvature(self, x: Array, image: Image) -> tuple[Piece, ...]:
         return tuple(p for part, own in self._shares(image) for p in part.curvature(x, own))

@@ -11,6 +11,7 @@ from lopro.protocol.candidate import (
     Verdict,
 )
 from lopro.protocol.card import Card
+from lopro.protocol.fit import Cost, Fit, fit_of, required_fit
 from lopro.protocol.inner_algorithm import InnerAlgorithm, Stepper
 from lopro.protocol.method import Candidates, Method, Workbench, next_candidate
 
@@ -20,7 +21,9 @@ __all__ = [
     "Card",
     "Certificate",
     "Claim",
+    "Cost",
     "Evidence",
+    "Fit",
     "InnerAlgorithm",
     "Method",
     "Multiplier",
@@ -30,5 +33,7 @@ __all__ = [
     "Target",
     "Verdict",
     "Workbench",
+    "fit_of",
     "next_candidate",
+    "required_fit",
 ]

@@ -59,6 +59,11 @@ class Workbench(Protocol):
         ...
 
     @property
+    def warm(self) -> bool:
+        """Whether there are multipliers to begin with."""
+        ...
+
+    @property
     def objective(self) -> Objective:
         """The objective, its oracles counted."""
         ...

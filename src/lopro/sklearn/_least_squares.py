@@ -14,6 +14,9 @@ from lopro.errors import InfeasibleError
 
 __all__ = ["Regression"]
 
+#: Operations of a factorisation that may precede a fit, about a second.
+_ROTATED = 1e9
+
 
 @dataclass(frozen=True)
 class Regression:
@@ -33,6 +36,15 @@ class Regression:
         tall = isinstance(X, np.ndarray) and X.shape[0] > X.shape[1]
         A, b, left = _rotated(X, y) if tall else (X, y, 0.0)
         return Regression(A, b, left, positive)
+
+    @staticmethod
+    def short(X: Any, y: np.ndarray) -> tuple[Any, np.ndarray]:
+        """Return data with the same residuals up to a constant, in fewer rows where that costs little."""
+        rows, columns = X.shape
+        if rows > columns and rows * columns**2 <= _ROTATED:
+            found = Regression.of(X, y, positive=False)
+            return found.A, found.b
+        return X, y
 
     @cached_property
     def least(self) -> float:

@@ -1,12 +1,13 @@
 """Problems as second-order methods take them: composite problems and quadratic programs, from their terms.
 
 Everything is read from the data: NumPy arrays, sparse matrices, operators, arrays on a device (in double
-precision) of real numbers. Nothing is made dense or fetched, and double precision is not copied.
+precision) of real numbers. Nothing is fetched, and double precision is not copied.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,17 +22,170 @@ from lopro.functions.atoms import HalfSquare, Interval, Linear, Opaque, Quadrati
 from lopro.functions.term import Term
 from lopro.maps.host import engine_matrix, host_vector
 from lopro.newton.arrays import Array, Image
-from lopro.newton.problem import Composite
+from lopro.newton.problem import Composite, is_smooth
 from lopro.problem import Problem
 
 __all__ = [
+    "Forms",
     "composite",
     "has_second_derivatives",
     "member_multipliers",
-    "program_multipliers",
     "quadratic_program",
     "term_multipliers",
 ]
+
+
+class Forms:
+    """The forms of a problem that second-order methods take; each is made once, when it is first asked for.
+
+    Parameters
+    ----------
+    problem : Problem
+        Any problem: the attributes that end in ``_lacks`` say in words why it has not got a form.
+
+    Examples
+    --------
+    >>> import numpy as np, lopro
+    >>> from lopro.methods.second_order.forms import Forms
+    >>> forms = Forms(lopro.Problem(lopro.objectives.L1Norm(shape=(2,))))
+    >>> forms.program_lacks, forms.composite_lacks
+    ('the objective is not given by a matrix P', None)
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.terms = problem.objective.terms
+        self.sets = problem.constraint.terms
+
+    @cached_property
+    def _points_lack(self) -> str | None:
+        shape = self.problem.shape
+        if shape is None or len(shape) != 1:
+            return "second-order methods take vectors of a known size"
+        opaque = any(isinstance(term.atom, Opaque) for term in self.terms)
+        for part in (self.problem.objective, self.problem.constraint):
+            like = part.like
+            if like is None:
+                continue
+            if is_complex(like):
+                return "second-order methods take real numbers"
+            if not on_host(like) and is_single(like):
+                return "second-order methods take float64 on a device; lopro.Auto() takes float32 as well"
+            if opaque and not isinstance(like, np.ndarray):
+                return "second-order methods take functions of NumPy arrays; use lopro.Auto()"
+        return None
+
+    @property
+    def size(self) -> int:
+        """Number of variables."""
+        assert self.problem.shape is not None
+        return self.problem.shape[0]
+
+    @cached_property
+    def norms(self) -> tuple[Term, ...]:
+        """The terms of the objective that have a prox only."""
+        return tuple(term for term in self.terms if not is_smooth(term))
+
+    @property
+    def linear(self) -> bool:
+        """Whether the smooth terms of the objective are linear."""
+        return all(isinstance(term.atom, Linear) for term in self.terms if is_smooth(term))
+
+    @cached_property
+    def composite_lacks(self) -> str | None:
+        """Why Newton's method cannot take the problem; None if it can."""
+        return self._points_lack or Composite.lacks((*self.sets, *self.terms))
+
+    @cached_property
+    def composite(self) -> Composite:
+        """The problem as Newton's method takes it."""
+        return Composite.of((*self.sets, *self.terms), self.size)
+
+    @cached_property
+    def program_lacks(self) -> str | None:
+        """Why the problem is no quadratic program whose entries are at hand; None if it is one."""
+        if self._points_lack is not None:
+            return self._points_lack
+        if not all(_is_quadratic(term) for term in self.terms):
+            return "the objective is not given by a matrix P"
+        if not all(_has_rows(term) for term in self.sets):
+            return "the constraint is not given by rows whose entries are at hand"
+        least, most = self.box
+        return "bounds of variables contradict each other" if np.any(least > most) else None
+
+    @cached_property
+    def program(self) -> QuadraticProgram:
+        """The problem as a quadratic program; ``P`` is a normal matrix where f is a sum of squares."""
+        P, q, constant = _quadratic(self.terms, self.size)
+        rows = [term for term in self.sets if not term.is_identity]
+        if not rows:
+            return QuadraticProgram.of(P, q, None, None, None, *self.box, constant)
+        lower, upper = ([getattr(t.atom, side) for t in rows] for side in ("lower", "upper"))
+        A = _stacked([_matrix(term) for term in rows])
+        if len(rows) == 1:
+            return QuadraticProgram.of(P, q, A, lower[0], upper[0], *self.box, constant)
+        both = np.concatenate(lower), np.concatenate(upper)
+        return QuadraticProgram.of(P, q, A, *both, *self.box, constant)
+
+    @property
+    def rows(self) -> int:
+        """Number of rows of the program."""
+        return sum(term.D.shape[0] for term in self.sets if not term.is_identity)
+
+    @cached_property
+    def sparse(self) -> bool:
+        """Whether the matrices of the program are sparse; told without forming them."""
+        rows = [_matrix(term) for term in self.sets if not term.is_identity]
+        if rows and not any(scipy.sparse.issparse(M) for M in rows):
+            return False
+        return not any(isinstance(M, np.ndarray) for M in self._curved)
+
+    @cached_property
+    def entries(self) -> int:
+        """Number of entries of the matrices of the program, as they are stored."""
+        rows = [_matrix(term) for term in self.sets if not term.is_identity]
+        return self.size + int(sum(M.size for M in (*rows, *self._curved)))
+
+    @cached_property
+    def _curved(self) -> list[Any]:
+        """The matrices of the objective."""
+        return [
+            _matrix(t) if isinstance(t.atom, HalfSquare) else engine_matrix(t.atom.P)
+            for t in self.terms
+            if isinstance(t.atom, Quadratic)
+            or (isinstance(t.atom, HalfSquare) and t.map is not None)
+        ]
+
+    @cached_property
+    def exact(self) -> bool:
+        """Whether the program is the problem itself: normal matrices are rounded when they are formed."""
+        return all(not isinstance(term.atom, HalfSquare) or term.is_identity for term in self.terms)
+
+    @cached_property
+    def box(self) -> tuple[Array, Array]:
+        """The largest lower and the smallest upper bounds of single variables."""
+        lower, upper = np.full(self.size, -np.inf), np.full(self.size, np.inf)
+        for term in self.sets:
+            if term.is_identity and isinstance(term.atom, Interval):
+                lower = np.maximum(lower, term.atom.lower)
+                upper = np.minimum(upper, term.atom.upper)
+        return lower, upper
+
+    def split(self, rows: Array, box: Array) -> Image:
+        """Return one array for each term of the sets from multipliers of all rows and of the box."""
+        found, start = [], 0
+        for term in self.sets:
+            if term.is_identity:
+                assert isinstance(term.atom, Interval)
+                # The box is the intersection of all bounds: the first that is as tight pays for it.
+                least, most = self.box
+                here = np.where(box > 0.0, term.atom.upper == most, term.atom.lower == least)
+                found.append(np.where(here, box, 0.0))
+                box = np.where(here, 0.0, box)
+            else:
+                found.append(rows[start : start + term.D.shape[0]])
+                start += term.D.shape[0]
+        return tuple(found)
 
 
 def composite(problem: Problem) -> Composite:
@@ -51,9 +205,10 @@ def composite(problem: Problem) -> Composite:
     >>> [type(term.atom).__name__ for term in composite(lopro.Problem(f, box)).terms]
     ['Interval']
     """
-    _check_points(problem)
-    assert problem.shape is not None
-    return Composite.of((*problem.constraint.terms, *problem.objective.terms), problem.shape[0])
+    forms = Forms(problem)
+    if forms.composite_lacks is not None:
+        raise MissingCapabilityError(forms.composite_lacks)
+    return forms.composite
 
 
 def quadratic_program(problem: Problem) -> QuadraticProgram:
@@ -65,25 +220,10 @@ def quadratic_program(problem: Problem) -> QuadraticProgram:
         Where the objective is not a quadratic function whose matrix is at hand, or the set is not
         given by rows.
     """
-    _check_points(problem)
-    assert problem.shape is not None
-    n = problem.shape[0]
-    P, q, constant = _quadratic(problem.objective.terms, n)
-    least, most = _box(problem.constraint, n)
-    matrices, lower, upper = [], [], []
-    for term in problem.constraint.terms:
-        interval, M = _rows(term)
-        if M is not None:
-            matrices.append(M)
-            lower.append(interval.lower)
-            upper.append(interval.upper)
-    if np.any(least > most):
-        raise MissingCapabilityError("bounds of variables contradict each other")
-    if not matrices:
-        return QuadraticProgram.of(P, q, None, None, None, least, most, constant)
-    A = _stacked(matrices)
-    both = np.concatenate(lower), np.concatenate(upper)
-    return QuadraticProgram.of(P, q, A, *both, least, most, constant)
+    forms = Forms(problem)
+    if forms.program_lacks is not None:
+        raise MissingCapabilityError(forms.program_lacks)
+    return forms.program
 
 
 def has_second_derivatives(problem: Problem) -> bool:
@@ -120,64 +260,27 @@ def term_multipliers(constraint: Constraint, multipliers: Sequence[Array]) -> li
     return found
 
 
-def program_multipliers(constraint: Constraint, multipliers: Sequence[Array]) -> Image:
-    """Return the multipliers of all rows and of the box of a quadratic program, one array for each member."""
-    rows, box = multipliers
-    least, most = _box(constraint, len(box))
-    found, start = [], 0
-    for term in constraint.terms:
-        interval, M = _rows(term)
-        if M is None:
-            # The box is the intersection of all bounds: the first that is as tight pays for it.
-            here = np.where(box > 0.0, interval.upper == most, interval.lower == least)
-            found.append(np.where(here, box, 0.0))
-            box = np.where(here, 0.0, box)
-        else:
-            found.append(rows[start : start + M.shape[0]])
-            start += M.shape[0]
-    return member_multipliers(constraint, found)
+def _matrix(term: Term) -> Any:
+    """Return the entries of the map of a term on the host; None for operators and large data on a device."""
+    return None if term.map is None else engine_matrix(term.map)
 
 
-def _rows(term: Term) -> tuple[Interval, Any]:
-    """Return the bounds of a term and its matrix, None for the variables themselves."""
-    if isinstance(term.atom, Interval):
-        if term.is_identity:
-            return term.atom, None
-        assert term.map is not None
-        M = engine_matrix(term.map)
-        if M is not None:
-            return term.atom, M
-    raise MissingCapabilityError("the constraint is not given by rows whose entries are at hand")
+def _has_rows(term: Term) -> bool:
+    """Whether a term of a set is given by bounds, or by rows whose entries are at hand."""
+    return isinstance(term.atom, Interval) and (term.is_identity or _matrix(term) is not None)
 
 
-def _box(constraint: Constraint, size: int) -> tuple[Array, Array]:
-    """Return the largest lower and the smallest upper bounds of single variables."""
-    lower, upper = np.full(size, -np.inf), np.full(size, np.inf)
-    for term in constraint.terms:
-        if term.is_identity and isinstance(term.atom, Interval):
-            lower = np.maximum(lower, term.atom.lower)
-            upper = np.minimum(upper, term.atom.upper)
-    return lower, upper
-
-
-def _check_points(problem: Problem) -> None:
-    if problem.shape is None or len(problem.shape) != 1:
-        raise MissingCapabilityError("second-order methods take vectors of a known size")
-    opaque = any(isinstance(term.atom, Opaque) for term in problem.objective.terms)
-    for part in (problem.objective, problem.constraint):
-        if part.like is None:
-            continue
-        if is_complex(part.like):
-            raise MissingCapabilityError("second-order methods take real numbers")
-        if not on_host(part.like) and is_single(part.like):
-            raise MissingCapabilityError(
-                "second-order methods take double precision on a device: convert the data to float64, "
-                "or leave the choice to lopro.Auto()"
-            )
-        if not isinstance(part.like, np.ndarray) and opaque:
-            raise MissingCapabilityError(
-                "second-order methods take functions of NumPy arrays; lopro.MultiplierMethod() takes others"
-            )
+def _is_quadratic(term: Term) -> bool:
+    """Whether a term is linear, or quadratic with a matrix at hand or one that is cheap to form."""
+    atom = term.atom
+    if isinstance(atom, Linear) or (isinstance(atom, HalfSquare) and term.is_identity):
+        return True
+    if isinstance(atom, Quadratic):
+        return engine_matrix(atom.P) is not None
+    if not isinstance(atom, HalfSquare):
+        return False
+    B = _matrix(term)
+    return isinstance(B, np.ndarray) and B.shape[0] >= B.shape[1]
 
 
 def _stacked(matrices: Sequence[Any]) -> Any:
@@ -193,20 +296,24 @@ def _quadratic(terms: Sequence[Term], size: int) -> tuple[Any, Array, float]:
     P: Any = None
     q, constant = np.zeros(size), 0.0
     for term in terms:
-        atom, matrix = term.atom, None
-        if isinstance(atom, Linear):
-            q = q + host_vector(atom.c)
+        if isinstance(term.atom, Linear):
+            q = q + host_vector(term.atom.c)
             continue
-        if isinstance(atom, Quadratic):
-            matrix = engine_matrix(atom.P)
-            slope, own = host_vector(atom.q), atom.constant
-        elif isinstance(atom, HalfSquare) and term.is_identity:
-            matrix = scipy.sparse.eye_array(size, format="csr")
-            center = np.zeros(size) if term.offset is None else host_vector(term.offset)
-            slope, own = -center, 0.5 * float(center @ center)
-        if matrix is None:
-            raise MissingCapabilityError("the objective is not given by a matrix P")
+        matrix, slope, own = _parts(term, size)
         matrix = matrix if term.scale == 1.0 else term.scale * matrix
         P = matrix if P is None else P + matrix
         q, constant = q + term.scale * slope, constant + term.scale * own
     return P, q, constant
+
+
+def _parts(term: Term, size: int) -> tuple[Any, Array, float]:
+    """Return matrix, slope and constant of a quadratic term without its scale."""
+    atom = term.atom
+    if isinstance(atom, Quadratic):
+        return engine_matrix(atom.P), host_vector(atom.q), atom.constant
+    B = None if term.is_identity else _matrix(term)
+    b = np.zeros(size if B is None else len(B)) if term.offset is None else host_vector(term.offset)
+    square = 0.5 * float(b @ b)
+    if B is None:
+        return scipy.sparse.eye_array(size, format="csr"), -b, square
+    return B.T @ B, -(b @ B), square

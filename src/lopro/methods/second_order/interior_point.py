@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import operator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from typing import ClassVar, cast
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.certificates import FARTHER
+from lopro.certificates import Bound, Units
 from lopro.cones.bound import ConicData, conic_bound, repaired
 from lopro.cones.cones import SetCone
 from lopro.conic_forms import ConeRows, ConicProgram, add_objective, set_rows
@@ -22,10 +23,20 @@ from lopro.core.deadline import current_deadline
 from lopro.core.real_vectors import Vector, from_real_vector, to_real_vector
 from lopro.core.validation import check_number
 from lopro.engines import Answer, AnswerStatus, ConeProgram, solve_cones
-from lopro.errors import InfeasibleError, StalledError
+from lopro.errors import InfeasibleError, MissingCapabilityError, StalledError
+from lopro.linalg.rounding import EPS, Estimate
+from lopro.methods.costs import conic_cost
 from lopro.problem import Problem
 from lopro.projections.emptiness import cones_exclude
-from lopro.protocol import Candidate, Candidates, Card, Multiplier, ProvedBound, Workbench
+from lopro.protocol import (
+    Candidate,
+    Candidates,
+    Card,
+    Fit,
+    Multiplier,
+    ProvedBound,
+    Workbench,
+)
 
 __all__ = ["InteriorPoint"]
 
@@ -86,12 +97,39 @@ class InteriorPoint:
     def check(self, problem: Problem) -> None:
         # That the set is empty is for the run to tell, not for a check of what the parts can do.
         with suppress(InfeasibleError):
-            _translated(problem, problem.start(None) if problem.shape is not None else np.zeros(1))
+            _translated(problem, _point_of(problem))
+
+    def fit(self, problem: Problem) -> Fit | None:
+        """Return the method with the conic form of a problem, None where there is none."""
+        try:
+            program, sets = _translated(problem, _point_of(problem))
+        except InfeasibleError:  # for the run to tell
+            return Fit(self, "it has a conic form")
+        except MissingCapabilityError:
+            return None
+        form = program.form()
+        cost = conic_cost(len(form.b), form.A.nnz + form.P.nnz, program.size)
+
+        def start(bench: Workbench, x0: Array) -> Candidates:
+            if problem.shape is None or is_complex(x0) != is_complex(_point_of(problem)):
+                return self.run(bench, x0)  # the start has told what the points are
+            return self._run(program, sets, form, bench, x0)
+
+        return Fit(self, "it has a conic form", cost, start)
 
     def run(self, bench: Workbench, x0: Array) -> Candidates:
         with bench.observe():
             program, sets = _translated(bench.problem, x0)
-        form = program.form()
+        yield from self._run(program, sets, program.form(), bench, x0)
+
+    def _run(
+        self,
+        program: ConicProgram,
+        sets: list[ConeRows],
+        form: ConeProgram,
+        bench: Workbench,
+        x0: Array,
+    ) -> Candidates:
         answer = solve_cones(form, self.accuracy, scaled=form.dual_known)
         count("factorizations", answer.iterations)
         for _ in range(answer.iterations):
@@ -106,10 +144,13 @@ class InteriorPoint:
         if verdict.certificate().relative_gap <= bench.target.tol:
             return
         # The rows of the objective have multipliers, too: with all of them no radius is needed.
-        # Without a set nothing bounds the distance within which they hold.
-        if form.dual_known and sets:
+        if form.dual_known:
             bound = _proved_bound(form, program, answer, bench, inequality)
             yield Candidate(x, bound, before=x_hat)
+
+
+def _point_of(problem: Problem) -> Array:
+    return problem.start(None) if problem.shape is not None else np.zeros(1)
 
 
 def _translated(problem: Problem, x: Array) -> tuple[ConicProgram, list[ConeRows]]:
@@ -136,10 +177,14 @@ def _proved_bound(
     data = ConicData(P, form.q, A, form.b, cones)
     v, z = repaired(data, answer.x, answer.rows, answer.slacks)
     bound = conic_bound(data, v, z)
-    radius = FARTHER * max(float(np.linalg.norm(v)), bench.unit)
-    source = f"conic multipliers, within a distance of {radius:.3g}, auxiliary variables included"
-    value, centre = bound.within(radius) + program.constant, v[: program.size]
-    return ProvedBound(value, source, radius, inequality, centre=centre)
+    # Auxiliary variables are functions of the others: their slopes are paid for at once.
+    own, others = slice(program.size), slice(program.size, None)
+    far = bound.reach(v, bench.unit)[others]
+    value = bound.value - float(bound.slopes[others] @ far) * (1.0 + (len(v) + 8) * EPS)
+    value = (Estimate(value) + Estimate(program.constant)).lower()
+    local = Bound(value, bound.slopes[own], v[own], Units.given(data.reach_units.sizes(v)[own]))
+    source = "conic multipliers, with those of auxiliary variables"
+    return ProvedBound(value, source, math.inf, inequality, local=local)
 
 
 def _valid_inequality(

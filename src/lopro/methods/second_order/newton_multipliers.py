@@ -14,7 +14,9 @@ from lopro.core.deadline import OutOfTime
 from lopro.errors import StalledError
 from lopro.functions.atoms import Ball, Interval
 from lopro.maps.host import host_vector
+from lopro.methods.costs import newton_cost
 from lopro.methods.second_order.forms import (
+    Forms,
     composite,
     has_second_derivatives,
     member_multipliers,
@@ -23,14 +25,13 @@ from lopro.methods.second_order.forms import (
 from lopro.methods.second_order.proofs import answer
 from lopro.newton.line_search import UnboundedBelow
 from lopro.newton.problem import Composite
-from lopro.newton.smooth import QuadraticForm
 from lopro.newton.solve import outcomes
 from lopro.newton.systems import SingularSystem
 from lopro.problem import Problem
-from lopro.protocol import Candidates, Card, Workbench
+from lopro.protocol import Candidates, Card, Fit, Workbench
 from lopro.protocol.certificates import feasibility_tolerance
 
-__all__ = ["NewtonMultipliers", "newton_reason"]
+__all__ = ["NewtonMultipliers"]
 
 #: Proofs without progress after which a run has stalled.
 _PATIENCE = 3
@@ -84,8 +85,22 @@ class NewtonMultipliers:
     def check(self, problem: Problem) -> None:
         composite(problem)
 
+    def fit(self, problem: Problem) -> Fit | None:
+        """Return why the method fits a problem and what it would cost; None where it does not."""
+        return self.fit_to(Forms(problem))
+
+    def fit_to(self, forms: Forms) -> Fit | None:
+        """Return the same for forms that other methods may share."""
+        if forms.composite_lacks is not None:
+            return None
+        cost = newton_cost((*forms.terms, *forms.sets), forms.size)
+        return Fit(self, _reason(forms), cost, lambda b, x0: self._run(forms.composite, b, x0))
+
     def run(self, bench: Workbench, x0: Array) -> Candidates:
-        problem, progress = composite(bench.problem), _Progress()
+        return self._run(composite(bench.problem), bench, x0)
+
+    def _run(self, problem: Composite, bench: Workbench, x0: Array) -> Candidates:
+        progress = _Progress()
         quick = problem.entries <= _QUICKLY_PROJECTED
         start = _finite_start(problem, host_vector(x0))
         with contextlib.suppress(OutOfTime, SingularSystem, UnboundedBelow):
@@ -105,16 +120,16 @@ class NewtonMultipliers:
         raise StalledError
 
 
-def newton_reason(problem: Problem, form: Composite) -> str:
-    """Say why the method fits a problem, of which this is the form."""
-    kinds = {type(term.atom) for term in form.terms}
+def _reason(forms: Forms) -> str:
+    """Say why the method fits a problem."""
+    kinds = {type(term.atom) for term in forms.sets}
     sets = " and ".join(
         name for kind, name in ((Interval, "rows"), (Ball, "balls")) if kind in kinds
     )
-    known = has_second_derivatives(problem)
+    known = has_second_derivatives(forms.problem)
     smooth = "f has second derivatives at hand" if known else "f is smooth (L-BFGS)"
-    norms = ", norms have a prox," if form.norms else ""
-    if form.norms and isinstance(form.smooth, QuadraticForm) and form.smooth.P is None:
+    norms = ", norms have a prox," if forms.norms else ""
+    if forms.norms and forms.linear:
         smooth, norms = "f is a norm with a prox", ""
     if not sets:
         return f"{smooth}{norms.rstrip(',')}"

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar
 
-from lopro.core.arrays import Array
+from lopro.core.arrays import Array, asarray_like
 from lopro.core.counting import count
 from lopro.core.deadline import current_deadline
 from lopro.engines import ENGINES
-from lopro.errors import StalledError
-from lopro.methods.second_order.forms import program_multipliers, quadratic_program
-from lopro.methods.second_order.proofs import answer
-from lopro.newton.engines import program_composite, solve_program
+from lopro.engines.limits import installed
+from lopro.errors import MissingCapabilityError, StalledError
+from lopro.methods.costs import engine_cost
+from lopro.methods.second_order.forms import Forms, member_multipliers
+from lopro.methods.second_order.proofs import answer, evidence_of
+from lopro.newton.engines import solve_program
+from lopro.newton.outcome import Status
 from lopro.problem import Problem
-from lopro.protocol import Candidates, Card, Workbench
+from lopro.protocol import Candidate, Candidates, Card, Fit, Workbench
 from lopro.protocol.certificates import feasibility_tolerance
 
 __all__ = ["ProgramEngines"]
@@ -72,13 +76,37 @@ class ProgramEngines:
     )
 
     def check(self, problem: Problem) -> None:
-        quadratic_program(problem)
+        lacking = self._lacks(Forms(problem))
+        if lacking is not None:
+            raise MissingCapabilityError(lacking)
+
+    def _lacks(self, forms: Forms) -> str | None:
+        if forms.program_lacks is None and set(self.engines) == {"highs"} and not forms.linear:
+            return "HiGHS solves linear programs only, and the objective is quadratic"
+        return forms.program_lacks
+
+    def fit(self, problem: Problem) -> Fit | None:
+        """Return why the method fits a problem and what it would cost; None where it does not."""
+        return self.fit_to(Forms(problem))
+
+    def fit_to(self, forms: Forms) -> Fit | None:
+        """Return the same for forms that other methods may share."""
+        if self._lacks(forms) is not None:
+            return None
+        kind = "linear" if forms.linear else "quadratic"
+        density = "" if forms.sparse else "dense "
+        usual = "highs" if forms.linear else "piqp" if installed("piqp") else "clarabel"
+        first = self.engines[0] if self.engines else usual
+        cost = engine_cost(forms.rows, forms.size, forms.entries, forms.sparse, first)
+        return Fit(self, f"it is a {density}{kind} program", cost, partial(self._run, forms))
 
     def run(self, bench: Workbench, x0: Array) -> Candidates:
-        program = quadratic_program(bench.problem)
+        return self._run(Forms(bench.problem), bench, x0)
+
+    def _run(self, forms: Forms, bench: Workbench, x0: Array) -> Candidates:
         left = current_deadline().left
         outcome = solve_program(
-            program,
+            forms.program,
             bench.target.tol,
             feasibility_tolerance(x0),
             bench.target.scale,
@@ -86,9 +114,20 @@ class ProgramEngines:
             None if math.isinf(left) else left,
             convex=True,  # objectives have looked at their matrices when they were made
             engines=[ENGINES[name] for name in self.engines],
+            problem=forms.composite,
+            split=forms.split,
         )
         bench.tick()
         count("factorizations")
-        form = program_composite(program)
-        yield answer(form, outcome, bench, x0, program_multipliers, mend=True)
+        if outcome.status is Status.UNBOUNDED and not forms.exact:
+            raise StalledError  # a ray of a normal matrix, which is rounded
+        if isinstance(outcome.ray, tuple):
+            outcome = replace(outcome, ray=forms.split(*outcome.ray))
+        late = outcome.status is Status.STOPPED and current_deadline().passed
+        if late and outcome.certificate is None:
+            # A projection is a program again, and there is no time for it.
+            evidence = evidence_of(forms.composite, outcome, bench, x0, member_multipliers)
+            yield Candidate(asarray_like(outcome.x, x0), evidence)
+        else:
+            yield answer(forms.composite, outcome, bench, x0, member_multipliers, mend=True)
         raise StalledError

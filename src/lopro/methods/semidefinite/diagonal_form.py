@@ -1,7 +1,8 @@
-"""Linear costs over positive semidefinite matrices with a given diagonal, posed with X or a factor."""
+"""Costs over positive semidefinite matrices with a given diagonal, posed with X or with a factor of it."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,12 +14,22 @@ from lopro.constraints.base import Constraint, ValidInequality
 from lopro.constraints.matrix_rows import matrix_rows
 from lopro.constraints.psd import PSDCone
 from lopro.core.arrays import Array
+from lopro.core.counting import count
 from lopro.errors import MissingCapabilityError
-from lopro.methods.semidefinite.form import check_form, member_duals, quadratic_parts
-from lopro.objectives import Objective
+from lopro.linalg.rounding import EPS, gamma
+from lopro.methods.semidefinite.form import check_form, check_set, member_duals, quadratic_parts
+from lopro.newton.sdp.factors import LinearCost, WeightedDistance
+from lopro.objectives import Objective, Scaled, SquaredDistance
 from lopro.problem import Problem
 
-__all__ = ["DiagonalForm", "FactorCost", "RowLengths", "diagonal_form"]
+__all__ = [
+    "DiagonalForm",
+    "FactorCost",
+    "RowLengths",
+    "check_diagonal_form",
+    "default_rank",
+    "diagonal_form",
+]
 
 #: Share of nonzero entries up to which a dense cost is multiplied as a sparse matrix: a sparse product takes
 #: about four times as long for each entry.
@@ -77,23 +88,27 @@ class RowLengths(Constraint):
 
 @dataclass(frozen=True, eq=False)
 class DiagonalForm:
-    """``min <C, X>`` over positive semidefinite X with the diagonal d.
+    """``min <C, X>`` or ``1/2 sum W_ij (X_ij - G_ij)^2`` over positive semidefinite X with the diagonal d.
 
     Attributes
     ----------
-    C : array or scipy.sparse array
-        The symmetric cost.
-    diagonal : array
-        d, positive.
     problem : Problem
         As it was posed.
+    diagonal : array
+        d, positive.
+    C : array or scipy.sparse array, optional
+        The symmetric cost.
+    W, G : arrays, optional
+        Symmetric weights and target of a squared distance.
     rank : int, optional
         Columns of the factor, where the problem is posed with one.
     """
 
-    C: Any
-    diagonal: Array
     problem: Problem
+    diagonal: Array
+    C: Any = None
+    W: Any = None
+    G: Any = None
     rank: int | None = None
 
     @property
@@ -101,46 +116,97 @@ class DiagonalForm:
         """The lengths of the rows of a factor."""
         return np.sqrt(self.diagonal)
 
-    def scaled_cost(self) -> Any:
-        """Return ``C_ij sqrt(d_i d_j)``: the cost of a matrix with a diagonal of ones."""
-        if (self.diagonal == 1.0).all():
-            return self.C
-        if scipy.sparse.issparse(self.C):
+    @property
+    def _plain(self) -> bool:
+        return bool((self.diagonal == 1.0).all())
+
+    def cost(self) -> LinearCost | WeightedDistance:
+        """Return the cost of the matrix with a diagonal of ones: ``X_ij / sqrt(d_i d_j)``."""
+        pairs = 1.0 if self._plain else self.roots[:, None] * self.roots
+        if self.C is None:
+            return WeightedDistance(self.W * (pairs * pairs), self.G / pairs)
+        if not self._plain and scipy.sparse.issparse(self.C):
             R = scipy.sparse.diags_array(self.roots)
-            return scipy.sparse.csr_array(R @ self.C @ R)
-        return self.C * (self.roots[:, None] * self.roots)
+            return LinearCost(scipy.sparse.csr_array(R @ self.C @ R))
+        return LinearCost(self.C if self._plain else self.C * pairs)
+
+    def rounding(self) -> float:
+        """Return what the rounding of scaled weights and targets may change a distance by."""
+        if self.C is not None or self._plain:
+            return 0.0
+        pairs = self.roots[:, None] * self.roots
+        return 16.0 * EPS * float((self.W * (pairs + np.abs(self.G)) ** 2).sum())
+
+    def start(self, rank: int | None) -> Array:
+        """Return a factor to begin with: at random, or the positive part of the target of a distance."""
+        n = len(self.diagonal)
+        if self.C is not None:
+            shape = n, min(rank or default_rank(n), n)
+            return np.random.default_rng(0).standard_normal(shape)
+        M = self.G / (self.roots[:, None] * self.roots)
+        np.fill_diagonal(M, 1.0)
+        count("eigendecompositions")
+        values, vectors = np.linalg.eigh(M)
+        p = min(n, rank or max(1, int(np.count_nonzero(values > 0.0))))
+        # Rows that the positive part leaves empty get a direction by the least size.
+        sizes = np.maximum(values[n - p :], 1e-3 * float(values[-1]))
+        return np.asarray(vectors[:, n - p :] * np.sqrt(sizes))
 
     def candidate(self, V: Array) -> Array:
-        """Return the point of the problem for a factor with rows of unit norm."""
-        V = V * self.roots[:, None]
+        """Return the point of the problem for a factor with rows of unit norm.
+
+        Off-diagonal entries of X shrink by as much as a Cholesky factorisation needs to prove that X is
+        positive semidefinite.
+        """
         if self.rank is not None:
-            return np.asarray(V)
+            return np.asarray(V * self.roots[:, None])
+        n = len(V)
         X = V @ V.T
-        X.flat[:: len(X) + 1] = self.diagonal
+        X *= 1.0 - 4.0 * gamma(n + 2) * n
+        if not self._plain:
+            X *= self.roots[:, None] * self.roots
+        X.flat[:: n + 1] = self.diagonal
         return np.asarray(X)
 
-    def inequality(self, x: Array, y: Array) -> ValidInequality:
-        """Return the multipliers of the diagonal, signed as those of upper sides, with what they prove."""
+    def _diagonal_slope(self) -> Array:
+        if self.C is not None:
+            return np.asarray(self.C.diagonal())
+        return np.asarray(self.W.diagonal() * (self.diagonal - self.G.diagonal()))
+
+    def inequality(self, x: Array, Z: Any, y: Array) -> ValidInequality:
+        """Return ``<Z, X> >= d'y``, with the multipliers of the diagonal signed as those of upper sides.
+
+        Z is the slope off the diagonal, and y holds the multipliers without its diagonal, in scaled units.
+        """
+        y = y / self.diagonal
+        own = self._diagonal_slope()
         if self.rank is not None:  # what they prove is about X, not about its factor
-            return ValidInequality(np.zeros_like(x), 0.0, (-y,))
+            return ValidInequality(np.zeros_like(x), 0.0, (-(y + own),))
         constraint = self.problem.constraint
         members = constraint.members()
         set_ = matrix_rows(members)
         assert set_ is not None
+        slope = Z.toarray() if scipy.sparse.issparse(Z) else Z
+        slope = slope / (self.roots[:, None] * self.roots)
+        slope.flat[:: len(x) + 1] = own
         coefficient = np.asarray(set_.A.sum(axis=1)).ravel()
-        v = -y[_places(set_.A, set_.size)] / coefficient
-        cost, _, _ = quadratic_parts(self.problem, set_.size)
-        dual = constraint.dual_of(member_duals(members, set_, v, cost))
-        return ValidInequality(-cost, -float(self.diagonal @ y), dual)
+        v = -(y + own)[_places(set_.A, set_.size)] / coefficient
+        dual = constraint.dual_of(member_duals(members, set_, v, slope))
+        return ValidInequality(-slope, -float(self.diagonal @ (y + own)), dual)
+
+
+def default_rank(n: int) -> int:
+    """Return the columns that a factor of a linear cost begins with: half of ``sqrt(2 n)``.
+
+    With ``sqrt(2 n)`` of them local minima are global (Boumal et al.); optimal ranks are smaller (G1: 13,
+    G32: 12), a step takes time in proportion, and where half is too few the slack shows it and a column is
+    added.
+    """
+    return max(2, math.ceil(math.sqrt(n / 2.0)))
 
 
 def diagonal_form(problem: Problem) -> DiagonalForm:
-    """Return a problem as a linear cost over matrices with a given diagonal.
-
-    Raises
-    ------
-    MissingCapabilityError
-        Where the rows are not the entries of the diagonal, each once, with positive sides.
+    """Return a problem as a cost over matrices with a given diagonal; see `check_diagonal_form`.
 
     Examples
     --------
@@ -154,26 +220,47 @@ def diagonal_form(problem: Problem) -> DiagonalForm:
     """
     f, c = problem.objective, problem.constraint
     if isinstance(f, FactorCost) and isinstance(c, RowLengths):
-        return DiagonalForm(f.C, c.diagonal, problem, f.rank)
+        return DiagonalForm(problem, c.diagonal, f.C, rank=f.rank)
     check_diagonal_form(problem)
     set_ = matrix_rows(c.members())
     assert set_ is not None
     n, coefficient = set_.size, np.asarray(set_.A.sum(axis=1)).ravel()
-    places = _places(set_.A, n)
     diagonal = np.zeros(n)
-    diagonal[places] = set_.upper / coefficient
+    diagonal[_places(set_.A, n)] = set_.upper / coefficient
+    weighted = _weighted(f)
+    if weighted is not None:
+        return DiagonalForm(problem, diagonal, W=weighted[0], G=weighted[1])
     cost, _, _ = quadratic_parts(problem, n)
     if np.count_nonzero(cost) <= _SPARSE * n * n:
-        return DiagonalForm(scipy.sparse.csr_array(cost), diagonal, problem)
-    return DiagonalForm(cost, diagonal, problem)
+        return DiagonalForm(problem, diagonal, scipy.sparse.csr_array(cost))
+    return DiagonalForm(problem, diagonal, cost)
+
+
+def _weighted(f: Objective) -> tuple[Array, Array] | None:
+    """Return weights and target of a weighted squared distance on symmetric matrices; None for others.
+
+    On these the entries (i, j) and (j, i) are one: their weights count together, and their target is the
+    mean.
+    """
+    factor, own = (f.factor, f.f) if isinstance(f, Scaled) else (1.0, f)
+    if not isinstance(own, SquaredDistance) or own.weights is None or factor <= 0.0:
+        return None
+    W, z = (np.asarray(a, dtype=np.float64) for a in (own.weights, own.z))
+    both = 0.5 * (W + W.T)
+    terms = 0.5 * (W * z + (W * z).T)
+    mean = np.where(both > 0.0, terms / np.where(both > 0.0, both, 1.0), 0.5 * (z + z.T))
+    return factor * both, mean
 
 
 _OTHER = "the rows are not the entries of the diagonal, each once, with a positive right-hand side"
 
 
 def check_diagonal_form(problem: Problem) -> None:
-    """Raise unless the rows are the entries of the diagonal, each once; the cost is not read."""
-    check_form(problem, distance=False)
+    """Raise unless rows are the entries of the diagonal, each once, and the cost is linear or weighted."""
+    if _is_weighted(problem.objective):
+        check_set(problem)
+    else:
+        check_form(problem, distance=False)
     n = problem.shape[0] if problem.shape else 0
     places: list[Any] = []
     for member in problem.constraint.members():
@@ -185,6 +272,11 @@ def check_diagonal_form(problem: Problem) -> None:
         places.extend(found)
     if len(places) != n or len(np.unique(places)) != n:
         raise MissingCapabilityError(_OTHER)
+
+
+def _is_weighted(f: Objective) -> bool:
+    own = f.f if isinstance(f, Scaled) else f
+    return isinstance(own, SquaredDistance) and own.weights is not None
 
 
 def _diagonal_places(member: Constraint, n: int) -> Any:

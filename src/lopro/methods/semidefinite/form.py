@@ -24,6 +24,7 @@ from lopro.problem import Problem
 __all__ = [
     "SemidefiniteForm",
     "check_form",
+    "check_set",
     "member_duals",
     "nearest_form",
     "quadratic_parts",
@@ -142,7 +143,17 @@ def nearest_form(problem: Problem) -> tuple[MatrixRows, Any, float, Any]:
 
 
 def check_form(problem: Problem, *, distance: bool) -> None:
-    """Raise unless a problem has the form asked for; its numbers are not looked at."""
+    """Raise unless a problem has the form asked for; its numbers are not read."""
+    check_set(problem)
+    found = [isinstance(own, SquaredDistance) and factor > 0.0 for factor, own in _parts(problem)]
+    if any(found) != distance:
+        raise MissingCapabilityError(
+            "the objective is not a squared distance" if distance else "the objective is not linear"
+        )
+
+
+def check_set(problem: Problem) -> None:
+    """Raise unless the set is one cone of real matrices with rows, of NumPy arrays."""
     for part in (problem.objective, problem.constraint):
         if part.like is not None and not isinstance(part.like, np.ndarray):
             raise MissingCapabilityError(
@@ -158,11 +169,6 @@ def check_form(problem: Problem, *, distance: bool) -> None:
         raise MissingCapabilityError(
             "the set is not one cone of real positive semidefinite matrices, together with rows"
         )
-    found = [isinstance(own, SquaredDistance) and factor > 0.0 for factor, own in _parts(problem)]
-    if any(found) != distance:
-        raise MissingCapabilityError(
-            "the objective is not a squared distance" if distance else "the objective is not linear"
-        )
 
 
 def _parts(problem: Problem) -> list[tuple[float, Objective]]:
@@ -173,6 +179,8 @@ def _parts(problem: Problem) -> list[tuple[float, Objective]]:
         factor, own = (part.factor, part.f) if isinstance(part, Scaled) else (1.0, part)
         if not isinstance(own, Linear | SquaredDistance):
             raise MissingCapabilityError(f"the objective {own!r} is neither linear nor a distance")
+        if isinstance(own, SquaredDistance) and own.weights is not None:
+            raise MissingCapabilityError("the squared distance has weights")
         found.append((factor, own))
     return found
 

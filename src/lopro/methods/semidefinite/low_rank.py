@@ -1,4 +1,4 @@
-"""Linear costs over positive semidefinite matrices with a given diagonal: steps on a factor of low rank."""
+"""Costs over positive semidefinite matrices with a given diagonal: steps on a factor of low rank."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lopro.core.arrays import Array
 from lopro.core.counting import count
 from lopro.core.deadline import Deadline, current_deadline
 from lopro.errors import StalledError
-from lopro.linalg.rounding import total
+from lopro.linalg.rounding import Estimate, total
 from lopro.linalg.sparse_definite import SparseCholesky, row_sum_norm
 from lopro.methods.semidefinite.diagonal_form import (
     DiagonalForm,
@@ -27,7 +27,7 @@ from lopro.newton.sdp.factors import FactorPoint, UnitRowsProblem
 from lopro.problem import Problem
 from lopro.protocol import Candidate, Candidates, Card, ProvedBound, Workbench
 
-__all__ = ["LowRankFactors", "default_rank"]
+__all__ = ["LowRankFactors"]
 
 #: A proof is tried when a step lowers the value by less than this share of the allowed gap, and after a
 #: failure when it does by less than this share of the last such decrease. The gap proved is some tens of the
@@ -41,23 +41,13 @@ _SOURCE = "multipliers of the diagonal, their slack proved by a Cholesky factori
 _DOMINANT = "multipliers of the diagonal with a diagonally dominant slack"
 
 
-def default_rank(n: int) -> int:
-    """Return the columns that a factor begins with: half of ``sqrt(2 n)``.
-
-    With ``sqrt(2 n)`` of them local minima are global (Boumal et al.); optimal ranks are smaller (G1: 13,
-    G32: 12), a step takes time in proportion, and where half is too few the slack shows it and a column is
-    added.
-    """
-    return max(2, math.ceil(math.sqrt(n / 2.0)))
-
-
 @dataclass(frozen=True)
 class LowRankFactors:
-    """Linear costs over positive semidefinite matrices with a given diagonal, by a factor of low rank.
+    """Costs over positive semidefinite matrices with a given diagonal, by a factor of low rank.
 
-    Problem: min <C, X> s.t. X_ii = d_i for all i, X positive semidefinite (the relaxation of max-cut), given
-    as `Linear` over an `Intersection` of a `PSDCone` with `Affine.entries` of the diagonal. For sparse C of
-    any size, `lopro.fixed_diagonal` returns the factor instead of X.
+    Problem: min <C, X>, or 1/2 sum W_ij (X_ij - G_ij)^2, s.t. X_ii = d_i for all i, X positive semidefinite
+    (the relaxation of max-cut), given as `Linear` over an `Intersection` of a `PSDCone` with `Affine.entries`
+    of the diagonal. For sparse C of any size, `lopro.fixed_diagonal` returns the factor instead of X.
 
     Steps are those of a trust region on ``X = V V'`` (Burer and Monteiro), which is not convex; the proof is:
     the multipliers y of the diagonal with ``C - Diag(y) + s I`` positive semidefinite give the bound ``d'y -
@@ -103,12 +93,7 @@ class LowRankFactors:
 
     def run(self, bench: Workbench, x0: Array) -> Candidates:
         form = diagonal_form(bench.problem)
-        rank = self.rank or default_rank(len(form.diagonal))
-        V = x0
-        if form.rank is None:
-            shape = len(form.diagonal), min(rank, len(form.diagonal))
-            V = np.random.default_rng(0).standard_normal(shape)
-        search = _Search(form, bench, V)
+        search = _Search(form, bench, x0 if form.rank is not None else form.start(self.rank))
         yield from search.candidates()
         raise StalledError
 
@@ -118,13 +103,12 @@ class _Search:
 
     def __init__(self, form: DiagonalForm, bench: Workbench, V: Array) -> None:
         self.form, self.bench = form, bench
-        C = form.scaled_cost()
-        self.problem = UnitRowsProblem(C)
+        self.problem = UnitRowsProblem(form.cost())
         self.size = self.problem.size
-        self.proofs = SparseCholesky.of(self.problem.off)
-        #: What rounding of the scaled cost and of the diagonal may change the slack by, in the spectral norm.
-        self.blur = 8.0 * EPS * (row_sum_norm(self.problem.off))
+        #: The part of the value that the diagonal has.
+        self.constant = self.problem.cost.constant - Estimate(form.rounding())
         self.start = self.problem.point(V)
+        self.proofs = SparseCholesky.of(self.start.Z)
         self.deadline: Deadline = current_deadline()
 
     def candidates(self) -> Iterator[Candidate]:
@@ -157,50 +141,45 @@ class _Search:
         return self.deadline.passed or not self.deadline.affords(last)
 
     def _allowed(self, point: FactorPoint) -> float:
-        return self.bench.target.tol * max(
-            abs(point.fun + float(self.problem.diagonal.sum())), self.bench.target.scale
-        )
+        fun = point.fun + self.constant.value
+        return self.bench.target.tol * max(abs(fun), self.bench.target.scale)
 
     def _bound(self, point: FactorPoint, shift: float, tries: int) -> tuple[Array, float] | None:
         """Return multipliers in scaled units and the bound that they prove; None where no shift is proved."""
         count("factorizations")
-        S = self.problem.slack(point)
-        shift = self.proofs.missing(S, shift, tries)
+        shift = self.proofs.missing(point.slack(), shift, tries)
         if math.isinf(shift):
             return None
-        y = point.y - (shift + self.blur)
-        return y, self._value(y)
+        y = point.y - (shift + self._blur(point))
+        return y, self._value(point, y)
 
-    def _value(self, y: Array) -> float:
-        return (
-            total(y) + total(self.problem.diagonal, 4.0 * EPS * np.abs(self.problem.diagonal))
-        ).lower()
+    def _blur(self, point: FactorPoint) -> float:
+        """Return what the rounding of a scaled cost may change the slack by, in the spectral norm."""
+        return 8.0 * EPS * row_sum_norm(point.Z)
 
-    def _dominant(self) -> tuple[Array, float]:
+    def _value(self, point: FactorPoint, y: Array) -> float:
+        """Return ``<Z, X> - f*(Z)``, at least, over all X: the bound of multipliers with a proved slack."""
+        return (total(y) - self.problem.cost.conjugate(point.Z) + self.constant).lower()
+
+    def _dominant(self, point: FactorPoint) -> tuple[Array, float]:
         """Return a bound without a factorisation: minus the row sums, their slack is diagonally dominant."""
-        sums = np.asarray(abs(self.problem.off).sum(axis=1)).ravel()
-        y = -sums * (1.0 + self.size * EPS) - self.blur
-        return y, self._value(y)
+        sums = np.asarray(abs(point.Z).sum(axis=1)).ravel()
+        y = -sums * (1.0 + self.size * EPS) - self._blur(point)
+        return y, self._value(point, y)
 
     def _candidate(self, point: FactorPoint, bound: tuple[Array, float] | None) -> Candidate:
-        dominant = self._dominant()
+        dominant = self._dominant(point)
         factored = bound is not None and bound[1] >= dominant[1]
         y, value = bound if bound is not None and factored else dominant
         count("matvecs", self.problem.products)
         self.problem.products = 0
         x = self.form.candidate(point.V)
-        squares = np.einsum("ij,ij->i", point.V, point.V)
-        # Rows of V have unit norm up to the rounding of p products, and X is rounded once more.
-        off = np.abs(squares - 1.0) + (point.V.shape[1] + 4) * EPS
-        gained = float(np.abs(y) @ off) * (1.0 + 1e-10)
-        multipliers = (y + self.problem.diagonal) / self.form.diagonal
-        evidence = ProvedBound(
-            value,
-            _SOURCE if factored else _DOMINANT,
-            inequality=self.form.inequality(x, multipliers),
-            gained=gained,
-        )
-        return Candidate(x, evidence)
+        # Rows of V have unit norm up to the rounding of p products.
+        off = np.abs(np.einsum("ij,ij->i", point.V, point.V) - 1.0) + (point.V.shape[1] + 4) * EPS
+        gained = float(np.abs(y) @ off) * (1.0 + 1e-10) if self.form.rank is not None else 0.0
+        inequality = self.form.inequality(x, point.Z, y)
+        source = _SOURCE if factored else _DOMINANT
+        return Candidate(x, ProvedBound(value, source, inequality=inequality, gained=gained))
 
     def _last(self, point: FactorPoint) -> Candidate:
         """Return the last point; its bound costs up to three factorisations where there is time for them."""
@@ -213,7 +192,7 @@ class _Search:
 
     def _lowest(self, point: FactorPoint, restarts: int = _RESTARTS) -> tuple[float, Array]:
         """Return about the least eigenvalue of the slack with its vector; 0 where Lanczos has found none."""
-        S = self.problem.slack(point)
+        S = point.slack()
         start = np.random.default_rng(0).standard_normal(self.size)
         if self.size <= 50:
             values, vectors = np.linalg.eigh(S.toarray() if scipy.sparse.issparse(S) else S)

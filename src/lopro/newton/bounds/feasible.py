@@ -12,6 +12,7 @@ import scipy  # parts of it load when first used
 from lopro.certificates import Box, Units
 from lopro.functions.atoms import Interval
 from lopro.linalg.rounding import EPS
+from lopro.linalg.sparse import affords_gram, sparse_factors
 from lopro.maps.host import host_matrix
 from lopro.newton.arrays import Array, Matrix
 from lopro.newton.bounds.lower import box_of
@@ -123,7 +124,9 @@ def _inwards(
 
 def _step(A: Matrix, room: Array, missed: Array) -> Array | None:
     """Return the step with the smallest ``|step / room|`` that changes the rows by what they miss."""
-    scaled = A @ scipy.sparse.diags_array(room)
+    scaled = scipy.sparse.csr_array(A @ scipy.sparse.diags_array(room))
+    if not affords_gram(scaled):
+        return None
     sizes = np.sqrt(np.asarray(scaled.multiply(scaled).sum(axis=1)).ravel())
     free = np.flatnonzero(sizes > 0.0)
     if len(free) == 0:
@@ -131,9 +134,8 @@ def _step(A: Matrix, room: Array, missed: Array) -> Array | None:
     scaled = scipy.sparse.diags_array(1.0 / sizes[free]) @ scaled[free]
     # Rows of unit length: a shift of some roundings keeps dependent ones from dividing by zero.
     gram = scaled @ scaled.T + 64.0 * EPS * scipy.sparse.eye_array(len(free))
-    try:
-        factors = scipy.sparse.linalg.splu(scipy.sparse.csc_array(gram))
-    except RuntimeError:
+    factors = sparse_factors(scipy.sparse.csc_array(gram))
+    if factors is None:
         return None
     y = factors.solve(missed[free] / sizes[free])
     step = room * (scaled.T @ y)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from lopro.core.arrays import to_numpy
 from lopro.core.validation import check_array, check_number, check_shape, host_array
 from lopro.newton.arrays import Array, Pattern
 
@@ -72,9 +73,8 @@ class Request:
 def _real(name: str, value: Any, ndim: int) -> tuple[Array, Any]:
     """Return a copy in double precision, and the type it came with."""
     array = check_array(name, value, ndim=ndim, allow_complex=False)
-    if not isinstance(array, np.ndarray):
-        raise TypeError(f"{name} must be a NumPy array, got {type(array).__name__}")
-    return np.array(array, dtype=np.float64), array.dtype
+    host = np.array(to_numpy(array))
+    return host.astype(np.float64), host.dtype
 
 
 def _symmetric(G: Any) -> tuple[Array, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,7 +34,7 @@ from lopro.functions.atoms import Interval
 from lopro.functions.term import Term
 from lopro.linalg.eigenvalues import negative_curvature
 from lopro.maps import NumPyMap, SparseMap
-from lopro.newton.arrays import Array, norm
+from lopro.newton.arrays import Array, Image, norm
 from lopro.newton.bounds import relative_violation
 from lopro.newton.problem import Composite
 from lopro.newton.rays import farkas_of_rows, ray_of_rows
@@ -45,6 +45,8 @@ __all__ = ["NotConvex", "program_composite", "solve_program"]
 
 #: Units of variables that differ by more than the digits which residuals of 1e-10 leave of the smallest ones.
 _SPREAD = 1e6
+#: Statuses whose multipliers are none of a contradiction: what was found before the time was up is no ray.
+_NO_RAY = (AnswerStatus.SOLVED, AnswerStatus.INACCURATE, AnswerStatus.TIME)
 #: Residuals that the engines are asked for.
 _RESIDUAL = 1e-10
 
@@ -66,6 +68,8 @@ def solve_program(
     seconds: float | None = None,
     convex: bool = False,
     engines: Sequence[Engine] = (),
+    problem: Composite | None = None,
+    split: Callable[[Array, Array], Image] = lambda rows, box: (rows, box),
 ) -> Outcome:
     """Solve a quadratic or linear program by the engine that fits, and prove its answer.
 
@@ -83,6 +87,9 @@ def solve_program(
         Whether it is known already that the quadratic part is positive semidefinite.
     engines : sequence of engines
         Those to ask, in this order; by default those that fit.
+    problem, split : Composite, callable
+        The problem that answers are proved for, and what makes its multipliers of those of the rows and of
+        the box; by default the program itself.
 
     Raises
     ------
@@ -106,7 +113,7 @@ def solve_program(
         direction = negative_curvature(program.P)
         if direction is not None:
             raise NotConvex(direction)
-    problem = program_composite(program)
+    problem = program_composite(program) if problem is None else problem
     best: Outcome | None = None
     excluded: Outcome | None = None
     unavailable: EngineUnavailable | None = None
@@ -131,7 +138,7 @@ def solve_program(
             found = prove(
                 problem,
                 answer.x,
-                (answer.rows, answer.box),
+                split(answer.rows, answer.box),
                 tol,
                 feasibility,
                 scale,
@@ -162,10 +169,10 @@ def _farther(one: Outcome | None, other: Outcome) -> Outcome:
 
 @dataclass(frozen=True)
 class _ColumnUnits:
-    """A program in which variable j is counted in multiples of ``sizes[j]``, powers of two."""
+    """A program in which variable j is counted in multiples of ``sizes[j]``, powers of two; of 1 for None."""
 
     program: QuadraticProgram
-    sizes: Array
+    sizes: Array | None
 
     @staticmethod
     def of(p: QuadraticProgram, sizes: Array) -> _ColumnUnits:
@@ -181,6 +188,8 @@ class _ColumnUnits:
 
     def back(self, answer: Answer) -> Answer:
         """Return an answer in the units of the user."""
+        if self.sizes is None:
+            return answer
         return dataclasses.replace(answer, x=answer.x * self.sizes, box=answer.box / self.sizes)
 
 
@@ -188,7 +197,7 @@ def _calls(
     program: QuadraticProgram, engines: Sequence[Engine]
 ) -> Iterator[tuple[Engine, _ColumnUnits]]:
     """Yield the engines, and again with units of single variables where these differ by much."""
-    plain = _ColumnUnits(program, np.ones(len(program.q)))
+    plain = _ColumnUnits(program, None)
     for engine in engines:
         yield engine, plain
     sides = [(program.A, program.lower), (program.A, program.upper)]
@@ -214,7 +223,7 @@ def program_composite(program: QuadraticProgram) -> Composite:
 def _unproved(program: QuadraticProgram, problem: Composite, status: Status) -> Outcome:
     """Return the outcome of a run that has no point to show."""
     zero = np.zeros(len(program.q))
-    v, bound = (np.zeros(len(program.lower)), zero), Bound(-math.inf, 0.0, zero)
+    v, bound = tuple(np.zeros(t.size) for t in problem.terms), Bound.everywhere(-math.inf)
     outside = relative_violation(problem, zero)
     return Outcome(status, zero, v, problem.value(zero), bound, 0.0, outside, 0)
 
@@ -226,7 +235,7 @@ def _without_solution(
 
     The outcome of a set that is proved to be empty within a radius only has the status STOPPED.
     """
-    if not answer.finite or answer.status in (AnswerStatus.SOLVED, AnswerStatus.INACCURATE):
+    if not answer.finite or answer.status in _NO_RAY:
         return None
     rows = [(program.A, program.lower, program.upper), (None, program.least, program.most)]
     box = Box(program.least, program.most)

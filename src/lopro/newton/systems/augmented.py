@@ -8,6 +8,7 @@ import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro.linalg.cholesky import SingularSystem
+from lopro.linalg.sparse import sparse_factors
 from lopro.newton.arrays import Array
 from lopro.newton.curvature import Constant, Diagonal, Gram, Piece
 from lopro.newton.systems.refinement import refined
@@ -32,10 +33,9 @@ class AugmentedSystem:
     ) -> Array:
         """Return ``H^-1 rhs``, corrected by its residual."""
         K, rows = self._formed(pieces, shift)
-        try:
-            factors = scipy.sparse.linalg.splu(K)
-        except RuntimeError as error:
-            raise SingularSystem(str(error)) from None
+        factors = sparse_factors(K)
+        if factors is None:
+            raise SingularSystem("singular, or there is no time for its factors")
         self.factorisations += 1
 
         def solved(r: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Bounded sets that are easy in both ways: to project on, and to minimise linear functions over."""
+"""Compact sets with a projection and a linear minimiser in closed form."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from lopro.constraints.base import Constraint
 from lopro.core.arrays import Array, inner
 from lopro.functions import Image
 
-__all__ = ["EasySet"]
+__all__ = ["CompactSet"]
 
 
-class EasySet(Constraint):
+class CompactSet(Constraint):
     """The set as its own image: M is the identity, and Q the set itself.
 
     Subclasses define ``linear_minimizer`` next to what every constraint defines.

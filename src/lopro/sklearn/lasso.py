@@ -1,0 +1,176 @@
+"""The LASSO and the elastic net as regressors, with scikit-learn's parameters and a proved gap."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lopro.basis_pursuit import lasso
+from lopro.core.validation import check_number
+from lopro.sklearn._least_squares import Regression
+from lopro.sklearn._linear import Centred, SparseLinearRegressor
+from lopro.sklearn._watching import FitWatcher, check_outcome
+
+__all__ = ["ElasticNet", "Lasso"]
+
+_ADVICE = "Increase alpha, tol or max_iter, or scale the features."
+
+
+class ElasticNet(SparseLinearRegressor):
+    """Linear regression with a penalty of the coefficients, l1 and squared.
+
+    Minimises ``|y - X coef - intercept|^2 / (2 n) + alpha (l1_ratio |coef|_1 + (1 - l1_ratio) |coef|^2 / 2)``
+    with ``n`` samples, as ``sklearn.linear_model.ElasticNet`` does.
+
+    Parameters
+    ----------
+    alpha : float, default=1.0
+        Weight of the penalty, positive.
+    l1_ratio : float, default=0.5
+        Share of the l1 norm, in (0, 1].
+    fit_intercept : bool, default=True
+        Add a constant, which costs nothing.
+    positive : bool, default=False
+        Ask for nonnegative coefficients.
+    tol : float, default=1e-6
+        Relative duality gap to certify. With float32 data, rounding ends progress near 1e-6.
+    max_iter : int, optional
+        Limit of iterations; none by default.
+    warm_start : bool, default=False
+        Start from the coefficients of the fit before.
+    verbose : int, default=0
+        Show progress on the terminal.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,) or (n_targets, n_features)
+        The coefficients.
+    intercept_ : float or ndarray of shape (n_targets,)
+        The constant; 0.0 without ``fit_intercept``.
+    dual_gap_ : float or ndarray of shape (n_targets,)
+        The objective is at most this much above the optimum. It is proved, not estimated.
+    n_iter_ : int
+        Iterations, the largest number where there are several targets.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.sklearn import ElasticNet
+    >>> X = np.random.default_rng(0).standard_normal((30, 100))
+    >>> model = ElasticNet(alpha=0.1, l1_ratio=0.9).fit(X, X[:, 3] - 2 * X[:, 70] + 5.0)
+    >>> np.flatnonzero(np.abs(model.coef_) > 0.5), bool(model.dual_gap_ < 1e-6)
+    (array([ 3, 70]), True)
+    """
+
+    def __init__(
+        self,
+        alpha: float = 1.0,
+        *,
+        l1_ratio: float = 0.5,
+        fit_intercept: bool = True,
+        positive: bool = False,
+        tol: float = 1e-6,
+        max_iter: int | None = None,
+        warm_start: bool = False,
+        verbose: int = 0,
+    ) -> None:
+        self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.fit_intercept = fit_intercept
+        self.positive = positive
+        self.tol = tol
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+        self.verbose = verbose
+
+    def _check_parameters(self) -> None:
+        check_number("alpha", self.alpha, minimum=0.0, exclusive=True)
+        share = check_number("l1_ratio", self._l1_ratio, minimum=0.0, maximum=1.0)
+        if share == 0.0:
+            raise ValueError("l1_ratio must be positive; without an l1 norm use Ridge")
+
+    @property
+    def _l1_ratio(self) -> float:
+        return self.l1_ratio
+
+    def _fit_target(
+        self, watcher: FitWatcher, data: Centred, k: int, x0: np.ndarray | None
+    ) -> dict[str, Any]:
+        means, offset, weight = data.means, data.offsets[k], data.total * self.alpha
+        A, b = Regression.short(data.A, data.target(k))
+
+        def attributes(x: np.ndarray) -> dict[str, Any]:
+            return {"coef_": x, "intercept_": float(offset - means @ x)}
+
+        result = lasso(
+            A,
+            b,
+            lam=weight * self._l1_ratio,
+            ridge=weight * (1.0 - self._l1_ratio),
+            x0=x0,
+            nonneg=self.positive,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            callback=watcher.callback(attributes),
+            progress=bool(self.verbose),
+        )
+        check_outcome(result, _ADVICE)
+        gap = result.certificate.gap / data.total
+        return attributes(result.x) | {"dual_gap_": gap, "n_iter_": result.iterations}
+
+
+class Lasso(ElasticNet):
+    """Linear regression with an l1 penalty: ``|y - X coef - intercept|^2 / (2 n) + alpha |coef|_1``.
+
+    As ``sklearn.linear_model.Lasso``, with ``n`` samples; `lopro.lasso` has ``lam = n alpha``.
+
+    Parameters
+    ----------
+    alpha : float, default=1.0
+        Weight of the penalty, positive.
+    fit_intercept, positive, tol, max_iter, warm_start, verbose
+        As in `ElasticNet`.
+
+    Attributes
+    ----------
+    coef_, intercept_, dual_gap_, n_iter_, n_features_in_, feature_names_in_
+        As in `ElasticNet`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.sklearn import Lasso
+    >>> X = np.random.default_rng(0).standard_normal((30, 100))
+    >>> model = Lasso(alpha=0.1).fit(X, X[:, 3] - 2 * X[:, 70] + 5.0)
+    >>> np.flatnonzero(model.coef_), bool(model.dual_gap_ < 1e-6)
+    (array([ 3, 70]), True)
+    """
+
+    def __init__(
+        self,
+        alpha: float = 1.0,
+        *,
+        fit_intercept: bool = True,
+        positive: bool = False,
+        tol: float = 1e-6,
+        max_iter: int | None = None,
+        warm_start: bool = False,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            alpha,
+            fit_intercept=fit_intercept,
+            positive=positive,
+            tol=tol,
+            max_iter=max_iter,
+            warm_start=warm_start,
+            verbose=verbose,
+        )
+        del self.l1_ratio
+
+    @property
+    def _l1_ratio(self) -> float:
+        return 1.0
