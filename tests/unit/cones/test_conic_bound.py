@@ -1,0 +1,202 @@
+"""Bounds of conic programs: attained where the multipliers are right, never above the optimum."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+from lopro.cones.bound import ConicData, conic_bound, repaired
+from lopro.cones.certified import ConicStatus, solve_conic
+from lopro.cones.claims import violation
+from lopro.cones.cones import Nonnegative, PSDTriangle, SecondOrder, SecondOrders, Zero, triangle
+from lopro.cones.point import violation_charge
+from lopro.core.deadline import OutOfTime, using_clock
+from lopro.engines import ConeProgram, solve_cones
+
+
+def sparse(rows: Any) -> Any:
+    return scipy.sparse.csr_array(np.atleast_2d(np.asarray(rows, dtype=float)))
+
+
+def disc(unit: float = 1.0) -> ConicData:
+    """Min 3x + 4y over the disc of radius ``unit``: -5 unit, with multipliers (5, -3, -4)."""
+    A = sparse([[0, 0], [-1, 0], [0, -1]])
+    return ConicData(
+        sparse(np.zeros((2, 2))),
+        np.array([3.0, 4.0]),
+        A,
+        np.array([unit, 0, 0]),
+        [(SecondOrder(3), 3)],
+    )
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1.0, 1e9])
+def test_the_bound_is_attained_and_not_passed(unit: float) -> None:
+    data = disc(unit)
+    z = data.inside(np.array([5.0, 3.0, 4.0]))
+    bound = conic_bound(data, np.array([-0.6, -0.8]) * unit, z)
+    assert -5.0 * unit * (1.0 + 1e-14) <= bound.value <= -5.0 * unit
+    assert bound.slope <= 1e-14
+
+
+def test_the_slope_that_is_left_is_told() -> None:
+    # z = (4, 3, 0) leaves the slope (0, 4): the bound holds at the centre only, and loses 4 for each unit.
+    bound = conic_bound(disc(), np.zeros(2), np.array([4.0, 3.0, 0.0]))
+    assert bound.slope == pytest.approx(4.0, rel=1e-13)
+    assert bound.value == pytest.approx(-4.0, rel=1e-13)
+    assert bound.within(1.0) <= -5.0
+
+
+def test_a_quadratic_program_by_hand() -> None:
+    # min x^2/2 - 2x over x <= 1: -1.5 at x = 1 with multiplier 1.
+    data = ConicData(
+        sparse([[1]]), np.array([-2.0]), sparse([[1]]), np.ones(1), [(Nonnegative(1), 1)]
+    )
+    bound = conic_bound(data, np.ones(1), np.ones(1))
+    assert -1.5 * (1 + 1e-14) <= bound.value <= -1.5
+    # The centre is free: with the multiplier 0 the best one is 2, and the bound is that of the whole line.
+    assert conic_bound(data, np.array([2.0]), np.zeros(1)).value == pytest.approx(-2.0, rel=1e-13)
+
+
+@pytest.mark.parametrize("noise", [1e-9, 1e-6, 1e-3])
+def test_repairing_leaves_rounding_of_the_slope(noise: float) -> None:
+    rng = np.random.default_rng(0)
+    data = disc()
+    z = np.array([5.0, 3.0, 4.0]) + noise * rng.standard_normal(3)
+    v, inside = repaired(data, np.array([-0.6, -0.8]), z, np.array([1.0, -0.6, -0.8]))
+    bound = conic_bound(data, v, inside)
+    assert bound.slope <= 1e-13
+    assert -5.0 - 10.0 * noise <= bound.value <= -5.0 + 1e-15
+
+
+@pytest.mark.parametrize(
+    ("cone", "point"),
+    [
+        (Nonnegative(3), [-1.0, 2.0, -0.0]),
+        (SecondOrder(3), [1.0, 3.0, 4.0]),
+        (SecondOrder(3), [9.0, 3.0, 4.0]),
+        (SecondOrders(2, 3), [1.0, 3.0, 4.0, 9.0, 3.0, 4.0]),
+        (PSDTriangle(2), [1.0, 3.0, -1.0]),
+    ],
+)
+def test_multipliers_are_moved_inside_in_spite_of_rounding(cone: Any, point: list[float]) -> None:
+    inside = cone.into_dual(np.array(point))
+    if isinstance(cone, Nonnegative):
+        assert inside.min() >= 0.0
+    elif isinstance(cone, PSDTriangle):
+        i, j = triangle(cone.order)
+        X = np.zeros((2, 2))
+        X[i, j] = X[j, i] = inside / np.where(i == j, 1.0, math.sqrt(2.0))
+        assert X[0, 0] * X[1, 1] >= X[0, 1] ** 2
+    else:
+        for t, *u in inside.reshape(-1, 3):
+            assert t * t >= math.fsum(a * a for a in u)
+    # What is inside already stays where it is, up to rounding.
+    np.testing.assert_allclose(cone.into_dual(inside), inside, rtol=1e-13, atol=1e-13)
+
+
+def random_program(rng: np.random.Generator, kind: str) -> ConicData:
+    n = 6
+    x = rng.standard_normal(n)
+    cone: Any = {"soc": SecondOrder(5), "psd": PSDTriangle(3), "rows": Nonnegative(9)}[kind]
+    m = {"soc": 5, "psd": 6, "rows": 9}[kind]
+    A, E = rng.standard_normal((m, n)), rng.standard_normal((2, n))
+    inside = {"soc": [9.0, 1, 1, 1, 1], "psd": [3.0, 0, 3, 0, 0, 3], "rows": np.ones(9)}[kind]
+    root = rng.standard_normal((n, n))
+    P = sparse(root @ root.T)
+    b = np.concatenate([E @ x, A @ x + np.asarray(inside)])
+    return ConicData(
+        P, rng.standard_normal(n), sparse(np.vstack([E, A])), b, [(Zero(2), 2), (cone, m)]
+    )
+
+
+@pytest.mark.parametrize("kind", ["soc", "psd", "rows"])
+@pytest.mark.parametrize("seed", range(5))
+def test_random_programs_are_proved_and_agree_with_clarabel(kind: str, seed: int) -> None:
+    data = random_program(np.random.default_rng(seed), kind)
+    outcome = solve_conic(data, 1e-7)
+    assert outcome.status is ConicStatus.PROVED
+    assert violation(data, outcome.x).relative <= 1e-9
+    cones = [cone for cone, _ in data.cones]
+    found = solve_cones(ConeProgram(data.P, data.q, data.A, data.b, cones), 1e-11, scaled=False)
+    best = float(found.x @ (0.5 * (data.P @ found.x) + data.q))
+    assert outcome.lower_bound <= best + 1e-9 * max(1.0, abs(best))
+    assert outcome.fun == pytest.approx(best, rel=1e-6, abs=1e-6)
+
+
+def test_no_feasible_point_and_no_least_value_are_proved() -> None:
+    # |x| <= 1 and x_1 >= 2.
+    A = sparse([[-1, 0], [0, 0], [-1, 0], [0, -1]])
+    b = np.array([-2.0, 1.0, 0.0, 0.0])
+    cones = [(Nonnegative(1), 1), (SecondOrder(3), 3)]
+    none = sparse(np.zeros((2, 2)))
+    empty = solve_conic(ConicData(none, np.ones(2), A, b, cones))
+    assert empty.status is ConicStatus.INFEASIBLE
+    # min x over |y| <= x + t is unbounded along (-1, 0) if t may grow with it: drop the lower side.
+    free = ConicData(
+        none,
+        np.array([1.0, 0.0]),
+        sparse([[1, 0], [0, 0], [0, -1]]),
+        np.zeros(3),
+        [(SecondOrder(3), 3)],
+    )
+    assert solve_conic(free).status is ConicStatus.UNBOUNDED
+
+
+def test_the_point_is_kept_where_the_time_is_up_in_the_proof(monkeypatch):
+    """The engine has solved the program; its multipliers are not repaired any more."""
+
+    def late(*arguments):
+        raise OutOfTime
+
+    monkeypatch.setattr("lopro.cones.certified.repaired", late)
+    outcome = solve_conic(disc())
+    assert outcome.fun == pytest.approx(-5.0, abs=1e-6)
+    assert outcome.lower_bound <= -5.0
+    np.testing.assert_allclose(outcome.x, [-0.6, -0.8], atol=1e-6)
+
+
+def test_without_a_point_nothing_is_said_of_it():
+    with using_clock(iter([0.0, *[1e9] * 1000]).__next__):
+        outcome = solve_conic(disc(), seconds=1.0)
+    assert outcome.status is ConicStatus.STOPPED and math.isnan(outcome.fun)
+    assert outcome.lower_bound == -math.inf and outcome.violation == math.inf
+
+
+def _of_norms(rng, count=6, size=3, n=8):
+    """Return ``min q'x`` over ``|B_i x| <= 1`` with multipliers on the boundary of their cones."""
+    blocks, z = [], []
+    for _ in range(count):
+        blocks += [np.zeros((1, n)), rng.standard_normal((size - 1, n))]
+        u = rng.standard_normal(size - 1)
+        z += [[np.linalg.norm(u)], u]
+    A, z = scipy.sparse.csr_array(np.vstack(blocks)), np.concatenate(z)
+    cones = [(SecondOrder(size), size) for _ in range(count)]
+    b = np.tile([1.0, *np.zeros(size - 1)], count)
+    return ConicData(scipy.sparse.csr_array((n, n)), -A.T @ z, A, b, cones), z
+
+
+def test_multipliers_on_the_boundary_of_their_cones_are_repaired(rng):
+    """What is off by 1e-7 is put right to rounding, at a cost of about as much."""
+    for _ in range(5):
+        data, z = _of_norms(rng)
+        noisy = data.inside(z + 1e-7 * rng.standard_normal(len(z)))
+        v, found = repaired(data, np.zeros(8), noisy, np.ones(len(z)))
+        slope = data.q + data.A.T @ found
+        assert np.abs(slope).max() < 1e-13
+        for part in data.blocks(found):
+            assert part[0] >= np.linalg.norm(part[1:])
+        assert conic_bound(data, v, found).value == pytest.approx(-(data.b @ z), abs=1e-5)
+
+
+def test_violations_of_cones_and_equations_are_charged():
+    """|x_2| <= x_1 at (1, 3) misses 2, at a multiplier of norm 5; x_1 = 2 misses 1 at 7."""
+    A = scipy.sparse.csr_array(np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, -1.0]]))
+    cones = [(Zero(1), 1), (SecondOrder(2), 2)]
+    data = ConicData(scipy.sparse.csr_array((2, 2)), np.ones(2), A, np.array([2.0, 0, 0]), cones)
+    charge = violation_charge(data, np.array([1.0, 3.0]), np.array([-7.0, 5.0, -5.0]))
+    assert charge == pytest.approx(7.0 + 10.0)
