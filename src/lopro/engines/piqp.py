@@ -63,9 +63,8 @@ def solve_by_piqp(
     said, spent = solver.result.info.status.name, time.perf_counter() - begin
     status, iterations = _NAMES.get(said, AnswerStatus.FAILED), int(solver.result.info.iter)
     if status is AnswerStatus.TIME and iterations >= _ITERATIONS:
-        status = (
-            AnswerStatus.FAILED
-        )  # not for want of time: its vectors may prove that the program is empty
+        # It did not run out of time: its vectors may prove that the program is empty.
+        status = AnswerStatus.FAILED
     return Answer(status, x, multipliers, box, iterations, spent, message=said)
 
 
