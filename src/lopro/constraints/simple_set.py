@@ -1,4 +1,4 @@
-"""Bounded sets that are easy in both ways: to project on, and to minimise linear functions over."""
+"""Simple sets: bounded, with a projection and a minimiser of linear functions in closed form."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from lopro.constraints.base import Constraint
 from lopro.core.arrays import Array, inner
 from lopro.functions import Image
 
-__all__ = ["EasySet"]
+__all__ = ["SimpleSet"]
 
 
-class EasySet(Constraint):
-    """The set as its own image: M is the identity, and Q the set itself.
+class SimpleSet(Constraint):
+    """A bounded set with a projection and linear minimisers in closed form; ``M`` is the identity.
 
     Subclasses define ``linear_minimizer`` next to what every constraint defines.
     """
