@@ -36,7 +36,7 @@ def instance(m: int, d: int, density: float | None = None) -> tuple[Any, Any]:
     if density is None:
         A: Any = np.asfortranarray(rng.standard_normal((m, d)))
     else:
-        A = scipy.sparse.random(m, d, density, "csc", rng=rng, data_sampler=rng.standard_normal)
+        A = scipy.sparse.random(m, d, density, "csc", rng=rng, data_rvs=rng.standard_normal)
     x = np.zeros(d)
     x[rng.choice(d, 100, replace=False)] = rng.standard_normal(100)
     signal = A @ x
@@ -174,6 +174,7 @@ def paths(A: Any, y: Any, count: int, rounds: int) -> dict[str, tuple[float, flo
             solver(tol)
             seconds = min(seconds, time.perf_counter() - started)
         found[name] = (seconds, gap)
+        print(f"  {name}: {seconds:.2f} s, tol {tol:.0e}, gap {gap:.0e}", flush=True)
     return found
 
 

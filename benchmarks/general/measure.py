@@ -21,7 +21,7 @@ FEASIBLE = 1e-9
 
 @dataclass(frozen=True)
 class Judged:
-    """What a point and multipliers amount to, whoever found them."""
+    """The value, violation and gap of a point and multipliers from any solver."""
 
     fun: float
     violation: float

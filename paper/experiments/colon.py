@@ -172,7 +172,7 @@ def _from_file(path: Path) -> Samples:
     text = path.read_bytes()
     if text.startswith(b"BZh"):
         text = bz2.decompress(text)
-    # Whoever has a file of their own may use it, but under its own name.
+    # A file of the user's own is used, but reported under its own name.
     name = "colon-cancer" if _published(text) else f"{path.name} (NOT the published colon-cancer)"
     return _samples(text, name, f"file {path}")
 

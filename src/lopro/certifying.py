@@ -35,7 +35,7 @@ _ACTIVE = 1e-6
 
 
 def certify(problem: Problem, x: Array, multipliers: Sequence[Array] | None = None) -> Certificate:
-    """Return the certificate of a point, whoever has found it; nothing is solved.
+    """Return the certificate of a point that any solver has found; nothing is solved.
 
     Parameters
     ----------

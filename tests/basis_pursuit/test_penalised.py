@@ -262,8 +262,8 @@ def test_path() -> None:
         assert each.success
         alone = lopro.lasso(A, y, lam=lam, tol=1e-10)
         assert each.fun == pytest.approx(alone.fun, rel=1e-10)
-    # A product with y once, then about one or two for each weight.
-    assert sum(each.counts.rmatvecs for each in path) <= 1 + 2 * len(path)
+    # A product with y once, then one for each weight, and few more.
+    assert sum(each.counts.rmatvecs for each in path) <= len(path) + 4
     back = lopro.lasso_path(A, y, path.lams[::-1], tol=1e-10)
     assert np.allclose(back.coefficients, path.coefficients[::-1], atol=1e-6)
     for options in ({"nonneg": True}, {"ridge": 3.0}, {"square_root": True, "ratio": 0.7}):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import lopro
-from lopro.certificates import Bound, Certificate, Violation
+from lopro.certificates import Bound, Certificate, Units, Violation
 
 
 def test_a_point_that_is_not_feasible_has_an_infinite_gap() -> None:
@@ -21,10 +21,51 @@ def test_a_point_that_is_not_feasible_has_an_infinite_gap() -> None:
 
 
 def test_a_bound_around_another_point_pays_for_the_way() -> None:
-    bound = Bound(2.0, 0.5, np.array([0.0, 1.0]))
-    assert bound.around(np.array([3.0, 5.0]), 10.0) == pytest.approx(2.0 - 0.5 * 15.0, rel=1e-14)
-    assert bound.around(np.array([3.0, 5.0]), 10.0) <= -5.5
-    assert Bound(2.0, 0.0, np.zeros(2)).around(np.full(2, 1e300), math.inf) == 2.0
+    """Variable by variable: the distance from the centre, and 1e4 times the size or the unit of the entry."""
+    units = Units.given(np.array([10.0, 2.0]))
+    bound = Bound(2.0, np.array([0.5, 0.25]), np.array([0.0, 1.0]), units)
+    x = np.array([3.0, 5.0])  # sizes 10 (the unit) and 5
+    lost = 0.5 * (3.0 + 1e5) + 0.25 * (4.0 + 5e4)
+    assert bound.around(x) == pytest.approx(2.0 - lost, rel=1e-14)
+    assert bound.around(x) < 2.0 - lost
+    assert bound.radius(x) == 5e4
+    np.testing.assert_array_equal(bound.reach(x), [1e5, 5e4])
+    assert Bound.everywhere(2.0).around(np.full(2, 1e300)) == 2.0
+
+
+def test_a_bound_without_units_reaches_as_far_as_the_point_or_a_given_length_tells() -> None:
+    """Two columns that nothing compares: each is measured by the largest entry of the point."""
+    bound = Bound(0.0, np.array([1.0, 0.0]), np.zeros(2), Units.given(np.zeros(2)))
+    assert bound.around(np.zeros(2)) == -math.inf and bound.radius(np.zeros(2)) == 0.0
+    assert bound.around(np.zeros(2), 3.0) == pytest.approx(-3e4, rel=1e-14)
+    # An entry of 7 is the unit of the other one, which the data tell nothing about.
+    assert bound.around(np.array([0.0, 7.0]), 3.0) == pytest.approx(-7e4, rel=1e-14)
+
+
+def test_without_data_to_read_one_radius_counts_for_all_variables() -> None:
+    bound = Bound(2.0, np.array([0.5]), np.array([0.0, 1.0]))
+    x = np.array([3.0, 5.0])
+    far = 1e4 * np.hypot(3.0, 5.0)
+    assert bound.around(x) == pytest.approx(2.0 - 0.5 * (5.0 + far), rel=1e-14)
+    assert bound.radius(x) == pytest.approx(far, rel=1e-14)
+    assert bound.around(x, 1.0) == bound.around(x) and bound.around(np.zeros(2)) == -math.inf
+    assert bound.around(x, 100.0) == pytest.approx(2.0 - 0.5 * (5.0 + 1e6), rel=1e-14)
+
+
+@pytest.mark.parametrize("scale", [1e-12, 1.0, 1e12])
+def test_what_a_slope_costs_does_not_depend_on_the_unit_of_its_column(scale: float) -> None:
+    s = np.array([1.0, scale])
+    units, x = Units.given(np.array([2.0, 3.0]) * s), np.array([4.0, 1.0]) * s
+    bound = Bound(1.0, np.array([1e-6, 1e-5]) / s, np.zeros(2), units)
+    lost = 1e-6 * (4.0 + 4e4) + 1e-5 * (1.0 + 3e4)
+    assert bound.around(x) == pytest.approx(1.0 - lost, rel=1e-12)
+
+
+def test_a_limit_ends_the_bound() -> None:
+    bound = Bound(2.0, np.zeros(0), np.array([1.0]), limit=5.0)
+    assert bound.around(np.array([4.0])) == 2.0
+    assert bound.radius(np.array([4.0])) == pytest.approx(2.0, rel=1e-14)
+    assert bound.around(np.array([6.5])) == -math.inf
 
 
 def test_the_worst_of_two_violations() -> None:

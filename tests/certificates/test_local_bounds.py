@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from lopro import Problem
-from lopro.certificates import FARTHER
+from lopro.certificates import FARTHER, Bound
 from lopro.constraints import Polyhedron, ValidInequality
 from lopro.driver.incumbent import Incumbent
 from lopro.errors import BoundContradictionWarning
@@ -42,10 +42,11 @@ def test_a_bound_outside_of_whose_ball_the_best_point_lies_is_not_used() -> None
 def test_a_bound_with_a_slope_pays_for_the_way_to_the_best_point() -> None:
     """Proved at 0 with the slope 1e-6; at 2 it has to hold 2e4 farther out."""
     known = incumbent()
-    c = told(known, 0.0, -2.5, "sloping", slope=1e-6)
+    sloping = Bound(-2.5, np.array([1e-6]), np.zeros(1))
+    c = told(known, 0.0, -2.5, "sloping", local=sloping)
     assert c.radius == 0.0 and c.lower_bound == -math.inf  # nothing tells how far solutions may be
     known = incumbent(unit=3.0)
-    c = told(known, 0.0, -2.5, "sloping", slope=1e-6)
+    c = told(known, 0.0, -2.5, "sloping", local=sloping)
     assert (c.radius, c.lower_bound) == (3e4, pytest.approx(-2.5 - 0.03, rel=1e-14))
     known.judge(np.array([2.0]))
     assert known.certificate.lower_bound == pytest.approx(-2.5 - 1e-6 * (2.0 + 3e4), rel=1e-14)

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from lopro.certificates import Units, column_units
+from lopro.certificates import Units, column_units, reach_units
+from lopro.certificates.units import curvature_units
 
 
 def both(A: Any) -> list[Any]:
@@ -61,3 +62,40 @@ def test_columns_without_a_side_are_measured_by_the_point_group_by_group() -> No
 
 def test_given_units() -> None:
     assert Units.given(np.array([2.0, 0.0])).at(np.array([9.0, -3.0])).tolist() == [2.0, 3.0]
+
+
+def test_reach_is_the_largest_unit_of_all_blocks() -> None:
+    """A row of two entries gives each 1 / sqrt(2) of its side; a mean over rows is geometric."""
+    near, far = (
+        (np.array([[1.0, 1.0]]), np.array([2.0])),
+        (np.array([[1e-9, 0.0]]), np.array([4.0])),
+    )
+    for order in ([near, far], [far, near]):
+        np.testing.assert_allclose(reach_units(order, 2).known, [4e9, np.sqrt(2.0)], rtol=1e-14)
+    both = np.array([[1.0, 0.0], [1e-4, 0.0]]), np.array([1.0, 1.0])
+    for made in (np.asarray, scipy.sparse.csr_array):
+        found = reach_units([(made(both[0]), both[1])], 2).known
+        np.testing.assert_allclose(found, [100.0, 0.0], rtol=1e-14)
+
+
+@pytest.mark.parametrize("made", [np.asarray, scipy.sparse.csr_array])
+def test_reach_follows_the_units_of_rows_and_columns(made: Any) -> None:
+    rng = np.random.default_rng(3)
+    A, b = rng.standard_normal((7, 4)), rng.uniform(1.0, 2.0, 7)
+    A[rng.uniform(size=A.shape) < 0.3] = 0.0
+    rows, columns = 10.0 ** rng.integers(-12, 13, 7), 10.0 ** rng.integers(-12, 13, 4)
+    plain = reach_units([(made(A), b)], 4).known
+    scaled = reach_units([(made(rows[:, None] * A * columns), rows * b)], 4).known
+    np.testing.assert_allclose(scaled * columns, plain, rtol=1e-12)
+
+
+def test_a_row_with_the_side_0_hands_the_reach_on() -> None:
+    """4 x_2 = x_1 and x_1 is of size 3: x_2 is of size 0.75."""
+    blocks = [(None, np.array([3.0, np.inf])), (np.array([[1.0, -4.0]]), np.zeros(1))]
+    np.testing.assert_array_equal(reach_units(blocks, 2).known, [3.0, 0.75])
+
+
+def test_curvature_tells_units_by_the_value_it_bends_to() -> None:
+    """q_1^2 / P_11 = 4 is the value: 2 / sqrt(P_jj) are the units, whatever q_2 is, if it is less."""
+    found = curvature_units(np.array([1.0, 1e-8, 0.0]), np.array([2.0, 1e-5, 1.0]))
+    np.testing.assert_allclose(found, [2.0, 2e4, 0.0], rtol=1e-14)

@@ -85,12 +85,12 @@ def test_slow_progress_is_progress(monkeypatch: pytest.MonkeyPatch) -> None:
         looks += 1
         work.fun, work.bound = 1.0, 1.0 - max(0.99**looks, least)
 
-    monkeypatch.setattr(work, "_look", falling)
+    monkeypatch.setattr(work, "_update_best", falling)
     least = 0.0
     assert work.solve(1e-2, tick=lambda: True) and work.reached(1e-2)
     looks, least = 0, 0.5
     assert work.solve(1e-2, tick=lambda: True) and not work.reached(1e-2)
-    assert looks <= 69 + 11 + 1000 // working_set.LOOK_EVERY + 1
+    assert looks <= 69 + 11 + 1000 // working_set.CHECK_EVERY + 1
 
 
 def test_the_bound_of_the_weights_has_no_units() -> None:

@@ -82,10 +82,10 @@ def test_bounds_of_variables_pay_for_the_slope():
 
 
 def test_radius_arithmetic():
-    bound = Bound(3.0, 0.25, np.zeros(1))
-    assert bound.within(4.0) == 2.0
-    assert bound.radius(2.0) == 8.0
-    assert Bound(3.0, 0.0, np.zeros(1)).within(np.inf) == 3.0
+    bound = Bound(3.0, np.array([3.0, 4.0]), np.zeros(2))
+    assert bound.slope == pytest.approx(5.0, rel=1e-14)
+    assert bound.within(4.0) == pytest.approx(-17.0, rel=1e-14)
+    assert Bound.everywhere(3.0).within(np.inf) == 3.0
 
 
 def test_multipliers_of_the_wrong_sign_are_moved_into_their_cone(rng):
@@ -149,6 +149,20 @@ def test_relative_violation_has_no_units(rng):
     assert found[0] == found[1] > 0.0
     inside = composed(quadratic(np.eye(3), np.zeros(3)), [(interval(upper=A @ x), A)])
     assert relative_violation(inside, x) == 0.0
+
+
+def test_rows_with_one_entry_pay_for_the_slope_as_bounds_do():
+    """3 x - 2 y over -4 <= -2 x <= 6 and y <= 1 with the row x + y <= 9: at least -9 - 2."""
+    A = np.array([[-2.0, 0.0], [0.0, 0.5], [1.0, 1.0]])
+    lower, upper = np.array([-4.0, -np.inf, -np.inf]), np.array([6.0, 0.5, 9.0])
+    problem = composed(linear(np.array([3.0, -2.0])), [(interval(lower, upper), A)])
+    found = lower_bound(problem, np.array([1.0, 0.0]), [np.zeros(3)])
+    assert found.slope == 0.0
+    assert found.value <= -11.0
+    assert found.value == pytest.approx(-11.0, rel=1e-13)
+    # A slope in the direction in which there is no bound stays.
+    free = composed(linear(np.array([3.0, 2.0])), [(interval(lower, upper), A)])
+    assert lower_bound(free, np.array([1.0, 0.0]), [np.zeros(3)]).slopes[1] == pytest.approx(2.0)
 
 
 def test_rows_imply_the_bounds_that_absorb_slopes():

@@ -10,7 +10,7 @@ import pytest
 
 import lopro
 from lopro import NewtonMultipliers, Problem
-from lopro.certificates import Bound, Certificate
+from lopro.certificates import Bound, Certificate, Units
 from lopro.constraints import Polyhedron
 from lopro.driver.incumbent import Incumbent
 from lopro.errors import InfeasibleError, UnboundedError
@@ -27,10 +27,12 @@ ROWS = Polyhedron([[1.0, 1.0], [2.0, 0.0]], [1.0, 6.0])
 def told(
     *, slope: float = 0.0, charge: float = 0.0, x: Any = (0.6, -0.8), norm: float | None = None
 ) -> ProvedBound:
-    """Return the evidence for a bound of -7 with this slope around (3, 4)."""
+    """Return the evidence for a bound of -7 with this slope around (3, 4), the units being 3."""
     problem = Problem(Linear(np.array([-1.0, -2.0])), ROWS, solution_norm=norm)
     bench = lopro.iterate(problem).bench
-    bound = Bound(-7.0, slope, np.array([3.0, 4.0]))
+    slopes = np.array([0.6, 0.8]) * slope  # of norm `slope`
+    units = Units.given(np.array([3.0, 3.0]))
+    bound = Bound(-7.0, slopes, np.array([3.0, 4.0]), units)
     multipliers = (np.array([2.0, -5.0]),)
     point = np.array(x, dtype=float)
     outcome = Outcome(Status.STOPPED, point, multipliers, 7.0, bound, charge, 0.0, 1)
@@ -52,7 +54,7 @@ def certified(evidence: ProvedBound, x: Any) -> Certificate:
 
 def test_a_flat_bound_holds_everywhere() -> None:
     found = told()
-    assert (found.value, found.slope, found.radius) == (-7.0, 0.0, math.inf)
+    assert (found.value, found.local, found.radius) == (-7.0, None, math.inf)
 
 
 def test_what_a_violation_may_have_gained_is_charged() -> None:
@@ -62,31 +64,35 @@ def test_what_a_violation_may_have_gained_is_charged() -> None:
 
 
 def test_a_slope_that_is_no_rounding_proves_nothing() -> None:
-    """What a bound loses within its radius may be as much as the value, 7 over 3e4, and not more."""
-    assert told(slope=6.9 / 3e4).slope == 6.9 / 3e4
+    """What a bound loses as far out as solutions may be is as much as the value, 7, and not more."""
+    per_slope = 0.6 * (2.4 + 3e4) + 0.8 * (4.8 + 3e4)
+    found = told(slope=6.99 / per_slope).local
+    assert found is not None and found.slope == pytest.approx(6.99 / per_slope, rel=1e-13)
     with pytest.raises(AssertionError):
-        told(slope=7.1 / 3e4)
+        told(slope=7.01 / per_slope)
 
 
-def test_a_slope_costs_its_share_of_ten_thousand_lengths() -> None:
-    """|x| = 1 is less than 3, the distance of the farthest row, which is the unit of this problem."""
+def test_a_slope_costs_its_share_of_ten_thousand_sizes() -> None:
+    """Both entries of (0.6, -0.8) are less than their unit, 3; those of (-30, -40) are more."""
     found = certified(told(slope=2.0**-20), (0.6, -0.8))
-    way = math.hypot(2.4, 4.8)  # from the centre of the bound to the point
     assert found.radius == pytest.approx(3e4, rel=1e-15)
-    assert found.lower_bound == pytest.approx(-7.0 - 2.0**-20 * (3e4 + way), rel=1e-15)
+    lost = 0.6 * (2.4 + 3e4) + 0.8 * (
+        4.8 + 3e4
+    )  # the way from the centre of the bound, and 1e4 sizes
+    assert found.lower_bound == pytest.approx(-7.0 - 2.0**-20 * lost, rel=1e-14)
     far = certified(told(slope=2.0**-20, charge=0.5, x=(-30.0, -40.0)), (-30.0, -40.0))
-    assert far.radius == pytest.approx(5e5, rel=1e-15)
-    way = math.hypot(33.0, 44.0)
-    assert far.lower_bound == pytest.approx(-7.0 - 2.0**-20 * (5e5 + way), rel=1e-15)
+    assert far.radius == pytest.approx(3e5, rel=1e-15)
+    lost = 0.6 * (33.0 + 3e5) + 0.8 * (44.0 + 4e5)
+    assert far.lower_bound == pytest.approx(-7.0 - 2.0**-20 * lost, rel=1e-14)
     assert far.charge == 0.5
-    assert "within a distance of 5e+05 from x" in far.source
+    assert "within a distance of 3e+05 from x" in far.source
 
 
 def test_a_norm_that_is_given_counts_from_the_centre_of_the_bound() -> None:
     """Solutions within 10 of zero are within 15 of (3, 4)."""
     found = told(slope=0.01, norm=10.0)
     assert found.radius == math.inf
-    assert (found.value, found.slope) == (pytest.approx(-7.0 - 0.15, rel=1e-15), 0.0)
+    assert (found.value, found.local) == (pytest.approx(-7.0 - 0.15, rel=1e-14), None)
     assert "|x*| <= 10 (given)" in found.source
 
 
@@ -103,7 +109,7 @@ def test_a_point_outside_is_projected_and_its_bound_stays() -> None:
     """What the violation has gained goes with it: the driver measures what is left at the projection."""
     problem = Problem(Linear(np.array([-1.0, -2.0])), ROWS)
     bench = lopro.iterate(problem).bench
-    bound = Bound(7.0, 0.0, np.zeros(2))
+    bound = Bound.everywhere(7.0)
     outcome = Outcome(Status.STOPPED, np.array([1.0, 1.0]), (np.zeros(2),), 0.0, bound, 0.5, 0.3, 1)
     candidate = answer(composite(problem), outcome, bench, np.zeros(2), member_multipliers)
     assert candidate.x == pytest.approx([0.5, 0.5])
@@ -116,7 +122,7 @@ def test_a_point_outside_is_projected_and_its_bound_stays() -> None:
 )
 def test_no_solution_is_an_error_that_carries_its_proof(status: Any, error: Any) -> None:
     problem = Problem(Linear(np.array([-1.0, -2.0])), ROWS)
-    bound = Bound(0.0, 0.0, np.zeros(2))
+    bound = Bound.everywhere(0.0)
     ray = (np.ones(2),) if status is Status.EMPTY else np.ones(2)
     outcome = Outcome(status, np.zeros(2), (np.zeros(2),), 0.0, bound, 0.0, 0.0, 1, ray=ray)
     with pytest.raises(error) as told:
@@ -144,8 +150,10 @@ def test_a_certificate_says_how_far_it_holds() -> None:
     assert result.fun == pytest.approx(-(v @ C @ x), rel=1e-6)
     radius = result.certificate.radius
     if math.isfinite(radius):
-        unit = float((np.abs(b) / np.linalg.norm(C, axis=1)).max())
-        assert radius >= 1e4 * max(float(np.linalg.norm(result.x)), unit) * (1.0 - 1e-6)
+        # In every variable 1e4 times its size or its unit, a mean over the rows.
+        units = np.exp(np.log(np.abs(b)[:, None] / np.abs(C) / np.sqrt(12.0)).mean(axis=0))
+        sizes = np.maximum(np.abs(result.x), units)
+        assert radius == pytest.approx(1e4 * float(sizes.min()), rel=1e-6)
         assert f"within a distance of {radius:.3g}" in result.message
     else:
         assert "among the points" not in result.message

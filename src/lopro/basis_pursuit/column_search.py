@@ -139,6 +139,8 @@ class ColumnSearch(SignSearch):
     """
 
     _before: tuple[float, Vector] | None = None
+    #: Whether the search began next to its solution, on a path.
+    _along_path = False
 
     def __init__(
         self, bench: Workbench, problem: Problem, before: ColumnSearch | None = None
@@ -191,11 +193,12 @@ class ColumnSearch(SignSearch):
         Correlations change by no more than alpha does, usually (the sequential strong rule of Tibshirani and
         others, 2012): those below ``2 lam - alpha`` are not looked at before all columns are priced.
         """
-        self.floor, self._before = 0.0, None
+        self.floor, self._before, self._along_path = 0.0, None, True
         share = 2.0 * self.level.least / alpha - 1.0
+        excess[self.columns.indices] = 0.0
         near = np.flatnonzero(excess > max(share, SETTINGS.least_share))
-        near = near[largest(excess[near], columns_to_add(self.signs, self.columns.rank, 1))]
-        new = np.setdiff1d(near, self.columns.indices)
+        new = near[largest(excess[near], columns_to_add(self.signs, self.columns.rank, 1))]
+        new.sort()  # memory is read in its order
         self._extend(new, np.zeros(new.size))
 
     def follow_path(self, descent: float, limit: SupportLimit | None = None) -> None:
@@ -236,7 +239,8 @@ class ColumnSearch(SignSearch):
     def round(self) -> None:
         """Solve on the present columns, then price all of them."""
         self.bench.tick()
-        self._thorough = self.settling or (self.solution is not None and self.missing.size == 0)
+        known = self.solution is not None and self.missing.size == 0
+        self._thorough = self.settling or self._along_path or known
         solution = self._solve(self._thorough)
         everywhere, excess = self._price_all(solution)
         self._missing_size = excess[self.missing]

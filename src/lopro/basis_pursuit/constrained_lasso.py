@@ -80,7 +80,7 @@ class _Search:
 
     def run(self, x0: Array | None, options: Options) -> None:
         """Try radii until the gap is closed, or nothing moves any more."""
-        self._look(self.like if x0 is None else self.data.problem(self.y, 0.0).start(x0))
+        self._keep_if_better(self.like if x0 is None else self.data.problem(self.y, 0.0).start(x0))
         start, tried_least_squares = x0, False
         sigma = self._next()
         for _ in range(_MOST_RADII):
@@ -101,7 +101,7 @@ class _Search:
             start = found.x
             self.curve.append((sigma, float(found.fun)))
             self._learn(found, sigma)
-            self._look(found.x)
+            self._keep_if_better(found.x)
             sigma = self._next()
 
     def _next(self) -> float:
@@ -136,7 +136,7 @@ class _Search:
             maxiter=steps,
         )[0]
         current_deadline().check()
-        self._look(asarray_like(np.maximum(x, 0.0) if self.data.nonneg else x, self.like))
+        self._keep_if_better(asarray_like(np.maximum(x, 0.0) if self.data.nonneg else x, self.like))
 
     def _learn(self, found: BPDNResult, sigma: float) -> None:
         """Draw a bound from the dual point of basis pursuit denoising."""
@@ -148,7 +148,7 @@ class _Search:
         if length > 0.0:
             self._raise_lower(sigma - (support + self.tau) / length, found.dual)
 
-    def _look(self, x: Array) -> None:
+    def _keep_if_better(self, x: Array) -> None:
         """Scale a point into the ball, keep it if it is better, and use its residual as a dual point."""
         size = float(self.sparse.objective.value(x))
         x = x * (self.tau / size) if size > self.tau else x

@@ -18,7 +18,7 @@ from lopro.certificates.tolerances import (
     REMNANTS,
     feasibility_tolerance,
 )
-from lopro.certificates.units import Units, column_units
+from lopro.certificates.units import Units, column_units, reach_units
 from lopro.certificates.violation import Violation, noise_rows, of_rows
 
 __all__ = [
@@ -42,4 +42,5 @@ __all__ = [
     "feasibility_tolerance",
     "noise_rows",
     "of_rows",
+    "reach_units",
 ]

@@ -30,7 +30,9 @@ class Certificate:
     source : str
         How the bound is known.
     radius : float
-        The bound holds for points within this distance of ``x``; infinite where it holds everywhere.
+        The bound holds for points within this distance of ``x``; infinite where it holds everywhere. A bound
+        that loses with the distance holds in every variable within ``1e4 max(|x_j|, s_j)``, ``s_j`` being the
+        unit that the data tell (`lopro.certificates.reach_units`): the radius is the smallest of these.
     absolute_violation : float
         The largest violation in the units of its own row.
     charge : float

@@ -46,7 +46,7 @@ def bound_from(at: Enclosure, x: Vector, box: Box | None = None, convexity: floa
     (True, 1.0)
     """
     if not (math.isfinite(at.slope()) and math.isfinite(at.value.value)):
-        return Bound(-math.inf, 0.0, x)
+        return Bound.everywhere(-math.inf)
     value, rise = at.value, np.abs(at.gradient) + at.error
     if box is not None:
         inside = np.clip(x, box.lower, box.upper)
@@ -62,10 +62,10 @@ def bound_from(at: Enclosure, x: Vector, box: Box | None = None, convexity: floa
         both = np.maximum(down, up)
         value = value - total(both, 4.0 * EPS * both)
         rise = unabsorbed(at, box)
-    slope = length(rise)
     if convexity > 0.0:
-        return Bound((value - Estimate(slope) * slope / (2.0 * convexity)).lower(), 0.0, x)
-    return Bound(value.lower(), slope, x)
+        slope = length(rise)
+        return Bound.everywhere((value - Estimate(slope) * slope / (2.0 * convexity)).lower())
+    return Bound(value.lower(), rise, x)
 
 
 def _cost(slope: Vector, upper: Vector, lower: Vector) -> Vector:

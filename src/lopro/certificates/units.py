@@ -18,7 +18,7 @@ import scipy  # parts of it load when first used
 
 from lopro.core.real_vectors import Vector
 
-__all__ = ["Units", "column_units"]
+__all__ = ["Units", "column_units", "curvature_units", "reach_units"]
 
 #: Entries of a dense matrix that are looked at together: 8 MB of doubles.
 _ENTRIES = 1 << 20
@@ -61,6 +61,28 @@ class Units:
         units[lone] = largest[self.groups[lone]] * self.ratios[lone]
         return units
 
+    def sizes(self, x: Vector, fallback: float = 0.0) -> Vector:
+        """Return ``max(|x_j|, s_j)``: the size of each entry, at least its unit.
+
+        Columns that no row compares with others, and those that even the point gives no unit, are measured
+        by the largest entry of the point, or by a length that is typical of them.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from lopro.certificates import Units
+        >>> Units.given(np.array([1e-3, 5.0, 0.0])).sizes(np.array([2.0, 0.0, 0.0]), fallback=0.1)
+        array([2., 5., 2.])
+        """
+        units, size = self.at(x), np.abs(x)
+        lone = np.flatnonzero(self.groups >= 0)
+        if len(lone):
+            alone = np.bincount(self.groups[lone])[self.groups[lone]] == 1
+            unknown = lone[alone | (units[lone] == 0.0)]
+            units = units.copy()
+            units[unknown] = max(fallback, float(size.max(initial=0.0)))
+        return np.asarray(np.maximum(size, units))
+
 
 def column_units(
     blocks: Iterable[tuple[Any, Vector]], size: int, own: Vector | None = None
@@ -100,6 +122,89 @@ def column_units(
         return Units.given(np.where(np.isfinite(units), units, 0.0))
     rows = scipy.sparse.vstack(homogeneous, format="coo")
     return _handed_on(rows.row, rows.col, rows.data, rows.shape[0], units)
+
+
+def reach_units(
+    blocks: Iterable[tuple[Any, Vector]], size: int, own: Vector | None = None
+) -> Units:
+    """Return units of columns that say how far out solutions may be: of several that data tell, the largest.
+
+    Every block tells its own unit of a column: the geometric mean of ``|b_i| / |a_ij|`` over its rows, so
+    that neither a small entry nor a small side counts for much; k entries of a row have ``|b| / sqrt(k)``
+    each, as if they added up like orthogonal vectors. A norm, a ball or a loss of an image ``D x - b`` is a
+    block of one row: the norms of the columns of D, and the size of what the image is compared with.
+
+    Parameters
+    ----------
+    blocks : iterable of (A, b)
+        As for `column_units`.
+    size : int
+        The number of columns.
+    own : array, optional
+        Units that curvature has told, 0 where it tells none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.certificates.units import column_units, reach_units
+    >>> near = np.array([[1.0, 1.0]]), np.array([1.0])
+    >>> far = np.array([[1e-12, 0.0]]), np.array([1.0])
+    >>> reach_units([near, far], 2).known, column_units([near, far], 2).known
+    (array([1.00000000e+12, 7.07106781e-01]), array([1., 1.]))
+    """
+    blocks = list(blocks)
+    known = np.zeros(size) if own is None else own
+    for A, b in blocks:
+        sides = np.where(np.isfinite(b), np.abs(b), 0.0)
+        found = sides if A is None else _mean_ratios(A, sides)
+        known = np.maximum(known, np.where(np.isfinite(found), found, 0.0))
+    level = [(A, np.where(np.asarray(b) == 0.0, 0.0, np.inf)) for A, b in blocks if A is not None]
+    return column_units(level, size, known)
+
+
+def _mean_ratios(A: Any, sides: Vector) -> Vector:
+    """Return the geometric means of ``|b_i| / (sqrt(k_i) |a_ij|)`` of columns; 0 without an entry."""
+    used, n = np.flatnonzero(sides > 0.0), A.shape[1]
+    sums, counts = np.zeros(n), np.zeros(n)
+    if scipy.sparse.issparse(A):
+        rows = scipy.sparse.coo_array(A[used] if len(used) < A.shape[0] else A)
+        i, j, entries = (part[rows.data != 0.0] for part in (rows.row, rows.col, rows.data))
+        shares = np.log(sides[used]) - 0.5 * np.log(
+            np.maximum(1, np.bincount(i, minlength=len(used)))
+        )
+        sums = np.bincount(j, shares[i] - np.log(np.abs(entries)), n)
+        counts = np.bincount(j, minlength=n)
+        return np.where(counts > 0.0, np.exp(sums / np.maximum(counts, 1.0)), 0.0)
+    step = max(1, _ENTRIES // max(1, n))
+    for start in range(0, len(used), step):
+        part = used[start : start + step]
+        sizes = np.abs(np.asarray(A[part], dtype=np.float64))
+        present = sizes > 0.0
+        shares = np.log(sides[part]) - 0.5 * np.log(np.maximum(1, present.sum(axis=1)))
+        logs = shares[:, None] - np.log(np.where(present, sizes, 1.0))
+        sums += np.where(present, logs, 0.0).sum(axis=0)
+        counts += present.sum(axis=0)
+    return np.where(counts > 0.0, np.exp(sums / np.maximum(counts, 1.0)), 0.0)
+
+
+def curvature_units(diagonal: Vector, q: Vector) -> Vector:
+    """Return the units that ``1/2 x'Px + q'x`` tells: its value is ``max q_j^2 / P_jj``, up to a factor.
+
+    Where ``P_jj`` is 0, or all of ``q``, there are none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.certificates.units import curvature_units
+    >>> curvature_units(np.array([1.0, 1e-6, 0.0]), np.array([2.0, 0.0, 7.0]))
+    array([   2., 2000.,    0.])
+    """
+    bent = diagonal > 0.0
+    found = np.zeros(len(q))
+    with np.errstate(over="ignore"):
+        roots = np.sqrt(diagonal[bent])
+        found[bent] = np.max(np.abs(q[bent]) / roots, initial=0.0) / roots
+    return np.where(np.isfinite(found), found, 0.0)
 
 
 def _smallest_ratios(A: Any, sides: Vector) -> Vector:

@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.certificates import Bound, Units, column_units
-from lopro.cones.cones import SetCone, Zero
+from lopro.certificates import Bound, Units, column_units, reach_units
+from lopro.certificates.units import curvature_units
+from lopro.cones.cones import Nonnegative, SetCone, Zero
 from lopro.core.deadline import current_deadline
 from lopro.core.real_vectors import Vector
-from lopro.linalg.rounding import Estimate, adjoint_product, dot, length, product
+from lopro.linalg.rounding import Estimate, adjoint_product, dot, product
 from lopro.linalg.sparse import affords_gram, sparse_factors
 
 __all__ = ["ConicData", "conic_bound", "repaired"]
@@ -57,6 +58,18 @@ class ConicData:
         """The units of the variables."""
         return column_units([(self.A, self.b)], len(self.q))
 
+    @cached_property
+    def reach_units(self) -> Units:
+        """The units of the variables in which solutions are far; the rows of a cone are of one unit."""
+        blocks, start = [], 0
+        for (cone, size), b in zip(self.cones, self.blocks(self.b), strict=True):
+            rows = self.A[start : start + size]
+            start += size
+            if not isinstance(cone, Zero | Nonnegative):
+                rows, b = _column_norms(rows)[None, :], np.array([np.linalg.norm(b)])
+            blocks.append((rows, b))
+        return reach_units(blocks, len(self.q), curvature_units(self.P.diagonal(), self.q))
+
     def blocks(self, z: Vector) -> list[Vector]:
         """Return the rows of each cone apart."""
         return np.split(z, np.cumsum([size for _, size in self.cones])[:-1])
@@ -66,6 +79,11 @@ class ConicData:
         pairs = zip(self.cones, self.blocks(z), strict=True)
         parts = [cone.into_dual(part) for (cone, _), part in pairs]
         return np.concatenate(parts) if parts else np.zeros(0)
+
+
+def _column_norms(A: Any) -> Vector:
+    squares = np.asarray(A.multiply(A).sum(axis=0), dtype=np.float64)
+    return np.asarray(np.sqrt(squares).ravel())
 
 
 def conic_bound(data: ConicData, v: Vector, z: Vector) -> Bound:
@@ -90,7 +108,7 @@ def conic_bound(data: ConicData, v: Vector, z: Vector) -> Bound:
     error = (P_error + A_error + 2.0 * eps * sizes) * (1.0 + 8.0 * eps)
     half = 0.5 * Pv + data.q + Az
     value = dot(half, v, error) - dot(data.b, z)
-    return Bound((value + Estimate(0.0)).lower(), length(slope, error), v)
+    return Bound((value + Estimate(0.0)).lower(), np.abs(slope) + error, v, data.reach_units)
 
 
 def repaired(data: ConicData, v: Vector, z: Vector, slack: Vector) -> tuple[Vector, Vector]:

@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.certificates import FARTHER, FEASIBLE, NOISE, REMNANTS, Bound
+from lopro.certificates import FEASIBLE, NOISE, REMNANTS, Bound
 from lopro.cones.bound import ConicData, conic_bound, repaired
 from lopro.cones.claims import emptiness, falling_ray, violation
 from lopro.cones.cones import Nonnegative, Zero
@@ -199,14 +199,14 @@ def _judged(
 ) -> ConicOutcome:
     """Return what a point and a bound prove together, or the point with no multipliers at all."""
     none = conic_bound(data, x, 0.0 * z)
-    if none.slope == 0.0 and none.value >= bound.value:  # it minimises the objective alone
+    if none.flat and none.value >= bound.value:  # it minimises the objective alone
         z, bound = 0.0 * z, none
     Px = data.P @ x
     fun = float(x @ (0.5 * Px + data.q))
     size = abs(0.5 * float(x @ Px)) + float(np.abs(data.q * x).sum())
     outside = violation(data, x)
-    radius = bound.reach(x, FARTHER * max(float(np.linalg.norm(x)), _length(data)))
-    lower = bound.around(x, radius) if radius > 0.0 else -math.inf
+    length = _length(data)
+    lower, radius = bound.around(x, length), bound.radius(x, length)
     allowed = max(tol * max(size, abs(fun)), NOISE * _typical_value(data))
     proved = outside.relative <= FEASIBLE and fun + charge - lower <= allowed
     unproved = ConicStatus.STOPPED if current_deadline().passed else ConicStatus.UNPROVED

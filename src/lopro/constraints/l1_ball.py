@@ -6,7 +6,7 @@ import math
 from functools import cached_property
 from typing import Any
 
-from lopro.constraints.simple_set import SimpleSet
+from lopro.constraints.compact import CompactSet
 from lopro.core.arrays import Array, copy, is_array, namespace, norm, zeros
 from lopro.core.moduli import unit_phase
 from lopro.core.validation import check_array, check_count, check_number, check_shape
@@ -16,7 +16,7 @@ from lopro.functions.term import Term
 __all__ = ["L1Ball"]
 
 
-class L1Ball(SimpleSet):
+class L1Ball(CompactSet):
     """The set ``{x : sum |x_i - c_i| <= size}``, through the function ``sum |x_i - c_i| - size``.
 
     Parameters

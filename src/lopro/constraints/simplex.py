@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from lopro.constraints.simple_set import SimpleSet
+from lopro.constraints.compact import CompactSet
 from lopro.core.arrays import Array, is_complex, namespace, zeros
 from lopro.core.validation import check_count, check_number, check_shape
 from lopro.functions import Ball, Constant, Source
@@ -19,7 +19,7 @@ from lopro.maps import linear_map
 __all__ = ["Simplex", "excess", "excess_slopes"]
 
 
-class Simplex(SimpleSet):
+class Simplex(CompactSet):
     """The set ``{x >= 0 : sum x = total}``, or ``sum x <= total`` without ``equality``.
 
     Parameters

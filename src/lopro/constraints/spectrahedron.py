@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from lopro.constraints.simple_set import SimpleSet
+from lopro.constraints.compact import CompactSet
 from lopro.constraints.simplex import excess, excess_slopes
 from lopro.core.arrays import Array, asarray_like, norm, to_numpy
 from lopro.core.validation import check_count, check_number, check_shape
@@ -21,7 +21,7 @@ from lopro.projections.psd import (
 __all__ = ["Spectrahedron"]
 
 
-class Spectrahedron(SimpleSet):
+class Spectrahedron(CompactSet):
     """The symmetric (Hermitian) psd matrices with ``tr X <= trace``, or ``tr X = trace`` with ``equality``.
 
     Parameters

@@ -8,11 +8,9 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
-
-from lopro.certificates import FARTHER, Bound
+from lopro.certificates import Bound
 from lopro.constraints.base import ValidInequality
-from lopro.core.arrays import Array, eps, inner, norm
+from lopro.core.arrays import Array, eps, inner
 from lopro.core.deadline import OutOfTime
 from lopro.core.real_vectors import to_real_vector
 from lopro.errors import BoundContradictionWarning
@@ -79,7 +77,8 @@ class Incumbent:
         self.problem = problem
         self.target = target
         self.warnings = warnings
-        #: A length that is typical of x: bounds that lose with the distance have to hold far beyond it.
+        #: A length that is typical of variables whose units the data do not tell: bounds that lose with the
+        #: distance have to hold far beyond it.
         self.unit = unit
         self.best: Judged | None = None
         #: The best bound that holds everywhere, and the best of those that hold nearby.
@@ -164,7 +163,7 @@ class Incumbent:
         assert self.best is not None
         if self._refuted(new):
             return
-        if new.bound.slope == 0.0 and math.isinf(new.bound.limit):
+        if new.bound.holds_everywhere:
             old = self._everywhere
             least = -math.inf if old is None else old.bound.value
             if new.bound.value > least or not math.isfinite(least):
@@ -176,11 +175,11 @@ class Incumbent:
         """Return a bound around the best point, as far out as solutions may be, and how far out it holds."""
         assert self.best is not None
         bound = known.bound
-        if bound.slope == 0.0 and math.isinf(bound.limit):
+        if bound.holds_everywhere:
             return bound.value, math.inf
         x = to_real_vector(self.best.x)
-        radius = bound.reach(x, FARTHER * max(norm(x), self.unit()))
-        return (bound.around(x, radius), radius) if radius > 0.0 else (-math.inf, 0.0)
+        fallback = 0.0 if bound.flat else self.unit()
+        return bound.around(x, fallback), bound.radius(x, fallback)
 
     def _refuted(self, known: Known) -> bool:
         """Whether the best point is feasible and below a bound: whatever that rests on is false."""
@@ -308,7 +307,7 @@ class Incumbent:
 
 def _global(value: float, source: str, multiplier: ValidInequality | None = None) -> Known:
     """Return a bound that holds everywhere."""
-    return Known(Bound(value, 0.0, np.zeros(0)), source, multiplier)
+    return Known(Bound.everywhere(value), source, multiplier)
 
 
 def _dropped(bound: float, fun: float, source: str) -> str:

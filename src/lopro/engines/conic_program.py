@@ -119,16 +119,17 @@ class ConicProgram:
     def form(self) -> ConeProgram:
         """Return the program as matrices: the rows of the sets come first, in the order of their addition."""
         blocks = self._all_blocks()
+        none = scipy.sparse.csr_array((0, self._variables))
         return ConeProgram(
             _assembled(self._quadratic, self._variables, self._variables, diagonal=True),
             self._slope(),
-            scipy.sparse.vstack([self._rows(block) for block in blocks]).tocsc(),
-            np.concatenate([block.bounds for block in blocks]),
+            scipy.sparse.vstack([none, *(self._rows(block) for block in blocks)]).tocsc(),
+            np.concatenate([np.zeros(0), *(block.bounds for block in blocks)]),
             [block.cone for block in blocks],
         )
 
     def solve(self, accuracy: float) -> Answer:
-        """Return what Clarabel finds, whatever its own opinion of it: the caller judges."""
+        """Return Clarabel's iterate whatever its status; the caller judges it."""
         form = self.form()
         # Programs with exponential cones are solved in the units in which they are posed.
         return solve_cones(form, accuracy, scaled=form.dual_known)

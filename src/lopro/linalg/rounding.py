@@ -30,9 +30,11 @@ __all__ = [
 ]
 
 _UNIT = 0.5 * EPS
-#: Entries of a matrix whose absolute values are formed at a time; rows that one sum runs over.
+#: Entries of a matrix whose absolute values are formed at a time.
 _ENTRIES = 1 << 20
-_ROWS = 128
+#: Rows that one sum runs over, at least and at most; in between there are so many sums, which are added
+#: pairwise. The bound of a sum of n terms is n roundings, so short sums are worth their calls.
+_ROWS, _SUMS = (16, 128), 64
 #: Numbers up to which the exact sum is as fast as a pairwise one: 256 take 8 us (`math.fsum`).
 _FEW = 256
 #: Covers the rounding of an error bound that is itself computed by a few operations or a short sum.
@@ -167,13 +169,14 @@ def adjoint_product(M: Matrix, v: Array, v_error: Array | float = 0.0) -> tuple[
     errors = np.broadcast_to(np.asarray(v_error, dtype=np.float64), v.shape)
     if scipy.sparse.issparse(M):
         return product(M.T.tocsr(), v, errors)
-    if len(v) <= _ROWS:
+    if len(v) <= _ROWS[0]:
         uncertain = (gamma(len(v)) * np.abs(v) + errors) * (_SAFE + len(v) * EPS)
         return v @ M, uncertain @ np.abs(M)
     sums, bounds = [np.zeros(M.shape[1])], np.zeros(M.shape[1])
-    uncertain = (gamma(_ROWS) * np.abs(v) + errors) * (_SAFE + len(v) * EPS)
-    for start in range(0, M.shape[0], _ROWS):
-        part = slice(start, start + _ROWS)
+    height = min(max(len(v) // _SUMS, _ROWS[0]), _ROWS[1])
+    uncertain = (gamma(height) * np.abs(v) + errors) * (_SAFE + len(v) * EPS)
+    for start in range(0, M.shape[0], height):
+        part = slice(start, start + height)
         sums.append(v[part] @ M[part])
         bounds += uncertain[part] @ np.abs(M[part])
     levels = 0

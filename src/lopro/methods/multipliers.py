@@ -28,7 +28,7 @@ __all__ = ["MultiplierMethod"]
 
 
 @dataclass(frozen=True)
-class _Look:
+class _StepState:
     """What one multiplier step has reached, in units of the objective."""
 
     fun: float  # f(x_hat), not feasible yet
@@ -105,24 +105,26 @@ class MultiplierMethod:
             state = self._inner_solve(bench, F, x, L, slack)
             # The next stiffness may be lower or the next piece flatter: let L come down again.
             x, L = state.x, 0.5 * state.L
-            look = self._look(bench, penalty, x)
+            reached = self._evaluate(bench, penalty, x)
             since_projection, idle = since_projection + 1, idle + 1
-            if look.gap < 0.9 * best:
-                best, idle = look.gap, 0
-            settled = not look.certifiable and look.gap <= self._accuracy(bench, look.fun)
+            if reached.gap < 0.9 * best:
+                best, idle = reached.gap, 0
+            settled = not reached.certifiable and reached.gap <= self._accuracy(bench, reached.fun)
             wrap_up = bench.exhausted or idle > self.patience or settled
-            if look.gap <= target or wrap_up or since_projection >= 30:
-                verdict = yield Candidate(bench.project(x), Multiplier(look.inequality), before=x)
-                target = 0.1 * min(look.gap, verdict.certificate().gap)
+            if reached.gap <= target or wrap_up or since_projection >= 30:
+                verdict = yield Candidate(
+                    bench.project(x), Multiplier(reached.inequality), before=x
+                )
+                target = 0.1 * min(reached.gap, verdict.certificate().gap)
                 since_projection = 0
             if settled:
                 return
             if wrap_up:
                 raise StalledError
             penalty = penalty.recentred(constraint, state.image_x[-constraint.image_length :])
-            if look.slack > 0.3 * slack:
+            if reached.slack > 0.3 * slack:
                 penalty = penalty.stiffened(3.0)
-            slack = look.slack
+            slack = reached.slack
 
     def _accuracy(self, bench: Workbench, fun: float) -> float:
         """Return the accuracy to work at: a tenth of what is asked for."""
@@ -139,7 +141,7 @@ class MultiplierMethod:
 
         return minimised(bench, F, x, L, wanted, steps=self.steps)
 
-    def _look(self, bench: Workbench, penalty: MemberPenalties, x: Array) -> _Look:
+    def _evaluate(self, bench: Workbench, penalty: MemberPenalties, x: Array) -> _StepState:
         problem = bench.counted
         with bench.observe():
             inequality = penalty.valid_inequality(problem.constraint, x)
@@ -152,4 +154,4 @@ class MultiplierMethod:
                 residual = slope * reach(bench, x, fun)
             # <v, z> - support is nonpositive inside and zero where v is active.
             slack = abs(inner(inequality.direction, x) - inequality.support)
-        return _Look(fun, slack, residual, bound, inequality)
+        return _StepState(fun, slack, residual, bound, inequality)

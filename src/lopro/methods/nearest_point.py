@@ -1,4 +1,4 @@
-"""A squared distance over a simple set: its projection is the solution."""
+"""A squared distance over a set that is easy to project on: its projection is the solution."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from lopro.constraints.box import Box
-from lopro.constraints.simple_set import SimpleSet
+from lopro.constraints.compact import CompactSet
 from lopro.core.arrays import Array, asarray_like
 from lopro.errors import MissingCapabilityError, StalledError
 from lopro.objectives import Objective, Scaled, SquaredDistance
@@ -48,8 +48,8 @@ class NearestPoint:
     def fit(self, problem: Problem) -> Fit | None:
         """Return the method where the problem has its form, None for others."""
         set_ = problem.constraint
-        simple = isinstance(set_, (SimpleSet, Box)) and _distance(problem.objective) is not None
-        if not simple or not set_.has_linear_minimizer:
+        easy = isinstance(set_, (CompactSet, Box)) and _distance(problem.objective) is not None
+        if not easy or not set_.has_linear_minimizer:
             return None
         return Fit(self, "a squared distance over a set is one projection")
 

@@ -212,7 +212,7 @@ def _in_row_space(loss: PairLoss) -> tuple[PairLoss, Array]:
     """
     X = to_numpy(loss.X).astype(np.float64)
     largest = np.abs(X).max(axis=0)
-    # Features in which nothing differs stay out: rounding must not bring them to life.
+    # Constant features are dropped: their variance is rounding error.
     sizes = np.exp2(-np.round(np.log2(np.where(largest > 0.0, largest, 1.0)))) * (largest > 0.0)
     current_deadline().need(EIGH * X.shape[1] * X.shape[0] ** 2)
     _, lengths, V = np.linalg.svd(X * sizes, full_matrices=False)

@@ -1,4 +1,4 @@
-r"""ADMM for sparse metric learning: one copy of the matrix for each of its three wishes.
+r"""ADMM for sparse metric learning: three blocks, for the loss, the l1 norm and the cone.
 
 Copy ``A`` fits the pairs, ``B`` is sparse, ``C`` is positive semidefinite; multipliers make them agree:
 
@@ -7,7 +7,7 @@ Copy ``A`` fits the pairs, ``B`` is sparse, ``C`` is positive semidefinite; mult
     ``U += A - B``,  ``W += A - C``,                        with over-relaxed ``A`` in both.
 
 It runs in units in which all features are of about one size, with a threshold of its own for each entry, so
-that nobody has to standardise for its sake. The units are powers of two: nothing is rounded on the way.
+that the features need not be standardised. The units are powers of two: scaling rounds nothing.
 
 ``beta U`` tends to the slope ``Y`` of the norm and ``-beta W`` to the multiplier ``S`` of the cone, so that
 every iterate comes with a dual point.
@@ -36,7 +36,7 @@ from lopro.projections.psd import eigenvalues, project_psd, symmetric_part
 __all__ = ["Consensus"]
 
 RELAXATION = 1.7
-#: Iterations between two looks at the balance of the residuals, and how far they may be apart.
+#: Iterations between two checks of the balance of the residuals, and the largest ratio of the two.
 BALANCE_EVERY, LONGEST_PAUSE, BALANCE_RATIO = 25, 1600, 3.0
 #: Where ``beta`` may go, in units of the curvature of the loss. Below, the system of the loss step would be
 #: singular but for rounding; above, nothing moves. The first one is not taken that far.
@@ -115,7 +115,7 @@ class Consensus:
         return self._C / self._unit
 
     def settled(self) -> Array:
-        """Return ``C``, psd in whatever units."""
+        """Return ``C`` in the units of the features, psd with rounding included."""
         return self._settled(self._C)
 
     def projected(self, A: Array) -> Array:
@@ -189,7 +189,7 @@ class Consensus:
         return raise_diagonal(taken, xp.minimum(diagonal_of(A), share))
 
     def _balance(self, B: Array, C: Array, G: Array) -> None:
-        """Shift the weight to the residual that lags: between the copies, or between iterations."""
+        """Adapt ``beta`` to balance the primal residual and the dual residual."""
         copies, before, duals = [self._B, self._C], [B, C], [self._U, self._W]
         if self._by_rows:
             copies, before, duals = [*copies, self._G], [*before, G], [*duals, self._T]
@@ -204,7 +204,7 @@ class Consensus:
             self._turn(0.5)
 
     def _turn(self, factor: float) -> None:
-        """Change ``beta``. Going to and fro holds the iteration up: the pause grows with every return."""
+        """Change ``beta``; after each change of direction the next change has to wait longer."""
         if self._last_turn * factor == 1.0:
             self._pause = min(2 * self._pause, LONGEST_PAUSE)
         self._last_turn = factor
@@ -235,7 +235,7 @@ class Consensus:
         return other
 
     def by_interior_point(self, accuracy: float) -> Consensus | None:
-        """Return the state at the solution that an interior point method finds; None where it is too dear."""
+        """Return the state at the solution of an interior point method; None where that is too expensive."""
         d, loss = len(self._A), self._loss_step
         if not isinstance(loss, ByEntries) or d > FEW or self._by_rows:
             return None

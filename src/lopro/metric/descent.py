@@ -19,7 +19,7 @@ class Descent:
     """The state of L-BFGS; the caller decides when it is over.
 
     SciPy's is one call with vectors of the host in double precision. Here the function lives where the matrix
-    does, in its precision, and others may look in between two steps without an end of the memory.
+    does, in its precision, and the caller may inspect it between two steps without a restart.
 
     Parameters
     ----------

@@ -29,20 +29,20 @@ __all__ = ["FeatureWorkingSet", "require_sparse_metric"]
 
 #: With up to so many samples and features a product takes milliseconds at most, and there are thousands.
 FEW = 1000
-#: Accuracy at which features are priced in the end. Whoever is wanted clearly is seen sooner, so that the
-#: first ones are asked in at a rougher one, until nobody else comes.
+#: Accuracy on the working set at which features are priced at the end, and at the beginning, until no further
+#: feature is violated at that accuracy.
 ROUGH, FIRST_ACCURACY = 1e-3, 0.05
 #: Share of the bound that the first completion gives up, and how it falls from one to the next.
 FIRST_SHARE, FALL = 0.1, 0.05
 #: What a completion may lose altogether, in units of that share, and the gap that the working set may have:
-#: half of what is wanted is the last share, so that a twentieth is to spare.
+#: the last share is half of the tolerance, so that 1.6 * 0.5 + 0.3 * 0.5 leaves a margin of 5 %.
 MOST_LOST, INSIDE = 1.6, 0.3
 #: The part of the gap asked for that the last completion may use up.
 SPARING = 0.98
-#: Steps of a completion between two looks at it, and after which its violation, or what its bound lacks, must
+#: Steps of a completion between two checks, and after which its violation, or what its bound lacks, must
 #: have fallen to this part. Its steps are cheap next to those of ADMM with more features, which is what comes
 #: when it has stalled.
-LOOK_EVERY, STALL_AFTER, SLOWEST = 10, 200, 0.9
+CHECK_EVERY, STALL_AFTER, SLOWEST = 10, 200, 0.9
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def require_sparse_metric(problem: Problem, method: str) -> None:
 
 
 class _Search:
-    """One run: solve on the working set, let it grow, and prove that nothing else is needed."""
+    """One run: solve on the working set, add features, and prove that no other feature is needed."""
 
     def __init__(self, method: FeatureWorkingSet, bench: Workbench, x0: Array) -> None:
         self.method, self.bench, self.x0 = method, bench, x0
@@ -176,9 +176,9 @@ class _Search:
         accuracy = max(FIRST_ACCURACY, least)
         while self._solve(accuracy, for_zeros=least):
             yield self._candidate(self._quick_multiplier())
-            newcomers = self.work.wanted(self._crowd, ROUGH)
-            if newcomers.size > 0:
-                self.work.join(newcomers)
+            added = self.work.wanted(self._join_limit, ROUGH)
+            if added.size > 0:
+                self.work.join(added)
             elif accuracy <= least or self._complete_already:
                 break
             else:
@@ -189,8 +189,8 @@ class _Search:
             yield from self._finish() if self._complete_already else self._complete()
 
     @property
-    def _crowd(self) -> int:
-        """How many features may join at a time: rounds are dear where there are many features."""
+    def _join_limit(self) -> int:
+        """Limit of the features added at a time: larger where rounds are expensive."""
         return max(self.method.join, len(self.work.features) // 2)
 
     def _solve(self, accuracy: float, for_zeros: float = np.inf) -> bool:
@@ -229,9 +229,9 @@ class _Search:
             if not self.work.reached(share):
                 raise StalledError
             # The less is given up, the less may be left outside.
-            newcomers = self.work.wanted(self._crowd, min(ROUGH, share))
-            if newcomers.size > 0:
-                self.work.join(newcomers)
+            added = self.work.wanted(self._join_limit, min(ROUGH, share))
+            if added.size > 0:
+                self.work.join(added)
                 continue
             found = self.work.multiplier
             known = KnownSlack(self.work.features, -found.direction)
@@ -262,17 +262,17 @@ class _Search:
                 if completion.violation > SLOWEST * violation and left > SLOWEST * missing:
                     return False
                 violation, missing = completion.violation, left
-            for _ in range(LOOK_EVERY):
+            for _ in range(CHECK_EVERY):
                 if not (completion.step() and self.bench.tick()):
                     return completion.proved() >= goal
-            steps += LOOK_EVERY
+            steps += CHECK_EVERY
         return True
 
     def _missed(self, completion: Completion) -> Features:
         """Return the features outside in which the completion is stuck."""
         outside = self.work.outside
         excess = to_numpy(completion.excess)[outside]
-        return np.sort(outside[np.argsort(-excess)[: self._crowd]])
+        return np.sort(outside[np.argsort(-excess)[: self._join_limit]])
 
     # Between the working set and all features.
 

@@ -1,4 +1,4 @@
-"""The problem on a working set of features: its state, its best points, and who else should join."""
+"""The problem on a working set of features: its state, its best points, and the features to add."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ __all__ = ["Features", "WorkingProblem"]
 Features: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 Matrix: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
 
-#: Iterations of ADMM between two looks at the gap, and how many may pass without a better one.
-LOOK_EVERY, PATIENCE = 50, 6000
+#: Iterations of ADMM between two computations of the gap, and the limit of those without a better one.
+CHECK_EVERY, PATIENCE = 50, 6000
 #: After so many iterations with a gap of still more than this an interior point method is asked, where
 #: features are few, and after some more whatever the gap; for this accuracy.
 SLOW, SLOW_GAP, LONG, INTERIOR_ACCURACY = 500, 0.1, 2000, 1e-10
@@ -77,10 +77,10 @@ class WorkingProblem:
         present[self.features] = True
         return np.flatnonzero(~present)
 
-    def join(self, newcomers: Features) -> None:
-        """Let features join, let go of those that are idle, and go on from where ADMM stands."""
-        kept, more = self._in_use(), len(newcomers)
-        features = np.concatenate([self.features[kept], newcomers])
+    def join(self, added: Features) -> None:
+        """Add features, remove idle ones, and continue ADMM from its present state."""
+        kept, more = self._in_use(), len(added)
+        features = np.concatenate([self.features[kept], added])
         objective = self.objective.restricted(features)
         admm = self.admm.moved(objective, kept, more)
         point = np.pad(self.point[np.ix_(kept, kept)], (0, more))
@@ -95,7 +95,7 @@ class WorkingProblem:
         self.bound, self._asked = -np.inf, False
 
     def _in_use(self) -> Features:
-        """Return the positions of the features to keep: who has left once and come back stays."""
+        """Return the positions of the features to keep; those added a second time stay, to avoid cycles."""
         B = self.admm.B
         off = np.abs(B).sum(axis=0) - np.abs(B.diagonal())
         # With the trace, the copy with zeros has them on its diagonal too.
@@ -114,22 +114,22 @@ class WorkingProblem:
         self.accuracy = min(accuracy, for_zeros)
         least, idle, spent = np.inf, 0, 0
         while True:
-            for _ in range(LOOK_EVERY):
+            for _ in range(CHECK_EVERY):
                 self.admm.step()
                 if not tick():
-                    self._look()
+                    self._update_best()
                     return False
-            self._look()
+            self._update_best()
             if self.reached(accuracy):
                 return True
-            spent += LOOK_EVERY
+            spent += CHECK_EVERY
             slow = spent >= LONG or (spent >= SLOW and not self.reached(SLOW_GAP))
             if slow and self._by_interior_point() and self.reached(accuracy):
                 return True
             if self.gap < 0.9 * least:
                 least, idle = self.gap, 0
             else:
-                idle += LOOK_EVERY
+                idle += CHECK_EVERY
             if idle > PATIENCE:
                 return True
 
@@ -142,10 +142,10 @@ class WorkingProblem:
         if found is None or not found.objective.value(found.C) <= self.fun:
             return False
         self.admm = found
-        self._look()
+        self._update_best()
         # From a solution, one iteration finds the zeros.
         found.step()
-        self._look()
+        self._update_best()
         return True
 
     @property
@@ -180,7 +180,7 @@ class WorkingProblem:
     def _scale(self) -> float:
         return max(self.fun, self.objective.negligible)
 
-    def _look(self) -> None:
+    def _update_best(self) -> None:
         """Keep the best point and the best dual point."""
         admm, C = self.admm, self.admm.settled()
         fun = admm.objective.value(C)
@@ -197,7 +197,7 @@ class WorkingProblem:
             self.bound, self.multiplier = found[0], multiplier
 
     def wanted(self, most: int, threshold: float) -> Features:
-        """Return the features outside that would lower the objective most, if any would."""
+        """Return the features outside whose dual constraints are violated most, if any are."""
         outside = self.outside
         if outside.size == 0:
             return outside
@@ -210,6 +210,6 @@ class WorkingProblem:
         # Thousands of small problems at once: worth the way to a device, where the samples are on one.
         S, M, weights = (from_numpy(part, self.objective.loss.X) for part in (S, M, diagonal))
         found = to_numpy(prices(S, M, weights, self.objective.l1, threshold))
-        # Nothing is wanted that would hardly be felt.
+        # Violations below the threshold are ignored.
         count = int((found < -threshold * np.abs(diagonal)).sum())
         return np.sort(outside[np.argsort(found)[: min(count, most)]])

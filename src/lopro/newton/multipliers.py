@@ -131,7 +131,7 @@ def iterate(
     ended = False
 
     def asked() -> bool:
-        # Asked once for every Newton step, so that whoever is asked can count them.
+        # Called once for every Newton step, so that the caller can count them.
         nonlocal ended
         ended = ended or stopped()
         return ended

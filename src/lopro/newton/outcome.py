@@ -5,8 +5,8 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
-from lopro.certificates import FARTHER, Bound, Descent, Emptiness
-from lopro.newton.arrays import Array, Image, norm
+from lopro.certificates import Bound, Descent, Emptiness
+from lopro.newton.arrays import Array, Image
 
 __all__ = ["Outcome", "Status"]
 
@@ -62,7 +62,7 @@ class Outcome:
         return self.fun + self.charge - self.bound.value
 
     def holds(self, tol: float, scale: float = 0.0, length: float = 0.0) -> bool:
-        """Whether gap and charge are small, as far out as `FARTHER` times the point.
+        """Whether gap and charge are small, as far out as solutions may be.
 
         Small means at most ``tol`` times the value or the scale, whichever is larger.
         """
@@ -75,7 +75,9 @@ class Outcome:
         return self.lacking(length) < other.lacking(length)
 
     def lacking(self, length: float = 0.0) -> float:
-        """Return the gap (the charge if larger) as far out as `FARTHER` times the point, or the length."""
-        far = FARTHER * max(length, norm(self.x))
+        """Return the gap (the charge if larger) as far out as solutions may be.
+
+        ``length`` is one that is typical of variables whose units are not known.
+        """
         value = self.fun + self.charge
-        return max(value - self.bound.around(self.x, far), value - self.bound.value, self.charge)
+        return max(value - self.bound.around(self.x, length), self.gap, self.charge)

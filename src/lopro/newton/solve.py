@@ -16,6 +16,7 @@ from lopro.newton.bounds import (
     violation_charge,
     within_bounds,
 )
+from lopro.newton.equilibrated import Equilibrated
 from lopro.newton.multipliers import Iterate, Settings, iterate, never
 from lopro.newton.outcome import Outcome, Status
 from lopro.newton.problem import Composite
@@ -114,6 +115,16 @@ def outcomes(
 
     The parameters are those of `solve`. It is for the consumer to stop when an outcome satisfies.
     """
+    scaled = Equilibrated.of(problem)
+    if scaled is not None:
+        start = None if x0 is None else x0 / scaled.sizes
+        first = None if multipliers0 is None else scaled.multipliers(multipliers0)
+        rest = settings, stopped
+        yield from map(
+            scaled.back,
+            outcomes(scaled.problem, tol, feasibility, scale, length, start, first, *rest),
+        )
+        return
     convexity: float | None = None
     before: Iterate | None = None
     state: Iterate | None = None
@@ -171,6 +182,11 @@ def prove(
     stopped : callable
         Whether time is up.
     """
+    scaled = Equilibrated.of(problem)
+    if scaled is not None:
+        start, v = x / scaled.sizes, scaled.multipliers(multipliers)
+        rest = tol, feasibility, scale, length, None, stopped
+        return scaled.back(prove(scaled.problem, start, v, *rest))
     mu = problem.smooth.strong_convexity() if convexity is None else convexity
     best: Outcome | None = None
     for now in _attempts(problem, x, multipliers, mu, feasibility, length, stopped):

@@ -12,6 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+import numpy as np
+
 from lopro.certificates import Bound, Certificate
 from lopro.constraints.base import ValidInequality
 from lopro.core.arrays import Array
@@ -82,7 +84,7 @@ class ProvedBound:
     Parameters
     ----------
     value : float
-        A lower bound of the optimal value, less ``slope`` times the distance from ``centre``.
+        A lower bound of the optimal value.
     source : str
         How it is known.
     radius : float
@@ -92,8 +94,10 @@ class ProvedBound:
     gained : float
         What the violation of the candidate can have gained, the multipliers times the violations: the value
         may be below the bound by so much, and it counts as a part of the gap.
-    slope, centre : float, array
-        What the bound loses with the distance, and from where; by default from the candidate.
+    centre : array, optional
+        By default the candidate.
+    local : Bound, optional
+        The bound with its slopes, where it loses with the distance; its value is ``value``.
     """
 
     value: float
@@ -101,13 +105,15 @@ class ProvedBound:
     radius: float = math.inf
     inequality: ValidInequality | None = None
     gained: float = 0.0
-    slope: float = 0.0
     centre: Array | None = None
+    local: Bound | None = None
 
     def bound(self, x: Array) -> Bound:
         """Return the bound with its centre, which is the candidate unless another one is told."""
+        if self.local is not None:
+            return self.local
         centre = to_real_vector(x if self.centre is None else self.centre)
-        return Bound(self.value, self.slope, centre, self.radius)
+        return Bound(self.value, np.zeros(0), centre, limit=self.radius)
 
 
 #: What a candidate is known to be good for.

@@ -43,7 +43,7 @@ class FitWatcher:
     def callback(self, attributes: Callable[[Any], dict[str, Any]]) -> Callable[[Iterate], bool]:
         """Return what `lopro.solve` calls after each projection; it says whether to stop."""
 
-        def look(iterate: Iterate) -> bool:
+        def report(iterate: Iterate) -> bool:
             if self._context is None:
                 return False
             task = self._context.subcontext(task_name="projection")
@@ -51,7 +51,7 @@ class FitWatcher:
             fitted = {"reconstruction_attributes": lambda: attributes(iterate.x)}
             return bool(task.call_on_fit_task_end(**self._hooks, **fitted))
 
-        return look
+        return report
 
     def done(self) -> None:
         """Tell that the fit is complete."""

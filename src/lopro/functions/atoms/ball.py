@@ -39,7 +39,7 @@ class Ball(Atom):
     def __init__(self, radius: float) -> None:
         if not 0.0 <= radius < math.inf:
             raise ValueError(f"radius must be a number that is not negative, got {radius}")
-        self.radius = float(radius)
+        self.radius = self.extent = float(radius)
 
     def value(self, z: Array) -> float:
         return 0.0 if norm(z) <= self.radius else math.inf

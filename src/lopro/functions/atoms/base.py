@@ -49,6 +49,9 @@ class Atom:
     sharpest: float = math.inf
     #: The largest norm of a subgradient, by entry if separable; 0 for a set, infinite where there is none.
     steepness: float = math.inf
+    #: The size of entries (of all of z if not separable) at which g changes its shape, where its parameters
+    #: tell one: scores of losses are numbers of size 1, a ball has a radius. 0 where g has no such size.
+    extent: float = 0.0
 
     def times(self, factor: float) -> Atom | None:
         """Return ``factor * g`` as an atom of the same kind; None where that takes a factor of the term."""

@@ -43,7 +43,7 @@ class Huber(Atom):
     separable = True
 
     def __init__(self, delta: float) -> None:
-        self.delta = self.steepness = delta
+        self.delta = self.steepness = self.extent = delta
 
     def linearize(self, z: Array) -> tuple[float, Callable[[], Array]]:
         near = clip_modulus(z, self.delta)
@@ -81,7 +81,8 @@ class Huber(Atom):
         losses = s * (z - 0.5 * s)
         # The loss has slope at most |s| + e where z is off by e, and the slope itself at most 1.
         value = total(losses, 4.0 * EPS * np.abs(losses) + (np.abs(s) + error) * error)
-        return value, s, error
+        # Where z is beyond delta whatever its error, the slope is exact.
+        return value, s, np.where(np.abs(z) - error > self.delta * (1.0 + 2.0 * EPS), 0.0, error)
 
     def enclose_conjugate(self, v: Array) -> Estimate:
         return dot(v, v) * 0.5 if bool(np.all(np.abs(v) <= self.delta)) else Estimate(math.inf)

@@ -39,6 +39,7 @@ class Logistic(Atom):
 
     smooth = True
     separable = True
+    extent = 1.0
 
     def __init__(self, labels: Array) -> None:
         self.labels = Companion(labels)

@@ -39,6 +39,7 @@ class Poisson(Atom):
 
     smooth = True
     separable = True
+    extent = 1.0
 
     def __init__(self, counts: Array) -> None:
         self.counts = Companion(counts)

@@ -36,6 +36,7 @@ class SquaredHinge(Atom):
 
     smooth = True
     separable = True
+    extent = 1.0
 
     def __init__(self, labels: Array) -> None:
         self.labels = Companion(labels)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import operator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from typing import ClassVar, cast
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.certificates import FARTHER
+from lopro.certificates import Bound, Units
 from lopro.cones.bound import ConicData, conic_bound, repaired
 from lopro.cones.cones import SetCone
 from lopro.conic_forms import ConeRows, ConicProgram, add_objective, set_rows
@@ -23,6 +24,7 @@ from lopro.core.real_vectors import Vector, from_real_vector, to_real_vector
 from lopro.core.validation import check_number
 from lopro.engines import Answer, AnswerStatus, ConeProgram, solve_cones
 from lopro.errors import InfeasibleError, MissingCapabilityError, StalledError
+from lopro.linalg.rounding import EPS, Estimate
 from lopro.methods.costs import conic_cost
 from lopro.problem import Problem
 from lopro.projections.emptiness import cones_exclude
@@ -142,8 +144,7 @@ class InteriorPoint:
         if verdict.certificate().relative_gap <= bench.target.tol:
             return
         # The rows of the objective have multipliers, too: with all of them no radius is needed.
-        # Without a set nothing bounds the distance within which they hold.
-        if form.dual_known and sets:
+        if form.dual_known:
             bound = _proved_bound(form, program, answer, bench, inequality)
             yield Candidate(x, bound, before=x_hat)
 
@@ -176,10 +177,14 @@ def _proved_bound(
     data = ConicData(P, form.q, A, form.b, cones)
     v, z = repaired(data, answer.x, answer.rows, answer.slacks)
     bound = conic_bound(data, v, z)
-    radius = FARTHER * max(float(np.linalg.norm(v)), bench.unit)
-    source = f"conic multipliers, within a distance of {radius:.3g}, auxiliary variables included"
-    value, centre = bound.within(radius) + program.constant, v[: program.size]
-    return ProvedBound(value, source, radius, inequality, centre=centre)
+    # Auxiliary variables are functions of the others: their slopes are paid for at once.
+    own, others = slice(program.size), slice(program.size, None)
+    far = bound.reach(v, bench.unit)[others]
+    value = bound.value - float(bound.slopes[others] @ far) * (1.0 + (len(v) + 8) * EPS)
+    value = (Estimate(value) + Estimate(program.constant)).lower()
+    local = Bound(value, bound.slopes[own], v[own], Units.given(data.reach_units.sizes(v)[own]))
+    source = "conic multipliers, with those of auxiliary variables"
+    return ProvedBound(value, source, math.inf, inequality, local=local)
 
 
 def _valid_inequality(

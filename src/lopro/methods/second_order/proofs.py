@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import TypeAlias, cast
 
-from lopro.certificates import FARTHER, Emptiness
+from lopro.certificates import Bound, Emptiness
 from lopro.constraints.base import Constraint, ValidInequality
 from lopro.core.arrays import Array, asarray_like, from_numpy, norm
 from lopro.errors import InfeasibleError, UnboundedError
@@ -83,15 +82,15 @@ def _bound(outcome: Outcome, bench: Workbench, inequality: ValidInequality) -> P
     """Return the bound with its slope and its centre; None if it loses all as far out as solutions may be."""
     bound, given = outcome.bound, bench.problem.radius
     source = "Lagrangian bound of the multipliers, rounding included"
-    value, slope = bound.value, bound.slope
-    if slope > 0.0 and given is not None:
-        value, slope = bound.within(given.value + norm(bound.centre)), 0.0
+    if not bound.flat and given is not None:
+        bound = Bound.everywhere(bound.within(given.value + norm(bound.centre)))
         source = f"{source}, |x*| <= {given.value:.4g} ({given.source.value})"
-    elif slope > 0.0:
-        far = bound.around(outcome.x, FARTHER * max(norm(outcome.x), bench.unit))
-        if value - far > max(abs(outcome.fun), bench.target.scale):
+    elif not bound.flat:
+        lost = bound.value - bound.around(outcome.x, bench.unit)
+        if lost > max(abs(outcome.fun), bench.target.scale):
             return None  # a slope that is no rounding: the objective may well fall without end
-    return ProvedBound(value, source, math.inf, inequality, outcome.charge, slope, bound.centre)
+    local = None if bound.holds_everywhere else bound
+    return ProvedBound(bound.value, source, bound.limit, inequality, outcome.charge, None, local)
 
 
 def _inequality(

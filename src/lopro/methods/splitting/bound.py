@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from lopro.certificates import FARTHER
+from lopro.certificates import FARTHER, Bound
 from lopro.constraints.base import Constraint, ValidInequality
 from lopro.core.arrays import Array, asarray_like, eps, is_single, norm, to_numpy
 from lopro.core.real_vectors import to_real_vector
@@ -89,7 +89,9 @@ def bound_from(
     if math.isfinite(reach):
         value = value - slope * (reach + length(centre)) * (1.0 + 8.0 * EPS)
         return ProvedBound(value, source, inequality=inequality)
-    return ProvedBound(value, source, inequality=inequality, slope=slope, centre=centre)
+    # Its maps may be operators, whose columns tell no units.
+    local = Bound(value, np.array([slope]), centre)
+    return ProvedBound(value, source, inequality=inequality, local=local)
 
 
 def _stationary(parts: Parts, state: State, wanted: float) -> tuple[State, Array]:

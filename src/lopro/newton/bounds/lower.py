@@ -5,7 +5,7 @@ variables. There the best multiplier is known: over ``x_j >= l_j`` a slope ``c_j
 ``c_j (x_j - l_j)`` and nothing more. Rows imply bounds where variables have none of their own, and so does
 the objective: points with a value above a ceiling need no bound, so that ``f(z) <= ceiling`` is one row more.
 What is left of the slope costs ``|c|^2 / (2 mu)`` where f is strongly convex; elsewhere the bound loses
-``|c|`` for each unit of distance.
+``|c_j|`` for each unit of distance in variable j.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from lopro.functions.atoms import Interval
 from lopro.functions.term import Term
 from lopro.linalg.products import enclose_adjoint
 from lopro.linalg.rounding import EPS, Enclosure, Estimate, dot, extended_adjoint
-from lopro.maps import Identity
-from lopro.maps.host import Transferred, host_matrix, host_vector
-from lopro.newton.arrays import Array, Matrix, norm
+from lopro.maps.host import host_matrix
+from lopro.newton.arrays import Array, Matrix
+from lopro.newton.bounds.reach import reach_units
 from lopro.newton.problem import Composite
 from lopro.newton.smooth import QuadraticForm
 
@@ -96,20 +96,22 @@ def lower_bound(
     box = box_of(problem)
     if convexity == 0.0 and unabsorbed(at_x, box).any():
         return _over_implied_box(problem, x, _sharpened(problem, x, inside, at_x), box)
-    return _spread(problem, bound_from(at_x, x, box if problem.boxed else None, convexity))
+    return bound_from(at_x, x, box if problem.boxed else None, convexity)
 
 
 def _over_implied_box(problem: Composite, x: Array, at_x: Enclosure, box: Box) -> Bound:
     """Return the bound over the variables' own bounds and those that the rows imply for them."""
-    filled, ceiling = _near(implied_box(problem), box, x), math.inf
+    units = reach_units(problem)
+    far, ceiling = FARTHER * units.sizes(x), math.inf
+    filled = _near(implied_box(problem), box, x, far)
     if unabsorbed(at_x, filled).any():
         # Feasible points have a value above the ceiling or satisfy one row more: f(z) <= ceiling.
         row, ceiling = _objective_row(problem, x, at_x)
         if row is not None:
-            filled = _near(implied_box(problem).implied([*_matrix_rows(problem), row]), box, x)
+            more = implied_box(problem).implied([*_matrix_rows(problem), row])
+            filled = _near(more, box, x, far)
     bound = bound_from(at_x, x, filled)
-    bound = dataclasses.replace(bound, value=min(bound.value, ceiling))
-    return _spread(problem, bound)
+    return dataclasses.replace(bound, value=min(bound.value, ceiling), units=units)
 
 
 def _sharpened(
@@ -132,9 +134,9 @@ def _sharpened(
     return Enclosure(at_x.value, rounded, np.minimum(error, at_x.error))
 
 
-def _near(implied: Box, own: Box, x: Array) -> Box:
+def _near(implied: Box, own: Box, x: Array, far: Array) -> Box:
     """Return the implied bounds but those that are farther away than a bound with a slope is used."""
-    far = FARTHER * norm(x) or math.inf
+    far = np.where(far > 0.0, far, np.inf)
     lower = np.where(implied.lower >= x - far, implied.lower, own.lower)
     return Box(lower, np.where(implied.upper <= x + far, implied.upper, own.upper))
 
@@ -174,30 +176,3 @@ def _matrix_rows(problem: Composite) -> list[tuple[Matrix, Array, Array]]:
             if M is not None:
                 found.append((M, term.atom.lower, term.atom.upper))
     return found
-
-
-def _spread(problem: Composite, bound: Bound) -> Bound:
-    if bound.slope == 0.0:
-        return bound
-    return dataclasses.replace(bound, slope=bound.slope * _column_spread(problem))
-
-
-def _column_spread(problem: Composite) -> float:
-    """Return the ratio of the longest to the shortest column of the data where no set bounds the variables.
-
-    One radius for all variables means little where they are counted in units that differ by as much: the
-    slope is then taken to be so many times as large, which is what it amounts to with columns of one length.
-    """
-    if any(term.is_set for term in problem.terms):
-        return 1.0
-    smooth = getattr(problem.smooth, "parts", (problem.smooth,))
-    maps = [getattr(part, "map", None) for part in smooth] + [t.map for t in problem.terms]
-    spread = 1.0
-    for D in maps:
-        if D is None or isinstance(D, Identity) or (isinstance(D, Transferred) and not D.on_device):
-            continue
-        lengths = host_vector(D.column_norms)
-        used = lengths[lengths > 0.0]
-        if len(used):
-            spread = max(spread, float(used.max() / used.min()))
-    return spread

@@ -67,15 +67,18 @@ def strictly_feasible(
     >>> from lopro.functions.term import Term
     >>> from lopro.maps import linear_map
     >>> from lopro.newton import Composite
-    >>> from lopro.newton.bounds import lower_bound, strictly_feasible
+    >>> from lopro.certificates.residual import unabsorbed
+    >>> from lopro.newton.bounds import lagrangian, strictly_feasible
+    >>> from lopro.newton.bounds.lower import implied_box
     >>> row = Term(Interval([1.0], [np.inf]), linear_map([[1.0, 1.0]]))
     >>> orthant = Term(Interval(np.zeros(2), np.full(2, np.inf)))
     >>> problem = Composite.of([Term(Linear(np.array([1.0, 2.0]))), row, orthant], 2)
     >>> x, v = np.array([1.0, 0.0]), [np.array([-1.0 - 1e-12]), np.zeros(2)]
-    >>> lower_bound(problem, x, v).slope > 0.0
-    True
-    >>> lower_bound(problem, *strictly_feasible(problem, x, v)).slope
-    0.0
+    >>> unabsorbed(lagrangian(problem, x, v), implied_box(problem)).round(13)
+    array([1.e-12, 0.e+00])
+    >>> moved = strictly_feasible(problem, x, v)
+    >>> unabsorbed(lagrangian(problem, *moved), implied_box(problem))
+    array([0., 0.])
     """
     if not all(isinstance(term.atom, Interval) for term in problem.terms):
         return None

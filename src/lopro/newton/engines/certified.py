@@ -223,7 +223,7 @@ def program_composite(program: QuadraticProgram) -> Composite:
 def _unproved(program: QuadraticProgram, problem: Composite, status: Status) -> Outcome:
     """Return the outcome of a run that has no point to show."""
     zero = np.zeros(len(program.q))
-    v, bound = tuple(np.zeros(t.size) for t in problem.terms), Bound(-math.inf, 0.0, zero)
+    v, bound = tuple(np.zeros(t.size) for t in problem.terms), Bound.everywhere(-math.inf)
     outside = relative_violation(problem, zero)
     return Outcome(status, zero, v, problem.value(zero), bound, 0.0, outside, 0)
 

@@ -1,4 +1,4 @@
-"""What points and multipliers of a semidefinite program prove, whoever found them; rounding is charged.
+"""Bounds of a semidefinite program from points and multipliers of any solver; rounding is charged.
 
 For feasible X and any y, ``<C, X> = b'y + <C - A*y, X>``. So ``b'y - mu trace(X)`` is a lower bound where
 ``C - A*y + mu I`` is positive semidefinite. A trace is bounded by ``b'z / l`` for every z with

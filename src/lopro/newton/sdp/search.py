@@ -89,7 +89,7 @@ class Search:
         size = p.size_of_terms(X) if self.terms else abs(fun)
         return gap * unit <= self.tol * max(size * unit, self.scale)
 
-    def look(self, X: tuple[Array, ...], y: Array) -> bool:
+    def evaluate(self, X: tuple[Array, ...], y: Array) -> bool:
         """Judge a point and multipliers in units of the engine; True if this ends the search."""
         X = self.face.matrices(self.units.matrices(X))
         fun = self.original.value(X)
@@ -183,7 +183,7 @@ class Search:
         self.margin = wider[0] if wider else self.margin
         return bool(wider)
 
-    def look_for_rays(self, X: tuple[Array, ...], y: Array) -> bool:
+    def check_rays(self, X: tuple[Array, ...], y: Array) -> bool:
         """Check whether the directions of y or X prove that there is no solution; True if one does."""
         y = self.face.multipliers(self.original, self.units.multipliers(y), 0.0)
         if norm(y) > 0.0:

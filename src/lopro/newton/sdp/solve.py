@@ -24,7 +24,7 @@ __all__ = ["solve"]
 #: for: where it cannot reach that, its answer may be worse than to less.
 _ATTEMPTS = (False, 1e-8), (True, 1e-8), (True, 1e-10)
 #: Outer steps after which rays are looked for, and a proof in any case.
-_LOOKS = frozenset(int(8 * 1.4**k) for k in range(40))
+_CHECKS = frozenset(int(8 * 1.4**k) for k in range(40))
 #: A run has stalled after so many looks that proved too little, or outer steps without smaller residuals.
 _PATIENCE = 60
 _WAITING = 300
@@ -120,9 +120,9 @@ def _by_clarabel(search: Search, deadline: Deadline) -> None:
                 return
             X, y = primal_blocks(search.program, answer.rows), answer.x
             no_solution = answer.status.empty or answer.status.unbounded
-            if no_solution and search.look_for_rays(X, y):
+            if no_solution and search.check_rays(X, y):
                 return
-            if search.look(X, y):
+            if search.evaluate(X, y):
                 return
             if not search.widen():
                 break
@@ -158,21 +158,21 @@ class _NewtonRun:
             self.last, self.decompositions = state, before + state.decompositions
             X, y = state.point.X, state.point.y
             if search.promising(X, y, state.dual):
-                if search.look(X, y):
+                if search.evaluate(X, y):
                     return False
                 self.failed += 1
                 if search.widen():
                     return True
             # What rounded numbers do not promise may be proved all the same, where rows are badly scaled.
-            if k in _LOOKS and (search.look_for_rays(X, y) or search.look(X, y)):
+            if k in _CHECKS and (search.check_rays(X, y) or search.evaluate(X, y)):
                 return False
             if self._stalled(state):
-                search.look_for_rays(X, y)
+                search.check_rays(X, y)
                 return False
             if self.decompositions >= limit:
                 return False
         if self.last is not None:
-            search.look(self.last.point.X, self.last.point.y)
+            search.evaluate(self.last.point.X, self.last.point.y)
         return False
 
     def _stalled(self, state: State) -> bool:

@@ -77,7 +77,7 @@ class DenseSystem:
         return cholesky_solve(self._factor, rhs)
 
     def assembled(self, pieces: Sequence[Piece], shift: float) -> Array:
-        """Return the sum of the pieces, for whoever factorises it elsewhere."""
+        """Return the sum of the pieces, to be factorised elsewhere."""
         self._changed(pieces, shift)
         return self._assembled(pieces, shift)
 

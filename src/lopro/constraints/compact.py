@@ -1,4 +1,4 @@
-"""Simple sets: bounded, with a projection and a minimiser of linear functions in closed form."""
+"""Compact sets with a projection and a linear minimiser in closed form."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from lopro.constraints.base import Constraint
 from lopro.core.arrays import Array, inner
 from lopro.functions import Image
 
-__all__ = ["SimpleSet"]
+__all__ = ["CompactSet"]
 
 
-class SimpleSet(Constraint):
-    """A bounded set with a projection and linear minimisers in closed form; ``M`` is the identity.
+class CompactSet(Constraint):
+    """The set as its own image: M is the identity, and Q the set itself.
 
     Subclasses define ``linear_minimizer`` next to what every constraint defines.
     """

@@ -1,0 +1,155 @@
+"""A problem in variables of comparable units: what norms of points and of slopes mean something for.
+
+Newton's steps do not depend on the units of the variables, but tests of convergence, proximal terms and line
+searches compare norms. Where the data tell units that differ by much, the problem is solved for
+``y_j = x_j / s_j`` with powers of two ``s_j``: nothing is rounded on the way, and a proof for y is one for x.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+import scipy  # parts of it load when first used
+
+from lopro.certificates import Emptiness, Units
+from lopro.functions.atoms import Interval
+from lopro.functions.term import Term
+from lopro.maps import Identity, LinearMap, NumPyMap, SparseMap
+from lopro.maps.host import host_matrix
+from lopro.newton.arrays import Array
+from lopro.newton.bounds.lower import bounds_variables
+from lopro.newton.bounds.reach import reach_units
+from lopro.newton.outcome import Outcome
+from lopro.newton.problem import Composite
+from lopro.newton.smooth import LeastSquares, Loss, QuadraticForm, Smooth, Sum
+
+__all__ = ["Equilibrated"]
+
+#: Units that differ by more than this leave norms without meaning: with half of the digits of a slope, 1e-8,
+#: the smallest entries have less than four.
+_SPREAD = 1e4
+
+
+class _NotExplicit(Exception):
+    """The entries of a map are not on the host, or a part is a callable."""
+
+
+@dataclass(frozen=True, eq=False)
+class Equilibrated:
+    """The problem for ``y = x / sizes``.
+
+    Attributes
+    ----------
+    problem : Composite
+        In the units of y.
+    sizes : array
+        Powers of two.
+    given : Composite
+        In the units of x.
+    """
+
+    problem: Composite
+    sizes: Array
+    given: Composite
+
+    @staticmethod
+    def of(problem: Composite) -> Equilibrated | None:
+        """Return the problem in units of its columns; None where these are close or nothing can be scaled.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from lopro.functions.atoms import HalfSquare
+        >>> from lopro.functions.term import Term
+        >>> from lopro.maps import linear_map
+        >>> from lopro.newton import Composite
+        >>> from lopro.newton.equilibrated import Equilibrated
+        >>> square = Term(HalfSquare(), linear_map(np.diag([1.0, 2.0**-40])), np.array([2.0, 0.0]))
+        >>> sizes = Equilibrated.of(
+        ...     Composite.of([square], 2)
+        ... ).sizes  # about 2 / sqrt(2) over the columns
+        >>> np.log2(sizes)
+        array([ 0., 40.])
+        """
+        units = reach_units(problem).known
+        known = units[units > 0.0]
+        if not len(known) or known.max() <= _SPREAD * known.min():
+            return None
+        units = np.where(units > 0.0, units, np.median(known))
+        sizes = np.exp2(np.rint(np.log2(units)))
+        parts = getattr(problem.smooth, "parts", (problem.smooth,))
+        try:
+            smooth = [_smooth(part, sizes) for part in parts]
+            terms = [_term(term, sizes) for term in problem.terms]
+        except _NotExplicit:
+            return None
+        scaled = Composite(smooth[0] if len(smooth) == 1 else Sum(smooth), terms)
+        return Equilibrated(scaled, sizes, problem)
+
+    def multipliers(self, given: Sequence[Array]) -> list[Array]:
+        """Return multipliers for y: those of bounds of variables are in the units of these."""
+        pairs = zip(self.given.terms, given, strict=True)
+        return [v * self.sizes if bounds_variables(term) else v for term, v in pairs]
+
+    def back(self, outcome: Outcome) -> Outcome:
+        """Return what was proved for y as what it proves for x."""
+        s, bound, found = self.sizes, outcome.bound, outcome.certificate
+        if not bound.holds_everywhere:
+            units = bound.units
+            if units is not None:
+                units = Units(units.known * s, units.ratios * s, units.groups)
+            bound = dataclasses.replace(
+                bound, slopes=bound.slopes / s, centre=bound.centre * s, units=units
+            )
+        ray = outcome.ray
+        if isinstance(found, Emptiness):
+            # |r_j / s_j| <= |r_j| / min s: the radius that is left holds for x.
+            found = dataclasses.replace(found, residual=found.residual / float(s.min()))
+            sets = [term for term in self.given.terms if term.is_set]
+            ray = self._back(sets, cast("Sequence[Array]", ray))
+        elif isinstance(ray, np.ndarray):
+            ray = ray * s
+        v = self._back(self.given.terms, outcome.multipliers)
+        return dataclasses.replace(
+            outcome, x=outcome.x * s, multipliers=v, bound=bound, certificate=found, ray=ray
+        )
+
+    def _back(self, terms: Sequence[Term], multipliers: Sequence[Array]) -> tuple[Array, ...]:
+        pairs = zip(terms, multipliers, strict=True)
+        return tuple(v / self.sizes if bounds_variables(term) else v for term, v in pairs)
+
+
+def _smooth(part: Smooth, sizes: Array) -> Smooth:
+    if isinstance(part, Loss):
+        kind = LeastSquares if isinstance(part, LeastSquares) else Loss
+        return kind(dataclasses.replace(part.term, map=_scaled(part.map, sizes)))
+    if not isinstance(part, QuadraticForm):
+        raise _NotExplicit
+    P = None
+    if part.map is not None:
+        P = host_matrix(_scaled(part.map, sizes))
+        P = sizes[:, None] * P if isinstance(P, np.ndarray) else scipy.sparse.diags_array(sizes) @ P
+    return QuadraticForm(P, sizes * part.q, part.constant)
+
+
+def _term(term: Term, sizes: Array) -> Term:
+    atom = term.atom
+    if term.is_identity and isinstance(atom, Interval):
+        return dataclasses.replace(term, atom=Interval(atom.lower / sizes, atom.upper / sizes))
+    return dataclasses.replace(term, map=_scaled(term.D, sizes))
+
+
+def _scaled(D: LinearMap, sizes: Array) -> LinearMap:
+    """Return ``D diag(sizes)``."""
+    if isinstance(D, Identity):
+        return SparseMap(scipy.sparse.diags_array(sizes, format="csr"), "D")
+    entries: Any = host_matrix(D)
+    if entries is None:
+        raise _NotExplicit
+    if scipy.sparse.issparse(entries):
+        return SparseMap((entries @ scipy.sparse.diags_array(sizes)).tocsr(), D.name)
+    return NumPyMap(entries * sizes, D.name)
