@@ -117,7 +117,7 @@ def judged(program: SemidefiniteProgram, X: Any, y: Any, rays: bool) -> Outcome:
     """Judge an answer in the units of the program."""
     search = Search(program, TOL, 0.0, lambda: False)
     X, y = tuple(_positive(np.nan_to_num(x)) for x in X), np.nan_to_num(y)
-    if rays and search.look_for_rays(
+    if rays and search.check_rays(
         tuple(x / search.units.x for x in X), y * search.units.rows / search.units.cost
     ):
         return search.outcome(Status.STALLED)

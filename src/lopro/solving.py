@@ -35,6 +35,7 @@ def solve(
     progress: bool = False,
     seed: int | np.random.Generator | None = None,
     multipliers0: Sequence[Array] | None = None,
+    warm_start: Result | None = None,
 ) -> Result:
     """Minimise a convex function over a convex set with few projections.
 
@@ -64,6 +65,9 @@ def solve(
     multipliers0 : sequence of arrays, optional
         Multipliers to begin with, for solving again after a small change: ``multipliers`` of an earlier
         result, one array for each set. Methods that have no use for them say so in the warnings.
+    warm_start : Result, optional
+        An earlier result of a problem with as many variables and rows: its point and its multipliers are what
+        to begin with, where ``x0`` and ``multipliers0`` are not given.
 
     Returns
     -------
@@ -79,10 +83,23 @@ def solve(
     >>> result.x.round(4), result.status.name
     (array([0.5, 0. ]), 'CONVERGED')
     """
+    x0, multipliers0 = _begin(x0, multipliers0, warm_start)
     options = Options(
         tol, max_iter, max_projections, time_limit, stop, callback, progress, seed, multipliers0
     )
     return run_to_the_end(problem, x0, method, options)
+
+
+def _begin(
+    x0: Array | None, multipliers0: Sequence[Array] | None, result: Result | None
+) -> tuple[Array | None, Sequence[Array] | None]:
+    """Return what to begin with: what was given, else what an earlier result has."""
+    if result is None:
+        return x0, multipliers0
+    if not isinstance(result, Result):
+        raise TypeError(f"warm_start must be a result of lopro.solve, got {result!r}")
+    x0 = result.x if x0 is None else x0
+    return x0, result.multipliers if multipliers0 is None else multipliers0
 
 
 def run_to_the_end(
@@ -112,6 +129,7 @@ def iterate(
     stop: Rule | Callable[[Iterate], bool] | None = None,
     seed: int | np.random.Generator | None = None,
     multipliers0: Sequence[Array] | None = None,
+    warm_start: Result | None = None,
 ) -> Run:
     """Return the run as an iterator, to drive by hand: the same code path as `solve`.
 
@@ -129,6 +147,7 @@ def iterate(
     >>> bool(run.result().fun < 2.1)
     True
     """
+    x0, multipliers0 = _begin(x0, multipliers0, warm_start)
     options = Options(
         tol, max_iter, max_projections, time_limit, stop, seed=seed, multipliers0=multipliers0
     )

@@ -120,7 +120,7 @@ def test_the_better_start_is_taken() -> None:
     X, labels = classes(0, 8, 20, shift=0.0)
     for tau, rank_one in ((1e-4, True), (10.0, False)):
         objective = SparseMetric(all_pairs(X, labels), tau)
-        A = best_start(objective, np.eye(1))
+        A = best_start(objective)
         assert (np.linalg.matrix_rank(A) == 1) == rank_one
         identity = scaled_identity(objective.loss) * np.eye(20)
         assert value(objective, A) <= value(objective, identity)

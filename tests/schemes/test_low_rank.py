@@ -178,9 +178,13 @@ def test_hessian_and_gradient_are_those_of_the_value(rng: Any, kind: str) -> Non
     assert (up.fun - down.fun) / (2.0 * h) == pytest.approx(
         2.0 * np.vdot(point.gradient(), U), rel=1e-6
     )
+    H = problem._hessian(point, U)
+    np.testing.assert_allclose(
+        np.sum(H * point.V, axis=1), 0.0, atol=1e-12
+    )  # tangent to the spheres
     # The retraction is of second order, so that the second difference is the Hessian's.
     second = (up.fun - 2.0 * point.fun + down.fun) / h**2
-    assert second == pytest.approx(2.0 * np.vdot(U, problem._hessian(point, U)), rel=1e-5)
+    assert second == pytest.approx(2.0 * np.vdot(U, H), rel=1e-5)
 
 
 @pytest.mark.parametrize("banded", [True, False])

@@ -171,9 +171,20 @@ def test_what_was_given_to_begin_with_is_made_use_of(rng: Any) -> None:
     problem = small(rng)
     cold = lopro.solve(problem)
     assert cold.method == "Auto() -> ProgramEngines(engines=('piqp',))"
-    warm = lopro.solve(problem, cold.x, multipliers0=cold.multipliers)
-    assert warm.success and warm.method == "Auto() -> NewtonMultipliers()"
-    assert not warm.warnings
+    for warm in (
+        lopro.solve(problem, cold.x, multipliers0=cold.multipliers),
+        lopro.solve(problem, warm_start=cold),
+    ):
+        assert warm.success and warm.method == cold.method and not warm.warnings
+        assert warm.fun == pytest.approx(cold.fun, rel=1e-9)
+    # Linear programs have no such guess: Newton's method begins with the multipliers.
+    box = Polyhedron.box(-np.ones(10), np.ones(10))
+    linear = Problem(Linear(np.ones(10)), Intersection(problem.constraint, box))
+    first = lopro.solve(linear)
+    again = lopro.solve(linear, warm_start=first)
+    assert again.success and again.method == "Auto() -> NewtonMultipliers()" and not again.warnings
+    with pytest.raises(TypeError, match="warm_start must be a result"):
+        lopro.solve(problem, warm_start=cold.x)
 
 
 def test_a_conic_form_is_carried_to_the_run(rng: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -195,10 +195,30 @@ def eps(x: Array) -> float:
 def copy(x: Array) -> Array:
     """Return an independent copy, detached from automatic differentiation."""
     if isinstance(x, np.ndarray):
-        return np.array(x)
+        return _copy_of_rows(x) if x.ndim == 2 and x.nbytes > _LARGE_BYTES else np.array(x)
     if hasattr(x, "detach"):
         x = x.detach()
     return namespace(x).asarray(x, copy=True)
+
+
+#: Arrays above this size are copied without their rows of zeros: 100 MB take a tenth of a second.
+_LARGE_BYTES = 1e8
+
+
+def _copy_of_rows(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return a copy of a large matrix; memory for rows of zeros is reserved and not written.
+
+    A sample tells whether there are many of these: reading a matrix that has none would cost time for
+    nothing.
+    """
+    if 2 * np.count_nonzero(x[:: max(1, len(x) // 64)].any(axis=1)) > len(
+        x[:: max(1, len(x) // 64)]
+    ):
+        return np.array(x)
+    found = np.zeros(x.shape, dtype=x.dtype)
+    used = np.flatnonzero(x.any(axis=1))
+    found[used] = x[used]
+    return found
 
 
 def zeros(shape: tuple[int, ...], like: Array) -> Array:

@@ -62,6 +62,9 @@ def solve_by_piqp(
     x, multipliers, box = units.restored(*rows.vectors(solver.result))
     said, spent = solver.result.info.status.name, time.perf_counter() - begin
     status, iterations = _NAMES.get(said, AnswerStatus.FAILED), int(solver.result.info.iter)
+    if status is AnswerStatus.TIME and iterations >= _ITERATIONS:
+        # It did not run out of time: its vectors may prove that the program is empty.
+        status = AnswerStatus.FAILED
     return Answer(status, x, multipliers, box, iterations, spent, message=said)
 
 

@@ -88,8 +88,8 @@ class Auto:
         first = next(plan)
 
         def start(bench: Workbench, x0: Array) -> Candidates:
-            chosen = _plan(problem, warm=True) if bench.warm else chain([first], plan)
-            return _run(chosen, bench, x0)
+            again = bench.warm and not first.warm
+            return _run(_plan(problem, warm=True) if again else chain([first], plan), bench, x0)
 
         return Fit(self, first.reason, first.cost, start)
 
@@ -186,6 +186,8 @@ def _second_order(problem: Problem, warm: bool) -> Iterator[Fit]:
     # What PIQP leaves unproved of a dense program goes to Newton's method before others are asked.
     quick = forms.program_lacks is None and not forms.sparse and installed("piqp")
     first = (_PIQP if quick else ProgramEngines()).fit_to(forms)
+    # Multipliers to begin with tell the active rows of a dense program; others go to Newton's method.
+    warm = warm and not forms.has_active_sets
     if first is not None and _operations(first) <= least_newton_cost() and not warm:
         yield first  # Newton's method takes longer than that whatever the problem is
         first = None

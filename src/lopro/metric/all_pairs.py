@@ -254,6 +254,9 @@ class AllPairsLoss(PairLoss):
         total += weights[:, None] * X
         return total
 
+    def factors(self, w: Any) -> tuple[Matrix, Matrix]:
+        return self._centred, self.laplacian(w)
+
     def normal(self, A: Array) -> Array:
         count("matvecs")
         count("rmatvecs")

@@ -2,7 +2,7 @@ r"""Proving that features outside can stay there: completing the multiplier of a
 
 Weights ``w`` of a problem on few features are feasible for the dual on all of them if there is a ``Y`` in the
 box ``|Y_ij| <= tau``, ``Y_ii = 0``, with ``S = Y - M(w)`` positive semidefinite: its diagonal is given, and
-off the diagonal it lies within ``tau`` of ``-M(w)``. It is looked for as ``S = B'B + diag(s)``, ``s >= 0``,
+off the diagonal it lies within ``tau`` of ``-M(w)``. It is searched for as ``S = B'B + diag(s)``, ``s >= 0``,
 with few rows in ``B``, so that it is semidefinite whatever ``B`` is, and no eigenvalue is ever computed. What
 is left is to make the violation of the box small, a smooth function of ``B``: the sum of the squares of
 

@@ -16,6 +16,8 @@ Vector: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
 
 #: Sweeps over the features, and how far from optimal the slopes may be, in units of the largest.
 SWEEPS, ACCURACY = 1000, 1e-7
+#: Features that join the working set of wide samples at a time.
+JOIN = 50
 
 
 def best_diagonal(loss: PairLoss, trace: float = 0.0) -> Vector:
@@ -30,13 +32,56 @@ def best_diagonal(loss: PairLoss, trace: float = 0.0) -> Vector:
     >>> best_diagonal(loss)
     array([0. , 0.5])
     """
-    H = loss.diagonal_normal() / loss.count
-    b = to_numpy(loss.adjoint(loss.targets)).diagonal() / loss.count - trace
+    b = loss.diagonal_of_adjoint(loss.targets) / loss.count - trace
+    N, d = loss.X.shape
+    if d <= N:
+        return _nonnegative(loss.diagonal_normal() / loss.count, b, np.zeros(d))
+    return _on_working_set(loss.listed(), b, trace)
+
+
+def _on_working_set(loss: PairLoss, b: Vector, trace: float) -> Vector:
+    """Return the best diagonal of wide samples: most of its entries are zero, so few columns are needed.
+
+    Features join by their slopes, which take products with the samples; squares of differences are formed for
+    those that have joined.
+    """
+    X = to_numpy(loss.X).astype(np.float64)
+    targets = to_numpy(loss.targets).astype(np.float64)
+    sizes = loss.diagonal_of_adjoint(loss.ones())
+    roots = np.where(sizes > 0.0, sizes, 1.0) / loss.count
+    used, a = np.zeros(0, dtype=np.intp), np.zeros(0)
+    wanted = ACCURACY * float(np.max(np.abs(b) / roots))
+    full = np.zeros(len(b))
+    for _ in range(SWEEPS):
+        squares = _squares(X[:, used], loss.pairs)
+        residuals = asarray_like(targets - squares @ a, loss.X)
+        slopes = trace - loss.diagonal_of_adjoint(residuals) / loss.count
+        missed = np.where(sizes > 0.0, -slopes / roots, 0.0)
+        missed[used] = 0.0
+        if missed.max(initial=0.0) <= wanted:
+            break
+        joining = np.argsort(-missed)[:JOIN]
+        used = np.append(used, joining[missed[joining] > 0.0])
+        squares = _squares(X[:, used], loss.pairs)
+        start = np.append(a, np.zeros(len(used) - len(a)))
+        a = _nonnegative(squares.T @ squares / loss.count, b[used], start)
+    full[used] = a
+    return full
+
+
+def _squares(X: Vector, pairs: tuple[Any, Any]) -> Vector:
+    """Return the squared differences of pairs in some features."""
+    current_deadline().check()
+    return np.asarray(np.square(X[pairs[0]] - X[pairs[1]]))
+
+
+def _nonnegative(H: Vector, b: Vector, a: Vector) -> Vector:
+    """Minimise ``1/2 a'H a - b'a`` over ``a >= 0`` by coordinate descent, from a start."""
     curvatures = H.diagonal()
     features = np.flatnonzero(curvatures > 0.0)
-    a, slopes = np.zeros(len(b)), -b.astype(np.float64)
+    a = a.copy()
+    slopes = H @ a - b
     roots = np.sqrt(np.where(curvatures > 0.0, curvatures, 1.0))
-    # Coordinate descent: nothing is cheaper where most entries stay zero.
     for _ in range(SWEEPS):
         current_deadline().check()
         for i in features:
@@ -45,7 +90,7 @@ def best_diagonal(loss: PairLoss, trace: float = 0.0) -> Vector:
                 a[i] += step
                 slopes += step * H[i]
         misfit = np.where(a > 0.0, np.abs(slopes), np.maximum(-slopes, 0.0)) / roots
-        if misfit.max() <= ACCURACY * np.max(np.abs(b) / roots):
+        if misfit.max(initial=0.0) <= ACCURACY * np.max(np.abs(b) / roots, initial=0.0):
             break
     return a
 
@@ -67,7 +112,10 @@ def diagonal_from(loss: PairLoss, trace: float = 0.0) -> float:
     >>> bool(abs(A - np.diag(np.diag(A))).max() < 1e-6)
     True
     """
-    A = asarray_like(np.diag(best_diagonal(loss, trace)), loss.X)
-    M = np.abs(to_numpy(loss.adjoint(loss.residuals(A) / loss.count)))
-    np.fill_diagonal(M, 0.0)
-    return float(M.max())
+    a = best_diagonal(loss, trace)
+    used = np.flatnonzero(a)
+    # Distances of a diagonal metric are those of the features in use, scaled.
+    X = to_numpy(loss.X)[:, used] * np.sqrt(a[used])
+    scaled = loss.with_samples(asarray_like(X, loss.X))
+    w = scaled.residuals(asarray_like(np.eye(len(used)), loss.X)) / loss.count
+    return max((float(np.abs(M).max()) for _, M in loss.adjoint_by_rows(w)), default=0.0)

@@ -35,7 +35,7 @@ from typing import Any
 import numpy as np
 
 from lopro.constraints.base import ValidInequality
-from lopro.core.arrays import Array, eps, from_numpy, namespace, norm
+from lopro.core.arrays import Array, eps, from_numpy, namespace, norm, to_numpy
 from lopro.core.counting import count
 from lopro.core.deadline import current_deadline
 from lopro.core.diagonals import (
@@ -71,6 +71,9 @@ class PairMultiplier(ValidInequality):
     weights: Array = field(kw_only=True)
     #: A slope of the norms of the rows, where they have a weight.
     rows: Array | None = field(default=None, kw_only=True)
+    #: Whether the norm is to take all of ``M(w)`` off the diagonal: then the slack is diagonal, whatever the
+    #: direction is.
+    boxed: bool = field(default=False, kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -96,9 +99,11 @@ class Spread:
     @staticmethod
     def of(loss: PairLoss, tau: float, others: float = 0.0) -> Spread:
         """Return the spread of the pairs, in double precision, as far as the weights of the norms need it."""
+        d = loss.X.shape[1]
+        if d > _SMALL and isinstance(loss.X, np.ndarray) and max(tau, others) > 0.0:
+            return Spread._by_rows(loss)
         M1 = loss.adjoint(loss.ones())
         xp = namespace(M1)
-        d = M1.shape[0]
         diagonal = diagonal_of(M1) + 0.0  # a copy: what follows may write on M1
         cancelling = loss.growth(diagonal)
         if tau == 0.0 and others == 0.0:
@@ -126,6 +131,19 @@ class Spread:
         return Spread(
             diagonal, largest, rows, V if kept else None, kept == d, least, cancelling, blocks=parts
         )
+
+    @staticmethod
+    def _by_rows(loss: PairLoss) -> Spread:
+        """Return the spread where there are many features: M1 is never formed as a whole."""
+        count("rmatvecs")
+        ones = loss.ones()
+        diagonal = loss.diagonal_of_adjoint(ones)
+        largest = squares = 0.0
+        for _, M in loss.adjoint_by_rows(ones):
+            largest = max(largest, float(M.max()), -float(M.min()))
+            squares = max(squares, float(np.einsum("ij,ij->i", M, M).max()))
+        cancelling = loss.growth(diagonal)
+        return Spread(diagonal, largest, math.sqrt(squares), None, False, cancelling=cancelling)
 
     def rounding(self, largest: float) -> float:
         """Return what rounding does to ``M(w)`` for weights up to this, features having size one."""
@@ -166,8 +184,10 @@ def dual_bound(
     fun : float
         The value of some feasible point.
     """
+    if isinstance(normal, PairMultiplier) and normal.boxed and tau > 0.0:
+        return _in_box(loss, tau, spread, normal.weights, trace)
     xp = namespace(x)
-    # Single precision would be paid for in the bound, and it is rarely looked at.
+    # Double precision: rounding is subtracted from the bound, which is computed rarely.
     w = _weights(loss, xp.astype(x, xp.float64, copy=False), normal)
     # The trace is linear: it takes its part off M(w).
     M = raise_diagonal(loss.adjoint(w), -trace)
@@ -185,6 +205,23 @@ def dual_bound(
         *_by_rows(loss, features, spread, S, w),
     ]
     return max(bounds, default=(0.0, "a sum of squares"))
+
+
+def _in_box(loss: PairLoss, tau: float, spread: Spread, w: Any, trace: float) -> tuple[float, str]:
+    """Return the bound of weights so small that the box holds all of ``M(w)`` off the diagonal.
+
+    ``Y = off(M(w))`` leaves the slack ``trace - M(w)_jj`` on the diagonal. Where that is negative, weights
+    that are lower by s raise it by ``s M1_jj``, and the entries off the diagonal by ``s`` times those of M1
+    at most. No eigenvalue is needed.
+    """
+    largest = max(float(np.abs(M).max()) for _, M in loss.adjoint_by_rows(w))
+    sizes = np.asarray(to_numpy(spread.diagonal))
+    diagonal = loss.diagonal_of_adjoint(w)
+    present = sizes > 0.0
+    over = np.max((diagonal - trace)[present] / sizes[present], initial=0.0)
+    s = float(over) + spread.rounding(loss.largest(w))
+    most = (largest + s * spread.largest) * (1.0 + 1e-10) + 1e-300
+    return dual_value(loss, w - s, min(1.0, tau / most)), f"{SOURCE}, feasible"
 
 
 def _weights(loss: PairLoss, x: Array, normal: ValidInequality) -> Any:

@@ -19,7 +19,7 @@ from lopro.metric.completion import Completion
 from lopro.metric.completion_start import KnownSlack
 from lopro.metric.dual import PairMultiplier
 from lopro.metric.objective import SparseMetric
-from lopro.metric.starts import good_start
+from lopro.metric.starts import first_start, good_start, useful
 from lopro.metric.white import White
 from lopro.metric.working_set import Features, WorkingProblem
 from lopro.problem import Problem
@@ -27,6 +27,8 @@ from lopro.protocol import Candidate, Candidates, Card, Multiplier, Workbench
 
 __all__ = ["FeatureWorkingSet", "require_sparse_metric"]
 
+#: Features from which on the first bound is computed without a matrix over all of them (32 MB at 2000).
+MANY = 2000
 #: With up to so many samples and features a product takes milliseconds at most, and there are thousands.
 FEW = 1000
 #: Accuracy on the working set at which features are priced at the end, and at the beginning, until no further
@@ -141,21 +143,26 @@ class _Search:
 
     def _start(self) -> tuple[Features, np.ndarray[Any, Any]]:
         """Return the first features and the matrix to start from on them."""
-        start = good_start(self.objective, self.x0)
+        start = None if useful(self.objective, self.x0) else first_start(self.objective)
+        given = to_numpy(self.x0)
         few = self.x0.shape[0] <= self.method.all_below
         # The norms of rows tie a feature to all others: there is no completion for them.
         if few or self.objective.l1 == 0.0 or self.objective.features > 0.0:
             chosen = self.alive
-        elif np.count_nonzero(np.diag(start)) < len(start):
-            chosen = np.intersect1d(np.flatnonzero(start.any(axis=0)), self.alive)
+        elif start is None and np.count_nonzero(np.diag(given)) < len(given):
+            chosen = np.intersect1d(np.flatnonzero(given.any(axis=0)), self.alive)
+        elif start is not None and start.vector is not None and not start.vector.all():
+            chosen = np.intersect1d(np.flatnonzero(start.vector), self.alive)
         else:
             chosen = self._telling_features()
-        return chosen, np.array(start[np.ix_(chosen, chosen)], dtype=np.float64)
+        if start is not None:
+            return chosen, start.on(chosen)
+        return chosen, np.array(given[np.ix_(chosen, chosen)], dtype=np.float64)
 
     def _telling_features(self) -> Features:
         """Return the features in which pairs that should be apart differ most, next to all pairs."""
         loss = self.objective.loss
-        wished = to_numpy(diagonal_of(loss.adjoint(loss.targets)))[self.alive]
+        wished = loss.diagonal_of_adjoint(loss.targets)[self.alive]
         telling = wished / to_numpy(self.objective.spread.diagonal)[self.alive]
         count = max(self.method.all_below, self.method.join)
         return np.sort(self.alive[np.argsort(-telling)[:count]])
@@ -323,6 +330,9 @@ class _Search:
             found = self.work.multiplier
             rows = None if found.rows is None else self._embedded(found.rows)
             return PairMultiplier(self._embedded(found.direction), 0.0, weights=weights, rows=rows)
+        if isinstance(self.x0, np.ndarray) and len(self.x0) > MANY:
+            # The bound is computed from the weights alone.
+            return PairMultiplier(np.zeros(self.x0.shape), 0.0, weights=weights, boxed=True)
         M = self._full_matrix()
         diagonal = diagonal_of(M) + 0.0
         largest = float(namespace(M).max(abs(without_diagonal(M))))

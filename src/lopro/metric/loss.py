@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
@@ -41,6 +42,8 @@ _FEW_FEATURES = 64
 _PER_ENTRY = 150.0
 #: Pairs whose differences are held at a time.
 _BLOCK = 4096
+#: Entries of a matrix over all features that are formed at a time: 32 MB, some hundredths of a second.
+_ENTRIES = 1 << 22
 
 
 class PairLoss(MappedFunction, Objective):
@@ -209,6 +212,34 @@ class PairLoss(MappedFunction, Objective):
     def laplacian(self, w: Array) -> np.ndarray[Any, Any]:
         """Return ``Lap(w) X`` in NumPy, with which ``M(w) = X' Lap(w) X`` can be had in parts."""
         return laplacian_times(to_numpy(self.X).astype(np.float64, copy=False), self.pairs, w)
+
+    def factors(self, w: Array) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        """Return ``X`` and ``Lap(w) X`` in NumPy, whose product ``X' Lap(w) X`` is ``M(w)``."""
+        X, (first, second) = to_numpy(self.X).astype(np.float64, copy=False), self.pairs
+        if len(X) ** 2 > 8 * len(first):
+            return X, self.laplacian(w)
+        # Of few samples with many pairs the Laplacian is a small matrix.
+        W = np.zeros((len(X), len(X)))
+        np.add.at(W, (first, second), to_numpy(w))
+        W = W + W.T
+        return X, W.sum(axis=1)[:, None] * X - W @ X
+
+    def diagonal_of_adjoint(self, w: Array) -> np.ndarray[Any, Any]:
+        """Return the diagonal of ``M(w)`` in NumPy, without the matrix."""
+        X, LX = self.factors(w)
+        return np.asarray(np.einsum("ij,ij->j", X, LX))
+
+    def adjoint_by_rows(self, w: Array) -> Iterator[tuple[slice, np.ndarray[Any, Any]]]:
+        """Yield rows of ``M(w)`` in NumPy with their diagonal set to 0, checking the time between blocks."""
+        X, LX = self.factors(w)
+        d = X.shape[1]
+        size = max(1, _ENTRIES // d)
+        for start in range(0, d, size):
+            rows = slice(start, min(start + size, d))
+            current_deadline().need((2.0 * len(X) + _PER_ENTRY) * (rows.stop - start) * d)
+            M = X[:, rows].T @ LX
+            M[np.arange(rows.stop - start), np.arange(start, rows.stop)] = 0.0
+            yield rows, M
 
     def sides(self) -> np.ndarray[Any, Any] | None:
         """Return +-1 for the samples so that targets of 0 join and others separate them, or None."""

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from lopro.core.arrays import Array, from_numpy, to_numpy
+from lopro.core.arrays import Array, to_numpy
 from lopro.core.deadline import current_deadline
 from lopro.core.units import power_of_two
 from lopro.engines import AnswerStatus, QuadraticProgram, solve_by_highs
 from lopro.metric.loss import PairLoss
 from lopro.metric.objective import SparseMetric
 
-__all__ = ["best_start", "good_start", "rank_one_direction", "scaled_identity"]
+__all__ = [
+    "Start",
+    "best_start",
+    "first_start",
+    "good_start",
+    "rank_one_direction",
+    "scaled_identity",
+    "useful",
+]
 
 Matrix: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
 Vector: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
@@ -25,8 +34,8 @@ Vector: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
 FOR_A_START, WORK, SET_UP = 0.2, 2e8, 3e4
 
 
-def best_start(objective: SparseMetric, like: Array) -> Matrix:
-    """Return the better of the two as a NumPy matrix; ``like`` says in which library to compare them.
+def best_start(objective: SparseMetric) -> Matrix:
+    """Return the better of the two as a NumPy matrix.
 
     Examples
     --------
@@ -35,16 +44,50 @@ def best_start(objective: SparseMetric, like: Array) -> Matrix:
     >>> from lopro.metric.starts import best_start
     >>> from lopro.metric.loss import PairLoss
     >>> loss = PairLoss(np.array([[0.0, 1.0], [2.0, 0.0]]), ([0], [1]), [4.0])
-    >>> best_start(SparseMetric(loss, 0.1), np.eye(1)).round(6)
+    >>> best_start(SparseMetric(loss, 0.1)).round(6)
     array([[0.8, 0. ],
            [0. , 0.8]])
     """
-    d = objective.loss.X.shape[1]
-    starts = [scaled_identity(objective.loss) * np.eye(d)]
-    v = rank_one_direction(objective.loss)
-    if v is not None:
-        starts.append(np.outer(v, v))
-    return min(starts, key=lambda A: objective.value(from_numpy(A, like)))
+    return first_start(objective).on(np.arange(objective.loss.X.shape[1]))
+
+
+@dataclass(frozen=True)
+class Start:
+    """``c I``, or ``v v'``, without the matrix.
+
+    Attributes
+    ----------
+    scale : float
+        c.
+    vector : array, optional
+        v, where the start is of rank one.
+    """
+
+    scale: float
+    vector: Vector | None = None
+
+    def on(self, features: Any) -> Matrix:
+        """Return the part of the matrix on some features."""
+        if self.vector is None:
+            return self.scale * np.eye(len(features))
+        v = self.vector[features]
+        return np.outer(v, v)
+
+
+def first_start(objective: SparseMetric) -> Start:
+    """Return the better of the two starts; values are computed without matrices over all features."""
+    loss = objective.loss
+    along, square = loss.identity_terms()
+    c, d = scaled_identity(loss), loss.X.shape[1]
+    best = Start(c)
+    residual = loss.target_square - c * (2.0 * along - c * square)
+    least = 0.5 * residual / loss.count + c * d * (objective.trace + objective.features)
+    v = rank_one_direction(loss)
+    if v is None:
+        return best
+    used = np.flatnonzero(v)
+    other = Start(0.0, v)
+    return other if objective.restricted(used).value(other.on(used)) < least else best
 
 
 def good_start(objective: SparseMetric, given: Array) -> Matrix:
@@ -62,10 +105,14 @@ def good_start(objective: SparseMetric, given: Array) -> Matrix:
     >>> good_start(SparseMetric(loss, 0.1), np.array([[1e6]])).round(6)
     array([[1.]])
     """
-    # Units that differ by much are the usual reason, and from far away the way back is long.
-    if to_numpy(given).any() and objective.value(given) < objective.value(0.0 * given):
+    if useful(objective, given):
         return to_numpy(given).astype(np.float64)
-    return best_start(objective, given)
+    return best_start(objective)
+
+
+def useful(objective: SparseMetric, given: Array) -> bool:
+    """Whether a given start is better than zero; units that differ by much are the usual reason if not."""
+    return bool(to_numpy(given).any()) and objective.value(given) < objective.value(0.0 * given)
 
 
 def scaled_identity(loss: PairLoss) -> float:

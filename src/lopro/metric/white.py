@@ -50,8 +50,8 @@ class White:
 def white_pairs(loss: PairLoss, diagonal: Array) -> White | None:
     """Return the pairs in coordinates in which ``M1``, of this diagonal, is the identity, or None.
 
-    They come from the samples, not from ``M1``: squaring would make directions look like rounding in
-    which the samples differ clearly, and which may tell everything.
+    They come from the samples, not from ``M1``: in squares, rounding would hide directions in which samples
+    differ clearly and which may separate the classes.
 
     Examples
     --------

@@ -120,7 +120,7 @@ class SparseMetricLearnerCV(SparseMetricLearner):
             The estimator itself.
         """
         self.preprocessor_ = preprocessor_from(self.preprocessor)
-        # Only looked at here: the fits check them again, and remember the names of the features.
+        # Checked here once; the fits check them again and keep the names of the features.
         samples = looked_up(X, self.preprocessor_)
         check_unmasked("y", y)
         samples, y = check_X_y(samples, y, dtype=FLOATS, ensure_min_samples=2, estimator=self)
@@ -133,7 +133,7 @@ class SparseMetricLearnerCV(SparseMetricLearner):
         self.scores_ = np.array(scores).T
         best = int(np.argmax(self.scores_.mean(axis=1)))
         chosen = self._learner(float(self.l1s_[best]))
-        # Here is where the names of the features are looked at.
+        # This fit keeps the names of the features.
         chosen.fit(X, y)
         for name, value in vars(chosen).items():
             if name.endswith("_") or name == "_matrix":

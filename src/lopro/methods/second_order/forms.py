@@ -35,6 +35,12 @@ __all__ = [
 ]
 
 
+#: Variables up to which a guess of the active rows is tried, where multipliers are given. With sides and
+#: slopes moved by 1 % it is 1.4 times as fast as from zero with 100 variables and 1.5 times as slow with 300,
+#: where more rows change (`lopro.engines.active_set`).
+_ACTIVE_SET = 200
+
+
 class Forms:
     """The forms of a problem that second-order methods take; each is made once, when it is first asked for.
 
@@ -186,6 +192,23 @@ class Forms:
                 found.append(rows[start : start + term.D.shape[0]])
                 start += term.D.shape[0]
         return tuple(found)
+
+    def joined(self, multipliers: Sequence[Array]) -> tuple[Array, Array]:
+        """Return the multipliers of all rows and of the box from those of the members of the constraint."""
+        found = term_multipliers(self.problem.constraint, multipliers)
+        rows, box = [np.zeros(0)], np.zeros(self.size)
+        for term, v in zip(self.sets, found, strict=True):
+            if term.is_identity:
+                box = box + v
+            else:
+                rows.append(v)
+        return np.concatenate(rows), box
+
+    @property
+    def has_active_sets(self) -> bool:
+        """Whether a guess of the active rows is worth a try: a dense quadratic program of moderate size."""
+        known = self.program_lacks is None and not (self.linear or self.sparse)
+        return known and self.size <= _ACTIVE_SET
 
 
 def composite(problem: Problem) -> Composite:

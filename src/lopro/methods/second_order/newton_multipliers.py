@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -94,7 +95,11 @@ class NewtonMultipliers:
         if forms.composite_lacks is not None:
             return None
         cost = newton_cost((*forms.terms, *forms.sets), forms.size)
-        return Fit(self, _reason(forms), cost, lambda b, x0: self._run(forms.composite, b, x0))
+        start = partial(self._run_on, forms)
+        return Fit(self, _reason(forms), cost, start, warm=True)
+
+    def _run_on(self, forms: Forms, bench: Workbench, x0: Array) -> Candidates:
+        return self._run(forms.composite, bench, x0)
 
     def run(self, bench: Workbench, x0: Array) -> Candidates:
         return self._run(composite(bench.problem), bench, x0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar
@@ -10,9 +11,11 @@ from typing import ClassVar
 from lopro.core.arrays import Array, asarray_like
 from lopro.core.counting import count
 from lopro.core.deadline import current_deadline
-from lopro.engines import ENGINES
+from lopro.engines import ENGINES, Engine, engines_for
+from lopro.engines.active_set import solve_by_active_set
 from lopro.engines.limits import installed
 from lopro.errors import MissingCapabilityError, StalledError
+from lopro.maps.host import host_vector
 from lopro.methods.costs import engine_cost
 from lopro.methods.second_order.forms import Forms, member_multipliers
 from lopro.methods.second_order.proofs import answer, evidence_of
@@ -98,10 +101,21 @@ class ProgramEngines:
         usual = "highs" if forms.linear else "piqp" if installed("piqp") else "clarabel"
         first = self.engines[0] if self.engines else usual
         cost = engine_cost(forms.rows, forms.size, forms.entries, forms.sparse, first)
-        return Fit(self, f"it is a {density}{kind} program", cost, partial(self._run, forms))
+        reason, warm = f"it is a {density}{kind} program", forms.has_active_sets
+        return Fit(self, reason, cost, partial(self._run, forms), warm)
 
     def run(self, bench: Workbench, x0: Array) -> Candidates:
         return self._run(Forms(bench.problem), bench, x0)
+
+    def _engines(self, forms: Forms) -> Sequence[Engine]:
+        return [ENGINES[name] for name in self.engines] or engines_for(forms.program)
+
+    def _warm(self, forms: Forms, bench: Workbench) -> Iterator[Engine]:
+        """Yield what begins with the multipliers that were given, where there are some."""
+        given = bench.multipliers0 if bench.warm and forms.has_active_sets else None
+        if given is not None:
+            rows, box = forms.joined([host_vector(v) for v in given])
+            yield lambda program, tol, seconds: solve_by_active_set(program, rows, box)
 
     def _run(self, forms: Forms, bench: Workbench, x0: Array) -> Candidates:
         left = current_deadline().left
@@ -113,7 +127,7 @@ class ProgramEngines:
             bench.unit,
             None if math.isinf(left) else left,
             convex=True,  # objectives have looked at their matrices when they were made
-            engines=[ENGINES[name] for name in self.engines],
+            engines=[*self._warm(forms, bench), *self._engines(forms)],
             problem=forms.composite,
             split=forms.split,
         )

@@ -45,7 +45,7 @@ class Rows:
         return M
 
     def product(self, spectrum: Spectrum, h: Array) -> Array:
-        """Return ``A J[A* h]``: only the entries that rows look at are formed."""
+        """Return ``A J[A* h]``: only the entries that rows use are formed."""
         scaled = h[: self.size, None] * spectrum.vectors
         if len(self.i):
             S, order = self._pattern

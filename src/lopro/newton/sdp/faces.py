@@ -111,7 +111,7 @@ def _may_be_semidefinite(block: Block, k: int) -> bool:
 
 
 def _null_space(A: Array) -> tuple[Array | None, float]:
-    """Return the null space of a matrix that looks semidefinite, and its sign; else None.
+    """Return the null space of a matrix that is semidefinite up to rounding, and its sign; else None.
 
     What is concluded from it is proved with the original rows: a wrong guess costs time, never truth.
     """

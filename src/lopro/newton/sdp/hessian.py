@@ -27,7 +27,7 @@ __all__ = ["Directions"]
 _ENTRIES = 4e7
 #: Up to so many it is formed from the beginning.
 _SMALL = 2e5
-#: Operations on the matrix between two looks at the clock: hundredths of a second.
+#: Operations on the matrix between two checks of the deadline: hundredths of a second.
 _AT_ONCE = 1e9
 #: Shift of the explicit Hessian relative to its mean eigenvalue, and by how much it grows on failure.
 _SHIFT, _MORE = 1e-9, 100.0
@@ -36,7 +36,7 @@ _PRODUCT_SHIFT = 1e-7
 
 
 class _Rows:
-    """The rows of a block of matrices, looked at in the few entries that they use."""
+    """The rows of a block of matrices, restricted to the entries that they use."""
 
     def __init__(self, block: Block) -> None:
         self.block = block

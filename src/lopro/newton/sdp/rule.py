@@ -20,7 +20,7 @@ _MOMENT = 1e9
 #: Newton's method may make so many eigendecompositions before the other engine gets its turn, and more where
 #: that one takes longer: a decomposition, with the linear systems around it, is counted so many times.
 _FIRST, _AROUND = 300.0, 8.0
-#: The largest share of entries of a slack that is looked at for cliques.
+#: Cliques are determined for slacks with at most this share of nonzero entries.
 _SPARSE = 0.2
 
 

@@ -80,7 +80,7 @@ class Search:
         return self.tol * max(size, self.scale)
 
     def promising(self, X: tuple[Array, ...], y: Array, dual_residual: float) -> bool:
-        """Whether a look may pay: the gap in rounded numbers, with the dual residual charged, is small."""
+        """Whether a proof may succeed: the computed gap, with the dual residual charged, is small."""
         p = self.units.program
         unit = self.units.cost * self.units.x
         fun = p.value(X)

@@ -23,9 +23,9 @@ __all__ = ["solve"]
 #: Whether the program is scaled for Clarabel, which has a scaling of its own, and the accuracy it is asked
 #: for: where it cannot reach that, its answer may be worse than to less.
 _ATTEMPTS = (False, 1e-8), (True, 1e-8), (True, 1e-10)
-#: Outer steps after which rays are looked for, and a proof in any case.
+#: Outer steps after which rays are checked, and a proof is tried in any case.
 _CHECKS = frozenset(int(8 * 1.4**k) for k in range(40))
-#: A run has stalled after so many looks that proved too little, or outer steps without smaller residuals.
+#: A run has stalled after so many proofs that failed, or outer steps without smaller residuals.
 _PATIENCE = 60
 _WAITING = 300
 
