@@ -4,7 +4,7 @@
 #                    (SHORT=1: a minute; FULL=1: the paper's full scale; COLON=path: the real data)
 #   make oldest      the tests with the oldest releases that pyproject.toml allows, in .venv-oldest
 #   make mutants     which deliberate errors in the mathematics the tests notice
-#                    (MUTANTS_ARGS='-j 2 --file projections')
+#                    (MUTANTS_ARGS='-j 2 --file projections'; '--random 20 --seed 1 --file cones': at random)
 #   make deadline    limits and interrupts with a real clock, one test at a time
 #   make fuzz        random calls, judged independently (N=10000 calls, SEED=, MINUTES=; exit status 1
 #                    on a wrong claim, a crash or a missed deadline; reproducers in fuzz-failures/)

@@ -286,6 +286,15 @@ def test_dependent_columns(share: float, rows: int) -> None:
     assert found.certificate.lower_bound <= own + 1e-13 * found.fun
 
 
+def test_more_nonzeros_than_rows_with_a_tiny_ridge() -> None:
+    """The Gram matrix is nearly singular there, and signs cycle."""
+    A, y, most = instance(14)
+    found = lopro.lasso(A, y, lam=1e-6 * most, ridge=1e-6, tol=1e-8)
+    assert found.success
+    own = proved(A, y, 1e-6 * most * found.dual, 1e-6 * most, np.ones(D), 1e-6, False)
+    assert found.certificate.lower_bound <= own + 1e-12 * found.fun
+
+
 def test_zero_is_found_and_nothing_is_zero_divided() -> None:
     A, y, most = instance(12)
     found = lopro.lasso(A, y, lam=1.0001 * most, tol=1e-12)

@@ -117,7 +117,7 @@ def test_points_far_out_are_not_excluded_by_cvxpy() -> None:
     x = cp.Variable(2)
     rows = [x[0] >= 1.0, 1e-9 * x[1] >= x[0]]
     status, c = by_cvxpy(x[0], [*rows, cp.abs(x[0]) <= x[1] + 1.0])
-    assert status == "optimal_inaccurate" and c.lower_bound <= 1.0
+    assert status == "optimal" and 1.0 - 1e-6 <= c.lower_bound <= 1.0
     assert x.value[0] == pytest.approx(1.0, rel=1e-6) and c.violation <= 1e-9
     try:
         status, c = by_cvxpy(x[0], [*rows, cp.norm(cp.hstack([x[0], 0.0])) <= x[1] + 1.0])

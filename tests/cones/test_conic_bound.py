@@ -13,6 +13,7 @@ from lopro.cones.bound import ConicData, conic_bound, repaired
 from lopro.cones.certified import ConicStatus, solve_conic
 from lopro.cones.claims import violation
 from lopro.cones.cones import Nonnegative, PSDTriangle, SecondOrder, SecondOrders, Zero, triangle
+from lopro.cones.point import violation_charge
 from lopro.core.deadline import OutOfTime, using_clock
 from lopro.engines import ConeProgram, solve_cones
 
@@ -164,3 +165,38 @@ def test_without_a_point_nothing_is_said_of_it():
         outcome = solve_conic(disc(), seconds=1.0)
     assert outcome.status is ConicStatus.STOPPED and math.isnan(outcome.fun)
     assert outcome.lower_bound == -math.inf and outcome.violation == math.inf
+
+
+def _of_norms(rng, count=6, size=3, n=8):
+    """Return ``min q'x`` over ``|B_i x| <= 1`` with multipliers on the boundary of their cones."""
+    blocks, z = [], []
+    for _ in range(count):
+        blocks += [np.zeros((1, n)), rng.standard_normal((size - 1, n))]
+        u = rng.standard_normal(size - 1)
+        z += [[np.linalg.norm(u)], u]
+    A, z = scipy.sparse.csr_array(np.vstack(blocks)), np.concatenate(z)
+    cones = [(SecondOrder(size), size) for _ in range(count)]
+    b = np.tile([1.0, *np.zeros(size - 1)], count)
+    return ConicData(scipy.sparse.csr_array((n, n)), -A.T @ z, A, b, cones), z
+
+
+def test_multipliers_on_the_boundary_of_their_cones_are_repaired(rng):
+    """What is off by 1e-7 is put right to rounding, at a cost of about as much."""
+    for _ in range(5):
+        data, z = _of_norms(rng)
+        noisy = data.inside(z + 1e-7 * rng.standard_normal(len(z)))
+        v, found = repaired(data, np.zeros(8), noisy, np.ones(len(z)))
+        slope = data.q + data.A.T @ found
+        assert np.abs(slope).max() < 1e-13
+        for part in data.blocks(found):
+            assert part[0] >= np.linalg.norm(part[1:])
+        assert conic_bound(data, v, found).value == pytest.approx(-(data.b @ z), abs=1e-5)
+
+
+def test_violations_of_cones_and_equations_are_charged():
+    """|x_2| <= x_1 at (1, 3) misses 2, at a multiplier of norm 5; x_1 = 2 misses 1 at 7."""
+    A = scipy.sparse.csr_array(np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, -1.0]]))
+    cones = [(Zero(1), 1), (SecondOrder(2), 2)]
+    data = ConicData(scipy.sparse.csr_array((2, 2)), np.ones(2), A, np.array([2.0, 0, 0]), cones)
+    charge = violation_charge(data, np.array([1.0, 3.0]), np.array([-7.0, 5.0, -5.0]))
+    assert charge == pytest.approx(7.0 + 10.0)

@@ -8,6 +8,7 @@ import numpy as np
 
 from fuzz.general.generate import minimize_case, project_case, solve_case
 from fuzz.invalid.case import invalid_case
+from fuzz.losses.case import certify_case, loss_case
 from fuzz.machine.case import Case
 from fuzz.metric.generate import metric_case
 from fuzz.sparse.generate import bpdn_case, many_case, path_case
@@ -16,7 +17,7 @@ __all__ = ["KINDS", "make", "plan"]
 
 #: How a case is made, and how many of a hundred calls are of this kind.
 KINDS: dict[str, tuple[Callable[[int], Case], int]] = {
-    "bpdn": (bpdn_case, 34),
+    "bpdn": (bpdn_case, 28),
     "many": (many_case, 7),
     "path": (path_case, 7),
     "solve": (solve_case, 22),
@@ -24,6 +25,8 @@ KINDS: dict[str, tuple[Callable[[int], Case], int]] = {
     "metric": (metric_case, 9),
     "project": (project_case, 11),
     "invalid": (invalid_case, 4),
+    "losses": (loss_case, 4),
+    "certify": (certify_case, 2),
 }
 
 

@@ -25,6 +25,8 @@ FROZEN = {
     "metric": "0e6aba353ca1bff1",
     "project": "701e43c3de8b332e",
     "invalid": "21912fa700ccb8ff",
+    "losses": "e9fd1312e67e5649",
+    "certify": "61045181809c401a",
 }
 
 

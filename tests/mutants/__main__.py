@@ -11,6 +11,7 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from mutants.listing import FOLDER, ROOT, Mutant, flaws, load
+from mutants.random_errors import random_mutants
 from mutants.trial import Outcome, copy_checkout, run_tests, try_mutant
 
 #: Exit statuses.
@@ -26,6 +27,8 @@ def main(arguments: list[str] | None = None, root: Path = ROOT, folder: Path = F
         print("the list does not fit the sources:", *wrong, sep="\n  ")
         return BAD_LIST
     chosen = [m for m in mutants if asked.name in m.name and asked.file in m.file]
+    if asked.random:
+        chosen = [*random_mutants(asked.random, asked.seed, asked.file, root, mutants)]
     if asked.list or not chosen:
         print(*(f"{m.name}  {m.file}" for m in chosen), f"{len(chosen)} mutants", sep="\n")
         return ALL_WELL if chosen else BAD_LIST
@@ -49,6 +52,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--limit", type=float, default=300.0, help="seconds for one mutant's tests (300)"
     )
+    parser.add_argument(
+        "--random", type=int, default=0, metavar="N", help="so many errors at random, not the list"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="which ones (0)")
     parser.add_argument("--list", action="store_true", help="show the list and run nothing")
     return parser
 

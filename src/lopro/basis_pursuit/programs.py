@@ -191,12 +191,17 @@ def improve_penalised(search: ColumnSearch, rounds: int) -> Candidates:
     """
     form, (m, d) = search.sparse, search.A.shape
     readable = isinstance(search.A, NumPyMap | SparseMap) and search.level.least > 0.0
-    if not readable or form.ridge > 0.0 or float(m + d) * m * d > _OPERATIONS:
+    rows = m + d if form.ridge > 0.0 else m
+    if not readable or float(rows) * d * min(rows, d) > _OPERATIONS:
         return
     search.bench.hand_over(PursuitPrograms(rounds))
     A, y = to_numpy(search.A.toarray()).astype(np.float64, copy=False), search.y
-    Q, R = np.linalg.qr(A) if m > d else (np.eye(m), A)
-    pair = optimal_pair(form, R, search.level.least, Q.T @ y)
+    tall, right = A, y
+    if form.ridge > 0.0:  # rows that make |x|^2 a part of the residual
+        tall = np.vstack([A, math.sqrt(form.ridge) * np.eye(d)])
+        right = np.concatenate([y, np.zeros(d)])
+    Q, R = np.linalg.qr(tall) if len(right) > d else (np.eye(m), A)
+    pair = optimal_pair(form, R, search.level.least, Q.T @ right)
     if pair is None:
         return
     x = np.where(np.abs(pair.x) > _ACTIVE * np.abs(pair.x).max(initial=0.0), pair.x, 0.0)

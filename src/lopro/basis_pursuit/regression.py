@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from lopro.basis_pursuit.application import ProblemData, solve_one
+from lopro.basis_pursuit.batch import shares_passes, solve_together
+from lopro.basis_pursuit.column_search import ColumnSearch
 from lopro.basis_pursuit.constrained_lasso import solve_constrained
-from lopro.basis_pursuit.lasso_path import solve_path
 from lopro.basis_pursuit.penalised import sparse_form
 from lopro.basis_pursuit.result import LassoPath, LassoResult
+from lopro.basis_pursuit.working_set import WorkingSet, in_blocks, passes_are_expensive
 from lopro.core.arrays import Array, asarray_like, to_numpy
 from lopro.core.deadline import Deadline
 from lopro.core.validation import check_array, check_count, check_number
 from lopro.driver.options import Callback, Options
-from lopro.protocol import Method
+from lopro.problem import Problem
+from lopro.protocol import Method, Workbench
 
 __all__ = ["lasso", "lasso_path"]
 
@@ -178,7 +181,7 @@ def lasso_path(
             replace(data, ridge=rho).penalised(y, lam)
             for lam, rho in zip(chosen, ridges, strict=True)
         ]
-        return LassoPath(solve_path(data, each, chosen, options), chosen)
+        return LassoPath(_solve_path(data, each, chosen, options), chosen)
 
 
 def _numbers(name: str, values: Any) -> list[float]:
@@ -206,3 +209,35 @@ def _grid(data: ProblemData, y: Array, count: int, ratio: float) -> list[float]:
     if not most > 0.0:
         raise ValueError("y is orthogonal to every column: the solution is zero for every lam")
     return [float(lam) for lam in most * np.geomspace(1.0, ratio, count)]
+
+
+def _solve_path(
+    data: ProblemData, problems: list[Problem], lams: list[float], options: Options
+) -> list[LassoResult]:
+    """Solve for all penalties, in the order given."""
+    if shares_passes(data.A, problems):
+        found: list[Any] = solve_together(data, problems, options)
+        return found
+    form = sparse_form(problems[0])
+    assert form is not None
+    held = data.A.has_columns and not in_blocks(form) and not passes_are_expensive(data.A)
+    method: Method | None = AlongPath() if held else None
+    results: dict[int, LassoResult] = {}
+    x0 = None
+    for i in sorted(range(len(lams)), key=lambda i: -lams[i]):
+        results[i] = solve_one(problems[i], x0, method, options)
+        if results[i].success:
+            x0 = results[i].x
+    return [results[i] for i in range(len(lams))]
+
+
+@dataclass(frozen=True, eq=False)
+class AlongPath(WorkingSet):
+    """`WorkingSet` that goes on with the columns of the search before."""
+
+    _before: list[ColumnSearch] = field(default_factory=list, repr=False)
+
+    def _column_search(self, bench: Workbench, problem: Problem) -> ColumnSearch:
+        search = ColumnSearch(bench, problem, *self._before)
+        self._before[:] = [search]
+        return search

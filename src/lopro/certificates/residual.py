@@ -8,16 +8,25 @@ left is kept with the centre, as a bound that loses with the distance from it.
 
 from __future__ import annotations
 
+import dataclasses
 import math
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
+import scipy  # parts of it load when first used
 
 from lopro.certificates.bound import Bound
 from lopro.certificates.box import Box
+from lopro.certificates.tolerances import FARTHER
+from lopro.certificates.units import Units
 from lopro.core.real_vectors import Vector
-from lopro.linalg.rounding import EPS, Enclosure, Estimate, dot, length, total
+from lopro.linalg.rounding import EPS, Enclosure, Estimate, dot, extended_adjoint, length, total
 
-__all__ = ["bound_from", "unabsorbed"]
+__all__ = ["bound_from", "bound_over_rows", "sharpened", "unabsorbed"]
+
+#: Rows ``lower <= A x <= upper``.
+Rows: TypeAlias = "tuple[Any, Vector, Vector]"
 
 
 def bound_from(at: Enclosure, x: Vector, box: Box | None = None, convexity: float = 0.0) -> Bound:
@@ -90,3 +99,89 @@ def unabsorbed(at: Enclosure, box: Box) -> Vector:
     falls_down = np.where(np.isfinite(box.lower), 0.0, np.maximum(at.gradient + at.error, 0.0))
     falls_up = np.where(np.isfinite(box.upper), 0.0, np.maximum(at.error - at.gradient, 0.0))
     return np.asarray(np.maximum(falls_down, falls_up) * (1.0 + EPS))
+
+
+def bound_over_rows(
+    at: Enclosure,
+    x: Vector,
+    own: Box,
+    implied: Box,
+    rows: Callable[[], Sequence[Rows]],
+    units: Units,
+    objective: Enclosure | None = None,
+) -> Bound:
+    """Return the bound over the variables' own bounds and those that rows and the objective imply.
+
+    Parameters
+    ----------
+    at, x : Enclosure, array
+        As for `bound_from`.
+    own, implied : Box
+        The bounds of the variables, and those that the rows imply.
+    rows : callable
+        Gives the rows; asked for only if their implied bounds do not absorb the slope.
+    units : Units
+        Those of the variables: they tell how far out a bound with slopes is used.
+    objective : Enclosure, optional
+        A linear objective at ``x``, its gradient exact. Feasible points have a value above a ceiling or
+        satisfy one row more, ``f(z) <= ceiling``: the bound is the ceiling or what holds there, if less.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.certificates import Box, Units
+    >>> from lopro.certificates.residual import bound_over_rows
+    >>> from lopro.linalg.rounding import Enclosure, Estimate
+    >>> at = Enclosure(Estimate(2.0), np.array([-1e-9]), np.zeros(1))
+    >>> cost = Enclosure(Estimate(2.0), np.ones(1), np.zeros(1))
+    >>> half = Box(np.zeros(1), np.full(1, np.inf))
+    >>> bound = bound_over_rows(
+    ...     at, np.array([2.0]), half, half, list, Units.given(np.ones(1)), cost
+    ... )
+    >>> bound.slope, round(2.0 - bound.value, 12)  # z <= 4 where the value is at most 4
+    (0.0, 2e-09)
+    """
+    far, ceiling = FARTHER * units.sizes(x), math.inf
+    filled = _near(implied, own, x, far)
+    if objective is not None and unabsorbed(at, filled).any():
+        value = max(objective.value.upper(), at.value.value)
+        ceiling = value + abs(value)
+        side = Estimate(ceiling) - objective.value + dot(objective.gradient, x)
+        row = scipy.sparse.csr_array(objective.gradient[None, :])
+        last = (row, np.array([-np.inf]), np.array([side.upper()]))
+        filled = _near(implied.implied([*rows(), last]), own, x, far)
+    bound = bound_from(at, x, filled)
+    return dataclasses.replace(bound, value=min(bound.value, ceiling), units=units)
+
+
+def _near(implied: Box, own: Box, x: Vector, far: Vector) -> Box:
+    """Return the implied bounds but those that are farther away than a bound with a slope is used."""
+    far = np.where(far > 0.0, far, np.inf)
+    lower = np.where(implied.lower >= x - far, implied.lower, own.lower)
+    return Box(lower, np.where(implied.upper <= x + far, implied.upper, own.upper))
+
+
+def sharpened(
+    value: Estimate, smooth: Enclosure, products: Sequence[tuple[Any, Vector]]
+) -> Enclosure:
+    """Return a Lagrangian whose gradient ``smooth + sum M' v`` is summed in extended precision.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse
+    >>> from lopro.certificates.residual import sharpened
+    >>> from lopro.linalg.rounding import Enclosure, Estimate
+    >>> cost = Enclosure(Estimate(0.0), np.array([-3e9]), np.zeros(1))
+    >>> rows = scipy.sparse.csr_array(np.array([[3.0]]))
+    >>> at = sharpened(Estimate(0.0), cost, [(rows, np.array([1e9]))])
+    >>> at.gradient, bool(at.error[0] < 1e-6)
+    (array([0.]), True)
+    """
+    gradient, error = smooth.gradient.astype(np.longdouble), smooth.error.astype(np.float64)
+    for M, v in products:
+        normal, uncertain = extended_adjoint(M, v)
+        gradient = gradient + normal
+        size = np.asarray(np.abs(gradient), dtype=np.float64)
+        error = error + uncertain + float(np.finfo(np.longdouble).eps) * size
+    rounded = np.asarray(gradient, dtype=np.float64)
+    return Enclosure(value, rounded, (error + EPS * np.abs(rounded)) * (1.0 + 8.0 * EPS))

@@ -16,21 +16,25 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.certificates import Bound, Units, column_units, reach_units
+from lopro.certificates import Bound, Box, Units, column_units, reach_units
+from lopro.certificates.residual import bound_over_rows, sharpened
 from lopro.certificates.units import curvature_units
-from lopro.cones.cones import Nonnegative, SetCone, Zero
+from lopro.cones.cones import Nonnegative, SecondOrder, SetCone, Zero
 from lopro.core.deadline import current_deadline
 from lopro.core.real_vectors import Vector
-from lopro.linalg.rounding import Estimate, adjoint_product, dot, product
-from lopro.linalg.sparse import affords_gram, sparse_factors
+from lopro.linalg.rounding import Enclosure, Estimate, adjoint_product, dot, product
+from lopro.linalg.sparse import sparse_factors
 
 __all__ = ["ConicData", "conic_bound", "repaired"]
 
-#: Rounds of moving centre and multipliers, and the fall of the slope below which the next is not tried.
-_ROUNDS = 30
+#: Rounds of moving centre and multipliers (2 to 9 on the programs of CBLIB), and the fall of the slope below
+#: which the next is not tried where nothing left the cones.
+_ROUNDS = 12
 _FALL = 0.9
-#: Multipliers move with weights between these, relative to the largest.
-_LEAST_WEIGHT = 1e-14
+#: Multipliers move with weights between these, relative to the largest: far above the shift of the diagonal,
+#: so that slopes which only light multipliers can carry are removed as well.
+_LEAST_WEIGHT = 1e-8
+_SHIFT = 1e-14
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,15 +63,38 @@ class ConicData:
         return column_units([(self.A, self.b)], len(self.q))
 
     @cached_property
+    def linear_rows(self) -> list[tuple[Any, Vector, Vector]]:
+        """Rows ``lower <= A v <= upper`` that all points satisfy: equations, inequalities, tops of cones."""
+        lower, upper, start = np.full(len(self.b), -np.inf), np.full(len(self.b), np.inf), 0
+        for cone, size in self.cones:
+            if isinstance(cone, Zero):
+                lower[start : start + size] = self.b[start : start + size]
+            known = size if isinstance(cone, Zero | Nonnegative) else 1
+            if isinstance(cone, Zero | Nonnegative | SecondOrder):
+                upper[start : start + known] = self.b[start : start + known]
+            start += size
+        return [(self.A, lower, upper)]
+
+    @cached_property
+    def box(self) -> Box:
+        """Bounds of the variables that follow from these rows."""
+        whole = np.full(len(self.q), -np.inf), np.full(len(self.q), np.inf)
+        return Box(*whole).implied(self.linear_rows)
+
+    @cached_property
     def reach_units(self) -> Units:
         """The units of the variables in which solutions are far; the rows of a cone are of one unit."""
-        blocks, start = [], 0
-        for (cone, size), b in zip(self.cones, self.blocks(self.b), strict=True):
-            rows = self.A[start : start + size]
-            start += size
-            if not isinstance(cone, Zero | Nonnegative):
-                rows, b = _column_norms(rows)[None, :], np.array([np.linalg.norm(b)])
-            blocks.append((rows, b))
+        apart = np.array([isinstance(cone, Zero | Nonnegative) for cone, _ in self.cones], bool)
+        owner = np.repeat(np.arange(len(self.cones)), [size for _, size in self.cones])
+        alone, A = np.flatnonzero(apart[owner]), scipy.sparse.csr_array(self.A)
+        blocks = [(A[alone], self.b[alone])]
+        others = np.flatnonzero(~apart[owner])
+        if len(others):
+            shape = len(self.cones), len(self.b)
+            sums = scipy.sparse.csr_array((np.ones(len(others)), (owner[others], others)), shape)
+            together = np.sqrt(sums @ A.multiply(A)), np.sqrt(sums @ (self.b * self.b))
+            used = np.flatnonzero(~apart)
+            blocks.append((together[0].tocsr()[used], together[1][used]))
         return reach_units(blocks, len(self.q), curvature_units(self.P.diagonal(), self.q))
 
     def blocks(self, z: Vector) -> list[Vector]:
@@ -79,11 +106,6 @@ class ConicData:
         pairs = zip(self.cones, self.blocks(z), strict=True)
         parts = [cone.into_dual(part) for (cone, _), part in pairs]
         return np.concatenate(parts) if parts else np.zeros(0)
-
-
-def _column_norms(A: Any) -> Vector:
-    squares = np.asarray(A.multiply(A).sum(axis=0), dtype=np.float64)
-    return np.asarray(np.sqrt(squares).ravel())
 
 
 def conic_bound(data: ConicData, v: Vector, z: Vector) -> Bound:
@@ -102,13 +124,20 @@ def conic_bound(data: ConicData, v: Vector, z: Vector) -> Bound:
     """
     Pv, P_error = product(data.P, v)
     Az, A_error = adjoint_product(data.A, z)
-    slope = Pv + data.q + Az
     eps = np.finfo(np.float64).eps
     sizes = np.abs(Pv) + np.abs(data.q) + np.abs(Az)
     error = (P_error + A_error + 2.0 * eps * sizes) * (1.0 + 8.0 * eps)
     half = 0.5 * Pv + data.q + Az
     value = dot(half, v, error) - dot(data.b, z)
-    return Bound((value + Estimate(0.0)).lower(), np.abs(slope) + error, v, data.reach_units)
+    smooth = Enclosure(dot(data.q, v), data.q, np.zeros(len(v)))
+    if data.P.nnz:
+        own = (P_error + eps * np.abs(Pv + data.q)) * (1.0 + 8.0 * eps)
+        smooth = Enclosure(Estimate(0.0), Pv + data.q, own)
+    at = sharpened(value, smooth, [(data.A, z)])
+    whole = Box(np.full(len(v), -np.inf), np.full(len(v), np.inf))
+    objective = None if data.P.nnz else smooth
+    rows = data.box, lambda: data.linear_rows
+    return bound_over_rows(at, v, whole, *rows, data.reach_units, objective)
 
 
 def repaired(data: ConicData, v: Vector, z: Vector, slack: Vector) -> tuple[Vector, Vector]:
@@ -138,17 +167,24 @@ def repaired(data: ConicData, v: Vector, z: Vector, slack: Vector) -> tuple[Vect
     correct = _corrector(data, _weights(data, z, slack))
     if correct is None:
         return best
+    further = 1.0
     for _ in range(_ROUNDS):
         current_deadline().check()
         r = data.P @ v + data.q + data.A.T @ z
         dv, dz = correct(r)
-        v, z = v - dv, data.inside(z - dz)
+        v, z = v - dv, z - dz
+        inside = data.inside(z)
+        excess = inside - z
+        # What moved z into the cone is a vector of the cone: going farther along it stays inside, and leaves
+        # the next correction room. Alternating projections without it take many rounds, or never end.
+        further = 2.0 * further
+        z = inside + further * excess
         now = _slope(data, v, z)
+        settled = not excess.any() and not now < _FALL * least
         if now < least:
-            best = v, z
-        if not now < _FALL * least:
+            best, least = (v, z), now
+        if settled:
             break
-        least = now
     return best
 
 
@@ -174,25 +210,42 @@ def _weights(data: ConicData, z: Vector, slack: Vector) -> Vector:
 
 
 def _corrector(data: ConicData, weights: Vector) -> Any:
-    """Return what maps a slope to the changes of centre and multipliers that remove it, weighted."""
-    scaled = scipy.sparse.csr_array(scipy.sparse.diags_array(np.sqrt(weights)) @ data.A)
-    if not affords_gram(scaled.T.tocsr()):
-        return None
-    normal = (scaled.T @ scaled).tocsc()
-    curvature = (data.P @ data.P).tocsc()
-    size = max(float(abs(normal).max()) if normal.nnz else 0.0, 1e-300)
-    own = float(abs(curvature).max()) if curvature.nnz else 0.0
-    factor = size / own if own > 0.0 else 0.0
-    total = normal + factor * curvature
-    total = total + 1e-14 * size * scipy.sparse.eye_array(len(data.q), format="csc")
-    factors = sparse_factors(total.tocsc())
+    """Return what maps a slope to the changes of centre and multipliers that remove it, weighted.
+
+    For the rows B of A and P and their weights W it solves ``B' W B y = r`` through ``[[e, B'], [B, -1/W]]``,
+    whose factors stay sparse where single rows are full.
+    """
+    n, m = len(data.q), len(data.b)
+    # Weights of at most 1: pivots of the lower block are then no smaller than entries of B.
+    B, w = scipy.sparse.csr_array(data.A), weights / float(weights.max(initial=0.0) or 1.0)
+    own, P = _diagonal(B, w), scipy.sparse.csr_array(data.P)
+    curvature = float(_diagonal(P, np.ones(n)).max(initial=0.0))
+    if curvature > 0.0:
+        B = scipy.sparse.vstack([B, P], format="csr")
+        w = np.concatenate([w, np.full(n, (float(own.max(initial=0.0)) or 1.0) / curvature)])
+        own = _diagonal(B, w)
+    # Each column in its own unit: slopes that light multipliers alone can carry are not shifted away.
+    above = scipy.sparse.diags_array(_SHIFT * np.where(own > 0.0, own, 1.0))
+    K = scipy.sparse.block_array(
+        [[above, B.T], [B, -scipy.sparse.diags_array(1.0 / w)]], format="csc"
+    )
+    symmetric = {"SymmetricMode": True}
+    factors = sparse_factors(
+        K, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=symmetric
+    )
     if factors is None:
         return None
 
     def correct(r: Vector) -> tuple[Vector, Vector]:
-        y = factors.solve(r)
+        rhs = np.concatenate([r, np.zeros(len(w))])
+        y = factors.solve(rhs)
         # One step of refinement: the matrix spans many orders of magnitude.
-        y = y + factors.solve(r - total @ y)
-        return factor * (data.P @ y), weights * (data.A @ y)
+        y = y + factors.solve(rhs - K @ y)
+        return (y[n + m :] if curvature > 0.0 else np.zeros(n)), y[n : n + m]
 
     return correct
+
+
+def _diagonal(B: Any, weights: Vector) -> Vector:
+    """Return the diagonal of ``B' W B``."""
+    return np.asarray(B.multiply(B).T @ weights) if B.nnz else np.zeros(B.shape[1])

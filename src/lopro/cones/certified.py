@@ -15,6 +15,7 @@ from lopro.certificates import FEASIBLE, NOISE, REMNANTS, Bound
 from lopro.cones.bound import ConicData, conic_bound, repaired
 from lopro.cones.claims import emptiness, falling_ray, violation
 from lopro.cones.cones import Nonnegative, Zero
+from lopro.cones.point import made_feasible, violation_charge
 from lopro.core.deadline import Deadline, OutOfTime, current_deadline
 from lopro.core.real_vectors import Vector
 from lopro.engines import Answer, ConeProgram, QuadraticProgram, solve_cones
@@ -178,7 +179,9 @@ def _by_clarabel(data: ConicData, tol: float) -> ConicOutcome:
     with suppress(OutOfTime):  # the bound is then that of the multipliers as they are
         v, multipliers = repaired(data, x, z, answer.slacks)
     bound = conic_bound(data, v, multipliers)
-    return _judged(data, tol, x, multipliers, bound, answer.iterations)
+    x = made_feasible(data, x)
+    charge = violation_charge(data, x, multipliers)
+    return _judged(data, tol, x, multipliers, bound, answer.iterations, charge)
 
 
 def _asked(data: ConicData, P: Any, q: Vector) -> Answer:
@@ -199,8 +202,11 @@ def _judged(
 ) -> ConicOutcome:
     """Return what a point and a bound prove together, or the point with no multipliers at all."""
     none = conic_bound(data, x, 0.0 * z)
-    if none.flat and none.value >= bound.value:  # it minimises the objective alone
-        z, bound = 0.0 * z, none
+    # bounds of the variables, or nothing, tell the least value
+    if none.flat and none.value >= bound.value:
+        bound = none
+    if not data.P.nnz and not data.q.any():  # every point minimises the objective
+        z, charge = 0.0 * z, 0.0
     Px = data.P @ x
     fun = float(x @ (0.5 * Px + data.q))
     size = abs(0.5 * float(x @ Px)) + float(np.abs(data.q * x).sum())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cached_property
 
 import numpy as np
 import scipy  # parts of it load when first used
@@ -21,7 +22,7 @@ __all__ = ["emptiness", "falling_ray", "violation"]
 def violation(data: ConicData, x: Vector, units: Units | None = None) -> Violation:
     """Return how far slacks are outside of their cones: rows one by one, other cones by their own rows."""
     slack = data.b - data.A @ x
-    worst, start = Violation(), 0
+    worst, start, sizes = Violation(), 0, _Sizes(data, x, units)
     for (cone, size), own in zip(data.cones, data.blocks(slack), strict=True):
         rows = slice(start, start + size)
         start += size
@@ -30,17 +31,34 @@ def violation(data: ConicData, x: Vector, units: Units | None = None) -> Violati
             found = of_rows(data.A[rows], x, excess, data.b[rows], lambda: units or data.units)
         else:
             distance = cone.outside(own)
-            compared = _size_of_cone(data, rows, x, units or data.units) if distance > 0.0 else 1.0
+            compared = sizes.of(rows) if distance > 0.0 else 1.0
             found = Violation(distance / compared, distance)
         worst = worst.and_also(found)
     return worst
 
 
-def _size_of_cone(data: ConicData, rows: slice, x: Vector, units: Units) -> float:
-    """Return what the rows of a cone compare, together."""
-    A, b = data.A[rows], data.b[rows]
-    w = np.abs(x) if b.any() else np.maximum(np.abs(x), units.at(x))
-    return float(np.linalg.norm(magnitudes(A, np.arange(len(b)), w) + np.abs(b))) or math.inf
+class _Sizes:
+    """What the rows of a cone compare, together; products with all rows are made once."""
+
+    def __init__(self, data: ConicData, x: Vector, units: Units | None) -> None:
+        self._data, self._x, self._units = data, x, units
+
+    def of(self, rows: slice) -> float:
+        """Return the norm of the sizes of some rows."""
+        b = self._data.b[rows]
+        return float(np.linalg.norm((self._own if b.any() else self._at_least)[rows])) or math.inf
+
+    @cached_property
+    def _own(self) -> Vector:
+        return self._products(np.abs(self._x)) + np.abs(self._data.b)
+
+    @cached_property
+    def _at_least(self) -> Vector:
+        units = self._units or self._data.units
+        return self._products(np.maximum(np.abs(self._x), units.at(self._x)))
+
+    def _products(self, w: Vector) -> Vector:
+        return magnitudes(self._data.A, np.arange(len(self._data.b)), w)
 
 
 def emptiness(data: ConicData, z: Vector) -> Emptiness:

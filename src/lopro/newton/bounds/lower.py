@@ -10,20 +10,18 @@ What is left of the slope costs ``|c|^2 / (2 mu)`` where f is strongly convex; e
 
 from __future__ import annotations
 
-import dataclasses
-import math
 import weakref
 from collections.abc import Sequence
+from functools import partial
 
-import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.certificates import FARTHER, Bound, Box, bound_from
-from lopro.certificates.residual import unabsorbed
+from lopro.certificates import Bound, Box, bound_from
+from lopro.certificates.residual import bound_over_rows, sharpened, unabsorbed
 from lopro.functions.atoms import Interval
 from lopro.functions.term import Term
 from lopro.linalg.products import enclose_adjoint
-from lopro.linalg.rounding import EPS, Enclosure, Estimate, dot, extended_adjoint
+from lopro.linalg.rounding import Enclosure, dot
 from lopro.maps.host import host_matrix
 from lopro.newton.arrays import Array, Matrix
 from lopro.newton.bounds.reach import reach_units
@@ -101,60 +99,27 @@ def lower_bound(
 
 def _over_implied_box(problem: Composite, x: Array, at_x: Enclosure, box: Box) -> Bound:
     """Return the bound over the variables' own bounds and those that the rows imply for them."""
-    units = reach_units(problem)
-    far, ceiling = FARTHER * units.sizes(x), math.inf
-    filled = _near(implied_box(problem), box, x, far)
-    if unabsorbed(at_x, filled).any():
-        # Feasible points have a value above the ceiling or satisfy one row more: f(z) <= ceiling.
-        row, ceiling = _objective_row(problem, x, at_x)
-        if row is not None:
-            more = implied_box(problem).implied([*_matrix_rows(problem), row])
-            filled = _near(more, box, x, far)
-    bound = bound_from(at_x, x, filled)
-    return dataclasses.replace(bound, value=min(bound.value, ceiling), units=units)
+    f = problem.smooth
+    linear = isinstance(f, QuadraticForm) and f.P is None and not problem.norms
+    objective = f.enclose(x) if linear else None
+    rows = partial(_matrix_rows, problem)
+    implied, units = implied_box(problem), reach_units(problem)
+    return bound_over_rows(at_x, x, box, implied, rows, units, objective)
 
 
 def _sharpened(
     problem: Composite, x: Array, multipliers: Sequence[Array], at_x: Enclosure
 ) -> Enclosure:
     """Return the Lagrangian with a gradient from sums in extended precision, where rows are sparse."""
-    own = problem.smooth.enclose(x)
-    gradient, error = own.gradient.astype(np.longdouble), own.error
+    products = []
     for term, v in zip(problem.terms, multipliers, strict=True):
         if bounds_variables(term):
             continue
         M = host_matrix(term.D)
         if not scipy.sparse.issparse(M):
             return at_x
-        normal, uncertain = extended_adjoint(M, v)
-        gradient = gradient + normal
-        error = error + uncertain + float(np.finfo(np.longdouble).eps) * np.abs(gradient)
-    rounded = np.asarray(gradient, dtype=np.float64)
-    error = (np.asarray(error, dtype=np.float64) + EPS * np.abs(rounded)) * (1.0 + 8.0 * EPS)
-    return Enclosure(at_x.value, rounded, np.minimum(error, at_x.error))
-
-
-def _near(implied: Box, own: Box, x: Array, far: Array) -> Box:
-    """Return the implied bounds but those that are farther away than a bound with a slope is used."""
-    far = np.where(far > 0.0, far, np.inf)
-    lower = np.where(implied.lower >= x - far, implied.lower, own.lower)
-    return Box(lower, np.where(implied.upper <= x + far, implied.upper, own.upper))
-
-
-def _objective_row(
-    problem: Composite, x: Array, at_x: Enclosure
-) -> tuple[tuple[Matrix, Array, Array] | None, float]:
-    """Return the row ``f(z) <= ceiling`` of a linear objective over sets, and the ceiling."""
-    f = problem.smooth
-    linear = isinstance(f, QuadraticForm) and f.P is None
-    if not linear or problem.norms:
-        return None, math.inf
-    at = f.enclose(x)
-    value = max(at.value.upper(), at_x.value.value)
-    ceiling = value + abs(value)
-    side = Estimate(ceiling) - at.value + dot(at.gradient, x)
-    row = scipy.sparse.csr_array(at.gradient[None, :])
-    return (row, np.array([-np.inf]), np.array([side.upper()])), ceiling
+        products.append((M, v))
+    return sharpened(at_x.value, problem.smooth.enclose(x), products)
 
 
 _IMPLIED: weakref.WeakKeyDictionary[Composite, Box] = weakref.WeakKeyDictionary()

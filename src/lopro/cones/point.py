@@ -1,0 +1,132 @@
+"""Points of conic programs with smaller violations, and what a violation may have gained."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy  # parts of it load when first used
+
+from lopro.certificates import FEASIBLE, Box
+from lopro.cones.bound import ConicData
+from lopro.cones.claims import violation
+from lopro.cones.cones import Zero
+from lopro.core.real_vectors import Vector
+from lopro.linalg.rounding import EPS
+from lopro.linalg.sparse import sparse_factors
+
+__all__ = ["made_feasible", "violation_charge"]
+
+#: Corrections: each takes in the cones that the last one has left.
+_ROUNDS = 4
+
+
+def violation_charge(data: ConicData, x: Vector, z: Vector) -> float:
+    """Return by how much the value of a point may be below the optimal one: multipliers times violations.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse
+    >>> from lopro.cones.bound import ConicData
+    >>> from lopro.cones.cones import Nonnegative
+    >>> from lopro.cones.point import violation_charge
+    >>> I = scipy.sparse.eye_array(1, format="csr")
+    >>> data = ConicData(0.0 * I, np.ones(1), -I, np.array([-2.0]), [(Nonnegative(1), 1)])  # v >= 2
+    >>> round(violation_charge(data, np.array([1.5]), np.array([3.0])), 12)
+    1.5
+    """
+    missed = np.abs(_missed(data, x))
+    return float(np.abs(z) @ missed) * (1.0 + (len(z) + 8) * EPS)
+
+
+def _missed(data: ConicData, x: Vector) -> Vector:
+    """Return what has to be added to the slacks to have them in their cones."""
+    slack = np.asarray(data.b - data.A @ x)
+    missed, start = np.zeros(len(slack)), 0
+    for cone, size in data.cones:
+        rows = slice(start, start + size)
+        start += size
+        if isinstance(cone, Zero):
+            missed[rows] = -slack[rows]
+        elif cone.outside(slack[rows]) > 0.0:
+            missed[rows] = (
+                cone.into_dual(slack[rows]) - slack[rows]
+            )  # cones here are their own duals
+    return missed
+
+
+def made_feasible(data: ConicData, x: Vector) -> Vector:
+    """Return a point near ``x`` that violates equations and cones by less; ``x`` itself where there is none.
+
+    The shortest step that puts equations and violated cones right, each variable in its unit or its own size.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse
+    >>> from lopro.cones.bound import ConicData
+    >>> from lopro.cones.cones import Zero
+    >>> from lopro.cones.point import made_feasible
+    >>> A = scipy.sparse.csr_array([[1.0, 1.0]])
+    >>> data = ConicData(scipy.sparse.csr_array((2, 2)), np.ones(2), A, np.ones(1), [(Zero(1), 1)])
+    >>> made_feasible(data, np.array([0.5, 0.5 + 1e-6])).sum().round(12)
+    np.float64(1.0)
+    """
+    best, least = x, violation(data, x).relative
+    if least <= FEASIBLE or not np.isfinite(least):
+        return x
+    box = _own_bounds(data)
+    x = np.clip(x, box.lower, box.upper)
+    used = np.concatenate(
+        [np.full(size, isinstance(cone, Zero)) for cone, size in data.cones] or [np.zeros(0, bool)]
+    )
+    for _ in range(_ROUNDS):
+        now = violation(data, x).relative
+        if now < least:
+            best, least = x, now
+        if now <= FEASIBLE:
+            break
+        missed = _missed(data, x)
+        used = used | _whole_cones(data, missed != 0.0)
+        room = np.maximum(np.abs(x), data.units.at(x))
+        room = np.minimum(room, np.minimum(x - box.lower, box.upper - x))
+        step = _step(data, room, used, missed)
+        if step is None:
+            break
+        x = np.clip(x - step, box.lower, box.upper)
+    return best
+
+
+def _own_bounds(data: ConicData) -> Box:
+    """Return the bounds of variables that rows with a single entry state."""
+    (A, lower, upper), n = data.linear_rows[0], len(data.q)
+    single = np.flatnonzero(np.diff(scipy.sparse.csr_array(A).indptr) == 1)
+    whole = Box(np.full(n, -np.inf), np.full(n, np.inf))
+    return whole.implied([(scipy.sparse.csr_array(A)[single], lower[single], upper[single])])
+
+
+def _whole_cones(data: ConicData, rows: Vector) -> Vector:
+    """Return the rows of all cones of which one row is marked; of inequalities the rows themselves."""
+    marked, start = rows.copy(), 0
+    for cone, size in data.cones:
+        if hasattr(cone, "order") or type(cone).__name__.startswith("SecondOrder"):
+            marked[start : start + size] = rows[start : start + size].any()
+        start += size
+    return marked
+
+
+def _step(data: ConicData, room: Vector, used: Vector, missed: Vector) -> Vector | None:
+    """Return the step with the smallest ``|step / room|`` that changes the slacks by what they miss."""
+    A = scipy.sparse.csr_array(data.A)[np.flatnonzero(used)]
+    scaled = scipy.sparse.csr_array(A @ scipy.sparse.diags_array(room))
+    sizes = np.sqrt(np.asarray(scaled.multiply(scaled).sum(axis=1)).ravel())
+    sizes = np.where(sizes > 0.0, sizes, 1.0)
+    B = scipy.sparse.diags_array(1.0 / sizes) @ scaled
+    n, m = B.shape[1], B.shape[0]
+    # Rows of unit length: a shift of some roundings keeps dependent ones from dividing by zero.
+    K = scipy.sparse.block_array(
+        [[scipy.sparse.eye_array(n), B.T], [B, -64.0 * EPS * scipy.sparse.eye_array(m)]],
+        format="csc",
+    )
+    factors = sparse_factors(K)
+    if factors is None:
+        return None
+    y = factors.solve(np.concatenate([np.zeros(n), missed[used] / sizes]))[:n]
+    return np.asarray(room * y) if np.isfinite(y).all() else None

@@ -1,0 +1,64 @@
+"""Errors at random: each is one change, the text stays a program, and the seed decides."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from mutants.listing import ROOT, Mutant
+from mutants.random_errors import edits, random_mutants, related_tests
+
+SOURCE = """\
+def f(x, y):
+    \"\"\"Return 1 + 2.\"\"\"
+    z = -(x) * (y + 3)
+    if z <= 2.5:
+        return g(x, y)
+    return max(x, np.minimum(y, 1e-3))
+"""
+
+
+def test_every_kind_of_change() -> None:
+    made = {SOURCE[: e.start] + e.after + SOURCE[e.end :] for e in edits(SOURCE)}
+    assert len(made) == 10
+    for text in made:
+        ast.parse(text)
+        assert "Return 1 + 2." in text
+    for line in (
+        "    z = (x) * (y + 3)", "    z = -(x) / (y + 3)", "    z = -(x) * (y - 3)",
+        "    z = -(x) * (y + 4)", "    if z < 2.5:", "    if z <= 5.0:", "        return g(y, x)",
+        "    return min(x, np.minimum(y, 1e-3))", "    return max(x, np.maximum(y, 1e-3))",
+        "    return max(x, np.minimum(y, 0.002))",
+    ):  # fmt: skip
+        assert any(line in text.splitlines() for text in made), line
+
+
+def test_the_seed_decides_and_each_change_is_in_its_place(tmp_path: Path) -> None:
+    (tmp_path / "src" / "lopro").mkdir(parents=True)
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "src" / "lopro" / "one.py").write_text(SOURCE)
+    (tmp_path / "tests" / "test_one.py").write_text("from lopro.one import f\n")
+    first = random_mutants(5, 1, "one", tmp_path, [])
+    assert first == random_mutants(5, 1, "one", tmp_path, [])
+    assert first != random_mutants(5, 2, "one", tmp_path, [])
+    for mutant in first:
+        text = mutant.applied_to(SOURCE)
+        assert text != SOURCE and mutant.tests == ("tests/test_one.py",)
+        ast.parse(text)
+
+
+def test_tests_of_a_file_are_those_of_the_list_and_those_that_import_it() -> None:
+    listed = [Mutant("a", "src/lopro/certificates/units.py", "x", "y", ("tests/test_layers.py",))]
+    found = related_tests("src/lopro/certificates/units.py", ROOT, listed)
+    assert "tests/test_layers.py" in found and "tests/certificates/test_units.py" in found
+
+
+@pytest.mark.parametrize("file", ["certificates/bound.py", "driver/incumbent.py"])
+def test_sources_of_the_library_stay_programs(file: str) -> None:
+    text = (ROOT / "src" / "lopro" / file).read_text()
+    found = list(edits(text))
+    assert len(found) > 10
+    for e in found:
+        ast.parse(text[: e.start] + e.after + text[e.end :])
