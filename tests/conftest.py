@@ -21,4 +21,5 @@ def rng() -> np.random.Generator:
 
 
 def pytest_addoption(parser):
+    parser.addoption("--all-pairs", action="store_true", help="contracts: all cases, not a sample")
     parser.addoption("--device", default=None, help="a device of PyTorch, for contracts: cuda")

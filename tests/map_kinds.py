@@ -5,6 +5,7 @@ To put a new kind under all contracts, add one line to ``KINDS``.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -198,6 +199,15 @@ def alone(function: Callable[[Matrix], Any]) -> Callable[[Matrix, Path], Any]:
 
 
 STREAMED: dict[str, Any] = {"wide": True, "shares": True}
+
+
+def torch_csr_of(matrix: Matrix) -> Any:
+    """Return a sparse tensor of PyTorch, which calls its layouts a beta version."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return torch_of(matrix).to_sparse_csr()
+
+
 KINDS = [
     Kind("numpy", alone(np.array)),
     Kind("fortran", alone(np.asfortranarray)),
@@ -205,6 +215,7 @@ KINDS = [
     Kind("csc", alone(scipy.sparse.csc_array)),
     Kind("strict", alone(array_api_strict.asarray), of=array_api_strict.asarray),
     Kind("torch", alone(torch_of), ("torch",), of=torch_of),
+    Kind("csr-torch", alone(torch_csr_of), ("torch",), of=torch_of),
     Kind("torch-cuda", alone(cuda_of), ("torch",), of=cuda_of),
     Kind("jax", alone(jax_of), ("jax",), of=jax_of),
     Kind("cupy", alone(cupy_of), ("cupy",), of=cupy_of),

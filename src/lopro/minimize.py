@@ -122,9 +122,11 @@ def _objective(fun: Any, jac: Any, x0: Array, smooth: bool, more: dict[str, Any]
     else:
         check_callable("jac", jac)
         value, slope = fun, jac
+    # Methods that compute on the host hand a tensor to functions that were written for one.
+    more = more | {"shape": shape, "like": None if isinstance(x0, np.ndarray) else x0}
     if smooth:
-        return FunctionObjective(value, gradient=slope, shape=shape, **more)
-    return FunctionObjective(value, subgradient=slope, shape=shape, **more)
+        return FunctionObjective(value, gradient=slope, **more)
+    return FunctionObjective(value, subgradient=slope, **more)
 
 
 def _autodiff(fun: Any, jac: str, x0: Array) -> Callable[[Array], Array]:

@@ -39,3 +39,19 @@ def test_an_objective_that_falls_without_end_proves_nothing_far_away() -> None:
         max_iter=2000,
     )
     assert not result.success and result.certificate.lower_bound == -np.inf
+
+
+@pytest.mark.parametrize("size", [0.0, 1e-13, 1e-11, 1e-8, 1e-3])
+def test_steps_are_long_enough_to_be_seen(size: float) -> None:
+    """Beside a value of 25 a step of 1e-19 changes nothing: a slope of 0 would be a false bound."""
+    slope = forward_differences(lambda x: float(25.0 - 3.0 * x[0] + x[1] ** 2), np.zeros(2))
+    assert slope(np.full(2, size))[0] == pytest.approx(-3.0, rel=2e-4)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_differences_of_tensors_are_tensors(dtype: str) -> None:
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    x = torch.asarray([1.0, -2.0], dtype=getattr(torch, dtype))
+    slope = forward_differences(lambda z: (z**2).sum(), x)(x)
+    assert slope.dtype == x.dtype
+    assert slope.tolist() == pytest.approx([2.0, -4.0], rel=1e-3 if dtype == "float32" else 1e-6)

@@ -58,7 +58,9 @@ class _Search:
         self.data, self.y, self.tau, self.target = data, y, tau, target
         problem = data.problem(y, 0.0)
         self.like = problem.start(None)
-        self.sparse = SparseProblem.of(problem, self.like)
+        self.sparse = SparseProblem.of(
+            problem, to_numpy(self.like)
+        )  # bounds are computed on the host
         self.lower, self.upper = 0.0, norm(y)
         self.x: Array = self.like
         self.dual: Array | None = None

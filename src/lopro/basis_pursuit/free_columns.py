@@ -53,7 +53,9 @@ class FreeColumns:
 
     def __init__(self, A: LinearMap, weights: Array) -> None:
         if not isinstance(A.like, np.ndarray):
-            raise MissingCapabilityError("weights of 0 need data that NumPy can read")
+            raise MissingCapabilityError(
+                "weights of 0 need data on the host: pass NumPy arrays, or small positive weights"
+            )
         w = to_numpy(weights)
         self.A, self.free, self.costly = A, np.flatnonzero(w == 0.0), np.flatnonzero(w != 0.0)
         self.weights = w[self.costly]

@@ -29,7 +29,9 @@ def solve_joint(
     """
     Y = check_array("y", y, ndim=(1, 2))
     if not isinstance(data.A.like, np.ndarray):
-        raise MissingCapabilityError("joint=True needs data that NumPy can read")
+        raise MissingCapabilityError(
+            "joint=True needs data on the host: pass NumPy arrays, or solve one column at a time"
+        )
     rows, d = data.A.shape
     check_shape("y", Y, (rows, *Y.shape[1:]))
     k = 1 if Y.ndim == 1 else int(Y.shape[1])

@@ -108,7 +108,7 @@ class SparseForm:
     def gauge(self, g: Array, blur: float = 0.0) -> float:
         """Return the factor by which ``g = A^H r``, known up to ``blur``, is too large for a dual point."""
         sizes = self.excess(g, blur)
-        return float(sizes.max() if isinstance(sizes, np.ndarray) else namespace(g).max(sizes))
+        return float(sizes.max() if isinstance(sizes, np.ndarray) else namespace(sizes).max(sizes))
 
     @property
     def of_duals(self) -> Array:

@@ -20,6 +20,7 @@ from lopro.core.arrays import (
     is_array,
     is_complex,
     namespace,
+    take,
 )
 from lopro.core.validation import check_array, check_shape, host_array
 from lopro.functions import Constant, Image, Source
@@ -95,6 +96,31 @@ class Box(Polyhedron):
 
     def dual_of(self, multipliers: Image) -> Image:
         return (parted(multipliers[0], self.lower, self.upper),)
+
+    def image(self, x: Array) -> Image:
+        # A box that was given by NumPy's numbers bounds points of any library: no product is needed.
+        if isinstance(x, np.ndarray) or not isinstance(self.C.like, np.ndarray) or is_complex(x):
+            return super().image(x)
+        v = self._vector(x)
+        above, below = self._places
+        return (namespace(v).concat([take(v, above), -take(v, below)]),)
+
+    def pullback(self, dual: Image) -> Array:
+        (v,) = dual
+        if isinstance(v, np.ndarray) or not isinstance(self.C.like, np.ndarray):
+            return super().pullback(dual)
+        xp, (above, below) = namespace(v), self._places
+        # Entries without a bound get the zero at the end.
+        ended = xp.concat([v, xp.zeros_like(v[:1])])
+        at = np.full((2, self._low.array.size), len(above) + len(below))
+        at[0, above], at[1, below] = np.arange(len(above)), len(above) + np.arange(len(below))
+        return self._point(take(ended, at[0]) - take(ended, at[1]))
+
+    @cached_property
+    def _places(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        """The entries with an upper bound, and those with a lower one."""
+        low, high = self._low.array.ravel(), self._high.array.ravel()
+        return np.flatnonzero(np.isfinite(high)), np.flatnonzero(np.isfinite(low))
 
     @property
     def is_orthant(self) -> bool:

@@ -26,6 +26,7 @@ class Counts:
     matrix (a product with k vectors at once is one pass), and ``bytes_read`` the bytes, those of single
     columns and rows included. The bytes of an operator are not known and count as 0.
     ``linear_minimizations`` are those that Frank-Wolfe methods make over the feasible set.
+    ``transfers`` are copies of matrices from a device for a solver on the host, with their bytes.
     ``eigenpairs`` come from partial eigen-solvers, ``eigendecompositions`` are full ones.
 
     Examples
@@ -53,6 +54,8 @@ class Counts:
     eigenpairs: int = 0
     eigendecompositions: int = 0
     factorizations: int = 0
+    transfers: int = 0
+    bytes_transferred: int = 0
 
     def to_dict(self) -> dict[str, int]:
         """Return the counters as a plain dictionary."""

@@ -71,5 +71,7 @@ def conjugate_gradients(
         residual = residual - step * image
         z = preconditioner * residual
         rho, last = inner(residual, z), rho
+        if not last > 0.0:  # squares have underflown
+            return x, k + 1
         direction = z + (rho / last) * direction
     return x, max_products

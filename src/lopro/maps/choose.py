@@ -17,6 +17,7 @@ from lopro.maps.numpy_map import NumPyMap
 from lopro.maps.operators import OperatorMap, is_operator
 from lopro.maps.sparse_map import SparseMap
 from lopro.maps.stored import StoredMap, is_stored
+from lopro.maps.torch_sparse import TorchSparseMap, is_torch_sparse
 
 __all__ = ["linear_map"]
 
@@ -27,9 +28,9 @@ def linear_map(A: Any, name: str = "A") -> LinearMap:
     Parameters
     ----------
     A : array, scipy.sparse matrix, LinearOperator, stored or distributed array, or LinearMap
-        NumPy arrays (lists become such), arrays of PyTorch, CuPy, JAX and other libraries, scipy.sparse
-        matrices, anything with ``shape``, ``matvec`` and ``rmatvec``, ``numpy.memmap``, zarr and HDF5 arrays
-        (anything with ``shape``, ``dtype`` and slicing), dask arrays. Not copied and not modified.
+        NumPy arrays (lists become such), arrays of PyTorch, CuPy, JAX and other libraries, sparse matrices
+        of SciPy and PyTorch, anything with ``shape``, ``matvec`` and ``rmatvec``, ``numpy.memmap``, zarr and
+        HDF5 arrays (anything with ``shape``, ``dtype`` and slicing), dask arrays. Not copied, not modified.
     name : str
         Its name in error messages.
 
@@ -46,6 +47,8 @@ def linear_map(A: Any, name: str = "A") -> LinearMap:
     kind: type[Any] = NumPyMap
     if scipy.sparse.issparse(A):
         kind = SparseMap
+    elif is_torch_sparse(A):
+        kind = TorchSparseMap
     elif MemmapMap.fits(A):
         kind = MemmapMap
     elif is_dask_array(A):

@@ -100,6 +100,8 @@ class MultiplierMethod:
         penalty = MemberPenalties.of(constraint, first_stiffness(bench, x0), dual)
         x, L, slack, target = x0, None, math.inf, math.inf
         best, idle, since_projection = math.inf, 0, 0
+        # Without a constraint there is nothing to update: the same function would be minimised again.
+        patience = self.patience if constraint.members() else 1
         while True:
             F = bench.penalised(penalty, x)
             state = self._inner_solve(bench, F, x, L, slack)
@@ -110,7 +112,7 @@ class MultiplierMethod:
             if reached.gap < 0.9 * best:
                 best, idle = reached.gap, 0
             settled = not reached.certifiable and reached.gap <= self._accuracy(bench, reached.fun)
-            wrap_up = bench.exhausted or idle > self.patience or settled
+            wrap_up = bench.exhausted or idle > patience or settled
             if reached.gap <= target or wrap_up or since_projection >= 30:
                 verdict = yield Candidate(
                     bench.project(x), Multiplier(reached.inequality), before=x

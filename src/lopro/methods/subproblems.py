@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from lopro.constraints import Constraint
-from lopro.core.arrays import Array, diagonal_direction, norm
+from lopro.core.arrays import Array, diagonal_direction, eps, norm
 from lopro.errors import MissingCapabilityError
 from lopro.methods.inner import AcceleratedGradient, Backtracking
 from lopro.methods.inner.accelerated import AcceleratedState
@@ -13,6 +14,12 @@ from lopro.penalties.penalised import Penalised
 from lopro.problem import Problem
 from lopro.protocol import Workbench
 from lopro.protocol.certificates import solution_radius
+
+#: Rounding errors of a gradient, in units of rounding of its terms.
+_ROUNDINGS = 4.0
+#: Looks in a row without a smaller slope, after which gradients are taken to be noise (differences of values
+#: in double precision are, from 1e-8 on): of 25 steps each, far more than a restart takes to come down.
+_PATIENCE = 40
 
 __all__ = ["check_penalties", "first_stiffness", "minimised", "reach"]
 
@@ -55,8 +62,15 @@ def minimised(
         fun = float(bench.objective.value(state.x))
         size = reach(bench, state.x, fun)
     accuracy = wanted(fun)
+    least, idle = math.inf, 0
     for _ in range(rounds):
-        if state.slope * size <= accuracy or bench.exhausted:
+        # A slope is a difference of gradients of about L |x|, and known no better than their rounding.
+        rounding = _ROUNDINGS * eps(state.x) * state.L * norm(state.x)
+        if state.slope * size <= accuracy or state.slope <= rounding or bench.exhausted:
+            break
+        idle = 0 if state.slope < least else idle + 1
+        least = min(least, state.slope)
+        if idle > _PATIENCE:
             break
         state = bench.advance(algorithm, F, state, steps)
     return state

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
+from lopro.core.arrays import eps
 from lopro.core.counting import count
 from lopro.functions.atoms import Opaque
 from lopro.linalg.rounding import Enclosure, Estimate
@@ -34,6 +37,8 @@ class SmoothCallable:
         self._secants = None if self.f.has_hessian else Secants(size)
         self._last: tuple[Array, Array] | None = None
         self._largest = 0.0
+        #: The rounding unit of what the function computes.
+        self._unit = EPS if self.f.like is None else eps(self.f.like)
 
     def value(self, x: Array) -> float:
         return self.factor * float(self.f.value(x))
@@ -78,7 +83,8 @@ class SmoothCallable:
         gradient = self.gradient(x, ())
         slope = norm(gradient)
         if slope > 0.0:
-            s = (-_PROBE * (norm(x) or 1.0) / slope) * gradient
+            share = max(_PROBE, math.sqrt(self._unit))
+            s = (-share * (norm(x) or 1.0) / slope) * gradient
             self._secants.add(s, self._gradient(x + s) - gradient)
 
     def along(self, x: Array, image: Image, d: Array, direction: Image) -> Slope:
@@ -97,8 +103,8 @@ class SmoothCallable:
 
     def enclose(self, x: Array) -> Enclosure:
         value, gradient = self.value(x), self.gradient(x, ())
-        error = _ROUNDINGS * EPS * np.abs(gradient)
-        return Enclosure(Estimate(value, _ROUNDINGS * EPS * abs(value)), gradient, error)
+        error = _ROUNDINGS * self._unit * np.abs(gradient)
+        return Enclosure(Estimate(value, _ROUNDINGS * self._unit * abs(value)), gradient, error)
 
     def strong_convexity(self) -> float:
         mu = self.f.strong_convexity()

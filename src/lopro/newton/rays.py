@@ -16,7 +16,7 @@ from lopro.functions.term import Term
 from lopro.linalg.products import enclose_adjoint
 from lopro.linalg.rounding import Estimate, gamma, length
 from lopro.maps import linear_map
-from lopro.maps.host import Transferred, host_matrix
+from lopro.maps.host import Transferred, engine_matrix
 from lopro.newton.arrays import EPS, Array, Image, Matrix, norm
 from lopro.newton.bounds.feasible import made_feasible
 from lopro.newton.bounds.lower import box_of
@@ -46,7 +46,7 @@ def interval_rows(terms: Sequence[Term]) -> list[tuple[object, Array, Array]] | 
     rows: list[tuple[object, Array, Array]] = []
     for term in terms:
         assert term.map is not None
-        A = host_matrix(term.map)
+        A = engine_matrix(term.map)  # the exact check is one of the host
         if not isinstance(term.atom, Interval) or (A is None and not term.is_identity):
             return None
         rows.append((A, term.atom.lower, term.atom.upper))

@@ -52,6 +52,9 @@ class FunctionObjective(Objective):
         Shape of the points.
     lipschitz, smoothness, strong_convexity : float, optional
         Constants that hold everywhere: of ``f``, of its gradient, and ``mu``.
+    like : array, optional
+        Points are handed to the callables in the library and dtype of this array, on its device. By default
+        they come as the method has them: methods that compute on the host hand over NumPy arrays.
 
     Examples
     --------
@@ -78,6 +81,7 @@ class FunctionObjective(Objective):
         lipschitz: float | None = None,
         smoothness: float | None = None,
         strong_convexity: float | None = None,
+        like: Array | None = None,
     ) -> None:
         check_callable("value", value)
         slopes = {"gradient": gradient, "subgradient": subgradient}
@@ -109,27 +113,32 @@ class FunctionObjective(Objective):
         self._G = _given("lipschitz", lipschitz)
         self._L = _given("smoothness", smoothness)
         self._mu = _given("strong_convexity", strong_convexity)
+        self.like = like
+
+    def _own(self, x: Array) -> Array:
+        """Return a copy of a point as the callables take it."""
+        return copy(x if self.like is None else asarray_like(x, self.like))
 
     def value(self, x: Array) -> float:
-        number = as_float("value(x)", self._value(copy(x)))
+        number = as_float("value(x)", self._value(self._own(x)))
         if not math.isfinite(number):
             raise NonFiniteError(f"value(x) must be finite, got {number}")
         return number
 
     def subgradient(self, x: Array) -> Array:
-        return _checked_like(f"{self._slope_name}(x)", self._slope(copy(x)), x)
+        return _checked_like(f"{self._slope_name}(x)", self._slope(self._own(x)), x)
 
     def prox(self, x: Array, step: float) -> Array:
         if self._prox is None:
             raise MissingCapabilityError("FunctionObjective has no prox: give prox=")
-        return _checked_like("prox(x, step)", self._prox(copy(x), step), x)
+        return _checked_like("prox(x, step)", self._prox(self._own(x), step), x)
 
     def stochastic_subgradient(self, x: Array, rng: np.random.Generator) -> Array:
         if self._stochastic is None:
             raise MissingCapabilityError(
                 "FunctionObjective has no stochastic_subgradient: give stochastic_subgradient="
             )
-        g = self._stochastic(copy(x), rng)
+        g = self._stochastic(self._own(x), rng)
         return _checked_like("stochastic_subgradient(x, rng)", g, x)
 
     @property
@@ -144,13 +153,15 @@ class FunctionObjective(Objective):
     def hessian_at(self, x: Array) -> Callable[[Array], Array]:
         """Return the map of second derivatives at ``x``: a matrix is computed once for all products."""
         if self._hess is not None:
-            H = check_array("hess(x)", self._hess(copy(x)), ndim=2, allow_complex=False)
+            H = check_array("hess(x)", self._hess(self._own(x)), ndim=2, allow_complex=False)
             check_shape("hess(x)", H, (x.shape[0], x.shape[0]))
-            return lambda p: H @ p
+            if self.like is None:
+                return lambda p: H @ p
+            return lambda p: asarray_like(H @ asarray_like(p, H), x)
         if self._hessp is None:
             raise MissingCapabilityError("FunctionObjective has no hess: give hess= or hessp=")
         hessp = self._hessp
-        return lambda p: _checked_like("hessp(x, p)", hessp(copy(x), copy(p)), x)
+        return lambda p: _checked_like("hessp(x, p)", hessp(self._own(x), self._own(p)), x)
 
     def lipschitz(self, ball: Ball | None = None) -> Constant | None:
         return self._G

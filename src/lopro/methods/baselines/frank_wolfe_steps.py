@@ -48,7 +48,8 @@ class Ray:
     def value_at(self, gamma: float) -> float:
         """Return ``f(x + gamma d)`` without a product with any matrix."""
         pairs = zip(self.image, self.image_direction, strict=True)
-        return float(self.f.linearize_at(tuple(a + gamma * b for a, b in pairs))[0])
+        step = float(gamma)  # NumPy scalars do not multiply arrays of every library
+        return float(self.f.linearize_at(tuple(a + step * b for a, b in pairs))[0])
 
 
 class StepSize(Protocol):

@@ -20,7 +20,7 @@ from lopro.engines import QuadraticProgram
 from lopro.errors import MissingCapabilityError
 from lopro.functions.atoms import HalfSquare, Interval, Linear, Opaque, Quadratic
 from lopro.functions.term import Term
-from lopro.maps.host import host_map, host_matrix, host_vector
+from lopro.maps.host import engine_matrix, host_vector
 from lopro.newton.arrays import Array, Image
 from lopro.newton.problem import Composite, is_smooth
 from lopro.problem import Problem
@@ -76,9 +76,9 @@ class Forms:
             if is_complex(like):
                 return "second-order methods take real numbers"
             if not on_host(like) and is_single(like):
-                return "second-order methods take double precision on a device"
+                return "second-order methods take float64 on a device; lopro.Auto() takes float32 as well"
             if opaque and not isinstance(like, np.ndarray):
-                return "second-order methods take functions of NumPy arrays"
+                return "second-order methods take functions of NumPy arrays; use lopro.Auto()"
         return None
 
     @property
@@ -156,7 +156,7 @@ class Forms:
     def _curved(self) -> list[Any]:
         """The matrices of the objective."""
         return [
-            _matrix(t) if isinstance(t.atom, HalfSquare) else host_matrix(host_map(t.atom.P))
+            _matrix(t) if isinstance(t.atom, HalfSquare) else engine_matrix(t.atom.P)
             for t in self.terms
             if isinstance(t.atom, Quadratic)
             or (isinstance(t.atom, HalfSquare) and t.map is not None)
@@ -284,8 +284,8 @@ def term_multipliers(constraint: Constraint, multipliers: Sequence[Array]) -> li
 
 
 def _matrix(term: Term) -> Any:
-    """Return the entries of the map of a term on the host; None for operators and what is on a device."""
-    return None if term.map is None else host_matrix(host_map(term.map))
+    """Return the entries of the map of a term on the host; None for operators and large data on a device."""
+    return None if term.map is None else engine_matrix(term.map)
 
 
 def _has_rows(term: Term) -> bool:
@@ -299,7 +299,7 @@ def _is_quadratic(term: Term) -> bool:
     if isinstance(atom, Linear) or (isinstance(atom, HalfSquare) and term.is_identity):
         return True
     if isinstance(atom, Quadratic):
-        return host_matrix(host_map(atom.P)) is not None
+        return engine_matrix(atom.P) is not None
     if not isinstance(atom, HalfSquare):
         return False
     B = _matrix(term)
@@ -333,7 +333,7 @@ def _parts(term: Term, size: int) -> tuple[Any, Array, float]:
     """Return matrix, slope and constant of a quadratic term without its scale."""
     atom = term.atom
     if isinstance(atom, Quadratic):
-        return host_matrix(host_map(atom.P)), host_vector(atom.q), atom.constant
+        return engine_matrix(atom.P), host_vector(atom.q), atom.constant
     B = None if term.is_identity else _matrix(term)
     b = np.zeros(size if B is None else len(B)) if term.offset is None else host_vector(term.offset)
     square = 0.5 * float(b @ b)

@@ -156,7 +156,9 @@ def check_set(problem: Problem) -> None:
     """Raise unless the set is one cone of real matrices with rows, of NumPy arrays."""
     for part in (problem.objective, problem.constraint):
         if part.like is not None and not isinstance(part.like, np.ndarray):
-            raise MissingCapabilityError("semidefinite programs are made of NumPy arrays")
+            raise MissingCapabilityError(
+                "semidefinite engines take NumPy arrays: pass those, or leave the choice to lopro.Auto()"
+            )
         if part.like is not None and is_complex(part.like):
             raise MissingCapabilityError("semidefinite programs are made of real numbers")
     members = problem.constraint.members()

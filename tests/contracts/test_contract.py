@@ -1,0 +1,105 @@
+"""Everything on every array library: NumPy's answer where the data are, or an error that says what to do.
+
+A sample runs by default, another one for each library; ``--all-pairs`` runs all cases, and ``--device cuda``
+runs all of them on a GPU.
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+import zlib
+from typing import Any
+
+import numpy as np
+import pytest
+from contract_cases import LIBRARIES, Case, Convert, Found, Q, every, torch
+
+from lopro.core.arrays import to_numpy
+from lopro.errors import MissingCapabilityError
+
+CASES = {f"{kind}: {name}": case for kind, cases in every().items() for name, case in cases.items()}
+#: One case in so many runs without ``--all-pairs``; JAX compiles each of them first.
+ONE_IN = {"jax": 32, "jax-single": 32}
+#: Cases that break the contract, and how: they are tried, and may fail.
+BROKEN = {
+    ("pairs: linear over rows", "strict-single"): "engines take double precision on a device",
+    ("pairs: linear over equations", "strict-single"): "engines take double precision on a device",
+    ("pairs: linear over none", "strict-single"): "engines take double precision on a device",
+    (
+        "pairs: largest over equations",
+        "strict-single",
+    ): "no second-order method in single precision",
+    ("pairs: linear over spectrahedron", "strict-single"): "the optimum is 0, in single precision",
+    ("methods: SemidefiniteEngines", "numpy-single"): "the answer is in double precision",
+    ("pairs: nuclear over diagonal", "torch-single"): "the answer is a NumPy array",
+}
+#: Words of an error that names what to do instead.
+ADVICE = ("NumPy arrays", "float64", "lopro.")
+
+
+@functools.cache
+def expected(name: str) -> Found:
+    """Return NumPy's answer in double precision."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found: Found = CASES[name].call(functools.partial(np.asarray, dtype=np.float64), 1e-6)
+    if not CASES[name].rough:
+        assert found.status in ("CONVERGED", "UNBOUNDED"), found
+    return found
+
+
+def outcome(name: str, of: Convert, tol: float) -> str:
+    """Return "answer", or "refused" for an error that names the alternative; else raise."""
+    case, wanted = CASES[name], expected(name)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = case.call(of, tol)
+    except MissingCapabilityError as error:
+        assert any(word in str(error) for word in ADVICE), error
+        return "refused"
+    check(found, wanted, case, of(Q), tol)
+    return "answer"
+
+
+def check(found: Found, wanted: Found, case: Case, like: Any, tol: float) -> None:
+    """Check that an answer is NumPy's, in the library, dtype and device of the data."""
+    assert type(found.x) is type(like)
+    assert found.x.dtype == like.dtype
+    assert getattr(found.x, "device", None) == getattr(like, "device", None)
+    if not case.rough:
+        assert found.status == wanted.status, found
+    if wanted.status == "UNBOUNDED":
+        return
+    assert np.isfinite(to_numpy(found.x)).all()
+    # Short runs take other turns in other roundings.
+    allowed = (1e-2 if case.rough else 2.0 * tol) * (1.0 + abs(wanted.fun))
+    assert found.fun == pytest.approx(wanted.fun, abs=allowed)
+    # Data in single precision have another optimum, by their own rounding; and a violation of 1e-9 may
+    # have gained as much.
+    if not case.rough:
+        share = 1e-9 if tol < 1e-5 else 1e-5
+        assert found.bound <= wanted.fun + share * (1.0 + abs(wanted.fun)) + 1e-6 * abs(wanted.fun)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("name", CASES)
+def test_a_case_on_a_library(name: str, library: str, request: pytest.FixtureRequest) -> None:
+    chosen = zlib.crc32(f"{name} {library}".encode()) % ONE_IN.get(library, 8) == 0
+    if not (chosen or request.config.getoption("--all-pairs")):
+        pytest.skip("a sample of the cases runs without --all-pairs")
+    try:
+        outcome(name, *LIBRARIES[library])
+    except AssertionError:
+        if (name, library) in BROKEN:
+            pytest.xfail(BROKEN[name, library])
+        raise
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_case_on_a_device(name: str, request: pytest.FixtureRequest) -> None:
+    device = request.config.getoption("--device")
+    if device is None:
+        pytest.skip("no --device was given")
+    outcome(name, functools.partial(torch, device=device), 1e-6)
