@@ -139,10 +139,12 @@ def _by_entries(G: Any, weights: Any, fixed: Any, least: float, options: Options
     check_shape("weights", W, (n, n))
     if not np.array_equal(W, W.T):
         raise ValueError("weights of entries must be symmetric; (W + W.T) / 2 are")
-    at = np.arange(n)
+    at, sides = np.arange(n), np.full(n, 1.0 - e, dtype=asked.dtype)
     problem = Problem(
-        SquaredDistance(asked.G - e * np.eye(n), weights=W),
-        Intersection(PSDCone(n), Affine.entries((at, at), 1.0 - e, 1.0 - e, shape=(n, n))),
+        SquaredDistance(
+            (asked.G - e * np.eye(n)).astype(asked.dtype), weights=W.astype(asked.dtype)
+        ),
+        Intersection(PSDCone(n), Affine.entries((at, at), sides, sides, shape=(n, n))),
     )
     result = run_to_the_end(problem, None, LowRankFactors(), options)
     X = result.x

@@ -7,7 +7,7 @@ import math
 import array_api_strict
 import numpy as np
 import pytest
-from catalogue_objectives import LIBRARIES, Library
+from support.catalogue_objectives import LIBRARIES, Library
 
 from lopro.core.arrays import (
     Companion,

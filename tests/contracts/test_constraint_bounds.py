@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from catalogue import CONSTRAINTS, ConstraintCase
 from scipy.sparse.linalg import aslinearoperator
+from support.catalogue import CONSTRAINTS, ConstraintCase
 
 from lopro.constraints import (
     Constraint,

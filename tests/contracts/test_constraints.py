@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from catalogue import CONSTRAINTS, ConstraintCase
-from catalogue_objectives import LIBRARIES, NUMPY, Library
+from support.catalogue import CONSTRAINTS, ConstraintCase
+from support.catalogue_objectives import LIBRARIES, NUMPY, Library
 
 from lopro.constraints import Intersection
 from lopro.core.arrays import inner, is_single, namespace, norm, to_numpy

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from catalogue import CONSTRAINTS, ConstraintCase
-from catalogue_objectives import LIBRARIES, Library
+from support.catalogue import CONSTRAINTS, ConstraintCase
+from support.catalogue_objectives import LIBRARIES, Library
 
 from lopro.constraints import Box, L1Ball, Polyhedron, PSDCone, Simplex, Spectrahedron
 from lopro.core.arrays import inner, is_single, namespace, norm, to_numpy

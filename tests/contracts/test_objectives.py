@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 import scipy.optimize
-from catalogue_objectives import ENTRIES, NUMPY, Entry
+from support.catalogue_objectives import ENTRIES, NUMPY, Entry
 
 from lopro.core.arrays import inner, norm
 from lopro.functions import Ball, Source

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from catalogue_objectives import ENTRIES, LIBRARIES, NUMPY, Entry, Library
+from support.catalogue_objectives import ENTRIES, LIBRARIES, NUMPY, Entry, Library
 
 from lopro.core.arrays import namespace, to_numpy
 from lopro.functions import Ball

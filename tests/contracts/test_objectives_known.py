@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 import scipy.sparse
-from catalogue_objectives import (
+from support.catalogue_objectives import (
     COMPLEX,
     DEFICIENT,
     ENTRIES,

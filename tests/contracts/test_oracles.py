@@ -8,7 +8,7 @@ import threading
 
 import numpy as np
 import pytest
-from catalogue_objectives import ENTRIES, NUMPY, TALL, Entry
+from support.catalogue_objectives import ENTRIES, NUMPY, TALL, Entry
 
 from lopro.constraints import FunctionConstraint, Intersection, Simplex
 from lopro.core.counting import Counts, count, counting

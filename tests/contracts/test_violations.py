@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from catalogue import CONSTRAINTS, ConstraintCase
+from support.catalogue import CONSTRAINTS, ConstraintCase
 
 from lopro.constraints import (
     Affine,

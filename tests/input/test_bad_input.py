@@ -11,9 +11,9 @@ import warnings
 
 import numpy as np
 import pytest
-from bad_input_data import INF, NAN, Data
-from bad_input_parts import CONSTRAINTS, PARTS
-from bad_input_runs import RUNS
+from support.bad_input_data import INF, NAN, Data
+from support.bad_input_parts import CONSTRAINTS, PARTS
+from support.bad_input_runs import RUNS
 
 import lopro
 from lopro import Problem, Status, penalties

@@ -7,7 +7,7 @@ An entry of a ``*.toml`` file of this folder is
     file = "src/lopro/run.py"
     before = "text that occurs exactly once in the file"
     after = "the error"
-    tests = ["tests/driver/test_status.py"]  # the fewest files that notice
+    tests = ["tests/unit/driver/test_status.py"]  # the fewest files that notice
     equivalent = "why no test can notice"    # only where that is so
 """
 

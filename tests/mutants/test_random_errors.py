@@ -52,7 +52,7 @@ def test_the_seed_decides_and_each_change_is_in_its_place(tmp_path: Path) -> Non
 def test_tests_of_a_file_are_those_of_the_list_and_those_that_import_it() -> None:
     listed = [Mutant("a", "src/lopro/certificates/units.py", "x", "y", ("tests/test_layers.py",))]
     found = related_tests("src/lopro/certificates/units.py", ROOT, listed)
-    assert "tests/test_layers.py" in found and "tests/certificates/test_units.py" in found
+    assert "tests/test_layers.py" in found and "tests/unit/certificates/test_units.py" in found
 
 
 @pytest.mark.parametrize("file", ["certificates/bound.py", "driver/incumbent.py"])

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import pytest
-from claims import check_claims
 from scipy.optimize import minimize_scalar
+from support.claims import check_claims
 from theory.problems import Known, t1, t3, t4, t6_box
 
 import lopro

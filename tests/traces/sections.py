@@ -63,8 +63,8 @@ def _solved(make: Callable[[], Any]) -> Any:
 
 def _pairs() -> Iterator[tuple[str, Callable[[], Any]]]:
     """Yield problems; where the catalogue has no partner, a box, a distance or a linear function is one."""
-    from catalogue import CONSTRAINTS
-    from catalogue_objectives import ENTRIES
+    from support.catalogue import CONSTRAINTS
+    from support.catalogue_objectives import ENTRIES
 
     points = {case: case.feasible(np.random.default_rng(0)) for case in CONSTRAINTS}
     kinds = {case: (z.shape, np.iscomplexobj(z)) for case, z in points.items()}

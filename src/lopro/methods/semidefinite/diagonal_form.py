@@ -13,7 +13,7 @@ from lopro.constraints.affine import Affine
 from lopro.constraints.base import Constraint, ValidInequality
 from lopro.constraints.matrix_rows import matrix_rows
 from lopro.constraints.psd import PSDCone
-from lopro.core.arrays import Array
+from lopro.core.arrays import Array, asarray_like, eps, is_single
 from lopro.core.counting import count
 from lopro.errors import MissingCapabilityError
 from lopro.linalg.rounding import EPS, gamma
@@ -152,21 +152,24 @@ class DiagonalForm:
         sizes = np.maximum(values[n - p :], 1e-3 * float(values[-1]))
         return np.asarray(vectors[:, n - p :] * np.sqrt(sizes))
 
-    def candidate(self, V: Array) -> Array:
+    def candidate(self, V: Array, like: Array) -> Array:
         """Return the point of the problem for a factor with rows of unit norm.
 
         Off-diagonal entries of X shrink by as much as a Cholesky factorisation needs to prove that X is
-        positive semidefinite.
+        positive semidefinite, and as rounding to the precision of ``like`` may take off its eigenvalues.
         """
         if self.rank is not None:
             return np.asarray(V * self.roots[:, None])
         n = len(V)
         X = V @ V.T
-        X *= 1.0 - 4.0 * gamma(n + 2) * n
+        share = 4.0 * gamma(n + 2) * n
+        if is_single(like):
+            share += 2.0 * math.sqrt(n) * eps(like)
+        X *= 1.0 - share
         if not self._plain:
             X *= self.roots[:, None] * self.roots
         X.flat[:: n + 1] = self.diagonal
-        return np.asarray(X)
+        return asarray_like(X, like)
 
     def _diagonal_slope(self) -> Array:
         if self.C is not None:

@@ -93,7 +93,8 @@ class LowRankFactors:
 
     def run(self, bench: Workbench, x0: Array) -> Candidates:
         form = diagonal_form(bench.problem)
-        search = _Search(form, bench, x0 if form.rank is not None else form.start(self.rank))
+        search = _Search(form, bench, x0)
+        search.begin(x0 if form.rank is not None else form.start(self.rank))
         yield from search.candidates()
         raise StalledError
 
@@ -101,15 +102,18 @@ class LowRankFactors:
 class _Search:
     """Steps, proofs, and escapes from points that are stationary and not optimal."""
 
-    def __init__(self, form: DiagonalForm, bench: Workbench, V: Array) -> None:
-        self.form, self.bench = form, bench
+    def __init__(self, form: DiagonalForm, bench: Workbench, x0: Array) -> None:
+        self.form, self.bench, self.x0 = form, bench, x0
         self.problem = UnitRowsProblem(form.cost())
         self.size = self.problem.size
         #: The part of the value that the diagonal has.
         self.constant = self.problem.cost.constant - Estimate(form.rounding())
+        self.deadline: Deadline = current_deadline()
+
+    def begin(self, V: Array) -> None:
+        """Begin at a factor, whose slope has the sparsity pattern of all that follow."""
         self.start = self.problem.point(V)
         self.proofs = SparseCholesky.of(self.start.Z)
-        self.deadline: Deadline = current_deadline()
 
     def candidates(self) -> Iterator[Candidate]:
         """Yield a proved point, or at the end of the time the best one with the bound that can be had."""
@@ -173,7 +177,7 @@ class _Search:
         y, value = bound if bound is not None and factored else dominant
         count("matvecs", self.problem.products)
         self.problem.products = 0
-        x = self.form.candidate(point.V)
+        x = self.form.candidate(point.V, self.x0)
         # Rows of V have unit norm up to the rounding of p products.
         off = np.abs(np.einsum("ij,ij->i", point.V, point.V) - 1.0) + (point.V.shape[1] + 4) * EPS
         gained = float(np.abs(y) @ off) * (1.0 + 1e-10) if self.form.rank is not None else 0.0

@@ -51,9 +51,11 @@ class LinearCost:
         self.size = len(diagonal)
         #: The value of the diagonal, which is given.
         self.constant = total(diagonal, 4.0 * EPS * np.abs(diagonal))
-        self.off: Any = C - np.diag(diagonal)
+        self.off: Any
         if scipy.sparse.issparse(C):
             self.off = scipy.sparse.csr_array(C - scipy.sparse.diags_array(diagonal))
+        else:
+            self.off = C - np.diag(diagonal)
 
     def slope(self, V: Array) -> tuple[float | None, Matrix]:
         """Return the value without its constant (None: ``<slope, X>``), and the slope with respect to X."""

@@ -1,0 +1,133 @@
+"""Columns that are held: each is read once, several questions share a pass, and memory is bounded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from support.map_kinds import KINDS, Kind
+
+from lopro.basis_pursuit.device_columns import DeviceColumns
+from lopro.basis_pursuit.pool import Pool, Question
+from lopro.core.arrays import to_numpy
+from lopro.core.cholesky_there import factor_there
+from lopro.core.counting import Counts, counting
+from lopro.maps import StoredMap, linear_map
+
+RNG = np.random.default_rng(0)
+M = RNG.standard_normal((12, 40))
+LIBRARIES = [kind for kind in KINDS if kind.name in ("numpy", "csr", "strict", "torch", "jax")]
+
+
+@pytest.fixture(params=LIBRARIES, ids=str)
+def kind(request: pytest.FixtureRequest) -> Kind:
+    for package in request.param.needs:
+        pytest.importorskip(package, reason=f"{package} is not installed")
+    request.param.prepare()
+    return request.param
+
+
+def columns(*indices: int) -> Any:
+    return np.array(indices, dtype=np.intp)
+
+
+def test_columns_come_in_the_order_asked_for_from_whatever_piece(kind: Kind, tmp_path: Any) -> None:
+    pool = Pool(kind.map(M, tmp_path))
+    pool.answer([Question(columns=columns(9, 4))])
+    pool.answer([Question(columns=columns(30, 4, 1))])
+    np.testing.assert_array_equal(pool.indices, [4, 9, 1, 30])
+    for asked in (
+        columns(1, 4),
+        columns(30, 9, 1, 4),
+        columns(
+            4,
+        ),
+    ):
+        np.testing.assert_array_equal(to_numpy(pool.read(asked)), M[:, asked])
+    r = RNG.standard_normal(12)
+    np.testing.assert_allclose(pool.adjoint(r), M[:, [4, 9, 1, 30]].T @ r, rtol=1e-13)
+    assert 4 in pool and 5 not in pool
+
+
+def test_questions_share_a_pass_and_answers_go_to_who_asked() -> None:
+    pool = Pool(StoredMap(M))
+    first, second = RNG.standard_normal((2, 12))
+    with counting(Counts()) as counts:
+        answers = pool.answer(
+            [
+                Question(dual=first),
+                Question(columns=columns(3, 5)),
+                Question(dual=second, columns=columns(5, 7)),
+            ]
+        )
+    assert answers[1] is None
+    np.testing.assert_allclose(answers[0], M.T @ first, rtol=1e-12)
+    np.testing.assert_allclose(answers[2], M.T @ second, rtol=1e-12)
+    np.testing.assert_array_equal(np.sort(pool.indices), [3, 5, 7])
+    assert (counts.passes, counts.rmatvecs, counts.columns) == (1, 2, 3)
+    with counting(Counts()) as again:
+        pool.answer([Question(columns=columns(7, 3))])
+    assert again == Counts(), "what is there is not read again"
+
+
+def test_the_columns_furthest_from_use_leave() -> None:
+    pool = Pool(linear_map(M), capacity=6 * 12 * 8)
+    pool.answer([Question(columns=np.arange(6))])
+    pool.note(np.concatenate([[0.1, 0.9, 0.2, 0.8, 0.3, 0.7], np.zeros(34)]))
+    pool.room_for(0, columns(0))
+    assert len(pool) == 6, "there is room"
+    pool.room_for(2, columns(0))
+    np.testing.assert_array_equal(np.sort(pool.indices), [0, 1, 3, 5])  # 0 is in use
+    np.testing.assert_array_equal(pool.read(columns(5, 1)), M[:, [5, 1]])
+    pool.room_for(40, columns(0, 1, 3, 5))
+    assert len(pool) == 4, "what is in use stays"
+
+
+def test_columns_on_a_device_and_their_gram_matrix(kind: Kind, tmp_path: Any) -> None:
+    if kind.name == "csr":
+        pytest.skip("columns in use are dense")
+    for dtype, digits in ((np.float64, 1e-13), (np.float32, 1e-13)):
+        data = M.astype(dtype)
+        A = kind.map(data, tmp_path)
+        y = np.linspace(-1.0, 1.0, 12) / 3.0
+        held = DeviceColumns(A.like, y, np.linspace(1.0, 2.0, 40))
+        held.extend(columns(7, 2, 11), A.columns, np.array([1.0, 2.0, 3.0]))
+        held.extend(columns(0, 30), A.columns, np.array([4.0, 5.0]))
+        held.keep(np.array([True, False, True, True, True]))
+        S, wide = [7, 11, 0, 30], data.astype(np.float64)
+        np.testing.assert_array_equal(held.indices, S)
+        # What was given is taken for what it is; of single precision data it may be a rough sum.
+        exact = [1.0, 3.0, 4.0, 5.0] if dtype is np.float64 else wide[:, S].T @ y
+        np.testing.assert_allclose(held.correlations, exact, rtol=0.0, atol=1e-15)
+        np.testing.assert_array_equal(held.weights, np.linspace(1.0, 2.0, 40)[S])
+        np.testing.assert_allclose(
+            held.host_gram, wide[:, S].T @ wide[:, S], rtol=digits, atol=1e-13
+        )
+        x, r = RNG.standard_normal(4), RNG.standard_normal(12)
+        np.testing.assert_allclose(held.forward(x), wide[:, S] @ x, rtol=digits, atol=1e-13)
+        np.testing.assert_allclose(held.adjoint(r), wide[:, S].T @ r, rtol=digits, atol=1e-13)
+        both = held.forward(np.stack([x, 2.0 * x], axis=1))
+        np.testing.assert_allclose(both[:, 1], 2.0 * wide[:, S] @ x, rtol=digits, atol=1e-13)
+
+
+@pytest.mark.parametrize("library", ["torch", "jax"])
+def test_a_factor_solves_or_says_that_columns_are_dependent(library: str) -> None:
+    pytest.importorskip(library, reason=f"{library} is not installed")
+    (kind,) = [kind for kind in KINDS if kind.name == library]
+    kind.prepare()
+    B = M[:, :5]
+    factor = factor_there(kind.of(B.T @ B))
+    assert factor is not None and not factor.loses(1e-12)
+    by_hand = np.square(np.diagonal(np.linalg.cholesky(B.T @ B)))
+    np.testing.assert_allclose(factor.pivots, by_hand, rtol=1e-12)
+    solve = factor.solve
+    right = RNG.standard_normal((5, 2))
+    np.testing.assert_allclose(solve(right), np.linalg.solve(B.T @ B, right), rtol=1e-10)
+    np.testing.assert_allclose(solve(right[:, 0]), solve(right)[:, 0], rtol=1e-14)
+    for change in (0.0, 1e-9, 1e-7):
+        twin = np.column_stack([B, B[:, 0] + change * M[:, 9]])
+        dependent = factor_there(kind.of(twin.T @ twin))
+        assert dependent is None or dependent.loses(1e-12)
+    indefinite = factor_there(kind.of(np.diag([1.0, -1.0])))
+    assert indefinite is None or indefinite.loses(0.0)

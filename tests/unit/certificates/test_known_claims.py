@@ -1,0 +1,306 @@
+"""Claims that were false once, each by its numbers, in every entry that can make it."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import pytest
+import scipy.io
+import scipy.sparse
+
+import lopro
+import lopro.cvxpy
+from lopro import Problem, Status
+from lopro.constraints import Affine, Intersection, Polyhedron, ResidualBall
+from lopro.engines import QuadraticProgram
+from lopro.errors import InfeasibleError, ProjectionError, ZeroRowWarning
+from lopro.newton.engines import solve_program
+from lopro.newton.solve import Status as ProgramStatus
+from lopro.objectives import LeastSquares, Linear, Quadratic, TotalVariation
+
+INF = np.inf
+
+
+def by_cvxpy(objective: Any, constraints: list[Any]) -> tuple[str, Any]:
+    """Solve and return the status and the certificate."""
+    problem = cp.Problem(cp.Minimize(objective), constraints)
+    problem.solve(solver=lopro.cvxpy.Lopro())
+    return problem.status, problem.solver_stats.extra_stats
+
+
+# One large row, or one large entry of x, hides nothing.
+
+
+@pytest.mark.parametrize("k", [1.0, 1e6, 1e12, 1e-12])
+def test_a_large_row_does_not_hide_the_others(k: float) -> None:
+    x = cp.Variable(2)
+    status, c = by_cvxpy(cp.norm(x), [x[0] >= 1.0, k * x[1] <= -k * 0.5])
+    assert status == "optimal" and c.violation <= 1e-9
+    assert x.value == pytest.approx([1.0, -0.5], abs=2e-9)
+    assert c.lower_bound <= math.sqrt(1.25) * (1.0 + 1e-12)
+
+
+def far_entry() -> Intersection:
+    """x_1 >= 1 beside x_2 = 1e12."""
+    rows = Affine([[1.0, 0.0], [1.0, 1e-12]], [1.0, -10.0], [INF, INF])
+    return Intersection(rows, Polyhedron.box([-1.0, 1e12], [5.0, 1e12]))
+
+
+def test_a_large_entry_does_not_hide_a_row() -> None:
+    set_ = far_entry()
+    assert set_.violation(np.array([-1.0, 1e12])) == pytest.approx(2.0 / 2.0, rel=1e-12)
+    result = lopro.solve(Problem(Linear([1.0, 0.0]), set_))
+    assert result.success and result.fun == pytest.approx(1.0, rel=1e-9)
+    assert result.certificate.absolute_violation <= 4e-9
+
+
+@pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
+def test_a_large_entry_does_not_hide_a_row_from_minimize_and_cvxpy() -> None:
+    result = lopro.minimize(
+        lambda x: float(x[0]),
+        np.array([2.0, 1e12]),
+        lambda x: np.array([1.0, 0.0]),
+        constraint=far_entry(),
+        time_limit=5.0,
+    )
+    assert not result.success or result.x[0] >= 1.0 - 1e-8
+    x = cp.Variable(2)
+    rows = [x[0] >= 1.0, x[0] + 1e-12 * x[1] >= -10.0, x[0] >= -1.0, x[0] <= 5.0, x[1] == 1e12]
+    status, c = by_cvxpy(x[0], rows)
+    # That it is the optimum may not be proved as far out as 1e16, where the rounding of 1e12 matters.
+    assert status.startswith("optimal") and c.violation <= 1e-9
+    assert x.value[0] == pytest.approx(1.0, rel=1e-8) and c.lower_bound <= 1.0
+
+
+# Bounds stay where they were proved.
+
+
+def test_a_bound_is_not_used_where_it_was_not_proved() -> None:
+    F = np.array(
+        [
+            [2.4842e-3, -0.41902, 1.7571e7, -226.3],
+            [3.5063e-3, 0.5941, 4.027e7, -260.19],
+            [4.9757e-4, -0.052439, 1.959e8, 497.86],
+        ]
+    )
+    b = F @ np.array([313.33, 1.9957, -2.0267e-8, -1.3882e-3])
+    result = lopro.solve(Problem(LeastSquares(F, b), Affine(np.zeros((1, 4)), None, [0.0])))
+    assert result.success and result.fun < 1e-20
+    assert result.certificate.lower_bound == 0.0 and math.isinf(result.certificate.radius)
+
+
+# A contradiction that leaves a residual proves a radius, not that there is no point.
+
+FIRST = np.array([1.0, 0.0])
+#: x_1 >= 1, 1e-9 x_2 >= x_1, |x_1| <= x_2 + 1: (1.5, 3e9) is feasible, nothing within 1e9 of zero is.
+FAR = np.array([[1.0, 0.0], [-1.0, 1e-9], [1.0, -1.0], [-1.0, -1.0]])
+FAR_SIDES = [1.0, 0.0, -INF, -INF], [INF, INF, 1.0, 1.0]
+
+
+def test_points_far_out_are_not_excluded_by_solve() -> None:
+    set_ = Affine(FAR, *FAR_SIDES)
+    assert set_.violation(np.array([1.5, 3e9])) == 0.0
+    result = lopro.solve(Problem(Linear([1.0, 0.0]), set_))
+    assert result.status is not Status.INFEASIBLE
+    assert result.fun == pytest.approx(1.0, rel=1e-6) and result.certificate.lower_bound <= 1.0
+    assert result.certificate.empty_within == 0.0  # a feasible point is known
+
+
+@pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
+def test_points_far_out_are_not_excluded_by_cvxpy() -> None:
+    x = cp.Variable(2)
+    rows = [x[0] >= 1.0, 1e-9 * x[1] >= x[0]]
+    status, c = by_cvxpy(x[0], [*rows, cp.abs(x[0]) <= x[1] + 1.0])
+    assert status == "optimal" and 1.0 - 1e-6 <= c.lower_bound <= 1.0
+    assert x.value[0] == pytest.approx(1.0, rel=1e-6) and c.violation <= 1e-9
+    try:
+        status, c = by_cvxpy(x[0], [*rows, cp.norm(cp.hstack([x[0], 0.0])) <= x[1] + 1.0])
+    except cp.SolverError:
+        return  # no point was found, and nothing is claimed
+    assert "infeasible" not in status
+    assert c.violation <= 1e-9 or 1e8 <= c.empty_within <= 1.01e9
+
+
+@pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
+def test_points_far_out_are_not_excluded_by_projections_or_minimize() -> None:
+    set_ = Affine(FAR, *FAR_SIDES)
+    try:
+        z = set_.project(np.zeros(2))
+    except ProjectionError as error:
+        assert not isinstance(error, InfeasibleError)
+    else:
+        assert set_.violation(z) <= 1e-9
+    result = lopro.minimize(
+        lambda x: float(x[0]), np.zeros(2), lambda x: FIRST, constraint=set_, time_limit=5.0
+    )
+    assert result.status is not Status.INFEASIBLE
+
+
+def test_a_program_that_is_empty_nearby_says_how_far() -> None:
+    """Without the objective's help no engine gets out to 1e15: the outcome tells the radius."""
+    program = QuadraticProgram.of(
+        None, [1.0, 0.0], [[1.0, 0.0], [-1.0, 1e-15]], [1.0, 0.0], [INF, INF]
+    )
+    outcome = solve_program(program)
+    assert outcome.status is not ProgramStatus.EMPTY
+    if outcome.violation > 1e-9:
+        assert 1e14 <= outcome.certificate.radius <= 1.01e15
+
+
+def test_small_columns_are_columns() -> None:
+    """(0, 1e20) has no residual at all; that 1e-20 is small beside 1 does not make the ball empty."""
+    ball = ResidualBall(np.array([[1.0, 0.0], [0.0, 1e-20]]), np.array([0.0, 1.0]), 0.5)
+    assert ball.violation(np.array([0.0, 1e20])) == 0.0
+    with contextlib.suppress(ProjectionError):  # it may be out of reach, but it is not called empty
+        assert ball.violation(ball.project(np.zeros(2))) <= 1e-9
+
+
+# Optima of zero.
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        lambda x: [x == 1.0],
+        lambda x: [x >= 1.0, x <= 2.0],
+        lambda x: [cp.norm(x) <= 1.0],
+        lambda x: [cp.norm(x - 3.0) <= 1.0, x >= 0.0],
+        lambda x: [cp.diag(x) >> 0, cp.sum(x) == 3.0],
+    ],
+)
+def test_feasibility_problems_are_optimal(rows: Any) -> None:
+    x = cp.Variable(2)
+    status, c = by_cvxpy(0.0, rows(x))
+    assert status == "optimal"
+    assert (c.gap, c.lower_bound) == (0.0, 0.0) and c.violation <= 1e-9
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e9, 1e-9])
+@pytest.mark.parametrize("shape", [(6,), (4, 4)])
+def test_total_variation_of_nothing(shape: tuple[int, ...], unit: float) -> None:
+    """Constants are in both boxes; the second one is off the origin."""
+    n = math.prod(shape)
+    for lower, upper in (
+        (-np.ones(n), np.ones(n)),
+        (np.linspace(-1, 0.5, n), np.linspace(0.6, 1, n)),
+    ):
+        box = Polyhedron.box(unit * lower, unit * upper)
+        result = lopro.solve(Problem(TotalVariation(shape), box))
+        assert result.success and result.fun <= 1e-12 * n * unit
+        assert result.certificate.lower_bound == 0.0
+
+
+# A ray of descent proves nothing without a point.
+
+
+def test_an_empty_program_with_a_ray_of_descent_is_not_unbounded() -> None:
+    """x_1 >= 1 and x_1 <= 0, while -x_2 falls for ever."""
+    rows = Affine([[1.0, 0.0], [1.0, 0.0]], [1.0, -INF], [INF, 0.0])
+    for objective in (Linear([0.0, -1.0]), Linear([1e-3, -1.0])):
+        assert lopro.solve(Problem(objective, rows)).status is Status.INFEASIBLE
+    with_curvature = Quadratic(np.diag([1.0, 0.0]), np.array([0.0, -1.0]))
+    assert lopro.solve(Problem(with_curvature, rows)).status is Status.INFEASIBLE
+    x = cp.Variable(3)
+    disc = [cp.norm(x[:2]) <= 1.0, x[0] >= 2.0]
+    assert by_cvxpy(-x[2], disc)[0] == "infeasible"
+
+
+def test_a_program_that_falls_has_a_point_and_a_direction() -> None:
+    rows = Affine([[1.0, -1.0]], None, [1.0])
+    signs = Polyhedron.box(np.zeros(2), np.full(2, INF))
+    result = lopro.solve(Problem(Linear([-1.0, 0.0]), Intersection(rows, signs)))
+    assert result.status is Status.UNBOUNDED
+    d = result.ray
+    assert d[0] > 0.0 and d[0] - d[1] <= 4e-16 * (d[0] + d[1]) and d.min() >= 0.0
+
+
+# Rows without coefficients.
+
+
+def test_rows_that_are_zero_up_to_rounding_count_as_satisfied() -> None:
+    A = np.vstack([np.random.default_rng(0).standard_normal((3, 4)), np.zeros((1, 4))])
+    upper = np.array([100.0, 100.0, 100.0, -7e-18])
+    f = Quadratic(np.eye(4), -np.ones(4))
+    for rows in (A, scipy.sparse.csr_array(A)):
+        for kind in (lambda M: Affine(M, None, upper), lambda M: Polyhedron(M, upper)):
+            with pytest.warns(ZeroRowWarning, match="7e-18"):
+                set_ = kind(rows)
+            result = lopro.solve(Problem(f, set_))
+            assert result.success and result.fun == pytest.approx(-2.0)
+            assert set_.project(np.full(4, 3.0)) == pytest.approx(np.full(4, 3.0))
+    x = cp.Variable(4)
+    with pytest.warns(ZeroRowWarning, match="7e-18"):
+        status, c = by_cvxpy(cp.sum_squares(x - 1.0), [A @ x <= upper])
+    assert status == "optimal" and abs(c.lower_bound) <= 1e-12
+
+
+def test_rows_that_are_zero_and_not_rounding_are_a_contradiction() -> None:
+    rows = Affine(np.array([[1.0], [0.0]]), None, [100.0, -1e-9])
+    assert lopro.solve(Problem(Linear([-1.0]), rows)).status is Status.INFEASIBLE
+
+
+# Netlib.
+
+DATA = Path(os.environ.get("LOPRO_DATA", Path(__file__).parents[4] / "shared" / "data"))
+
+
+@pytest.fixture
+def netlib() -> Path:
+    """Return the folder of the linear programs, which are no part of the repository."""
+    if not (DATA / "netlib").is_dir():
+        pytest.skip(f"no {DATA / 'netlib'}: set LOPRO_DATA to a folder with netlib/")
+    return DATA / "netlib"
+
+
+def program_of_netlib(folder: Path, name: str) -> tuple[Linear, Any, Any]:
+    data = scipy.io.loadmat(folder / f"{name}.mat")
+
+    def vector(key: str) -> Any:
+        entry = data[key].toarray() if scipy.sparse.issparse(data[key]) else data[key]
+        v = np.asarray(entry, dtype=float).ravel()
+        return np.where(v >= 1e20, INF, np.where(v <= -1e20, -INF, v))
+
+    blocks = [(data["A"], "b", "b"), (data["G"], "h_l", "h_u")]
+    used = [(scipy.sparse.csr_array(M), vector(a), vector(b)) for M, a, b in blocks if M.shape[0]]
+    M = scipy.sparse.vstack([rows for rows, _, _ in used], format="csr")
+    lower, upper = (np.concatenate([block[i] for block in used]) for i in (1, 2))
+    bounds = vector("x_l"), vector("x_u")
+    set_ = Intersection(Affine(M, lower, upper), Polyhedron.box(*bounds))
+    return Linear(vector("c")), set_, (M, lower, upper, *bounds)
+
+
+def test_a_row_of_pilot4_is_not_measured_by_the_whole_point(netlib: Path) -> None:
+    f, set_, (M, lower, upper, *_) = program_of_netlib(netlib / "feasible", "pilot4")
+    result = lopro.solve(Problem(f, set_), time_limit=60.0)
+    assert result.success and result.fun == pytest.approx(-2581.1393, rel=1e-7)
+    excess = np.maximum(M @ result.x - upper, lower - M @ result.x)
+    side = np.where(M @ result.x > upper, upper, lower)
+    large = np.abs(side) > 0.0
+    compared = (abs(M) @ np.abs(result.x) + np.abs(side))[large]
+    assert (np.maximum(excess[large], 0.0) / compared).max() <= result.certificate.violation <= 1e-9
+    assert result.certificate.absolute_violation == pytest.approx(max(0.0, excess.max()), rel=1e-6)
+
+
+@pytest.mark.parametrize("name", ["cplex1", "klein2", "itest6"])
+def test_empty_programs_of_netlib_are_proved_to_be_empty(netlib: Path, name: str) -> None:
+    """The multipliers are checked by sums that round once: what they leave is rounding in each column."""
+    f, set_, (M, lower, upper, least, most) = program_of_netlib(netlib / "infeasible", name)
+    result = lopro.solve(Problem(f, set_), time_limit=60.0)
+    assert result.status is Status.INFEASIBLE
+    y, w = result.ray
+    columns = scipy.sparse.csc_array(M)
+    v = np.concatenate([y, w])
+    sides = np.where(v > 0.0, np.concatenate([upper, most]), np.concatenate([lower, least]))
+    support = math.fsum((v[v != 0.0] * sides[v != 0.0]).tolist())
+    assert support < 0.0
+    for k in range(M.shape[1]):
+        at = slice(columns.indptr[k], columns.indptr[k + 1])
+        terms = columns.data[at] * y[columns.indices[at]]
+        size = math.fsum(np.abs(terms)) + abs(w[k])
+        assert abs(math.fsum([*terms, w[k]])) <= 1e-13 * size

@@ -1,0 +1,233 @@
+"""Completing the multiplier of a small problem: the slack is psd, its slope stays in the box."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import array_api_strict
+import numpy as np
+import pytest
+from support.metric_known import Known, all_pairs, classes, constructed
+
+from lopro.constraints import PSDCone
+from lopro.metric import SparseMetric
+from lopro.metric.completion import Completion, lowered
+from lopro.metric.completion_start import KnownSlack, first_factor
+from lopro.metric.loss import PairLoss
+
+Matrix = Any
+
+
+def search_for(objective: SparseMetric) -> Completion:
+    return Completion(objective.loss, objective.l1, objective.spread.diagonal, objective.trace)
+
+
+def on_the_support(known: Known) -> KnownSlack:
+    """The optimal slack, as far as a working set of the features in use knows it."""
+    features = np.flatnonzero(known.A.any(axis=0))
+    return KnownSlack(features, known.S[np.ix_(features, features)])
+
+
+def advance(search: Completion, goal: float, most: int = 3000) -> Completion:
+    for _ in range(most):
+        if search.proved() >= goal:
+            return search
+        if not search.step():
+            break
+    raise AssertionError(f"{search.proved()} is proved, not {goal}; violation {search.violation}")
+
+
+def check(search: Completion, tau: float, trace: float = 0.0) -> None:
+    """The dual point of any factor: inside of the box, with a slack that is psd."""
+    found = search.multiplier()
+    slack = -np.asarray(np.from_dlpack(found.direction))
+    M = np.asarray(np.from_dlpack(search.loss.adjoint(found.weights)))
+    np.testing.assert_allclose(slack, slack.T, atol=1e-14 * abs(slack).max())
+    Y = slack + M - trace * np.eye(len(M))
+    assert abs(np.diag(Y)).max() <= 1e-13 * max(abs(M).max(), trace)
+    assert abs(Y).max() <= tau * (1.0 + 1e-9)
+    assert np.linalg.eigvalsh(slack)[0] >= -1e-12 * abs(slack).max()
+
+
+@pytest.mark.parametrize("share", [0.3, 0.1, 1e-2, 1e-3])
+@pytest.mark.parametrize("seed", range(6))
+def test_optimal_weights_are_completed(seed: int, share: float) -> None:
+    """A completion exists for them, and proves the optimum but for the share that is given up."""
+    known = constructed(np.random.default_rng(seed), 10, 4, 2)
+    objective = known.problem.objective
+    search = search_for(objective)
+    search.aim(known.w, known.optimum, share, on_the_support(known))
+    advance(search, (1.0 - 2.0 * share) * known.optimum)
+    check(search, known.tau)
+    bound, source = objective.dual_bound(PSDCone(10), known.A, search.multiplier(), known.optimum)
+    assert bound == pytest.approx(search.proved(), rel=1e-9)
+    assert (1.0 - 2.0 * share) * known.optimum <= bound <= known.optimum * (1.0 + 1e-12)
+    assert "feasible" in source
+
+
+def test_less_is_given_up_from_one_search_to_the_next(rng: np.random.Generator) -> None:
+    """It goes on from where it stands, unless the features in use are others."""
+    known = constructed(rng, 10, 4, 2)
+    search, slack = search_for(known.problem.objective), on_the_support(known)
+    for share in (0.1, 0.03, 1e-2, 1e-3, 1e-4):
+        search.aim(known.w, known.optimum, share, slack)
+        check(advance(search, (1.0 - 1.8 * share) * known.optimum), known.tau)
+    kept = search._B
+    search.aim(known.w, known.optimum, 1e-4, slack)
+    np.testing.assert_array_equal(search._B, kept)
+    F = np.append(slack.features, np.setdiff1d(np.arange(10), slack.features)[0])
+    search.aim(known.w, known.optimum, 1e-4, KnownSlack(F, known.S[np.ix_(F, F)]))
+    assert search._B.shape != kept.shape or np.abs(search._B - kept).max() > 0.0
+
+
+@pytest.mark.parametrize("trace", [0.0, 0.3])
+@pytest.mark.parametrize("seed", range(4))
+def test_every_factor_proves_something(seed: int, trace: float) -> None:
+    """Also one that violates everything: it is lowered and scaled until nothing is violated."""
+    rng = np.random.default_rng(seed)
+    known = constructed(rng, 10, 4, 2)
+    plain = known.problem.objective
+    objective = SparseMetric(plain.loss, known.tau, trace)
+    search = search_for(objective)
+    search.aim(known.w, known.optimum, 0.1, on_the_support(known))
+    fun = known.optimum + trace * np.trace(known.A)
+    for size in (0.1, 1.0, 2.0):
+        search._B = size * rng.standard_normal((5, 10)) * np.sqrt(np.abs(search._slack))
+        check(search, known.tau, trace)
+        shift, scale, _ = search._repaired()
+        assert shift > 0.0 or size < 1.0
+        assert scale < 1.0 or size < 1.0
+        # A linear function of the size: the least shift at which the longest column fits.
+        over = (np.square(search._B).sum(axis=0) - search._slack) / search.sizes
+        assert shift == pytest.approx(max(0.0, over.max()), rel=1e-12)
+        bound, _ = objective.dual_bound(PSDCone(10), known.A, search.multiplier(), fun)
+        assert search.proved() * (1.0 - 1e-9) - 1e-12 <= bound <= fun
+
+
+def test_the_gradient_of_the_violation(rng: np.random.Generator) -> None:
+    known = constructed(rng, 10, 4, 2)
+    search = search_for(known.problem.objective)
+    search.aim(known.w, known.optimum, 1e-6, on_the_support(known))
+    assert search._kind == np.float64
+    B, H = 2.0 * rng.standard_normal((2, 6, 10))
+    value, gradient = search._violation_at(B)
+    h = 1e-6
+    ahead, behind = (search._violation_at(B + s * h * H)[0] for s in (1.0, -1.0))
+    assert (ahead - behind) / (2 * h) == pytest.approx(np.vdot(gradient, H), rel=1e-6)
+    # From the definition, in units in which the diagonal of the slack is one.
+    r = search._roots
+    G, width = np.outer(r, r) * (B.T @ B), 1.0 - 0.2e-6
+    over = np.maximum(np.abs(G + search.M) - width * known.tau, 0.0)
+    np.fill_diagonal(over, np.maximum(np.diag(G) - width * search._slack, 0.0))
+    assert value == pytest.approx(0.25 * np.square(over / np.outer(r, r)).sum(), rel=1e-10)
+
+
+@pytest.mark.parametrize("share", [0.1, 1e-3])
+def test_what_lowered_weights_cost(share: float, rng: np.random.Generator) -> None:
+    """About the share of the value that was announced, where targets are distances."""
+    X, labels = classes(0, 20, 4)
+    loss = all_pairs(X, labels)
+    weights = (loss.targets - loss.distances(0.1 * np.eye(4))) / len(loss.targets)
+    n, t = len(weights), loss.targets
+
+    def dual(w: Matrix) -> float:
+        return float(t @ w - 0.5 * n * w @ w)
+
+    fun = dual(weights)
+    lost = fun - dual(lowered(loss, weights, fun, share))
+    assert 0.0 < lost <= 2.0 * share * fun
+
+
+@pytest.mark.parametrize("share", [0.3, 1e-3])
+def test_lowered_weights_give_up_the_share_in_two_parts(
+    share: float, rng: np.random.Generator
+) -> None:
+    """M4: ``(1 - eta) w - delta 1``, where eta and what ``delta sum t`` costs of the value add up to it."""
+    loss = all_pairs(*classes(0, 20, 4))
+    n, fun = loss.targets.shape[0], 0.7
+    one, other = rng.standard_normal((2, n))
+    delta = -lowered(loss, 0.0 * one, fun, share)
+    assert np.ptp(delta) == 0.0 < delta[0]
+    kept = (lowered(loss, one, fun, share) - lowered(loss, other, fun, share)) / (one - other)
+    eta = 1.0 - kept
+    assert np.ptp(eta) <= 1e-12 and eta[0] > 0.0
+    assert eta[0] + delta[0] * float(loss.targets.sum()) / fun == pytest.approx(share, rel=1e-9)
+
+
+def test_what_has_no_completion_stays_violated() -> None:
+    """``M = [[-1, 2], [2, -1]]``: no Y within 0.5 makes up for it, but for a part of it one does."""
+    loss = PairLoss.from_differences(np.array([[1.0, 1.0], [1.0, -1.0]]), np.ones(2))
+    w, slack = np.array([0.5, -1.5]), KnownSlack(np.array([0]), np.array([[1.0]]))
+    np.testing.assert_allclose(loss.adjoint(w), [[-1.0, 2.0], [2.0, -1.0]])
+    search = Completion(loss, 0.5, np.array([2.0, 2.0]))
+    search.aim(w, 0.1, 0.1, slack)
+    while search.step():
+        pass
+    # min over x of ((1.5 - x)^2 + (x - 1)^2) / 2, but for the share that was given up.
+    assert search.violation == pytest.approx(1.0 / 16.0, rel=0.1) and np.all(search.excess > 0.0)
+    check(search, 0.5)
+    # 2 c <= 0.5 + c.
+    search.aim(0.45 * w, 0.1, 0.1, KnownSlack(slack.features, 0.45 * slack.S))
+    while search.violation > 0.0:
+        assert search.step()
+    check(search, 0.5)
+    assert search._repaired()[:2] == (0.0, 1.0)
+
+
+def test_the_excess_points_at_the_features_that_are_missing() -> None:
+    """Weights of a problem that lacks two features know nothing of them."""
+    known = constructed(np.random.default_rng(0), 10, 4, 2)
+    search = search_for(known.problem.objective)
+    search.aim(known.w, known.optimum, 0.05, on_the_support(known))
+    search._centre[2, 7] = search._centre[7, 2] = 3.0 * np.abs(search._centre).max()
+    for _ in range(300):
+        if not search.step():
+            break
+    assert search.violation > 0.0
+    assert set(np.argsort(-search.excess)[:2]) == {2, 7}
+
+
+def test_features_in_which_nothing_differs() -> None:
+    X, labels = classes(0, 10, 4)
+    X[:, 1] = 0.0
+    objective = SparseMetric(all_pairs(X, labels), 0.05)
+    search = search_for(objective)
+    search.aim(-np.ones(45), 1.0, 0.1, KnownSlack(np.array([0]), np.array([[1.0]])))
+    while search.violation > 0.0 and search.step():
+        pass
+    slack = -search.multiplier().direction
+    assert not slack[1].any() and np.linalg.eigvalsh(slack)[0] >= -1e-9
+
+
+@pytest.mark.parametrize("units", [1.0, 1e-3, 1e3])
+@pytest.mark.parametrize("N", [12, 60])
+def test_the_start_agrees_with_what_is_known(N: int, units: float) -> None:
+    """On the known features it is the known slack; elsewhere near ``-M``, with columns short enough."""
+    rng = np.random.default_rng(N)
+    X, labels = classes(3, N, 20)
+    sizes = np.where(np.arange(20) % 2, units, 1.0)
+    loss = all_pairs(X * sizes, labels)
+    M = loss.adjoint(-rng.random(loss.count) / loss.count)
+    F = np.array([0, 1, 5])
+    slack, roots = -np.diag(M), sizes
+    B = first_factor(loss, M, slack, roots, KnownSlack(F, -M[np.ix_(F, F)]))
+    S = B.T @ B
+    scale = np.outer(sizes, sizes)
+    np.testing.assert_allclose(S[np.ix_(F, F)] / scale[np.ix_(F, F)], (-M / scale)[np.ix_(F, F)])
+    assert np.all(np.diag(S) <= slack * (1.0 + 1e-12))
+    # -M is psd here, so that a factor of it would be exact; the fit is regularised.
+    assert np.linalg.norm((S + M) / scale) <= 0.2 * np.linalg.norm(M / scale)
+
+
+def test_other_libraries_and_inputs_kept() -> None:
+    known = constructed(np.random.default_rng(1), 10, 4, 2)
+    objective, weights, slack = known.problem.objective, known.w.copy(), on_the_support(known)
+    plain = search_for(objective)
+    plain.aim(weights, known.optimum, 0.1, slack)
+    np.testing.assert_array_equal(weights, known.w)
+    check(advance(plain, 0.8 * known.optimum), known.tau)
+    other = array_api_strict.asarray
+    loss = PairLoss.from_differences(other(known.Z), other(known.targets))
+    strict = Completion(loss, known.tau, other(objective.spread.diagonal))
+    strict.aim(other(known.w), known.optimum, 0.1, slack)
+    check(advance(strict, 0.8 * known.optimum), known.tau)

@@ -1,0 +1,70 @@
+"""Programs that an engine solves: proved, or refused with a certificate."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+from support.engine_samples import program
+
+from lopro.engines import QuadraticProgram
+from lopro.newton import Status
+from lopro.newton.bounds import made_feasible, relative_violation
+from lopro.newton.engines import NotConvex, program_composite, solve_program
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_answers_are_proved(rng, sparse):
+    for quadratic in (True, False):
+        p = program(rng, quadratic, sparse)
+        outcome = solve_program(p, tol=1e-7)
+        assert outcome.status is Status.CONVERGED
+        assert -1e-12 * abs(outcome.fun) <= outcome.gap <= 1e-7 * abs(outcome.fun)
+
+
+def test_a_program_that_is_not_convex_is_refused(rng):
+    P = np.diag([1.0, 2.0, -1e-6])
+    with pytest.raises(NotConvex) as refusal:
+        solve_program(QuadraticProgram.of(P, np.zeros(3), least=-1.0, most=1.0))
+    d = refusal.value.direction
+    assert d @ P @ d < 0.0
+    sparse = QuadraticProgram.of(scipy.sparse.csc_array(P), np.zeros(3), least=-1.0, most=1.0)
+    with pytest.raises(NotConvex):
+        solve_program(sparse)
+
+
+def test_programs_without_solution_carry_a_certificate(rng):
+    """Whatever the engine says: its vectors are checked, and they are what is returned."""
+    A = [[1.0, 0.0], [1.0, 0.0]]
+    for P in (np.eye(2), None):
+        empty = QuadraticProgram.of(
+            P, np.ones(2), A, [1.0, -np.inf], [np.inf, 0.0], least=-9.0, most=9.0
+        )
+        outcome = solve_program(empty)
+        assert outcome.status is Status.EMPTY
+        assert outcome.certificate.radius > 1e8
+    falling = QuadraticProgram.of(
+        np.diag([0.0, 1.0]), [-1.0, 0.0], [[0.0, 1.0]], upper=[1.0], least=0.0
+    )
+    outcome = solve_program(falling)
+    assert outcome.status is Status.UNBOUNDED
+    assert outcome.certificate.proved and outcome.violation <= 1e-9
+    assert outcome.x[1] <= 1.0 + 1e-9 and outcome.x.min() >= 0.0
+    assert outcome.ray @ falling.q < 0.0
+
+
+def test_rows_between_bounds_are_met_by_variables_that_leave_theirs():
+    """``2 a - 2 b - c = 0`` at a = b + 1e-7 / 2, both fixed: only c, at its bound 0, can make up for it."""
+    A, x = np.array([[2.0, -2.0, -1.0]]), np.array([0.5 + 0.5e-7, 0.5, 0.0])
+    box = x.copy(), np.array([x[0], x[1], np.inf])
+    program = QuadraticProgram.of(None, [-1.0, -1.0, 1.0], A, [0.0], [0.0], *box)
+    found = made_feasible(program_composite(program), x, 1e-12)
+    np.testing.assert_allclose(found, x + np.array([0.0, 0.0, 1e-7]), atol=1e-12)
+
+
+def test_of_variables_on_bounds_those_move_that_may():
+    """``2 b - 2 a - c = 0``: c would have to become negative, so a leaves its upper bound."""
+    A, x = np.array([[-2.0, 2.0, -1.0]]), np.array([0.5 + 0.5e-7, 0.5, 0.0])
+    box = np.zeros(3), np.array([x[0], x[1], np.inf])
+    program = QuadraticProgram.of(None, [-1.0, -1.0, 1.0], A, [0.0], [0.0], *box)
+    found = made_feasible(program_composite(program), x, 1e-12)
+    assert relative_violation(program_composite(program), found) <= 1e-12
+    np.testing.assert_allclose(found, [0.5, 0.5, 0.0], atol=1e-12)
