@@ -48,7 +48,7 @@ def judge(problem: Composite, x: Any, multipliers: Sequence[Any]) -> Judged:
     charge = violation_charge(problem, x, multipliers)
     size = max(abs(fun), np.finfo(float).tiny)
     length = max(float(np.linalg.norm(x)), np.finfo(float).tiny)
-    reach = bound.radius(1e-6 * size) / length
+    reach = np.inf if bound.flat else 1e-6 * size / bound.slope / length
     return Judged(fun, relative_violation(problem, x), (fun + charge - bound.value) / size, reach)
 
 
