@@ -198,7 +198,7 @@ def test_radius(case: ConstraintCase, rng: Any) -> None:
     if R is not None:
         assert max(norm(z) for z in points if z is not None) <= R.value
     bounded = {"ball-tall", "ball-complex", "intersection", "l1-ball", "simplex", "simplex-filled"}
-    bounded |= {"spectrahedron", "spectrahedron-fixed-complex"}
+    bounded |= {"spectrahedron", "spectrahedron-fixed-complex", "l1-ball-around"}
     assert (R is not None) == (case.name in bounded)
 
 

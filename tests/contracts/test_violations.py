@@ -57,7 +57,8 @@ def by_hand(c: Constraint, x: Any) -> float:
     if isinstance(c, PSDCone):
         return max(0.0, -float(np.linalg.eigvalsh(x)[0])) / length(x)
     if isinstance(c, L1Ball):
-        return max(0.0, float(np.abs(x).sum()) - c.size) / c.size
+        away = x if c.center is None else x - c.center
+        return max(0.0, float(np.abs(away).sum()) - c.size) / c.size
     if isinstance(c, Simplex):
         return l1_distance(x, c.total, c.equality) / c.total
     if isinstance(c, Spectrahedron):

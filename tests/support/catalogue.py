@@ -264,6 +264,15 @@ def _l1_ball() -> ConstraintCase:
     return ConstraintCase("l1-ball", lambda of: L1Ball(4, 2.0), draw)
 
 
+def _l1_ball_around() -> ConstraintCase:
+    centre = np.array([3.0, -1.0, 0.0, 0.5])
+
+    def draw(rng: np.random.Generator) -> Any:
+        return centre + 2.0 * rng.dirichlet(np.ones(5))[:4] * rng.choice([-1.0, 1.0], 4)
+
+    return ConstraintCase("l1-ball-around", lambda of: L1Ball(4, 2.0, center=of(centre)), draw)
+
+
 def _simplex(equality: bool) -> ConstraintCase:
     def draw(rng: np.random.Generator) -> Any:
         return 2.0 * rng.dirichlet(np.ones(4 if equality else 5))[:4]
@@ -409,6 +418,7 @@ CONSTRAINTS = [
     _psd(Distance()),
     _psd(KyFan(2), is_complex=True),
     _l1_ball(),
+    _l1_ball_around(),
     _simplex(equality=True),
     _simplex(equality=False),
     _spectrahedron(equality=False, is_complex=False),

@@ -20,6 +20,7 @@ from lopro.core.arrays import inner, namespace, norm, to_numpy
 from lopro.metric.loss import PairLoss
 from lopro.objectives import (
     FunctionObjective,
+    GroupNorm,
     HingeLoss,
     Huber,
     L1Norm,
@@ -278,6 +279,13 @@ ENTRIES = [
     Entry("linf-complex", lambda of: LInfNorm(shape=(4,)), (4,), True),
     Entry("linf-mapped", lambda of: LInfNorm(of(TALL)), (4,)),
     Entry("linf-operator", lambda of: LInfNorm(operator(of, WIDE)), (6,)),
+    Entry("linf-offset", lambda of: LInfNorm(b=of(_data(39, 4))), (4,)),
+    Entry("linf-mapped-offset", lambda of: LInfNorm(of(TALL), b=of(_data(40, 9))), (4,)),
+    Entry(
+        "l1-offset", lambda of: L1Norm(of(np.array([1.0, 0.5, 2.0, 0.0])), b=of(_data(41, 4))), (4,)
+    ),
+    Entry("l1-mapped-offset", lambda of: L1Norm(0.5, D=of(TALL), b=of(_data(42, 9))), (4,)),
+    Entry("groups-offset", lambda of: GroupNorm(of(TALL), 3, b=of(_data(43, 9))), (4,)),
     Entry("huber", lambda of: Huber(delta=0.7), (4,), separable=True),
     Entry("huber-centre", lambda of: Huber(b=of(_data(39, 2, 3)), delta=0.5), (2, 3), False, True),
     Entry("huber-regression", lambda of: Huber(of(TALL), of(_data(40, 9)), delta=1.3), (4,)),

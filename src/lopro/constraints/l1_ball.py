@@ -7,17 +7,17 @@ from functools import cached_property
 from typing import Any
 
 from lopro.constraints.compact import CompactSet
-from lopro.core.arrays import Array, is_complex, namespace, zeros
-from lopro.core.validation import check_count, check_number, check_shape
+from lopro.core.arrays import Array, copy, is_array, namespace, norm, zeros
+from lopro.core.moduli import unit_phase
+from lopro.core.validation import check_array, check_count, check_number, check_shape
 from lopro.functions import Ball, Constant, Source, atoms
-from lopro.functions.simplex import project_l1_ball
 from lopro.functions.term import Term
 
 __all__ = ["L1Ball"]
 
 
 class L1Ball(CompactSet):
-    """The set ``{x : sum |x_i| <= size}``, through ``c(x) = sum |x_i| - size``.
+    """The set ``{x : sum |x_i - c_i| <= size}``, through the function ``sum |x_i - c_i| - size``.
 
     Parameters
     ----------
@@ -25,6 +25,8 @@ class L1Ball(CompactSet):
         Length of the vectors, real or complex.
     size : float
         Positive.
+    center : array, optional
+        The point ``c``; zero if not given. Copied.
 
     Notes
     -----
@@ -43,26 +45,34 @@ class L1Ball(CompactSet):
 
     has_vertices = True  # complex vectors have a circle of them for each axis
 
-    def __init__(self, dim: int, size: float = 1.0) -> None:
+    def __init__(self, dim: int, size: float = 1.0, center: Any = None) -> None:
         self.dim = check_count("dim", dim)
         self.size = check_number("size", size, minimum=0.0, exclusive=True)
         self.shape = (self.dim,)
+        self.center: Array | None = None if center is None else copy(check_array("center", center))
+        if self.center is not None:
+            check_shape("center", self.center, self.shape)
+            self.like = self.center if is_array(center) else None
 
     def __repr__(self) -> str:
-        return f"L1Ball({self.dim}, {self.size:g})"
+        around = "" if self.center is None else ", center=..."
+        return f"L1Ball({self.dim}, {self.size:g}{around})"
 
     @cached_property
     def terms(self) -> tuple[Term, ...]:
-        return (Term(atoms.L1Ball(self.size)),)
+        return (Term(atoms.L1Ball(self.size), offset=self.center),)
+
+    def _from_center(self, x: Array) -> Array:
+        check_shape("x", x, (self.dim,))
+        return x - self.terms[0].offset_beside(x)
 
     def value(self, x: Array) -> float:
-        check_shape("x", x, (self.dim,))
-        xp = namespace(x)
-        return float(xp.sum(xp.abs(x))) - self.size
+        away = self._from_center(x)
+        xp = namespace(away)
+        return float(xp.sum(xp.abs(away))) - self.size
 
     def subgradient(self, x: Array) -> Array:
-        check_shape("x", x, (self.dim,))
-        return phases(x)
+        return unit_phase(self._from_center(x))
 
     def violation(self, x: Array) -> float:
         return max(0.0, self.value(x)) / self.size
@@ -72,14 +82,14 @@ class L1Ball(CompactSet):
 
     def project(self, x: Array) -> Array:
         check_shape("x", x, (self.dim,))
-        return project_l1_ball(x, self.size)
+        return self.terms[0].prox(x, 1.0)
 
     def linear_minimizer(self, direction: Array) -> Array:
         xp = namespace(direction)
         i = int(xp.argmax(xp.abs(direction)))
         corner = zeros((self.dim,), direction)
-        corner[i] = -self.size * phases(direction[i : i + 1])[0]
-        return corner
+        corner[i] = -self.size * unit_phase(direction[i : i + 1])[0]
+        return corner if self.center is None else corner + self.terms[0].offset_beside(corner)
 
     def lipschitz(self, ball: Ball | None = None) -> Constant | None:
         return Constant(math.sqrt(self.dim), Source.DERIVED, "the l1 norm")
@@ -91,13 +101,5 @@ class L1Ball(CompactSet):
         return Constant(-self.size, Source.DERIVED, "a norm is not negative")
 
     def radius(self) -> Constant | None:
-        return Constant(self.size, Source.DERIVED, "the corners")
-
-
-def phases(x: Array) -> Any:
-    """Return the sign of each entry, ``x / |x|`` for complex ones, and 0 for 0."""
-    xp = namespace(x)
-    if not is_complex(x):
-        return xp.sign(x)
-    sizes = xp.abs(x)
-    return x / xp.astype(xp.where(sizes > 0.0, sizes, sizes + 1.0), x.dtype)
+        away = 0.0 if self.center is None else norm(self.center) * (1.0 + 1e-15)
+        return Constant(self.size + away, Source.DERIVED, "the corners")

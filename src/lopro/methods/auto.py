@@ -134,9 +134,6 @@ def _plan(problem: Problem, warm: bool = False) -> Iterator[Fit]:
     for fit in _second_order(problem, warm):
         tried.append(fit.method)
         yield fit
-    by_products = None if tried else admm_reason(problem, first=False)
-    if by_products is not None:
-        yield Fit(ADMM(), by_products)
     entries = sum(prod(t.map.shape) for t in problem.terms if t.map is not None)
     reason = "the set is given by a linear map into an easy set"
     general = fit_of(MultiplierMethod(), problem, reason)
@@ -150,6 +147,10 @@ def _plan(problem: Problem, warm: bool = False) -> Iterator[Fit]:
         newton = None if tried else NewtonMultipliers().fit(problem)
         if newton is not None:
             yield replace(newton, reason="its norms have a prox")
+    by_products = None if ADMM() in tried else admm_reason(problem, first=False)
+    if by_products is not None:
+        yield Fit(ADMM(), by_products)
+    if general is not None:
         return
     LoPGD().check(problem)
     yield Fit(LoPGD(), "only values, slopes and projections are known")

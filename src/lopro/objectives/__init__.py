@@ -7,7 +7,7 @@ from lopro.objectives.function import FunctionObjective
 from lopro.objectives.group_norm import GroupNorm, TotalVariation
 from lopro.objectives.hinge import HingeLoss, SquaredHingeLoss
 from lopro.objectives.huber import Huber
-from lopro.objectives.l1 import L1Norm
+from lopro.objectives.l1 import L1Norm, L1NormOfImage
 from lopro.objectives.least_squares import LeastSquares
 from lopro.objectives.linear import Linear
 from lopro.objectives.linf_norm import LInfNorm
@@ -27,6 +27,7 @@ __all__ = [
     "HingeLoss",
     "Huber",
     "L1Norm",
+    "L1NormOfImage",
     "LInfNorm",
     "LeastSquares",
     "Linear",

@@ -10,21 +10,20 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.core.arrays import Array, is_complex
 from lopro.core.validation import check_count
-from lopro.functions import Ball, Constant, Image, Linearization, MappedFunction, Source, atoms
+from lopro.functions import Ball, Constant, Source, atoms
 from lopro.functions.term import Term
 from lopro.maps import linear_map
-from lopro.objectives.base import Objective
+from lopro.objectives.of_image import OfImage
 
 __all__ = ["GroupNorm", "TotalVariation"]
 
 
-class GroupNorm(MappedFunction, Objective):
-    """``f(x) = sum of |(D x)_g|_2`` over groups of consecutive rows of ``D``.
+class GroupNorm(OfImage):
+    """``f(x) = sum of |(D x - b)_g|_2`` over groups of consecutive rows of ``D``.
 
-    Groups of one row make the l1 norm of ``D x``. It has no prox; `lopro.solve` takes it through its
-    conic form, where the rest of the problem has one.
+    Groups of one row make the l1 norm of ``D x - b``. It has no prox in x; `lopro.solve` takes the prox of
+    its image, or its conic form.
 
     Parameters
     ----------
@@ -32,6 +31,8 @@ class GroupNorm(MappedFunction, Objective):
         Real. Not copied.
     group_size : int
         Rows in each group.
+    b : array, optional
+        What is taken off before the norms; zero if not given. Copied.
 
     Examples
     --------
@@ -44,39 +45,27 @@ class GroupNorm(MappedFunction, Objective):
     array([ 0.6,  0.8,  0. , -1. ])
     """
 
-    def __init__(self, D: Any, group_size: int = 1) -> None:
-        self.D = linear_map(D, "D")
-        if is_complex(self.D.like):
-            raise TypeError(f"D must be real, got dtype {self.D.like.dtype}")
+    def __init__(self, D: Any, group_size: int = 1, b: Any = None) -> None:
+        super().__init__(linear_map(D, "D"), b=b)
         self.group_size = check_count("group_size", group_size)
-        rows, columns = self.D.shape
+        assert self.D is not None
+        rows = self.D.shape[0]
         if rows % self.group_size:
             raise ValueError(
                 f"D must have a multiple of group_size={self.group_size} rows, got {rows}"
             )
         self.groups = rows // self.group_size
-        self.shape = (columns,)
-        self.like = self.D.like
 
     @cached_property
     def terms(self) -> tuple[Term, ...]:
         # Groups of one entry are absolute values, which are separable.
         atom = atoms.L1() if self.group_size == 1 else atoms.GroupNorm(self.group_size)
-        return (Term(atom, self.D),)
-
-    def image(self, x: Array) -> Image:
-        if is_complex(x):
-            raise TypeError(f"x must be real, got dtype {x.dtype}")
-        return (self.D.forward(x),)
-
-    def linearize_at(self, image: Image) -> Linearization:
-        value, slope = self.terms[0].linearize(image[0])
-        return value, lambda: self.D.adjoint(slope())
+        return (Term(atom, self.D, self.offset),)
 
     def lipschitz(self, ball: Ball | None = None) -> Constant | None:
-        s = self.D.largest_singular_value
-        value = math.sqrt(self.groups) * s.value
-        return Constant(value, s.source, f"root of the number of groups times the {s.note}")
+        return self._times_map(
+            math.sqrt(self.groups), Source.DERIVED, "root of the number of groups"
+        )
 
     def infimum(self) -> Constant:
         return Constant(0.0, Source.DERIVED, "a norm")

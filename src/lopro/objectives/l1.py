@@ -13,12 +13,15 @@ from lopro.core.validation import check_array, check_number, check_shape, checke
 from lopro.functions import Ball, Constant, Source, atoms
 from lopro.functions.term import Term
 from lopro.objectives.base import Objective
+from lopro.objectives.of_image import OfImage
 
-__all__ = ["L1Norm"]
+__all__ = ["L1Norm", "L1NormOfImage"]
 
 
 class L1Norm(Objective):
     """``f(x) = sum_i w_i |x_i|``, with the modulus where ``x`` is complex.
+
+    With a map or an offset it is ``sum_i w_i |(D x - b)_i|``, an `L1NormOfImage`.
 
     Parameters
     ----------
@@ -27,6 +30,10 @@ class L1Norm(Objective):
     shape : tuple of int, optional
         Shape of the points; any shape will do if neither this nor an array of weights is given,
         but then the Lipschitz constant, which is ``|w|_2``, is not known.
+    D : array, scipy.sparse matrix, LinearOperator or LinearMap of shape (m, d), optional
+        Real. Not copied. With a map there is one weight for each of its rows.
+    b : array, optional
+        What is taken off before the norm; zero if not given. Copied.
 
     Examples
     --------
@@ -40,11 +47,29 @@ class L1Norm(Objective):
     array([1., 0., 0.])
     >>> round(f.lipschitz().value, 4)
     1.7321
+
+    The sum of absolute deviations:
+
+    >>> L1Norm(D=np.ones((3, 1)), b=np.array([1.0, 2.0, 7.0])).value(np.array([2.0]))
+    6.0
     """
 
     proximable = True
 
-    def __init__(self, weights: Any = None, shape: tuple[int, ...] | None = None) -> None:
+    def __new__(cls, *args: Any, **options: Any) -> Any:
+        # Methods for norms of the variables themselves ask for this class, so images have one of their own.
+        given = (*args[2:], options.get("D"), options.get("b"))
+        if cls is L1Norm and any(value is not None for value in given):
+            return L1NormOfImage(*args, **options)
+        return super().__new__(cls)
+
+    def __init__(
+        self,
+        weights: Any = None,
+        shape: tuple[int, ...] | None = None,
+        D: Any = None,
+        b: Any = None,
+    ) -> None:
         self.shape = None if shape is None else checked_shape(shape)
         self._number: float | None = None
         if weights is None or getattr(weights, "ndim", np.ndim(weights)) == 0:
@@ -126,3 +151,54 @@ class L1Norm(Objective):
             return None
         radius = max(level, 0.0) / self._least
         return Constant(radius, Source.DERIVED, "the 2-norm is below the 1-norm")
+
+
+class L1NormOfImage(OfImage):
+    """``f(x) = sum_i w_i |(D x - b)_i|``: what `L1Norm` makes of a map or an offset.
+
+    Parameters
+    ----------
+    weights, shape, D, b
+        As those of `L1Norm`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.objectives import L1Norm
+    >>> f = L1Norm(2.0, b=np.array([1.0, 0.0]))
+    >>> f.value(np.zeros(2)), f.prox(np.zeros(2), 0.25)
+    (2.0, array([0.5, 0. ]))
+    """
+
+    def __init__(
+        self, weights: Any = None, shape: Any = None, D: Any = None, b: Any = None
+    ) -> None:
+        super().__init__(D, None if shape is None else checked_shape(shape), b)
+        #: The norm of the image.
+        self.norm = L1Norm(weights, None if self.D is None else (self.D.shape[0],))
+        if self.D is None:
+            self.norm = self.norm.shaped(self.shape or ())
+        self.proximable = self.D is None
+
+    @cached_property
+    def terms(self) -> tuple[Term, ...]:
+        return (Term(self.norm.terms[0].atom, self.D, self.offset),)
+
+    def prox(self, x: Array, step: float) -> Array:
+        return self.terms[0].prox(x, float(step))
+
+    def minorant(self, x: Array, target: Array) -> tuple[float, Array]:
+        return super().minorant(x, target) if self.D is not None else self.least_minorant(target)
+
+    def lipschitz(self, ball: Ball | None = None) -> Constant | None:
+        own = self.norm.lipschitz()
+        return None if own is None else self._times_map(own.value, own.source, own.note)
+
+    def infimum(self) -> Constant:
+        return Constant(0.0, Source.DERIVED, "a norm")
+
+    def sublevel_radius(self, level: float) -> Constant | None:
+        around = self.norm.sublevel_radius(level)
+        if self.D is not None or self.offset is None or around is None:
+            return None
+        return Constant(around.value + norm(self.offset), Source.DERIVED, around.note)

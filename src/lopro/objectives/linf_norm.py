@@ -6,7 +6,7 @@ import math
 from functools import cached_property
 from typing import Any
 
-from lopro.core.arrays import Array
+from lopro.core.arrays import Array, norm
 from lopro.core.validation import checked_shape
 from lopro.functions import Ball, Constant, Source, atoms
 from lopro.functions.term import Term
@@ -16,7 +16,7 @@ __all__ = ["LInfNorm"]
 
 
 class LInfNorm(OfImage):
-    """``f(x) = max_i |x_i|``, or ``max_i |(D x)_i|`` with a map.
+    """``f(x) = max_i |x_i|``, or ``max_i |(D x - b)_i|`` with a map and an offset.
 
     Parameters
     ----------
@@ -24,6 +24,8 @@ class LInfNorm(OfImage):
         Real. Not copied. With a map points are vectors, and there is no prox.
     shape : tuple of int, optional
         Shape of the points, where there is no map; any shape will do if it is not given.
+    b : array, optional
+        What is taken off before the norm; zero if not given. Copied.
 
     Examples
     --------
@@ -33,10 +35,15 @@ class LInfNorm(OfImage):
     >>> x = np.array([3.0, -4.0])
     >>> f.value(x), f.prox(x, 3.0)
     (4.0, array([ 2., -2.]))
+
+    The largest deviation from some measurements:
+
+    >>> LInfNorm(np.ones((3, 1)), b=np.array([1.0, 2.0, 7.0])).value(np.array([4.0]))
+    3.0
     """
 
-    def __init__(self, D: Any = None, shape: Any = None) -> None:
-        super().__init__(D, None if shape is None else checked_shape(shape))
+    def __init__(self, D: Any = None, shape: Any = None, b: Any = None) -> None:
+        super().__init__(D, None if shape is None else checked_shape(shape), b)
         self.proximable = self.D is None
 
     def shaped(self, shape: tuple[int, ...]) -> LInfNorm:
@@ -44,7 +51,7 @@ class LInfNorm(OfImage):
 
     @cached_property
     def terms(self) -> tuple[Term, ...]:
-        return (Term(atoms.LInf(), self.D),)
+        return (Term(atoms.LInf(), self.D, self.offset),)
 
     def prox(self, x: Array, step: float) -> Array:
         return self.terms[0].prox(x, float(step))
@@ -52,11 +59,10 @@ class LInfNorm(OfImage):
     def minorant(self, x: Array, target: Array) -> tuple[float, Array]:
         if self.D is not None:
             return super().minorant(x, target)
-        # Every slope in the l1 ball touches f at 0.
-        return 0.0, self.terms[0].into_domain(target)
+        return self.least_minorant(target)
 
     def scale_into_domain(self, v: Array) -> float | None:
-        if self.D is not None:
+        if self.D is not None or self.offset is not None:
             return None
         total = atoms.LInf().gauge(v)
         return 1.0 if total <= 1.0 else 1.0 / total
@@ -70,5 +76,6 @@ class LInfNorm(OfImage):
     def sublevel_radius(self, level: float) -> Constant | None:
         if self.D is not None or self.shape is None:
             return None
-        radius = max(level, 0.0) * math.sqrt(math.prod(self.shape))
+        centre = 0.0 if self.offset is None else norm(self.offset)
+        radius = max(level, 0.0) * math.sqrt(math.prod(self.shape)) + centre
         return Constant(radius, Source.DERIVED, "root of the dimension times the largest entry")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
-from lopro.core.arrays import Array, copy
-from lopro.core.validation import check_array, checked_shape
+from lopro.core.arrays import Array
+from lopro.core.validation import checked_shape
 from lopro.functions.atoms import Atom
 from lopro.functions.term import Term
 from lopro.objectives.of_image import OfImage
@@ -40,17 +40,14 @@ class OfAtom(OfImage):
     def __init__(self, atom: Atom, D: Any = None, b: Any = None, shape: Any = None) -> None:
         if atom.is_set:
             raise TypeError(f"atom must be a function, but {atom!r} is a set")
-        super().__init__(D, None if shape is None else checked_shape(shape))
+        super().__init__(D, None if shape is None else checked_shape(shape), b)
         self.atom = atom
-        self._offset: Array | None = None if b is None else copy(check_array("b", b))
-        if self._offset is not None and self.D is None:
-            self.shape, self.like = tuple(self._offset.shape), self._offset
         self.smooth = atom.smooth
         self.proximable = atom.proximable and self.D is None
 
     @cached_property
     def terms(self) -> tuple[Term, ...]:
-        return (Term(self.atom, self.D, self._offset),)
+        return (Term(self.atom, self.D, self.offset),)
 
     def shaped(self, shape: tuple[int, ...]) -> OfAtom:
         return self if self.shape is not None else OfAtom(self.atom, shape=shape)

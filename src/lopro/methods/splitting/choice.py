@@ -23,7 +23,7 @@ _SAMPLES = 4
 
 
 def admm_reason(problem: Problem, first: bool = True) -> str | None:
-    """Return why ADMM should be tried, first or after Newton's method; None where another one is better.
+    """Return why ADMM should be tried, first or after other methods; None where it should not.
 
     Examples
     --------
@@ -38,7 +38,7 @@ def admm_reason(problem: Problem, first: bool = True) -> str | None:
         return None
     size = math.prod(problem.shape)
     explicit = all(t.is_identity or t.D.explicit for t in problem.terms)
-    if size < (_MANY if explicit else _MANY_OF_OPERATOR) and (first or explicit):
+    if first and size < (_MANY if explicit else _MANY_OF_OPERATOR):
         return None
     try:
         Parts.of(problem, problem.shape)
