@@ -9,12 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from lopro.functions.complements import Complement
+from lopro.linalg.cholesky import SingularSystem
 from lopro.newton.arrays import EPS, Array, Image, norm
 from lopro.newton.lagrangian import AugmentedLagrangian, Point
 from lopro.newton.line_search import least_along
 from lopro.newton.systems.base import System
 
-__all__ = ["Local", "minimise"]
+__all__ = ["Local", "NoDescent", "minimise"]
 
 #: The inner problem is solved when the gradient is so many roundings of its own terms.
 _ROUNDINGS = 4.0
@@ -55,6 +56,17 @@ class Local:
     def residual(self) -> float:
         """The norm of the gradient."""
         return norm(self.gradient)
+
+
+class NoDescent(SingularSystem):
+    """The first direction leads nowhere: the Hessian is singular, and rounding has hidden it.
+
+    A Cholesky factorisation can succeed on such a matrix; a tiny pivot makes a direction that is far too long.
+    """
+
+    def __init__(self, local: Local) -> None:
+        super().__init__("the Newton direction is no descent direction")
+        self.local = local
 
 
 def _noise(F: AugmentedLagrangian, point: Point, targets: Image, duals: Image, own: float) -> float:
@@ -103,7 +115,7 @@ def minimise(
     Raises
     ------
     SingularSystem
-        If a Hessian is not positive definite.
+        If a Hessian is not positive definite; `NoDescent` if that shows at the start by its direction.
     UnboundedBelow
         If ``F`` falls without end.
     """
@@ -115,9 +127,15 @@ def minimise(
         stuck = since > _PATIENCE and residual <= _NEARLY * local.noise
         if residual <= max(local.noise, wanted(local)) or stuck:
             return local, step, True
-        moved = None if stopped() else _step(F, local, system)
+        rounding = residual <= _NEARLY * local.noise
+        if stopped():
+            return local, step, rounding
+        moved = _step(F, local, system)
+        # Slopes are squares of gradients: below this share of the gradient's terms they are rounding.
+        if moved is None and step == 0 and residual > math.sqrt(EPS) * local.size:
+            raise NoDescent(local)
         if moved is None:
-            return local, step, residual <= _NEARLY * local.noise
+            return local, step, rounding
         local = moved
     return local, max_steps, False
 

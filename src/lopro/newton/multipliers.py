@@ -15,7 +15,7 @@ import numpy as np
 from lopro.functions.atoms import Step
 from lopro.linalg.cholesky import SingularSystem
 from lopro.newton.arrays import EPS, Array, Image, norm
-from lopro.newton.inner import Local, minimise
+from lopro.newton.inner import Local, NoDescent, minimise
 from lopro.newton.lagrangian import AugmentedLagrangian, Point
 from lopro.newton.problem import Composite
 from lopro.newton.scales import mean_curvature, squared_norms
@@ -217,11 +217,18 @@ class _Run:
                 local, steps, solved = minimise(
                     F, self.point, self.system, self._wanted, stopped, max(1, left)
                 )
-            except SingularSystem:
+            except SingularSystem as error:
+                if isinstance(error, NoDescent) and not self._can_shift:
+                    return error.local, False
                 self._regularise()
                 continue
             self.steps += steps
             return local, solved
+
+    @property
+    def _can_shift(self) -> bool:
+        """Whether the proximal term may still be made stronger."""
+        return self.shift < 1e6 * self.settings.proximal * self.scale
 
     def _regularise(self) -> None:
         """Make the next system regular: take back penalties that grew too far, else add a proximal term."""
@@ -231,7 +238,7 @@ class _Run:
             self.grown -= 1
             self.capped = True
             self.penalties = [beta / self.settings.growth for beta in self.penalties]
-        elif self.shift < 1e6 * first:
+        elif self._can_shift:
             self.shift = max(first, self.settings.growth**2 * self.shift)
             self.loosest = self.shift
         else:

@@ -24,6 +24,7 @@ from lopro.functions.atoms import L1
 from lopro.functions.term import Term
 from lopro.newton import Outcome, Settings, Status, iterate, solve
 from lopro.newton.smooth import Sum
+from lopro.newton.systems.dense import DenseSystem
 
 
 def test_projection_on_a_box(rng):
@@ -321,3 +322,26 @@ def test_what_is_charged_counts_when_outcomes_are_compared():
     honest, lucky = found(0.0, 1.5), found(3.0, -1.9)
     assert lucky.gap < honest.gap
     assert honest.better(lucky, 1e-9) and not lucky.better(honest, 1e-9)
+
+
+class HiddenSingularity:
+    """Solves with dense matrices; without a proximal term, its directions are far too long."""
+
+    def __init__(self, size: int) -> None:
+        self.exact = DenseSystem(size)
+        self.shifts: list[float] = []
+
+    def solve(self, pieces, shift, rhs, accuracy=0.0):
+        self.shifts.append(shift)
+        return self.exact.solve(pieces, shift, rhs) if shift > 0.0 else 1e12 * rhs
+
+
+def test_a_singular_system_that_rounding_hides_gets_a_proximal_term(rng):
+    """A factorisation may succeed on a singular matrix: the direction is then too long to descend along."""
+    q, A, upper = linear_program(rng, 3, 12)
+    problem = composed(linear(q), [(interval(upper=upper), A)])
+    system = HiddenSingularity(3)
+    state = next(s for s in iterate(problem, system=system) if s.violation < 1e-9)
+    expected = scipy.optimize.linprog(q, A_ub=A, b_ub=upper, bounds=(None, None))
+    assert system.shifts[0] == 0.0 < min(system.shifts[1:])
+    np.testing.assert_allclose(state.point.x, expected.x, atol=1e-7)
