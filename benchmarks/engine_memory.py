@@ -76,9 +76,12 @@ def _one(case: str, size: int) -> None:
 
 
 def _peak() -> float:
-    """Return the largest size of this process so far, in bytes; ``ru_maxrss`` includes that of its parent."""
+    """Return the largest address space of this process so far, in bytes.
+
+    The resident size misses pages that the system reclaims; ``ru_maxrss`` includes that of the parent.
+    """
     status = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
-    return 1024.0 * float(next(line for line in status if line.startswith("VmHWM")).split()[1])
+    return 1024.0 * float(next(line for line in status if line.startswith("VmPeak")).split()[1])
 
 
 if __name__ == "__main__":

@@ -151,10 +151,29 @@ def test_the_command_prints_the_table_and_writes_json(
     assert len(data["verdict"]) == 5
 
 
-def test_arrays_of_torch_give_the_same_table(table):
+def differences(first: Table2, second: Table2, projected: bool) -> list[float]:
+    """Return how far the values of two tables are apart, of projected gradients or of the others."""
+    pairs = zip(first.rows[1:], second.rows[1:], strict=True)
+    return [
+        abs(a.objective / b.objective - 1.0)
+        for a, b in pairs
+        if a.method.startswith("PGD") is projected
+    ]
+
+
+def test_arrays_of_torch_give_the_same_table(table, rng):
+    """Early iterates are singular: rounding decides whether the hinge is active, and with it each step.
+
+    So the methods that evaluate the hinge may differ from NumPy by as much as a change of the last digits of
+    the data makes them differ from themselves, 1 % here; projected gradients may not differ at all.
+    """
     pytest.importorskip("torch")
-    other = table2(data=stand_in(), settings=TOY, device="cpu:0")
-    for ours, theirs in zip(table.rows[1:], other.rows[1:], strict=True):
-        # Early iterates are singular: rounding decides whether the hinge is active, a step apart.
-        accuracy = 1e-9 if ours.method.startswith("PGD") else 1e-3
-        assert ours.objective == pytest.approx(theirs.objective, rel=accuracy)
+    data = stand_in()
+    other = table2(data=data, settings=TOY, device="cpu:0")
+    rounded = []
+    for _ in range(4):
+        X = data.X * (1.0 + 2.0**-52 * rng.integers(-1, 2, data.X.shape))
+        changed = table2(data=replace(data, X=X), settings=TOY)
+        rounded += differences(changed, table, projected=False)
+    assert max(differences(other, table, projected=True)) < 1e-9
+    assert max(differences(other, table, projected=False)) < 3.0 * max(rounded) < 0.1
