@@ -106,8 +106,8 @@ def _whole_cones(data: ConicData, rows: Vector) -> Vector:
     """Return the rows of all cones of which one row is marked; of inequalities the rows themselves."""
     marked, start = rows.copy(), 0
     for cone, size in data.cones:
-        if hasattr(cone, "order") or type(cone).__name__.startswith("SecondOrder"):
-            marked[start : start + size] = rows[start : start + size].any()
+        within = slice(start, start + size)
+        marked[within] = cone.sizes(rows[within].astype(np.float64)) > 0.0
         start += size
     return marked
 
