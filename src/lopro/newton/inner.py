@@ -61,7 +61,7 @@ class Local:
 class NoDescent(SingularSystem):
     """The first direction leads nowhere: the Hessian is singular, and rounding has hidden it.
 
-    A Cholesky factorisation can succeed on such a matrix; a tiny pivot makes a direction that is far too long.
+    A Cholesky factorisation can succeed on such a matrix, and a tiny pivot makes a direction far too long.
     """
 
     def __init__(self, local: Local) -> None:
