@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -28,7 +29,10 @@ CASES = {
 def measured(case: str, size: int) -> float:
     """Return the bytes for each entry, measured in a process of its own."""
     command = [sys.executable, "-m", "benchmarks.engine_memory", case, str(size)]
-    return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    # Every further thread of the linear algebra reserves a buffer of its own.
+    one_thread = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=one_thread)
+    return float(done.stdout)
 
 
 def _clarabel(case: str, n: int) -> tuple[Callable[[], object], float]:
@@ -70,18 +74,18 @@ def _piqp(n: int) -> tuple[Callable[[], object], float]:
 
 def _one(case: str, size: int) -> None:
     run, entries = _piqp(size) if case == "piqp-dense" else _clarabel(case, size)
-    before = _peak()
+    before = _address_space("VmSize")
     run()
-    print((_peak() - before) / entries)
+    print((_address_space("VmPeak") - before) / entries)
 
 
-def _peak() -> float:
-    """Return the largest address space of this process so far, in bytes.
+def _address_space(which: str) -> float:
+    """Return the address space of this process in bytes, now (``VmSize``) or at most so far (``VmPeak``).
 
     The resident size misses pages that the system reclaims; ``ru_maxrss`` includes that of the parent.
     """
     status = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
-    return 1024.0 * float(next(line for line in status if line.startswith("VmPeak")).split()[1])
+    return 1024.0 * float(next(line for line in status if line.startswith(which)).split()[1])
 
 
 if __name__ == "__main__":
