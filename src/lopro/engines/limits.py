@@ -28,11 +28,11 @@ __all__ = [
     "time_left",
 ]
 
-#: Bytes that Clarabel takes for each entry of its matrix, at least: 105 for dense semidefinite cones, 107 to
-#: 113 for dense rows, 200 and more for sparse ones (``python -m benchmarks.engine_memory``).
+#: Bytes that Clarabel takes for each entry of its matrix, at least: 113 to 169 for dense semidefinite cones,
+#: 133 to 152 for dense rows, 215 for sparse ones (``python -m benchmarks.engine_memory``).
 BYTES_OF_CLARABEL = 100.0
 #: Bytes that PIQP's dense solver takes for each entry of ``P`` and of the rows: a copy of the data and the
-#: matrix it factors; measured likewise, 20 to 24.
+#: matrix it factors; measured likewise, 28.
 BYTES_OF_PIQP = 16.0
 #: Bytes that engines take for each nonzero of sparse rows, 8 for a number and 4 for an index: HiGHS has them
 #: by columns and by rows, PIQP has them and a factor.
