@@ -140,10 +140,8 @@ def lasso_path(
 
     Parameters
     ----------
-    A, y, weights, nonneg, groups, square_root, tol
+    A, y
         As in `lasso`.
-    ridge : float or sequence of float
-        As in `lasso`; one for all weights, or one for each of ``lams``.
     lams : sequence of float, optional
         The weights; they are worked through from the largest down. By default ``count`` of them, evenly
         spaced on a logarithmic scale from the least one for which the solution is zero down to ``ratio`` of
@@ -152,6 +150,12 @@ def lasso_path(
         How many weights.
     ratio : float
         The smallest weight over the largest.
+    weights, nonneg, groups
+        As in `lasso`.
+    ridge : float or sequence of float
+        As in `lasso`; one for all weights, or one for each of ``lams``.
+    square_root, tol
+        As in `lasso`.
     time_limit : float, optional
         Seconds of wall time for the whole path; weights that are not done by then say so.
 

@@ -71,8 +71,7 @@ class PairMultiplier(ValidInequality):
     weights: Array = field(kw_only=True)
     #: A slope of the norms of the rows, where they have a weight.
     rows: Array | None = field(default=None, kw_only=True)
-    #: Whether the norm is to take all of ``M(w)`` off the diagonal: then the slack is diagonal, whatever the
-    #: direction is.
+    #: Whether the norm takes all of ``M(w)`` off the diagonal: the slack is then diagonal.
     boxed: bool = field(default=False, kw_only=True)
 
 

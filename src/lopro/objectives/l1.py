@@ -56,11 +56,17 @@ class L1Norm(Objective):
 
     proximable = True
 
-    def __new__(cls, *args: Any, **options: Any) -> Any:
+    def __new__(
+        cls,
+        weights: Any = None,
+        shape: tuple[int, ...] | None = None,
+        D: Any = None,
+        b: Any = None,
+        **of_subclass: Any,
+    ) -> Any:
         # Methods for norms of the variables themselves ask for this class, so images have one of their own.
-        given = (*args[2:], options.get("D"), options.get("b"))
-        if cls is L1Norm and any(value is not None for value in given):
-            return L1NormOfImage(*args, **options)
+        if cls is L1Norm and (D is not None or b is not None):
+            return L1NormOfImage(weights, shape, D, b)
         return super().__new__(cls)
 
     def __init__(
