@@ -16,6 +16,7 @@ __all__ = [
     "check_callable",
     "check_constant",
     "check_count",
+    "check_fields",
     "check_number",
     "check_offers",
     "check_seed",
@@ -171,6 +172,23 @@ def check_count(name: str, value: Any, *, minimum: int = 1) -> int:
     if value < minimum:
         raise ValueError(f"{name} must be at least {minimum}, got {value}")
     return int(value)
+
+
+def check_fields(
+    owner: Any, *, counts: tuple[str, ...] = (), positive: tuple[str, ...] = ()
+) -> None:
+    """Raise unless fields of a dataclass are integers from 1 on (counts) and numbers above 0 (positive).
+
+    A field with the default None may be None.
+    """
+    for name in (*counts, *positive):
+        value = getattr(owner, name)
+        if value is None and owner.__dataclass_fields__[name].default is None:
+            continue
+        if name in counts:
+            check_count(name, value)
+        else:
+            check_number(name, value, minimum=0.0, exclusive=True)
 
 
 def check_callable(name: str, value: Any) -> None:

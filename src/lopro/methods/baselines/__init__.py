@@ -6,11 +6,10 @@ from lopro.methods.baselines.frank_wolfe import AwayStepFrankWolfe, FrankWolfe, 
 from lopro.methods.baselines.frank_wolfe_steps import LineSearch, OpenLoop, ShortStep
 from lopro.methods.baselines.level_set import LevelSetFrankWolfe
 from lopro.methods.baselines.light_touch import LightTouch
-from lopro.methods.baselines.log_projections import LogTProjections
 from lopro.methods.baselines.nesta import NESTA
 from lopro.methods.baselines.one_projection import FullTouch, OneProjectionSmoothed
 from lopro.methods.baselines.opgd import OPGD
-from lopro.methods.baselines.projected_gradient import ProjectedGradient
+from lopro.methods.baselines.projected_gradient import LogTProjections, ProjectedGradient
 from lopro.methods.baselines.projected_subgradient import BestIterate, ProjectedSubgradient
 from lopro.methods.baselines.rsg import R2SG, RSG
 from lopro.methods.baselines.saddle import OneProjectionSaddle

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from lopro.constraints.base import ValidInequality
 from lopro.core.arrays import Array, inner
-from lopro.core.validation import check_number
+from lopro.core.validation import check_fields
 from lopro.functions import Ball
-from lopro.methods.baselines.one_projection import SingleProjection
+from lopro.methods.baselines.one_projection import (
+    AveragedSteps,
+    PrimalDualState,
+    SingleProjection,
+)
 from lopro.methods.inner.subgradient import into_ball
 from lopro.methods.paper.epochs import Plan
 from lopro.methods.setting import Setting, no_estimates
@@ -22,7 +25,7 @@ from lopro.penalties.penalised import Penalised
 from lopro.problem import Problem
 from lopro.protocol import Card, Workbench
 
-__all__ = ["ConEx", "ExtrapolatedDescent", "ExtrapolatedState"]
+__all__ = ["ConEx", "ExtrapolatedDescent"]
 
 
 @dataclass(frozen=True)
@@ -43,12 +46,8 @@ class ConEx(SingleProjection):
 
     Parameters
     ----------
-    iterations : int
-        T.
-    constants : ProblemConstants, optional
-        ``G, Gc, rho``, and ``Lf, Lc`` where f and c are smooth; by default those that the problem knows.
-    radius : float, optional
-        D: bound on the distance from the (feasible) start to a solution. By default from the problem.
+    iterations, constants, radius
+        As for `FullTouch`; ``Lf`` and ``Lc`` are used where f and c are smooth.
 
     References
     ----------
@@ -65,10 +64,9 @@ class ConEx(SingleProjection):
     Examples
     --------
     >>> import numpy as np, lopro
-    >>> from lopro.methods.baselines import ConEx
     >>> f = lopro.objectives.Linear(np.array([1.0, 2.0]))
     >>> ball = lopro.constraints.ResidualBall(np.diag([1.0, 3.0]), np.zeros(2), 1.0)
-    >>> result = lopro.solve(lopro.Problem(f, ball), method=ConEx(), tol=1e-2)
+    >>> result = lopro.solve(lopro.Problem(f, ball), method=lopro.baselines.ConEx(), tol=1e-2)
     >>> result.success, round(result.fun, 2), result.counts.projections
     (True, -1.2, 1)
     """
@@ -105,16 +103,7 @@ class ConEx(SingleProjection):
         return ExtrapolatedDescent(eta, tau, None if split else s.ball, split)
 
     def bound(self, constants: ProblemConstants, D: float, *, smooth_f: bool = True) -> float:
-        """Return the theorem's bound on the gap; ``smooth_f`` says whether f enters through L or through H.
-
-        Examples
-        --------
-        >>> from lopro.methods.baselines import ConEx
-        >>> from lopro.methods.theory import ProblemConstants
-        >>> unit = ProblemConstants(G=1.0, Gc=1.0, rho=1.0, Lf=0.0, Lc=2.0)
-        >>> ConEx(iterations=100).bound(unit, 1.0)
-        0.04
-        """
+        """Return the theorem's bound on the gap; ``smooth_f``: whether f enters through L, not H."""
         L, H = _parts(constants, smooth_f)
         T, B = self.iterations, constants.weight
         once = (0.5 * L * D * D + 3.0 * B * constants.Gc * D) / T
@@ -145,27 +134,16 @@ def _splits(problem: Problem) -> bool:
     return proximable is not None and None not in everywhere
 
 
-@dataclass(slots=True)
-class ExtrapolatedState:
-    """State; ``direction`` and ``support`` sum the linearised constraints times their multipliers."""
+@dataclass(slots=True, kw_only=True)
+class ExtrapolatedState(PrimalDualState):
+    """State; the average is that of ``x_1, ..., x_T``."""
 
-    x: Array
-    average: Array  # of x_1, ..., x_T
     ell: float  # c linearised at the previous point, evaluated at x
     ell_before: float  # the value of ell one iteration earlier
-    direction: Array
-    support: float = 0.0
-    multiplier: float = 0.0
-    t: int = 0
-
-    @property
-    def valid_inequality(self) -> ValidInequality:
-        """The mean of the linearised constraints times their multipliers; each of them is valid."""
-        return ValidInequality(self.direction, self.support).scaled(1.0 / max(self.t, 1))
 
 
 @dataclass(frozen=True)
-class ExtrapolatedDescent:
+class ExtrapolatedDescent(AveragedSteps):
     """``y+ = [y + (2 l_t - l_(t-1)) / tau]_+``, then ``x+ = prox(x - (df(x) + y+ dc(x)) / eta)``.
 
     ``l_t`` is ``c`` linearised at ``x_(t-1)`` and evaluated at ``x_t``.
@@ -178,12 +156,6 @@ class ExtrapolatedDescent:
         Project the iterates onto this ball.
     split : bool
         Treat the proximable part of f by its prox; not together with a ball.
-
-    Examples
-    --------
-    >>> from lopro.methods.baselines.conex import ExtrapolatedDescent
-    >>> ExtrapolatedDescent(2.0, 1.0).eta
-    2.0
     """
 
     eta: float
@@ -192,17 +164,13 @@ class ExtrapolatedDescent:
     split: bool = False
 
     def __post_init__(self) -> None:
-        check_number("eta", self.eta, minimum=0.0, exclusive=True)
-        check_number("tau", self.tau, minimum=0.0, exclusive=True)
+        check_fields(self, positive=("eta", "tau"))
         if self.split and self.ball is not None:
             raise ValueError("split=True needs ball=None: the prox step does not stay in a ball")
 
-    def check(self, problem: Any) -> None:
-        """Accept every problem: subgradients suffice."""
-
     def init(self, F: Penalised, x: Array, rng: np.random.Generator) -> ExtrapolatedState:
         value = float(F.constraint.value(x))
-        return ExtrapolatedState(x, x, value, value, 0.0 * x)
+        return ExtrapolatedState(x, x, 0.0 * x, ell=value, ell_before=value)
 
     def step(self, F: Penalised, state: ExtrapolatedState) -> ExtrapolatedState:
         x, c = state.x, F.constraint
@@ -231,10 +199,3 @@ class ExtrapolatedDescent:
             return moved if proximable is None else proximable.prox(moved, 1.0 / self.eta)
         moved = x - (f.subgradient(x) + push) / self.eta
         return moved if self.ball is None else into_ball(moved, self.ball)
-
-    def output(self, state: ExtrapolatedState) -> Array:
-        return state.average
-
-    def bound(self, state: ExtrapolatedState, distance: float) -> float | None:
-        """Return None: the theorem bounds the gap to feasible points only."""
-        return None

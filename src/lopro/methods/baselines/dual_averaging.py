@@ -11,7 +11,7 @@ import numpy as np
 from lopro.core.arrays import Array
 from lopro.penalties.penalised import Penalised
 
-__all__ = ["DualAveraging", "DualAveragingState"]
+__all__ = ["DualAveraging"]
 
 
 @dataclass(slots=True)
@@ -56,12 +56,6 @@ class DualAveraging:
         Sample the gradients of the smooth part.
     certain : bool
         Whether L and M are no estimates; otherwise `bound` returns None.
-
-    Examples
-    --------
-    >>> from lopro.methods.baselines.dual_averaging import DualAveraging
-    >>> DualAveraging.balanced(L=1.0, M=2.0, D=1.0, T=100).beta > 2.0
-    True
     """
 
     beta: float

@@ -16,7 +16,7 @@ from lopro.methods.inner import (
     StochasticSubgradient,
     SubgradientDescent,
 )
-from lopro.methods.paper.epochs import Epoch, Plan, run_epochs
+from lopro.methods.paper.epochs import Plan, minimised_and_projected
 from lopro.methods.setting import NeedsConstants, Setting
 from lopro.methods.starts import feasible_candidate
 from lopro.methods.theory import ProblemConstants
@@ -58,39 +58,20 @@ class _EpochProjection(NeedsConstants):
             return
         # Strong convexity: f(x_1) - f_* <= |g_1|^2 / (2 mu).
         V = slope**2 / (2.0 * s.constants.mu)
-        yield from run_epochs(bench, s.start, _Halving(self, s, V))
-
-
-@dataclass(frozen=True)
-class _Halving:
-    """The schedule: epoch k reduces a gap of ``V / 2^(k-1)`` to ``V / 2^k``."""
-
-    method: _EpochProjection
-    setting: Setting
-    V: float
-
-    def init(self, bench: Workbench, x: Array) -> tuple[Plan | None, int]:
-        """Return the first plan and the number of its epoch."""
-        return self._plan(x, 1), 1
-
-    def next(self, bench: Workbench, state: int, epoch: Epoch) -> tuple[Plan | None, int]:
-        """Return the plan of the next epoch and its number."""
-        k = state + 1
-        total = sum(self.method.length(self.setting, self._gap(i)) for i in range(1, k + 1))
-        return (self._plan(epoch.x, k) if total <= self.method.iterations else None), k
-
-    def _gap(self, k: int) -> float:
-        """Return the bound on the gap at the start of epoch k."""
-        return self.V / 2.0 ** (k - 1)
-
-    def _plan(self, start: Array, k: int) -> Plan:
-        V, s, method = self._gap(k), self.setting, self.method
-        needed = method.length(s, V)
-        steps = min(needed, method.iterations)
-        claim = None
-        if steps == needed and s.certain and not method.stochastic:
-            claim = Claim(0.5 * V, f"{type(method).__name__}: the gap halves in every epoch")
-        return Plan(Hinge(s.weight), method.inner(s, V, steps), steps, start, claim)
+        start, left = s.start, self.iterations
+        needed = self.length(s, V)
+        while True:
+            steps = min(needed, left)
+            claim = None
+            if steps == needed and s.certain and not self.stochastic:
+                claim = Claim(0.5 * V, f"{type(self).__name__}: the gap halves in every epoch")
+            plan = Plan(Hinge(s.weight), self.inner(s, V, steps), steps, start, claim)
+            candidate, _ = minimised_and_projected(bench, plan)
+            yield candidate
+            start, left, V = candidate.x, left - needed, 0.5 * V
+            needed = self.length(s, V)
+            if needed > left:
+                return
 
 
 @dataclass(frozen=True)
@@ -98,7 +79,7 @@ class EproSGD(_EpochProjection):
     """Epoch-projection SGD, a baseline: subgradient epochs on the hinge, each twice as long as the last.
 
     Problem: min f(x) s.t. c(x) <= 0, f mu-strongly convex, both Lipschitz on a ball that contains the
-    solution. Oracles: subgradients of f and c; one projection per epoch. Epoch k makes ``T_k`` steps
+    solution. Epoch k makes ``T_k`` steps
     ``x+ = Pi_B(x - eta_k dF(x))`` on ``F = f + lam [c]_+`` and projects their mean; then ``eta`` is
     halved and ``T`` doubled. Theorem, with ``V >= f(x_1) - f_*``, ``lam = G / rho``,
     ``Gbar = G + lam G_c``, ``eta_1 = V / (2 Gbar^2)`` and ``T_1 = 8 Gbar^2 / (mu V)``: the gap after
@@ -110,13 +91,8 @@ class EproSGD(_EpochProjection):
     iterations : int
         T: limit of the iterations. An epoch is run if it fits within the limit; the first one is shortened
         to it.
-    constants : ProblemConstants, optional
-        ``G, Gc, rho, mu``; by default those that the problem knows on the ball. With sampled subgradients G
-        should bound their root mean square.
-    radius : float, optional
-        Bound on the distance from the (feasible) start to the solution; by default ``|g| / mu``.
-    stochastic : bool
-        Sample the subgradients of f. The theorem then holds in expectation, and nothing is claimed.
+    constants, radius, stochastic
+        As for `FullTouch`.
 
     References
     ----------
@@ -131,10 +107,10 @@ class EproSGD(_EpochProjection):
     Examples
     --------
     >>> import numpy as np, lopro
-    >>> from lopro.methods.baselines import EproSGD
     >>> f = lopro.objectives.SquaredDistance(np.array([2.0, 0.5]))
     >>> box = lopro.constraints.Box(-np.ones(2), np.ones(2))
-    >>> result = lopro.solve(lopro.Problem(f, box), method=EproSGD(20_000), tol=0)
+    >>> method = lopro.baselines.EproSGD(20_000)
+    >>> result = lopro.solve(lopro.Problem(f, box), method=method, tol=0)
     >>> round(result.fun, 2), result.counts.projections == len(result.history)
     (0.5, True)
     """
@@ -169,24 +145,15 @@ class EproORDA(_EpochProjection):
 
     Parameters
     ----------
-    iterations : int
-        T: limit of the iterations. An epoch is run if it fits within the limit; the first one is shortened
-        to it.
-    constants : ProblemConstants, optional
-        ``G, Gc, rho, mu, Lf``; by default those that the problem knows. G has to hold on a ball of twice the
-        radius, Gc everywhere.
-    radius : float, optional
-        Bound on the distance from the (feasible) start to the solution; by default ``|g| / mu``.
-    stochastic : bool
-        Sample the gradients of phi. The theorem then holds in expectation, and nothing is claimed.
+    iterations, constants, radius, stochastic
+        As for `EproSGD`. G has to hold on a ball of twice the radius, Gc everywhere.
     noise : float
         Root mean square error of sampled gradients; added to M.
 
     References
     ----------
-    J. Chen, T. Yang, Q. Lin, L. Zhang, Y. Chang, "Optimal stochastic strongly convex optimization with a
-    logarithmic number of projections", UAI 2016 (Epro-ORDA). X. Chen, Q. Lin, J. Pena, "Optimal regularized
-    dual averaging methods for stochastic optimization", NIPS 2012.
+    X. Chen, Q. Lin, J. Pena, "Optimal regularized dual averaging methods for stochastic optimization", NIPS
+    2012; for the epochs see `EproSGD`.
 
     Departures
     ----------
@@ -197,11 +164,10 @@ class EproORDA(_EpochProjection):
     Examples
     --------
     >>> import numpy as np, lopro
-    >>> from lopro.methods.baselines import EproORDA
-    >>> L1, distance = lopro.objectives.L1Norm(), lopro.objectives.SquaredDistance
-    >>> f = distance(np.array([2.0, 0.5])) + 0.6 * L1
+    >>> f = lopro.objectives.SquaredDistance(np.array([2.0, 0.5])) + 0.6 * lopro.objectives.L1Norm()
     >>> box = lopro.constraints.Box(-np.ones(2), np.ones(2))
-    >>> result = lopro.solve(lopro.Problem(f, box), method=EproORDA(20_000), tol=0)
+    >>> method = lopro.baselines.EproORDA(20_000)
+    >>> result = lopro.solve(lopro.Problem(f, box), method=method, tol=0)
     >>> result.x.round(2), result.counts.projections == len(result.history)
     (array([1., 0.]), True)
     """

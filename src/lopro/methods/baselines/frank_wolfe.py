@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from lopro.core.arrays import Array
-from lopro.core.validation import check_count, check_offers
+from lopro.core.validation import check_fields, check_offers
 from lopro.errors import MissingCapabilityError
 from lopro.methods.baselines.frank_wolfe_steps import (
     ActiveSet,
@@ -23,8 +23,30 @@ from lopro.protocol import Candidates, Card, Workbench
 __all__ = ["AwayStepFrankWolfe", "FrankWolfe", "PairwiseFrankWolfe"]
 
 
+class _FrankWolfe:
+    """Base of the three methods: their checks, and the iteration from a first point."""
+
+    step: LineSearch | ShortStep | OpenLoop
+    report: int
+
+    def __post_init__(self) -> None:
+        check_offers("step", self.step, "check", "size")
+        check_fields(self, counts=("report",))
+
+    def check(self, problem: Problem) -> None:
+        need_linear_minimizer(problem)
+        self.step.check(problem)
+
+    def run(self, bench: Workbench, x0: Array) -> Candidates:
+        yield from iterate(bench, self.start(bench, x0), self.step, self.report)
+
+    def start(self, bench: Workbench, x0: Array) -> Point:
+        """Return the first point."""
+        raise NotImplementedError
+
+
 @dataclass(frozen=True)
-class FrankWolfe:
+class FrankWolfe(_FrankWolfe):
     """The Frank-Wolfe (conditional gradient) method.
 
     Problem: min f over a bounded set, f smooth. Oracles: one gradient and one linear minimisation over
@@ -54,10 +76,9 @@ class FrankWolfe:
     Examples
     --------
     >>> import numpy as np, lopro
-    >>> from lopro.methods.baselines import FrankWolfe
     >>> f = lopro.objectives.SquaredDistance(np.array([0.6, 0.8, -1.0]))
     >>> problem = lopro.Problem(f, lopro.constraints.Simplex(3))
-    >>> result = lopro.solve(problem, method=FrankWolfe(), tol=1e-6)
+    >>> result = lopro.solve(problem, method=lopro.baselines.FrankWolfe(), tol=1e-6)
     >>> result.success, result.x.round(3), result.counts.projections
     (True, array([0.4, 0.6, 0. ]), 0)
     """
@@ -73,21 +94,12 @@ class FrankWolfe:
     step: LineSearch | ShortStep | OpenLoop = LineSearch()
     report: int = 100
 
-    def __post_init__(self) -> None:
-        check_offers("step", self.step, "check", "size")
-        check_count("report", self.report)
-
-    def check(self, problem: Problem) -> None:
-        need_linear_minimizer(problem)
-        self.step.check(problem)
-
-    def run(self, bench: Workbench, x0: Array) -> Candidates:
-        start = Point(bench.objective, feasible_or_vertex(bench, x0))
-        yield from iterate(bench, start, self.step, self.report)
+    def start(self, bench: Workbench, x0: Array) -> Point:
+        return Point(bench.objective, feasible_or_vertex(bench, x0))
 
 
 @dataclass(frozen=True)
-class AwayStepFrankWolfe:
+class AwayStepFrankWolfe(_FrankWolfe):
     """Frank-Wolfe with away steps, which remove weight from a vertex: linear convergence on polytopes.
 
     Problem: min f over a polytope, f smooth. Oracles: one gradient and one linear minimisation per
@@ -102,8 +114,7 @@ class AwayStepFrankWolfe:
     step : LineSearch or ShortStep
         The step size rule.
     report : int
-        Iterations between two points that the driver certifies; a point with a small gap is certified at
-        once.
+        As for `FrankWolfe`.
 
     References
     ----------
@@ -119,10 +130,9 @@ class AwayStepFrankWolfe:
     Examples
     --------
     >>> import numpy as np, lopro
-    >>> from lopro.methods.baselines import AwayStepFrankWolfe
     >>> f = lopro.objectives.SquaredDistance(np.array([0.6, 0.8, -1.0]))
     >>> problem = lopro.Problem(f, lopro.constraints.L1Ball(3))
-    >>> result = lopro.solve(problem, method=AwayStepFrankWolfe(), tol=1e-9)
+    >>> result = lopro.solve(problem, method=lopro.baselines.AwayStepFrankWolfe(), tol=1e-9)
     >>> result.success, result.x.round(6), result.counts.projections
     (True, array([ 0.133333,  0.333333, -0.533333]), 0)
     """
@@ -142,26 +152,22 @@ class AwayStepFrankWolfe:
     _pairwise: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        check_offers("step", self.step, "check", "size")
+        super().__post_init__()
         if isinstance(self.step, OpenLoop):
             raise TypeError(
                 "step must be LineSearch() or ShortStep(): away steps need a descent step"
             )
-        check_count("report", self.report)
 
     def check(self, problem: Problem) -> None:
-        need_linear_minimizer(problem)
+        super().check(problem)
         if not problem.constraint.has_vertices:
             raise MissingCapabilityError(
                 f"{type(self).__name__} needs a polytope, and {problem.constraint!r} has infinitely many "
                 "extreme points; use lopro.baselines.FrankWolfe()"
             )
-        self.step.check(problem)
 
-    def run(self, bench: Workbench, x0: Array) -> Candidates:
-        vertex = first_vertex(bench, x0)
-        start = ActiveSet(bench.objective, vertex, pairwise=self._pairwise)
-        yield from iterate(bench, start, self.step, self.report)
+    def start(self, bench: Workbench, x0: Array) -> Point:
+        return ActiveSet(bench.objective, first_vertex(bench, x0), pairwise=self._pairwise)
 
 
 @dataclass(frozen=True)
@@ -172,25 +178,6 @@ class PairwiseFrankWolfe(AwayStepFrankWolfe):
     cut short at the weight of the worst vertex divides ``f(x) - f_*`` by ``1 / (1 - rho)``,
     ``rho = min(1/2, mu delta^2 / (L M^2))``; the number of steps in between is bounded, but only by
     ``3 |A|!`` for ``|A|`` vertices. In practice it is the fastest of the three.
-
-    References
-    ----------
-    S. Lacoste-Julien, M. Jaggi, "On the global linear convergence of Frank-Wolfe optimization
-    variants", NIPS 2015.
-
-    Departures
-    ----------
-    As for `AwayStepFrankWolfe`.
-
-    Examples
-    --------
-    >>> import numpy as np, lopro
-    >>> from lopro.methods.baselines import PairwiseFrankWolfe
-    >>> f = lopro.objectives.SquaredDistance(np.array([0.6, 0.8, -1.0]))
-    >>> problem = lopro.Problem(f, lopro.constraints.L1Ball(3))
-    >>> result = lopro.solve(problem, method=PairwiseFrankWolfe(), tol=1e-9)
-    >>> result.success, result.x.round(6), result.counts.projections
-    (True, array([ 0.133333,  0.333333, -0.533333]), 0)
     """
 
     card: ClassVar[Card] = Card(

@@ -65,10 +65,9 @@ class LevelSetFrankWolfe:
     Examples
     --------
     >>> import numpy as np, lopro
-    >>> from lopro.methods.baselines import LevelSetFrankWolfe
     >>> ball = lopro.constraints.ResidualBall(np.array([[2.0, 1.0]]), np.array([2.0]), sigma=1.0)
     >>> problem = lopro.Problem(lopro.objectives.L1Norm(), ball)
-    >>> result = lopro.solve(problem, method=LevelSetFrankWolfe())
+    >>> result = lopro.solve(problem, method=lopro.baselines.LevelSetFrankWolfe())
     >>> result.success, round(result.fun, 6)
     (True, 0.5)
     """
@@ -186,17 +185,7 @@ class NewtonStep:
 
 
 def newton_step(A: LinearMap, r: Array, y: Array, radius: float, sigma: float) -> NewtonStep:
-    """Return the Newton step for the residual ``r = A x - y`` of a point in the ball of this radius.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from lopro.methods.baselines.level_set import newton_step
-    >>> from lopro.maps import linear_map
-    >>> y = np.array([2.0])
-    >>> newton_step(linear_map(np.array([[2.0, 1.0]])), -y, y, 0.0, sigma=1.0).following
-    0.5
-    """
+    """Return the Newton step for the residual ``r = A x - y`` of a point in the ball of this radius."""
     return _step(A.adjoint(r), r, y, radius, sigma)
 
 

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from lopro.core.arrays import Array, Vector
-from lopro.core.validation import check_count, check_number
+from lopro.core.validation import check_fields
 from lopro.errors import MissingCapabilityError
 from lopro.functions import Ball
 from lopro.methods.baselines.constraint_rows import Rows
-from lopro.methods.baselines.one_projection import SingleProjection
+from lopro.methods.baselines.one_projection import AveragedSteps, SingleProjection
 from lopro.methods.inner.subgradient import into_ball
 from lopro.methods.paper.epochs import Plan
 from lopro.methods.setting import Setting
@@ -53,17 +53,8 @@ class LightTouch(SingleProjection):
     dual_step : float, optional
         ``eta_p``; by default the theorem's, which covers the worst estimate v. As the last known violations
         become accurate, steps many times as long converge faster.
-    constants : ProblemConstants, optional
-        G, and rho of the largest ``c_i``; by default those that the problem knows. The regularity constant of
-        a polyhedron with many rows is not computed and has to be given.
-    radius : float, optional
-        D: bound on the distance from the start, or its projection, to a solution.
-    stochastic : bool
-        Sample the subgradients of f.
-
-    References
-    ----------
-    A. Cotter, M. Gupta, J. Pfeifer, "A light touch for heavily constrained SGD", COLT 2016.
+    constants, radius, stochastic
+        As for `FullTouch`; rho is that of the largest ``c_i``.
 
     Departures
     ----------
@@ -73,10 +64,9 @@ class LightTouch(SingleProjection):
     Examples
     --------
     >>> import numpy as np, lopro
-    >>> from lopro.methods.baselines import LightTouch
     >>> f = lopro.objectives.Linear(np.array([-1.0, -2.0]))
     >>> box = lopro.constraints.Polyhedron.box(np.zeros(2), np.ones(2))
-    >>> method = LightTouch(iterations=5000, sampled=1)
+    >>> method = lopro.baselines.LightTouch(iterations=5000, sampled=1)
     >>> result = lopro.solve(lopro.Problem(f, box), method=method, tol=0, seed=0)
     >>> abs(result.fun + 3.0) < 0.1, result.counts.projections, result.counts.rows
     (True, 1, 10004)
@@ -99,10 +89,7 @@ class LightTouch(SingleProjection):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.sampled is not None:
-            check_count("sampled", self.sampled)
-        if self.dual_step is not None:
-            check_number("dual_step", self.dual_step, minimum=0.0, exclusive=True)
+        check_fields(self, counts=("sampled",), positive=("dual_step",))
 
     def check(self, problem: Problem) -> None:
         super().check(problem)
@@ -149,7 +136,7 @@ class TouchState:
 
 
 @dataclass(frozen=True, eq=False)
-class LightTouchSteps:
+class LightTouchSteps(AveragedSteps):
     """The saddle-point steps of `LightTouch` as an inner algorithm."""
 
     rows: Rows
@@ -160,17 +147,14 @@ class LightTouchSteps:
     ball: Ball
     stochastic: bool = False
 
-    def check(self, problem: Any) -> None:
-        """Accept every problem: `LightTouch.check` has checked it."""
-
     def init(self, F: Penalised, x: Array, rng: np.random.Generator) -> TouchState:
         m = self.rows.count
         return TouchState(x, x, rng, np.zeros(m), np.zeros(m))
 
     def step(self, F: Penalised, state: TouchState) -> TouchState:
         x, rng = state.x, state.rng
-        g = F.objective.stochastic_subgradient(x, rng) if self.stochastic else None
-        g = F.objective.subgradient(x) if g is None else g
+        f = F.objective
+        g = f.stochastic_subgradient(x, rng) if self.stochastic else f.subgradient(x)
         i = draw(state.scores, rng)
         if float(self.rows.values(np.array([i]), x)[0]) > 0.0:
             g = g + self.weight * self.rows.subgradient(i, x)
@@ -190,22 +174,8 @@ class LightTouchSteps:
         state.seen[chosen] = now
         return estimate
 
-    def output(self, state: TouchState) -> Array:
-        return state.average
-
-    def bound(self, state: TouchState, distance: float) -> float | None:
-        return None  # the theorem holds in expectation only
-
 
 def draw(scores: Vector, rng: np.random.Generator) -> int:
-    """Draw an index with probability proportional to ``exp(score)``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from lopro.methods.baselines.light_touch import draw
-    >>> draw(np.array([0.0, 1000.0]), np.random.default_rng(0))
-    1
-    """
+    """Draw an index with probability proportional to ``exp(score)``."""
     heights = np.cumsum(np.exp(scores - scores.max()))
     return int(np.searchsorted(heights, rng.random() * heights[-1], side="right"))

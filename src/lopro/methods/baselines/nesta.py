@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from lopro.constraints.base import ValidInequality
 from lopro.core.arrays import Array, eps, from_numpy, inner, namespace, norm, to_numpy
-from lopro.core.validation import check_count, check_number
+from lopro.core.validation import check_count, check_fields, check_number
 from lopro.errors import InfeasibleError
 from lopro.methods.baselines.l1_residual_ball import (
     checked_parts,
@@ -79,10 +79,10 @@ class NESTA:
     Examples
     --------
     >>> import numpy as np, lopro
-    >>> from lopro.methods.baselines import NESTA
-    >>> f = lopro.objectives.L1Norm()
     >>> ball = lopro.constraints.ResidualBall(np.array([[2.0, 1.0]]), np.array([2.0]), sigma=1.0)
-    >>> result = lopro.solve(lopro.Problem(f, ball), method=NESTA(1e-6, variation=1e-9), tol=1e-3)
+    >>> problem = lopro.Problem(lopro.objectives.L1Norm(), ball)
+    >>> method = lopro.baselines.NESTA(1e-6, variation=1e-9)
+    >>> result = lopro.solve(problem, method=method, tol=1e-3)
     >>> result.success, round(result.fun, 2), result.counts.projections == 2 * result.iterations
     (True, 0.5, True)
     """
@@ -102,12 +102,10 @@ class NESTA:
     report: int = 1000
 
     def __post_init__(self) -> None:
-        check_number("mu_final", self.mu_final, minimum=0.0, exclusive=True)
+        check_fields(self, counts=("max_iter", "report"), positive=("mu_final",))
         check_count("stages", self.stages, minimum=0)
         if self.variation is not None:
             check_number("variation", self.variation, minimum=0.0)
-        check_count("max_iter", self.max_iter)
-        check_count("report", self.report)
 
     def check(self, problem: Problem) -> None:
         checked_parts(problem, "NESTA")
@@ -132,17 +130,7 @@ class NESTA:
             x = state.x
 
     def continuation(self, coarsest: float) -> list[tuple[float, float | None]]:
-        """Return smoothing and variation of each stage: both decrease geometrically.
-
-        Examples
-        --------
-        >>> from lopro.methods.baselines import NESTA
-        >>> [
-        ...     f"{mu:.0e}, {variation:.0e}"
-        ...     for mu, variation in NESTA(1e-2, 2, 1e-3).continuation(1.0)
-        ... ]
-        ['1e-01, 1e-02', '1e-02, 1e-03']
-        """
+        """Return smoothing and variation of each stage: both decrease geometrically."""
         count = max(1, self.stages)
         first = max(coarsest, self.mu_final)
 

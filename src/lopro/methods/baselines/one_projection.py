@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
+from lopro.constraints.base import ValidInequality
 from lopro.core.arrays import Array
 from lopro.core.validation import check_count
 from lopro.methods.inner import (
@@ -25,7 +26,13 @@ from lopro.methods.theory import ProblemConstants
 from lopro.penalties import Hinge, Softplus
 from lopro.protocol import Candidates, Card, Claim, Multiplier, Workbench
 
-__all__ = ["FullTouch", "OneProjectionSmoothed", "SingleProjection"]
+__all__ = [
+    "AveragedSteps",
+    "FullTouch",
+    "OneProjectionSmoothed",
+    "PrimalDualState",
+    "SingleProjection",
+]
 
 
 class SingleProjection(NeedsConstants):
@@ -61,6 +68,39 @@ class SingleProjection(NeedsConstants):
         return Claim(gap, source) if s.certain and not self.stochastic else None
 
 
+class AveragedSteps:
+    """Base of inner algorithms that step along subgradients and return an average of the iterates.
+
+    Their theorems bound the gap to feasible points, after a projection: the algorithm itself has no bound.
+    """
+
+    def check(self, problem: Any) -> None:
+        """Accept every problem: subgradients suffice."""
+
+    def output(self, state: Any) -> Array:
+        return state.average
+
+    def bound(self, state: Any, distance: float) -> float | None:
+        return None
+
+
+@dataclass(slots=True)
+class PrimalDualState:
+    """State; ``direction`` and ``support`` sum the linearised constraints times their multipliers."""
+
+    x: Array
+    average: Array
+    direction: Array
+    support: float = 0.0
+    multiplier: float = 0.0
+    t: int = 0
+
+    @property
+    def valid_inequality(self) -> ValidInequality:
+        """The mean of the linearised constraints times their multipliers; each of them is valid."""
+        return ValidInequality(self.direction, self.support).scaled(1.0 / max(self.t, 1))
+
+
 @dataclass(frozen=True)
 class FullTouch(SingleProjection):
     """FullTouch: many constraints through their largest violation, one projection at the end.
@@ -76,10 +116,12 @@ class FullTouch(SingleProjection):
     iterations : int
         T.
     constants : ProblemConstants, optional
-        G, G_c and rho; by default those that the problem knows. The regularity constant of a polyhedron with
-        many rows is not computed and has to be given.
+        G, G_c and rho (mu, L_f, L_c for methods that use them); by default those that the problem knows on
+        the ball. The regularity constant of a polyhedron with many rows is not computed and has to be given.
+        With sampled subgradients G should bound their root mean square.
     radius : float, optional
-        D: bound on the distance from the start, or its projection, to a solution.
+        D: bound on the distance from the start, or its projection, to a solution. By default from the
+        problem; for a mu-strongly convex f it is ``|g| / mu``.
     stochastic : bool
         Sample the subgradients of f. The theorem then holds in expectation, and nothing is claimed.
 
@@ -95,10 +137,9 @@ class FullTouch(SingleProjection):
     Examples
     --------
     >>> import numpy as np, lopro
-    >>> from lopro.methods.baselines import FullTouch
     >>> f = lopro.objectives.Linear(np.array([-1.0, -2.0]))
     >>> box = lopro.constraints.Polyhedron.box(np.zeros(2), np.ones(2))
-    >>> result = lopro.solve(lopro.Problem(f, box), method=FullTouch(), tol=0)
+    >>> result = lopro.solve(lopro.Problem(f, box), method=lopro.baselines.FullTouch(), tol=0)
     >>> round(result.fun, 1), result.counts.projections
     (-3.0, 1)
     """
@@ -129,23 +170,14 @@ class OneProjectionSmoothed(SingleProjection):
     """Strongly convex SGD with one projection, a baseline: subgradient descent on a smoothed penalty.
 
     Problem: min f(x) s.t. c(x) <= 0, f mu-strongly convex, both Lipschitz on a ball that contains the
-    solution. Oracles: subgradients of f and c, values of c; one projection, at the end. Iteration:
-    ``x+ = Pi_B(x - dF(x) / (mu t))`` on ``F = f + gamma log(1 + exp(lam c / gamma))`` with
-    ``gamma = log T / T``; the mean of the iterates is projected. Theorem, with ``lam = G / rho`` and
-    ``Gbar = G + lam G_c``: the gap is at most ``Gbar^2 (1 + log T) / (2 mu T) + log 2 log T / T``,
-    which is ``O(log T / T)``.
+    solution. Iteration: ``x+ = Pi_B(x - dF(x) / (mu t))`` on ``F = f + gamma log(1 + exp(lam c / gamma))``
+    with ``gamma = log T / T``; the mean of the iterates is projected. Theorem, with ``lam = G / rho`` and
+    ``Gbar = G + lam G_c``: the gap is at most ``Gbar^2 (1 + log T) / (2 mu T) + log 2 log T / T``.
 
     Parameters
     ----------
-    iterations : int
-        T, at least 2.
-    constants : ProblemConstants, optional
-        ``G, Gc, rho, mu``; by default those that the problem knows on the ball. With sampled subgradients G
-        should bound their root mean square.
-    radius : float, optional
-        Bound on the distance from the (feasible) start to the solution; by default ``|g| / mu``.
-    stochastic : bool
-        Sample the subgradients of f. The theorem then holds in expectation, and nothing is claimed.
+    iterations, constants, radius, stochastic
+        As for `FullTouch`; at least 2 iterations.
 
     References
     ----------
@@ -161,10 +193,10 @@ class OneProjectionSmoothed(SingleProjection):
     Examples
     --------
     >>> import numpy as np, lopro
-    >>> from lopro.methods.baselines import OneProjectionSmoothed
     >>> f = lopro.objectives.SquaredDistance(np.array([2.0, 0.5]))
     >>> box = lopro.constraints.Box(-np.ones(2), np.ones(2))
-    >>> result = lopro.solve(lopro.Problem(f, box), method=OneProjectionSmoothed(), tol=0)
+    >>> method = lopro.baselines.OneProjectionSmoothed()
+    >>> result = lopro.solve(lopro.Problem(f, box), method=method, tol=0)
     >>> round(result.fun, 2), result.counts.projections
     (0.5, 1)
     """
@@ -196,16 +228,7 @@ class OneProjectionSmoothed(SingleProjection):
         return Plan(Softplus(s.weight, self.smoothing), inner, self.iterations, s.start, claim)
 
     def bound(self, constants: ProblemConstants) -> float:
-        """Return the theorem's bound on the gap.
-
-        Examples
-        --------
-        >>> from lopro.methods.baselines import OneProjectionSmoothed
-        >>> from lopro.methods.theory import ProblemConstants
-        >>> unit = ProblemConstants(G=1.0, Gc=1.0, rho=1.0, mu=1.0)
-        >>> round(OneProjectionSmoothed(iterations=10_000).bound(unit), 4)
-        0.0027
-        """
+        """Return the theorem's bound on the gap."""
         slope, T = constants.subgradient_bound(constants.weight), self.iterations
         regret = slope**2 * (1.0 + math.log(T)) / (2.0 * constants.mu * T)
         return regret + math.log(2.0) * self.smoothing

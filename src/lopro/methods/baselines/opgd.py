@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from lopro.core.arrays import Array, norm
-from lopro.core.validation import check_count, check_number, check_offers
+from lopro.core.validation import check_fields, check_number, check_offers
 from lopro.errors import MissingCapabilityError
 from lopro.functions import Ball
 from lopro.methods.inner import (
@@ -31,10 +31,9 @@ __all__ = ["OPGD"]
 class OPGD:
     """One-projection subgradient descent, a baseline: descent on ``f + lam [c]_+``, then a projection.
 
-    Problem: min f(x) s.t. c(x) <= 0, both Lipschitz. Oracles: subgradients of f and c; exactly one
-    projection. Theorem (Thm 1 with Prop 3): with ``lam >= G / rho``, ``Gbar = G + lam G_c``,
-    ``D >= |x_1 - x_*|`` and the constant step ``D / (Gbar sqrt T)`` the projected mean has a gap of at most
-    ``Gbar D / sqrt T``; `OneProjection` has faster choices for smooth and strongly convex problems.
+    Theorem (Thm 1 with Prop 3): with ``lam >= G / rho``, ``Gbar = G + lam G_c``, ``D >= |x_1 - x_*|`` and the
+    constant step ``D / (Gbar sqrt T)`` the projected mean has a gap of at most ``Gbar D / sqrt T``;
+    `OneProjection` has faster choices for smooth and strongly convex problems.
 
     Parameters
     ----------
@@ -60,10 +59,9 @@ class OPGD:
     Examples
     --------
     >>> import numpy as np, lopro
-    >>> from lopro.methods.baselines import OPGD
-    >>> f = lopro.objectives.L1Norm()
     >>> half = lopro.constraints.Polyhedron(np.array([[-2.0, -1.0]]), np.array([-1.0]))
-    >>> result = lopro.solve(lopro.Problem(f, half), np.ones(2), OPGD(iterations=5000), tol=0)
+    >>> problem = lopro.Problem(lopro.objectives.L1Norm(), half)
+    >>> result = lopro.solve(problem, np.ones(2), lopro.baselines.OPGD(iterations=5000), tol=0)
     >>> round(result.fun, 1), result.counts.projections
     (0.5, 1)
     """
@@ -87,7 +85,7 @@ class OPGD:
         if self.step is not None:
             check_offers("step", self.step, "size")
         check_offers("average", self.average, "weight")
-        check_count("iterations", self.iterations)
+        check_fields(self, counts=("iterations",))
 
     def check(self, problem: Problem) -> None:
         if self.stochastic:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 from lopro.core.arrays import Array, inner, norm
-from lopro.core.validation import check_count, check_number, check_offers
-from lopro.methods.baselines.projection_multipliers import Multipliers
+from lopro.core.validation import check_count, check_fields, check_number, check_offers
+from lopro.methods.baselines.projected_steps import ProjectedSteps
 from lopro.methods.inner.averaging import (
     Average,
     ConstantStep,
@@ -17,7 +17,7 @@ from lopro.methods.inner.averaging import (
     UniformAverage,
 )
 from lopro.methods.inner.subgradient import check_stochastic
-from lopro.methods.starts import feasible_candidate, feasible_start
+from lopro.methods.starts import feasible_start
 from lopro.problem import Problem
 from lopro.protocol import Candidates, Card, Workbench
 
@@ -69,11 +69,10 @@ class ProjectedSubgradient:
     Examples
     --------
     >>> import numpy as np, lopro
-    >>> from lopro.methods.baselines import ProjectedSubgradient
-    >>> f = lopro.objectives.L1Norm()
     >>> half = lopro.constraints.Polyhedron(np.array([[-2.0, -1.0]]), np.array([-1.0]))
-    >>> method = ProjectedSubgradient(step=lopro.inner.SqrtStep(0.5), iterations=2000)
-    >>> result = lopro.solve(lopro.Problem(f, half), np.ones(2), method, tol=1e-2)
+    >>> problem, step = lopro.Problem(lopro.objectives.L1Norm(), half), lopro.inner.SqrtStep(0.5)
+    >>> method = lopro.baselines.ProjectedSubgradient(step, iterations=2000)
+    >>> result = lopro.solve(problem, np.ones(2), method, tol=1e-2)
     >>> result.success, round(result.fun, 1), result.counts.projections == result.iterations
     (True, 0.5, True)
     """
@@ -97,19 +96,11 @@ class ProjectedSubgradient:
             check_offers("step", self.step, "size")
         if not isinstance(self.average, BestIterate):
             check_offers("average", self.average, "weight")
-        check_count("iterations", self.iterations)
-        check_count("report", self.report)
+        check_fields(self, counts=("iterations", "report"))
 
     @classmethod
     def with_horizon(cls, G: float, D: float, T: int) -> ProjectedSubgradient:
-        """Return the method of the theorem: the mean of T iterates with ``eta = D / (G sqrt T)``.
-
-        Examples
-        --------
-        >>> from lopro.methods.baselines import ProjectedSubgradient
-        >>> ProjectedSubgradient.with_horizon(G=2.0, D=1.0, T=25).step
-        ConstantStep(eta=0.1)
-        """
+        """Return the method of the theorem: the mean of T iterates with ``eta = D / (G sqrt T)``."""
         check_number("G", G, minimum=0.0, exclusive=True)
         check_number("D", D, minimum=0.0, exclusive=True)
         check_count("T", T)
@@ -123,19 +114,11 @@ class ProjectedSubgradient:
         x = feasible_start(bench, x0)
         sizes = DistanceOverGradients(x, bench.unit) if self.step is None else FixedSizes(self.step)
         descent = Descent(bench, x, sizes, self.average, self.stochastic)
-        for t in range(1, self.iterations + 1):
-            descent.step()
-            last = not bench.tick() or t == self.iterations
-            if last or t % self.report == 0:
-                yield feasible_candidate(
-                    descent.output, descent.multipliers.best(bench, descent.output)
-                )
-            if last:
-                return
+        yield from descent.run(self.iterations, self.report)
 
 
-class Descent:
-    """State of projected subgradient descent: the iterate, the output so far, the multipliers."""
+class Descent(ProjectedSteps):
+    """A run of projected subgradient steps, with the output so far."""
 
     def __init__(
         self,
@@ -145,28 +128,21 @@ class Descent:
         average: Average | BestIterate,
         stochastic: bool = False,
     ) -> None:
-        self.x = x
-        self.multipliers = Multipliers()
-        self._bench = bench
-        self._sizes = sizes
-        self._average = average
-        self._stochastic = stochastic
+        super().__init__(bench, x)
+        self._sizes, self._average, self._stochastic = sizes, average, stochastic
         self._kept = x  # the average, or the best iterate
         self._least = math.inf
         self._t = 0
 
     def step(self) -> None:
-        """Make one step and one projection."""
         self._t += 1
         x, g = self.x, self._slope()
         eta = self._sizes.size(self._t, x, g)
-        before = x - eta * g
-        self.x = self._bench.project(before)
-        self.multipliers.add(before, self.x, eta)
+        self.x = self.projected(x - eta * g, eta)
 
     def _slope(self) -> Array:
         """Return the subgradient of the step, and update the output with the iterate."""
-        x, f = self.x, self._bench.objective
+        x, f = self.x, self.bench.objective
         if isinstance(self._average, BestIterate):
             value, slope = f.linearize_at(f.image(x))
             if value < self._least:
@@ -177,7 +153,7 @@ class Descent:
         return self._sampled() if self._stochastic else f.subgradient(x)
 
     def _sampled(self) -> Array:
-        return self._bench.objective.stochastic_subgradient(self.x, self._bench.rng)
+        return self.bench.objective.stochastic_subgradient(self.x, self.bench.rng)
 
     @property
     def output(self) -> Array:
@@ -207,14 +183,6 @@ class DistanceOverGradients:
     """``eta_t = r_t / sqrt(|g_1|^2 + ... + |g_t|^2)``, ``r_t`` the largest distance to the start so far.
 
     Needs no constant (Ivgi, Hinder, Carmon, ICML 2023, "DoG is SGD's best friend").
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from lopro.methods.baselines.projected_subgradient import DistanceOverGradients
-    >>> sizes = DistanceOverGradients(np.zeros(2), unit=1.0)
-    >>> sizes.size(1, np.zeros(2), np.array([0.0, 1.0]))
-    0.001
     """
 
     def __init__(self, start: Array, unit: float) -> None:
@@ -231,11 +199,4 @@ class DistanceOverGradients:
 
 @dataclass(frozen=True)
 class BestIterate:
-    """In place of an average: the iterate of least value; costs one more value per iteration.
-
-    Examples
-    --------
-    >>> from lopro.methods.baselines import BestIterate, ProjectedSubgradient
-    >>> ProjectedSubgradient(average=BestIterate()).average
-    BestIterate()
-    """
+    """In place of an average: the iterate of least value; costs one more value per iteration."""

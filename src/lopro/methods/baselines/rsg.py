@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from lopro.core.arrays import Array, norm
-from lopro.core.validation import check_count, check_number
+from lopro.core.validation import check_fields, check_number
 from lopro.errors import MissingCapabilityError
 from lopro.functions import Ball
 from lopro.methods.baselines.projected_subgradient import Descent, FixedSizes
 from lopro.methods.inner import ConstantStep, UniformAverage
-from lopro.methods.starts import feasible_candidate, feasible_start
+from lopro.methods.starts import feasible_start
 from lopro.methods.theory import epochs_needed
 from lopro.problem import Problem
 from lopro.protocol import Candidate, Candidates, Card, Verdict, Workbench
@@ -25,13 +25,12 @@ __all__ = ["R2SG", "RSG"]
 class _Restarted:
     """Base of both methods: rounds of stages; the first step size is given or derived from the problem."""
 
+    steps: int
     stages: int
     step: float | None
 
     def __post_init__(self) -> None:
-        check_count("stages", self.stages)
-        if self.step is not None:
-            check_number("step", self.step, minimum=0.0, exclusive=True)
+        check_fields(self, counts=("steps", "stages"), positive=("step",))
 
     @property
     def lengths(self) -> tuple[int, ...]:
@@ -82,10 +81,10 @@ class RSG(_Restarted):
     Examples
     --------
     >>> import numpy as np, lopro
-    >>> from lopro.methods.baselines import RSG
-    >>> f = lopro.objectives.L1Norm()
     >>> half = lopro.constraints.Polyhedron(np.array([[-2.0, -1.0]]), np.array([-1.0]))
-    >>> result = lopro.solve(lopro.Problem(f, half), np.ones(2), RSG(steps=50, stages=20), tol=1e-4)
+    >>> problem = lopro.Problem(lopro.objectives.L1Norm(), half)
+    >>> method = lopro.baselines.RSG(steps=50, stages=20)
+    >>> result = lopro.solve(problem, np.ones(2), method, tol=1e-4)
     >>> result.success, round(result.fun, 3), result.counts.projections == result.iterations
     (True, 0.5, True)
     """
@@ -102,10 +101,6 @@ class RSG(_Restarted):
     stages: int = 20
     step: float | None = None
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_count("steps", self.steps)
-
     @property
     def lengths(self) -> tuple[int, ...]:
         """One round, of stages of t steps."""
@@ -113,19 +108,9 @@ class RSG(_Restarted):
 
     @classmethod
     def with_error_bound(cls, G: float, eps0: float, eps: float, sigma: float, theta: float) -> RSG:
-        """Return the schedule of the theorem.
-
-        Examples
-        --------
-        >>> from lopro.methods.baselines import RSG
-        >>> RSG.with_error_bound(G=1.0, eps0=1.0, eps=0.125, sigma=1.0, theta=1.0)
-        RSG(steps=4, stages=3, step=0.5)
-        """
-        return cls(
-            stage_length(G, eps, sigma, theta),
-            max(1, epochs_needed(eps0, eps)),
-            eps0 / (2.0 * G**2),
-        )
+        """Return the schedule of the theorem."""
+        stages = max(1, epochs_needed(eps0, eps))
+        return cls(stage_length(G, eps, sigma, theta), stages, eps0 / (2.0 * G**2))
 
 
 @dataclass(frozen=True)
@@ -151,11 +136,6 @@ class R2SG(_Restarted):
     step : float, optional
         ``eta_1``, as for `RSG`.
 
-    References
-    ----------
-    T. Yang, Q. Lin, "RSG: beating subgradient method without smoothness and strong convexity", Journal of
-    Machine Learning Research 19 (2018).
-
     Departures
     ----------
     ``t_s`` is rounded up. An infeasible start is projected first, which counts.
@@ -163,10 +143,10 @@ class R2SG(_Restarted):
     Examples
     --------
     >>> import numpy as np, lopro
-    >>> from lopro.methods.baselines import R2SG
-    >>> f = lopro.objectives.L1Norm()
     >>> half = lopro.constraints.Polyhedron(np.array([[-2.0, -1.0]]), np.array([-1.0]))
-    >>> result = lopro.solve(lopro.Problem(f, half), np.ones(2), R2SG(steps=9), tol=1e-4)
+    >>> problem = lopro.Problem(lopro.objectives.L1Norm(), half)
+    >>> method = lopro.baselines.R2SG(steps=9)
+    >>> result = lopro.solve(problem, np.ones(2), method, tol=1e-4)
     >>> result.success, round(result.fun, 3), result.counts.projections == result.iterations
     (True, 0.5, True)
     """
@@ -187,8 +167,7 @@ class R2SG(_Restarted):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_count("steps", self.steps)
-        check_count("rounds", self.rounds)
+        check_fields(self, counts=("rounds",))
         check_number("theta", self.theta, minimum=0.0, maximum=1.0)
 
     @property
@@ -197,14 +176,7 @@ class R2SG(_Restarted):
         return tuple(self.length(s) for s in range(1, self.rounds + 1))
 
     def length(self, s: int) -> int:
-        """Return ``t_s``.
-
-        Examples
-        --------
-        >>> from lopro.methods.baselines import R2SG
-        >>> [R2SG(steps=10, theta=0.5).length(s) for s in (1, 2, 3)]
-        [10, 20, 40]
-        """
+        """Return ``t_s``."""
         return math.ceil(self.steps * math.pow(2.0, 2.0 * (1.0 - self.theta) * (s - 1)))
 
 
@@ -214,14 +186,8 @@ def run_stages(
     """Run the stages of one RSG from a feasible ``x``; each ends with a candidate."""
     for k in range(count):
         descent = Descent(bench, x, FixedSizes(ConstantStep(step / 2.0**k)), UniformAverage())
-        go_on = True
-        for _ in range(steps):
-            descent.step()
-            go_on = bench.tick()
-            if not go_on:
-                break
+        go_on = yield from descent.run(steps, steps)
         x = descent.output
-        yield feasible_candidate(x, descent.multipliers.best(bench, x))
         if not go_on:
             break
     return x

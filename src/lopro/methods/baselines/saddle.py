@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from lopro.constraints.base import ValidInequality
 from lopro.core.arrays import Array, inner
 from lopro.functions import Ball
-from lopro.methods.baselines.one_projection import SingleProjection
+from lopro.methods.baselines.one_projection import (
+    AveragedSteps,
+    PrimalDualState,
+    SingleProjection,
+)
 from lopro.methods.inner.subgradient import into_ball
 from lopro.methods.paper.epochs import Plan
 from lopro.methods.setting import Setting
@@ -20,15 +23,14 @@ from lopro.penalties import Hinge
 from lopro.penalties.penalised import Penalised
 from lopro.protocol import Card, Workbench
 
-__all__ = ["OneProjectionSaddle", "SaddleDescent", "SaddleState"]
+__all__ = ["OneProjectionSaddle", "SaddleDescent"]
 
 
 @dataclass(frozen=True)
 class OneProjectionSaddle(SingleProjection):
     """Primal-dual SGD with one projection, a baseline: descent in x, ascent in a damped multiplier.
 
-    Problem: min f(x) s.t. c(x) <= 0, both convex and Lipschitz on a ball that contains a solution.
-    Oracles: subgradients of f and c, values of c; one projection, at the end. Iteration:
+    Problem: min f(x) s.t. c(x) <= 0, both Lipschitz on a ball that contains a solution. Iteration:
     ``x+ = Pi_B(x - eta (df(x) + m dc(x)))``, ``m+ = [(1 - g eta) m + eta c(x)]_+``; the mean of the
     iterates is projected. Theorem, with ``D`` the radius of the ball, ``C >= |c|`` on it,
     ``eta <= 1 / (4 G_c)`` and ``g = 4 eta G_c^2``: the gap is at most
@@ -37,33 +39,20 @@ class OneProjectionSaddle(SingleProjection):
 
     Parameters
     ----------
-    iterations : int
-        T.
-    constants : ProblemConstants, optional
-        ``G, Gc, rho``; by default those that the problem knows on the ball. With sampled subgradients G
-        should bound their root mean square, which no objective knows and has to be given.
-    radius : float, optional
-        D: bound on the distance from the (feasible) start to a solution. By default from the problem.
-    stochastic : bool
-        Sample the subgradients of f. The theorem then holds in expectation, and nothing is claimed.
-
-    References
-    ----------
-    M. Mahdavi, T. Yang, R. Jin, S. Zhu, J. Yi, "Stochastic gradient descent with only one projection",
-    NIPS 2012.
+    iterations, constants, radius, stochastic
+        As for `FullTouch`.
 
     Departures
     ----------
     The bound in expectation is re-derived: factors differ from the paper's high-probability bound, the rate
-    does not. The ball is centred at the start, and an infeasible start is projected first, which counts.
+    does not. Otherwise as for `OneProjectionSmoothed`.
 
     Examples
     --------
     >>> import numpy as np, lopro
-    >>> from lopro.methods.baselines import OneProjectionSaddle
     >>> f = lopro.objectives.Linear(np.array([1.0, 2.0]))
     >>> box = lopro.constraints.Box(-np.ones(2), np.ones(2))
-    >>> method = OneProjectionSaddle(iterations=20_000)
+    >>> method = lopro.baselines.OneProjectionSaddle(iterations=20_000)
     >>> result = lopro.solve(lopro.Problem(f, box), method=method, tol=0)
     >>> round(result.fun, 1), result.counts.projections
     (-3.0, 1)
@@ -97,61 +86,30 @@ class OneProjectionSaddle(SingleProjection):
         return min(balanced, 0.25 / constants.Gc) if constants.Gc > 0.0 else balanced
 
     def bound(self, constants: ProblemConstants, D: float, C: float) -> float:
-        """Return the theorem's bound on the gap.
-
-        Examples
-        --------
-        >>> from lopro.methods.baselines import OneProjectionSaddle
-        >>> from lopro.methods.theory import ProblemConstants
-        >>> unit = ProblemConstants(G=1.0, Gc=1.0, rho=1.0)
-        >>> round(OneProjectionSaddle(iterations=10_000).bound(unit, 1.0, 1.0), 3)
-        0.04
-        """
+        """Return the theorem's bound on the gap."""
         eta, T = self.step_size(constants, D, C), self.iterations
         regret = D**2 / (2.0 * eta * T) + eta * (constants.G**2 + C**2)
         return regret + 0.5 * constants.weight**2 * (4.0 * eta * constants.Gc**2 + 1.0 / (eta * T))
 
 
-@dataclass(slots=True)
-class SaddleState:
-    """State; ``direction`` and ``support`` sum the linearised constraints times their multipliers."""
+@dataclass(slots=True, kw_only=True)
+class SaddleState(PrimalDualState):
+    """State, with the generator of sampled subgradients."""
 
-    x: Array
-    average: Array
     rng: np.random.Generator
-    direction: Array
-    support: float = 0.0
-    multiplier: float = 0.0
-    t: int = 0
-
-    @property
-    def valid_inequality(self) -> ValidInequality:
-        """The mean of the linearised constraints times their multipliers; each of them is valid."""
-        return ValidInequality(self.direction, self.support).scaled(1.0 / max(self.t, 1))
 
 
 @dataclass(frozen=True)
-class SaddleDescent:
+class SaddleDescent(AveragedSteps):
     """``x+ = Pi_B(x - eta (df + m dc))``, ``m+ = [(1 - damping eta) m + eta c(x)]_+``, from ``m = 0``.
 
     The output is the mean of the points at which subgradients were taken.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from lopro.methods.baselines.saddle import SaddleDescent
-    >>> from lopro.functions import Ball
-    >>> SaddleDescent(0.1, 0.2, Ball(np.zeros(2), 1.0)).eta
-    0.1
     """
 
     eta: float
     damping: float
     ball: Ball
     stochastic: bool = False
-
-    def check(self, problem: Any) -> None:
-        """Accept every problem: subgradients suffice."""
 
     def init(self, F: Penalised, x: Array, rng: np.random.Generator) -> SaddleState:
         return SaddleState(x=x, average=x, rng=rng, direction=0.0 * x)
@@ -170,10 +128,3 @@ class SaddleDescent:
         state.x = into_ball(x - self.eta * g, self.ball)
         state.multiplier = max(0.0, (1.0 - self.damping * self.eta) * m + self.eta * value)
         return state
-
-    def output(self, state: SaddleState) -> Array:
-        return state.average
-
-    def bound(self, state: SaddleState, distance: float) -> float | None:
-        """Return None: the theorem bounds the gap to feasible points only."""
-        return None

@@ -7,12 +7,11 @@ iterates are not feasible; a projection after each stage makes a feasible point 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
 from lopro.core.arrays import Array, norm
-from lopro.core.validation import check_count, check_number
+from lopro.core.validation import check_fields, check_number
 from lopro.methods.inner.accelerated import AcceleratedState
 from lopro.methods.subproblems import check_penalties, first_stiffness, minimised
 from lopro.penalties import CentredHinge, MemberPenalties, SetPenalty
@@ -51,12 +50,8 @@ class SequentialMinimization:
     rounds: int = 200
 
     def __post_init__(self) -> None:
-        check_count("stages", self.stages)
+        check_fields(self, counts=("stages", "rounds"), positive=("stiffness", "accuracy"))
         check_number("growth", self.growth, minimum=1.0, exclusive=True)
-        if self.stiffness is not None:
-            check_number("stiffness", self.stiffness, minimum=0.0, exclusive=True)
-        check_number("accuracy", self.accuracy, minimum=0.0, exclusive=True)
-        check_count("rounds", self.rounds)
 
     def check(self, problem: Problem) -> None:
         check_penalties(problem, type(self).__name__)
@@ -65,11 +60,13 @@ class SequentialMinimization:
         beta = first_stiffness(bench, x0) if self.stiffness is None else self.stiffness
         penalty = MemberPenalties.of(bench.constraint, beta)
         x, L, before = x0, None, None
+
+        def accuracy(fun: float) -> float:
+            return self.accuracy * bench.target.unit(fun)
+
         for _ in range(self.stages):
             F = bench.penalised(penalty, x)
-            state = minimised(
-                bench, F, x, L, self._accuracy(bench), steps=STEPS_PER_CHECK, rounds=self.rounds
-            )
+            state = minimised(bench, F, x, L, accuracy, steps=STEPS_PER_CHECK, rounds=self.rounds)
             x, L = state.x, state.L
             yield Candidate(bench.project(x), PenalisedMinimum(F), before=x)
             before, penalty = penalty, self.following(bench, before, penalty, state)
@@ -83,9 +80,6 @@ class SequentialMinimization:
     ) -> MemberPenalties:
         """Return the penalty of the next stage, from the last two penalties and the last inner state."""
         raise NotImplementedError
-
-    def _accuracy(self, bench: Workbench) -> Callable[[float], float]:
-        return lambda fun: self.accuracy * bench.target.unit(fun)
 
 
 @dataclass(frozen=True)
@@ -121,10 +115,10 @@ class ExteriorPenalty(SequentialMinimization):
     Examples
     --------
     >>> import numpy as np, lopro
-    >>> from lopro.methods.baselines import ExteriorPenalty
     >>> f = lopro.objectives.Linear(np.array([1.0, 2.0]))
     >>> ball = lopro.constraints.ResidualBall(np.diag([1.0, 3.0]), np.zeros(2), 1.0)
-    >>> result = lopro.solve(lopro.Problem(f, ball), method=ExteriorPenalty(), tol=1e-4)
+    >>> method = lopro.baselines.ExteriorPenalty()
+    >>> result = lopro.solve(lopro.Problem(f, ball), method=method, tol=1e-4)
     >>> result.success, round(result.fun, 3), result.counts.projections == len(result.history)
     (True, -1.202, True)
     """
@@ -169,8 +163,7 @@ class AugmentedLagrangian(SequentialMinimization):
     Parameters
     ----------
     stages, growth, stiffness, accuracy, rounds
-        As in `SequentialMinimization`: number of penalised problems, factor of beta when it grows, first
-        beta, accuracy of each, and limit of its iterations (in units of 25 steps).
+        As for `ExteriorPenalty`.
     enough : float
         Required ratio of the residual to the previous one; beta grows if it is exceeded.
 
@@ -189,10 +182,10 @@ class AugmentedLagrangian(SequentialMinimization):
     Examples
     --------
     >>> import numpy as np, lopro
-    >>> from lopro.methods.baselines import AugmentedLagrangian
     >>> f = lopro.objectives.Linear(np.array([1.0, 2.0]))
     >>> ball = lopro.constraints.ResidualBall(np.diag([1.0, 3.0]), np.zeros(2), 1.0)
-    >>> result = lopro.solve(lopro.Problem(f, ball), method=AugmentedLagrangian())
+    >>> method = lopro.baselines.AugmentedLagrangian()
+    >>> result = lopro.solve(lopro.Problem(f, ball), method=method)
     >>> result.success, round(result.fun, 5), result.counts.projections == len(result.history)
     (True, -1.20185, True)
     """

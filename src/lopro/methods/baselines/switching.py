@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from lopro.constraints.base import Constraint, ValidInequality
 from lopro.core.arrays import Array, inner, norm
-from lopro.core.validation import check_count, check_number
+from lopro.core.validation import check_fields
 from lopro.errors import InfeasibleError
+from lopro.methods.baselines.one_projection import AveragedSteps
 from lopro.methods.setting import Needs, no_estimates
 from lopro.methods.starts import feasible_candidate, feasible_start
 from lopro.objectives.base import Objective
@@ -19,7 +20,7 @@ from lopro.problem import Problem
 from lopro.protocol import Candidate, Candidates, Card, Claim, Multiplier, Workbench
 from lopro.protocol.certificates import solution_radius
 
-__all__ = ["SwitchingState", "SwitchingSteps", "SwitchingSubgradient"]
+__all__ = ["SwitchingSteps", "SwitchingSubgradient"]
 
 #: Steps between two checks of the stopping rule: a level makes up to CHUNK - 1 steps more than it needs.
 CHUNK = 32
@@ -29,7 +30,7 @@ CHUNK = 32
 class SwitchingSubgradient:
     """Switching subgradients with Polyak's steps, a baseline.
 
-    Problem: min f(x) s.t. c(x) <= 0, both convex. Oracles: subgradients of f and c, values of c. Where
+    Problem: min f(x) s.t. c(x) <= 0. Where
     ``c(x) <= delta`` the step is ``delta / |g|^2`` along a subgradient ``g`` of f, elsewhere
     ``c(x) / |g_c|^2`` along ``g_c``, one of c; the points of the first kind are averaged with weights
     ``1 / |g|^2``. The tolerance ``delta`` halves from level to level, and every level ends with a
@@ -64,10 +65,10 @@ class SwitchingSubgradient:
     Examples
     --------
     >>> import numpy as np, lopro
-    >>> from lopro.methods.baselines import SwitchingSubgradient
     >>> f = lopro.objectives.Linear(np.array([1.0, 2.0]))
     >>> ball = lopro.constraints.ResidualBall(np.diag([1.0, 3.0]), np.zeros(2), 1.0)
-    >>> result = lopro.solve(lopro.Problem(f, ball), method=SwitchingSubgradient(), tol=0.1)
+    >>> method = lopro.baselines.SwitchingSubgradient()
+    >>> result = lopro.solve(lopro.Problem(f, ball), method=method, tol=0.1)
     >>> result.success, result.counts.projections == len(result.history)
     (True, True)
     """
@@ -85,11 +86,7 @@ class SwitchingSubgradient:
     radius: float | None = None
 
     def __post_init__(self) -> None:
-        check_count("levels", self.levels)
-        for name in ("delta", "radius"):
-            value = getattr(self, name)
-            if value is not None:
-                check_number(name, value, minimum=0.0, exclusive=True)
+        check_fields(self, counts=("levels",), positive=("delta", "radius"))
 
     @property
     def _needs(self) -> Needs:
@@ -171,23 +168,13 @@ class Oracles:
 
 
 @dataclass(frozen=True)
-class SwitchingSteps:
-    """``x+ = x - (delta / |g|^2) g`` with ``g`` in df where ``c(x) <= delta``, else a Polyak step on c.
-
-    Examples
-    --------
-    >>> from lopro.methods.baselines.switching import SwitchingSteps
-    >>> SwitchingSteps(0.1).delta
-    0.1
-    """
+class SwitchingSteps(AveragedSteps):
+    """``x+ = x - (delta / |g|^2) g`` with ``g`` in df where ``c(x) <= delta``, else a Polyak step on c."""
 
     delta: float
 
     def __post_init__(self) -> None:
-        check_number("delta", self.delta, minimum=0.0, exclusive=True)
-
-    def check(self, problem: Any) -> None:
-        """Accept every problem: subgradients suffice."""
+        check_fields(self, positive=("delta",))
 
     def init(self, F: Oracles, x: Array, rng: np.random.Generator) -> SwitchingState:
         return SwitchingState(x=x, average=x, direction=0.0 * x)
@@ -233,7 +220,3 @@ class SwitchingSteps:
     def output(self, state: SwitchingState) -> Array:
         # Before the first step along f the average is empty.
         return state.average if state.weight > 0.0 else state.x
-
-    def bound(self, state: SwitchingState, distance: float) -> float | None:
-        """Return None: the theorem bounds the gap to feasible points only."""
-        return None

@@ -14,6 +14,7 @@ from theory.problems import Known, t3, t6_ellipsoid, t9
 import lopro
 from lopro.errors import MissingCapabilityError
 from lopro.methods.baselines import LogTProjections
+from lopro.methods.baselines.projected_gradient import ExtragradientSteps
 from lopro.objectives import LeastSquares
 
 EXACT = {"tilted": tilted, "T6": t6_ellipsoid, "T9": t9}
@@ -82,9 +83,9 @@ def test_growing_batches_halve_the_mean_gap() -> None:
 
 def test_halving_rejects_batches_that_do_not_grow(monkeypatch: Any) -> None:
     known = noisy(tilted(), 16.0 * DEVIATION)
-    gradient = LogTProjections._gradient
+    init = ExtragradientSteps.__init__
     monkeypatch.setattr(
-        LogTProjections, "_gradient", lambda self, bench, x, batch: gradient(self, bench, x, 1)
+        ExtragradientSteps, "__init__", lambda self, bench, w, eta, _: init(self, bench, w, eta, 1)
     )
     assert decay_ratio(known, sampled_runs(known, 1), 2.0) > 1.0
 

@@ -1,4 +1,4 @@
-"""Multipliers from projected steps, for the certificate.
+"""Steps that end with a projection each, and the multipliers that they give for the certificate.
 
 Where ``x+ = P(v)``, the vector ``v - x+`` is normal to the set at ``x+``: ``<v - x+, z> <= <v - x+, x+>`` for
 every feasible ``z``. Divided by the step size it estimates the multiplier of the constraint; so do averages
@@ -7,14 +7,16 @@ over many steps.
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from dataclasses import dataclass
 
 from lopro.constraints.base import ValidInequality
 from lopro.core.arrays import Array, eps, inner, norm
-from lopro.protocol import Workbench
+from lopro.methods.starts import feasible_candidate
+from lopro.protocol import Candidate, Verdict, Workbench
 from lopro.protocol.certificates import lower_bound, solution_radius
 
-__all__ = ["Multipliers"]
+__all__ = ["Multipliers", "ProjectedSteps"]
 
 #: Bound on the error of a projection, in units of eps times the lengths involved; inequalities are charged
 #: with it. The difference of the projections of v and of P(v) + 2 (v - P(v)), which agree in exact
@@ -98,3 +100,38 @@ class Multipliers:
         square = inner(g, g)
         weight = max(inner(direction, g), 0.0) / square if square > 0.0 else 0.0
         return c.valid_inequality(self._at, weight)
+
+
+class ProjectedSteps:
+    """A run of projected steps: the iterate, and the multipliers of its projections."""
+
+    def __init__(self, bench: Workbench, x: Array) -> None:
+        self.bench, self.x = bench, x
+        self.multipliers = Multipliers()
+
+    def step(self) -> None:
+        """Make one step."""
+        raise NotImplementedError
+
+    @property
+    def output(self) -> Array:
+        """The point that stands for the run so far."""
+        return self.x
+
+    def projected(self, before: Array, size: float) -> Array:
+        """Return the projection of a step of this size, and keep its multiplier."""
+        after = self.bench.project(before)
+        self.multipliers.add(before, after, size)
+        return after
+
+    def run(self, steps: int, report: int) -> Generator[Candidate, Verdict, bool]:
+        """Make steps, with a candidate every ``report`` steps and at the end; return whether to go on."""
+        for t in range(1, steps + 1):
+            self.step()
+            go_on = self.bench.tick()
+            if not go_on or t == steps or t % report == 0:
+                x = self.output
+                yield feasible_candidate(x, self.multipliers.best(self.bench, x))
+            if not go_on:
+                return False
+        return True
