@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from support.catalogue import CONSTRAINTS, ConstraintCase
 
+from lopro.certificates import feasibility_tolerance
 from lopro.constraints import (
     Affine,
     Constraint,
@@ -55,7 +56,8 @@ def by_hand(c: Constraint, x: Any) -> float:
         compared = np.abs(C) @ np.abs(v) + np.abs(c.b)
         return float((np.maximum(excess, 0.0) / np.where(compared > 0.0, compared, 1.0)).max())
     if isinstance(c, PSDCone):
-        return max(0.0, -float(np.linalg.eigvalsh(x)[0])) / length(x)
+        d = np.sqrt(np.maximum(np.abs(x.diagonal()), 1e-6 * np.abs(x).max()))
+        return max(0.0, -float(np.linalg.eigvalsh(x / np.outer(d, d))[0]))
     if isinstance(c, L1Ball):
         away = x if c.center is None else x - c.center
         return max(0.0, float(np.abs(away).sum()) - c.size) / c.size
@@ -189,3 +191,22 @@ def test_radii_of_other_sets(set_: Constraint, radius: float, widened: float) ->
     found = set_.radius()
     assert found is not None and found.value >= radius
     assert found.value == pytest.approx(radius + widened, rel=1e-14)
+
+
+@pytest.mark.parametrize("large", [1.0, 1e6, 1e12])
+def test_a_large_entry_does_not_hide_a_negative_eigenvalue(large: float) -> None:
+    """Each index of a matrix is compared with its own diagonal: X_22 = -2 is not feasible beside 1e12."""
+    X = np.diag([large, -2.0, 3.0])
+    assert PSDCone(3).violation(X) > feasibility_tolerance(X)
+    set_ = Intersection(PSDCone(3), Affine.entries(([0], [0]), large, large, shape=(3, 3)))
+    assert set_.violation(X) > feasibility_tolerance(X)
+
+
+def test_a_semidefinite_matrix_stays_feasible_in_all_units(rng: Any) -> None:
+    """What rounding leaves of a semidefinite matrix is no violation, whatever the units of its indices."""
+    for n, rank in ((5, 2), (60, 20), (60, 59)):
+        B = rng.standard_normal((n, rank)) * np.geomspace(1.0, 1e6, n)[:, None]
+        X = B @ B.T
+        assert PSDCone(n).violation(X) <= 1e-12
+        X[0, 0] *= -1.0
+        assert PSDCone(n).violation(X) > feasibility_tolerance(X)

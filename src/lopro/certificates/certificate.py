@@ -26,7 +26,8 @@ class Certificate:
         No feasible point within ``radius`` of x has a smaller value.
     violation : float
         The largest relative violation: of a row ``a'x <= b`` that is
-        ``(a'x - b)_+ / (sum_j |a_j| |x_j| + |b|)``, of a ball the excess over its own radius.
+        ``(a'x - b)_+ / (sum_j |a_j| |x_j| + |b|)``, of a ball the excess over its own radius, of a
+        matrix minus the least eigenvalue in units of its diagonal.
     source : str
         How the bound is known.
     radius : float

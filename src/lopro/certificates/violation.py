@@ -22,7 +22,15 @@ from lopro.core.arrays import asarray_like, namespace, take, to_numpy
 from lopro.core.real_vectors import Vector
 from lopro.errors import ZeroRowWarning
 
-__all__ = ["Violation", "ball_size", "magnitudes", "noise_rows", "of_rows", "relative"]
+__all__ = [
+    "Violation",
+    "ball_size",
+    "magnitudes",
+    "matrix_units",
+    "noise_rows",
+    "of_rows",
+    "relative",
+]
 
 #: Entries of a dense matrix whose absolute values are formed at a time: 8 MB of doubles.
 _ENTRIES = 1 << 20
@@ -100,6 +108,28 @@ def of_rows(
         sizes[flat] = magnitudes(A, out[flat], np.maximum(np.abs(x), units().at(x)))
         found = relative(excess[out], sizes)
     return Violation(float(found.max()), float(excess[out].max()))
+
+
+def matrix_units(diagonal: Any, largest: float) -> Vector:
+    """Return the units d in which a symmetric matrix X is compared with zero: ``X_ij / (d_i d_j)``.
+
+    X is positive semidefinite if ``v'Xv >= 0`` for all v. Each of these rows has the side 0 and compares
+    ``sum v_i^2 X_ii``, the part of it that is not negative where X is semidefinite. With ``d_i^2 = X_ii`` the
+    largest relative violation is minus the least eigenvalue of the scaled matrix, whatever the other entries
+    are, and in all units of the indices. As for balls, numbers below 1e-6 of the largest entry count as
+    that: eigenvalues are differences of numbers of that size, and as many of their digits are rounding.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.certificates.violation import matrix_units
+    >>> X = np.diag([1e12, -2.0])  # the second index is violated by 2, whatever the first one is
+    >>> d = matrix_units(X.diagonal(), 1e12)
+    >>> float(-np.linalg.eigvalsh(X / (d[:, None] * d))[0])
+    2e-06
+    """
+    sizes = np.abs(np.asarray(diagonal, dtype=np.float64))
+    return np.sqrt(np.maximum(sizes, 1e-6 * largest))
 
 
 def ball_size(radius: float, centre: float, products: Callable[[], float]) -> float:

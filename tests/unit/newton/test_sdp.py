@@ -143,7 +143,8 @@ def test_violations_are_measured_and_charged():
     assert point.residuals == pytest.approx([0.1], rel=1e-9)
     assert point.negative == pytest.approx(0.01, rel=1e-9)
     assert point.fun == pytest.approx(2.17, rel=1e-12)
-    assert point.violation == pytest.approx(0.1 / math.hypot(1.1, 0.01), rel=1e-9)
+    # The second index is compared with itself alone, whatever the first one is.
+    assert point.violation == pytest.approx(1.0, rel=1e-9)
     bound = judge.dual(np.array([1.5]))
     assert point.charge(bound) == pytest.approx(0.1 * 1.5 + 0.01 * 3.5, rel=1e-9)
     assert bound.at(math.inf) == pytest.approx(1.5, rel=1e-12)
@@ -432,3 +433,12 @@ def test_rows_that_x_cannot_move_are_left_alone():
     across = 100.0 * np.array([[0.0, 1.0], [1.0, 0.0]])
     program = SemidefiniteProgram.dense(np.eye(2), [across, across + rows[0]], [1.0, 1.0])
     assert np.all(np.isfinite(onto_rows(program, [np.diag([1.0, -1.0])], lambda: False)[0]))
+
+
+def test_hinf1_has_a_program_without_numbers():
+    """Its blocks are matrices only: the least entry of an empty block is not asked for."""
+    path = DATA / "hinf1.dat-s"
+    if not path.exists():
+        pytest.skip(f"no {path}: set LOPRO_DATA to a folder with sdplib/*.dat-s")
+    found = solve(read_sdpa(path), seconds=5.0)
+    assert np.isfinite(found.fun)

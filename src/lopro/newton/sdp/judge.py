@@ -16,6 +16,7 @@ import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro.certificates import REMNANTS, Emptiness
+from lopro.certificates.violation import matrix_units, relative
 from lopro.linalg.definite import missing
 from lopro.linalg.rounding import Estimate, dot, gamma, product
 from lopro.newton.arrays import EPS, Array, Matrix, norm
@@ -67,7 +68,8 @@ class PrimalValue:
     negative : float
         ``X + negative I`` is positive semidefinite.
     violation : float
-        The largest violation, relative to the sizes of rows and of X.
+        The largest violation: of rows relative to their norms and that of X, of blocks in units of their
+        diagonals.
     trace : float
         ``trace(X)``.
     """
@@ -126,17 +128,19 @@ class Judge:
         """Return what a point is worth."""
         value, rows = Estimate(0.0), np.zeros(len(self.program.b))
         errors, negative, trace = np.zeros(len(rows)), 0.0, 0.0
-        size = math.sqrt(sum(norm(x) ** 2 for x in X))
+        size, violation = math.sqrt(sum(norm(x) ** 2 for x in X)), 0.0
         for block, x in zip(self.program.blocks, X, strict=True):
             value = value + dot(block.C.ravel(), x.ravel())
             image, error = product(block.A, x.ravel())
             rows, errors = rows + image, errors + error + EPS * np.abs(image)
-            negative = max(negative, missing(x))
+            own = missing(x)
+            if own > 0.0:
+                violation = max(violation, missing(x / _own_units(x)))
+            negative = max(negative, own)
             trace += float(x.sum() if block.diagonal else x.trace())
         short = (np.abs(rows - self.program.b) + errors) * _SAFE
         scales = np.maximum(np.abs(self.program.b), self.row_norms * size)
-        relative = float((short / np.where(scales > 0.0, scales, 1.0)).max(initial=0.0))
-        violation = max(relative, negative / size if size > 0.0 else 0.0)
+        violation = max(violation, float(relative(short, scales).max(initial=0.0)))
         return PrimalValue(tuple(X), value.upper(), short, negative, violation, trace)
 
     @cached_property
@@ -211,6 +215,15 @@ class Judge:
             error = error + EPS * np.abs(slack) + gamma(1) * np.abs(image)
             found.append((slack.reshape(block.shape), norm(error) * _SAFE))
         return found
+
+
+def _own_units(x: Array) -> Array:
+    """Return the unit of each entry of a block: ``sqrt(X_ii X_jj)``, and one for all of a diagonal block."""
+    largest = float(np.abs(x).max(initial=0.0)) or 1.0
+    if x.ndim == 1:
+        return np.full(len(x), largest)
+    d = matrix_units(x.diagonal(), largest)
+    return np.asarray(d[:, None] * d)
 
 
 def nearest_to_identity(program: SemidefiniteProgram) -> Array:

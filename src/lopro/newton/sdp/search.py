@@ -232,4 +232,4 @@ class Search:
 
 def _least(slack: Array) -> float:
     """Return the least eigenvalue, in rounded numbers."""
-    return float(slack.min() if slack.ndim == 1 else np.linalg.eigvalsh(slack)[0])
+    return float(slack.min(initial=math.inf) if slack.ndim == 1 else np.linalg.eigvalsh(slack)[0])
