@@ -31,8 +31,9 @@ __all__ = ["FeatureWorkingSet", "require_sparse_metric"]
 MANY = 2000
 #: With up to so many samples and features a product takes milliseconds at most, and there are thousands.
 FEW = 1000
-#: Accuracy on the working set at which features are priced at the end, and at the beginning, until no further
-#: feature is violated at that accuracy.
+#: A feature is added if its dual constraint is violated by this share; the relative gap on the working set
+#: at which features are priced before the first completion. With 1e-3 there, 72 x 7129 genes end at a gap of
+#: 64 % after 100 s; with this, at 0.24 % after 120 s on one core.
 ROUGH, FIRST_ACCURACY = 1e-3, 0.05
 #: Share of the bound that the first completion gives up, and how it falls from one to the next.
 FIRST_SHARE, FALL = 0.1, 0.05
@@ -124,7 +125,7 @@ class _Search:
     def __init__(self, method: FeatureWorkingSet, bench: Workbench, x0: Array) -> None:
         self.method, self.bench, self.x0 = method, bench, x0
         self.objective = sparse_metric_of(bench.problem)
-        self.wanted = max(bench.target.tol, 1e-12)
+        self.tolerance = max(bench.target.tol, 1e-12)
         self.alive: Features = np.flatnonzero(to_numpy(self.objective.spread.diagonal) > 0.0)
         #: The latest search for a multiplier of all features, once there is one.
         self.completion: Completion | None = None
@@ -179,17 +180,15 @@ class _Search:
             yield last
 
     def candidates(self) -> Candidates:
-        least = max(ROUGH, INSIDE * self.wanted)
+        least = max(ROUGH, INSIDE * self.tolerance)
         accuracy = max(FIRST_ACCURACY, least)
         while self._solve(accuracy, for_zeros=least):
             yield self._candidate(self._quick_multiplier())
-            added = self.work.wanted(self._join_limit, ROUGH)
-            if added.size > 0:
-                self.work.join(added)
-            elif accuracy <= least or self._complete_already:
+            added = self.work.violated(self._join_limit, ROUGH)
+            # The completion prices again, at the accuracies that it asks for.
+            if added.size == 0:
                 break
-            else:
-                accuracy = least
+            self.work.join(added)
         if self.bench.exhausted:
             yield self._candidate(self._quick_multiplier())
         else:
@@ -210,7 +209,7 @@ class _Search:
 
     def _finish(self) -> Candidates:
         """Go on until the gap is small enough, where every feature is in the working set."""
-        accuracy = max(0.1 * ROUGH, 0.5 * self.wanted)
+        accuracy = max(0.1 * ROUGH, 0.5 * self.tolerance)
         while True:
             going = self._solve(accuracy)
             yield self._candidate(self._quick_multiplier())
@@ -219,7 +218,9 @@ class _Search:
             if not self.work.reached(accuracy):
                 raise StalledError
             accuracy = (
-                max(0.1 * accuracy, 0.5 * self.wanted) if accuracy > self.wanted else 0.5 * accuracy
+                max(0.1 * accuracy, 0.5 * self.tolerance)
+                if accuracy > self.tolerance
+                else 0.5 * accuracy
             )
 
     def _complete(self) -> Candidates:
@@ -228,7 +229,7 @@ class _Search:
         completion = Completion(
             objective.loss, objective.l1, objective.spread.diagonal, objective.trace
         )
-        share, least = max(FIRST_SHARE, 0.5 * self.wanted), 0.5 * self.wanted
+        share, least = max(FIRST_SHARE, 0.5 * self.tolerance), 0.5 * self.tolerance
         while not self._complete_already:
             if not self._solve(INSIDE * share):
                 yield self._candidate(self._last_multiplier())
@@ -236,7 +237,7 @@ class _Search:
             if not self.work.reached(share):
                 raise StalledError
             # The less is given up, the less may be left outside.
-            added = self.work.wanted(self._join_limit, min(ROUGH, share))
+            added = self.work.violated(self._join_limit, min(ROUGH, share))
             if added.size > 0:
                 self.work.join(added)
                 continue

@@ -52,7 +52,7 @@ class WorkingProblem:
     ...     np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]]), ([0, 0], [1, 2]), [0.0, 2.0]
     ... )
     >>> work = WorkingProblem(SparseMetric(loss, 0.1), np.array([0]), np.eye(1))
-    >>> work.solve(1e-6, tick=lambda: True), work.wanted(most=5, threshold=1e-3)
+    >>> work.solve(1e-6, tick=lambda: True), work.violated(most=5, threshold=1e-3)
     (True, array([1]))
     """
 
@@ -196,7 +196,7 @@ class WorkingProblem:
         if found[0] > self.bound:
             self.bound, self.multiplier = found[0], multiplier
 
-    def wanted(self, most: int, threshold: float) -> Features:
+    def violated(self, most: int, threshold: float) -> Features:
         """Return the features outside whose dual constraints are violated most, if any are."""
         outside = self.outside
         if outside.size == 0:
@@ -207,9 +207,14 @@ class WorkingProblem:
         diagonal = np.einsum("ij,ij->j", X[:, outside], flow[:, outside])
         S = -0.5 * (self.multiplier.direction + self.multiplier.direction.T)
         diagonal = diagonal - self.objective.trace
-        # Thousands of small problems at once: worth the way to a device, where the samples are on one.
-        S, M, weights = (from_numpy(part, self.objective.loss.X) for part in (S, M, diagonal))
-        found = to_numpy(prices(S, M, weights, self.objective.l1, threshold))
+        # Where no entry of M_iF exceeds the weight of the norm, x = 0 minimises q_i, which is -M_ii there.
+        found = -diagonal
+        active = np.flatnonzero(np.abs(M).max(axis=0, initial=0.0) > self.objective.l1)
+        if active.size:
+            parts = S, M[:, active], diagonal[active]
+            # Thousands of small problems at once: solved on the device of the samples.
+            cone, columns, own = (from_numpy(part, self.objective.loss.X) for part in parts)
+            found[active] = to_numpy(prices(cone, columns, own, self.objective.l1, threshold))
         # Violations below the threshold are ignored.
         count = int((found < -threshold * np.abs(diagonal)).sum())
         return np.sort(outside[np.argsort(found)[: min(count, most)]])

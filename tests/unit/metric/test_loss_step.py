@@ -160,7 +160,7 @@ def test_differences_come_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         (CASES["complete, wide"], ByPairs),
         (CASES["complete, narrow"], ByEntries),
-        (some_pairs(6, 60, 80, 2600), Iterative),
+        (some_pairs(6, 60, 100, 4100), Iterative),
         (some_pairs(7, 60, 80, 2000), ByPairs),
     ],
 )

@@ -52,7 +52,7 @@ def test_a_feature_is_wanted_if_and_only_if_it_helps() -> None:
         objective = known.problem.objective
         inside = np.flatnonzero(np.diag(known.A))[:-1].tolist()
         work = solved(objective, inside)
-        wanted = set(work.wanted(most=8, threshold=1e-3).tolist())
+        wanted = set(work.violated(most=8, threshold=1e-3).tolist())
         for i, price in priced(objective, work).items():
             assert (i in wanted) == (price < -1e-3)
             gain = (work.fun - solved(objective, [*inside, i]).fun) / work.fun
@@ -67,8 +67,8 @@ def test_nobody_is_wanted_at_the_optimum(seed: int) -> None:
     known = constructed(np.random.default_rng(seed), 12, 4, 2)
     objective = known.problem.objective
     used = np.flatnonzero(np.diag(known.A)).tolist()
-    assert solved(objective, used).wanted(most=12, threshold=1e-3).size == 0
-    missing = solved(objective, used[1:]).wanted(most=12, threshold=1e-3)
+    assert solved(objective, used).violated(most=12, threshold=1e-3).size == 0
+    missing = solved(objective, used[1:]).violated(most=12, threshold=1e-3)
     assert used[0] in missing
 
 
@@ -106,7 +106,7 @@ def test_features_in_which_nothing_differs_are_not_wanted() -> None:
     X, labels = classes(0, 12, 4)
     X[:, 2] = 0.0
     work = solved(SparseMetric(all_pairs(X, labels), 0.05), [3])
-    wanted = work.wanted(most=4, threshold=1e-3).tolist()
+    wanted = work.violated(most=4, threshold=1e-3).tolist()
     assert wanted and 2 not in wanted
 
 
@@ -116,11 +116,11 @@ def test_growing_by_price_ends_at_the_optimum(seed: int) -> None:
     optimum, _ = by_clarabel(objective)
     work = solved(objective, [6], 1e-7)
     for _ in range(7):
-        newcomers = work.wanted(most=1, threshold=1e-6)
-        if newcomers.size == 0:
+        added = work.violated(most=1, threshold=1e-6)
+        if added.size == 0:
             break
         before = work.fun
-        work.join(newcomers)
+        work.join(added)
         assert work.solve(1e-7, tick=lambda: True)
         assert work.fun <= before * (1.0 + 1e-12)
     assert work.fun == pytest.approx(optimum, rel=1e-4)
@@ -137,3 +137,13 @@ def test_a_budget_ends_the_work_and_keeps_a_point(rng: np.random.Generator) -> N
     assert not work.solve(1e-9, tick=lambda: next(left, None) is not None)
     assert work.admm.iterations == 8 and np.isfinite(work.fun) and work.gap >= 0.0
     assert np.linalg.eigvalsh(work.point)[0] >= -1e-12
+
+
+def test_entries_below_the_weight_of_the_norm_need_no_search() -> None:
+    """``x = 0`` minimises ``q_i`` where no ``|M_iF|`` exceeds ``tau``; `violated` skips such features."""
+    rng = np.random.default_rng(4)
+    F = rng.standard_normal((3, 3))
+    M = np.array([[0.9, -1.0, 1.5], [-0.9, 0.2, 0.0], [0.5, 1.0, 0.0]])
+    found = prices(F.T @ F, M, np.array([-2.0, 3.0, 0.5]), 1.0)
+    np.testing.assert_array_equal(found[:2], [2.0, -3.0])
+    assert found[2] < -0.5

@@ -33,7 +33,7 @@ def test_idle_features_leave_without_a_change_of_the_optimum() -> None:
     work.solve(1e-8, tick=lambda: True)
     assert work.fun <= before * (1.0 + 1e-6)
     assert 5 in work.outside
-    assert not {5, 6} & set(work.wanted(most=5, threshold=1e-3).tolist())
+    assert not {5, 6} & set(work.violated(most=5, threshold=1e-3).tolist())
 
 
 def test_values_count_as_zero_below_a_billionth_of_the_value_of_zero() -> None:
