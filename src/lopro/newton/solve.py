@@ -12,7 +12,6 @@ from lopro.newton.bounds import (
     lower_bound,
     made_feasible,
     relative_violation,
-    strictly_feasible,
     violation_charge,
     within_bounds,
 )
@@ -189,36 +188,17 @@ def prove(
         return scaled.back(prove(scaled.problem, start, v, *rest))
     mu = problem.smooth.strong_convexity() if convexity is None else convexity
     best: Outcome | None = None
-    for now in _attempts(problem, x, multipliers, mu, feasibility, length, stopped):
+    for point, u, steps in _candidates(problem, x, multipliers, stopped):
+        now = _outcome(problem, point, u, mu, Status.STOPPED, steps)
+        if now.violation > feasibility:
+            now = _corrected(problem, now, feasibility)
+        if best is not None and best.violation <= feasibility:
+            now = _at_the_better_point(problem, now, best)
         best = now if best is None or now.better(best, feasibility, length) else best
         if best.violation <= feasibility and best.holds(tol, scale, length):
             return dataclasses.replace(best, status=Status.CONVERGED)
     assert best is not None
     return best
-
-
-def _attempts(
-    problem: Composite,
-    x: Array,
-    multipliers: Sequence[Array],
-    mu: float,
-    feasibility: float,
-    length: float,
-    stopped: Callable[[], bool],
-) -> Iterator[Outcome]:
-    """Yield what candidates prove, as they are and with multipliers moved inside; what is dear comes last."""
-    left: list[Outcome] = []
-    for point, v, steps in _candidates(problem, x, multipliers, stopped):
-        now = _outcome(problem, point, v, mu, Status.STOPPED, steps)
-        if now.violation > feasibility:
-            now = _corrected(problem, now, feasibility)
-        yield now
-        if now.bound.slope > 0.0:
-            left.append(now)
-            yield _strict(problem, now, length, thorough=False)
-    for outcome in left:
-        if not stopped():
-            yield _strict(problem, outcome, length, thorough=True)
 
 
 def _candidates(
@@ -246,16 +226,14 @@ def _corrected(problem: Composite, outcome: Outcome, feasibility: float) -> Outc
     )
 
 
-def _strict(problem: Composite, outcome: Outcome, length: float, thorough: bool) -> Outcome:
-    """Return the outcome with multipliers that rounding cannot make infeasible, if that is better."""
-    found = strictly_feasible(problem, outcome.x, outcome.multipliers, thorough)
-    if found is None:
-        return outcome
-    point, v = found
-    bound = lower_bound(problem, point, v)
-    charge = violation_charge(problem, outcome.x, v)
-    now = dataclasses.replace(outcome, bound=bound, charge=charge, multipliers=v)
-    return now if now.lacking(length) < outcome.lacking(length) else outcome
+def _at_the_better_point(problem: Composite, now: Outcome, other: Outcome) -> Outcome:
+    """Return the outcome with the other one's point where that is lower: bounds hold beside all points."""
+    charge = violation_charge(problem, other.x, now.multipliers)
+    if other.fun + charge >= now.fun + now.charge:
+        return now
+    return dataclasses.replace(
+        now, x=other.x, fun=other.fun, charge=charge, violation=other.violation
+    )
 
 
 def _without_solution(

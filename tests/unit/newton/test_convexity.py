@@ -12,7 +12,7 @@ from support.newton_examples import (
     squared_distance,
 )
 
-from lopro.linalg.eigenvalues import least_eigenvalue
+from lopro.linalg.eigenvalues import least_eigenvalue, negative_curvature
 from lopro.newton.smooth import Sum
 
 
@@ -65,3 +65,25 @@ def test_by_kind(rng):
     assert logistic(B, np.ones(30)).strong_convexity() == 0.0
     both = Sum([squared_distance(np.zeros(5), 2.0), quadratic(np.eye(5), np.zeros(5))])
     assert 2.4 <= both.strong_convexity() <= 3.0
+
+
+def test_negative_curvature(rng):
+    Q, _ = np.linalg.qr(rng.standard_normal((40, 40)))
+    values = np.geomspace(1e-8, 1.0, 40)
+    for least, expected in (
+        (1e-8, False),
+        (0.0, False),
+        (-1e-17, False),
+        (-1e-9, True),
+        (-1.0, True),
+    ):
+        values[0] = least
+        P = (Q * values) @ Q.T
+        P = 0.5 * (P + P.T)
+        for M in (P, scipy.sparse.csc_array(P)):
+            d = negative_curvature(M)
+            assert (d is not None) == expected, least
+            if expected:
+                assert d @ P @ d == pytest.approx(least, rel=1e-3)
+    big = scipy.sparse.diags_array(np.r_[np.ones(1999), -1e-3])
+    assert negative_curvature(scipy.sparse.csc_array(big)) is not None

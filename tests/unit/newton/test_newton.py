@@ -52,6 +52,7 @@ def test_linear_program_is_what_highs_finds(rng):
         expected = scipy.optimize.linprog(q, A_ub=A, b_ub=upper, bounds=(None, None))
         assert outcome.status is Status.CONVERGED
         assert outcome.fun == pytest.approx(expected.fun, rel=1e-8)
+        assert outcome.bound.value <= expected.fun + 1e-12 * abs(expected.fun)
         lost = outcome.bound.value - outcome.bound.around(outcome.x)
         assert 0.0 < lost < 1e-6 * abs(outcome.fun)
         np.testing.assert_allclose(outcome.multipliers[0], -expected.ineqlin.marginals, atol=1e-7)

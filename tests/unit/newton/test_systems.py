@@ -7,7 +7,6 @@ from support.newton_examples import differences
 
 from lopro.newton.curvature import Constant, Diagonal, Gram, Product, apply
 from lopro.newton.systems import (
-    AugmentedSystem,
     ConjugateGradients,
     DenseSystem,
     RowSpaceSystem,
@@ -133,20 +132,6 @@ def test_products_alone_are_assembled_where_small(rng):
     rhs = rng.standard_normal(6)
     x = DenseSystem(6).solve([Product(lambda s: H @ s, 1.0, 6)], 0.0, rhs)
     np.testing.assert_allclose(H @ x, rhs, rtol=1e-9)
-
-
-def test_the_augmented_system_agrees_with_a_dense_solve_and_stays_sparse(rng):
-    """A dense row makes normal equations full; rows and variables together stay sparse."""
-    n = 400
-    D = scipy.sparse.vstack([differences(n), np.ones((1, n))], format="csr")
-    weights = rng.uniform(0.5, 2.0, n) * (rng.uniform(size=n) < 0.7)
-    pieces = [Diagonal(rng.uniform(0.0, 1.0, n)), Gram(D, weights)]
-    pieces.append(Constant(scipy.sparse.csr_array(differences(n).T @ differences(n))))
-    rhs = rng.standard_normal(n)
-    x = AugmentedSystem(n).solve(pieces, 0.1, rhs)
-    np.testing.assert_allclose(x, solution(pieces, 0.1, rhs), rtol=1e-9, atol=1e-12)
-    with pytest.raises(SingularSystem):
-        AugmentedSystem(n).solve([Diagonal(np.zeros(n))], 0.0, rhs)
 
 
 def test_sparse_matrices_that_fill_up_are_left_to_products(rng):

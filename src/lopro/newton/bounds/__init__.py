@@ -2,16 +2,13 @@
 
 from lopro.newton.bounds.feasible import made_feasible, within_bounds
 from lopro.newton.bounds.lower import lagrangian, lower_bound
-from lopro.newton.bounds.strict import can_be_strict, strictly_feasible
 from lopro.newton.bounds.violation import relative_violation, violation_charge
 
 __all__ = [
-    "can_be_strict",
     "lagrangian",
     "lower_bound",
     "made_feasible",
     "relative_violation",
-    "strictly_feasible",
     "violation_charge",
     "within_bounds",
 ]

@@ -1,7 +1,6 @@
 """Linear systems with generalised Hessians, solved by what fits."""
 
 from lopro.linalg.cholesky import SingularSystem
-from lopro.newton.systems.augmented import AugmentedSystem
 from lopro.newton.systems.base import System
 from lopro.newton.systems.cg import ConjugateGradients
 from lopro.newton.systems.choose import choose_system
@@ -12,7 +11,6 @@ from lopro.newton.systems.row_space import RowSpaceSystem
 from lopro.newton.systems.sparse import SparseSystem
 
 __all__ = [
-    "AugmentedSystem",
     "ConjugateGradients",
     "CorrectedSystem",
     "DenseSystem",
