@@ -6,14 +6,13 @@ Nothing but one truth value a step is copied from the device, where the method l
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
-from lopro.batch.programs import times
 from lopro.batch.scaled import ScaledPrograms
 from lopro.core.arrays import Array, asarray_like, namespace
+from lopro.linalg.batched import times
 
 __all__ = ["Iterates", "Settings", "advance", "complementarity", "start"]
 
@@ -51,26 +50,27 @@ class _System:
 
     programs: ScaledPrograms
     inverse: Array
-    weights: Array
+    ratio: Array
     proximal: float
 
     @staticmethod
-    def of(programs: ScaledPrograms, weights: Array, proximal: float) -> _System:
-        """Invert ``[[P + R'WR + rho I, E'], [E, -rho I]]``."""
-        xp, n, p = namespace(weights), programs.P.shape[1], programs.E.shape[1]
+    def of(programs: ScaledPrograms, ratio: Array, proximal: float) -> _System:
+        """Invert ``[[P + R'WR + rho I, E'], [E, -rho I]]``; W has the ratios of both sides, added."""
+        xp, n, p = namespace(ratio), programs.P.shape[1], programs.E.shape[1]
+        weights = ratio[:, 0, :] + ratio[:, 1, :]
         eye = asarray_like(np.eye(n), weights)
         K = programs.hessian(weights, eye, proximal)
         if p:
             corner = xp.zeros_like(K[:, :1, :1]) - proximal * asarray_like(np.eye(p), weights)
             top = xp.concat([K, xp.matrix_transpose(programs.E)], axis=2)
             K = xp.concat([top, xp.concat([programs.E, corner], axis=2)], axis=1)
-        return _System(programs, _inverse(K, n), weights, proximal)
+        return _System(programs, _inverse(K, n), ratio, proximal)
 
     def solve(self, right: Array, of_equations: Array) -> tuple[Array, Array]:
         """Return x and y, refined once: an inverse loses digits where the weights are far apart."""
         dx, dy = self._times_inverse(right, of_equations)
         p, rho = self.programs, self.proximal
-        hessian = times(p.P, dx) + rho * dx + p.adjoint(self.weights * p.forward(dx))
+        hessian = times(p.P, dx) + rho * dx + p.adjoint(self.ratio * p.forward(dx))
         missing = right - hessian - p.equations_adjoint(dy)
         missing_too = of_equations - times(p.E, dx) + rho * dy
         more, more_too = self._times_inverse(missing, missing_too)
@@ -99,10 +99,7 @@ def _inverse(K: Array, n: int) -> Array:
     K = unit[:, :, None] * K * unit[:, None, :]
     try:
         inverse = xp.linalg.inv(K)
-    except (
-        np.linalg.LinAlgError,
-        RuntimeError,
-    ):  # a pivot is exactly 0; PyTorch's is a RuntimeError
+    except (np.linalg.LinAlgError, RuntimeError):  # a pivot is 0; PyTorch's is a RuntimeError
         inverse = xp.linalg.inv(K + 1e-6 * eye)
     return unit[:, :, None] * inverse * unit[:, None, :]
 
@@ -112,11 +109,10 @@ def start(programs: ScaledPrograms, settings: Settings) -> Iterates:
 
     Vandenberghe, "The CVXOPT linear and quadratic cone program solvers" (2010), section 5.3.
     """
-    p, xp = programs, namespace(programs.q)
-    rows = xp.sum(p.mask, axis=1)
-    system = _System.of(p, rows, settings.proximal)
-    x, y = system.solve(p.adjoint(p.summed(p.h)) - p.q, p.b)
-    z = (p.sided(p.forward(x)) - p.h) * p.mask
+    p = programs
+    system = _System.of(p, p.mask, settings.proximal)
+    x, y = system.solve(p.adjoint(p.h) - p.q, p.b)
+    z = (p.forward(x) - p.h) * p.mask
     return Iterates(x, y, _positive(-z, p.mask), _positive(z, p.mask) * p.mask)
 
 
@@ -143,17 +139,17 @@ def advance(programs: ScaledPrograms, at: Iterates, allowed: Array, settings: Se
     digits that residuals, and with them the proofs, need.
     """
     p, xp = programs, namespace(at.x)
-    dual = times(p.P, at.x) + p.q + p.equations_adjoint(at.y) + p.adjoint(p.summed(at.z))
-    primal = (p.sided(p.forward(at.x)) + at.s - p.h) * p.mask
+    dual = times(p.P, at.x) + p.q + p.equations_adjoint(at.y) + p.adjoint(at.z)
+    primal = (p.forward(at.x) + at.s - p.h) * p.mask
     equations = p.b - times(p.E, at.x)
     ratio = at.z / at.s
-    system = _System.of(p, xp.sum(ratio, axis=1), settings.proximal)
+    system = _System.of(p, ratio * p.mask, settings.proximal)
 
     def direction(products: Array) -> tuple[Array, Array, Array, Array]:
         """Return the Newton direction at which ``s z`` becomes ``s z - products``, to first order."""
         pulled = (ratio * primal - products / at.s) * p.mask
-        dx, dy = system.solve(-dual - p.adjoint(p.summed(pulled)), equations)
-        ds = (-primal - p.sided(p.forward(dx))) * p.mask
+        dx, dy = system.solve(-dual - p.adjoint(pulled), equations)
+        ds = (-primal - p.forward(dx)) * p.mask
         return dx, dy, ds, (-products / at.s - ratio * ds) * p.mask
 
     products = at.s * at.z
@@ -189,8 +185,8 @@ def _finite_or(old: Iterates, new: Iterates) -> Iterates:
     xp = namespace(new.x)
     finite = xp.isfinite(xp.sum(new.x, axis=1) + xp.sum(new.s + new.z, axis=(1, 2)))
 
-    def chosen(name: str) -> Any:
-        a, b = getattr(new, name), getattr(old, name)
-        return xp.where(finite[:, None] if a.ndim == 2 else finite[:, None, None], a, b)
-
-    return replace(new, **{name: chosen(name) for name in ("x", "y", "s", "z")})
+    flat, sided = finite[:, None], finite[:, None, None]
+    return Iterates(
+        xp.where(flat, new.x, old.x), xp.where(flat, new.y, old.y),
+        xp.where(sided, new.s, old.s), xp.where(sided, new.z, old.z),
+    )  # fmt: skip

@@ -1,28 +1,19 @@
-"""Quadratic programs of one shape, stacked: what one batched method solves together."""
+"""Quadratic programs of one shape, stacked: what users hand over as arrays."""
 
 from __future__ import annotations
 
-import dataclasses
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
-from array_api_compat import device
 
-from lopro.core.arrays import Array, asarray_like, is_array, is_complex, isfinite, namespace
+from lopro import objectives
+from lopro.certificates.batched import Programs
+from lopro.constraints import Affine, Constraint, Intersection, Polyhedron
+from lopro.core.arrays import Array, asarray_like, is_array, is_complex, isfinite, namespace, zeros
 from lopro.errors import MissingCapabilityError
+from lopro.problem import Problem
 
-__all__ = ["QuadraticPrograms", "Square", "double", "taken", "times"]
-
-
-@dataclass(frozen=True, eq=False)
-class Square:
-    """``1/2 s |D x - b|^2`` of each problem; ``D`` is the identity where it is None."""
-
-    D: Array | None
-    b: Array | None
-    scale: Array
+__all__ = ["QuadraticPrograms", "in_double"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,96 +53,85 @@ class QuadraticPrograms:
     upper: Array | None = None
     least: Array | None = None
     most: Array | None = None
-    #: Further terms of the objectives; least-squares problems are proved from their own data.
-    squares: tuple[Square, ...] = field(default=(), repr=False)
-    #: Added to the values.
-    constant: Array | None = field(default=None, repr=False)
-    #: What gaps are relative to at least, where users have said so: 0 elsewhere.
-    gap_scale: Array | None = field(default=None, repr=False)
-    checked: bool = field(default=False, repr=False)
 
     def __post_init__(self) -> None:
-        if not self.checked:
-            _check(self)
+        q = self.q
+        if not is_array(q) or q.ndim != 2 or 0 in q.shape:
+            raise ValueError("q must be an array of shape (problems, n)")
+        count, n = q.shape
+        m = 0 if self.A is None else self.A.shape[1]
+        shapes = {
+            "q": (count, n), "P": (count, n, n), "A": (count, m, n), "lower": (count, m),
+            "upper": (count, m), "least": (count, n), "most": (count, n),
+        }  # fmt: skip
+        for name, shape in shapes.items():
+            found = getattr(self, name)
+            if found is None:
+                continue
+            if tuple(found.shape) != shape:
+                raise ValueError(f"{name} must have the shape {shape}, got {tuple(found.shape)}")
+            if is_complex(found):
+                raise TypeError(f"{name} must be real, got dtype {found.dtype}")
+            if name in ("q", "P", "A") and not isfinite(found):
+                raise ValueError(f"{name} must be finite, but it contains NaN or inf")
+        if (self.lower is None and self.upper is None) != (self.A is None):
+            raise ValueError("A must be given together with lower, upper or both")
+        _check_order(self.lower, self.upper, "lower must not exceed upper")
+        _check_order(self.least, self.most, "least must not exceed most")
+        if self.P is not None:
+            _check_convex(self.P)
 
     def __len__(self) -> int:
         return int(self.q.shape[0])
 
-    @property
-    def size(self) -> int:
-        """The number of variables."""
-        return int(self.q.shape[1])
+    def part(self, places: slice) -> Programs:
+        """Return some of the programs in double precision, with nothing missing."""
+        q, A = in_double(self.q[places, ...]), self.A
+        count, n = q.shape
+        rows = zeros((count, 0, n), q) if A is None else in_double(A[places, ...])
+        P = zeros((count, n, n), q) if self.P is None else in_double(self.P[places, ...])
+        of_rows, of_box = zeros(rows.shape[:2], q), zeros(q.shape, q)
 
-    @property
-    def like(self) -> Array:
-        """An array of the library, dtype and device of the data."""
-        return self.q
+        def side(given: Array | None, absent: float, like: Array) -> Array:
+            return like + absent if given is None else in_double(given[places, ...])
 
-    @property
-    def box(self) -> tuple[Array, Array] | None:
-        """The bounds of the variables, filled in; None where there are none."""
-        if self.least is None and self.most is None:
-            return None
-        return _sides(self.least, self.most)
+        inf = float("inf")
+        return Programs(
+            # Exactly symmetric: the gradient is P x.
+            q, 0.5 * (P + namespace(P).matrix_transpose(P)), zeros((count,), q), rows,
+            side(self.lower, -inf, of_rows), side(self.upper, inf, of_rows),
+            side(self.least, -inf, of_box), side(self.most, inf, of_box),
+        )  # fmt: skip
 
-    @property
-    def sides(self) -> tuple[Array, Array]:
-        """The bounds of the rows, filled in."""
-        return _sides(self.lower, self.upper)
+    def posed(self, place: int) -> Problem:
+        """Return one of the programs as a problem."""
 
-    @cached_property
-    def equations(self) -> np.ndarray[Any, Any]:
-        """Which rows are equations, on the host."""
-        if self.A is None or self.lower is None or self.upper is None:
-            return np.zeros(0 if self.A is None else self.A.shape[1], dtype=bool)
-        xp = namespace(self.q)
-        alike = xp.astype(self.lower == self.upper, self.q.dtype)
-        found = [[float(n) for n in reduce(alike, axis=0)] for reduce in (xp.min, xp.max)]
-        if found[0] != found[1]:
-            raise ValueError("a row must be an equation in all of the problems, or in none")
-        return np.array(found[0]) > 0.0
+        def at(array: Array | None) -> Array | None:
+            return None if array is None else array[place, ...]
 
-    def total(self) -> tuple[Array, Array, Array]:
-        """Return ``P``, ``q`` and the constants of the objectives with all squares multiplied out."""
-        xp, n = namespace(self.q), self.size
-        kind = {"dtype": self.q.dtype, "device": device(self.q)}
-        P = xp.zeros((len(self), n, n), **kind) if self.P is None else self.P
-        q = self.q
-        constant = xp.zeros(len(self), **kind) if self.constant is None else self.constant
-        for term in self.squares:
-            s = term.scale
-            if term.D is None:
-                P = P + s[:, None, None] * xp.eye(n, **kind)
-            else:
-                P = P + s[:, None, None] * (xp.matrix_transpose(term.D) @ term.D)
-            if term.b is not None:
-                back = term.b if term.D is None else times(xp.matrix_transpose(term.D), term.b)
-                q = q - s[:, None] * back
-                constant = constant + 0.5 * s * xp.sum(term.b * term.b, axis=-1)
-        return P, q, constant
+        q, P, A, least, most = (at(a) for a in (self.q, self.P, self.A, self.least, self.most))
+        f = objectives.Linear(q) if P is None else objectives.Quadratic(P, q)
+        sets: list[Constraint] = []
+        if A is not None:
+            lower, upper = at(self.lower), at(self.upper)
+            sets.append(
+                Affine(
+                    A,
+                    -float("inf") if lower is None else lower,
+                    float("inf") if upper is None else upper,
+                )
+            )
+        if least is not None or most is not None:
+            none = zeros(q.shape, q) + float("inf")  # type: ignore[union-attr]
+            box = (-none if least is None else least), (none if most is None else most)
+            if not bool(namespace(q).all(namespace(q).isinf(box[0] - box[1]))):
+                sets.append(Polyhedron.box(*box))
+        if len(sets) > 1:
+            return Problem(f, Intersection(*sets))
+        return Problem(f, sets[0]) if sets else Problem(f)
 
 
-def times(M: Array, x: Array) -> Array:
-    """Return the product of matrix and vector of each problem."""
-    return (M @ x[..., None])[..., 0]
-
-
-def taken(data: Any, index: Array | slice) -> Any:
-    """Return the same dataclass for some of the problems; arrays have the problems as their first axis."""
-    if dataclasses.is_dataclass(data):
-        names = [f.name for f in dataclasses.fields(data) if f.init]
-        found = {name: taken(getattr(data, name), index) for name in names}
-        if "checked" in found:
-            found["checked"] = True
-        return dataclasses.replace(data, **found)  # type: ignore[type-var]
-    if isinstance(data, tuple):
-        return tuple(taken(each, index) for each in data)
-    if is_array(data) and (isinstance(data, np.ndarray) or isinstance(index, slice)):
-        return data[index, ...]
-    return namespace(data).take(data, index, axis=0) if is_array(data) else data
-
-
-def double(x: Array) -> Array:
+def in_double(x: Array) -> Array:
     """Return an array in double precision; a library without it is refused."""
     xp = namespace(x)
     found = x if x.dtype == xp.float64 else xp.astype(x, xp.float64)
@@ -163,68 +143,29 @@ def double(x: Array) -> Array:
     return found
 
 
-def _sides(lower: Array | None, upper: Array | None) -> tuple[Array, Array]:
-    like = lower if lower is not None else upper
-    assert like is not None
-    xp = namespace(like)
-    none = xp.full_like(like, float("inf"))
-    return (-none if lower is None else lower), (none if upper is None else upper)
-
-
-def _check(programs: QuadraticPrograms) -> None:
-    """Check the arrays of a user: shapes, numbers, order of the sides, convexity."""
-    q = programs.q
-    if not is_array(q) or q.ndim != 2 or 0 in q.shape:
-        raise ValueError("q must be an array of shape (problems, n)")
-    count, n = q.shape
-    m = 0 if programs.A is None else programs.A.shape[1]
-    shapes = {
-        "P": (count, n, n), "A": (count, m, n), "lower": (count, m), "upper": (count, m),
-        "least": (count, n), "most": (count, n),
-    }  # fmt: skip
-    for name, shape in {"q": (count, n), **shapes}.items():
-        found = getattr(programs, name)
-        if found is None:
-            continue
-        if tuple(found.shape) != shape:
-            raise ValueError(f"{name} must have the shape {shape}, got {tuple(found.shape)}")
-        if is_complex(found):
-            raise TypeError(f"{name} must be real, got dtype {found.dtype}")
-        if name in ("q", "P", "A") and not isfinite(found):
-            raise ValueError(f"{name} must be finite, but it contains NaN or inf")
-    if (programs.lower is None and programs.upper is None) != (programs.A is None):
-        raise ValueError("A must be given together with lower, upper or both")
-    for low, high, names in (
-        (programs.lower, programs.upper, "lower must not exceed upper"),
-        (programs.least, programs.most, "least must not exceed most"),
-    ):
-        if low is not None or high is not None:
-            _check_order(*_sides(low, high), names)
-    if programs.P is not None:
-        _check_convex(programs.P)
-
-
-def _check_order(low: Array, high: Array, said: str) -> None:
-    xp = namespace(low)
-    ordered = (low <= high) & (low < float("inf")) & (high > -float("inf"))
-    if not bool(xp.all(ordered)):
+def _check_order(low: Array | None, high: Array | None, said: str) -> None:
+    ordered = [
+        *([] if low is None else [low < float("inf")]),
+        *([] if high is None else [high > -float("inf")]),
+        *([] if low is None or high is None else [low <= high]),
+    ]
+    if not all(bool(namespace(each).all(each)) for each in ordered):
         raise ValueError(f"{said}, and neither may hold NaN, in any of the problems")
 
 
 def _check_convex(P: Array) -> None:
     """Refuse matrices that are not symmetric, or indefinite beyond rounding, by Cholesky's factorisation."""
     xp, n = namespace(P), P.shape[-1]
-    size = xp.max(xp.max(abs(P), axis=-1), axis=-1)
-    eps = float(xp.finfo(P.dtype).eps)
-    skew = xp.max(xp.max(abs(P - xp.matrix_transpose(P)), axis=-1), axis=-1)
+    size, eps = xp.max(abs(P), axis=(1, 2)), float(xp.finfo(P.dtype).eps)
+    skew = xp.max(abs(P - xp.matrix_transpose(P)), axis=(1, 2))
     if bool(xp.any(skew > 100.0 * eps * size)):
         raise ValueError("P must be symmetric in all of the problems")
     # Cholesky's factorisation ends for P + d I if d is above n^2 eps |P| (Higham, Theorem 10.7) and P is
     # positive semidefinite.
     shift = 4.0 * n * n * eps * size + float(xp.finfo(P.dtype).smallest_normal)
-    eye = asarray_like(np.eye(n), P)
     try:
-        definite = isfinite(xp.linalg.cholesky(P + shift[:, None, None] * eye))
+        shifted = P + shift[:, None, None] * asarray_like(np.eye(n), P)
+        definite = isfinite(xp.linalg.cholesky(shifted))
     except (np.linalg.LinAlgError, RuntimeError):  # PyTorch's error is a RuntimeError
         definite = False
     if not definite:

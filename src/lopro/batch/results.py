@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, overload
 
 import numpy as np
 
-from lopro.batch.solve import Answers
 from lopro.certificates import Certificate
 from lopro.core.arrays import Array, asarray_like, copy, namespace, to_numpy
 from lopro.core.counting import Counts
@@ -20,65 +19,59 @@ __all__ = ["METHOD", "Batch", "Results"]
 
 #: What ``result.method`` says.
 METHOD = "BatchInteriorPoint()"
-_SOURCE = "multipliers of the rows"
+_CERTIFICATE = (
+    "gap", "relative_gap", "lower_bound", "violation", "radius", "absolute_violation", "charge",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
 class Batch:
     """Problems that were solved together."""
 
-    answers: Answers
+    #: What `lopro.batch.solve.solve_batch` returns.
+    answers: dict[str, Array]
     tol: float
     #: Why those ended that are not certified.
     otherwise: Status
     seconds: float
     like: Array
     #: Returns the multipliers of each set, as users count them, from those of all rows and of the box.
-    split: Callable[[Array, Array | None], tuple[Array, ...]]
+    split: Callable[[Array, Array], tuple[Array, ...]]
 
-    def __post_init__(self) -> None:
-        certificates = {
-            f.name: to_numpy(getattr(self.answers.certificates, f.name))
-            for f in dataclasses.fields(self.answers.certificates)
-        }
-        object.__setattr__(self, "_told", certificates)
-        object.__setattr__(self, "_steps", to_numpy(self.answers.steps))
-
-    @property
+    @cached_property
     def told(self) -> dict[str, np.ndarray[Any, Any]]:
-        """The certificates, on the host."""
-        found: dict[str, np.ndarray[Any, Any]] = self.__dict__["_told"]
-        return found
+        """Values, certificates and steps, on the host."""
+        return {name: to_numpy(self.answers[name]) for name in ("fun", "steps", *_CERTIFICATE)}
 
-    @property
-    def certified(self) -> np.ndarray[Any, Any]:
-        """Which problems are proved to the tolerance."""
-        return np.asarray(self.told["relative_gap"] <= self.tol)
+    @cached_property
+    def status(self) -> list[Status]:
+        """Why each run ended."""
+        proved = self.told["relative_gap"] <= self.tol
+        return [Status.CONVERGED if each else self.otherwise for each in proved]
 
     def points(self) -> Array:
         """Return all points, in the library and dtype of the data."""
-        return namespace(self.like).astype(self.answers.x, self.like.dtype)
+        return namespace(self.like).astype(self.answers["x"], self.like.dtype)
 
     def result(self, k: int) -> Result:
         """Return what `lopro.solve` would return for one problem."""
-        told = {name: float(values[k]) for name, values in self.told.items()}
-        status = Status.CONVERGED if told["relative_gap"] <= self.tol else self.otherwise
-        steps = int(self.__dict__["_steps"][k])
-        box, a = self.answers.box, self.answers
-        fun = told.pop("fun")
-        source, said = _SOURCE, status.value
-        if math.isfinite(told["radius"]):
-            source = f"{source}, within a distance of {told['radius']:.3g} from x"
+        status, steps = self.status[k], int(self.told["steps"][k])
+        numbers = {name: float(self.told[name][k]) for name in _CERTIFICATE}
+        source, message = "multipliers of the rows", status.value
+        if math.isfinite(numbers["radius"]):
+            within = f"within a distance of {numbers['radius']:.3g}"
+            source = f"{source}, {within} from x"
             if status is Status.CONVERGED:
-                said = f"{said}, among the points within a distance of {told['radius']:.3g}"
+                message = f"{message}, among the points {within}"
         return Result(
-            x=asarray_like(copy(a.x[k, :]), self.like), fun=fun, status=status, message=said,
-            certificate=Certificate(source=source, **told),
+            x=asarray_like(copy(self.answers["x"][k, :]), self.like),
+            fun=float(self.told["fun"][k]), status=status, message=message,
+            certificate=Certificate(source=source, **numbers),
             counts=Counts(factorizations=steps + 1), certificate_counts=Counts(), iterations=steps,
             seconds=self.seconds, method=METHOD, history=History(),
             multipliers=tuple(
                 asarray_like(v, self.like)
-                for v in self.split(a.rows[k, :], None if box is None else box[k, :])
+                for v in self.split(self.answers["rows"][k, :], self.answers["box"][k, :])
             ),
         )  # fmt: skip
 
@@ -113,40 +106,32 @@ class Results(Sequence[Result]):
         if isinstance(index, slice):
             return Results(self._entries[index])
         entry = self._entries[index]
-        if isinstance(entry, Result):
-            return entry
-        found = self._entries[index] = entry[0].result(entry[1])
-        return found
-
-    def _certificates(self, name: str) -> np.ndarray[Any, Any]:
-        def number(entry: Result | tuple[Batch, int]) -> float:
-            if not isinstance(entry, Result):
-                return float(entry[0].told[name][entry[1]])
-            return entry.fun if name == "fun" else float(getattr(entry.certificate, name))
-
-        return np.array([number(entry) for entry in self._entries])
+        if not isinstance(entry, Result):
+            entry = self._entries[index] = entry[0].result(entry[1])
+        return entry
 
     @property
     def fun(self) -> np.ndarray[Any, Any]:
         """The values."""
-        return self._certificates("fun")
+        entries = self._entries
+        return np.array(
+            [e.fun if isinstance(e, Result) else e[0].told["fun"][e[1]] for e in entries]
+        )
 
     @property
     def gap(self) -> np.ndarray[Any, Any]:
         """The certified gaps."""
-        return self._certificates("gap")
+        return np.array(
+            [
+                e.certificate.gap if isinstance(e, Result) else e[0].told["gap"][e[1]]
+                for e in self._entries
+            ]
+        )
 
     @property
     def status(self) -> list[Status]:
         """Why each run ended."""
-        return [
-            entry.status
-            if isinstance(entry, Result)
-            else Status.CONVERGED
-            if entry[0].certified[entry[1]]
-            else entry[0].otherwise
-            for entry in self._entries
-        ]
+        return [e.status if isinstance(e, Result) else e[0].status[e[1]] for e in self._entries]
 
     @property
     def success(self) -> np.ndarray[Any, Any]:
@@ -156,11 +141,9 @@ class Results(Sequence[Result]):
     @property
     def x(self) -> Array:
         """All points as one array, for problems of one shape."""
-        batches = [e[0] for e in self._entries if not isinstance(e, Result)]
-        whole = list(dict.fromkeys(batches))
-        places = [(b, k) for b in whole for k in range(b.answers.x.shape[0])]
-        if whole and places == self._entries:
-            points = [batch.points() for batch in whole]
+        batches = dict.fromkeys(e[0] for e in self._entries if not isinstance(e, Result))
+        if self._entries == [(b, k) for b in batches for k in range(len(b.status))] != []:
+            points = [batch.points() for batch in batches]
             return points[0] if len(points) == 1 else namespace(points[0]).concat(points)
         return namespace(self[0].x).stack([self[i].x for i in range(len(self))])
 

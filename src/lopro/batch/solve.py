@@ -4,38 +4,27 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from array_api_compat import device
 
 from lopro.batch.interior_point import Iterates, Settings, advance, complementarity, start
-from lopro.batch.programs import QuadraticPrograms, double, taken, times
-from lopro.batch.proofs import Certificates, Proofs
-from lopro.batch.scaled import ScaledPrograms
-from lopro.core.arrays import Array, is_single, namespace, to_numpy
+from lopro.batch.programs import in_double
+from lopro.batch.scaled import ScaledPrograms, chosen
+from lopro.certificates import feasibility_tolerance
+from lopro.certificates.batched import Programs, Proofs
+from lopro.core.arrays import Array, is_array, is_single, namespace, to_numpy
 from lopro.core.deadline import Deadline
+from lopro.linalg.batched import times
 
-__all__ = ["Answers", "solve_batch"]
+__all__ = ["solve_batch"]
 
 #: Share of the tolerance that complementarity may use up before a proof is tried: rounding and residuals
 #: need the rest.
 _SHARE = 0.3
 
-
-@dataclass(frozen=True, eq=False)
-class Answers:
-    """What became of the programs of a batch, where their data are; the problems are the first axis."""
-
-    x: Array
-    rows: Array
-    box: Array | None
-    certificates: Certificates
-    steps: Array
-
-    def joined(self, others: list[Answers]) -> Answers:
-        """Return these answers followed by others."""
-        return _concatenated([self, *others])  # type: ignore[no-any-return]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,13 +42,17 @@ class _Active:
 
 
 def solve_batch(
-    programs: QuadraticPrograms,
+    programs: Programs,
+    like: Array,
     tol: float,
     deadline: Deadline,
     max_steps: int | None = None,
-    settings: Settings | None = None,
-) -> Answers:
-    """Solve programs of one shape together; see what became of each in its certificate.
+) -> dict[str, Array]:
+    """Solve programs of one shape together.
+
+    Returns points ``x`` in the precision of ``like``, multipliers of ``rows`` and ``box``, ``steps``, and
+    what is proved of the points (`lopro.certificates.batched.Proofs.certify`), each with the problems as its
+    first axis.
 
     Examples
     --------
@@ -67,83 +60,57 @@ def solve_batch(
     >>> from lopro.batch import QuadraticPrograms
     >>> from lopro.batch.solve import solve_batch
     >>> from lopro.core.deadline import Deadline
-    >>> programs = QuadraticPrograms(-np.ones((2, 1)), np.array([[[1.0]], [[2.0]]]))
-    >>> answers = solve_batch(programs, 1e-6, Deadline())
-    >>> answers.x.round(6), bool((answers.certificates.relative_gap <= 1e-6).all())
+    >>> q = -np.ones((2, 1))
+    >>> programs = QuadraticPrograms(q, np.array([[[1.0]], [[2.0]]])).part(slice(0, 2))
+    >>> answers = solve_batch(programs, q, 1e-6, Deadline())
+    >>> answers["x"].round(6), bool((answers["relative_gap"] <= 1e-6).all())
     (array([[1. ],
            [0.5]]), True)
     """
-    settings = settings or Settings()
-    wide = _in_double(programs)
+    settings, xp = Settings(), namespace(programs.q)
+    limit = settings.steps if max_steps is None else min(max_steps, settings.steps)
+    done: list[dict[str, Array]] = []
     with np.errstate(all="ignore"):
-        parts: list[tuple[Array, Answers]] = []
-        active, steps = _begin(wide, programs.like, tol, settings), 0
-        limit = settings.steps if max_steps is None else min(max_steps, settings.steps)
-        while True:
+        scaled = ScaledPrograms.of(programs)
+        proofs = Proofs.of(programs, scaled.columns, tol, feasibility_tolerance(like[:0, ...]))
+        places, at = xp.arange(programs.q.shape[0], device=device(like)), start(scaled, settings)
+        nothing = xp.zeros_like(places)
+        active: _Active | None = _Active(places, scaled, proofs, at, nothing, scaled.cost)
+        steps = 0
+        while active is not None:
             last = steps >= limit or deadline.passed
-            going, done = _prove(active, programs, tol, settings, steps, last)
-            parts += done
-            if going is None:
-                break
-            steps += 1
-            moved = advance(going.scaled, going.at, going.allowed, settings)
-            active = replace(going, at=moved)
-    places = namespace(programs.q).concat([place for place, _ in parts])
-    joined = parts[0][1].joined([answers for _, answers in parts[1:]])
-    return taken(joined, namespace(places).argsort(places))  # type: ignore[no-any-return]
-
-
-def _in_double(programs: QuadraticPrograms) -> QuadraticPrograms:
-    names = ("q", "P", "A", "lower", "upper", "least", "most", "constant")
-    wide = {k: double(a) for k in names if (a := getattr(programs, k)) is not None}
-    squares = tuple(
-        replace(
-            t,
-            D=None if t.D is None else double(t.D),
-            b=None if t.b is None else double(t.b),
-            scale=double(t.scale),
-        )
-        for t in programs.squares
-    )
-    return replace(programs, **wide, squares=squares, checked=True)
-
-
-def _begin(wide: QuadraticPrograms, like: Array, tol: float, settings: Settings) -> _Active:
-    xp = namespace(wide.q)
-    scaled = ScaledPrograms.of(wide)
-    proofs = Proofs.of(wide, scaled.columns, like, tol)
-    places = xp.arange(len(wide), device=device(wide.q))
-    at = start(scaled, settings)
-    return _Active(places, scaled, proofs, at, xp.zeros_like(places), xp.zeros_like(at.x[:, 0]))
+            active, ended = _prove(active, like, tol, settings, steps, last)
+            done += ended
+            if active is not None:
+                steps += 1
+                moved = advance(active.scaled, active.at, active.allowed, settings)
+                active = replace(active, at=moved)
+    if len(done) == 1:
+        return done[0]
+    joined = {name: xp.concat([part[name] for part in done]) for name in done[0]}
+    return _taken(joined, xp.argsort(joined["places"]))
 
 
 def _prove(
-    active: _Active,
-    programs: QuadraticPrograms,
-    tol: float,
-    settings: Settings,
-    steps: int,
-    last: bool,
-) -> tuple[_Active | None, list[tuple[Array, Answers]]]:
-    """Return what goes on, and the answers that are proved or given up, with their places."""
+    active: _Active, like: Array, tol: float, settings: Settings, steps: int, last: bool
+) -> tuple[_Active | None, list[dict[str, Array]]]:
+    """Return what goes on, and the answers that are proved or given up."""
     xp, scaled = namespace(active.at.x), active.scaled
-    x = active.at.x
     allowed = _SHARE * tol * (_size(active) + active.proofs.scale * scaled.cost)
     small = complementarity(active.at) <= allowed
     ready = active.ready + xp.astype(small, active.ready.dtype)
     active = replace(active, ready=ready, allowed=allowed)
     count, longest = to_numpy(xp.stack([xp.sum(xp.astype(ready > 0, ready.dtype)), xp.max(ready)]))
-    if not last and 2 * count < x.shape[0] and longest < 3:
+    if not last and 2 * count < active.places.shape[0] and longest < 3:
         return active, []
-    answers = _answers(active, programs, steps)
-    over = (answers.certificates.relative_gap <= tol) | (ready > settings.attempts)
+    answers = _answers(active, like, steps)
+    over = (answers["relative_gap"] <= tol) | (ready > settings.attempts)
     if last or bool(xp.all(over)):
-        return None, [(active.places, answers)]
+        return None, [answers]
     if not bool(xp.any(over)):
         return active, []
     (ended,), (going,) = xp.nonzero(over), xp.nonzero(~over)
-    rest = taken(active, going)
-    return rest, [(xp.take(active.places, ended), taken(answers, ended))]
+    return _taken(active, going), [_taken(answers, ended)]
 
 
 def _size(active: _Active) -> Array:
@@ -155,29 +122,28 @@ def _size(active: _Active) -> Array:
     return abs(half) + xp.sum(abs(linear), axis=1) + abs(p.constant)
 
 
-def _answers(active: _Active, programs: QuadraticPrograms, steps: int) -> Answers:
+def _answers(active: _Active, like: Array, steps: int) -> dict[str, Array]:
     """Return points, multipliers and certificates in the units and the precision of the user."""
-    xp, scaled = namespace(active.at.x), active.scaled
-    z = scaled.user_point(active.at.x)
-    box = active.proofs.programs.box
-    if box is not None:
-        z = xp.minimum(xp.maximum(z, box[0]), box[1])
-    rows, bounds = scaled.user_multipliers(active.at.y, active.at.z, programs.equations)
-    x = z
-    if is_single(programs.like):
-        x = double(xp.astype(z, programs.like.dtype))
-    certificates = active.proofs.certify(x, rows, z)
-    count = xp.full(x.shape[0], steps, dtype=active.places.dtype, device=device(x))
-    return Answers(x, rows, bounds, certificates, count)
+    xp, scaled, programs = namespace(active.at.x), active.scaled, active.proofs.programs
+    z = xp.minimum(xp.maximum(scaled.columns * active.at.x, programs.least), programs.most)
+    x = in_double(xp.astype(z, like.dtype)) if is_single(like) else z
+    multipliers = scaled.user_multipliers(active.at.y, active.at.z)
+    return {
+        "places": active.places, "x": x, "steps": xp.zeros_like(active.places) + steps,
+        **multipliers, **active.proofs.certify(x, multipliers["rows"], z),
+    }  # fmt: skip
 
 
-def _concatenated(parts: list[Any]) -> Any:
-    """Return one dataclass of arrays for several, one after the other."""
-    first = parts[0]
-    if first is None:
-        return None
-    if dataclasses.is_dataclass(first) and not isinstance(first, type):
-        names = [f.name for f in dataclasses.fields(first)]
-        joined = {k: _concatenated([getattr(part, k) for part in parts]) for k in names}
-        return replace(first, **joined)
-    return first if len(parts) == 1 else namespace(first).concat(parts, axis=0)
+def _taken(data: T, index: Array) -> T:
+    """Return the same data for some of the problems; arrays have the problems as their first axis."""
+    taken: Any = data
+    if is_array(data):
+        taken = chosen(data, index)
+    elif isinstance(data, dict):
+        taken = {name: chosen(array, index) for name, array in data.items()}
+    elif isinstance(data, tuple):
+        taken = tuple(_taken(each, index) for each in data)
+    elif dataclasses.is_dataclass(data) and not isinstance(data, type):
+        fields = ((f.name, getattr(data, f.name)) for f in dataclasses.fields(data))
+        taken = type(data)(**{name: _taken(value, index) for name, value in fields})
+    return taken  # type: ignore[no-any-return]

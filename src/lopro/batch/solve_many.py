@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from lopro.batch.programs import QuadraticPrograms, taken
+from lopro.batch.programs import QuadraticPrograms
 from lopro.batch.results import Batch, Results
 from lopro.batch.solve import solve_batch
-from lopro.batch.stacking import Group, grouped, posed, slices, stacked
+from lopro.batch.stacking import grouped, like_of, slices, stacked
+from lopro.certificates.batched import Programs
 from lopro.core.arrays import Array
 from lopro.core.deadline import Deadline
 from lopro.driver.options import Callback, Options
 from lopro.driver.result import Iterate, Result, Status
 from lopro.driver.run import Run
 from lopro.driver.stopping import Rule
-from lopro.functions.atoms import Interval
 from lopro.methods.auto import Auto
 from lopro.problem import Problem
 from lopro.protocol import Method
@@ -83,24 +83,25 @@ def solve_many(
     options = Options(
         tol, max_iter, max_projections, time_limit, stop, callback, progress=False, seed=seed
     )
+    batched = tol > 0.0 and not any((method, max_projections, stop, callback))
     deadline = Deadline(options.time_limit)
     with deadline.active():
         if isinstance(problems, QuadraticPrograms):
-            return _solve_stacked(problems, method, options, deadline)
-        _check(problems)
-        batchable = tol > 0.0 and not any((method, max_projections, stop, callback))
-        groups, others = grouped(problems) if batchable else ([], list(range(len(problems))))
+            posed: Callable[[int], Problem] = problems.posed
+            batches = _of_stacks(problems, options, deadline)
+        else:
+            _check(problems)
+            posed = problems.__getitem__
+            batches = _of_list(problems, options, deadline)
         entries: list[Any] = [None] * len(problems)
-        for group in groups:
-            batch = _solve_group(group, options, deadline)
-            certified = batch.certified
-            for k, place in enumerate(group.places):
-                entries[place] = (batch, k)
-                if not certified[k] and batch.otherwise is Status.STALLED:
-                    others.append(place)
-        for place in sorted(others):
-            if not deadline.passed or entries[place] is None:
-                entries[place] = _solve_one(problems[place], method, options, deadline)
+        for places, batch in batches if batched else ():
+            for k, (place, status) in enumerate(zip(places, batch.status, strict=True)):
+                # What is not proved goes to `lopro.solve`, unless a limit has ended it.
+                if status is not Status.STALLED or deadline.passed:
+                    entries[place] = (batch, k)
+        for place, entry in enumerate(entries):
+            if entry is None:
+                entries[place] = _solve_one(posed(place), method, options, deadline)
         return Results(entries)
 
 
@@ -124,63 +125,53 @@ def _solve_one(
     return run.result()
 
 
-def _solve_stacked(
-    programs: QuadraticPrograms, method: Method | None, options: Options, deadline: Deadline
-) -> Results:
-    """Solve stacked programs; those that are not proved one by one."""
-    batchable = not any((method, options.max_projections, options.stop, options.callback))
-    if options.tol == 0.0 or not batchable:
-        one_by_one = (posed(programs, k) for k in range(len(programs)))
-        return Results([_solve_one(each, method, options, deadline) for each in one_by_one])
-    entries: list[Any] = []
-    failed: list[int] = []
-    rows = 0 if programs.A is None else programs.A.shape[1]
-    for part in slices(len(programs), programs.size, rows, programs.like):
-        batch = _solve(taken(programs, part), options, deadline, _as_they_are)
-        if batch.otherwise is Status.STALLED:
-            failed += [len(entries) + int(k) for k in np.flatnonzero(~batch.certified)]
-        entries += [(batch, k) for k in range(part.stop - part.start)]
-    for place in failed:
-        if not deadline.passed:
-            entries[place] = _solve_one(posed(programs, place), method, options, deadline)
-    return Results(entries)
+def _of_stacks(
+    programs: QuadraticPrograms, options: Options, deadline: Deadline
+) -> Iterator[tuple[Sequence[int], Batch]]:
+    """Yield batches of stacked programs, each with the places of its problems."""
+    count, n = programs.q.shape
+    m = 0 if programs.A is None else programs.A.shape[1]
+    boxed = not (programs.least is None and programs.most is None)
+
+    def split(rows: Array, box: Array) -> tuple[Array, ...]:
+        return (*((rows,) if m else ()), *((box,) if boxed else ()))
+
+    for part in slices(count, n, m, programs.q):
+        batch = _solve(programs.part(part), programs.q, options, deadline, split)
+        yield range(part.start, part.stop), batch
 
 
-def _as_they_are(rows: Array, box: Array | None) -> tuple[Array, ...]:
-    """Return the multipliers of all rows, if there are any, and of the box, if there is one."""
-    return (*((rows,) if rows.shape[0] else ()), *((box,) if box is not None else ()))
+def _of_list(
+    problems: Sequence[Problem], options: Options, deadline: Deadline
+) -> Iterator[tuple[Sequence[int], Batch]]:
+    """Yield batches of problems of one shape, each with their places."""
+    for places in grouped(problems)[0]:
+        group = [problems[place] for place in places]
+        first = group[0]
+        sizes = [None if t.map is None else t.map.shape[0] for t in first.constraint.terms]
 
+        def split(
+            rows: Array, box: Array, sizes: Sequence[int | None] = sizes
+        ) -> tuple[Array, ...]:
+            found, start = [], 0
+            for size in sizes:
+                found.append(box if size is None else rows[start : start + size])
+                start += size or 0
+            return tuple(found)
 
-def _solve_group(group: Group, options: Options, deadline: Deadline) -> Batch:
-    sets = [t for t in group.problems[0].constraint.terms if isinstance(t.atom, Interval)]
-    sizes = [None if term.map is None else term.map.shape[0] for term in sets]
-
-    def split(rows: Array, box: Array | None) -> tuple[Array, ...]:
-        found, start, free = [], 0, box
-        for size in sizes:
-            if size is None:
-                assert box is not None
-                # Of several boxes the first carries the multipliers of all.
-                found.append(box if free is not None else 0.0 * box)
-                free = None
-            else:
-                found.append(rows[start : start + size])
-                start += size
-        return tuple(found)
-
-    return _solve(stacked(group.problems), options, deadline, split)
+        yield places, _solve(stacked(group), like_of(first.terms), options, deadline, split)
 
 
 def _solve(
-    programs: QuadraticPrograms,
+    programs: Programs,
+    like: Array,
     options: Options,
     deadline: Deadline,
-    split: Callable[[Array, Array | None], tuple[Array, ...]],
+    split: Callable[[Array, Array], tuple[Array, ...]],
 ) -> Batch:
     begin = deadline.elapsed
-    answers = solve_batch(programs, options.tol, deadline, options.max_iter)
-    # Those that are not proved go to `lopro.solve`, unless a limit has ended them.
+    answers = solve_batch(programs, like, options.tol, deadline, options.max_iter)
     otherwise = Status.STALLED if options.max_iter is None else Status.MAX_ITER
     if deadline.passed:
         otherwise = Status.INTERRUPTED if deadline.stopped_by_user else Status.TIME_LIMIT
-    return Batch(answers, options.tol, otherwise, deadline.elapsed - begin, programs.like, split)
+    return Batch(answers, options.tol, otherwise, deadline.elapsed - begin, like, split)

@@ -1,181 +1,273 @@
-"""The arithmetic of bounds and violations for many problems at once, where their data are.
+"""The certificates of many quadratic programs at once, where their data are.
 
 Arrays have one leading axis for the problems; everything is in double precision, in the library and on the
-device of the data, and no number is copied to the host. Errors are bounds of rounding errors for any order
-of summation; they are computed with twice the constant that the analysis gives, which covers their own
-rounding.
+device of the data, and no number is copied to the host. The formulas are those
+of `lopro.certificates.residual`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lopro.core.arrays import Array, namespace
-from lopro.linalg.rounding import gamma
+import numpy as np
 
-__all__ = ["Enclosures", "enclosed_dot", "enclosed_product", "lower_bounds", "row_violations"]
+from lopro.certificates.tolerances import FARTHER, negligible_share
+from lopro.core.arrays import Array, asarray_like, namespace
+from lopro.linalg.batched import Enclosures, largest, lengths, or_one, times
+from lopro.linalg.rounding import gamma
+from lopro.linalg.types import EPS
+
+__all__ = ["Programs", "Proofs", "Square"]
 
 
 @dataclass(frozen=True, eq=False)
-class Enclosures:
-    """Numbers with bounds of their errors; both arrays have one shape.
+class Square:
+    """``1/2 s |D x - b|^2`` of each problem."""
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from lopro.certificates.batched import Enclosures
-    >>> third = Enclosures(np.ones(1) / 3.0, np.full(1, 1e-16))
-    >>> both = third + third
-    >>> bool((both.lower() < 2.0 / 3.0).all()), bool((both.error > 2e-16).all())
-    (True, True)
+    D: Array
+    b: Array
+    scale: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Programs:
+    """``min 1/2 x'Px + q'x + constant + squares  s.t.  lower <= A x <= upper, least <= x <= most``.
+
+    In double precision, and nothing is missing: there may be no rows, and sides may be infinite. The
+    matrices are exactly symmetric, and positive semidefinite up to rounding.
     """
 
-    value: Array
-    error: Array
+    q: Array
+    P: Array
+    constant: Array
+    A: Array
+    lower: Array
+    upper: Array
+    least: Array
+    most: Array
+    squares: tuple[Square, ...] = ()
+    #: `lopro.Problem.gap_scale`, NaN where none is given; None where no problem has one.
+    gap_scale: Array | None = None
 
-    def __add__(self, other: Enclosures) -> Enclosures:
-        value = self.value + other.value
-        return Enclosures(value, self.error + other.error + gamma(2) * abs(value))
+    def multiplied_out(self) -> tuple[Array, Array, Array]:
+        """Return ``P``, ``q`` and the constants of the objectives with the squares multiplied out."""
+        xp, P, q, constant = namespace(self.q), self.P, self.q, self.constant
+        for term in self.squares:
+            s, transposed = term.scale, xp.matrix_transpose(term.D)
+            P = P + s[:, None, None] * (transposed @ term.D)
+            q = q - s[:, None] * times(transposed, term.b)
+            constant = constant + 0.5 * s * xp.sum(term.b * term.b, axis=-1)
+        return P, q, constant
 
-    def __sub__(self, other: Enclosures) -> Enclosures:
-        return self + Enclosures(-other.value, other.error)
+    def evaluate(self, x: Array) -> tuple[Enclosures, Enclosures, Array]:
+        """Return values, gradients and the sums of absolute terms, which gaps are relative to."""
+        xp, exact = namespace(x), Enclosures.exact
+        Px = Enclosures.product(self.P, x)
+        half = Enclosures.dot(Px.value, 0.5 * x, Px.error)
+        value = Enclosures.dot(self.q, x) + half + exact(self.constant)
+        gradient = exact(self.q) + Px
+        magnitude = xp.sum(abs(self.q * x), axis=-1) + abs(half.value) + abs(self.constant)
+        for term in self.squares:
+            r = Enclosures.product(term.D, x) - exact(term.b)
+            back = Enclosures.product(xp.matrix_transpose(term.D), r.value, r.error)
+            # Half a square is off by at most |r| e + e^2 / 2.
+            half = Enclosures.dot(0.5 * r.value, r.value, r.error)
+            half = Enclosures(half.value, half.error + xp.sum(r.error * r.error, axis=-1))
+            value = value + half.times(term.scale)
+            gradient = gradient + back.times(term.scale[:, None])
+            magnitude = magnitude + term.scale * half.value
+        return value, gradient, magnitude
 
-    def times(self, factor: Array) -> Enclosures:
-        """Return the product with exact numbers."""
-        value = factor * self.value
-        return Enclosures(
-            value, abs(factor) * self.error * (1.0 + gamma(4)) + gamma(2) * abs(value)
-        )
+    def typical(self) -> tuple[Array, Array]:
+        """Return a typical length of the points and a typical value of the objectives, as `lopro.solve` does.
 
-    def lower(self) -> Array:
-        """Return numbers that are not above the exact ones."""
-        return self.value - self.error - gamma(4) * (abs(self.value) + self.error)
+        The length is the distance of the farthest row from zero, or else of the best step from zero along
+        the slope. The value is the one at zero; where that is 0, the slope there times the length, or else
+        half of the trace of the Hessian times the square of the length: the mean over points of this length.
+        """
+        xp = namespace(self.q)
+        P, q, constant = self.multiplied_out()
+        slope, curvature = lengths(q), xp.sum(q * times(P, q), axis=-1)
+        rows, zero = lengths(self.A), xp.zeros_like(slope)
+        far = zero
+        for units, sides in (
+            (or_one(rows), (self.lower, self.upper)),
+            (1.0, (self.least, self.most)),
+        ):
+            for side in sides:
+                bounded = xp.where(xp.isfinite(side), abs(side), xp.zeros_like(side))
+                far = xp.maximum(far, largest(bounded / units))
+        step = slope * slope * slope / or_one(curvature)
+        unit = xp.where(far > 0.0, far, xp.where(curvature > 0.0, step, zero))
+        mean = 0.5 * xp.sum(xp.linalg.diagonal(P), axis=-1) / q.shape[-1] * unit * unit
+        value = xp.where(constant != 0.0, abs(constant), xp.where(slope > 0.0, slope * unit, mean))
+        return unit, xp.where(xp.isfinite(value), value, zero)
+
+    def convexity(self, columns: Array) -> Array:
+        """Return proved lower bounds of the least eigenvalues of the Hessians in units ``columns``, or 0.
+
+        For an approximate inverse X of P with ``|I - X P| <= a < 1`` no eigenvalue of P has a modulus below
+        ``(1 - a) / |X|``, and P has no negative ones. Frobenius norms throughout.
+        """
+        xp, n = namespace(self.q), self.q.shape[-1]
+        P = columns[:, :, None] * self.multiplied_out()[0] * columns[:, None, :]
+        size, eye = lengths(P, (1, 2)), asarray_like(np.eye(n), P)
+        # A singular matrix is inverted with a shift, and then the residual tells.
+        shift = xp.where(size > 0.0, 1e-14 * size, xp.ones_like(size))
+        X = xp.linalg.inv(P + shift[:, None, None] * eye)
+        length = lengths(X, (1, 2))
+        residual = lengths(eye - X @ P, (1, 2)) + 2.0 * gamma(n + 4) * (length * size + n)
+        residual = residual + length * self._forming_error(columns)
+        mu = (1.0 - residual) / length * (1.0 - gamma(8))
+        # Smaller ones may be negative by rounding: convexity is known up to that only.
+        certain = (residual < 0.5) & (mu > 100.0 * n * EPS * size)
+        return xp.where(certain, mu, xp.zeros_like(mu))
+
+    def _forming_error(self, columns: Array) -> Array:
+        """Return a bound of what rounding made of the Hessian as it was formed and scaled."""
+        xp = namespace(self.q)
+        found = lengths(columns[:, :, None] * self.P * columns[:, None, :], (1, 2))
+        rows = max((term.D.shape[1] for term in self.squares), default=0)
+        for term in self.squares:
+            D = term.D * columns[:, None, :]
+            found = found + term.scale * xp.sum(D * D, axis=(1, 2))
+        return 2.0 * gamma(len(self.squares) + rows + 6) * found
 
 
-def enclosed_product(M: Array, x: Array, error: Array | None = None) -> Enclosures:
-    """Return ``M x`` for matrices and vectors of each problem; ``x`` is known up to ``error``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from lopro.certificates.batched import enclosed_product
-    >>> found = enclosed_product(np.array([[[1.0, 2.0]]]), np.array([[3.0, 4.0]]))
-    >>> found.value, bool(found.error[0, 0] < 1e-14)
-    (array([[11.]]), True)
-    """
-    n = M.shape[-1]
-    uncertain = 2.0 * gamma(n + 2) * abs(x)
-    if error is not None:
-        uncertain = uncertain + (1.0 + gamma(2 * n + 8)) * error
-    return Enclosures(_times(M, x), _times(abs(M), uncertain))
-
-
-def enclosed_dot(x: Array, y: Array, error: Array | None = None) -> Enclosures:
-    """Return the inner products of each problem; ``x`` is known up to ``error``, ``y`` exactly."""
-    xp, n = namespace(x), x.shape[-1]
-    terms = x * y
-    off = 2.0 * gamma(n + 2) * xp.sum(abs(terms), axis=-1)
-    if error is not None:
-        off = off + (1.0 + gamma(2 * n + 8)) * xp.sum(error * abs(y), axis=-1)
-    return Enclosures(xp.sum(terms, axis=-1), off)
-
-
-def _times(M: Array, x: Array) -> Array:
-    return (M @ x[..., None])[..., 0]
-
-
-def lower_bounds(
-    lagrangian: Enclosures,
-    gradient: Enclosures,
-    x: Array,
-    box: tuple[Array, Array] | None,
-    convexity: Array,
-    lengths: Array,
-    reach: Array,
-) -> Array:
-    """Return what a Lagrangian is at least, over a box and within reach, less all rounding.
+@dataclass(frozen=True, eq=False)
+class Proofs:
+    """Programs, and what can be proved of points and multipliers.
 
     Parameters
     ----------
-    lagrangian, gradient : Enclosures
-        Value and gradient at ``x``, one for each problem.
-    x : array of shape (problems, n)
-        Where they were evaluated.
-    box : (least, most), optional
-        Bounds of single variables: over ``x_j >= l_j`` a slope ``c_j >= 0`` costs ``c_j (x_j - l_j)``.
+    programs : Programs
+        The data.
+    columns : array of shape (problems, n)
+        Units of the variables, in which convexity is measured.
     convexity : array of shape (problems,)
-        Proved numbers ``mu`` such that the Lagrangian less ``mu/2 sum (x_j / lengths_j)^2`` is convex, or 0.
-        What is left of the slope costs ``sum (lengths_j c_j)^2 / (2 mu)``.
-    lengths : array of shape (problems, n)
-        The units of the variables in which convexity is measured.
-    reach : array of shape (problems, n)
-        Where mu is 0, the bound holds for points with ``|z_j - x_j| <= reach_j``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from lopro.certificates.batched import Enclosures, lower_bounds
-    >>> value, slope = (
-    ...     Enclosures(np.ones(1), np.zeros(1)),
-    ...     Enclosures(np.ones((1, 1)), np.zeros((1, 1))),
-    ... )
-    >>> x, far = np.full((1, 1), 3.0), np.full((1, 1), 100.0)
-    >>> one = np.ones((1, 1))
-    >>> bound = lower_bounds(value, slope, x, None, np.full(1, 2.0), one, far)  # 1 - 1 / (2 * 2)
-    >>> bound.round(12), bool(bound[0] < 0.75)
-    (array([0.75]), True)
-    >>> box = np.full((1, 1), 2.5), np.full((1, 1), np.inf)
-    >>> lower_bounds(value, slope, x, box, np.zeros(1), one, far).round(12)
-    array([0.5])
-    >>> lower_bounds(value, slope, x, None, np.zeros(1), one, far).round(12)
-    array([-99.])
+        Lower bounds of the least eigenvalues of the Hessians in these units, or 0.
+    unit, scale : array of shape (problems,)
+        A length that is typical of the points, and what gaps are relative to at least.
+    feasible : float
+        The relative violation up to which a point counts as feasible.
     """
-    xp, n = namespace(x), x.shape[-1]
-    zero = xp.zeros_like(x)
-    most_down = xp.maximum(gradient.value + gradient.error, zero)
-    most_up = xp.maximum(gradient.error - gradient.value, zero)
-    cost = zero
-    if box is not None:
-        least, most = box
+
+    programs: Programs
+    columns: Array
+    convexity: Array
+    unit: Array
+    scale: Array
+    feasible: float
+
+    @staticmethod
+    def of(programs: Programs, columns: Array, tol: float, feasible: float) -> Proofs:
+        """Prepare proofs to a tolerance."""
+        unit, value = programs.typical()
+        scale = negligible_share(tol) * value
+        return Proofs(programs, columns, programs.convexity(columns), unit, scale, feasible)
+
+    def certify(self, x: Array, v: Array, z: Array | None = None) -> dict[str, Array]:
+        """Return the values, and the fields of `lopro.certificates.Certificate`, of all problems.
+
+        Parameters
+        ----------
+        x : array of shape (problems, n)
+            The points that are returned.
+        v : array of shape (problems, m)
+            Multipliers of the rows: positive at upper sides and negative at lower ones.
+        z : array, optional
+            Points near ``x`` at which the Lagrangian is nearly stationary: ``x`` before it was rounded.
+        """
+        xp, p = namespace(x), self.programs
+        value, gradient, magnitude = p.evaluate(x)
+        # A multiplier that no side carries cannot be used.
+        side = xp.where(v > 0.0, p.upper, p.lower)
+        carried = xp.isfinite(side) & xp.isfinite(v)
+        v, side = (xp.where(carried, a, xp.zeros_like(a)) for a in (v, side))
+        violation, absolute, charge = self._violations(x, v, gradient.value)
+        at, slope = (value, gradient) if z is None or z is x else p.evaluate(z)[:2]
+        bound, radius = self._bound(x if z is None else z, at, slope, v, side)
+        fun, infinite = value.value, xp.full_like(bound, float("inf"))
+        known = xp.isfinite(bound) & (violation <= self.feasible)
+        gap = xp.maximum(fun - bound, xp.zeros_like(fun)) + charge
+        gap = xp.where(known, gap, infinite)
+        size = xp.maximum(magnitude, self.scale)
+        if p.gap_scale is not None:
+            size = xp.where(p.gap_scale >= 0.0, xp.maximum(p.gap_scale, abs(fun)), size)
+        relative = xp.where(size > 0.0, gap / or_one(size), xp.where(gap == 0.0, gap, infinite))
+        return {
+            "fun": fun, "lower_bound": bound, "gap": gap, "relative_gap": relative,
+            "violation": violation, "absolute_violation": absolute, "charge": charge,
+            "radius": radius,
+        }  # fmt: skip
+
+    def _bound(
+        self, x: Array, value: Enclosures, gradient: Enclosures, v: Array, sides: Array
+    ) -> tuple[Array, Array]:
+        """Return what the Lagrangian is at least, less all rounding, and how far from x that holds."""
+        xp, p = namespace(x), self.programs
+        slack = Enclosures.product(p.A, x) - Enclosures.exact(sides)
+        # What rounding makes of A x beside a large side is in the error of the difference.
+        value = value + Enclosures.dot(slack.value, v, slack.error)
+        gradient = gradient + Enclosures.product(xp.matrix_transpose(p.A), v)
+        radius = FARTHER * xp.maximum(lengths(x), self.unit)
+        # No shorter than the point would be in columns of one length.
+        level = FARTHER * xp.max(abs(x) / self.columns, axis=-1)
+        reach = xp.maximum(radius[:, None], level[:, None] * self.columns)
+        infinite = xp.full_like(radius, float("inf"))
+        radius = xp.where(self.convexity > 0.0, infinite, radius)
+        bound = self.lower_bounds(value, gradient, x, reach)
+        if p.squares:  # these are not negative
+            alone = (largest(abs(p.q)) == 0.0) & (largest(abs(p.P), (1, 2)) == 0.0)
+            bound = xp.where(alone, xp.maximum(bound, p.constant), bound)
+        return bound, radius
+
+    def lower_bounds(
+        self, lagrangian: Enclosures, gradient: Enclosures, x: Array, reach: Array
+    ) -> Array:
+        """Return what convex functions are at least, over the box, from value and gradient at ``x``.
+
+        Over ``x_j >= l_j`` a slope ``c_j >= 0`` costs ``c_j (x_j - l_j)``. What is left of the slope costs
+        ``sum (columns_j c_j)^2 / (2 mu)``; where the convexity mu is 0, ``sum c_j reach_j``, and then the
+        bound holds for points with ``|z_j - x_j| <= reach_j``.
+        """
+        xp, n, zero = namespace(x), x.shape[-1], namespace(x).zeros_like(x)
+        least, most, mu = self.programs.least, self.programs.most, self.convexity
+        falls_down = xp.maximum(gradient.value + gradient.error, zero)
+        falls_up = xp.maximum(gradient.error - gradient.value, zero)
         below, above = xp.isfinite(least), xp.isfinite(most)
-        down = most_down * xp.maximum(x - xp.where(below, least, x), zero)
-        up = most_up * xp.maximum(xp.where(above, most, x) - x, zero)
-        cost = xp.maximum(down, up)
-        most_down, most_up = xp.where(below, zero, most_down), xp.where(above, zero, most_up)
-    rise = xp.maximum(most_down, most_up)
-    curved = convexity > 0.0
-    mu = xp.where(curved, convexity, xp.ones_like(convexity))
-    own = rise * lengths
-    square, slope = xp.sum(own * own, axis=-1) / (2.0 * mu), xp.sum(rise * reach, axis=-1)
-    paid = (xp.sum(cost, axis=-1) + xp.where(curved, square, slope)) * (1.0 + 2.0 * gamma(n + 8))
-    return lagrangian.lower() - paid - gamma(4) * (abs(lagrangian.value) + paid)
+        down = falls_down * xp.maximum(x - xp.where(below, least, x), zero)
+        up = falls_up * xp.maximum(xp.where(above, most, x) - x, zero)
+        box = xp.sum(xp.maximum(down, up), axis=-1)
+        rise = xp.maximum(xp.where(below, zero, falls_down), xp.where(above, zero, falls_up))
+        own = rise * self.columns
+        square, line = (
+            xp.sum(own * own, axis=-1) / (2.0 * or_one(mu)),
+            xp.sum(rise * reach, axis=-1),
+        )
+        paid = (box + xp.where(mu > 0.0, square, line)) * (1.0 + 2.0 * gamma(n + 8))
+        return lagrangian.lower() - paid - gamma(4) * (abs(lagrangian.value) + paid)
 
-
-def row_violations(excess: Array, sizes: Array, multipliers: Array) -> tuple[Array, Array, Array]:
-    """Return the largest relative and absolute violation, and what it may have gained, of each problem.
-
-    Parameters
-    ----------
-    excess : array of shape (problems, rows)
-        How far each row is violated; not positive where it is met.
-    sizes : array
-        What each row compares: ``|a|'|x| + |side|``.
-    multipliers : array
-        Of the violated sides, not negative.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from lopro.certificates.batched import row_violations
-    >>> excess, sizes = np.array([[0.5, -1.0]]), np.array([[10.0, 1.0]])
-    >>> row_violations(excess, sizes, np.array([[2.0, 3.0]]))
-    (array([0.05]), array([0.5]), array([1.]))
-    """
-    xp = namespace(excess)
-    out = excess > 0.0
-    absolute = xp.where(out, excess, xp.zeros_like(excess))
-    told = sizes > 0.0
-    ratio = absolute / xp.where(told, sizes, xp.ones_like(sizes))
-    ratio = xp.where(out & ~told, xp.full_like(excess, float("inf")), ratio)
-    gained = xp.sum(absolute * multipliers, axis=-1)
-    return xp.max(ratio, axis=-1), xp.max(absolute, axis=-1), gained
+    def _violations(self, x: Array, v: Array, slope: Array) -> tuple[Array, Array, Array]:
+        """Return relative and absolute violations, and what multipliers charge for them."""
+        p, xp = self.programs, namespace(x)
+        slope = slope + times(xp.matrix_transpose(p.A), v)
+        relative = absolute = charge = xp.zeros_like(x[:, 0])
+        for Ax, sizes, multipliers, low, high in (
+            (times(p.A, x), times(abs(p.A), abs(x)), v, p.lower, p.upper),
+            (x, abs(x), -slope, p.least, p.most),
+        ):
+            none = xp.zeros_like(Ax)
+            for excess, side, own in (
+                (Ax - high, high, multipliers),
+                (low - Ax, low, -multipliers),
+            ):
+                excess = xp.maximum(excess, none)
+                size = sizes + xp.where(xp.isfinite(side), abs(side), none)
+                # Infinite where a violated row compares nothing.
+                beside_nothing = xp.where(excess > 0.0, none + float("inf"), none)
+                ratio = xp.where(size > 0.0, excess / or_one(size), beside_nothing)
+                relative = xp.maximum(relative, largest(ratio))
+                absolute = xp.maximum(absolute, largest(excess))
+                charge = charge + xp.sum(excess * xp.maximum(own, none), axis=-1)
+        return relative, absolute, charge

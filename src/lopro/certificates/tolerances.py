@@ -9,7 +9,15 @@ from __future__ import annotations
 from lopro.core.arrays import Array, eps
 from lopro.linalg.rounding import EPS
 
-__all__ = ["BEYOND", "FARTHER", "FEASIBLE", "NOISE", "REMNANTS", "feasibility_tolerance"]
+__all__ = [
+    "BEYOND",
+    "FARTHER",
+    "FEASIBLE",
+    "NOISE",
+    "REMNANTS",
+    "feasibility_tolerance",
+    "negligible_share",
+]
 
 #: Relative violation up to which a point counts as feasible: residuals of sums whose terms cancel to seven
 #: digits still meet it in double precision.
@@ -36,3 +44,17 @@ def feasibility_tolerance(x: Array) -> float:
     (1e-09, 7.62939453125e-06)
     """
     return max(FEASIBLE, 64.0 * eps(x))
+
+
+def negligible_share(tol: float) -> float:
+    """Return the share of a typical value of an objective below which values count as zero in relative gaps.
+
+    It is 1e-8, and at least so much that a gap of 64 roundings of the typical value is within ``tol``.
+
+    Examples
+    --------
+    >>> from lopro.certificates.tolerances import negligible_share
+    >>> negligible_share(1e-3), negligible_share(0.0), negligible_share(1e-10) > 1e-4
+    (1e-08, 1e-08, True)
+    """
+    return max(1e-8, NOISE / tol) if tol > 0.0 else 1e-8

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from lopro.certificates import NOISE
+from lopro.certificates.tolerances import negligible_share
 from lopro.constraints import Constraint
 from lopro.core.arrays import Array, asarray_like, isfinite, norm
 from lopro.core.counting import Counts, count, counting
@@ -31,10 +31,6 @@ from lopro.protocol import Method, Stepper, Target
 F = TypeVar("F")
 
 __all__ = ["Spent", "Workbench"]
-
-
-#: Values below this share of the one at the start count as zero in relative gaps.
-NEGLIGIBLE = 1e-8
 
 
 class Spent(Exception):
@@ -81,14 +77,10 @@ class Workbench:
         return Target(self.options.tol, self._gap_scale())
 
     def _gap_scale(self) -> float:
-        """Return what gaps are relative to at least: values below a share of a typical one are zero.
-
-        With it, a gap of 64 roundings of the typical value is small whatever the tolerance is.
-        """
+        """Return what gaps are relative to at least: values below a share of a typical one are zero."""
         if self.problem.gap_scale is not None:
             return self.problem.gap_scale
-        tol = self.options.tol
-        share = max(NEGLIGIBLE, NOISE / tol) if tol > 0.0 else NEGLIGIBLE
+        share = negligible_share(self.options.tol)
         with self.observe():
             typical = self._typical_value()
         return share * typical if math.isfinite(typical) else 0.0

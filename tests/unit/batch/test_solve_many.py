@@ -268,6 +268,7 @@ def test_options_are_those_of_solve() -> None:
     given = lopro.solve_many(
         [lopro.Problem(p.objective, p.constraint, gap_scale=1e6) for p in problems]
     )
+    assert {r.method for r in given} == {METHOD}
     unit = np.maximum(1e6, np.abs(given.fun))
     assert [r.certificate.relative_gap for r in given] == pytest.approx(list(given.gap / unit))
 
