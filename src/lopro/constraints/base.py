@@ -92,6 +92,10 @@ class Constraint(Function):
         """Return the nearest point of the set."""
         raise NotImplementedError
 
+    #: Whether c is approximated from below, by what earlier calls have found: its slopes are valid, bounds
+    #: that compare its values at several points are not.
+    approximate = False
+
     def projector(self) -> Callable[[Array], Array]:
         """Return the projection, for a sequence of nearby points: it may learn from those before."""
         return self.project

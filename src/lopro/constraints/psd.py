@@ -218,6 +218,7 @@ class PSDCone(Constraint):
         k = self.form.pairs(self.dim)
         follows = k is not None and self.accuracy > 0.0
         self._tracker = EigenpairTracker(k or 1, self.accuracy) if follows else None
+        self.approximate = follows
 
     def __repr__(self) -> str:
         accuracy = f", accuracy={self.accuracy:g}" if self.accuracy > 0.0 else ""

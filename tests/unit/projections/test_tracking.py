@@ -12,6 +12,7 @@ import lopro
 from lopro.constraints import Distance, KyFan, MinEigenvalue, PSDCone
 from lopro.core.arrays import to_numpy
 from lopro.core.counting import Counts, counting
+from lopro.errors import BoundContradictionWarning
 from lopro.projections.tracking import EigenpairTracker
 
 
@@ -175,3 +176,42 @@ def test_the_answer_is_an_array_of_its_own():
     tracker.smallest(X + 0.1 * np.eye(80))
     np.testing.assert_array_equal(first[1], kept)
     np.testing.assert_array_equal(X, before)
+
+
+class OneSide(lopro.constraints.Constraint):
+    """``max(x_1, x_2) <= 0``, whose function is the minorant ``x_1`` until the first projection."""
+
+    shape = (2,)
+
+    def __init__(self, approximate: bool) -> None:
+        self.approximate, self.found = approximate, False
+
+    def value(self, x):
+        return float(max(x) if self.found else x[0])
+
+    def subgradient(self, x):
+        return np.array([0.0, 1.0]) if self.found and x[1] > x[0] else np.array([1.0, 0.0])
+
+    def project(self, x):
+        self.found = True
+        return np.minimum(x, 0.0)
+
+
+def test_no_bound_is_claimed_from_values_of_minorants():
+    """The steps minimise ``f + 2 [x_1]_+``; the bound of their regret is no bound for ``f + 2 [c]_+``."""
+
+    def solved(approximate: bool) -> lopro.Result:
+        f = lopro.objectives.SquaredDistance(np.ones(2))
+        problem = lopro.Problem(f, OneSide(approximate), solution_norm=0.1)
+        schedule = lopro.theorems.HalvingSteps(lam=2.0, eta=0.05, steps=2000, epochs=1)
+        return lopro.solve(problem, np.zeros(2), lopro.LoPGD(schedule), tol=0)
+
+    result = solved(approximate=True)
+    assert result.fun == 1.0 and result.certificate.lower_bound <= 1.0
+    with pytest.warns(BoundContradictionWarning):
+        solved(approximate=False)
+
+
+def test_a_cone_that_follows_pairs_says_so():
+    assert PSDCone(100, accuracy=0.1).approximate
+    assert not PSDCone(100).approximate and not PSDCone(100, Distance(), 0.1).approximate
