@@ -82,6 +82,8 @@ class Constraint(Function):
     has_vertices: bool = False
     #: Whether the set has real points only.
     real_only: bool = False
+    #: Whether the values of c may be too small: no bound may compare them at several points.
+    approximate: bool = False
 
     @property
     def terms(self) -> tuple[Term, ...]:
@@ -91,10 +93,6 @@ class Constraint(Function):
     def project(self, x: Array) -> Array:
         """Return the nearest point of the set."""
         raise NotImplementedError
-
-    #: Whether c is approximated from below, by what earlier calls have found: its slopes are valid, bounds
-    #: that compare its values at several points are not.
-    approximate = False
 
     def projector(self) -> Callable[[Array], Array]:
         """Return the projection, for a sequence of nearby points: it may learn from those before."""
