@@ -9,7 +9,7 @@ ROOT = Path(__file__).parent.parent / "src" / "lopro"
 
 #: From the bottom up: a package may import from itself and from those before it in the list.
 LAYERS = [
-    "errors", "core", "maps", "linalg", "certificates", "functions", "cones", "engines", "newton",
+    "errors", "core", "maps", "linalg", "functions", "certificates", "cones", "engines", "newton",
     "projections",
     "constraints", "objectives", "conic_forms", "penalties", "problem", "protocol", "driver", "methods",
     "solving", "batch", "certifying", "explaining", "sdpa",

@@ -6,7 +6,7 @@ Nothing here solves anything. Engines, methods, projections and interfaces get f
 from lopro.certificates.bound import Bound
 from lopro.certificates.box import Box
 from lopro.certificates.certificate import Certificate
-from lopro.certificates.emptiness import Emptiness, check_empty
+from lopro.certificates.emptiness import Emptiness, check_empty, exclude, exclude_cones
 from lopro.certificates.rays import Descent, check_descent
 from lopro.certificates.residual import bound_from
 from lopro.certificates.target import Target
@@ -16,6 +16,7 @@ from lopro.certificates.tolerances import (
     FEASIBLE,
     NOISE,
     REMNANTS,
+    TOUCHING,
     feasibility_tolerance,
 )
 from lopro.certificates.units import Units, column_units, reach_units
@@ -27,6 +28,7 @@ __all__ = [
     "FEASIBLE",
     "NOISE",
     "REMNANTS",
+    "TOUCHING",
     "Bound",
     "Box",
     "Certificate",
@@ -39,6 +41,8 @@ __all__ = [
     "check_descent",
     "check_empty",
     "column_units",
+    "exclude",
+    "exclude_cones",
     "feasibility_tolerance",
     "noise_rows",
     "of_rows",

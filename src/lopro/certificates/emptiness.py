@@ -1,28 +1,53 @@
-"""Emptiness of rows ``lower <= A x <= upper``: what Farkas multipliers prove, in exact arithmetic."""
+"""Emptiness: what multipliers of sets prove.
+
+If x is in all sets then ``<r, x> <= S`` with ``r = sum D_i' v_i`` and S the sum of their support functions.
+With r = 0 and S < 0 there is no such x; else none within ``-S / |r|`` of zero. Bounds of variables absorb r.
+
+Sets contradict each other only by more than `TOUCHING` of what is compared: sides are data, and known up to
+that. Terms ask `exclude`, rows with two sides `check_empty` (in exact arithmetic), cones `exclude_cones`; who
+computes the residual in another way asks `is_rounding`.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy  # parts of it load when first used
 
-from lopro.certificates.exact import columns, exact_dot
+from lopro.certificates.exact import columns, exact_terms
+from lopro.certificates.tolerances import FARTHER, NOISE, REMNANTS, TOUCHING
+from lopro.certificates.units import reach_units
+from lopro.core.arrays import Array, namespace
 from lopro.core.real_vectors import Vector
-from lopro.linalg.rounding import gamma
+from lopro.functions.atoms import Interval
+from lopro.functions.term import Term
+from lopro.linalg.products import enclose_adjoint
+from lopro.linalg.rounding import EPS, Estimate, adjoint_product, dot, gamma, length
+from lopro.maps.host import engine_matrix
 
-__all__ = ["Emptiness", "check_empty", "is_rounding"]
+__all__ = [
+    "Emptiness",
+    "check_empty",
+    "exclude",
+    "exclude_cones",
+    "interval_rows",
+    "is_rounding",
+    "without_remnants",
+]
 
 
 @dataclass(frozen=True)
 class Emptiness:
     """Every ``x`` that satisfies the constraints has a norm of at least ``radius``.
 
-    ``margin`` is minus the support function at the multipliers, ``residual`` the norm of the sum of
-    ``A_i' y_i``; the radius is their ratio. ``rounding`` says whether the residual is no more than the
-    rounding of multipliers that leave none, column by column: only then is the set claimed to be empty.
+    ``margin`` is minus the support function at the multipliers, less what counts as rounding of the sides;
+    ``residual`` is the norm of the sum of ``A_i' y_i``; the radius is their ratio. ``rounding`` says whether
+    the residual is no more than the rounding of multipliers that leave none, column by column, and excludes
+    points as far out as solutions may be: only then is the set claimed to be empty.
     """
 
     margin: float
@@ -61,6 +86,106 @@ def is_rounding(residual: Vector, sizes: Vector, terms: int, noise: float = 0.0)
     return bool(np.all(np.abs(residual) <= allowed * sizes))
 
 
+def without_remnants(v: Array) -> Iterator[Array]:
+    """Yield multipliers as they are, then without the entries that an engine may have left of zeros.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.certificates.emptiness import without_remnants
+    >>> [trial.tolist() for trial in without_remnants(np.array([1.0, 1e-8]))]
+    [[1.0, 1e-08], [1.0, 1e-08], [1.0, 0.0]]
+    """
+    xp = namespace(v)
+    largest = float(xp.max(xp.abs(v))) if v.shape[0] else 0.0
+    for share in REMNANTS:
+        yield xp.where(xp.abs(v) > share * largest, v, 0.0 * v)
+
+
+def exclude(sets: Sequence[Term], y: Sequence[Vector], size: int) -> Emptiness:
+    """Return what multipliers of sets prove, with the rounding of the arithmetic on their side.
+
+    Parameters
+    ----------
+    sets : sequence of Term
+        Sets of vectors on the host.
+    y : sequence of arrays
+        One multiplier for each, in the domain of its support function.
+    size : int
+        The number of variables.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.certificates import exclude
+    >>> from lopro.functions.atoms import Ball, Interval
+    >>> from lopro.functions.term import Term
+    >>> from lopro.maps import Identity
+    >>> ball = Term(Ball(1.0), Identity(1))
+    >>> far = Term(Interval(np.array([2.0]), np.array([np.inf])), Identity(1))
+    >>> exclude([ball, far], [np.array([1.0]), np.array([-1.0])], 1).proved
+    True
+    """
+    rows = interval_rows(sets)
+    if rows is not None:
+        return check_empty(rows, y, size)
+    support, normal, error = Estimate(0.0), np.zeros(size), np.zeros(size)
+    compared = 0.0
+    for term, v in zip(sets, y, strict=True):
+        own_support = term.enclose_conjugate(v)
+        support, compared = support + own_support, compared + abs(own_support.value)
+        own, own_error = enclose_adjoint(term.D, v)
+        normal = normal + own
+        error = error + own_error + EPS * np.abs(normal)
+    # The bound of the rounding of a product is gamma_n |D|' |v|.
+    rounding = bool(np.all(np.abs(normal) <= 4.0 * error))
+    error = error * (1.0 + 8.0 * EPS)
+    return Emptiness(-support.upper() - TOUCHING * compared, length(normal, error), rounding)
+
+
+def exclude_cones(A: Any, b: Vector, z: Vector, noise: float = 0.0, unit: float = EPS) -> Emptiness:
+    """Return what ``z`` in the dual cone proves about ``b - A x`` in a cone: ``<A'z, x> <= <b, z>``.
+
+    Parameters
+    ----------
+    A : scipy.sparse array
+        The rows of all cones.
+    b, z : arrays
+        Sides, and multipliers in the dual cone.
+    noise : float
+        By how much the entries of rows that were computed may be off, relatively.
+    unit : float
+        The rounding unit of the sides: in single precision they contradict each other by so little often.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse
+    >>> from lopro.certificates import exclude_cones
+    >>> rows = scipy.sparse.csr_array([[1.0], [-1.0]])  # x <= 1 and x >= 2
+    >>> exclude_cones(rows, np.array([1.0, -2.0]), np.ones(2)).proved
+    True
+    >>> exclude_cones(rows, np.array([1.0, -1.0]), np.ones(2)).proved
+    False
+    """
+    residual, error = adjoint_product(A, z)
+    sizes = np.abs(z)
+    longest = int(np.diff(scipy.sparse.csc_array(A).indptr).max(initial=1))
+    rounding = is_rounding(residual, np.asarray(abs(A).T @ sizes), longest, noise)
+    touching = max(TOUCHING, 64.0 * unit) * float(sizes @ np.abs(b))
+    return Emptiness(-dot(b, z).upper() - touching, length(residual, error), rounding)
+
+
+def interval_rows(terms: Sequence[Term]) -> list[tuple[Any, Vector, Vector]] | None:
+    """Return the rows ``lower <= A x <= upper`` of terms that are all of this kind, else None."""
+    rows: list[tuple[Any, Vector, Vector]] = []
+    for term in terms:
+        A = engine_matrix(term.D)  # the exact check is one of the host
+        if not isinstance(term.atom, Interval) or (A is None and not term.is_identity):
+            return None
+        rows.append((A, term.atom.lower, term.atom.upper))
+    return rows
+
+
 def check_empty(rows: Sequence[tuple[Any, Any, Any]], y: Sequence[Any], size: int) -> Emptiness:
     """Check Farkas multipliers ``y`` of rows ``lower <= A x <= upper``.
 
@@ -94,32 +219,70 @@ def check_empty(rows: Sequence[tuple[Any, Any, Any]], y: Sequence[Any], size: in
     >>> round(found.radius), found.proved
     (1000000000, False)
     """
-    residual_terms: list[list[float]] = [[] for _ in range(size)]
+    terms: list[list[float]] = [[] for _ in range(size)]
     sizes, counts = np.zeros(size), np.zeros(size)
     support: list[float] = []
+    touching, box = 0.0, []
     for (A, lower, upper), weights in zip(rows, y, strict=True):
         w = np.array(weights, dtype=np.float64)
         lo = np.broadcast_to(np.asarray(lower, np.float64), w.shape)
         up = np.broadcast_to(np.asarray(upper, np.float64), w.shape)
         w[((w > 0.0) & np.isinf(up)) | ((w < 0.0) & np.isinf(lo))] = 0.0
         used = w != 0.0
-        support.append(exact_dot(w[used], np.where(w > 0.0, up, lo)[used]))
+        sides = np.where(w > 0.0, up, lo)[used]
+        support += exact_terms(w[used], sides)
+        touching += float(np.abs(w[used]) @ _uncertainty(A, lo, up, used, sides))
         if A is None:
+            box.append((lo, up))
             sizes, counts = sizes + np.abs(w), counts + used
             for j in np.flatnonzero(used).tolist():
-                residual_terms[j].append(float(w[j]))
+                terms[j].append(float(w[j]))
             continue
         for j, (index, entries) in enumerate(columns(A)):
-            residual_terms[j].append(exact_dot(entries, w[index]))
+            terms[j] += exact_terms(entries, w[index])
             sizes[j] += float(np.abs(entries) @ np.abs(w[index]))
             counts[j] += len(index)
-    residual = np.array([math.fsum(terms) for terms in residual_terms])
+    residual = np.array([math.fsum(column) for column in terms])
+    for lo, up in box:
+        residual, cost = _absorbed(residual, lo, up)
+        support += cost
+    margin = -math.fsum(support) - touching
     largest = float(np.abs(residual).max(initial=0.0))
-    # Each sum is rounded once or twice; a share of 1e-15 more or less covers that.
+    # Each sum is rounded once; a share of 1e-15 more or less covers that.
     scaled = residual / largest if largest else residual
-    length = largest * math.sqrt(math.fsum((scaled * scaled).tolist()))
-    margin = -math.fsum(support)
-    rounding = is_rounding(residual, sizes, int(counts.max(initial=1.0)))
+    norm = largest * math.sqrt(math.fsum((scaled * scaled).tolist()))
+    rounding = margin > 0.0 and is_rounding(residual, sizes, int(counts.max(initial=1.0)))
+    if rounding and norm > 0.0:
+        blocks = [(A, side) for A, lower, upper in rows for side in (lower, upper)]
+        far = FARTHER * reach_units(blocks, size).sizes(np.zeros(size))
+        rounding = margin > float(np.abs(residual) @ far) * (1.0 + (size + 8) * EPS)
     return Emptiness(
-        margin * (1.0 - 1e-15) if margin > 0.0 else margin, length * (1.0 + 1e-15), rounding
+        margin * (1.0 - 1e-15) if margin > 0.0 else margin, norm * (1.0 + 1e-15), rounding
     )
+
+
+def _uncertainty(A: Any, lower: Vector, upper: Vector, used: Any, sides: Vector) -> Vector:
+    """Return what the sides in use are known up to.
+
+    A side that is rounding beside the largest one of the same rows, each in units of its row, is what is left
+    of numbers that cancelled before: it counts as 0.
+    """
+    if A is None or not used.any():
+        return TOUCHING * np.abs(sides)
+    both = np.maximum(*(np.where(np.isfinite(b), np.abs(b), 0.0) for b in (lower, upper)))
+    entries = abs(A).max(axis=1)
+    lengths = np.asarray(entries.toarray() if scipy.sparse.issparse(entries) else entries).ravel()
+    in_units = both[lengths > 0.0] / lengths[lengths > 0.0]
+    largest = lengths[used] * in_units.max(initial=0.0)
+    size = np.abs(sides)
+    return np.where(size <= NOISE * largest, size, TOUCHING * size)
+
+
+def _absorbed(residual: Vector, lower: Vector, upper: Vector) -> tuple[Vector, list[float]]:
+    """Return what bounds of variables leave of a residual, and what their multipliers cost.
+
+    A multiplier ``-r_j`` more leaves nothing, where the side that it belongs to is finite.
+    """
+    sides = np.where(residual < 0.0, upper, lower)
+    taken = (residual != 0.0) & np.isfinite(sides)
+    return np.where(taken, 0.0, residual), exact_terms(-residual[taken], sides[taken])

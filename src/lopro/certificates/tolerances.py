@@ -15,6 +15,7 @@ __all__ = [
     "FEASIBLE",
     "NOISE",
     "REMNANTS",
+    "TOUCHING",
     "feasibility_tolerance",
     "negligible_share",
 ]
@@ -28,6 +29,9 @@ FARTHER = 1e4
 BEYOND = FARTHER * FARTHER
 #: A number below this share of those it was computed from is rounding (`theory`: rows of zeros, optima of 0).
 NOISE = 64.0 * EPS
+#: Sets that contradict each other by less than this share of what is compared touch: users compute sides in
+#: double precision, and this is what is left where numbers 5e5 times larger cancelled (1e-10 = 4.5e5 eps).
+TOUCHING = 1e-10
 #: Shares of the largest entry of a ray below which others may be what an engine has left of zeros: none, and
 #: what residuals of 1e-10 leave with some loss. Proofs are checked afterwards: these decide what is tried.
 REMNANTS = (0.0, 1e-9, 1e-6)

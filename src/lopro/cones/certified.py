@@ -11,9 +11,10 @@ from typing import Any, cast
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.certificates import FEASIBLE, NOISE, REMNANTS, Bound
+from lopro.certificates import FEASIBLE, NOISE, Bound, exclude_cones
+from lopro.certificates.emptiness import without_remnants
 from lopro.cones.bound import ConicData, conic_bound, repaired
-from lopro.cones.claims import emptiness, falling_ray, violation
+from lopro.cones.claims import falling_ray, violation
 from lopro.cones.cones import Nonnegative, Zero
 from lopro.cones.point import made_feasible, violation_charge
 from lopro.core.deadline import Deadline, OutOfTime, current_deadline
@@ -238,12 +239,11 @@ def _excluded(data: ConicData, z: Vector, iterations: int) -> ConicOutcome:
     """Return what multipliers of a contradiction prove: that there is no point, or none within a radius."""
     n = len(data.q)
     flat = ConicData(scipy.sparse.csr_array((n, n)), np.zeros(n), data.A, data.b, data.cones)
-    within, largest = 0.0, float(np.abs(z).max(initial=0.0))
-    for share in REMNANTS:
-        trial = np.where(np.abs(z) > share * largest, z, 0.0)
+    within = 0.0
+    for trial in without_remnants(z):
         # With equal slacks all multipliers move in proportion to their size.
         _, trial = repaired(flat, np.zeros(n), trial, np.ones(len(z)))
-        found = emptiness(data, trial)
+        found = exclude_cones(data.A, data.b, trial)
         if found.proved:
             return ConicOutcome(ConicStatus.INFEASIBLE, np.zeros(n), trial, iterations=iterations)
         within = max(within, found.radius)

@@ -1,4 +1,4 @@
-"""What points and multipliers of conic programs may claim: violations, emptiness, rays."""
+"""What points of conic programs may claim: violations and rays."""
 
 from __future__ import annotations
 
@@ -6,17 +6,16 @@ import math
 from functools import cached_property
 
 import numpy as np
-import scipy  # parts of it load when first used
 
-from lopro.certificates import NOISE, REMNANTS, Emptiness, Units, Violation, of_rows
-from lopro.certificates.emptiness import is_rounding
+from lopro.certificates import NOISE, Units, Violation, of_rows
+from lopro.certificates.emptiness import is_rounding, without_remnants
 from lopro.certificates.violation import magnitudes
 from lopro.cones.bound import ConicData
 from lopro.cones.cones import Nonnegative, Zero
 from lopro.core.real_vectors import Vector
-from lopro.linalg.rounding import adjoint_product, dot, length
+from lopro.linalg.rounding import dot
 
-__all__ = ["emptiness", "falling_ray", "violation"]
+__all__ = ["falling_ray", "violation"]
 
 
 def violation(data: ConicData, x: Vector, units: Units | None = None) -> Violation:
@@ -61,15 +60,6 @@ class _Sizes:
         return magnitudes(self._data.A, np.arange(len(self._data.b)), w)
 
 
-def emptiness(data: ConicData, z: Vector) -> Emptiness:
-    """Return what multipliers in the dual cone prove: for feasible x, ``<A'z, x> <= b'z``."""
-    residual, error = adjoint_product(data.A, z)
-    support = dot(data.b, z).upper()
-    sizes = np.asarray(abs(data.A).T @ np.abs(z))
-    longest = int(np.diff(scipy.sparse.csc_array(data.A).indptr).max(initial=1))
-    return Emptiness(-support, length(residual, error), is_rounding(residual, sizes, longest))
-
-
 def falling_ray(data: ConicData, x: Vector) -> Vector | None:
     """Return a direction near ``x`` along which the objective falls: ``-Ax`` in the cones, ``Px = 0``."""
     flat = ConicData(data.P, data.q, data.A, 0.0 * data.b, data.cones)
@@ -77,8 +67,8 @@ def falling_ray(data: ConicData, x: Vector) -> Vector | None:
     largest = float(np.abs(x).max(initial=0.0))
     if not (math.isfinite(largest) and largest > 0.0):
         return None
-    for share in REMNANTS:
-        ray = np.where(np.abs(x) > share * largest, x, 0.0) / largest
+    for trial in without_remnants(x):
+        ray: Vector = trial / largest
         bend, sizes = data.P @ ray, abs(data.P) @ np.abs(ray)
         inside = violation(flat, ray, alone).relative <= NOISE
         if dot(data.q, ray).upper() < 0.0 and inside and is_rounding(bend, sizes, len(ray)):

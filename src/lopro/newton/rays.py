@@ -10,14 +10,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lopro.certificates import Box, Descent, Emptiness, Units, check_descent, check_empty
+from lopro.certificates import Box, Descent, Emptiness, Units, check_descent, exclude
+from lopro.certificates.emptiness import interval_rows
 from lopro.functions.atoms import Interval
 from lopro.functions.term import Term
-from lopro.linalg.products import enclose_adjoint
-from lopro.linalg.rounding import Estimate, gamma, length
+from lopro.linalg.rounding import gamma
 from lopro.maps import linear_map
-from lopro.maps.host import Transferred, engine_matrix
-from lopro.newton.arrays import EPS, Array, Image, Matrix, norm
+from lopro.maps.host import Transferred
+from lopro.newton.arrays import Array, Image, Matrix, norm
 from lopro.newton.bounds.feasible import made_feasible
 from lopro.newton.bounds.lower import box_of
 from lopro.newton.curvature import Piece, is_host_matrix, weighted
@@ -30,7 +30,6 @@ __all__ = [
     "descent_ray",
     "farkas_multipliers",
     "farkas_of_rows",
-    "interval_rows",
     "ray_of_rows",
 ]
 
@@ -39,18 +38,6 @@ _ROUNDS = 4
 #: What rounded numbers must promise before a certificate is checked exactly: a radius, flatness.
 _PROMISING = 1e3
 _FLAT = 1e-6
-
-
-def interval_rows(terms: Sequence[Term]) -> list[tuple[object, Array, Array]] | None:
-    """Return the rows ``lower <= A x <= upper`` of terms that are all of this kind, else None."""
-    rows: list[tuple[object, Array, Array]] = []
-    for term in terms:
-        assert term.map is not None
-        A = engine_matrix(term.map)  # the exact check is one of the host
-        if not isinstance(term.atom, Interval) or (A is None and not term.is_identity):
-            return None
-        rows.append((A, term.atom.lower, term.atom.upper))
-    return rows
 
 
 def farkas_multipliers(
@@ -78,24 +65,7 @@ def farkas_multipliers(
     # The exact check takes long; it is made only where rounded numbers promise something.
     if not support < -_PROMISING * norm(residual):
         return None
-    rows = interval_rows(sets)
-    if rows is None:
-        return tuple(y), _enclosed_emptiness(sets, y, problem.size)
-    return tuple(y), check_empty(rows, y, problem.size)
-
-
-def _enclosed_emptiness(sets: Sequence[Term], y: Sequence[Array], size: int) -> Emptiness:
-    """Return what multipliers of balls and cones prove, with the rounding of the arithmetic on their side."""
-    support, normal, error = Estimate(0.0), np.zeros(size), np.zeros(size)
-    for term, v in zip(sets, y, strict=True):
-        support = support + term.enclose_conjugate(v)
-        own, own_error = enclose_adjoint(term.D, v)
-        normal = normal + own
-        error = error + own_error + EPS * np.abs(normal)
-    # The bound of the rounding of a product is gamma_n |D|' |v|.
-    rounding = bool(np.all(np.abs(normal) <= 4.0 * error))
-    error = error * (1.0 + 8.0 * EPS)
-    return Emptiness(-support.upper(), length(normal, error), rounding)
+    return tuple(y), exclude(sets, y, problem.size)
 
 
 def _residual(sets: Sequence[Term], y: Sequence[Array], size: int) -> Array:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.certificates.emptiness import is_rounding
+from lopro.certificates import exclude_cones
 from lopro.cones.cones import ConeRows, Nonnegative
 from lopro.core.deadline import current_deadline
 from lopro.core.real_vectors import Vector
@@ -18,8 +18,6 @@ __all__ = ["cones_exclude"]
 _EPS = float(np.finfo(np.float64).eps)
 #: Multipliers of inequalities below this share of the largest are what a solver leaves of zeros.
 _NOTHING = 1e-7
-#: What the bounds have to be short by, relative to what is compared.
-_MARGIN = 1e-10
 
 
 def cones_exclude(
@@ -58,12 +56,7 @@ def cones_exclude(
     z = _inside(members, np.concatenate(list(multipliers)))
     for _ in range(2):
         z = _inside(members, _balanced(rows, z))
-    sizes = np.abs(z)
-    longest = int(np.diff(rows.tocsc().indptr).max(initial=1))
-    if not is_rounding(rows.T @ z, abs(rows).T @ sizes, longest, noise):
-        return False
-    margin = max(_MARGIN, 64.0 * unit)
-    return bool(z @ bounds < -margin * float(sizes @ np.abs(bounds)))
+    return exclude_cones(rows, bounds, z, noise, unit).proved
 
 
 def _inside(members: Sequence[ConeRows], z: Vector) -> Vector:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.certificates import REMNANTS
-from lopro.certificates.emptiness import is_rounding
+from lopro.certificates import TOUCHING
+from lopro.certificates.emptiness import is_rounding, without_remnants
 from lopro.core.arrays import (
     Array,
     asarray_like,
@@ -62,9 +61,9 @@ def residual_exceeds(
         # A matrix can be singular in single precision and regular in double.
         return A.explicit and _exceeds_in_double(A, y, sigma, cancelled)
     size, unit = max(norm(y), cancelled), eps(y)
-    margin = max(1e-10, 1e3 * unit, 64.0 * blur) * (size + sigma)
+    margin = max(TOUCHING, 1e3 * unit, 64.0 * blur) * (size + sigma)
     known = A.explicit and A.in_memory
-    for trial in _without_remnants(nu) if known else (nu,):
+    for trial in without_remnants(nu) if known else (nu,):
         length = norm(trial)
         if not 0.0 < length < math.inf or not inner(y, trial) / length - sigma > margin:
             continue
@@ -76,13 +75,6 @@ def residual_exceeds(
         if not known:
             return float(np.linalg.norm(left)) <= 64.0 * unit * _frobenius(A, y) * length
     return False
-
-
-def _without_remnants(nu: Array) -> Iterator[Array]:
-    """Yield the vector, then the vector with entries at rounding level set to zero."""
-    xp, largest = namespace(nu), float(namespace(nu).max(namespace(nu).abs(nu)))
-    for share in REMNANTS:
-        yield xp.where(xp.abs(nu) > share * largest, nu, 0.0 * nu)
 
 
 def nonnegative_residual_exceeds(A: LinearMap, y: Array, sigma: float) -> bool:

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 import scipy.sparse
 
+from lopro.certificates import exclude_cones
 from lopro.cones.bound import ConicData
-from lopro.cones.claims import emptiness, falling_ray, violation
+from lopro.cones.claims import falling_ray, violation
 from lopro.cones.cones import Nonnegative, PSDTriangle, SecondOrder, Zero
 
 
@@ -50,11 +51,11 @@ def test_a_matrix_is_compared_with_its_entries() -> None:
 def test_a_contradiction_with_a_residual_has_a_radius() -> None:
     """X >= 1 and x <= 1e-9 y: (1, 1) leaves -1e-9 of y, so that nothing is excluded beyond 1e9."""
     rows = data([[-1, 0], [1, -1e-9]], [-1.0, 0.0], [(Nonnegative(2), 2)])
-    found = emptiness(rows, np.ones(2))
+    found = exclude_cones(rows.A, rows.b, np.ones(2))
     assert found.radius == pytest.approx(1e9, rel=1e-9) and not found.proved
     apart = data([[-1, 0], [1, 0]], [-1.0, 0.0], [(Nonnegative(2), 2)])
-    assert emptiness(apart, np.ones(2)).proved
-    assert not emptiness(apart, np.array([1.0, 1.0 + 1e-12])).proved
+    assert exclude_cones(apart.A, apart.b, np.ones(2)).proved
+    assert not exclude_cones(apart.A, apart.b, np.array([1.0, 1.0 + 1e-12])).proved
 
 
 def test_rays_are_freed_of_remnants_and_checked_row_by_row() -> None:

@@ -8,7 +8,7 @@ import scipy.sparse
 from support.exact_arithmetic import exact_dot as rational_dot
 from support.exact_arithmetic import wild
 
-from lopro.certificates import check_descent, check_empty
+from lopro.certificates import TOUCHING, check_descent, check_empty
 from lopro.certificates.exact import exact_dot
 
 INF = np.inf
@@ -26,15 +26,15 @@ def test_dot_products_are_rounded_once(rng):
 def test_radius_of_a_nearly_exact_certificate(wrap):
     """X <= 0 and (1 + e) x >= 1: the only feasible points are beyond 1 / e, on the negative side.
 
-    Multipliers (1, -1) leave a slope of -e and a support of -1, so the radius is 1 / e: exactly so.
+    Multipliers (1, -1) leave a slope of -e and a support of -1, so the radius is 1 / e, less `TOUCHING`.
     """
     e = 2.0**-20
     A = wrap(np.array([[1.0], [1.0 + e]]))
     rows = [(A, np.array([-INF, 1.0]), np.array([0.0, INF]))]
     found = check_empty(rows, [np.array([1.0, -1.0])], 1)
-    assert found.margin == pytest.approx(1.0, rel=1e-14)
+    assert found.margin == pytest.approx(1.0 - TOUCHING, rel=1e-14)
     assert found.residual == pytest.approx(e, rel=1e-14)
-    assert found.radius == pytest.approx(1.0 / e, rel=1e-13)
+    assert found.radius == pytest.approx((1.0 - TOUCHING) / e, rel=1e-13)
     # The claim is true and cannot be sharpened: these multipliers say nothing about the point -1/e.
     assert found.radius <= 1.0 / e
 

@@ -13,7 +13,6 @@ import scipy  # parts of it load when first used
 
 from lopro.certificates import (
     FEASIBLE,
-    REMNANTS,
     Bound,
     Box,
     Emptiness,
@@ -21,6 +20,7 @@ from lopro.certificates import (
     check_empty,
     column_units,
 )
+from lopro.certificates.emptiness import without_remnants
 from lopro.core.deadline import Deadline
 from lopro.engines import (
     Answer,
@@ -247,7 +247,7 @@ def _without_solution(
             outcome = _unproved(program, problem, status)
             return dataclasses.replace(outcome, certificate=emptiness, ray=y)
     if answer.status.unbounded and norm(answer.x) > 0.0:
-        for v in _without_remnants(answer.x / norm(answer.x)):
+        for v in without_remnants(answer.x / norm(answer.x)):
             d = ray_of_rows(program.P, program.A, program.lower, program.upper, box, v)
             descent = check_descent(program.P, program.q, rows, d)
             if descent.proved:
@@ -261,7 +261,7 @@ def _emptiness(
 ) -> tuple[tuple[Array, Array], Emptiness]:
     """Return multipliers near ``v`` that prove the set to be empty, else those with the largest radius."""
     best: tuple[tuple[Array, Array], Emptiness] | None = None
-    for y in _without_remnants(v):
+    for y in without_remnants(v):
         both = farkas_of_rows(program.A, program.lower, program.upper, box, y)
         found = check_empty(rows, both, len(program.q))
         if best is None or found.proved or found.radius > best[1].radius:
@@ -270,13 +270,6 @@ def _emptiness(
             break
     assert best is not None
     return best
-
-
-def _without_remnants(v: Array) -> Iterator[Array]:
-    """Yield a vector as it is, and without the entries that an engine may have left of zeros."""
-    largest = float(np.abs(v).max())
-    for share in REMNANTS:
-        yield np.where(np.abs(v) > share * largest, v, 0.0)
 
 
 def _from_a_point(program: QuadraticProgram, found: Outcome, seconds: float | None) -> Outcome:
