@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro.core.validation import check_count
-from lopro.functions import Ball, Constant, Source, atoms
-from lopro.functions.term import Term
+from lopro.functions import Ball, Constant, atoms
 from lopro.maps import linear_map
-from lopro.objectives.of_image import OfImage
+from lopro.objectives.of_atom import NormOfImage
 
 __all__ = ["GroupNorm", "TotalVariation"]
 
 
-class GroupNorm(OfImage):
+class GroupNorm(NormOfImage):
     """``f(x) = sum of |(D x - b)_g|_2`` over groups of consecutive rows of ``D``.
 
     Groups of one row make the l1 norm of ``D x - b``. It has no prox in x; `lopro.solve` takes the prox of
@@ -46,29 +44,19 @@ class GroupNorm(OfImage):
     """
 
     def __init__(self, D: Any, group_size: int = 1, b: Any = None) -> None:
-        super().__init__(linear_map(D, "D"), b=b)
+        D = linear_map(D, "D")
         self.group_size = check_count("group_size", group_size)
-        assert self.D is not None
-        rows = self.D.shape[0]
-        if rows % self.group_size:
+        if D.shape[0] % self.group_size:
             raise ValueError(
-                f"D must have a multiple of group_size={self.group_size} rows, got {rows}"
+                f"D must have a multiple of group_size={self.group_size} rows, got {D.shape[0]}"
             )
-        self.groups = rows // self.group_size
-
-    @cached_property
-    def terms(self) -> tuple[Term, ...]:
+        self.groups = D.shape[0] // self.group_size
         # Groups of one entry are absolute values, which are separable.
-        atom = atoms.L1() if self.group_size == 1 else atoms.GroupNorm(self.group_size)
-        return (Term(atom, self.D, self.offset),)
+        single = self.group_size == 1
+        super().__init__(atoms.L1() if single else atoms.GroupNorm(self.group_size), D, b)
 
     def lipschitz(self, ball: Ball | None = None) -> Constant | None:
-        return self._times_map(
-            math.sqrt(self.groups), Source.DERIVED, "root of the number of groups"
-        )
-
-    def infimum(self) -> Constant:
-        return Constant(0.0, Source.DERIVED, "a norm")
+        return self._times_map(math.sqrt(self.groups), "root of the number of groups")
 
 
 class TotalVariation(GroupNorm):
@@ -107,11 +95,10 @@ class TotalVariation(GroupNorm):
         if not self.isotropic or len(axes) == 1:
             # Rows of zeros stand at the far side of the image; one by one they are of no use.
             super().__init__(stacked[np.diff(stacked.indptr) > 0], 1)
-            self.like = None
-            return
-        # The differences of a pixel side by side.
-        order = np.arange(len(axes) * d).reshape(len(axes), d).T.ravel()
-        super().__init__(stacked[order], len(axes))
+        else:
+            # The differences of a pixel side by side.
+            order = np.arange(len(axes) * d).reshape(len(axes), d).T.ravel()
+            super().__init__(stacked[order], len(axes))
         # The differences are no data of the user: points may be of any library.
         self.like = None
 

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import math
-from functools import cached_property
 from typing import Any
 
-from lopro.core.arrays import Array, Companion, copy, is_complex, norm
-from lopro.core.validation import check_array, check_number, check_shape, checked_shape
+from lopro.core.arrays import Array, is_complex, norm
+from lopro.core.validation import check_array, check_number
 from lopro.functions import Ball, Constant, Image, Source, atoms
-from lopro.functions.term import Term
-from lopro.objectives.of_image import OfImage
+from lopro.objectives.of_atom import OfAtom
 
 __all__ = ["Huber"]
 
 
-class Huber(OfImage):
+class Huber(OfAtom):
     """``f(x) = sum_i h((D x - b)_i)``, squares up to ``delta`` and lines beyond.
 
     ``h(r) = r^2 / 2`` where ``|r| <= delta``, and ``delta |r| - delta^2 / 2`` elsewhere.
@@ -43,25 +41,10 @@ class Huber(OfImage):
     array([ 0.25, -2.  ])
     """
 
-    smooth = True
-
     def __init__(self, D: Any = None, b: Any = None, delta: float = 1.0, shape: Any = None) -> None:
-        super().__init__(D, None if shape is None else checked_shape(shape))
         self.delta = check_number("delta", delta, minimum=0.0, exclusive=True)
-        self.proximable = self.D is None
-        self._b: Companion | None = None
-        if b is not None:
-            array = copy(check_array("b", b, allow_complex=False))
-            if self.D is not None:
-                check_shape("b", array, (self.D.shape[0],))
-            elif self.shape is not None:
-                check_shape("b", array, self.shape)
-            self._b = Companion(array)
-            if self.D is None:
-                self.shape, self.like = tuple(array.shape), array
-
-    def shaped(self, shape: tuple[int, ...]) -> Huber:
-        return self if self.shape is not None else Huber(delta=self.delta, shape=shape)
+        residuals_from = None if b is None else check_array("b", b, allow_complex=False)
+        super().__init__(atoms.Huber(self.delta), D, residuals_from, shape)
 
     def image(self, x: Array) -> Image:
         if is_complex(x):
@@ -71,14 +54,7 @@ class Huber(OfImage):
     @property
     def b(self) -> Array | None:
         """What residuals are taken from, or None for zero; do not write on it."""
-        return None if self._b is None else self._b.array
-
-    @cached_property
-    def terms(self) -> tuple[Term, ...]:
-        return (Term(atoms.Huber(self.delta), self.D, self.b),)
-
-    def prox(self, x: Array, step: float) -> Array:
-        return self.terms[0].prox(x, float(step))
+        return self.offset
 
     def minorant(self, x: Array, target: Array) -> tuple[float, Array]:
         if self.D is not None:
@@ -92,7 +68,7 @@ class Huber(OfImage):
         # Squares add up to at most twice the level, what is beyond delta to at most 2 level / delta.
         level = max(level, 0.0)
         radius = math.sqrt(2.0 * level) + 2.0 * level / self.delta
-        radius += 0.0 if self._b is None else norm(self._b.array)
+        radius += 0.0 if self.offset is None else norm(self.offset)
         return Constant(radius, Source.DERIVED, "residuals of this sum")
 
     def lipschitz(self, ball: Ball | None = None) -> Constant | None:
@@ -102,7 +78,7 @@ class Huber(OfImage):
         if shape is None:
             return None
         most = self.delta * math.sqrt(math.prod(shape))
-        return self._times_map(most, Source.DERIVED, "delta in each residual")
+        return self._times_map(most, "delta in each residual")
 
     def smoothness(self) -> Constant:
         if self.D is None:

@@ -12,8 +12,9 @@ from lopro.core.arrays import Array, Companion, copy, is_array, namespace, norm
 from lopro.core.validation import check_array, check_number, check_shape, checked_shape
 from lopro.functions import Ball, Constant, Source, atoms
 from lopro.functions.term import Term
+from lopro.maps import linear_map
 from lopro.objectives.base import Objective
-from lopro.objectives.of_image import OfImage
+from lopro.objectives.of_atom import NormOfImage
 
 __all__ = ["L1Norm", "L1NormOfImage"]
 
@@ -159,7 +160,7 @@ class L1Norm(Objective):
         return Constant(radius, Source.DERIVED, "the 2-norm is below the 1-norm")
 
 
-class L1NormOfImage(OfImage):
+class L1NormOfImage(NormOfImage):
     """``f(x) = sum_i w_i |(D x - b)_i|``: what `L1Norm` makes of a map or an offset.
 
     Parameters
@@ -179,29 +180,16 @@ class L1NormOfImage(OfImage):
     def __init__(
         self, weights: Any = None, shape: Any = None, D: Any = None, b: Any = None
     ) -> None:
-        super().__init__(D, None if shape is None else checked_shape(shape), b)
+        D = None if D is None else linear_map(D, "D")
         #: The norm of the image.
-        self.norm = L1Norm(weights, None if self.D is None else (self.D.shape[0],))
-        if self.D is None:
+        self.norm = L1Norm(weights, None if D is None else (D.shape[0],))
+        super().__init__(self.norm.terms[0].atom, D, b, shape)
+        if D is None:
             self.norm = self.norm.shaped(self.shape or ())
-        self.proximable = self.D is None
-
-    @cached_property
-    def terms(self) -> tuple[Term, ...]:
-        return (Term(self.norm.terms[0].atom, self.D, self.offset),)
-
-    def prox(self, x: Array, step: float) -> Array:
-        return self.terms[0].prox(x, float(step))
-
-    def minorant(self, x: Array, target: Array) -> tuple[float, Array]:
-        return super().minorant(x, target) if self.D is not None else self.least_minorant(target)
 
     def lipschitz(self, ball: Ball | None = None) -> Constant | None:
         own = self.norm.lipschitz()
-        return None if own is None else self._times_map(own.value, own.source, own.note)
-
-    def infimum(self) -> Constant:
-        return Constant(0.0, Source.DERIVED, "a norm")
+        return None if own is None else self._times_map(own.value, own.note, own.source)
 
     def sublevel_radius(self, level: float) -> Constant | None:
         around = self.norm.sublevel_radius(level)

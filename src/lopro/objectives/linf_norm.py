@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import math
-from functools import cached_property
 from typing import Any
 
-from lopro.core.arrays import Array, norm
-from lopro.core.validation import checked_shape
+from lopro.core.arrays import norm
 from lopro.functions import Ball, Constant, Source, atoms
-from lopro.functions.term import Term
-from lopro.objectives.of_image import OfImage
+from lopro.objectives.of_atom import NormOfImage
 
 __all__ = ["LInfNorm"]
 
 
-class LInfNorm(OfImage):
+class LInfNorm(NormOfImage):
     """``f(x) = max_i |x_i|``, or ``max_i |(D x - b)_i|`` with a map and an offset.
 
     Parameters
@@ -43,35 +40,10 @@ class LInfNorm(OfImage):
     """
 
     def __init__(self, D: Any = None, shape: Any = None, b: Any = None) -> None:
-        super().__init__(D, None if shape is None else checked_shape(shape), b)
-        self.proximable = self.D is None
-
-    def shaped(self, shape: tuple[int, ...]) -> LInfNorm:
-        return self if self.shape is not None else LInfNorm(shape=shape)
-
-    @cached_property
-    def terms(self) -> tuple[Term, ...]:
-        return (Term(atoms.LInf(), self.D, self.offset),)
-
-    def prox(self, x: Array, step: float) -> Array:
-        return self.terms[0].prox(x, float(step))
-
-    def minorant(self, x: Array, target: Array) -> tuple[float, Array]:
-        if self.D is not None:
-            return super().minorant(x, target)
-        return self.least_minorant(target)
-
-    def scale_into_domain(self, v: Array) -> float | None:
-        if self.D is not None or self.offset is not None:
-            return None
-        total = atoms.LInf().gauge(v)
-        return 1.0 if total <= 1.0 else 1.0 / total
+        super().__init__(atoms.LInf(), D, b, shape)
 
     def lipschitz(self, ball: Ball | None = None) -> Constant:
-        return self._times_map(1.0, Source.DERIVED, "below the Euclidean norm")
-
-    def infimum(self) -> Constant:
-        return Constant(0.0, Source.DERIVED, "a norm")
+        return self._times_map(1.0, "below the Euclidean norm")
 
     def sublevel_radius(self, level: float) -> Constant | None:
         if self.D is not None or self.shape is None:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import math
-from functools import cached_property
 from typing import Any
 
 from lopro.core.arrays import Array
 from lopro.core.validation import checked_shape
 from lopro.functions import Ball, Constant, Source, atoms
-from lopro.functions.term import Term
-from lopro.objectives.of_image import OfImage
+from lopro.objectives.of_atom import NormOfImage
 
 __all__ = ["NuclearNorm"]
 
 
-class NuclearNorm(OfImage):
+class NuclearNorm(NormOfImage):
     """``f(X)`` = the sum of the singular values of ``X``: the convex function nearest to the rank.
 
     Parameters
@@ -43,49 +41,24 @@ class NuclearNorm(OfImage):
         self.matrix_shape = checked_shape(shape)
         if len(self.matrix_shape) != 2:
             raise ValueError(f"shape must have 2 numbers, got {self.matrix_shape}")
-        super().__init__(D, self.matrix_shape)
-        size = math.prod(self.matrix_shape)
-        if self.D is not None and self.D.shape[0] != size:
-            raise ValueError(f"D must have {size} rows, as shape says, got {self.D.shape[0]}")
-        self.proximable = self.D is None
+        rows, columns = self.matrix_shape
+        super().__init__(atoms.Nuclear((rows, columns)), D, shape=self.matrix_shape)
+        if self.D is not None and self.D.shape[0] != rows * columns:
+            raise ValueError(
+                f"D must have {rows * columns} rows, as shape says, got {self.D.shape[0]}"
+            )
 
     def __repr__(self) -> str:
         of = "" if self.D is None else f", D of shape {self.D.shape}"
         return f"NuclearNorm({self.matrix_shape}{of})"
 
-    @cached_property
-    def terms(self) -> tuple[Term, ...]:
-        return (Term(self._atom, self.D),)
-
-    @cached_property
-    def _atom(self) -> atoms.Nuclear:
-        rows, columns = self.matrix_shape
-        return atoms.Nuclear((rows, columns))
-
     def value(self, x: Array) -> float:
-        return self._atom.value(self.image(x)[0])
-
-    def prox(self, x: Array, step: float) -> Array:
-        return self._atom.prox(x, step)
-
-    def minorant(self, x: Array, target: Array) -> tuple[float, Array]:
-        if self.D is not None:
-            return super().minorant(x, target)
-        # Every slope with singular values up to 1 touches f at 0: the nearest to the target is a clip.
-        return 0.0, self._atom.into_domain(target)
-
-    def scale_into_domain(self, v: Array) -> float | None:
-        if self.D is not None:
-            return None
-        largest = self._atom.gauge(v)
-        return 1.0 if largest <= 1.0 else 1.0 / largest
+        # Not by linearising: that would compute the singular vectors too.
+        return self.atom.value(self.image(x)[0])
 
     def lipschitz(self, ball: Ball | None = None) -> Constant:
         root = math.sqrt(min(self.matrix_shape))
-        return self._times_map(root, Source.DERIVED, "root of the smaller side")
-
-    def infimum(self) -> Constant:
-        return Constant(0.0, Source.DERIVED, "a norm")
+        return self._times_map(root, "root of the smaller side")
 
     def sublevel_radius(self, level: float) -> Constant | None:
         if self.D is not None:

@@ -1,20 +1,23 @@
-"""An objective made of one atom: ``f(x) = g(D x - b)``."""
+"""Objectives made of one atom, ``g(D x - b)``: what they share, with or without a map and an offset."""
 
 from __future__ import annotations
 
+from copy import copy as shallow_copy
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
-from lopro.core.arrays import Array
-from lopro.core.validation import checked_shape
+from lopro.core.arrays import Array, copy, inner, is_array, is_complex
+from lopro.core.validation import check_array, check_shape, checked_shape
+from lopro.functions import Constant, Image, Linearization, MappedFunction, Source
 from lopro.functions.atoms import Atom
 from lopro.functions.term import Term
-from lopro.objectives.of_image import OfImage
+from lopro.maps import LinearMap, linear_map
+from lopro.objectives.base import Objective
 
-__all__ = ["OfAtom"]
+__all__ = ["NormOfImage", "OfAtom"]
 
 
-class OfAtom(OfImage):
+class OfAtom(MappedFunction, Objective):
     """``f(x) = g(D x - b)`` for an atom ``g``, one of `lopro.functions.atoms` or your own.
 
     Parameters
@@ -40,17 +43,80 @@ class OfAtom(OfImage):
     def __init__(self, atom: Atom, D: Any = None, b: Any = None, shape: Any = None) -> None:
         if atom.is_set:
             raise TypeError(f"atom must be a function, but {atom!r} is a set")
-        super().__init__(D, None if shape is None else checked_shape(shape), b)
         self.atom = atom
+        self.D: LinearMap | None = None if D is None else linear_map(D, "D")
+        self.shape = None if shape is None else checked_shape(shape)
         self.smooth = atom.smooth
         self.proximable = atom.proximable and self.D is None
+        self.offset: Array | None = None if b is None else copy(check_array("b", b))
+        if self.D is not None:
+            if is_complex(self.D.like):
+                raise TypeError(f"D must be real, got dtype {self.D.like.dtype}")
+            self.shape, self.like = (self.D.shape[1],), self.D.like
+            if self.offset is not None:
+                check_shape("b", self.offset, (self.D.shape[0],))
+        elif self.offset is not None:
+            if self.shape is not None:
+                check_shape("b", self.offset, self.shape)
+            self.shape = tuple(self.offset.shape)
+            self.like = self.offset if is_array(b) else None
 
     @cached_property
     def terms(self) -> tuple[Term, ...]:
         return (Term(self.atom, self.D, self.offset),)
 
-    def shaped(self, shape: tuple[int, ...]) -> OfAtom:
-        return self if self.shape is not None else OfAtom(self.atom, shape=shape)
+    def shaped(self, shape: tuple[int, ...]) -> Self:
+        if self.shape is not None:
+            return self
+        found = shallow_copy(self)
+        found.shape = checked_shape(shape)
+        return found
+
+    def image(self, x: Array) -> Image:
+        if self.D is None:
+            if self.shape is not None:
+                check_shape("x", x, self.shape)
+            return (x,)
+        if is_complex(x):
+            raise TypeError(f"x must be real, got dtype {x.dtype}")
+        return (self.D.forward(x),)
+
+    def linearize_at(self, image: Image) -> Linearization:
+        value, slope = self.terms[0].linearize(image[0])
+        D = self.D
+        return value, slope if D is None else lambda: D.adjoint(slope())
 
     def prox(self, x: Array, step: float) -> Array:
         return self.terms[0].prox(x, float(step))
+
+    def _times_map(self, value: float, note: str, source: Source = Source.DERIVED) -> Constant:
+        """Return a Lipschitz constant of ``g`` as one of ``f``."""
+        if self.D is None:
+            return Constant(value, source, note)
+        s = self.D.largest_singular_value
+        return Constant(value * s.value, s.source, f"{note}, times the {s.note}")
+
+
+class NormOfImage(OfAtom):
+    """``f(x) = |D x - b|`` for some norm: without a map it has a prox, and every slope of the dual ball."""
+
+    def __init__(self, atom: Atom, D: Any = None, b: Any = None, shape: Any = None) -> None:
+        super().__init__(atom, D, b, shape)
+        self.proximable = self.D is None
+
+    def minorant(self, x: Array, target: Array) -> tuple[float, Array]:
+        if self.D is not None:
+            return super().minorant(x, target)
+        # |x - b| >= <g, x - b> for every slope g of the dual ball: the nearest one to the target.
+        g = self.atom.into_domain(target)
+        offset = self.terms[0].offset_beside(g)
+        return (0.0 if isinstance(offset, float) else -inner(offset, g)), g
+
+    def scale_into_domain(self, v: Array) -> float | None:
+        if self.D is not None or self.offset is not None:
+            return None
+        size = self.atom.gauge(v)
+        return 1.0 if size <= 1.0 else 1.0 / size
+
+    def infimum(self) -> Constant:
+        return Constant(0.0, Source.DERIVED, "a norm")

@@ -16,7 +16,7 @@ from lopro.functions.term import Term
 from lopro.maps import linear_map
 from lopro.objectives.base import Objective
 
-__all__ = ["LabelledLoss", "SampleLoss", "checked_targets", "take_rows"]
+__all__ = ["SampleLoss", "checked_targets", "take_rows"]
 
 
 class SampleLoss(MappedFunction, Objective):
@@ -122,26 +122,6 @@ class SampleLoss(MappedFunction, Objective):
             return None
         radius = math.sqrt(2.0 * max(level - least.value, 0.0) / self.l2)
         return Constant(radius, Source.DERIVED, "the ridge alone stays below the level")
-
-
-class LabelledLoss(SampleLoss):
-    """A loss of samples with labels of -1 and 1, given so or as 0 and 1."""
-
-    def __init__(self, X: Any, labels: Any, l2: float = 0.0, batch_size: int = 1) -> None:
-        super().__init__(X, l2, batch_size)
-        #: The labels as -1 and 1; do not write on them.
-        self.labels: Array = _checked_signs(labels, self.X.shape[0], self.X.like)
-
-
-def _checked_signs(labels: Any, n: int, like: Array) -> Array:
-    """Return labels of -1 and 1, or of 0 and 1, as -1 and 1."""
-    y = to_numpy(check_array("labels", labels, ndim=1, allow_complex=False))
-    check_shape("labels", y, (n,))
-    found = {float(label) for label in np.unique(y)}
-    if not (found <= {-1.0, 1.0} or found <= {0.0, 1.0}):
-        shown = ", ".join(f"{label:g}" for label in sorted(found)[:5])
-        raise ValueError(f"labels must be -1 and 1, or 0 and 1; among them are {shown}")
-    return from_numpy(np.where(y > 0.0, 1.0, -1.0), like)
 
 
 def checked_targets(name: str, values: Any, n: int, like: Array) -> Array:

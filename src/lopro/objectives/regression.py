@@ -1,4 +1,4 @@
-"""Poisson regression: counts whose rate is the exponential of a linear prediction, with ridge penalty."""
+"""Quantile and Poisson regression: mean losses of rows with a target each, with ridge penalty."""
 
 from __future__ import annotations
 
@@ -7,10 +7,60 @@ from typing import Any
 import numpy as np
 
 from lopro.core.arrays import Array, to_numpy
+from lopro.core.validation import check_number
 from lopro.functions import Constant, Source, atoms
 from lopro.objectives.sample_loss import SampleLoss, checked_targets, take_rows
 
-__all__ = ["Poisson"]
+__all__ = ["PinballLoss", "Poisson"]
+
+
+class PinballLoss(SampleLoss):
+    """``f(x) = mean_i q [b_i - a_i'x]_+ + (1 - q) [a_i'x - b_i]_+ + l2/2 |x|^2`` for a quantile ``q``.
+
+    Its minimiser predicts the ``q``-quantile of ``b``; the median for 1/2, where it is half the mean absolute
+    deviation.
+
+    Parameters
+    ----------
+    A : array, scipy.sparse matrix, LinearOperator or LinearMap of shape (n, d)
+        One sample per row; real. Not copied. A column of ones makes an intercept.
+    b : array of shape (n,)
+        Targets; copied.
+    quantile : float
+        Between 0 and 1, both excluded.
+    l2 : float
+        Weight of the ridge, nonnegative.
+    batch_size : int
+        How many rows, drawn uniformly with replacement, make a stochastic subgradient; explicit
+        matrices only.
+
+    Examples
+    --------
+    >>> import numpy as np, lopro
+    >>> f = lopro.objectives.PinballLoss(np.ones((5, 1)), [1.0, 2.0, 3.0, 4.0, 9.0], quantile=0.7)
+    >>> result = lopro.solve(lopro.Problem(f))
+    >>> result.success, result.x.round(6)
+    (True, array([4.]))
+    """
+
+    def __init__(
+        self, A: Any, b: Any, quantile: float = 0.5, l2: float = 0.0, batch_size: int = 1
+    ) -> None:
+        super().__init__(A, l2, batch_size)
+        #: The targets; do not write on them.
+        self.b: Array = checked_targets("b", b, self.X.shape[0], self.X.like)
+        self.quantile = check_number("quantile", quantile, minimum=0.0, exclusive=True)
+        if not self.quantile < 1.0:
+            raise ValueError(f"quantile must be below 1, got {quantile}")
+        self.steepest = max(self.quantile, 1.0 - self.quantile)
+
+    def sample(self, rows: np.ndarray[Any, Any] | None = None) -> tuple[atoms.Atom, Array | None]:
+        b = take_rows(self.b, rows)
+        n = b.shape[0]
+        return atoms.L1((1.0 - self.quantile) / n, self.quantile / n), b
+
+    def typical_size(self) -> float | None:
+        return None
 
 
 class Poisson(SampleLoss):

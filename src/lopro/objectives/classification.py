@@ -1,4 +1,4 @@
-"""Support vector machines: the mean hinge loss of labelled rows, and its square, with ridge penalty."""
+"""Losses of labelled rows: logistic regression and support vector machines, with ridge penalty."""
 
 from __future__ import annotations
 
@@ -6,11 +6,57 @@ from typing import Any
 
 import numpy as np
 
-from lopro.core.arrays import Array, namespace
+from lopro.core.arrays import Array, from_numpy, namespace, to_numpy
+from lopro.core.validation import check_array, check_shape
 from lopro.functions import atoms
-from lopro.objectives.sample_loss import LabelledLoss, take_rows
+from lopro.objectives.sample_loss import SampleLoss, take_rows
 
-__all__ = ["HingeLoss", "SquaredHingeLoss"]
+__all__ = ["HingeLoss", "Logistic", "SquaredHingeLoss"]
+
+
+class LabelledLoss(SampleLoss):
+    """A loss of samples with labels of -1 and 1, given so or as 0 and 1."""
+
+    def __init__(self, X: Any, labels: Any, l2: float = 0.0, batch_size: int = 1) -> None:
+        super().__init__(X, l2, batch_size)
+        #: The labels as -1 and 1; do not write on them.
+        self.labels: Array = _checked_signs(labels, self.X.shape[0], self.X.like)
+
+
+class Logistic(LabelledLoss):
+    """``f(w) = mean_i log(1 + exp(-y_i x_i'w)) + l2/2 |w|^2``.
+
+    Constants: ``L = |X|^2 / (4 n) + l2``, ``mu = l2``, and without the ridge a global Lipschitz
+    constant, the mean norm of the rows.
+
+    Parameters
+    ----------
+    X : array, scipy.sparse matrix, LinearOperator or LinearMap of shape (n, d)
+        One sample per row; real. Not copied.
+    labels : array of shape (n,)
+        -1 and 1, or 0 and 1.
+    l2 : float
+        Weight of the ridge, nonnegative.
+    batch_size : int
+        How many rows, drawn uniformly with replacement, make a stochastic gradient; explicit
+        matrices only.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.objectives import Logistic
+    >>> f = Logistic(np.array([[1.0], [-2.0]]), np.array([1, -1]))
+    >>> round(f.value(np.zeros(1)), 6)
+    0.693147
+    >>> f.lipschitz().value
+    1.5
+    """
+
+    smooth = True
+    steepest, sharpest = 1.0, 0.25
+
+    def sample(self, rows: np.ndarray[Any, Any] | None = None) -> tuple[atoms.Atom, Array | None]:
+        return atoms.Logistic(take_rows(self.labels, rows)), None
 
 
 class HingeLoss(LabelledLoss):
@@ -78,3 +124,14 @@ class SquaredHingeLoss(LabelledLoss):
 
     def sample(self, rows: np.ndarray[Any, Any] | None = None) -> tuple[atoms.Atom, Array | None]:
         return atoms.SquaredHinge(take_rows(self.labels, rows)), None
+
+
+def _checked_signs(labels: Any, n: int, like: Array) -> Array:
+    """Return labels of -1 and 1, or of 0 and 1, as -1 and 1."""
+    y = to_numpy(check_array("labels", labels, ndim=1, allow_complex=False))
+    check_shape("labels", y, (n,))
+    found = {float(label) for label in np.unique(y)}
+    if not (found <= {-1.0, 1.0} or found <= {0.0, 1.0}):
+        shown = ", ".join(f"{label:g}" for label in sorted(found)[:5])
+        raise ValueError(f"labels must be -1 and 1, or 0 and 1; among them are {shown}")
+    return from_numpy(np.where(y > 0.0, 1.0, -1.0), like)
