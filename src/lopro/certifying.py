@@ -12,9 +12,9 @@ import scipy  # parts of it load when first used
 from lopro.certificates import Certificate
 from lopro.core.arrays import Array
 from lopro.core.validation import check_array, check_shape
-from lopro.driver.multipliers import checked_multipliers
 from lopro.driver.options import Options
 from lopro.driver.run import Run
+from lopro.driver.workbench import checked_multipliers
 from lopro.errors import MissingCapabilityError
 from lopro.functions.atoms import Interval
 from lopro.functions.term import Term

@@ -1,4 +1,4 @@
-"""Products of blocks of a matrix, for arrays of any library and sparse matrices."""
+"""Blocks of a matrix: products for arrays of any library and sparse matrices, indices of rows and columns."""
 
 from __future__ import annotations
 
@@ -13,8 +13,20 @@ import scipy  # parts of it load when first used
 from array_api_compat import is_jax_array
 
 from lopro.core.arrays import Array, is_complex, is_single, namespace
+from lopro.core.validation import host_array
 
-__all__ = ["adjoint_product", "bytes_of", "dense", "gram_of", "norms_of", "times_for", "widened"]
+__all__ = [
+    "adjoint_product",
+    "bytes_of",
+    "checked_indices",
+    "dense",
+    "gram_of",
+    "norms_of",
+    "times_for",
+    "vectors",
+    "widened",
+    "within",
+]
 
 
 def times_for(array: Array) -> Callable[[Array, Array], Array]:
@@ -133,3 +145,53 @@ def norms_of(block: Array, axis: int) -> Array:
     """
     xp = namespace(block)
     return xp.sqrt(xp.sum(xp.abs(widened(block)) ** 2, axis=axis))
+
+
+def vectors(block: Array) -> int:
+    """Return the number of vectors: the columns of a block, or one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.maps.algebra import vectors
+    >>> vectors(np.zeros(5)), vectors(np.zeros((5, 3)))
+    (1, 3)
+    """
+    return int(block.shape[1]) if block.ndim == 2 else 1
+
+
+def checked_indices(name: str, indices: Any, size: int) -> np.ndarray[Any, Any]:
+    """Return indices as a NumPy array of integers in ``0 .. size - 1``; repetitions are allowed.
+
+    Examples
+    --------
+    >>> from lopro.maps.algebra import checked_indices
+    >>> checked_indices("columns", [2, 0], 3)
+    array([2, 0])
+    """
+    found = host_array(name, indices)
+    if found.ndim != 1:
+        raise ValueError(f"{name} must be a list of indices, got shape {found.shape}")
+    if found.size == 0:
+        return np.empty(0, dtype=np.intp)
+    if found.dtype.kind not in "iu":
+        raise TypeError(f"{name} must be integers, got dtype {found.dtype}")
+    if found.min() < 0 or found.max() >= size:
+        raise IndexError(f"{name} must be in 0..{size - 1}, got {found.min()} to {found.max()}")
+    return found.astype(np.intp, copy=False)
+
+
+def within(
+    indices: np.ndarray[Any, Any], band: slice
+) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Return the positions of the indices that lie in a band, and their offsets in it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.maps.algebra import within
+    >>> within(np.array([7, 1, 5]), slice(4, 8))
+    (array([0, 2]), array([3, 1]))
+    """
+    which = np.flatnonzero((indices >= band.start) & (indices < band.stop))
+    return which, indices[which] - band.start

@@ -10,9 +10,15 @@ import numpy as np
 from lopro.core.arrays import Array, asarray_like, namespace
 from lopro.core.counting import count, count_product
 from lopro.errors import MissingCapabilityError
-from lopro.maps.algebra import adjoint_product, bytes_of, norms_of, times_for
-from lopro.maps.indices import checked_indices
-from lopro.maps.requests import Request, vectors
+from lopro.maps.algebra import (
+    adjoint_product,
+    bytes_of,
+    checked_indices,
+    norms_of,
+    times_for,
+    vectors,
+)
+from lopro.maps.requests import Request
 from lopro.maps.spectrum import Spectral
 
 __all__ = ["LinearMap"]

@@ -45,7 +45,9 @@ def linear_map(A: Any, name: str = "A") -> LinearMap:
     if isinstance(A, LinearMap):
         return A
     kind: type[Any] = NumPyMap
-    if scipy.sparse.issparse(A):
+    if type(A) is np.ndarray:
+        pass  # not a memmap, nor any other subclass
+    elif scipy.sparse.issparse(A):
         kind = SparseMap
     elif is_torch_sparse(A):
         kind = TorchSparseMap

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from lopro.core.arrays import Matrix
+from lopro.maps.algebra import within
 from lopro.maps.double import adjoint_product, product, squares, wide_dtype
-from lopro.maps.indices import within
 from lopro.maps.requests import (
     Adjoint,
     Columns,

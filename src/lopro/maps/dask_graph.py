@@ -8,9 +8,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from lopro.core.arrays import Matrix
+from lopro.maps.algebra import within
 from lopro.maps.double import adjoint_product, product, squares, wide_dtype
 from lopro.maps.grid import Place
-from lopro.maps.indices import within
 from lopro.maps.requests import (
     Adjoint,
     Columns,

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from lopro.core.arrays import Vector
-from lopro.maps.indices import within
+from lopro.maps.algebra import within
 from lopro.maps.requests import Request
 
 __all__ = ["Bands", "Grid", "Place", "entries"]

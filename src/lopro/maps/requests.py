@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lopro.core.arrays import Array, to_numpy
-from lopro.maps.indices import checked_indices
+from lopro.maps.algebra import checked_indices, vectors
 
 if TYPE_CHECKING:
     from lopro.maps.base import LinearMap
@@ -24,7 +24,6 @@ __all__ = [
     "Norms",
     "Request",
     "Rows",
-    "vectors",
 ]
 
 
@@ -179,19 +178,6 @@ class Norms(Request):
 
     def ask(self, A: LinearMap) -> Array:
         return A.column_norms if self.axis == 0 else A.row_norms
-
-
-def vectors(block: Array) -> int:
-    """Return the number of vectors: the columns of a block, or one.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from lopro.maps.requests import vectors
-    >>> vectors(np.zeros(5)), vectors(np.zeros((5, 3)))
-    (1, 3)
-    """
-    return int(block.shape[1]) if block.ndim == 2 else 1
 
 
 def _on_host(name: str, block: Array, size: int) -> np.ndarray[Any, Any]:

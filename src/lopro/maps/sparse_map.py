@@ -10,9 +10,8 @@ import numpy as np
 
 from lopro.core.arrays import Array, from_numpy, to_numpy
 from lopro.core.counting import count, count_product
-from lopro.maps.algebra import bytes_of
+from lopro.maps.algebra import bytes_of, checked_indices
 from lopro.maps.base import LinearMap
-from lopro.maps.indices import checked_indices
 
 __all__ = ["SparseMap"]
 

@@ -13,11 +13,10 @@ import numpy as np
 from lopro.core.arrays import Array, from_numpy, to_numpy
 from lopro.core.counting import count
 from lopro.core.deadline import current_deadline
-from lopro.maps.algebra import adjoint_product
+from lopro.maps.algebra import adjoint_product, checked_indices
 from lopro.maps.base import LinearMap
 from lopro.maps.double import wide_dtype
 from lopro.maps.grid import Grid, Place, entries
-from lopro.maps.indices import checked_indices
 from lopro.maps.requests import (
     Adjoint,
     Columns,

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
 from math import prod
-from typing import ClassVar
+from typing import Any, ClassVar, Protocol
 
 from lopro.core.arrays import Array
 from lopro.engines import EngineUnavailable
@@ -20,7 +20,6 @@ from lopro.methods.costs import least_newton_cost, passes_cost
 from lopro.methods.multipliers import MultiplierMethod
 from lopro.methods.nearest_point import NearestPoint
 from lopro.methods.paper.lopgd import LoPGD
-from lopro.methods.registry import recognised
 from lopro.methods.second_order import NewtonMultipliers, ProgramEngines
 from lopro.methods.second_order.forms import Forms
 from lopro.methods.second_order.interior_point import InteriorPoint
@@ -30,7 +29,7 @@ from lopro.objectives import NuclearNorm, Scaled
 from lopro.problem import Problem
 from lopro.protocol import Candidates, Card, Fit, Method, Workbench, fit_of
 
-__all__ = ["Auto"]
+__all__ = ["Application", "Auto", "applications", "recognised", "register"]
 
 #: Entries of matrices up to which an interior point method is asked for what Newton's method has not proved.
 _SMALL_FORM = 100_000
@@ -41,6 +40,42 @@ _PIQP = ProgramEngines(engines=("piqp",))
 #: Samples per variable from which on Newton's method takes norms of samples: its systems have the size of the
 #: variables, those of an interior point method that of the samples.
 _SAMPLES = 4
+
+
+class Application(Protocol):
+    """A problem with methods of its own, from top to bottom in one folder."""
+
+    #: What it is called where a choice is explained.
+    name: str
+    #: Its methods, by their public names.
+    methods: dict[str, Any]
+
+    def recognise(self, problem: Problem) -> Method | None:
+        """Return the method for a general problem that has this form; None for others."""
+        ...
+
+
+_applications: list[Application] = []
+
+
+def register(application: Application) -> None:
+    """Let `lopro.Auto` and the tables of methods know of an application."""
+    if all(known.name != application.name for known in _applications):
+        _applications.append(application)
+
+
+def applications() -> tuple[Application, ...]:
+    """Return the applications that are registered."""
+    return tuple(_applications)
+
+
+def recognised(problem: Problem) -> tuple[str, Method] | None:
+    """Return the name of the application whose form a problem has, and its method; None for others."""
+    for application in _applications:
+        method = application.recognise(problem)
+        if method is not None:
+            return application.name, method
+    return None
 
 
 @dataclass(frozen=True)

@@ -1,51 +1,16 @@
-"""The applications and the methods that there are: what `Auto` asks, and what tables of methods show."""
+"""The methods that there are, by name and as a table."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import fields
-from typing import Any, Protocol
+from typing import Any
 
-from lopro.problem import Problem
-from lopro.protocol import Card, Method
+import lopro.methods as own
+from lopro.methods.auto import Application, applications, recognised, register
+from lopro.protocol import Card
 
 __all__ = ["Application", "applications", "methods", "methods_table", "recognised", "register"]
-
-
-class Application(Protocol):
-    """A problem with methods of its own, from top to bottom in one folder."""
-
-    #: What it is called where a choice is explained.
-    name: str
-    #: Its methods, by their public names.
-    methods: dict[str, Any]
-
-    def recognise(self, problem: Problem) -> Method | None:
-        """Return the method for a general problem that has this form; None for others."""
-        ...
-
-
-_applications: list[Application] = []
-
-
-def register(application: Application) -> None:
-    """Let `lopro.Auto` and the tables of methods know of an application."""
-    if all(known.name != application.name for known in _applications):
-        _applications.append(application)
-
-
-def applications() -> tuple[Application, ...]:
-    """Return the applications that are registered."""
-    return tuple(_applications)
-
-
-def recognised(problem: Problem) -> tuple[str, Method] | None:
-    """Return the name of the application whose form a problem has, and its method; None for others."""
-    for application in _applications:
-        method = application.recognise(problem)
-        if method is not None:
-            return application.name, method
-    return None
 
 
 def methods() -> dict[str, Any]:
@@ -57,11 +22,10 @@ def methods() -> dict[str, Any]:
     >>> "lopro.LoPGD" in methods()
     True
     """
-    from lopro import methods as own
     from lopro.methods import baselines
 
     found = {name: getattr(own, name) for name in own.__all__}
-    for application in _applications:
+    for application in applications():
         found.update(application.methods)
     every = {f"lopro.{name}": found[name] for name in sorted(found)}
     every.update(
