@@ -12,11 +12,16 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from lopro.core.validation import check_unmasked
-from lopro.sklearn._watching import CallbackSupportMixin, FitWatcher, with_callbacks
+from lopro.driver.result import Result
+from lopro.sklearn._watching import (
+    FLOATS,
+    CallbackSupportMixin,
+    FitWatcher,
+    check_outcome,
+    with_callbacks,
+)
 
-__all__ = ["FLOATS", "Centred", "SparseLinearRegressor", "refuse_complex"]
-
-FLOATS = [np.float64, np.float32]
+__all__ = ["Centred", "SparseLinearRegressor", "refuse_complex"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +107,9 @@ class _CentredSparse(scipy.sparse.linalg.LinearOperator):  # type: ignore[misc]
 class SparseLinearRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """A linear model with few nonzero coefficients; subclasses solve for one target of centred data."""
 
+    #: What a user may change where nothing is certified.
+    _advice = "Increase alpha, tol or max_iter, or scale the features."
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
@@ -150,6 +158,26 @@ class SparseLinearRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         self, watcher: FitWatcher, data: Centred, k: int, x0: np.ndarray | None
     ) -> dict[str, Any]:
         """Solve for one target; return its attributes."""
+        means, offset = data.means, data.offsets[k]
+
+        def attributes(x: np.ndarray) -> dict[str, Any]:
+            return {"coef_": x, "intercept_": float(offset - means @ x)}
+
+        result, others = self._solve(
+            data,
+            data.target(k),
+            x0=x0,
+            nonneg=self.positive,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            callback=watcher.callback(attributes),
+            progress=bool(self.verbose),
+        )
+        check_outcome(result, self._advice)
+        return attributes(result.x) | {"n_iter_": result.iterations} | others
+
+    def _solve(self, data: Centred, y: np.ndarray, **options: Any) -> tuple[Result, dict[str, Any]]:
+        """Return the solution for one centred target, and the attributes that other models do not have."""
         raise NotImplementedError
 
     def _checked(self, X: Any, y: Any, weights: Any) -> tuple[Any, np.ndarray, np.ndarray | None]:

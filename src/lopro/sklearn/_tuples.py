@@ -9,12 +9,11 @@ import numpy as np
 from sklearn.utils.validation import check_array
 
 from lopro.core.validation import check_unmasked
+from lopro.sklearn._watching import FLOATS
 
-__all__ = ["FLOATS", "Preprocessor", "looked_up", "pairs_from", "preprocessor_from"]
+__all__ = ["Preprocessor", "looked_up", "pairs_from", "preprocessor_from"]
 
 Preprocessor: TypeAlias = Callable[[Any], Any]
-
-FLOATS = [np.float64, np.float32]
 
 
 class Rows:

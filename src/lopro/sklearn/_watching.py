@@ -1,4 +1,4 @@
-"""What both estimators share: scikit-learn's callbacks, and a warning where a proof is missing."""
+"""What all estimators share: dtypes, scikit-learn's callbacks, a warning where a proof is missing."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from lopro.driver.result import Iterate, Result, Status
@@ -23,7 +24,10 @@ except ImportError:  # before scikit-learn 1.9 there were no callbacks to suppor
         return method
 
 
-__all__ = ["CallbackSupportMixin", "FitWatcher", "check_outcome", "with_callbacks"]
+__all__ = ["FLOATS", "CallbackSupportMixin", "FitWatcher", "check_outcome", "with_callbacks"]
+
+#: Precisions that data keep.
+FLOATS = [np.float64, np.float32]
 
 
 class FitWatcher:

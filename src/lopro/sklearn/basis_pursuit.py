@@ -8,13 +8,11 @@ import numpy as np
 
 from lopro import bpdn
 from lopro.core.validation import check_number
+from lopro.driver.result import Result
 from lopro.sklearn._least_squares import Regression
 from lopro.sklearn._linear import Centred, SparseLinearRegressor
-from lopro.sklearn._watching import FitWatcher, check_outcome
 
 __all__ = ["BasisPursuitDenoising"]
-
-_ADVICE = "Increase sigma or relative_sigma, tol or max_iter, or scale the features."
 
 
 class BasisPursuitDenoising(SparseLinearRegressor):
@@ -81,6 +79,8 @@ class BasisPursuitDenoising(SparseLinearRegressor):
     True
     """
 
+    _advice = "Increase sigma or relative_sigma, tol or max_iter, or scale the features."
+
     def __init__(
         self,
         sigma: float | None = None,
@@ -111,32 +111,12 @@ class BasisPursuitDenoising(SparseLinearRegressor):
         if relative == 0.0:
             raise ValueError("relative_sigma must be positive; for an exact fit ask for sigma=0")
 
-    def _fit_target(
-        self, watcher: FitWatcher, data: Centred, k: int, x0: np.ndarray | None
-    ) -> dict[str, Any]:
-        means, offset = data.means, data.offsets[k]
-        short = Regression.of(data.A, data.target(k), self.positive)
+    def _solve(self, data: Centred, y: np.ndarray, **options: Any) -> tuple[Result, dict[str, Any]]:
+        short = Regression.of(data.A, y, self.positive)
         radius = short.radius(self.sigma, self.relative_sigma)
-        used = {"sigma_": float(np.hypot(radius, short.left))}
-
-        def attributes(x: np.ndarray) -> dict[str, Any]:
-            return {"coef_": x, "intercept_": float(offset - means @ x)}
-
-        if radius >= short.size:  # 0 is feasible, and nothing is less than 0
-            zero = {"dual_gap_": 0.0, "n_iter_": 0, "n_projections_": 0}
-            return used | attributes(np.zeros_like(means)) | zero
-        result = bpdn(
-            short.A,
-            short.b,
-            radius,
-            x0=x0,
-            method=self.method,
-            nonneg=self.positive,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            callback=watcher.callback(attributes),
-            progress=bool(self.verbose),
-        )
-        check_outcome(result, _ADVICE)
-        work = {"n_iter_": result.iterations, "n_projections_": result.counts.projections}
-        return used | attributes(result.x) | {"dual_gap_": result.certificate.gap} | work
+        result = bpdn(short.A, short.b, radius, method=self.method, **options)
+        return result, {
+            "sigma_": float(np.hypot(radius, short.left)),
+            "dual_gap_": result.certificate.gap,
+            "n_projections_": result.counts.projections,
+        }

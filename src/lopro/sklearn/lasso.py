@@ -8,13 +8,11 @@ import numpy as np
 
 from lopro.basis_pursuit import lasso
 from lopro.core.validation import check_number
+from lopro.driver.result import Result
 from lopro.sklearn._least_squares import Regression
 from lopro.sklearn._linear import Centred, SparseLinearRegressor
-from lopro.sklearn._watching import FitWatcher, check_outcome
 
 __all__ = ["ElasticNet", "Lasso"]
-
-_ADVICE = "Increase alpha, tol or max_iter, or scale the features."
 
 
 class ElasticNet(SparseLinearRegressor):
@@ -96,30 +94,11 @@ class ElasticNet(SparseLinearRegressor):
     def _l1_ratio(self) -> float:
         return self.l1_ratio
 
-    def _fit_target(
-        self, watcher: FitWatcher, data: Centred, k: int, x0: np.ndarray | None
-    ) -> dict[str, Any]:
-        means, offset, weight = data.means, data.offsets[k], data.total * self.alpha
-        A, b = Regression.short(data.A, data.target(k))
-
-        def attributes(x: np.ndarray) -> dict[str, Any]:
-            return {"coef_": x, "intercept_": float(offset - means @ x)}
-
-        result = lasso(
-            A,
-            b,
-            lam=weight * self._l1_ratio,
-            ridge=weight * (1.0 - self._l1_ratio),
-            x0=x0,
-            nonneg=self.positive,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            callback=watcher.callback(attributes),
-            progress=bool(self.verbose),
-        )
-        check_outcome(result, _ADVICE)
-        gap = result.certificate.gap / data.total
-        return attributes(result.x) | {"dual_gap_": gap, "n_iter_": result.iterations}
+    def _solve(self, data: Centred, y: np.ndarray, **options: Any) -> tuple[Result, dict[str, Any]]:
+        A, b = Regression.short(data.A, y)
+        weight, share = data.total * self.alpha, self._l1_ratio
+        result = lasso(A, b, lam=weight * share, ridge=weight * (1.0 - share), **options)
+        return result, {"dual_gap_": result.certificate.gap / data.total}
 
 
 class Lasso(ElasticNet):

@@ -18,8 +18,9 @@ from lopro.core.deadline import EIGH, Deadline, current_deadline
 from lopro.core.validation import check_unmasked
 from lopro.driver.options import Options
 from lopro.metric.pairs import DIFFERENT, SAME
-from lopro.sklearn._tuples import FLOATS, looked_up, pairs_from, preprocessor_from
+from lopro.sklearn._tuples import looked_up, pairs_from, preprocessor_from
 from lopro.sklearn._watching import (
+    FLOATS,
     CallbackSupportMixin,
     FitWatcher,
     check_outcome,

@@ -14,8 +14,8 @@ from sklearn.utils.validation import check_array, check_X_y
 from lopro.core.validation import check_unmasked
 from lopro.metric.diagonal import diagonal_from
 from lopro.metric.pairs import pair_loss
-from lopro.sklearn._tuples import FLOATS, looked_up, preprocessor_from
-from lopro.sklearn._watching import with_callbacks
+from lopro.sklearn._tuples import looked_up, preprocessor_from
+from lopro.sklearn._watching import FLOATS, with_callbacks
 from lopro.sklearn.metric import SparseMetricLearner
 
 __all__ = ["SparseMetricLearnerCV"]
