@@ -1,6 +1,5 @@
 """Methods to compare with, on the same driver and counters; each projects as often as its paper says."""
 
-from lopro.methods.baselines.conex import ConEx
 from lopro.methods.baselines.epro import EproORDA, EproSGD
 from lopro.methods.baselines.frank_wolfe import AwayStepFrankWolfe, FrankWolfe, PairwiseFrankWolfe
 from lopro.methods.baselines.frank_wolfe_steps import LineSearch, OpenLoop, ShortStep
@@ -9,10 +8,10 @@ from lopro.methods.baselines.light_touch import LightTouch
 from lopro.methods.baselines.nesta import NESTA
 from lopro.methods.baselines.one_projection import FullTouch, OneProjectionSmoothed
 from lopro.methods.baselines.opgd import OPGD
+from lopro.methods.baselines.primal_dual import ConEx, OneProjectionSaddle
 from lopro.methods.baselines.projected_gradient import LogTProjections, ProjectedGradient
 from lopro.methods.baselines.projected_subgradient import BestIterate, ProjectedSubgradient
 from lopro.methods.baselines.rsg import R2SG, RSG
-from lopro.methods.baselines.saddle import OneProjectionSaddle
 from lopro.methods.baselines.sequential import AugmentedLagrangian, ExteriorPenalty
 from lopro.methods.baselines.switching import SwitchingSubgradient
 from lopro.methods.paper.restarts.parallel import ParallelRestarts

@@ -13,9 +13,8 @@ from lopro.methods.baselines.dual_averaging import DualAveraging
 from lopro.methods.inner import (
     ConstantStep,
     InnerAlgorithm,
-    StochasticSubgradient,
-    SubgradientDescent,
 )
+from lopro.methods.inner.subgradient import descent
 from lopro.methods.paper.epochs import Plan, minimised_and_projected
 from lopro.methods.setting import NeedsConstants, Setting
 from lopro.methods.starts import feasible_candidate
@@ -127,8 +126,7 @@ class EproSGD(_EpochProjection):
         return math.ceil(8.0 * s.slope**2 / (s.constants.mu * V))
 
     def inner(self, s: Setting, V: float, steps: int) -> InnerAlgorithm:
-        descent = StochasticSubgradient if self.stochastic else SubgradientDescent
-        return descent(ConstantStep(V / (2.0 * s.slope**2)), ball=s.ball)
+        return descent(self.stochastic)(ConstantStep(V / (2.0 * s.slope**2)), ball=s.ball)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from lopro.core.arrays import Array
@@ -180,11 +180,9 @@ class PairwiseFrankWolfe(AwayStepFrankWolfe):
     ``3 |A|!`` for ``|A|`` vertices. In practice it is the fastest of the three.
     """
 
-    card: ClassVar[Card] = Card(
-        assumptions="f smooth, polytope with easy linear minimisation",
-        oracles="gradient and linear minimisation over the set",
+    card: ClassVar[Card] = replace(
+        AwayStepFrankWolfe.card,
         rate="linear for strongly convex f (up to swap steps), else O(1/T)",
-        projections="none; 1 linear minimisation per iteration, 1 to start",
         reference="Lacoste-Julien, Jaggi (NIPS 2015)",
     )
 

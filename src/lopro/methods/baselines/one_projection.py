@@ -10,15 +10,16 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+import numpy as np
+
 from lopro.constraints.base import ValidInequality
 from lopro.core.arrays import Array
 from lopro.core.validation import check_count
 from lopro.methods.inner import (
     ConstantStep,
     InverseTimeStep,
-    StochasticSubgradient,
-    SubgradientDescent,
 )
+from lopro.methods.inner.subgradient import descent
 from lopro.methods.paper.epochs import Plan, minimised_and_projected
 from lopro.methods.setting import NeedsConstants, Setting
 from lopro.methods.starts import feasible_candidate
@@ -91,6 +92,7 @@ class PrimalDualState:
     x: Array
     average: Array
     direction: Array
+    rng: np.random.Generator
     support: float = 0.0
     multiplier: float = 0.0
     t: int = 0
@@ -159,8 +161,7 @@ class FullTouch(SingleProjection):
 
     def plan(self, bench: Workbench, s: Setting) -> Plan:
         T, D, Gbar = self.iterations, s.ball.radius, s.slope
-        descent = StochasticSubgradient if self.stochastic else SubgradientDescent
-        inner = descent(ConstantStep(D / (Gbar * math.sqrt(T))), ball=s.ball)
+        inner = descent(self.stochastic)(ConstantStep(D / (Gbar * math.sqrt(T))), ball=s.ball)
         claim = self.claim(s, Gbar * D / math.sqrt(T), "FullTouch: Gbar D / sqrt(T)")
         return Plan(Hinge(s.weight), inner, T, s.start, claim)
 
@@ -222,8 +223,7 @@ class OneProjectionSmoothed(SingleProjection):
         return math.log(self.iterations) / self.iterations
 
     def plan(self, bench: Workbench, s: Setting) -> Plan:
-        descent = StochasticSubgradient if self.stochastic else SubgradientDescent
-        inner = descent(InverseTimeStep(s.constants.mu), ball=s.ball)
+        inner = descent(self.stochastic)(InverseTimeStep(s.constants.mu), ball=s.ball)
         claim = self.claim(s, self.bound(s.constants), "Mahdavi et al., strongly convex")
         return Plan(Softplus(s.weight, self.smoothing), inner, self.iterations, s.start, claim)
 

@@ -12,12 +12,10 @@ from lopro.errors import MissingCapabilityError
 from lopro.functions import Ball
 from lopro.methods.inner import (
     SqrtStep,
-    StochasticSubgradient,
-    SubgradientDescent,
     UniformAverage,
 )
 from lopro.methods.inner.averaging import Average, StepRule
-from lopro.methods.inner.subgradient import check_stochastic
+from lopro.methods.inner.subgradient import check_stochastic, descent
 from lopro.methods.paper.one_projection import OneProjection
 from lopro.methods.theory import constants_of
 from lopro.penalties import Hinge
@@ -95,8 +93,7 @@ class OPGD:
     def run(self, bench: Workbench, x0: Array) -> Candidates:
         penalty = Hinge(self._weight(bench.counted))
         step = _first_step(bench, penalty.lam, x0) if self.step is None else self.step
-        descent = StochasticSubgradient if self.stochastic else SubgradientDescent
-        inner = descent(step, self.average)
+        inner = descent(self.stochastic)(step, self.average)
         yield from OneProjection(inner, penalty, self.iterations).run(bench, x0)
 
     def _weight(self, problem: Problem) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from lopro.core.arrays import Array, norm
@@ -151,12 +151,9 @@ class R2SG(_Restarted):
     (True, 0.5, True)
     """
 
-    card: ClassVar[Card] = Card(
-        assumptions="f convex and Lipschitz, local error bound with exponent theta",
-        oracles="subgradients of f",
+    card: ClassVar[Card] = replace(
+        RSG.card,
         rate="O~(eps^(-2 (1 - theta))) iterations, sigma unknown",
-        projections="1 per iteration",
-        reference="Yang, Lin (JMLR 2018)",
     )
 
     steps: int = 100

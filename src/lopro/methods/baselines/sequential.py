@@ -7,7 +7,7 @@ iterates are not feasible; a projection after each stage makes a feasible point 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from lopro.core.arrays import Array, norm
@@ -190,11 +190,9 @@ class AugmentedLagrangian(SequentialMinimization):
     (True, -1.20185, True)
     """
 
-    card: ClassVar[Card] = Card(
-        assumptions="f smooth or proximable (or a sum), members of the constraint smooth or M x in Q",
-        oracles="gradients, prox, projections on the simple sets Q",
+    card: ClassVar[Card] = replace(
+        ExteriorPenalty.card,
         rate="O(1/K) in K stages, linear where the dual is curved; each stage is solved tightly",
-        projections="1 per stage",
         reference="Hestenes (1969), Powell (1969), Rockafellar (1976)",
     )
 

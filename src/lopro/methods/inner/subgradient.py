@@ -141,6 +141,11 @@ class StochasticSubgradient(SubgradientDescent):
         return None
 
 
+def descent(stochastic: bool) -> type[SubgradientDescent]:
+    """Return subgradient descent with sampled or with exact subgradients of f."""
+    return StochasticSubgradient if stochastic else SubgradientDescent
+
+
 def check_stochastic(f: Objective, method: str, advice: str = "use stochastic=False") -> None:
     """Raise unless subgradients of the objective can be sampled."""
     if not f.stochastic:

@@ -19,7 +19,7 @@ from lopro import Problem, Status
 from lopro.constraints import Distance, Polyhedron, ResidualBall, ResidualNorm
 from lopro.functions import Ball
 from lopro.methods.baselines import ConEx
-from lopro.methods.baselines.conex import ExtrapolatedDescent
+from lopro.methods.baselines.primal_dual import ExtrapolatedDescent
 from lopro.methods.theory import ProblemConstants
 from lopro.objectives import Linear
 from lopro.penalties import Hinge

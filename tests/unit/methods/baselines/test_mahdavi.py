@@ -18,7 +18,7 @@ from theory.problems import Known, t1, t2, t3, t4, t5, t6_box, t9
 import lopro
 from lopro.constraints import Box, Polyhedron, ResidualBall, ResidualNorm
 from lopro.errors import MissingCapabilityError
-from lopro.methods.baselines import OneProjectionSaddle, OneProjectionSmoothed, saddle
+from lopro.methods.baselines import OneProjectionSaddle, OneProjectionSmoothed, primal_dual
 from lopro.objectives import L1Norm, Linear, Quadratic, SquaredDistance
 
 CONVEX = {"T1": t1, "T2": t2, "T3": t3, "T4": lambda: t4(form=ResidualNorm()), "T5": t5}
@@ -41,14 +41,14 @@ def test_saddle_obeys_its_bound_with_one_projection(problem: str, T: int) -> Non
 
 
 def test_saddle_bound_rejects_a_multiplier_that_stays_zero(monkeypatch: Any) -> None:
-    step = saddle.SaddleDescent.step
+    step = primal_dual.SaddleDescent.step
 
     def forgetful(self: Any, F: Any, state: Any) -> Any:
         state = step(self, F, state)
         state.multiplier = 0.0
         return state
 
-    monkeypatch.setattr(saddle.SaddleDescent, "step", forgetful)
+    monkeypatch.setattr(primal_dual.SaddleDescent, "step", forgetful)
     assert saddle_ratio(t3(), 3000) > 1.0
 
 
