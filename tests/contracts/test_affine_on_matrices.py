@@ -16,7 +16,10 @@ from lopro.constraints import Affine, Intersection, Polyhedron, PSDCone, Spectra
 from lopro.constraints.matrix_rows import matrix_rows
 from lopro.constraints.on_symmetric import on_symmetric
 from lopro.errors import InfeasibleError
+from lopro.newton.sdp.dual_point import Centre, DualPoint
+from lopro.newton.sdp.hessian import Directions
 from lopro.newton.sdp.nearest import NearestProblem
+from lopro.newton.sdp.program import Block, SemidefiniteProgram
 from lopro.newton.sdp.standard import StandardRows
 
 
@@ -101,6 +104,16 @@ def test_rows_beside_a_cone_are_symmetric() -> None:
     np.testing.assert_array_equal(box.project(np.full((2, 2), 9.0)), [[1.0, 2.0], [2.0, 4.0]])
 
 
+def test_rows_beside_a_cone_keep_their_order() -> None:
+    """Multipliers come in the order of the rows; an entry named twice is where it was named first."""
+    at = [8, 3, 0, 6, 1, 4]  # (2, 2), (1, 0), (0, 0), (2, 0), (0, 1), (1, 1) of three rows
+    sides = np.array([1.0, 2.0, 3.0, 4.0, 2.0, 5.0])
+    made = on_symmetric(Affine.entries(at, sides, sides, shape=(3, 3)))
+    assert isinstance(made, Affine)
+    np.testing.assert_array_equal(made.lower, [1.0, 2.0, 3.0, 4.0, 5.0])
+    np.testing.assert_array_equal(made.M.toarray() @ np.arange(9.0), [8.0, 2.0, 0.0, 4.0, 4.0])
+
+
 def test_equations_have_a_cone_of_their_own() -> None:
     rows = set_rows(Affine(np.diag([2.0, 1.0, 4.0]), [2.0, -1.0, -8.0], [2.0, np.inf, 8.0]))
     assert [(type(r.cone).__name__, len(r.bounds)) for r in rows] == [
@@ -173,6 +186,23 @@ def test_the_bound_of_the_distance_is_tight_and_not_bold(unit: float, rng: Any) 
     # Signs: a multiplier of an upper side pulls down.
     rounding = 1e-12 * float(np.abs(found.y).max())
     assert found.y[3] <= rounding and found.y[4] >= -rounding
+
+
+def test_scales_of_the_diagonal_cost_few_products(rng: Any) -> None:
+    """The diagonal of the Hessian as preconditioner: 126 products without it, 23 with it, for n = 200."""
+    n = 60
+    G, w = rng.uniform(-1.0, 1.0, (n, n)), np.geomspace(0.1, 10.0, n)
+    places = np.arange(n) * (n + 1)
+    rows = scipy.sparse.csr_array((np.ones(n), (np.arange(n), places)), (n, n * n))
+    program = SemidefiniteProgram(w, (Block(n, False, np.zeros((n, n)), rows),))
+    centre = Centre(((G + G.T) * np.sqrt(np.outer(w, w)),), 1.0)
+    directions = Directions(program)
+    directions.explicit = False
+    point = DualPoint.of(program, centre, np.zeros(n))
+    d = directions.find(point, 1.0, 1e-6, 1.0)
+    assert directions.products <= 15
+    image = rows @ point.spectra[0].jacobian(np.diag(d)).ravel()
+    assert np.linalg.norm(image + point.gradient) <= 2e-6 * np.linalg.norm(point.gradient)
 
 
 def test_an_empty_set_is_proved_by_multipliers() -> None:

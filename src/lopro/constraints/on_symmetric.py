@@ -109,11 +109,13 @@ def symmetrised(matrix: Any, n: int) -> Any:
 
 
 def _groups(M: Any) -> tuple[Any, Any]:
-    """Return the first of each group of equal rows, and the group of each row."""
+    """Return the first of each group of equal rows, in the order of the rows, and the group of each row."""
     M.sort_indices()
     # Equal rows have equal products with any vector; that the others differ is checked.
     keys = M @ np.random.default_rng(0).standard_normal(M.shape[1]).astype(M.dtype)
     _, first, group = np.unique(keys, return_index=True, return_inverse=True)
     if (M[first][group] != M).nnz:
         return np.arange(M.shape[0]), np.arange(M.shape[0])
-    return first, group
+    # Multipliers are handed out in this order.
+    order = np.argsort(first)
+    return first[order], np.argsort(order)[group]

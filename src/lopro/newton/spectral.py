@@ -80,6 +80,17 @@ class Spectrum:
         K = 0.5 * (B[:, :first] @ V2.T) + ((1.0 - self.quotients) * B[:, first:]) @ V1.T
         return V2, K, True
 
+    def own(self) -> Array:
+        """Return ``J[e_i e_i']_ii`` for all i: how much each entry of the diagonal moves itself."""
+        first = self.size - self.rank
+        squares = self.vectors**2
+        P2, P1 = squares[:, :first], squares[:, first:]
+        if 2 * self.rank <= self.size:
+            across = np.einsum("ij,ij->i", P2 @ self.quotients, P1)
+            return np.asarray(np.sum(P1, axis=1) ** 2 + 2.0 * across)
+        across = np.einsum("ij,ij->i", P2 @ (1.0 - self.quotients), P1)
+        return np.asarray(1.0 - np.sum(P2, axis=1) ** 2 - 2.0 * across)
+
     def jacobian(self, S: Array) -> Array:
         """Return ``J[S]`` for a symmetric ``S``."""
         U, K, complement = self.half_product(S @ self.vectors)

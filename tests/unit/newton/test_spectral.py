@@ -33,3 +33,11 @@ def test_jacobian_is_symmetric_and_between_zero_and_one(rng):
         assert 0.0 <= np.sum(S * image) <= np.sum(S * S)
     a, b = basis[:2]
     assert np.sum(a * spectrum.jacobian(b)) == pytest.approx(np.sum(b * spectrum.jacobian(a)))
+
+
+@pytest.mark.parametrize("shift", [-6.0, 0.0, 6.0, -100.0, 100.0])
+def test_own_is_the_diagonal_of_the_jacobian(rng, shift):
+    n = 9
+    spectrum = Spectrum(symmetric(rng, n) + shift * np.eye(n))
+    expected = [spectrum.jacobian(np.diag(e))[i, i] for i, e in enumerate(np.eye(n))]
+    np.testing.assert_allclose(spectrum.own(), expected, atol=1e-12)

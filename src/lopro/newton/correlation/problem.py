@@ -59,16 +59,7 @@ class Rows:
 
     def diagonal(self, spectrum: Spectrum) -> Array:
         """Return the diagonal of ``h -> A J[A* h]`` for the rows of the diagonal, an estimate for others."""
-        first = spectrum.size - spectrum.rank
-        squares = spectrum.vectors**2
-        P2, P1 = squares[:, :first], squares[:, first:]
-        if 2 * spectrum.rank <= spectrum.size:
-            own = np.sum(P1, axis=1) ** 2 + 2.0 * np.einsum("ij,ij->i", P2 @ spectrum.quotients, P1)
-        else:
-            rest = np.sum(P2, axis=1) ** 2
-            across = np.einsum("ij,ij->i", P2 @ (1.0 - spectrum.quotients), P1)
-            own = 1.0 - rest - 2.0 * across
-        own = np.maximum(own, 1e-8)
+        own = np.maximum(spectrum.own(), 1e-8)
         return np.concatenate([own, 0.5 * np.sqrt(own[self.i] * own[self.j])])
 
 

@@ -45,6 +45,8 @@ class _Rows:
         i, j = places // n, places % n
         self.i, self.j = i[i >= j], j[i >= j]
         self.A: Any = block.A.toarray() if block.full else block.A
+        #: Squared entries of the rows, at the places that they use.
+        self.squares = scipy.sparse.csr_array(block.A.multiply(block.A))
         #: Whether few entries are used, so that forming only these pays.
         self.few = 8 * len(self.i) < n * n
         if self.few:
@@ -66,6 +68,14 @@ class _Rows:
         U, K, complement = spectrum.half_product(S @ spectrum.vectors)
         found = entries_of_sum(U, K, self.i, self.j)
         return np.asarray(self.A_lower @ (entries - found if complement else found))
+
+    def diagonal(self, spectrum: Spectrum) -> Array:
+        """Return the diagonal of ``A J A*``, exact for rows of one entry on the diagonal.
+
+        Elsewhere it is an estimate, of which a preconditioner is made: ``sum_ij A_ij^2 sqrt(own_i own_j)``.
+        """
+        roots = np.sqrt(np.maximum(spectrum.own(), 0.0))
+        return np.asarray(self.squares @ np.outer(roots, roots).ravel())
 
 
 class Directions:
@@ -93,7 +103,8 @@ class Directions:
             current_deadline().check()
             return self._product(point.spectra, h) + shift * h
 
-        d, made = conjugate_gradients(product, -point.gradient, accuracy, 1.0, limit)
+        scale = 1.0 / (self._diagonal(point.spectra) + shift)
+        d, made = conjugate_gradients(product, -point.gradient, accuracy, scale, limit)
         self.products += made
         if made >= limit and self._size() <= _ENTRIES:
             self.explicit = True
@@ -108,6 +119,16 @@ class Directions:
             else:
                 assert isinstance(spectrum, Spectrum)
                 total += rows.product(spectrum, h)
+        return total
+
+    def _diagonal(self, spectra: Sequence[Spectrum | Signs]) -> Array:
+        total = np.zeros(len(self.program.b))
+        for block, rows, spectrum in zip(self.program.blocks, self.rows, spectra, strict=True):
+            if isinstance(spectrum, Signs):
+                total += block.A.multiply(block.A) @ spectrum.active.astype(np.float64)
+            else:
+                assert rows is not None
+                total += rows.diagonal(spectrum)
         return total
 
     def _size(self) -> int:
