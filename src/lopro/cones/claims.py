@@ -9,9 +9,9 @@ import numpy as np
 
 from lopro.certificates import NOISE, Units, Violation, of_rows
 from lopro.certificates.emptiness import is_rounding, without_remnants
-from lopro.certificates.violation import magnitudes
+from lopro.certificates.violation import magnitudes, matrix_units
 from lopro.cones.bound import ConicData
-from lopro.cones.cones import Nonnegative, Zero
+from lopro.cones.cones import Nonnegative, PSDTriangle, Zero, triangle
 from lopro.core.real_vectors import Vector
 from lopro.linalg.rounding import dot
 
@@ -19,7 +19,7 @@ __all__ = ["falling_ray", "violation"]
 
 
 def violation(data: ConicData, x: Vector, units: Units | None = None) -> Violation:
-    """Return how far slacks are outside of their cones: rows one by one, other cones by their own rows."""
+    """Return how far slacks are outside of their cones: rows one by one, matrices by their diagonals."""
     slack = data.b - data.A @ x
     worst, start, sizes = Violation(), 0, _Sizes(data, x, units)
     for (cone, size), own in zip(data.cones, data.blocks(slack), strict=True):
@@ -28,12 +28,22 @@ def violation(data: ConicData, x: Vector, units: Units | None = None) -> Violati
         if isinstance(cone, Zero | Nonnegative):
             excess = np.abs(own) if isinstance(cone, Zero) else -own
             found = of_rows(data.A[rows], x, excess, data.b[rows], lambda: units or data.units)
+        elif (distance := cone.outside(own)) == 0.0:
+            continue
+        elif isinstance(cone, PSDTriangle):
+            found = Violation(_of_matrix(cone, own, sizes.of(rows)), distance)
         else:
-            distance = cone.outside(own)
-            compared = sizes.of(rows) if distance > 0.0 else 1.0
+            compared = float(np.linalg.norm(sizes.of(rows))) or math.inf
             found = Violation(distance / compared, distance)
         worst = worst.and_also(found)
     return worst
+
+
+def _of_matrix(cone: PSDTriangle, slack: Vector, sizes: Vector) -> float:
+    """Return by how much a matrix is not semidefinite, in units of what the rows of its diagonal compare."""
+    i, j = triangle(cone.order)
+    d = matrix_units(sizes[i == j], float(sizes.max()))
+    return max(0.0, -float(np.linalg.eigvalsh(cone.matrix(slack) / (d[:, None] * d))[0]))
 
 
 class _Sizes:
@@ -42,10 +52,9 @@ class _Sizes:
     def __init__(self, data: ConicData, x: Vector, units: Units | None) -> None:
         self._data, self._x, self._units = data, x, units
 
-    def of(self, rows: slice) -> float:
-        """Return the norm of the sizes of some rows."""
-        b = self._data.b[rows]
-        return float(np.linalg.norm((self._own if b.any() else self._at_least)[rows])) or math.inf
+    def of(self, rows: slice) -> Vector:
+        """Return the sizes of some rows."""
+        return (self._own if self._data.b[rows].any() else self._at_least)[rows]
 
     @cached_property
     def _own(self) -> Vector:

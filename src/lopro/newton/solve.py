@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 
 from lopro.certificates import FEASIBLE, Descent, Emptiness
+from lopro.core.deadline import OutOfTime
 from lopro.newton.arrays import Array
 from lopro.newton.bounds import (
     lower_bound,
@@ -95,7 +96,7 @@ def solve(
         if last.status is not Status.STOPPED:
             return last
     if last is None:
-        raise TimeoutError("stopped before the first step")
+        raise OutOfTime("stopped before the first step")
     return last
 
 

@@ -38,14 +38,18 @@ def test_a_cone_is_compared_with_its_rows() -> None:
     assert violation(disc, np.array([1.0, 1.0])).relative == 0.0
 
 
-def test_a_matrix_is_compared_with_its_entries() -> None:
-    """diag(x, 1) is short of its cone by 2 at x = -2."""
+def test_a_matrix_is_compared_with_its_diagonal() -> None:
+    """Diag(x, 1) is short of its cone by 2 at x = -2: all that the row of x compares."""
     psd = data([[-1], [0], [0]], [0.0, 0.0, 1.0], [(PSDTriangle(2), 3)])
     found = violation(psd, np.array([-2.0]))
-    assert (found.absolute, found.relative) == (
-        pytest.approx(2.0),
-        pytest.approx(2.0 / math.sqrt(5.0)),
-    )
+    assert (found.absolute, found.relative) == (pytest.approx(2.0), pytest.approx(1.0))
+
+
+def test_a_large_entry_of_a_matrix_does_not_hide_the_others() -> None:
+    """Diag(x, 1e4): the norm of the rows would make 2e-4 of a violation of 2; beyond 1e6 it is rounding."""
+    for large, expected in ((1e4, 1.0), (1e12, 2e-6)):
+        psd = data([[-1], [0], [0]], [0.0, 0.0, large], [(PSDTriangle(2), 3)])
+        assert violation(psd, np.array([-2.0])).relative == pytest.approx(expected, rel=1e-9)
 
 
 def test_a_contradiction_with_a_residual_has_a_radius() -> None:

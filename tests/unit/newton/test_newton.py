@@ -20,6 +20,7 @@ from support.newton_examples import (
 )
 
 from lopro.certificates import Bound
+from lopro.core.deadline import OutOfTime
 from lopro.functions.atoms import L1
 from lopro.functions.term import Term
 from lopro.newton import Outcome, Settings, Status, iterate, solve
@@ -214,7 +215,7 @@ def test_time_limit_is_asked_in_every_step(rng):
     assert outcome.status is Status.STOPPED
     assert outcome.steps <= 5
     assert np.isfinite(outcome.bound.value) or outcome.bound.value == -np.inf
-    with pytest.raises(TimeoutError):
+    with pytest.raises(OutOfTime):
         solve(problem, stopped=lambda: True)
 
 
