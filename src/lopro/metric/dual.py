@@ -46,10 +46,10 @@ from lopro.core.diagonals import (
     scaled,
     without_diagonal,
 )
+from lopro.functions.atoms import GroupNorm
 from lopro.metric.all_pairs import PairSum
 from lopro.metric.blocks import Block, blocks
 from lopro.metric.loss import PairLoss
-from lopro.metric.row_norms import within_rows
 from lopro.metric.white import White, white_pairs
 from lopro.projections.psd import eigenvalues, full_spectrum, smallest_eigenpairs, symmetric_part
 
@@ -191,8 +191,9 @@ def dual_bound(
     # The trace is linear: it takes its part off M(w).
     M = raise_diagonal(loss.adjoint(w), -trace)
     if features > 0.0 and isinstance(normal, PairMultiplier) and normal.rows is not None:
-        # So do slopes of the norms of the rows.
-        M -= symmetric_part(within_rows(xp.astype(normal.rows, xp.float64, copy=False), features))
+        # So do slopes of the norms of the rows, once they are in the domain of the conjugate.
+        rows = xp.astype(normal.rows, xp.float64, copy=False)
+        M -= symmetric_part(GroupNorm(rows.shape[1], features).into_domain(rows))
     S = boxed(M - xp.astype(normal.direction, xp.float64, copy=False), tau)
     bounds = _by_blocks(loss, tau, spread, S, w)
     S -= M

@@ -7,20 +7,20 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from lopro.core.arrays import Array, namespace
 from lopro.core.validation import check_count, check_number
-from lopro.functions import Ball, Constant, Source
-from lopro.objectives.base import Objective
+from lopro.functions import Ball, Constant
+from lopro.functions.atoms import GroupNorm
+from lopro.objectives.of_atom import NormOfImage
 
-__all__ = ["RowNorms", "row_prox", "within_rows"]
+__all__ = ["RowNorms", "row_prox"]
 
 Matrix: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
 
-#: Newton steps for the length of a row, and the accuracy at which they stop.
+#: Newton steps for the length of a row (quadratic convergence: some ten), and their relative accuracy.
 _STEPS, _ACCURACY = 60, 1e-14
 
 
-class RowNorms(Objective):
+class RowNorms(NormOfImage):
     """``f(A) = weight * sum_i |A_i|``, with the Euclidean norms of the rows, the diagonal included.
 
     Parameters
@@ -42,42 +42,13 @@ class RowNorms(Objective):
            [0. , 0. ]])
     """
 
-    proximable = True
-
     def __init__(self, dim: int, weight: Any) -> None:
-        self.dim = check_count("dim", dim)
-        self.weight = check_number("weight", weight, minimum=0.0)
-        self.shape = (self.dim, self.dim)
-
-    def value(self, x: Array) -> float:
-        return self.weight * float(namespace(x).sum(_lengths(x)))
-
-    def subgradient(self, x: Array) -> Array:
-        lengths = _lengths(x)
-        return self.weight * x / namespace(x).where(lengths > 0.0, lengths, 0.0 * lengths + 1.0)
-
-    def prox(self, x: Array, step: float) -> Array:
-        return x - within_rows(x, float(step) * self.weight)
+        dim, weight = check_count("dim", dim), check_number("weight", weight, minimum=0.0)
+        super().__init__(GroupNorm(dim, weight), shape=(dim, dim))
+        self._steepness = weight * math.sqrt(dim)
 
     def lipschitz(self, ball: Ball | None = None) -> Constant:
-        value = self.weight * math.sqrt(self.dim)
-        return Constant(value, Source.DERIVED, "weight times root of the number of rows")
-
-    def infimum(self) -> Constant:
-        return Constant(0.0, Source.DERIVED, "a norm")
-
-
-def within_rows(R: Array, most: float) -> Array:
-    """Return the nearest matrix whose rows are not longer than this."""
-    xp = namespace(R)
-    lengths = _lengths(R)
-    ones = 0.0 * lengths + 1.0
-    return R * xp.where(lengths > most, most / xp.where(lengths > most, lengths, ones), ones)
-
-
-def _lengths(x: Array) -> Array:
-    xp = namespace(x)
-    return xp.sqrt(xp.sum(x * x, axis=1, keepdims=True))
+        return self._times_map(self._steepness, "weight times root of the number of rows")
 
 
 def row_prox(V: Matrix, weights: Matrix, units: Matrix) -> Matrix:

@@ -11,9 +11,10 @@ from support.metric_known import all_pairs, by_clarabel, classes, value
 
 import lopro
 from lopro.constraints import PSDCone
+from lopro.functions.atoms import GroupNorm
 from lopro.metric import PairMultiplier, SparseMetric, metric_problem
 from lopro.metric import dual as dual_module
-from lopro.metric.row_norms import RowNorms, row_prox, within_rows
+from lopro.metric.row_norms import RowNorms, row_prox
 
 Matrix = Any
 
@@ -57,7 +58,7 @@ def test_the_prox_minimises(rng: np.random.Generator) -> None:
 def test_rows_vanish_exactly_where_they_should() -> None:
     V = np.array([[3.0, 4.0], [0.3, 0.4]])
     np.testing.assert_allclose(row_prox(V, np.ones(2), np.ones(2)), [[2.4, 3.2], [0.0, 0.0]])
-    np.testing.assert_allclose(within_rows(V, 1.0), [[0.6, 0.8], [0.3, 0.4]])
+    np.testing.assert_allclose(GroupNorm(2, 1.0).into_domain(V), [[0.6, 0.8], [0.3, 0.4]])
     f = RowNorms(2, 2.0)
     np.testing.assert_allclose(f.prox(V, 0.5), [[2.4, 3.2], [0.0, 0.0]])
     np.testing.assert_allclose(f.subgradient(V), [[1.2, 1.6], [1.2, 1.6]])
@@ -80,7 +81,8 @@ def test_bounds_by_hand(rng: np.random.Generator) -> None:
     for size in np.geomspace(1e-5, 0.3, 60):
         # Around the solution, where something but not everything has to be repaired.
         w = solved.weights * (1.0 + size * rng.standard_normal(n))
-        R = within_rows(solved.rows * (1.0 + size * rng.standard_normal((5, 5))), 0.3)
+        R = solved.rows * (1.0 + size * rng.standard_normal((5, 5)))
+        R = GroupNorm(5, 0.3).into_domain(R)
         S = 0.5 * (R + R.T) - Z.T @ (w[:, None] * Z)
         s = max(0.0, -float(np.linalg.eigvalsh(root[:, None] * S * root)[0]))
         most = 0.3 / (0.3 + s * longest)
