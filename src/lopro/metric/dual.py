@@ -48,18 +48,14 @@ from lopro.core.diagonals import (
 )
 from lopro.functions.atoms import GroupNorm
 from lopro.metric.all_pairs import PairSum
-from lopro.metric.blocks import Block, blocks
 from lopro.metric.loss import PairLoss
-from lopro.metric.white import White, white_pairs
+from lopro.metric.white import RANK_TOLERANCE, Block, White, blocks, white_pairs
 from lopro.projections.psd import eigenvalues, full_spectrum, smallest_eigenpairs, symmetric_part
 
 __all__ = ["PairMultiplier", "Spread", "dual_bound"]
 
 #: Up to this size all eigenvalues cost less than finding out whether fewer would do.
 _SMALL = 400
-#: Directions in which the squares of the pairs' differences are this small count as rounding. It is
-#: relative to features of equal size: without the norm even a tiny feature may tell everything.
-_RANK_TOLERANCE = 1e-13
 
 SOURCE = "dual point of the pairs"
 
@@ -124,7 +120,7 @@ class Spread:
         for block in parts:
             ones_there = from_numpy(np.ones(block.loss.X.shape[1]), block.loss.X)
             cancelling = max(cancelling, block.loss.growth(ones_there))
-        kept = int(xp.count_nonzero(values > _RANK_TOLERANCE * float(values[-1])))
+        kept = int(xp.count_nonzero(values > RANK_TOLERANCE * float(values[-1])))
         V = inverse_roots(diagonal)[:, None] * vectors[:, d - kept :] / xp.sqrt(values[d - kept :])
         least = float(values[d - kept]) if kept else 1.0
         return Spread(

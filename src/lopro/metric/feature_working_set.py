@@ -15,8 +15,7 @@ from lopro.core.threads import each_in_one_pool
 from lopro.core.validation import check_count
 from lopro.errors import MissingCapabilityError, StalledError
 from lopro.metric.all_pairs import PairSum
-from lopro.metric.completion import Completion
-from lopro.metric.completion_start import KnownSlack
+from lopro.metric.completion import Completion, KnownSlack
 from lopro.metric.dual import PairMultiplier
 from lopro.metric.objective import SparseMetric
 from lopro.metric.starts import first_start, good_start, useful
@@ -54,7 +53,7 @@ class FeatureWorkingSet:
 
     Problem: min over psd ``A`` of a `lopro.metric.SparseMetric`. ADMM with an exact loss step
     (`lopro.metric.consensus`) solves the problem on a few features; features that would lower the
-    objective are priced (`lopro.metric.pricing`) and join; when none is left, the multiplier is completed
+    objective are priced (`lopro.metric.working_set`) and join; when none is left, the multiplier is completed
     to all features (`lopro.metric.completion`), which proves the bound. Eigendecompositions are those of
     small matrices; the completion takes products of a factor with few rows, and goes on only until the gap
     that was asked for is proved.

@@ -1,13 +1,24 @@
-"""Coordinates in which the pairs are white: what a metric without the norm is learned in.
+r"""Coordinates in which ``sum_e z_e z_e'`` is the identity, on all features or on the largest ones.
 
 Without the norm any invertible map of the features leaves the problem as it is. In coordinates in which
 ``sum_e z_e z_e'`` is the identity it is as well conditioned as it can be, and features in which no pair
 differs are gone.
+
+With the norm they serve repairs of dual points (`Block`), where some features are so large that the norm
+hardly matters to them.
+In the units of such features the box of ``Y`` is smaller than the rounding of ``M(w)``, and a slack that is
+not quite psd could only be repaired at the price of the whole bound. For them (the set ``L``) ``Y`` is given
+up, which costs hardly anything, and the slack is repaired by ``M1`` itself (M2.4 of the theory): with
+``S + s B`` psd for ``B = M1`` on ``L`` and ``diag(M1)`` on the rest, ``kappa (w - s 1)`` is dual feasible for
+``kappa <= tau / (max|Y| + s m)``, where ``m`` is the largest entry of ``M1`` that ``B`` lacks. Between ``L``
+and the rest ``Y`` keeps what differences of samples see of it: on what they do not see the slack has to
+vanish.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -16,10 +27,16 @@ from lopro.core.deadline import EIGH, current_deadline
 from lopro.core.diagonals import inverse_roots
 from lopro.metric.loss import PairLoss
 
-__all__ = ["White", "white_pairs"]
+__all__ = ["RANK_TOLERANCE", "Block", "White", "blocks", "white_pairs"]
+
+Indices = np.ndarray[Any, np.dtype[np.int64]]
 
 #: Directions in which the squares of the pairs' differences are this small count as rounding.
-_RANK_TOLERANCE = 1e-13
+RANK_TOLERANCE = 1e-13
+#: The norm hardly matters to features of size ``s`` if ``tau / s^2`` is below this share of the targets.
+NEGLIGIBLE = 1e-4
+#: So many sets ``L`` are tried at most.
+MOST = 4
 
 
 @dataclass(frozen=True)
@@ -76,7 +93,7 @@ def white_pairs(loss: PairLoss, diagonal: Array) -> White | None:
     inside = loss.with_samples(from_numpy(U, loss.X))
     values, vectors = np.linalg.eigh(to_numpy(inside.adjoint(inside.ones())))
     # Samples that no chain of pairs connects may differ in ways that no pair sees.
-    seen = values > _RANK_TOLERANCE * values[-1]
+    seen = values > RANK_TOLERANCE * values[-1]
     if not seen.any():
         return None
     roots, vectors = np.sqrt(values[seen]), vectors[:, seen]
@@ -86,3 +103,76 @@ def white_pairs(loss: PairLoss, diagonal: Array) -> White | None:
     inverse = (roots[:, None] * vectors.T) @ (lengths[:, None] * lengthened)
     white = loss.with_samples(from_numpy(U @ (vectors / roots), loss.X))
     return White(white, T, inverse)
+
+
+@dataclass(frozen=True)
+class Block:
+    """The pairs in coordinates in which ``B`` is the identity."""
+
+    loss: PairLoss
+    large: Indices
+    white: White
+    #: The other features come last in these coordinates, multiplied by these roots.
+    rest: Indices
+    roots: Array
+    #: The largest entry off the diagonal of ``M1`` that ``B`` lacks.
+    largest: float
+
+    def slack(self, Y: Array, w: Array) -> tuple[Array, float]:
+        """Return ``Y - M(w)`` in these coordinates, and the largest entry of the ``Y`` that was taken."""
+        S = -self.loss.adjoint(w)
+        if len(self.rest) == 0:
+            return S, 0.0
+        Y = to_numpy(Y)
+        inside = Y[np.ix_(self.rest, self.rest)]
+        seen = self.white.T.T @ Y[np.ix_(self.large, self.rest)]
+        first, padded = len(seen), np.zeros(S.shape)
+        padded[first:, first:] = self.roots[:, None] * inside * self.roots
+        padded[:first, first:] = seen * self.roots
+        padded[first:, :first] = padded[:first, first:].T
+        most = max(np.abs(inside).max(), np.abs(self.white.inverse.T @ seen).max())
+        return S + from_numpy(padded, S), float(most)
+
+
+def blocks(loss: PairLoss, tau: float, M1: Array, diagonal: Array) -> tuple[Block, ...]:
+    """Return the repairs worth trying: the sets ``L`` of the largest features, cut where sizes jump."""
+    off = np.abs(to_numpy(M1))
+    np.fill_diagonal(off, 0.0)
+    squares = to_numpy(diagonal)
+    alive = np.flatnonzero(squares > 0.0)
+    order = alive[np.argsort(-squares[alive])]
+    n = loss.count
+    wished = loss.target_size / n
+    count = int(np.sum(tau * n / squares[order] < NEGLIGIBLE * wished))
+    found = []
+    for size in _cuts(np.log(squares[order]), count):
+        block = _block(loss, np.sort(order[:size]), np.sort(order[size:]), squares, off)
+        found += [] if block is None else [block]
+    return tuple(found)
+
+
+def _cuts(logs: np.ndarray[Any, Any], count: int) -> list[int]:
+    """Return how many of the features, in falling order, may be in ``L``: where the sizes fall most."""
+    if count == 0:
+        return []
+    jumps = np.append(logs[:-1] - logs[1:], np.inf)[:count]
+    return sorted((np.argsort(-jumps, kind="stable")[:MOST] + 1).tolist())
+
+
+def _block(
+    loss: PairLoss,
+    large: Indices,
+    rest: Indices,
+    squares: np.ndarray[Any, Any],
+    off: np.ndarray[Any, Any],
+) -> Block | None:
+    X = to_numpy(loss.X).astype(np.float64)
+    white = white_pairs(loss.with_samples(np.ascontiguousarray(X[:, large])), squares[large])
+    if white is None:
+        return None
+    roots = 1.0 / np.sqrt(squares[rest])
+    samples = np.hstack([white.loss.X, X[:, rest] * roots])
+    lacking = off.copy()
+    lacking[np.ix_(large, large)] = 0.0
+    joined = loss.with_samples(from_numpy(samples, loss.X))
+    return Block(joined, large, white, rest, roots, float(lacking.max(initial=0.0)))

@@ -12,8 +12,7 @@ from support.metric_known import all_pairs, by_clarabel, classes, constructed
 import lopro
 from lopro.metric import SparseMetric
 from lopro.metric.api import metric_problem
-from lopro.metric.pricing import prices
-from lopro.metric.working_set import WorkingProblem
+from lopro.metric.working_set import WorkingProblem, prices
 
 Matrix = Any
 
