@@ -236,9 +236,9 @@ class AllPairsLoss(PairLoss):
 
     def adjoint(self, w: Any) -> Array:
         count("rmatvecs")
-        return symmetric_product(self._centred, self.laplacian(w))
+        return symmetric_product(*self.factors(w))
 
-    def laplacian(self, w: Any) -> Matrix:
+    def factors(self, w: Any) -> tuple[Matrix, Matrix]:
         X, N = self._centred, float(len(self.X))
         weights = np.full(len(X), w.constant * N)
         total = np.zeros_like(X)
@@ -252,10 +252,7 @@ class AllPairsLoss(PairLoss):
             total += parts.F @ (2.0 * c * (parts.X.T @ X))
             total -= c * (parts.a @ X)
         total += weights[:, None] * X
-        return total
-
-    def factors(self, w: Any) -> tuple[Matrix, Matrix]:
-        return self._centred, self.laplacian(w)
+        return X, total
 
     def normal(self, A: Array) -> Array:
         count("matvecs")

@@ -14,7 +14,6 @@ from lopro.core.arrays import (
     Companion,
     asarray_like,
     copy,
-    eps,
     inner,
     namespace,
     norm,
@@ -22,19 +21,25 @@ from lopro.core.arrays import (
 )
 from lopro.core.counting import count
 from lopro.core.deadline import current_deadline
-from lopro.core.validation import check_array, check_shape, host_array
+from lopro.core.validation import check_array, check_shape
 from lopro.functions import Ball, Constant, Image, Linearization, MappedFunction, Source
+from lopro.functions.atoms import Opaque
+from lopro.functions.cone_program import ConeBuilder, RealImage, add_half_square
 from lopro.functions.term import Term
-from lopro.metric.conic_form import PairSquares
-from lopro.metric.pair_graph import laplacian_times, two_sides
-from lopro.metric.pair_maps import Differences, Indices, PairMap, pair_map
+from lopro.metric.pair_maps import (
+    Differences,
+    Indices,
+    Matrix,
+    PairMap,
+    checked_pairs,
+    largest_eigenvalue,
+    pair_map,
+    two_sides,
+)
 from lopro.objectives.base import Objective
 
 __all__ = ["PairLoss"]
 
-#: Power iterations for the smoothness constant, and the relative accuracy at which they stop.
-_POWER_STEPS = 500
-_POWER_ACCURACY = 1e-9
 #: With up to so many features a product takes about as long as reading the clock: some microseconds.
 _FEW_FEATURES = 64
 #: What it takes to write an entry of a large symmetric matrix, in operations of a product: 0.28 s for 72
@@ -209,27 +214,16 @@ class PairLoss(MappedFunction, Objective):
         """Return the loss with a list of its pairs: itself."""
         return self
 
-    def laplacian(self, w: Array) -> np.ndarray[Any, Any]:
-        """Return ``Lap(w) X`` in NumPy, with which ``M(w) = X' Lap(w) X`` can be had in parts."""
-        return laplacian_times(to_numpy(self.X).astype(np.float64, copy=False), self.pairs, w)
+    def factors(self, w: Array) -> tuple[Matrix, Matrix]:
+        """Return ``X`` and ``Y`` in NumPy and double precision, with ``X'Y = M(w)``."""
+        return self._map.factors(to_numpy(w).astype(np.float64, copy=False))
 
-    def factors(self, w: Array) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-        """Return ``X`` and ``Lap(w) X`` in NumPy, whose product ``X' Lap(w) X`` is ``M(w)``."""
-        X, (first, second) = to_numpy(self.X).astype(np.float64, copy=False), self.pairs
-        if len(X) ** 2 > 8 * len(first):
-            return X, self.laplacian(w)
-        # Of few samples with many pairs the Laplacian is a small matrix.
-        W = np.zeros((len(X), len(X)))
-        np.add.at(W, (first, second), to_numpy(w))
-        W = W + W.T
-        return X, W.sum(axis=1)[:, None] * X - W @ X
-
-    def diagonal_of_adjoint(self, w: Array) -> np.ndarray[Any, Any]:
+    def diagonal_of_adjoint(self, w: Array) -> Matrix:
         """Return the diagonal of ``M(w)`` in NumPy, without the matrix."""
         X, LX = self.factors(w)
         return np.asarray(np.einsum("ij,ij->j", X, LX))
 
-    def adjoint_by_rows(self, w: Array) -> Iterator[tuple[slice, np.ndarray[Any, Any]]]:
+    def adjoint_by_rows(self, w: Array) -> Iterator[tuple[slice, Matrix]]:
         """Yield rows of ``M(w)`` in NumPy with their diagonal set to 0, checking the time between blocks."""
         X, LX = self.factors(w)
         d = X.shape[1]
@@ -241,7 +235,7 @@ class PairLoss(MappedFunction, Objective):
             M[np.arange(rows.stop - start), np.arange(start, rows.stop)] = 0.0
             yield rows, M
 
-    def sides(self) -> np.ndarray[Any, Any] | None:
+    def sides(self) -> Matrix | None:
         """Return +-1 for the samples so that targets of 0 join and others separate them, or None."""
         return two_sides(self.X.shape[0], self.pairs, to_numpy(self.targets))
 
@@ -267,7 +261,7 @@ class PairLoss(MappedFunction, Objective):
         """Return ``M(dist(A))``: n times the Hessian of the loss, applied to ``A``."""
         return self.adjoint(self.distances(A))
 
-    def diagonal_normal(self) -> np.ndarray[Any, Any]:
+    def diagonal_normal(self) -> Matrix:
         """Return ``sum_e z_ei^2 z_ej^2``: `normal` on diagonal matrices, in NumPy."""
         X, (first, second) = to_numpy(self.X).astype(np.float64), self.pairs
         current_deadline().need(2.0 * len(first) * X.shape[1] ** 2)
@@ -301,63 +295,22 @@ class PairLoss(MappedFunction, Objective):
 
     @cached_property
     def _largest_eigenvalue(self) -> float:
-        """An upper bound of ``lmax(H)``, sharp up to the accuracy of the power iteration."""
-        X = to_numpy(self.X).astype(np.float64, copy=False)
-        first, second = self.pairs
-        moving = np.linalg.norm(X[first] - X[second], axis=1) > 0.0
-        if not moving.any():
-            return 0.0
-        # On the host and in double precision, for every library: it is done once. What counts is the
-        # Gram matrix, so a tall X gives way to its triangular factor and a wide one to its own.
-        narrow = pair_map(_narrowed(X), first[moving], second[moving])
-        return _perron_bound(narrow, int(moving.sum()))
+        # On the host in double precision, for every library: it is computed once.
+        return largest_eigenvalue(to_numpy(self.X).astype(np.float64, copy=False), self.pairs)
 
     def infimum(self) -> Constant:
         return Constant(0.0, Source.DERIVED, "a sum of squares")
 
 
-def checked_pairs(pairs: Any, samples: int) -> tuple[Indices, Indices]:
-    try:
-        first, second = pairs
-    except (TypeError, ValueError):
-        raise TypeError("pairs must be two arrays of indices (i, j)") from None
-    checked = tuple(
-        _checked_indices(f"pairs[{k}]", p, samples) for k, p in enumerate((first, second))
-    )
-    if len(checked[0]) != len(checked[1]):
-        raise ValueError(
-            f"pairs must be two arrays of one length, got {len(checked[0])} and {len(checked[1])}"
-        )
-    return checked[0], checked[1]
+class PairSquares(Opaque):
+    """The loss as an atom with a cone program, for interior point methods."""
 
+    function: PairLoss
 
-def _checked_indices(name: str, values: Any, samples: int) -> Indices:
-    indices = host_array(name, values)
-    if indices.ndim != 1 or indices.size == 0:
-        raise ValueError(f"{name} must be a vector of indices, got shape {indices.shape}")
-    if indices.dtype.kind not in "iu":
-        raise TypeError(f"{name} must hold integers, got dtype {indices.dtype}")
-    low, high = int(indices.min()), int(indices.max())
-    if low < 0 or high >= samples:
-        raise ValueError(f"{name} must lie in [0, {samples}), got {low if low < 0 else high}")
-    return np.array(indices, dtype=np.int64)
-
-
-def _narrowed(X: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return samples with the same Gram matrix and no more features than samples."""
-    if X.shape[0] >= X.shape[1]:
-        return X
-    return np.asarray(np.linalg.qr(X.T, mode="r")).T
-
-
-def _perron_bound(pairs: PairMap, n: int) -> float:
-    """Bound the largest eigenvalue of ``H`` by the Collatz-Wielandt quotient of power iterates."""
-    v, bound = np.ones(n), math.inf
-    for _ in range(_POWER_STEPS):
-        Hv = pairs.distances(pairs.adjoint(v))
-        bound = min(bound, float(np.max(Hv / v)))
-        if bound - inner(v, Hv) / inner(v, v) <= _POWER_ACCURACY * bound:
-            break
-        # The floor keeps v positive where parts of the graph decay; any positive v will do.
-        v = np.maximum(Hv / np.max(Hv), 1e-13)
-    return float(bound * (1.0 + 4.0 * n * eps(v)))
+    def add_to_cone_program(self, program: ConeBuilder, image: RealImage, scale: float) -> None:
+        f = self.function.listed()
+        X, (i, j) = to_numpy(f.X).astype(np.float64), f.pairs
+        Z = X[i] - X[j]
+        squares = (Z[:, :, None] * Z[:, None, :]).reshape(len(Z), -1)
+        targets = np.asarray(to_numpy(f.targets), dtype=np.float64)
+        add_half_square(program, RealImage(squares, targets), scale / len(Z))

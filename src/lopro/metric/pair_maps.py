@@ -1,40 +1,68 @@
-"""The map from a matrix ``A`` to the squared distances ``z_e'A z_e`` of pairs, and its adjoint.
+"""Pairs of samples as index arrays, and the map from a matrix ``A`` to their distances ``z_e'A z_e``.
 
-Three ways to the same numbers, for few pairs, for many, and for many samples of which few pairs are
-formed. None makes an object with ``d^2`` entries for each pair.
+The map has three implementations: for fewer pairs than samples, for many pairs, and for many samples with
+few pairs. None makes an object with ``d^2`` entries for each pair.
 """
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+import math
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.core.arrays import Array, Companion, from_numpy, namespace, take, to_numpy
+from lopro.core.arrays import (
+    Array,
+    Companion,
+    eps,
+    from_numpy,
+    inner,
+    namespace,
+    take,
+    to_numpy,
+)
+from lopro.core.validation import host_array
 
-__all__ = ["Differences", "Graph", "PairMap", "SparseGraph", "pair_map", "symmetric_product"]
+__all__ = [
+    "Differences",
+    "Graph",
+    "PairMap",
+    "SparseGraph",
+    "checked_pairs",
+    "largest_eigenvalue",
+    "pair_map",
+    "symmetric_product",
+    "two_sides",
+]
 
-Indices = np.ndarray[Any, np.dtype[np.int64]]
+Indices: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
+Matrix: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
 
-#: Rows of a block of a symmetric product: it fits into the cache of one core.
+#: Rows of a block of a symmetric product: 500 kB in double precision, which the cache of one core holds.
 _BLOCK = 250
-#: Numbers in the differences that are held at a time.
+#: Numbers in the differences that are held at a time: 8 MB in double precision.
 _CHUNK = 2**20
-#: A matrix over all pairs of samples may be so many times as large as the list of pairs.
+#: A matrix over all pairs of samples may have so many times the entries of the list of pairs.
 _SPARSE_FROM = 16
+#: Limit of power iterations for the largest eigenvalue, and the relative accuracy at which they stop.
+_POWER_STEPS, _POWER_ACCURACY = 500, 1e-9
 
 
-class PairMap(Protocol):
+class PairMap:
     """``A -> (z_e'A z_e)_e`` and its adjoint ``w -> sum_e w_e z_e z_e'``."""
 
     def distances(self, A: Array) -> Array:
         """Return ``z_e'A z_e`` for every pair."""
-        ...
+        raise NotImplementedError
+
+    def factors(self, w: Array) -> tuple[Array, Array]:
+        """Return ``X`` and ``Y`` with ``X'Y = sum_e w_e z_e z_e'``."""
+        raise NotImplementedError
 
     def adjoint(self, w: Array) -> Array:
         """Return the symmetric matrix ``sum_e w_e z_e z_e'``."""
-        ...
+        return symmetric_product(*self.factors(w))
 
 
 def pair_map(X: Array, first: Indices, second: Indices) -> PairMap:
@@ -47,7 +75,7 @@ def pair_map(X: Array, first: Indices, second: Indices) -> PairMap:
     return Graph(X, first, second)
 
 
-class Differences:
+class Differences(PairMap):
     """Through the differences ``z_e`` themselves, the rows of ``Z``: for fewer pairs than samples."""
 
     def __init__(self, Z: Array) -> None:
@@ -57,12 +85,12 @@ class Differences:
         Z = self._Z.beside(A)
         return namespace(A).sum((Z @ A) * Z, axis=1)
 
-    def adjoint(self, w: Array) -> Array:
+    def factors(self, w: Array) -> tuple[Array, Array]:
         Z = self._Z.beside(w)
-        return symmetric_product(Z, w[:, None] * Z)
+        return Z, w[:, None] * Z
 
 
-class Graph:
+class Graph(PairMap):
     """Through ``X A X'``: samples are the vertices of a graph, pairs its edges, ``w`` their weights.
 
     The adjoint is ``X' Lap(w) X`` with the Laplacian of the graph, however many edges there are.
@@ -94,11 +122,11 @@ class Graph:
         ii, jj = (xp.take(flat, loops.beside(K)) for loops in self._loops)
         return ii + jj - xp.take(flat, self._forth.beside(K)) - xp.take(flat, self._back.beside(K))
 
-    def adjoint(self, w: Array) -> Array:
+    def factors(self, w: Array) -> tuple[Array, Array]:
         X, W = self._X.beside(w), self._weights(w)
         # The Laplacian diag(W 1) - W; a pair of a sample with itself cancels.
         degrees = namespace(W).sum(W, axis=1)
-        return symmetric_product(X, degrees[:, None] * X - W @ X)
+        return X, degrees[:, None] * X - W @ X
 
     def _weights(self, w: Array) -> Array:
         """Return the symmetric matrix of the weights of the edges."""
@@ -110,7 +138,7 @@ class Graph:
         return xp.reshape(xp.take(padded, self._places.beside(w)), (self._N, self._N))
 
 
-class SparseGraph:
+class SparseGraph(PairMap):
     """The same with a sparse Laplacian, which is made on the host: no matrix over all pairs of samples."""
 
     def __init__(self, X: Array, first: Indices, second: Indices) -> None:
@@ -128,20 +156,20 @@ class SparseGraph:
             found.append(xp.sum(products, axis=1))
         return xp.concat(found)
 
-    def adjoint(self, w: Array) -> Array:
+    def factors(self, w: Array) -> tuple[Array, Array]:
         X, N = self._X.beside(w), self._X.array.shape[0]
         weights, i, j = to_numpy(w), self._first, self._second
         # Entries of one place add up.
         values = np.concatenate([weights, weights, -weights, -weights])
         places = np.concatenate([i, j, i, j]), np.concatenate([i, j, j, i])
         laplacian = scipy.sparse.csr_array((values, places), shape=(N, N))
-        return symmetric_product(X, from_numpy(laplacian @ to_numpy(X), X))
+        return X, from_numpy(laplacian @ to_numpy(X), X)
 
 
 def symmetric_product(X: Array, Y: Array) -> Array:
     """Return ``X'Y``, known to be symmetric, without the asymmetry that rounding would leave.
 
-    The distances are blind to that asymmetry, so that a long run would never get rid of it.
+    Distances do not depend on the skew part, so that no later iteration would remove it.
     """
     if not isinstance(Y, np.ndarray):
         product = X.T @ Y
@@ -171,3 +199,85 @@ def _distinct(keys: Indices) -> tuple[Indices, Indices]:
         return keys, np.arange(len(keys))
     found, places = np.unique(keys, return_inverse=True)
     return found, places
+
+
+def checked_pairs(pairs: Any, samples: int) -> tuple[Indices, Indices]:
+    """Return the two index arrays, or raise with what is wrong with them."""
+    try:
+        first, second = pairs
+    except (TypeError, ValueError):
+        raise TypeError("pairs must be two arrays of indices (i, j)") from None
+    checked = tuple(
+        _checked_indices(f"pairs[{k}]", p, samples) for k, p in enumerate((first, second))
+    )
+    if len(checked[0]) != len(checked[1]):
+        raise ValueError(
+            f"pairs must be two arrays of one length, got {len(checked[0])} and {len(checked[1])}"
+        )
+    return checked[0], checked[1]
+
+
+def _checked_indices(name: str, values: Any, samples: int) -> Indices:
+    indices = host_array(name, values)
+    if indices.ndim != 1 or indices.size == 0:
+        raise ValueError(f"{name} must be a vector of indices, got shape {indices.shape}")
+    if indices.dtype.kind not in "iu":
+        raise TypeError(f"{name} must hold integers, got dtype {indices.dtype}")
+    low, high = int(indices.min()), int(indices.max())
+    if low < 0 or high >= samples:
+        raise ValueError(f"{name} must lie in [0, {samples}), got {low if low < 0 else high}")
+    return np.array(indices, dtype=np.int64)
+
+
+def largest_eigenvalue(X: Matrix, pairs: tuple[Indices, Indices]) -> float:
+    """Return an upper bound of the largest eigenvalue of ``H_ef = (z_e'z_f)^2``.
+
+    ``H`` has no negative entry, so that every positive ``v`` proves ``lmax(H) <= max_e (Hv)_e / v_e``
+    (Collatz and Wielandt). Power iterations make it sharp.
+    """
+    first, second = pairs
+    moving = np.linalg.norm(X[first] - X[second], axis=1) > 0.0
+    n, bound = int(moving.sum()), math.inf
+    if n == 0:
+        return 0.0
+    # Only the Gram matrix of the samples matters: wide samples are replaced by a triangular factor.
+    if X.shape[0] < X.shape[1]:
+        X = np.asarray(np.linalg.qr(X.T, mode="r")).T
+    to_pairs, v = pair_map(X, first[moving], second[moving]), np.ones(n)
+    for _ in range(_POWER_STEPS):
+        Hv = to_pairs.distances(to_pairs.adjoint(v))
+        bound = min(bound, float(np.max(Hv / v)))
+        if bound - inner(v, Hv) / inner(v, v) <= _POWER_ACCURACY * bound:
+            break
+        # The floor keeps v positive where components of the graph decay; any positive v will do.
+        v = np.maximum(Hv / np.max(Hv), 1e-13)
+    return float(bound * (1.0 + 4.0 * n * eps(v)))
+
+
+def two_sides(N: int, pairs: tuple[Indices, Indices], targets: Matrix) -> Matrix | None:
+    """Return +-1 for the samples so that targets of 0 join and others, all equal, separate them, or None.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.metric.pair_maps import two_sides
+    >>> two_sides(3, (np.array([0, 0]), np.array([1, 2])), np.array([0.0, 2.0]))
+    array([ 1.,  1., -1.])
+    """
+    top = float(targets.max())
+    apart = targets > 0.5 * top
+    if top <= 0.0 or not np.allclose(np.where(apart, top, 0.0), targets):
+        return None
+    first, second = pairs
+    graph = scipy.sparse.coo_array((np.ones(len(first)), (first, second)), shape=(N, N)).tocsr()
+    separates = {(int(i), int(j)) for i, j in zip(first[apart], second[apart], strict=True)}
+    order, parents = scipy.sparse.csgraph.breadth_first_order(graph, int(first[0]), directed=False)
+    if len(order) < N:
+        return None
+    sides = np.ones(N)
+    for node in order[1:]:
+        parent = int(parents[node])
+        flips = (parent, int(node)) in separates or (int(node), parent) in separates
+        sides[node] = -sides[parent] if flips else sides[parent]
+    consistent = np.array_equal(sides[first] != sides[second], apart)
+    return sides if consistent else None

@@ -10,7 +10,8 @@ import scipy  # parts of it load when first used
 from lopro.core.arrays import Array, asarray_like, namespace, take, to_numpy
 from lopro.core.validation import check_array, check_count, check_seed, host_array
 from lopro.metric.all_pairs import DIFFERENT, SAME, AllPairsLoss
-from lopro.metric.loss import PairLoss, checked_pairs
+from lopro.metric.loss import PairLoss
+from lopro.metric.pair_maps import checked_pairs
 
 __all__ = ["DIFFERENT", "SAME", "pair_loss"]
 

@@ -216,8 +216,7 @@ class WorkingProblem:
         outside = self.outside
         if outside.size == 0:
             return outside
-        flow = self.objective.loss.laplacian(self.multiplier.weights)
-        X = to_numpy(self.objective.loss.X)
+        X, flow = self.objective.loss.factors(self.multiplier.weights)
         M = X[:, self.features].T @ flow[:, outside]
         diagonal = np.einsum("ij,ij->j", X[:, outside], flow[:, outside])
         S = -0.5 * (self.multiplier.direction + self.multiplier.direction.T)
