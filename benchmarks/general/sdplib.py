@@ -23,6 +23,7 @@ import lopro
 from benchmarks._report import write_json
 from benchmarks.general.collections import folder_of
 from benchmarks.general.measure import interleaved
+from lopro.certificates import Bound
 from lopro.engines import solve_cones
 from lopro.newton.sdp import Outcome, SemidefiniteProgram, Status, read_sdpa, solve
 from lopro.newton.sdp.dual_form import dual_form, primal_blocks
@@ -51,11 +52,10 @@ def by_lopro(problem: lopro.Problem, seconds: float) -> Outcome:
         (result.x,),
         np.zeros(0),
         result.fun,
-        c.lower_bound,
+        Bound(c.lower_bound, np.zeros(0), np.zeros(0), limit=c.radius),
         charge,
         c.violation,
-        c.radius,
-        engine,
+        engine=engine,
     )
 
 

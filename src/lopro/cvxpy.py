@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.certificates import noise_rows
+from lopro.certificates import Emptiness, noise_rows
 from lopro.cones.bound import ConicData
-from lopro.cones.certified import ConicOutcome, ConicStatus, solve_conic
+from lopro.cones.certified import solve_conic
 from lopro.cones.cones import Nonnegative, PSDTriangle, SecondOrder, SetCone, Zero
 from lopro.core.deadline import Deadline
 from lopro.core.optional import needing
 from lopro.core.validation import check_number
+from lopro.newton.outcome import Outcome, Status
 from lopro.protocol import Certificate, Target
 
 with needing("lopro.cvxpy", "CVXPY 1.7.1 or newer", "lopro[cvxpy]"):
@@ -33,11 +34,11 @@ __all__ = ["Lopro"]
 
 #: The words in which the statuses are told to CVXPY's interface.
 _WORDS = {
-    ConicStatus.PROVED: "Solved",
-    ConicStatus.UNPROVED: "AlmostSolved",
-    ConicStatus.INFEASIBLE: "PrimalInfeasible",
-    ConicStatus.UNBOUNDED: "DualInfeasible",
-    ConicStatus.STOPPED: "MaxTime",
+    Status.CONVERGED: "Solved",
+    Status.STALLED: "AlmostSolved",
+    Status.EMPTY: "PrimalInfeasible",
+    Status.UNBOUNDED: "DualInfeasible",
+    Status.STOPPED: "MaxTime",
 }
 
 
@@ -112,8 +113,8 @@ class Lopro(CLARABEL):  # type: ignore[misc]
             program = _program(data)
             outcome = solve_conic(program, tol, limit)
             # CVXPY asks for the multipliers of its own rows, not for those of bounds.
-            z = outcome.z[: len(data[settings.B])]
-            return _answer(program, replace(outcome, z=z), tol, deadline.elapsed)
+            z = outcome.multipliers[: len(data[settings.B])]
+            return _answer(program, replace(outcome, multipliers=z), tol, deadline.elapsed)
 
     def invert(self, solution: _Answer, inverse_data: Any) -> Any:
         """Return the solution in CVXPY's words, with the certificate beside it."""
@@ -176,15 +177,17 @@ def _bounds(least: Any, most: Any) -> Iterator[tuple[SetCone, Any, Any]]:
         yield Nonnegative(rows.shape[0]), rows, np.concatenate([-least[below], most[above]])
 
 
-def _answer(program: ConicData, outcome: ConicOutcome, tol: float, seconds: float) -> _Answer:
+def _answer(program: ConicData, outcome: Outcome, tol: float, seconds: float) -> _Answer:
     x = outcome.x
     target = Target(tol, max(outcome.unit, np.finfo(np.float64).tiny))
     source = "multipliers of the conic form, rounding included"
+    excluded = outcome.certificate
+    within = excluded.radius if isinstance(excluded, Emptiness) else 0.0
     certificate = Certificate.of(
         outcome.fun, outcome.lower_bound, outcome.violation, source, target, outcome.charge,
-        outcome.radius, absolute=outcome.absolute_violation, empty_within=outcome.empty_within,
+        outcome.radius, absolute=outcome.absolute_violation, empty_within=within,
     )  # fmt: skip
     # Without a point CVXPY has nothing to show, and raises its SolverError.
-    nothing = outcome.status is ConicStatus.STOPPED and not math.isfinite(outcome.fun)
+    nothing = outcome.status is Status.STOPPED and not math.isfinite(outcome.fun)
     word = "Unsolved" if nothing else _WORDS[outcome.status]
-    return _Answer(word, x, outcome.z, outcome.fun, seconds, outcome.iterations, certificate)
+    return _Answer(word, x, outcome.multipliers, outcome.fun, seconds, outcome.steps, certificate)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import enum
-import math
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.certificates import FEASIBLE, NOISE, Bound, exclude_cones
+from lopro.certificates import FEASIBLE, NOISE, Bound, Emptiness, exclude_cones
 from lopro.certificates.emptiness import without_remnants
 from lopro.cones.bound import ConicData, conic_bound, repaired
 from lopro.cones.claims import falling_ray, violation
@@ -21,72 +19,15 @@ from lopro.core.deadline import Deadline, OutOfTime, current_deadline
 from lopro.core.real_vectors import Vector
 from lopro.engines import Answer, ConeProgram, QuadraticProgram, solve_cones
 from lopro.newton.engines import NotConvex, solve_program
-from lopro.newton.solve import Status as ProgramStatus
+from lopro.newton.outcome import Outcome, Status
 
-__all__ = ["ConicOutcome", "ConicStatus", "solve_conic"]
+__all__ = ["solve_conic"]
 
 #: What the engine is asked for.
 _ACCURACY = 1e-10
 
 
-class ConicStatus(enum.Enum):
-    """How a conic program ended."""
-
-    PROVED = "the gap is proved"
-    UNPROVED = "a point, but the gap is not proved"
-    INFEASIBLE = "multipliers prove that there is no feasible point"
-    UNBOUNDED = "the objective falls without end along a ray"
-    STOPPED = "the time was up: the best point so far, or none where its value is not a number"
-
-
-@dataclass(frozen=True)
-class ConicOutcome:
-    """A point, its multipliers, and what they prove.
-
-    Attributes
-    ----------
-    status : ConicStatus
-        How it ended.
-    x, z : arrays
-        The point and the multipliers; a ray where there is no solution.
-    fun, lower_bound : float
-        The value, and a lower bound of the optimal one within ``radius`` of the point.
-    violation : float
-        How far the slacks are outside of their cones, relative to what the rows compare.
-    radius : float
-        Where the bound holds.
-    iterations : int
-        Of the engine.
-    charge : float
-        What the violation may have gained: a part of the gap.
-    absolute_violation : float
-        The largest violation in the units of its own row.
-    empty_within : float
-        No point within this distance of zero is feasible, where only that is proved; else 0.
-    unit : float
-        What the gap is relative to.
-    """
-
-    status: ConicStatus
-    x: Vector
-    z: Vector
-    fun: float = math.nan
-    lower_bound: float = -math.inf
-    violation: float = math.inf
-    radius: float = 0.0
-    iterations: int = 0
-    charge: float = 0.0
-    absolute_violation: float = math.nan
-    empty_within: float = 0.0
-    unit: float = 1.0
-
-    @property
-    def gap(self) -> float:
-        """What is proved: the value is at most so far above the optimal one."""
-        return self.fun + self.charge - self.lower_bound
-
-
-def solve_conic(data: ConicData, tol: float = 1e-6, seconds: float | None = None) -> ConicOutcome:
+def solve_conic(data: ConicData, tol: float = 1e-6, seconds: float | None = None) -> Outcome:
     """Solve a conic program and prove the answer.
 
     Linear and quadratic programs go to the engines for these, programs with other cones to Clarabel.
@@ -116,28 +57,28 @@ def solve_conic(data: ConicData, tol: float = 1e-6, seconds: float | None = None
     ... )
     >>> outcome = solve_conic(disc)
     >>> outcome.status.name, round(outcome.fun, 6), outcome.x.round(6)
-    ('PROVED', -5.0, array([-0.6, -0.8]))
+    ('CONVERGED', -5.0, array([-0.6, -0.8]))
     """
     with Deadline(seconds).active() as deadline:
         if all(isinstance(cone, Zero | Nonnegative) for cone, _ in data.cones):
             found = _program(data, tol, None if seconds is None else deadline.left)
-            if found is not None and found.status is not ConicStatus.UNPROVED:
+            if found is not None and found.status is not Status.STALLED:
                 return found
             other = _by_clarabel_in_time(data, tol)
-            if found is None or found.violation > FEASIBLE or other.status is ConicStatus.PROVED:
+            if found is None or found.violation > FEASIBLE or other.status is Status.CONVERGED:
                 return other
             return found
         return _by_clarabel_in_time(data, tol)
 
 
-def _by_clarabel_in_time(data: ConicData, tol: float) -> ConicOutcome:
+def _by_clarabel_in_time(data: ConicData, tol: float) -> Outcome:
     try:
         return _by_clarabel(data, tol)
     except OutOfTime:
-        return ConicOutcome(ConicStatus.STOPPED, 0.0 * data.q, 0.0 * data.b)
+        return Outcome(Status.STOPPED, 0.0 * data.q, 0.0 * data.b)
 
 
-def _program(data: ConicData, tol: float, seconds: float | None) -> ConicOutcome | None:
+def _program(data: ConicData, tol: float, seconds: float | None) -> Outcome | None:
     """Solve a quadratic or linear program; None where it is not convex, beyond rounding."""
     equal = np.concatenate(
         [np.full(size, isinstance(cone, Zero)) for cone, size in data.cones] or [np.zeros(0, bool)]
@@ -150,17 +91,17 @@ def _program(data: ConicData, tol: float, seconds: float | None) -> ConicOutcome
         outcome = solve_program(program, tol, scale=scale, length=length, seconds=seconds)
     except NotConvex:
         return None
-    if outcome.status is ProgramStatus.EMPTY:
+    if outcome.status is Status.EMPTY:
         contradiction, _ = cast("tuple[Vector, Vector]", outcome.ray)
-        return ConicOutcome(ConicStatus.INFEASIBLE, outcome.x, np.asarray(contradiction))
-    if outcome.status is ProgramStatus.UNBOUNDED:
+        return Outcome(Status.EMPTY, outcome.x, np.asarray(contradiction))
+    if outcome.status is Status.UNBOUNDED:
         ray = np.asarray(outcome.ray)
-        return ConicOutcome(ConicStatus.UNBOUNDED, ray, np.zeros(len(data.b)))
+        return Outcome(Status.UNBOUNDED, ray, np.zeros(len(data.b)))
     rows = np.asarray(outcome.multipliers[0])
     return _judged(data, tol, outcome.x, rows, outcome.bound, outcome.steps, outcome.charge)
 
 
-def _by_clarabel(data: ConicData, tol: float) -> ConicOutcome:
+def _by_clarabel(data: ConicData, tol: float) -> Outcome:
     answer = _asked(data, data.P, data.q)
     x, z, status = answer.x, answer.rows, answer.status
     if status.empty:
@@ -173,9 +114,9 @@ def _by_clarabel(data: ConicData, tol: float) -> ConicOutcome:
         if point.status.empty:
             return _excluded(data, point.rows, point.iterations)
         if np.isfinite(point.x).all() and violation(data, point.x).relative <= FEASIBLE:
-            return ConicOutcome(ConicStatus.UNBOUNDED, ray, z, iterations=answer.iterations)
+            return Outcome(Status.UNBOUNDED, ray, z, steps=answer.iterations)
     if not answer.finite or status.unbounded:
-        return ConicOutcome(ConicStatus.STOPPED, x, z, iterations=answer.iterations)
+        return Outcome(Status.STOPPED, x, z, steps=answer.iterations)
     v, multipliers = x, data.inside(z)
     with suppress(OutOfTime):  # the bound is then that of the multipliers as they are
         v, multipliers = repaired(data, x, z, answer.slacks)
@@ -200,7 +141,7 @@ def _asked(data: ConicData, P: Any, q: Vector) -> Answer:
 
 def _judged(
     data: ConicData, tol: float, x: Vector, z: Vector, bound: Bound, steps: int, charge: float = 0.0
-) -> ConicOutcome:
+) -> Outcome:
     """Return what a point and a bound prove together, or the point with no multipliers at all."""
     none = conic_bound(data, x, 0.0 * z)
     # bounds of the variables, or nothing, tell the least value
@@ -216,11 +157,11 @@ def _judged(
     lower, radius = bound.around(x, length), bound.radius(x, length)
     allowed = max(tol * max(size, abs(fun)), NOISE * _typical_value(data))
     proved = outside.relative <= FEASIBLE and fun + charge - lower <= allowed
-    unproved = ConicStatus.STOPPED if current_deadline().passed else ConicStatus.UNPROVED
-    status = ConicStatus.PROVED if proved else unproved
-    return ConicOutcome(
-        status, x, z, fun, lower, outside.relative, radius, steps,
-        charge=charge, absolute_violation=outside.absolute, unit=max(size, allowed / tol),
+    unproved = Status.STOPPED if current_deadline().passed else Status.STALLED
+    status = Status.CONVERGED if proved else unproved
+    return Outcome(
+        status, x, z, fun, Bound(lower, np.zeros(0), x, limit=radius), charge, outside.relative, steps,
+        absolute_violation=outside.absolute, unit=max(size, allowed / tol),
     )  # fmt: skip
 
 
@@ -235,20 +176,19 @@ def _typical_value(data: ConicData) -> float:
     return 0.5 * float(x @ (abs(data.P) @ x)) + float(np.abs(data.q) @ x)
 
 
-def _excluded(data: ConicData, z: Vector, iterations: int) -> ConicOutcome:
+def _excluded(data: ConicData, z: Vector, iterations: int) -> Outcome:
     """Return what multipliers of a contradiction prove: that there is no point, or none within a radius."""
     n = len(data.q)
     flat = ConicData(scipy.sparse.csr_array((n, n)), np.zeros(n), data.A, data.b, data.cones)
-    within = 0.0
+    best = Emptiness(0.0, 0.0)
     for trial in without_remnants(z):
         # With equal slacks all multipliers move in proportion to their size.
         _, trial = repaired(flat, np.zeros(n), trial, np.ones(len(z)))
         found = exclude_cones(data.A, data.b, trial)
         if found.proved:
-            return ConicOutcome(ConicStatus.INFEASIBLE, np.zeros(n), trial, iterations=iterations)
-        within = max(within, found.radius)
-    stopped = ConicOutcome(ConicStatus.STOPPED, np.zeros(n), z, iterations=iterations)
-    return replace(stopped, empty_within=within)
+            return Outcome(Status.EMPTY, np.zeros(n), trial, steps=iterations)
+        best = found if found.radius > best.radius else best
+    return Outcome(Status.STOPPED, np.zeros(n), z, steps=iterations, certificate=best)
 
 
 def _row_sizes(data: ConicData) -> Vector:

@@ -1,12 +1,13 @@
-"""What a run of the Newton method or of an engine has proved."""
+"""What a run of a method or of an engine has proved."""
 
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, field
+from typing import Any
 
 from lopro.certificates import Bound, Descent, Emptiness
-from lopro.newton.arrays import Array, Image
 
 __all__ = ["Outcome", "Status"]
 
@@ -15,9 +16,10 @@ class Status(enum.Enum):
     """How a run ended."""
 
     CONVERGED = "the gap is proved"
-    EMPTY = "no point satisfies the constraints within the radius that the certificate states"
+    EMPTY = "multipliers prove that no point satisfies the constraints"
     UNBOUNDED = "the objective falls without end along the ray"
     STOPPED = "time or steps were used up"
+    STALLED = "no further progress in floating point"
 
 
 @dataclass(frozen=True)
@@ -28,33 +30,56 @@ class Outcome:
     ----------
     status : Status
         How the run ended.
-    x, multipliers : arrays
-        The point, and one multiplier for each term.
+    x : array or tuple of arrays
+        The point, in semidefinite programs the blocks of a matrix; the ray of a cone program that is
+        UNBOUNDED.
+    multipliers : array or sequence of arrays
+        Of the rows, one array for each term where there are several; of a cone program that is EMPTY those
+        that exclude all points.
     fun : float
-        The smooth part at the point, and the norms among the terms.
+        The value at the point: of the smooth part and of the norms among the terms.
     bound : Bound
-        What the multipliers prove.
+        What the multipliers prove. In semidefinite programs its limit is the largest trace.
     charge : float
         What the violation of the point can have gained.
-    violation : float
-        Largest relative violation.
+    violation, absolute_violation : float
+        The largest violation, relative to what the rows compare and in the units of its own row.
+    steps : int
+        Newton steps, steps of the engine, or eigendecompositions.
     certificate : Emptiness or Descent, optional
         The checked certificate of a problem without solution, whose vector is ``ray``; where the status is
         STOPPED, the radius within which multipliers exclude all points.
-    steps : int
-        Newton steps.
+    ray : optional
+        The multipliers that exclude all points, or the direction of descent.
+    engine : str
+        What found the answer, where there are several.
+    unit : float
+        What the gap is relative to, where it is not the value.
     """
 
     status: Status
-    x: Array
-    multipliers: Image
-    fun: float
-    bound: Bound
-    charge: float
-    violation: float
-    steps: int
+    x: Any
+    multipliers: Any
+    fun: float = math.nan
+    bound: Bound = field(default_factory=lambda: Bound.everywhere(-math.inf))
+    charge: float = 0.0
+    violation: float = math.inf
+    steps: int = 0
     certificate: Emptiness | Descent | None = None
     ray: object = None
+    engine: str = ""
+    absolute_violation: float = math.nan
+    unit: float = 1.0
+
+    @property
+    def lower_bound(self) -> float:
+        """The value of the bound; it holds for points within ``radius``."""
+        return self.bound.value
+
+    @property
+    def radius(self) -> float:
+        """The limit of the bound."""
+        return self.bound.limit
 
     @property
     def gap(self) -> float:

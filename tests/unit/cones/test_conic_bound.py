@@ -10,12 +10,13 @@ import pytest
 import scipy.sparse
 
 from lopro.cones.bound import ConicData, conic_bound, repaired
-from lopro.cones.certified import ConicStatus, solve_conic
+from lopro.cones.certified import solve_conic
 from lopro.cones.claims import violation
 from lopro.cones.cones import Nonnegative, PSDTriangle, SecondOrder, SecondOrders, Zero, triangle
 from lopro.cones.point import violation_charge
 from lopro.core.deadline import OutOfTime, using_clock
 from lopro.engines import ConeProgram, solve_cones
+from lopro.newton.outcome import Status
 
 
 def sparse(rows: Any) -> Any:
@@ -119,7 +120,7 @@ def random_program(rng: np.random.Generator, kind: str) -> ConicData:
 def test_random_programs_are_proved_and_agree_with_clarabel(kind: str, seed: int) -> None:
     data = random_program(np.random.default_rng(seed), kind)
     outcome = solve_conic(data, 1e-7)
-    assert outcome.status is ConicStatus.PROVED
+    assert outcome.status is Status.CONVERGED
     assert violation(data, outcome.x).relative <= 1e-9
     cones = [cone for cone, _ in data.cones]
     found = solve_cones(ConeProgram(data.P, data.q, data.A, data.b, cones), 1e-11, scaled=False)
@@ -135,7 +136,7 @@ def test_no_feasible_point_and_no_least_value_are_proved() -> None:
     cones = [(Nonnegative(1), 1), (SecondOrder(3), 3)]
     none = sparse(np.zeros((2, 2)))
     empty = solve_conic(ConicData(none, np.ones(2), A, b, cones))
-    assert empty.status is ConicStatus.INFEASIBLE
+    assert empty.status is Status.EMPTY
     # min x over |y| <= x + t is unbounded along (-1, 0) if t may grow with it: drop the lower side.
     free = ConicData(
         none,
@@ -144,7 +145,7 @@ def test_no_feasible_point_and_no_least_value_are_proved() -> None:
         np.zeros(3),
         [(SecondOrder(3), 3)],
     )
-    assert solve_conic(free).status is ConicStatus.UNBOUNDED
+    assert solve_conic(free).status is Status.UNBOUNDED
 
 
 def test_the_point_is_kept_where_the_time_is_up_in_the_proof(monkeypatch):
@@ -163,7 +164,7 @@ def test_the_point_is_kept_where_the_time_is_up_in_the_proof(monkeypatch):
 def test_without_a_point_nothing_is_said_of_it():
     with using_clock(iter([0.0, *[1e9] * 1000]).__next__):
         outcome = solve_conic(disc(), seconds=1.0)
-    assert outcome.status is ConicStatus.STOPPED and math.isnan(outcome.fun)
+    assert outcome.status is Status.STOPPED and math.isnan(outcome.fun)
     assert outcome.lower_bound == -math.inf and outcome.violation == math.inf
 
 

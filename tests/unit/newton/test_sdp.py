@@ -165,8 +165,8 @@ def test_a_program_without_point(engine):
     program = SemidefiniteProgram.dense(np.eye(2), [unit(2, 0, 0), unit(2, 0, 1)], [-1.0, 0.5])
     found = solve(program, engines=(engine,))
     assert found.status is Status.EMPTY
-    assert program.b @ found.y > 0.0
-    largest = np.linalg.eigvalsh(program.adjoint(found.y)[0])[-1]
+    assert program.b @ found.multipliers > 0.0
+    largest = np.linalg.eigvalsh(program.adjoint(found.multipliers)[0])[-1]
     assert largest <= 1e-14 and found.radius == math.inf
 
 
@@ -176,7 +176,7 @@ def test_a_program_without_bound(engine):
     program = SemidefiniteProgram.dense(np.diag([1.0, -1.0]), [unit(2, 0, 0)], [1.0])
     found = solve(program, engines=(engine,))
     assert found.status is Status.UNBOUNDED
-    (ray,) = found.X
+    (ray,) = found.x
     assert np.sum(program.blocks[0].C * ray) < 0.0
     assert np.linalg.eigvalsh(ray)[0] >= -1e-12
     assert abs(ray[0, 0]) <= 1e-6
@@ -204,12 +204,14 @@ def test_faces_are_reduced_and_the_bound_is_for_the_original(rng):
     # with it: much less than 1e-6 cannot be proved this way.
     found = solve(program, 1e-5, engines=("newton",))
     assert found.status is Status.CONVERGED
-    (X,) = found.X
+    (X,) = found.x
     assert abs(X.sum()) <= 1e-8
-    slack = program.slack(found.y)[0]
+    slack = program.slack(found.multipliers)[0]
     assert np.linalg.eigvalsh(slack)[0] >= -1e-5
-    assert program.b @ found.y == pytest.approx(found.fun, rel=1e-4)
-    assert program.b @ found.y - 5.0 * max(0.0, -np.linalg.eigvalsh(slack)[0]) <= found.fun
+    assert program.b @ found.multipliers == pytest.approx(found.fun, rel=1e-4)
+    assert (
+        program.b @ found.multipliers - 5.0 * max(0.0, -np.linalg.eigvalsh(slack)[0]) <= found.fun
+    )
 
 
 def test_an_interior_point_of_the_dual_removes_the_slope():

@@ -124,7 +124,7 @@ class SemidefiniteEngines:
             self.engines,
             terms=bench.problem.gap_scale is None,
         )
-        count("eigendecompositions", outcome.decompositions)
+        count("eigendecompositions", outcome.steps)
         count("factorizations", int(outcome.engine == "clarabel"))
         _raise_if_unsolvable(form, outcome, bench)
         if math.isfinite(outcome.fun):
@@ -136,7 +136,7 @@ def _candidate(
     form: SemidefiniteForm, outcome: Outcome, bench: Workbench, like: Array
 ) -> Candidate:
     """Return the point with its bound."""
-    x = asarray_like(form.matrix(outcome.X), like)
+    x = asarray_like(form.matrix(outcome.x), like)
     evidence = _bound(form, outcome, bench)
     return candidate_in_set(bench, x, evidence)
 
@@ -147,13 +147,13 @@ def _bound(form: SemidefiniteForm, outcome: Outcome, bench: Workbench) -> Proved
     source = "multipliers with a positive semidefinite slack, rounding included"
     if math.isfinite(outcome.radius):
         if given is not None:
-            value = judge.dual(outcome.y).at(form.traces(given.value))
+            value = judge.dual(outcome.multipliers).at(form.traces(given.value))
             source = f"{source}, |x*| <= {given.value:.4g} ({given.source.value})"
         else:
             radius = form.length(outcome.radius)  # from zero
             source = f"{source}, for traces up to {outcome.radius:.3g}"
     # Of an inequality only multipliers of one sign are valid; what the cone lacks then is its shift.
-    y = form.rows.signed(outcome.y)
+    y = form.rows.signed(outcome.multipliers)
     shift = judge.dual(y).slope
     constraint = bench.problem.constraint
     dual = constraint.dual_of(form.duals(constraint.members(), y, True, shift))
@@ -169,7 +169,7 @@ def _raise_if_unsolvable(form: SemidefiniteForm, outcome: Outcome, bench: Workbe
         where = "" if math.isinf(outcome.radius) else f" for traces up to {outcome.radius:.3g}"
         raise InfeasibleError(
             f"the constraint set is empty{where}: result.ray holds the multipliers that prove it",
-            form.duals(members, outcome.y, False, 0.0),
+            form.duals(members, outcome.multipliers, False, 0.0),
         )
     if outcome.status is not Status.UNBOUNDED:
         return
@@ -181,4 +181,4 @@ def _raise_if_unsolvable(form: SemidefiniteForm, outcome: Outcome, bench: Workbe
         raise InfeasibleError(point.emptiness, member_duals(members, set_, -point.y))
     if not point.solved:
         raise StalledError
-    raise UnboundedError("the objective falls without end along the ray", form.matrix(outcome.X))
+    raise UnboundedError("the objective falls without end along the ray", form.matrix(outcome.x))

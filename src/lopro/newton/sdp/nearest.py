@@ -22,9 +22,9 @@ from lopro.linalg.definite import missing
 from lopro.linalg.rounding import Estimate, dot, product
 from lopro.newton.arrays import EPS, Array, Matrix, norm
 from lopro.newton.multipliers import never
+from lopro.newton.outcome import Status
 from lopro.newton.sdp.judge import DualBound, Judge
 from lopro.newton.sdp.multipliers import minimised
-from lopro.newton.sdp.outcome import Status
 from lopro.newton.sdp.program import Block, SemidefiniteProgram
 from lopro.newton.sdp.solve import solve
 from lopro.newton.sdp.standard import StandardRows
@@ -188,5 +188,5 @@ class NearestProblem:
             left = current_deadline().left
             answer = solve(program, 1e-6, None if math.isinf(left) else left)
             if answer.status is Status.EMPTY:
-                return answer.y, math.inf
+                return answer.multipliers, math.inf
         return y, 0.0

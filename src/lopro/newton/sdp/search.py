@@ -8,13 +8,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from lopro.certificates import BEYOND, FARTHER, FEASIBLE
+from lopro.certificates import BEYOND, FARTHER, FEASIBLE, Bound
 from lopro.newton.arrays import Array, norm
+from lopro.newton.outcome import Outcome, Status
 from lopro.newton.sdp.faces import reduced
 from lopro.newton.sdp.judge import DualBound, Judge, PrimalValue
 from lopro.newton.sdp.nearest_blocks import nearest_blocks
 from lopro.newton.sdp.onto_rows import onto_rows
-from lopro.newton.sdp.outcome import Outcome, Status
 from lopro.newton.sdp.program import Block, SemidefiniteProgram
 from lopro.newton.sdp.scaled import ScaledProgram
 from lopro.newton.spectral import Spectrum
@@ -170,7 +170,7 @@ class Search:
     def converged(self) -> bool:
         """Whether point and bound prove the gap asked for."""
         found = self.outcome(Status.CONVERGED)
-        return found.violation <= FEASIBLE and found.gap <= self.allowed(found.fun, found.X)
+        return found.violation <= FEASIBLE and found.gap <= self.allowed(found.fun, found.x)
 
     def widen(self) -> bool:
         """Ask for a margin, or a larger one, where traces are not bounded; False if it is large enough."""
@@ -200,7 +200,9 @@ class Search:
             # Multipliers of about this size balance the cost.
             expected = float((self.handy.cost / self.handy.rows).max())
             if radius >= BEYOND * expected:
-                return self._end(Outcome(Status.UNBOUNDED, ray, y, radius=radius))
+                return self._end(
+                    Outcome(Status.UNBOUNDED, ray, y, bound=_limited(-math.inf, radius))
+                )
         return False
 
     def _end(self, outcome: Outcome) -> bool:
@@ -222,12 +224,16 @@ class Search:
             point.X,
             bound.y,
             point.fun,
-            bound.at(reach),
+            _limited(bound.at(reach), math.inf if known else reach),
             point.charge(bound),
             point.violation,
-            math.inf if known else reach,
-            self.engine,
+            engine=self.engine,
         )
+
+
+def _limited(value: float, radius: float) -> Bound:
+    """Return a bound that holds up to this trace, or norm of multipliers."""
+    return Bound(value, np.zeros(0), np.zeros(0), limit=radius)
 
 
 def _least(slack: Array) -> float:

@@ -10,9 +10,9 @@ from lopro.core.validation import check_number
 from lopro.engines import EngineUnavailable, solve_cones
 from lopro.linalg.cholesky import SingularSystem
 from lopro.newton.arrays import norm
+from lopro.newton.outcome import Outcome, Status
 from lopro.newton.sdp.dual_form import dual_form, primal_blocks
 from lopro.newton.sdp.multipliers import State, iterate
-from lopro.newton.sdp.outcome import Outcome, Status
 from lopro.newton.sdp.program import SemidefiniteProgram
 from lopro.newton.sdp.rule import order_of_engines
 from lopro.newton.sdp.scaled import ScaledProgram
@@ -87,7 +87,7 @@ def solve(
                 break
     late = Status.STOPPED if stopped() else Status.STALLED
     found = search.outcome(Status.CONVERGED if search.converged else late)
-    return replace(found, seconds=deadline.elapsed, decompositions=newton.decompositions)
+    return replace(found, steps=newton.decompositions)
 
 
 def _order(engines: tuple[str, ...] | None, search: Search) -> tuple[tuple[str, float], ...]:
