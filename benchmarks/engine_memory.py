@@ -2,7 +2,7 @@
 
     python -m benchmarks.engine_memory
 
-``lopro.engines.limits`` has the results.
+``lopro.engines.answer`` has the results.
 """
 
 from __future__ import annotations

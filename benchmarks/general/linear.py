@@ -25,7 +25,7 @@ from benchmarks.general.collections import folder_of
 from benchmarks.general.measure import Judged, Run, judge, print_table, records
 from lopro.engines import QuadraticProgram
 from lopro.engines.forms import OneSided
-from lopro.newton.engines import program_composite
+from lopro.newton.programs import program_composite
 
 #: What the files of the collection write for no bound.
 NO_BOUND = 1e20

@@ -33,7 +33,7 @@ from benchmarks.general.measure import (
 )
 from lopro.engines import QuadraticProgram, solve_by_clarabel, solve_by_piqp
 from lopro.newton import Outcome, solve
-from lopro.newton.engines import program_composite
+from lopro.newton.programs import program_composite
 
 #: What the files of the collection write for no bound, up to rounding.
 NO_BOUND = 0.999e20

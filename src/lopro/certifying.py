@@ -19,8 +19,8 @@ from lopro.errors import MissingCapabilityError
 from lopro.functions.atoms import Interval
 from lopro.functions.term import Term
 from lopro.maps.host import host_matrix, host_vector
+from lopro.methods.answers import evidence_of
 from lopro.methods.second_order.forms import composite, member_multipliers, term_multipliers
-from lopro.methods.second_order.proofs import evidence_of
 from lopro.newton.bounds import lower_bound, relative_violation, violation_charge
 from lopro.newton.outcome import Outcome, Status
 from lopro.newton.problem import Composite

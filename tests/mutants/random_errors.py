@@ -24,7 +24,7 @@ _COMPARISONS = {
 }  # fmt: skip
 _EXTREMES = {"min": "max", "max": "min", "minimum": "maximum", "maximum": "minimum"}
 #: Packages with little mathematics.
-_LEFT_OUT = ("cli/", "driver/printing", "driver/plotting", "driver/progress", "errors")
+_LEFT_OUT = ("cli/", "driver/printing", "driver/plotting", "errors")
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ from lopro.cones.point import made_feasible, violation_charge
 from lopro.core.deadline import Deadline, OutOfTime, current_deadline
 from lopro.core.real_vectors import Vector
 from lopro.engines import Answer, ConeProgram, QuadraticProgram, solve_cones
-from lopro.newton.engines import NotConvex, solve_program
 from lopro.newton.outcome import Outcome, Status
+from lopro.newton.programs import NotConvex, solve_program
 
 __all__ = ["solve_conic"]
 

@@ -19,7 +19,7 @@ from lopro.core.counting import Counts, counting
 from lopro.core.deadline import Deadline, OutOfTime
 from lopro.driver.incumbent import Incumbent, Judged
 from lopro.driver.options import Callback, Options
-from lopro.driver.progress import Progress
+from lopro.driver.printing import Progress
 from lopro.driver.result import History, Iterate, Result, Status
 from lopro.driver.workbench import Spent, Workbench
 from lopro.errors import (

@@ -18,7 +18,7 @@ from lopro.core.deadline import Deadline, OutOfTime
 from lopro.core.validation import check_array, check_seed, check_shape
 from lopro.driver.counted import counted_problem
 from lopro.driver.options import Options
-from lopro.driver.progress import Progress
+from lopro.driver.printing import Progress
 from lopro.driver.result import Status
 from lopro.errors import NonFiniteError
 from lopro.functions import Image

@@ -4,15 +4,13 @@ An engine gets a `QuadraticProgram` or a `ConeProgram` and returns an `Answer`. 
 estimates of size are in one place each. Nothing an engine says is a proof.
 """
 
-from lopro.engines.answer import Answer, AnswerStatus, EngineUnavailable
+from lopro.engines.answer import Answer, AnswerStatus, EngineUnavailable, require_room
 from lopro.engines.choice import ENGINES, Engine, engines_for
 from lopro.engines.clarabel import solve_by_clarabel, solve_cones
 from lopro.engines.conic_program import ConicProgram
-from lopro.engines.forms import ConeProgram, QuadraticProgram
+from lopro.engines.forms import ConeProgram, QuadraticProgram, in_handy_units
 from lopro.engines.highs import solve_by_highs
-from lopro.engines.limits import require_room
 from lopro.engines.piqp import solve_by_piqp
-from lopro.engines.units import in_handy_units
 
 __all__ = [
     "ENGINES",

@@ -20,17 +20,24 @@ from lopro.cones.cones import (
     Zero,
 )
 from lopro.core.deadline import current_deadline
-from lopro.engines.answer import Answer, AnswerStatus
-from lopro.engines.forms import ConeProgram, QuadraticProgram, as_cones, nonzeros
-from lopro.engines.limits import (
+from lopro.engines.answer import (
     BYTES_OF_CLARABEL,
+    Answer,
+    AnswerStatus,
     cone_entries,
     cone_work,
     not_installed,
     require_memory,
     time_left,
 )
-from lopro.engines.units import cone_units, in_handy_units
+from lopro.engines.forms import (
+    ConeProgram,
+    QuadraticProgram,
+    as_cones,
+    cone_units,
+    in_handy_units,
+    nonzeros,
+)
 
 __all__ = ["solve_by_clarabel", "solve_cones"]
 

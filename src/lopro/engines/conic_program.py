@@ -18,10 +18,9 @@ from lopro.cones.cones import (
     Zero,
 )
 from lopro.core.real_vectors import Vector
-from lopro.engines.answer import Answer
+from lopro.engines.answer import Answer, require_room
 from lopro.engines.clarabel import solve_cones
 from lopro.engines.forms import ConeProgram
-from lopro.engines.limits import require_room
 
 __all__ = ["ConicProgram"]
 

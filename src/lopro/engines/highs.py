@@ -9,10 +9,8 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.engines.answer import Answer, AnswerStatus
-from lopro.engines.forms import OneSided, QuadraticProgram, nonzeros
-from lopro.engines.limits import BYTES_OF_SPARSE, require_memory, time_left
-from lopro.engines.units import in_handy_units
+from lopro.engines.answer import BYTES_OF_SPARSE, Answer, AnswerStatus, require_memory, time_left
+from lopro.engines.forms import OneSided, QuadraticProgram, in_handy_units, nonzeros
 
 __all__ = ["solve_by_highs"]
 

@@ -10,16 +10,16 @@ import scipy  # parts of it load when first used
 
 from lopro.core.deadline import current_deadline
 from lopro.core.real_vectors import Vector
-from lopro.engines.answer import Answer, AnswerStatus
-from lopro.engines.forms import QuadraticProgram, nonzeros
-from lopro.engines.limits import (
+from lopro.engines.answer import (
     BYTES_OF_PIQP,
     BYTES_OF_SPARSE,
+    Answer,
+    AnswerStatus,
     not_installed,
     require_memory,
     time_left,
 )
-from lopro.engines.units import in_handy_units
+from lopro.engines.forms import QuadraticProgram, in_handy_units, nonzeros
 
 __all__ = ["solve_by_piqp"]
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Protocol
 
 from lopro.core.arrays import Array
 from lopro.engines import EngineUnavailable
-from lopro.engines.limits import installed
+from lopro.engines.answer import installed
 from lopro.errors import InfeasibleError, StalledError
 from lopro.functions.atoms import Interval
 from lopro.functions.term import Term

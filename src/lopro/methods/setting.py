@@ -1,4 +1,4 @@
-"""A ball that contains a solution, and the problem constants on it, for theorems that need them.
+"""Feasible starts, a ball that contains a solution, and the problem constants on it.
 
 A strongly convex objective is not Lipschitz on the whole space, and neither is a squared residual. Their
 theorems need a ball that contains a solution and that projections do not leave. Projections do not increase
@@ -13,18 +13,45 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
+from lopro.constraints.base import ValidInequality
 from lopro.core.arrays import Array, norm
 from lopro.core.validation import check_number
 from lopro.errors import MissingCapabilityError
 from lopro.functions import Ball, Constant, Source
 from lopro.methods.inner.subgradient import check_stochastic
-from lopro.methods.starts import feasible_start
 from lopro.methods.theory import ProblemConstants, constants_of
 from lopro.problem import Problem
-from lopro.protocol import Workbench
-from lopro.protocol.certificates import solution_radius
+from lopro.protocol import Candidate, Multiplier, Workbench
+from lopro.protocol.certificates import feasibility_tolerance, solution_radius
 
-__all__ = ["GivenConstants", "Needs", "NeedsConstants", "Setting", "no_estimates"]
+__all__ = [
+    "GivenConstants",
+    "Needs",
+    "NeedsConstants",
+    "Setting",
+    "feasible_candidate",
+    "feasible_start",
+    "is_feasible",
+    "no_estimates",
+]
+
+
+def feasible_start(bench: Workbench, x: Array) -> Array:
+    """Return ``x`` if it is feasible, else its projection (which counts)."""
+    return x if is_feasible(bench, x) else bench.project(x)
+
+
+def is_feasible(bench: Workbench, x: Array) -> bool:
+    """Whether ``x`` violates the constraint by rounding error at most; not counted."""
+    with bench.observe():
+        return bool(bench.constraint.violation(x) <= feasibility_tolerance(x))
+
+
+def feasible_candidate(x: Array, inequality: ValidInequality | None = None) -> Candidate:
+    """Return a feasible point with its multiplier; by default the multiplier 0, which leaves ``inf f``."""
+    return Candidate(
+        x, Multiplier(ValidInequality.trivial(x) if inequality is None else inequality)
+    )
 
 
 def check_constants(constants: ProblemConstants | None, radius: float | None) -> None:

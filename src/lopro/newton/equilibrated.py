@@ -21,8 +21,7 @@ from lopro.functions.term import Term
 from lopro.maps import Identity, LinearMap, NumPyMap, SparseMap
 from lopro.maps.host import host_matrix
 from lopro.newton.arrays import Array
-from lopro.newton.bounds.lower import bounds_variables
-from lopro.newton.bounds.reach import reach_units
+from lopro.newton.bounds.lower import bounds_variables, reach_units
 from lopro.newton.outcome import Outcome
 from lopro.newton.problem import Composite
 from lopro.newton.smooth import LeastSquares, Loss, QuadraticForm, Smooth, Sum

@@ -16,9 +16,8 @@ from lopro.functions.atoms import Step
 from lopro.linalg.cholesky import SingularSystem
 from lopro.newton.arrays import EPS, Array, Image, norm
 from lopro.newton.inner import Local, NoDescent, minimise
-from lopro.newton.lagrangian import AugmentedLagrangian, Point
+from lopro.newton.lagrangian import AugmentedLagrangian, Point, mean_curvature, squared_norms
 from lopro.newton.problem import Composite
-from lopro.newton.scales import mean_curvature, squared_norms
 from lopro.newton.systems import System, choose_system
 
 __all__ = ["Iterate", "Settings", "iterate"]

@@ -20,8 +20,8 @@ from lopro.errors import InfeasibleError, ProjectionError
 from lopro.functions.atoms import HalfSquare, Interval
 from lopro.functions.term import Term
 from lopro.maps import linear_map
-from lopro.newton.engines import solve_program
 from lopro.newton.problem import Composite
+from lopro.newton.programs import solve_program
 from lopro.newton.solve import Status
 from lopro.newton.solve import solve as newton_solve
 from lopro.projections.active_set import Face, shortest_vector

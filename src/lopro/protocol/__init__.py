@@ -10,10 +10,19 @@ from lopro.protocol.candidate import (
     ProvedBound,
     Verdict,
 )
-from lopro.protocol.card import Card
-from lopro.protocol.fit import Cost, Fit, fit_of, required_fit
-from lopro.protocol.inner_algorithm import InnerAlgorithm, Stepper
-from lopro.protocol.method import Candidates, Method, Workbench, next_candidate
+from lopro.protocol.method import (
+    Candidates,
+    Card,
+    Cost,
+    Fit,
+    InnerAlgorithm,
+    Method,
+    Stepper,
+    Workbench,
+    fit_of,
+    next_candidate,
+    required_fit,
+)
 
 __all__ = [
     "Candidate",

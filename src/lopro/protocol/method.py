@@ -1,12 +1,14 @@
-"""What a method is, and the workbench it works at.
+"""What a method is: its declaration, the workbench it works at, how it fits a problem, inner algorithms.
 
 A method is a generator: it yields candidates and receives verdicts. It owns its mathematics and nothing else;
-budgets, the clock, records, certificates and the status are the driver's.
+budgets, the clock, records, certificates and the status are the driver's. An inner algorithm (Theorem 1's
+"any algorithm" on the penalised objective) never projects and never decides to stop.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar
 
 import numpy as np
@@ -14,17 +16,101 @@ import numpy as np
 from lopro.certificates import Target
 from lopro.constraints import Constraint
 from lopro.core.arrays import Array
+from lopro.core.deadline import operations_per_second
+from lopro.errors import MissingCapabilityError
 from lopro.functions import Image
 from lopro.objectives import Objective
 from lopro.penalties import Penalised, Penalty
 from lopro.problem import Problem
 from lopro.protocol.candidate import Candidate, Verdict
-from lopro.protocol.card import Card
-from lopro.protocol.inner_algorithm import Stepper
 
-F = TypeVar("F")
+__all__ = [
+    "Candidates",
+    "Card",
+    "Cost",
+    "Fit",
+    "InnerAlgorithm",
+    "Method",
+    "Stepper",
+    "Workbench",
+    "fit_of",
+    "next_candidate",
+    "required_fit",
+]
 
-__all__ = ["Candidates", "Method", "Workbench", "next_candidate"]
+PAPER = "Yang, Lin, Zhang (ICML 2017)"
+
+
+@dataclass(frozen=True)
+class Card:
+    """A method's own declaration: a line for each question one asks before choosing it.
+
+    A method has it as the class attribute ``card``; the table of methods in the documentation and on
+    the command line is made from these declarations.
+
+    Parameters
+    ----------
+    assumptions : str
+        What must be true of the problem.
+    oracles : str
+        What it asks of the objective and of the constraint.
+    rate : str
+        Iterations for an ``eps``-optimal point, or the error after ``T`` of them.
+    projections : str
+        How often it projects.
+    reference : str
+        Where it comes from.
+
+    Examples
+    --------
+    >>> import lopro
+    >>> lopro.LoPGD.card.projections
+    'O(log 1/eps): one per epoch'
+    """
+
+    assumptions: str
+    oracles: str
+    rate: str
+    projections: str
+    reference: str = PAPER
+
+
+F = TypeVar("F", contravariant=True)
+
+
+class Stepper(Protocol[F]):
+    """What the workbench can advance: three methods, on whatever it steps on."""
+
+    def init(self, F: F, x: Array, rng: np.random.Generator, /) -> Any:
+        """Return the state that starts at ``x``."""
+        ...
+
+    def step(self, F: F, state: Any, /) -> Any:
+        """Return the state one iteration later; the old one may be reused."""
+        ...
+
+    def output(self, state: Any, /) -> Array:
+        """Return the point the theory speaks of."""
+        ...
+
+
+class InnerAlgorithm(Stepper[Penalised], Protocol):
+    """The protocol of `lopro.inner`: those three, on a penalised objective, and two more."""
+
+    def check(self, problem: Any) -> None:
+        """Raise `MissingCapabilityError` if the problem lacks what the algorithm needs."""
+        ...
+
+    def bound(self, state: Any, distance: float) -> float | None:
+        """Return ``B_T`` with ``F(output) - F(z) <= B_T`` for every z with ``|x_1 - z| <= distance``.
+
+        None where no such bound is known.
+        """
+        ...
+
+
+G = TypeVar("G")
+
 
 #: What `Method.run` returns: ``verdict = yield candidate``.
 Candidates: TypeAlias = Generator[Candidate, Verdict, None]
@@ -77,11 +163,11 @@ class Workbench(Protocol):
         """Return ``f + h`` with counted oracles."""
         ...
 
-    def advance(self, inner: Stepper[F], F: F, state: Any, steps: int) -> Any:
+    def advance(self, inner: Stepper[G], G: G, state: Any, steps: int) -> Any:
         """Advance an inner algorithm by up to ``steps`` steps (fewer when a budget runs out)."""
         ...
 
-    def minimize(self, inner: Stepper[F], F: F, x: Array, steps: int) -> Any:
+    def minimize(self, inner: Stepper[G], G: G, x: Array, steps: int) -> Any:
         """Start an inner algorithm at ``x`` and advance it; return its state."""
         ...
 
@@ -133,3 +219,111 @@ def next_candidate(candidates: Candidates, verdict: Verdict | None) -> Candidate
         return next(candidates) if verdict is None else candidates.send(verdict)
     except StopIteration:
         return None
+
+
+#: What `Method.run` is.
+Start: TypeAlias = Callable[[Workbench, Array], Candidates]
+
+
+@dataclass(frozen=True)
+class Cost:
+    """An estimate of the work of a method.
+
+    Parameters
+    ----------
+    work : str
+        In words: "12 factorisations of 500 x 500".
+    operations : float
+        As many floating-point operations of a matrix product take as long. Methods are compared by these, so
+        that the choice does not depend on the load of a machine.
+
+    Examples
+    --------
+    >>> from lopro.protocol import Cost
+    >>> cost = Cost("2 factorisations of 10 x 10", 4e3)
+    >>> cost.seconds < 1.0
+    True
+    """
+
+    work: str
+    operations: float
+
+    @property
+    def seconds(self) -> float:
+        """About how long it takes on this machine, whose speed is measured once."""
+        return self.operations / operations_per_second()
+
+    def __str__(self) -> str:
+        return f"about {self.work}, {self.seconds:.2g} s"
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """A method that fits a problem, why, at which cost, and what it has prepared for it.
+
+    Parameters
+    ----------
+    method : Method
+        The method.
+    reason : str
+        What of the problem makes it fit.
+    cost : Cost, optional
+        What it would cost; None where nothing is known.
+    start : callable, optional
+        Starts it with what it has read of the problem already; `Method.run` by default.
+
+    Examples
+    --------
+    >>> import numpy as np, lopro
+    >>> f = lopro.objectives.LeastSquares(np.eye(2), np.ones(2))
+    >>> fit = lopro.NewtonMultipliers().fit(lopro.Problem(f))
+    >>> fit.reason
+    'f has second derivatives at hand'
+    """
+
+    method: Method
+    reason: str
+    cost: Cost | None = None
+    start: Start | None = None
+    #: Whether it begins with multipliers where there are some.
+    warm: bool = False
+
+    def run(self, bench: Workbench, x0: Array) -> Candidates:
+        """Run the method."""
+        return (self.method.run if self.start is None else self.start)(bench, x0)
+
+    def __str__(self) -> str:
+        said = f"{self.method!r}: {self.reason}"
+        return said if self.cost is None else f"{said}; {self.cost}"
+
+
+def fit_of(method: Method, problem: Problem, reason: str = "") -> Fit | None:
+    """Return how a method fits a problem, None if it does not; one without ``fit`` is asked to `check`.
+
+    Examples
+    --------
+    >>> import numpy as np, lopro
+    >>> from lopro.protocol import fit_of
+    >>> fit_of(lopro.ProgramEngines(), lopro.Problem(lopro.objectives.L1Norm(shape=(2,)))) is None
+    True
+    """
+    if hasattr(method, "fit"):
+        found: Fit | None = method.fit(problem)
+        return found
+    try:
+        method.check(problem)
+    except MissingCapabilityError:
+        return None
+    return Fit(method, reason)
+
+
+def required_fit(method: Method, problem: Problem) -> Fit:
+    """Return how a method fits a problem, or raise the error of `Method.check` that says what is missing."""
+    if not hasattr(method, "fit"):
+        method.check(problem)
+        return Fit(method, "it was asked for")
+    found: Fit | None = method.fit(problem)
+    if found is None:
+        method.check(problem)
+        raise MissingCapabilityError(f"{method!r} does not fit {problem!r}")
+    return found

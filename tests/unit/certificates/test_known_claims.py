@@ -20,7 +20,7 @@ from lopro import Problem, Status
 from lopro.constraints import Affine, Intersection, Polyhedron, ResidualBall
 from lopro.engines import QuadraticProgram
 from lopro.errors import InfeasibleError, ProjectionError, ZeroRowWarning
-from lopro.newton.engines import solve_program
+from lopro.newton.programs import solve_program
 from lopro.newton.solve import Status as ProgramStatus
 from lopro.objectives import LeastSquares, Linear, Quadratic, TotalVariation
 

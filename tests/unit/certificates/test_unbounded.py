@@ -9,8 +9,7 @@ import pytest
 
 from lopro.certificates import check_descent
 from lopro.engines import QuadraticProgram
-from lopro.newton.engines import program_composite
-from lopro.newton.engines.certified import _from_a_point, _unproved
+from lopro.newton.programs import _from_a_point, _unproved, program_composite
 from lopro.newton.solve import Outcome, Status
 
 INF = np.inf
@@ -39,7 +38,7 @@ def test_a_ray_without_a_known_point_claims_nothing(monkeypatch: pytest.MonkeyPa
     program = QuadraticProgram.of(None, [0.0, -1.0], np.array([[1.0, 0.0]]), [1.0], [2.0])
     ray = falling(program)
     lost = replace(_unproved(program, program_composite(program), Status.STOPPED), violation=1e-8)
-    monkeypatch.setattr("lopro.newton.engines.certified.solve_program", lambda *_, **__: lost)
+    monkeypatch.setattr("lopro.newton.programs.solve_program", lambda *_, **__: lost)
     assert _from_a_point(program, ray, None).status is Status.STOPPED
 
 

@@ -25,7 +25,7 @@ from lopro.engines import (
     solve_by_piqp,
     solve_cones,
 )
-from lopro.engines.units import _powers
+from lopro.engines.forms import _powers
 
 QUADRATIC = [solve_by_piqp, solve_by_clarabel]
 

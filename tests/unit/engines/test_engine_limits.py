@@ -20,14 +20,14 @@ from lopro.engines import (
     ConeProgram,
     EngineUnavailable,
     QuadraticProgram,
-    limits,
+    answer,
     solve_by_clarabel,
     solve_by_highs,
     solve_by_piqp,
     solve_cones,
 )
 from lopro.methods.baselines import InteriorPoint
-from lopro.newton.engines import solve_program
+from lopro.newton.programs import solve_program
 from lopro.objectives import L1Norm, NuclearNorm, Quadratic
 from lopro.projections.halfspaces import HalfSpaces
 from lopro.projections.polyhedron import project_polyhedron
@@ -173,45 +173,45 @@ def test_an_exception_in_the_callback_is_raised_and_not_printed(monkeypatch, cap
 
 
 def test_memory_that_is_available():
-    assert 1e6 < limits.available_memory() < 1e15
+    assert 1e6 < answer.available_memory() < 1e15
 
 
 def test_memory_is_limited_by_the_address_space(monkeypatch):
     resource = pytest.importorskip("resource")
     monkeypatch.setattr(resource, "getrlimit", lambda which: (2**40, resource.RLIM_INFINITY))
-    monkeypatch.setattr(limits, "_lines", lambda path: ["1000 2"] if "statm" in path else [])
-    assert limits._of_address_space() == 2.0**40 - 1000.0 * resource.getpagesize()
+    monkeypatch.setattr(answer, "_lines", lambda path: ["1000 2"] if "statm" in path else [])
+    assert answer._of_address_space() == 2.0**40 - 1000.0 * resource.getpagesize()
     monkeypatch.setattr(resource, "getrlimit", lambda which: (-1, -1))
-    assert limits._of_address_space() == math.inf
+    assert answer._of_address_space() == math.inf
 
 
 def test_memory_is_limited_by_the_control_group(monkeypatch):
-    monkeypatch.setattr(limits, "_lines", lambda path: ["12345"] if "cgroup" in path else [])
-    assert limits.available_memory() == 12345.0
-    monkeypatch.setattr(limits, "_lines", lambda path: ["max"] if "cgroup" in path else [])
-    assert limits.available_memory() > 12345.0
+    monkeypatch.setattr(answer, "_lines", lambda path: ["12345"] if "cgroup" in path else [])
+    assert answer.available_memory() == 12345.0
+    monkeypatch.setattr(answer, "_lines", lambda path: ["max"] if "cgroup" in path else [])
+    assert answer.available_memory() > 12345.0
 
 
 def test_entries_of_cones_are_a_lower_bound():
     t = 180_300.0
-    assert limits.cone_entries(PSDTriangle(600)) == t * (t + 1.0) / 2.0
+    assert answer.cone_entries(PSDTriangle(600)) == t * (t + 1.0) / 2.0
     # A chain of 1000 vertices has cliques of two: Clarabel splits its cone.
-    assert limits.cone_entries(PSDTriangle(1000), 1000 + 999) == 6.0
+    assert answer.cone_entries(PSDTriangle(1000), 1000 + 999) == 6.0
     # 30 of 100 vertices joined with all others: the degeneracy is 30, and this is less.
     edges = 30 * 29 // 2 + 30 * 70
     clique = 1.0 + math.ceil(edges / 100)
     assert clique <= 31.0
     rows = clique * (clique + 1.0) / 2.0
-    assert limits.cone_entries(PSDTriangle(100), 100 + edges) == rows * (rows + 1.0) / 2.0
+    assert answer.cone_entries(PSDTriangle(100), 100 + edges) == rows * (rows + 1.0) / 2.0
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="it reads /proc")
 @pytest.mark.parametrize(
     ("case", "size", "estimate"),
     [
-        ("clarabel-semidefinite", 60, limits.BYTES_OF_CLARABEL),
-        ("clarabel-dense", 500, limits.BYTES_OF_CLARABEL),
-        ("piqp-dense", 1000, limits.BYTES_OF_PIQP),
+        ("clarabel-semidefinite", 60, answer.BYTES_OF_CLARABEL),
+        ("clarabel-dense", 500, answer.BYTES_OF_CLARABEL),
+        ("piqp-dense", 1000, answer.BYTES_OF_PIQP),
     ],
 )
 def test_engines_take_what_is_estimated_or_more(case, size, estimate):
@@ -220,8 +220,8 @@ def test_engines_take_what_is_estimated_or_more(case, size, estimate):
 
 
 def test_programs_that_exceed_the_memory_are_refused(rng, monkeypatch):
-    monkeypatch.setattr(limits, "_SMALL", 0.0)
-    monkeypatch.setattr(limits, "available_memory", lambda: 1000.0)
+    monkeypatch.setattr(answer, "_SMALL", 0.0)
+    monkeypatch.setattr(answer, "available_memory", lambda: 1000.0)
     for engine in ALL:
         with pytest.raises(EngineUnavailable, match=r"8 variables and 12 rows would take .* GB"):
             engine(program(rng, quadratic=False))

@@ -8,7 +8,7 @@ from support.engine_samples import program
 from lopro.engines import QuadraticProgram
 from lopro.newton import Status
 from lopro.newton.bounds import made_feasible, relative_violation
-from lopro.newton.engines import NotConvex, program_composite, solve_program
+from lopro.newton.programs import NotConvex, program_composite, solve_program
 
 
 @pytest.mark.parametrize("sparse", [False, True])

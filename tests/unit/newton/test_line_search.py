@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lopro.newton.line_search import UnboundedBelow, least_along
+from lopro.newton.inner import UnboundedBelow, least_along
 
 
 def piecewise(rng, n=200):

@@ -7,8 +7,8 @@ import pytest
 
 from lopro.linalg.cholesky import SingularSystem
 from lopro.newton.curvature import Diagonal
-from lopro.newton.systems.refinement import refined
-from lopro.newton.systems.row_space import RowSpaceSystem
+from lopro.newton.systems.dense import RowSpaceSystem
+from lopro.newton.systems.iterative import refined
 
 PIECES = [Diagonal(np.array([1.0, 2.0, 4.0]))]
 RHS = np.array([2.0, 3.0, 5.0])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from lopro.newton import curvature
-from lopro.newton.secants import Secants
+from lopro.newton.callables import Secants
 from lopro.newton.systems import CorrectedSystem, DenseSystem, choose_system
 
 

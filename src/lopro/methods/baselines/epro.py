@@ -16,8 +16,7 @@ from lopro.methods.inner import (
 )
 from lopro.methods.inner.subgradient import descent
 from lopro.methods.paper.epochs import Plan, minimised_and_projected
-from lopro.methods.setting import NeedsConstants, Setting
-from lopro.methods.starts import feasible_candidate
+from lopro.methods.setting import NeedsConstants, Setting, feasible_candidate
 from lopro.methods.theory import ProblemConstants
 from lopro.penalties import Hinge
 from lopro.problem import Problem

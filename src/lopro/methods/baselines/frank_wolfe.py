@@ -16,7 +16,7 @@ from lopro.methods.baselines.frank_wolfe_steps import (
     ShortStep,
     iterate,
 )
-from lopro.methods.starts import is_feasible
+from lopro.methods.setting import is_feasible
 from lopro.problem import Problem
 from lopro.protocol import Candidates, Card, Workbench
 

@@ -12,8 +12,7 @@ from lopro.errors import MissingCapabilityError
 from lopro.functions import Constant, Source
 from lopro.methods.baselines.projected_steps import ProjectedSteps
 from lopro.methods.inner.subgradient import check_stochastic
-from lopro.methods.setting import no_estimates
-from lopro.methods.starts import feasible_start
+from lopro.methods.setting import feasible_start, no_estimates
 from lopro.objectives.base import Objective
 from lopro.problem import Problem
 from lopro.protocol import Candidates, Card, Workbench

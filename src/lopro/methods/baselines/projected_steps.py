@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from lopro.constraints.base import ValidInequality
 from lopro.core.arrays import Array, eps, inner, norm
-from lopro.methods.starts import feasible_candidate
+from lopro.methods.setting import feasible_candidate
 from lopro.protocol import Candidate, Verdict, Workbench
 from lopro.protocol.certificates import lower_bound, solution_radius
 

@@ -17,7 +17,7 @@ from lopro.methods.inner.averaging import (
     UniformAverage,
 )
 from lopro.methods.inner.subgradient import check_stochastic
-from lopro.methods.starts import feasible_start
+from lopro.methods.setting import feasible_start
 from lopro.problem import Problem
 from lopro.protocol import Candidates, Card, Workbench
 

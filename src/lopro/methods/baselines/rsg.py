@@ -13,7 +13,7 @@ from lopro.errors import MissingCapabilityError
 from lopro.functions import Ball
 from lopro.methods.baselines.projected_subgradient import Descent, FixedSizes
 from lopro.methods.inner import ConstantStep, UniformAverage
-from lopro.methods.starts import feasible_start
+from lopro.methods.setting import feasible_start
 from lopro.methods.theory import epochs_needed
 from lopro.problem import Problem
 from lopro.protocol import Candidate, Candidates, Card, Verdict, Workbench

@@ -13,7 +13,7 @@ from typing import ClassVar
 from lopro.core.arrays import Array, norm
 from lopro.core.validation import check_fields, check_number
 from lopro.methods.inner.accelerated import AcceleratedState
-from lopro.methods.subproblems import check_penalties, first_stiffness, minimised
+from lopro.methods.multipliers import check_penalties, first_stiffness, minimised
 from lopro.penalties import CentredHinge, MemberPenalties, SetPenalty
 from lopro.problem import Problem
 from lopro.protocol import Candidate, Candidates, Card, PenalisedMinimum, Workbench

@@ -13,8 +13,7 @@ from lopro.core.arrays import Array, inner, norm
 from lopro.core.validation import check_fields
 from lopro.errors import InfeasibleError
 from lopro.methods.baselines.one_projection import AveragedSteps
-from lopro.methods.setting import Needs, no_estimates
-from lopro.methods.starts import feasible_candidate, feasible_start
+from lopro.methods.setting import Needs, feasible_candidate, feasible_start, no_estimates
 from lopro.objectives.base import Objective
 from lopro.problem import Problem
 from lopro.protocol import Candidate, Candidates, Card, Claim, Multiplier, Workbench

@@ -21,7 +21,7 @@ from lopro.methods.inner.averaging import (
 )
 from lopro.methods.inner.lbfgsb import LBFGSB
 from lopro.methods.inner.subgradient import StochasticSubgradient, SubgradientDescent
-from lopro.protocol.inner_algorithm import InnerAlgorithm
+from lopro.protocol.method import InnerAlgorithm
 
 __all__ = [
     "LBFGSB",

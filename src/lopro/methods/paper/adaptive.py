@@ -17,7 +17,7 @@ from lopro.errors import StalledError
 from lopro.methods.inner import AcceleratedGradient, Backtracking, ConstantStep, SubgradientDescent
 from lopro.methods.inner.accelerated import curvature_along_gradient
 from lopro.methods.paper.epochs import Epoch, Plan
-from lopro.methods.starts import feasible_start
+from lopro.methods.setting import feasible_start
 from lopro.penalties import CentredSoftplus, Hinge, Softplus
 from lopro.protocol import Workbench
 

@@ -15,6 +15,7 @@ from lopro.core.deadline import OutOfTime
 from lopro.errors import StalledError
 from lopro.functions.atoms import Ball, Interval
 from lopro.maps.host import host_vector
+from lopro.methods.answers import answer
 from lopro.methods.costs import newton_cost
 from lopro.methods.second_order.forms import (
     Forms,
@@ -23,8 +24,7 @@ from lopro.methods.second_order.forms import (
     member_multipliers,
     term_multipliers,
 )
-from lopro.methods.second_order.proofs import answer
-from lopro.newton.line_search import UnboundedBelow
+from lopro.newton.inner import UnboundedBelow
 from lopro.newton.problem import Composite
 from lopro.newton.solve import outcomes
 from lopro.newton.systems import SingularSystem

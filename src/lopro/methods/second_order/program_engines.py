@@ -13,14 +13,14 @@ from lopro.core.counting import count
 from lopro.core.deadline import current_deadline
 from lopro.engines import ENGINES, Engine, engines_for
 from lopro.engines.active_set import solve_by_active_set
-from lopro.engines.limits import installed
+from lopro.engines.answer import installed
 from lopro.errors import MissingCapabilityError, StalledError
 from lopro.maps.host import host_vector
+from lopro.methods.answers import answer, evidence_of
 from lopro.methods.costs import engine_cost
 from lopro.methods.second_order.forms import Forms, member_multipliers
-from lopro.methods.second_order.proofs import answer, evidence_of
-from lopro.newton.engines import solve_program
 from lopro.newton.outcome import Status
+from lopro.newton.programs import solve_program
 from lopro.problem import Problem
 from lopro.protocol import Candidate, Candidates, Card, Fit, Workbench
 from lopro.protocol.certificates import feasibility_tolerance

@@ -1,6 +1,5 @@
 """ADMM on terms: linear systems by products, proxes of images, bounds from the multipliers of all terms."""
 
-from lopro.methods.splitting.admm import ADMM
-from lopro.methods.splitting.choice import admm_reason
+from lopro.methods.splitting.admm import ADMM, admm_reason
 
 __all__ = ["ADMM", "admm_reason"]

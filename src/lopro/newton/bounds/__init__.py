@@ -1,8 +1,12 @@
 """Bounds that multipliers prove, with their rounding subtracted, and checks of certificates."""
 
-from lopro.newton.bounds.feasible import made_feasible, within_bounds
+from lopro.newton.bounds.feasible import (
+    made_feasible,
+    relative_violation,
+    violation_charge,
+    within_bounds,
+)
 from lopro.newton.bounds.lower import lagrangian, lower_bound
-from lopro.newton.bounds.violation import relative_violation, violation_charge
 
 __all__ = [
     "lagrangian",

@@ -5,14 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lopro.newton.curvature import Diagonal, Gram, LowRank, Piece, Product, on_device
-from lopro.newton.systems.base import System
-from lopro.newton.systems.cg import ConjugateGradients
-from lopro.newton.systems.corrected import CorrectedSystem
-from lopro.newton.systems.dense import DenseSystem
-from lopro.newton.systems.on_device import SystemOnDevice
-from lopro.newton.systems.pattern import is_sparse, pair_count
-from lopro.newton.systems.row_space import RowSpaceSystem
-from lopro.newton.systems.sparse import SparseSystem
+from lopro.newton.systems.dense import DenseSystem, RowSpaceSystem, SystemOnDevice
+from lopro.newton.systems.iterative import ConjugateGradients, CorrectedSystem, System
+from lopro.newton.systems.sparse import SparseSystem, is_sparse, pair_count
 
 __all__ = ["choose_system"]
 

@@ -1,17 +1,32 @@
-"""Dense Cholesky, with Gram matrices that are updated by the rows whose weight has changed."""
+"""Dense Cholesky: of the variables, of few rows, and on a device."""
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from lopro.linalg.cholesky import cholesky, cholesky_solve
-from lopro.newton.arrays import Array, Matrix, weighted_gram
-from lopro.newton.curvature import Blocks, Constant, Diagonal, Gram, LowRank, Piece, Product
+from lopro.core.arrays import asarray_like, namespace, to_numpy
+from lopro.core.cholesky_there import factor_there, factors_there
+from lopro.core.deadline import current_deadline
+from lopro.linalg.cholesky import SingularSystem, cholesky, cholesky_solve
+from lopro.newton.arrays import EPS, Array, Matrix, weighted_gram
+from lopro.newton.curvature import (
+    Blocks,
+    Constant,
+    Diagonal,
+    Gram,
+    LowRank,
+    Piece,
+    Product,
+    on_device,
+)
+from lopro.newton.systems.iterative import refined
 
-__all__ = ["DenseSystem"]
+__all__ = ["DenseSystem", "RowSpaceSystem", "SystemOnDevice"]
 
 #: After so many updates a Gram matrix is formed afresh, so that rounding does not pile up.
 _UPDATES = 50
@@ -120,3 +135,94 @@ class DenseSystem:
                 raise TypeError("a matrix on a device is not fetched")
         total.flat[:: self.size + 1] += on_diagonal
         return total
+
+
+#: Corrections by the residual; large weights beside a small diagonal cost digits that they bring back.
+_CORRECTIONS = 5
+_WANTED = 1e-8
+
+
+class RowSpaceSystem:
+    """Solves with ``E + B' diag(h) B``, ``E`` diagonal, by a system with one row for each positive ``h``."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.factorisations = 0
+        self.products = 0
+
+    def solve(
+        self, pieces: Sequence[Piece], shift: float, rhs: Array, accuracy: float = 0.0
+    ) -> Array:
+        """Return ``H^-1 rhs`` by the identity of Woodbury, corrected by its residual."""
+        E = np.full(self.size, shift)
+        for piece in pieces:
+            if isinstance(piece, Diagonal):
+                E += piece.values
+        if E.min() <= EPS * E.max():
+            raise SingularSystem("the diagonal has zeros")
+        root = np.sqrt(E)
+        rows = [_scaled_rows(p) for p in pieces if isinstance(p, Gram)]
+        S = np.concatenate([np.zeros((0, self.size)), *rows]) / root
+        M = S @ S.T
+        M.flat[:: len(M) + 1] += 1.0
+        factor = cholesky(M) if len(M) else M
+        self.factorisations += 1
+
+        def woodbury(r: Array) -> Array:
+            scaled = r / root
+            if len(M):
+                scaled = scaled - cholesky_solve(factor, S @ scaled) @ S
+            return np.asarray(scaled / root)
+
+        return refined(self, woodbury, pieces, shift, rhs, corrections=_CORRECTIONS, wanted=_WANTED)
+
+
+def _scaled_rows(gram: Gram) -> Array:
+    used = np.flatnonzero(gram.weights)
+    rows = gram.B[used]
+    dense = rows if isinstance(rows, np.ndarray) else rows.toarray()
+    return np.asarray(np.sqrt(gram.weights[used])[:, None] * dense)
+
+
+class SystemOnDevice:
+    """Dense Cholesky on the device of the matrices; right-hand sides and solutions are on the host."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        #: Puts together what is on the host: a few rows, as a rule.
+        self._host = DenseSystem(size)
+        self.factorisations = 0
+        self.products = 0
+
+    def solve(
+        self, pieces: Sequence[Piece], shift: float, rhs: Array, accuracy: float = 0.0
+    ) -> Array:
+        """Return ``H^-1 rhs``."""
+        current_deadline().check()
+        H = self._formed(pieces, shift)
+        self.factorisations += 1
+        if not factors_there(H):
+            return cholesky_solve(cholesky(np.array(to_numpy(H))), rhs)
+        factor = factor_there(H)
+        if factor is None:
+            raise SingularSystem("the matrix is not positive definite")
+        pivots = factor.pivots
+        # Written so that NaN is not taken for a pivot.
+        if not pivots.min() > self.size * EPS * pivots.max():
+            raise SingularSystem("a pivot is lost to rounding")
+        return np.asarray(factor.solve(rhs))
+
+    def _formed(self, pieces: Sequence[Piece], shift: float) -> Any:
+        """Return the sum of the pieces, on the device."""
+        there = [p.assembled() for p in pieces if isinstance(p, Constant | Gram) and p.on_device]
+        H = functools.reduce(operator.add, there)
+        on_diagonal, others = np.full(self.size, shift), []
+        for piece in pieces:
+            if isinstance(piece, Diagonal):
+                on_diagonal = on_diagonal + piece.values
+            elif not on_device(piece):
+                others.append(piece)
+        if others:
+            H = H + asarray_like(self._host.assembled(others, 0.0), H)
+        eye = namespace(H).eye(self.size, dtype=H.dtype, device=H.device)
+        return H + eye * asarray_like(on_diagonal, H)

@@ -1,19 +1,128 @@
-"""Sparse systems: banded Cholesky where the band is narrow, SuperLU without pivoting elsewhere."""
+"""Sparse systems: banded Cholesky where the band is narrow, SuperLU without pivoting elsewhere.
+
+``B' diag(h) B`` is linear in ``h``: with the pattern fixed, its entries are a sparse matrix times ``h``.
+"""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro.linalg.cholesky import SingularSystem
-from lopro.newton.arrays import EPS, Array
-from lopro.newton.curvature import Piece
-from lopro.newton.systems.pattern import FixedPattern
+from lopro.newton.arrays import EPS, Array, Matrix
+from lopro.newton.curvature import Blocks, Constant, Diagonal, Gram, LowRank, Piece, Product
 
-__all__ = ["SparseSystem"]
+__all__ = ["FixedPattern", "SparseSystem", "is_sparse", "pair_count"]
+
+
+def is_sparse(pieces: Sequence[Piece]) -> bool:
+    """Whether every piece is diagonal or a sparse matrix."""
+    for piece in pieces:
+        if isinstance(piece, Constant) and not scipy.sparse.issparse(piece.matrix):
+            return False
+        if isinstance(piece, Gram | Blocks) and not scipy.sparse.issparse(piece.B):
+            return False
+        if isinstance(piece, Product | LowRank):
+            return False
+    return True
+
+
+def pair_count(pieces: Sequence[Piece]) -> int:
+    """Return the number of products that the entries of all ``B'B`` take."""
+    grams = [(p.B, 1) for p in pieces if isinstance(p, Gram)]
+    blocks = [(p.B, p.blocks.shape[1]) for p in pieces if isinstance(p, Blocks)]
+    counts = [np.diff(B.tocsr().indptr[::size]).astype(np.int64) for B, size in grams + blocks]
+    return sum(int((count**2).sum()) for count in counts)
+
+
+class FixedPattern:
+    """The lower triangle of a sum of pieces, as positions and a linear map from weights to entries."""
+
+    def __init__(self, size: int, pieces: Sequence[Piece]) -> None:
+        self.size = size
+        everywhere = np.arange(size)
+        sources = [_Source(everywhere, everywhere, np.ones(size), everywhere)]
+        sources += [_source(size, piece) for piece in pieces]
+        keys = [s.rows.astype(np.int64) + size * s.columns.astype(np.int64) for s in sources]
+        unique, index = np.unique(np.concatenate(keys), return_inverse=True)
+        self.rows, self.columns = unique % size, unique // size
+        self._diagonal = index[:size]
+        starts = np.cumsum([0, *(len(s.values) for s in sources)])
+        places = [index[a:b] for a, b in itertools.pairwise(starts)]
+        self._maps = [self._map(p, s) for p, s in zip(places[1:], sources[1:], strict=True)]
+
+    def _map(self, where: Any, source: _Source) -> Matrix:
+        """Return the entries of a constant piece, or the matrix that makes them of its weights."""
+        if source.own is None:
+            return np.bincount(where, weights=source.values, minlength=len(self.rows))
+        shape = (len(self.rows), source.weights)
+        return scipy.sparse.coo_array((source.values, (where, source.own)), shape=shape).tocsr()
+
+    def entries(self, pieces: Sequence[Piece], shift: float) -> Array:
+        """Return the entries of the lower triangle, in the order of `rows` and `columns`."""
+        total = np.zeros(len(self.rows))
+        total[self._diagonal] = shift
+        for piece, entry_map in zip(pieces, self._maps, strict=True):
+            if isinstance(piece, Diagonal):
+                total += entry_map @ piece.values
+            elif isinstance(piece, Gram):
+                total += entry_map @ piece.weights
+            elif isinstance(piece, Blocks):
+                total += entry_map @ piece.blocks.ravel()
+            else:
+                total += entry_map
+        return total
+
+
+@dataclass(frozen=True)
+class _Source:
+    """Entries of a piece: places, values, and the weight that each is multiplied with (None: constant)."""
+
+    rows: Any
+    columns: Any
+    values: Array
+    own: Any = None
+    weights: int = 0
+
+
+def _source(size: int, piece: Piece) -> _Source:
+    if isinstance(piece, Constant):
+        coo = scipy.sparse.tril(piece.matrix).tocoo()
+        return _Source(coo.coords[0], coo.coords[1], coo.data)
+    if isinstance(piece, Gram):
+        return _pairs(piece.B)
+    if isinstance(piece, Blocks):
+        return _pairs(piece.B, piece.blocks.shape[1])
+    if isinstance(piece, Diagonal):
+        return _Source(np.arange(size), np.arange(size), np.ones(size), np.arange(size), size)
+    raise TypeError("products have no pattern")
+
+
+def _pairs(B: Matrix, size: int = 1) -> _Source:
+    """Return the lower entries of all ``b_i b_j'`` with i and j in the same group of so many rows."""
+    B = B.tocsr()
+    starts = B.indptr[::size]  # rows of a group lie one after the other
+    counts = np.diff(starts)
+    group = np.repeat(np.arange(len(counts)), counts)
+    repeats = counts[group]
+    first = np.repeat(np.arange(B.nnz), repeats)
+    ends = np.cumsum(repeats)
+    within = np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - repeats, repeats)
+    second = np.repeat(starts[group], repeats) + within
+    rows, columns = B.indices[first], B.indices[second]
+    lower = rows >= columns
+    first, second = first[lower], second[lower]
+    place = np.repeat(np.arange(B.shape[0]), np.diff(B.indptr))  # the row of every entry
+    # The blocks are stored one after the other, each row by row.
+    own = size * place[first] + place[second] % size
+    values = B.data[first] * B.data[second]
+    return _Source(rows[lower], columns[lower], values, own, size * B.shape[0])
+
 
 #: Bands up to this width are solved by LAPACK; measured against SuperLU on rows of random bands.
 WIDEST = 40

@@ -15,8 +15,7 @@ from lopro.methods.paper.restarts.subproblem_solvers import (
     initial_gap,
     target_gap,
 )
-from lopro.methods.setting import NeedsConstants, Setting
-from lopro.methods.starts import feasible_candidate
+from lopro.methods.setting import NeedsConstants, Setting, feasible_candidate
 from lopro.methods.theory import ProblemConstants
 from lopro.penalties import Hinge
 from lopro.penalties.penalised import Penalised

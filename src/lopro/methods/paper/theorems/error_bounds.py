@@ -19,7 +19,7 @@ from lopro.methods.inner import (
     SubgradientDescent,
 )
 from lopro.methods.paper.epochs import Epoch, Plan
-from lopro.methods.starts import feasible_start
+from lopro.methods.setting import feasible_start
 from lopro.methods.theory import ProblemConstants, epochs_needed
 from lopro.penalties import Hinge, Softplus
 from lopro.problem import Problem

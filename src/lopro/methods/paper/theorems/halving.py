@@ -15,7 +15,7 @@ from lopro.methods.inner import (
 )
 from lopro.methods.inner.averaging import Average
 from lopro.methods.paper.epochs import Epoch, Plan
-from lopro.methods.starts import feasible_start
+from lopro.methods.setting import feasible_start
 from lopro.penalties import Hinge, Softplus
 from lopro.protocol import Workbench
 

@@ -102,7 +102,7 @@ def solve_program(
     --------
     >>> import numpy as np
     >>> from lopro.engines import QuadraticProgram
-    >>> from lopro.newton.engines import solve_program
+    >>> from lopro.newton.programs import solve_program
     >>> program = QuadraticProgram.of(np.eye(2), [-3.0, 0.0], A=[[1.0, 1.0]], upper=[1.0])
     >>> outcome = solve_program(program)
     >>> outcome.status.name, outcome.x.round(6)

@@ -1,0 +1,145 @@
+"""Linear systems by products and by corrections: conjugate gradients, refinement, a few dense rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import numpy as np
+import scipy  # parts of it load when first used
+
+from lopro.core.deadline import current_deadline
+from lopro.linalg.cholesky import SingularSystem
+from lopro.linalg.conjugate_gradients import conjugate_gradients
+from lopro.newton.arrays import Array, norm
+from lopro.newton.curvature import LowRank, Piece, apply, diagonal
+
+__all__ = ["ConjugateGradients", "CorrectedSystem", "System", "refined"]
+
+
+class System(Protocol):
+    """Solves with ``H = sum of pieces + shift I``; remembers what did not change since the last call."""
+
+    #: How often a matrix was factorised, and how often products were made.
+    factorisations: int
+    products: int
+
+    def solve(self, pieces: Sequence[Piece], shift: float, rhs: Array, accuracy: float) -> Array:
+        """Return ``H^-1 rhs``; iterative solvers stop at this relative residual.
+
+        Raises
+        ------
+        SingularSystem
+            Where ``H`` is not positive definite.
+        """
+        ...
+
+
+#: A residual that is still larger than this, next to the right-hand side, belongs to a singular matrix.
+_HOPELESS = 0.1
+
+
+def refined(
+    system: System,
+    solve: Callable[[Array], Array],
+    pieces: Sequence[Piece],
+    shift: float,
+    rhs: Array,
+    *,
+    corrections: int,
+    wanted: float,
+) -> Array:
+    """Return the solution that ``solve`` gives, corrected until its relative residual is as wanted.
+
+    The products are counted as those of the system.
+
+    Raises
+    ------
+    SingularSystem
+        If the residual does not fall.
+    """
+
+    def residual_of(x: Array) -> Array:
+        system.products += 1
+        return rhs - apply(pieces, x) - shift * x
+
+    size = norm(rhs)
+    x = solve(rhs)
+    residual = residual_of(x)
+    for _ in range(corrections):
+        if norm(residual) <= wanted * size:
+            return x
+        x = x + solve(residual)
+        residual = residual_of(x)
+    # Written so that NaN is not taken for a small number.
+    if not norm(residual) <= _HOPELESS * size:
+        raise SingularSystem("the residual does not fall")
+    return x
+
+
+class ConjugateGradients:
+    """Solves approximately, to the accuracy that the Newton step asks for."""
+
+    def __init__(self, size: int, max_products: int = 1000) -> None:
+        self.size = size
+        self.max_products = max_products
+        self.factorisations = 0
+        self.products = 0
+
+    def solve(self, pieces: Sequence[Piece], shift: float, rhs: Array, accuracy: float) -> Array:
+        """Return an approximation of ``H^-1 rhs``."""
+        on_diagonal = diagonal(pieces, self.size) + shift
+        largest = float(on_diagonal.max(initial=0.0))
+        if not largest > 0.0:
+            raise SingularSystem("no curvature at all")
+        weights = 1.0 / np.maximum(on_diagonal, 1e-12 * largest)
+        x, products = conjugate_gradients(
+            lambda s: apply(pieces, s) + shift * s,
+            rhs,
+            accuracy,
+            weights,
+            self.max_products,
+            lambda: current_deadline().passed,
+        )
+        self.products += products
+        return np.asarray(x)
+
+
+#: Corrections by the residual, and the residual to reach; they bring back digits that the identity costs.
+_CORRECTIONS = 3
+_WANTED = 1e-10
+
+
+class CorrectedSystem:
+    """Solves with ``H + V' C V`` for few rows ``V`` through another system that solves with ``H``."""
+
+    def __init__(self, base: System) -> None:
+        self.base = base
+        self.factorisations = 0
+        self.products = 0
+
+    def solve(
+        self, pieces: Sequence[Piece], shift: float, rhs: Array, accuracy: float = 0.0
+    ) -> Array:
+        """Return the solution, corrected by its residual."""
+        rest = [p for p in pieces if not isinstance(p, LowRank)]
+        low = [p for p in pieces if isinstance(p, LowRank)]
+        V = np.concatenate([p.rows for p in low])
+        if len(V) == 0:
+            return self.base.solve(rest, shift, rhs, accuracy)
+        images = np.stack([self.base.solve(rest, shift, row, accuracy) for row in V])
+        # (I + C V H^-1 V')^-1 C takes cores that are singular, or zero.
+        core = scipy.linalg.block_diag(*(p.core for p in low))
+        middle = np.eye(len(V)) + core @ (V @ images.T)
+
+        def woodbury(r: Array) -> Array:
+            x = self.base.solve(rest, shift, r, accuracy)
+            self.factorisations = self.base.factorisations
+            return np.asarray(x - np.linalg.solve(middle, core @ (V @ x)) @ images)
+
+        try:
+            return refined(
+                self, woodbury, pieces, shift, rhs, corrections=_CORRECTIONS, wanted=_WANTED
+            )
+        except np.linalg.LinAlgError as error:
+            raise SingularSystem(str(error)) from None
