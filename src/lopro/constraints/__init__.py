@@ -8,7 +8,8 @@ from lopro.constraints.intersection import Intersection
 from lopro.constraints.l1_ball import L1Ball
 from lopro.constraints.polyhedron import MaxForm, NormForm, Polyhedron
 from lopro.constraints.psd import Distance, KyFan, MinEigenvalue, NegativeSum, PSDCone
-from lopro.constraints.residual_ball import ResidualBall, ResidualNorm, SquaredResidual
+from lopro.constraints.residual_ball import ResidualBall
+from lopro.constraints.residual_forms import ResidualNorm, SquaredResidual
 from lopro.constraints.simplex import Simplex
 from lopro.constraints.spectrahedron import Spectrahedron
 from lopro.constraints.whole_space import WholeSpace

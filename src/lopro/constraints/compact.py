@@ -1,4 +1,4 @@
-"""Compact sets with a projection and a linear minimiser in closed form."""
+"""Sets that are easy to project on themselves, and compact ones with a linear minimiser in closed form."""
 
 from __future__ import annotations
 
@@ -6,23 +6,28 @@ from lopro.constraints.base import Constraint
 from lopro.core.arrays import Array, inner
 from lopro.functions import Image
 
-__all__ = ["CompactSet"]
+__all__ = ["CompactSet", "OwnImage"]
 
 
-class CompactSet(Constraint):
+class OwnImage(Constraint):
     """The set as its own image: M is the identity, and Q the set itself.
 
-    Subclasses define ``linear_minimizer`` next to what every constraint defines.
+    Subclasses define ``support_image`` next to what every constraint defines.
     """
 
     has_image_set = True
-    has_linear_minimizer = True
 
     def project_image(self, image: Image) -> Image:
         return (self.project(image[0]),)
 
     def pullback(self, dual: Image) -> Array:
         return 1.0 * dual[0]
+
+
+class CompactSet(OwnImage):
+    """A bounded set over which linear functions are easy to minimise: define ``linear_minimizer``."""
+
+    has_linear_minimizer = True
 
     def support_image(self, dual: Image) -> float:
         return inner(dual[0], self.linear_minimizer(-dual[0]))

@@ -40,8 +40,6 @@ from lopro.projections.polyhedron import RepeatedProjection, project_polyhedron
 __all__ = ["MaxForm", "NormForm", "Polyhedron", "PolyhedronForm"]
 
 
-#: Columns of a dense matrix that are looked at first.
-_GLANCE = 8
 #: Rows times squared columns up to which a bounding box is computed: that takes two linear programs a column.
 _BOXED = 2e7
 
@@ -405,12 +403,7 @@ def rows_of_zeros(matrix: Any, rows: np.ndarray[Any, Any]) -> np.ndarray[Any, An
 
 def _rows_with_one_entry(matrix: Any) -> np.ndarray[Any, Any]:
     """Return which rows have exactly one nonzero entry."""
+    entries = matrix != 0.0
     if scipy.sparse.issparse(matrix):
-        rows = scipy.sparse.csr_array(matrix)
-        if not rows.data.all():  # zeros that are stored
-            rows = rows.copy()
-            rows.eliminate_zeros()
-        return np.flatnonzero(np.diff(rows.indptr) == 1)
-    # Most rows of a dense matrix are told apart by a few of their entries.
-    likely = np.flatnonzero(np.count_nonzero(matrix[:, :_GLANCE], axis=1) <= 1)
-    return np.asarray(likely[np.count_nonzero(matrix[likely], axis=1) == 1])
+        return np.flatnonzero(np.diff(scipy.sparse.csr_array(entries).indptr) == 1)
+    return np.flatnonzero(np.count_nonzero(entries, axis=1) == 1)

@@ -11,7 +11,8 @@ import numpy as np
 
 from lopro.certificates import feasibility_tolerance
 from lopro.certificates.violation import matrix_units
-from lopro.constraints.base import Constraint, ValidInequality
+from lopro.constraints.base import ValidInequality
+from lopro.constraints.compact import OwnImage
 from lopro.core.arrays import Array, Companion, asarray_like, eps, namespace, norm, to_numpy
 from lopro.core.validation import check_count, check_number, check_shape
 from lopro.functions import Ball, Constant, Image, Linearization, Source
@@ -35,8 +36,28 @@ _LARGE = 1000
 Values: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
 
 
+class _Form:
+    """A function ``c`` of the negative eigenvalues; the defaults are those of a norm of all of them."""
+
+    def pairs(self, dim: int) -> int | None:
+        """Return how many of the smallest eigenpairs are needed; None for all."""
+        return None
+
+    def weigh(self, depths: Values) -> tuple[float, Values]:
+        """Return ``c`` and the weights of the eigenvectors in minus its subgradient."""
+        return float(depths.sum()), np.ones(len(depths))
+
+    def regularity(self, dim: int) -> float:
+        """Return rho, valid for any number of negative eigenvalues."""
+        return 1.0
+
+    def lipschitz(self, dim: int) -> float:
+        """Return the Lipschitz constant."""
+        return 1.0
+
+
 @dataclass(frozen=True)
-class MinEigenvalue:
+class MinEigenvalue(_Form):
     """``c(X) = -lambda_min(X)``: one eigenpair; ``rho = 1/sqrt(d)``, slope 1.
 
     Examples
@@ -47,24 +68,14 @@ class MinEigenvalue:
     """
 
     def pairs(self, dim: int) -> int | None:
-        """Return how many of the smallest eigenpairs are needed; None for all."""
         return 1
 
-    def weigh(self, depths: Values) -> tuple[float, Values]:
-        """Return ``c`` and the weights of the eigenvectors in minus its subgradient."""
-        return float(depths[0]), np.ones(1)
-
     def regularity(self, dim: int) -> float:
-        """Return rho, valid for any number of negative eigenvalues."""
         return 1.0 / math.sqrt(dim)
-
-    def lipschitz(self, dim: int) -> float:
-        """Return the Lipschitz constant."""
-        return 1.0
 
 
 @dataclass(frozen=True)
-class KyFan:
+class KyFan(_Form):
     """``c(X)`` = the sum of the ``k`` most negative eigenvalues, sign changed.
 
     ``rho = min(1, k/sqrt(d))`` with slope ``sqrt(k)``: at ``k`` near ``sqrt(d)`` the ratio of the
@@ -83,24 +94,17 @@ class KyFan:
         check_count("k", self.k)
 
     def pairs(self, dim: int) -> int | None:
-        """Return how many of the smallest eigenpairs are needed; None for all."""
         return self.k
 
-    def weigh(self, depths: Values) -> tuple[float, Values]:
-        """Return ``c`` and the weights of the eigenvectors in minus its subgradient."""
-        return float(depths.sum()), np.ones(len(depths))
-
     def regularity(self, dim: int) -> float:
-        """Return rho, valid for any number of negative eigenvalues."""
         return min(1.0, self.k / math.sqrt(dim))
 
     def lipschitz(self, dim: int) -> float:
-        """Return the Lipschitz constant."""
         return math.sqrt(self.k)
 
 
 @dataclass(frozen=True)
-class NegativeSum:
+class NegativeSum(_Form):
     """``c(X)`` = the sum of all negative eigenvalues, sign changed; ``rho = 1``, slope sqrt(d).
 
     Examples
@@ -110,25 +114,12 @@ class NegativeSum:
     7.0
     """
 
-    def pairs(self, dim: int) -> int | None:
-        """Return how many of the smallest eigenpairs are needed; None for all."""
-        return None
-
-    def weigh(self, depths: Values) -> tuple[float, Values]:
-        """Return ``c`` and the weights of the eigenvectors in minus its subgradient."""
-        return float(depths.sum()), np.ones(len(depths))
-
-    def regularity(self, dim: int) -> float:
-        """Return rho, valid for any number of negative eigenvalues."""
-        return 1.0
-
     def lipschitz(self, dim: int) -> float:
-        """Return the Lipschitz constant."""
         return math.sqrt(dim)
 
 
 @dataclass(frozen=True)
-class Distance:
+class Distance(_Form):
     """``c(X)`` = the Frobenius distance to the cone: ``rho = 1``, slope 1, all eigenpairs.
 
     Examples
@@ -138,28 +129,15 @@ class Distance:
     5.0
     """
 
-    def pairs(self, dim: int) -> int | None:
-        """Return how many of the smallest eigenpairs are needed; None for all."""
-        return None
-
     def weigh(self, depths: Values) -> tuple[float, Values]:
-        """Return ``c`` and the weights of the eigenvectors in minus its subgradient."""
         length = float(np.linalg.norm(depths))
         return length, depths / length
-
-    def regularity(self, dim: int) -> float:
-        """Return rho, valid for any number of negative eigenvalues."""
-        return 1.0
-
-    def lipschitz(self, dim: int) -> float:
-        """Return the Lipschitz constant."""
-        return 1.0
 
 
 PSDForm: TypeAlias = MinEigenvalue | KyFan | NegativeSum | Distance
 
 
-class PSDCone(Constraint):
+class PSDCone(OwnImage):
     r"""The symmetric (or Hermitian) matrices without negative eigenvalues.
 
     Parameters
@@ -200,8 +178,6 @@ class PSDCone(Constraint):
     array([[2., 0.],
            [0., 0.]])
     """
-
-    has_image_set = True
 
     def __init__(self, dim: int, form: PSDForm | None = None, accuracy: float = 0.0) -> None:
         self.dim = check_count("dim", dim)
@@ -319,14 +295,6 @@ class PSDCone(Constraint):
     def valid_inequality(self, x: Array, weight: float) -> ValidInequality:
         """Return minus a psd matrix: its product with every member of the cone is at most 0."""
         return ValidInequality(weight * self.subgradient(x), 0.0)
-
-    # The set as itself: M is the identity, Q the cone.
-
-    def project_image(self, image: Image) -> Image:
-        return (project_psd(image[0]),)
-
-    def pullback(self, dual: Image) -> Array:
-        return 1.0 * dual[0]
 
     def support_image(self, dual: Image) -> float:
         return 0.0

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from lopro.certificates.violation import ball_size
 from lopro.constraints.base import Constraint, ValidInequality
+from lopro.constraints.residual_forms import ResidualForm, ResidualNorm, SquaredResidual
+from lopro.constraints.residual_geometry import ResidualGeometry
 from lopro.core.arrays import (
     Array,
     Companion,
+    as_complex,
     asarray_like,
     copy,
     eps,
@@ -21,101 +23,33 @@ from lopro.core.arrays import (
     inner,
     is_complex,
     is_single,
-    namespace,
     norm,
     to_numpy,
 )
 from lopro.core.exact import support_of_ball
 from lopro.core.validation import check_array, check_number, check_shape
-from lopro.errors import InfeasibleError
 from lopro.functions import Ball, Constant, Image, Linearization, MappedFunction, Source, atoms
 from lopro.functions.term import Term
 from lopro.maps import SparseMap, linear_map
 from lopro.maps.algebra import widened
 from lopro.maps.copied import CopiedMap
 from lopro.maps.host import host_vector
-from lopro.projections.empty_ball import residual_exceeds
-from lopro.projections.residual_ball import adjoint_product, project_residual_ball
+from lopro.projections.residual_ball import project_residual_ball
+from lopro.projections.rounded import nearest_rounded
+
+__all__ = ["FEW_COLUMNS", "ResidualBall"]
 
 #: A product with a matrix of this size takes less than a millisecond.
 _SMALL_BYTES = 2**20
-
-__all__ = ["FEW_COLUMNS", "ResidualBall", "ResidualForm", "ResidualNorm", "SquaredResidual"]
-
-
-@dataclass(frozen=True)
-class SquaredResidual:
-    """``c(x) = |A x - y|^2 - sigma^2``: smooth everywhere, steep far away.
-
-    Examples
-    --------
-    >>> import lopro.constraints as lc
-    >>> lc.SquaredResidual().value(3.0, 2.0)
-    5.0
-    """
-
-    def value(self, length: float, sigma: float) -> float:
-        """Return ``c`` where the residual has this length."""
-        return length**2 - sigma**2
-
-    def slope(self, length: float) -> float:
-        """Return the factor between the residual and the gradient in the image."""
-        return 2.0
-
-    def regularity(self, smallest: float, inner_radius: float, sigma: float) -> float:
-        """Return rho: ``|w|^2 - s^2 >= 2 s (|w| - s)`` for the part ``w`` in the range of A."""
-        return 2.0 * smallest * inner_radius
-
-
-@dataclass(frozen=True)
-class ResidualNorm:
-    """``c(x) = |A x - y| - sigma``: Lipschitz everywhere, no gradient where ``A x = y``.
-
-    Examples
-    --------
-    >>> import lopro.constraints as lc
-    >>> lc.ResidualNorm().value(3.0, 2.0)
-    1.0
-    """
-
-    def value(self, length: float, sigma: float) -> float:
-        """Return ``c`` where the residual has this length."""
-        return length - sigma
-
-    def slope(self, length: float) -> float:
-        """Return the factor between the residual and the (sub)gradient in the image."""
-        return 1.0 / length if length > 0.0 else 0.0
-
-    def regularity(self, smallest: float, inner_radius: float, sigma: float) -> float:
-        """Return rho: the slope of ``sqrt(w^2 + e^2)`` at the boundary, times ``smallest``."""
-        return smallest * (inner_radius / sigma if sigma > 0.0 else 1.0)
-
-
+#: Rows or columns up to which a matrix is factorised to tell its geometry.
 _QUICKLY_FACTORED = 300
 #: Columns of an operator that may all be asked for.
 FEW_COLUMNS = 300
 #: Entries of a matrix in single precision that is held in double precision as well.
 _HELD_TWICE = 10**6
-#: Aims further and further inside a ball, until the rounded point is inside too.
-_ATTEMPTS = 6
 
 
-def _widened(x: Array) -> Array:
-    """Return ``x`` on the host in double precision."""
-    return widened(to_numpy(x))
-
-
-def _as_precise_as(x: Array, exact: Array) -> Array:
-    """Return ``exact`` in the library and precision of ``x``, complex where either is."""
-    if is_single(x):
-        exact = exact.astype(np.complex64 if is_complex(exact) else np.float32)
-    return from_numpy(exact, x)
-
-
-ResidualForm: TypeAlias = SquaredResidual | ResidualNorm
-
-
-class ResidualBall(MappedFunction, Constraint):
+class ResidualBall(ResidualGeometry, MappedFunction, Constraint):
     r"""The set ``{x : |A x - y|_2 <= sigma}``.
 
     Parameters
@@ -176,7 +110,8 @@ class ResidualBall(MappedFunction, Constraint):
         self.shape = (self.A.shape[1],)
         self._y = Companion(self.y)
         self._size_of_y = norm(self.y)
-        self.like = self._wide_enough()
+        # Points are complex as soon as either A or y is.
+        self.like = as_complex(self.A.like) if is_complex(self.y) else self.A.like
         self.tight_frame = tight_frame
         if tight_frame is not None:
             self.tight_frame = check_number("tight_frame", tight_frame, minimum=0.0, exclusive=True)
@@ -184,13 +119,6 @@ class ResidualBall(MappedFunction, Constraint):
 
     def __repr__(self) -> str:
         return f"ResidualBall(A={self.A!r}, sigma={self.sigma:g}, form={self.form!r})"
-
-    def _wide_enough(self) -> Array:
-        """Points are complex as soon as either A or y is."""
-        if is_complex(self.A.like) or not is_complex(self.y):
-            return self.A.like
-        xp = namespace(self.A.like)
-        return xp.astype(self.A.like, xp.complex64 if eps(self.A.like) > 1e-10 else xp.complex128)
 
     def _check_tight_frame(self, c: float) -> None:
         """Try the claim on one vector: a wrong factor is found here, not in a wrong result."""
@@ -242,69 +170,6 @@ class ResidualBall(MappedFunction, Constraint):
         return Constant(self.form.value(misfit, self.sigma), Source.DERIVED, note)
 
     # The geometry of the set.
-
-    @cached_property
-    def largest_singular_value(self) -> Constant:
-        """``|A|_2`` and where it comes from."""
-        if self.tight_frame is not None:
-            return Constant(math.sqrt(self.tight_frame), Source.GIVEN, "tight_frame")
-        return self.A.largest_singular_value
-
-    @property
-    def _spectrum_known(self) -> bool:
-        return self.A.explicit or self.tight_frame is not None
-
-    @cached_property
-    def _smallest(self) -> float:
-        """The smallest nonzero singular value, rounded down."""
-        if self.tight_frame is not None:
-            return math.sqrt(self.tight_frame)
-        largest, smallest = self.A.singular_range
-        return max(0.0, smallest - max(self.A.shape) * eps(self.A.like) * largest)
-
-    @property
-    def _rounding(self) -> float:
-        return 1e2 * eps(self.y) * self._size_of_y
-
-    @cached_property
-    def misfit(self) -> float:
-        """The least-squares residual ``min |A x - y|`` (0 where it is not known)."""
-        rest = self._rest
-        return 0.0 if rest is None or norm(rest) <= self._rounding else norm(rest)
-
-    @cached_property
-    def _rest(self) -> Array | None:
-        """What of y is out of the reach of A; None where that is nothing, or not known."""
-        if not self.A.explicit or self.tight_frame is not None or self.A.full_row_rank:
-            return None
-        rest = self.y - self.A.left_spectrum[1] @ self._coordinates()
-        # Once more: a short rest is orthogonal to the range only up to the rounding of y.
-        U = self.A.left_spectrum[1]
-        return rest - U @ adjoint_product(U, rest)
-
-    @cached_property
-    def is_empty(self) -> bool:
-        """Whether the part of y that A does not reach proves that there is no point; explicit maps only."""
-        if not self.A.explicit or self._size_of_y <= self.sigma or not self._squares_are_numbers:
-            return False
-        rest = self._rest
-        return rest is not None and residual_exceeds(self.A, self.y, self.sigma, rest)
-
-    @property
-    def _squares_are_numbers(self) -> bool:
-        """Whether the products of entries of A stay in the range of numbers, as far as y can tell."""
-        stretch = norm(self.A.adjoint(self.y)) / self._size_of_y
-        return stretch < math.sqrt(float(np.finfo(to_numpy(self.A.like).dtype).max)) / 1e14
-
-    def _coordinates(self) -> Array:
-        """Return the coordinates of y in the range of A."""
-        return adjoint_product(self.A.left_spectrum[1], self.y)
-
-    @property
-    def _inner_radius(self) -> float:
-        """The radius of the ball within the range of A; 0 where only least squares gets there."""
-        e = self.misfit
-        return math.sqrt(max(0.0, (self.sigma - e) * (self.sigma + e)))
 
     def regularity(self) -> Constant | None:
         if not self._spectrum_known or (self.A.explicit and self.is_empty):
@@ -366,7 +231,9 @@ class ResidualBall(MappedFunction, Constraint):
             return self
         if math.prod(A.shape) > _HELD_TWICE or not self.as_matrix.A.explicit:
             return None
-        return ResidualBall(widened(self.as_matrix.A.matrix), _widened(y), self.sigma, self.form)
+        return ResidualBall(
+            widened(self.as_matrix.A.matrix), widened(to_numpy(y)), self.sigma, self.form
+        )
 
     @property
     def _believes_double(self) -> bool:
@@ -378,7 +245,7 @@ class ResidualBall(MappedFunction, Constraint):
 
     def violation_at(self, x: Array, image: Image) -> float:
         if self._believes_double and self.in_double is not None:
-            return self.in_double.violation(_widened(x))
+            return self.in_double.violation(widened(to_numpy(x)))
         excess = norm(image[0] - self._y.beside(image[0])) - self.sigma
         if excess <= 0.0:
             return 0.0
@@ -403,40 +270,26 @@ class ResidualBall(MappedFunction, Constraint):
         return self._size_of_y * (self._size_of_y / pulled) if pulled > 0.0 else None
 
     def project(self, x: Array) -> Array:
-        point = self._nearest_rounded(x)
-        if point is not None:
-            return point
+        if self.in_double is not None and self.in_double is not self:
+            point = self.in_double.project_rounded(x)
+            if point is not None:
+                return point
         y = self._y.beside(x)
         return project_residual_ball(x, self.A, y, self.sigma, tight_frame=self.tight_frame)
 
-    def _nearest_rounded(self, x: Array) -> Array | None:
-        """Return a point of the set in the precision of ``x``, as near as rounding allows, by way of double.
+    def project_rounded(self, x: Array) -> Array | None:
+        """Return the projection in the precision of ``x``, where this set is in double precision.
 
-        None where rounding keeps every attempt outside. The aim is inside by what the rounding of the last
-        attempt put outside: measured, because its bound is often a hundred times as much.
+        None where rounding keeps every attempt outside.
         """
-        ball, wide, unit = self.in_double, _widened(x), eps(x)
-        if ball is None or ball is self:
-            return None
+        wide, unit = widened(to_numpy(x)), eps(x)
         # An equation (sigma = 0) that holds to the last bit of y is left alone, and with it the zeros of x.
-        if ball.violation(wide) <= (4.0 * unit if self.sigma == 0.0 else 0.0):
+        if self.violation(wide) <= (4.0 * unit if self.sigma == 0.0 else 0.0):
             return copy(x)
-        aim, point = self.sigma, None
-        for _ in range(_ATTEMPTS):
-            try:
-                exact = project_residual_ball(
-                    wide, ball.A, ball.y, aim, tight_frame=self.tight_frame
-                )
-            except InfeasibleError:
-                break  # the data may be rounded numbers: whether the ball is empty, single precision says
-            point = _as_precise_as(x, exact)
-            outside = norm(ball.A.forward(_widened(point)) - ball.y) - self.sigma
-            aim -= 2.0 * outside
-            if outside <= 0.0 or aim <= 0.0:
-                break
-        return (
-            point if point is not None and ball.violation(_widened(point)) <= 32.0 * unit else None
-        )
+        point = nearest_rounded(x, self.A, self.y, self.sigma)
+        if point is None or self.violation(widened(to_numpy(point))) > 32.0 * unit:
+            return None
+        return point
 
     def valid_inequality(self, x: Array, weight: float) -> ValidInequality:
         """Return the supporting half-space with the slope of ``weight * c`` at ``x``."""

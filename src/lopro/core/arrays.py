@@ -27,6 +27,7 @@ __all__ = [
     "Companion",
     "Matrix",
     "Vector",
+    "as_complex",
     "asarray_like",
     "axpy",
     "copy",
@@ -183,6 +184,12 @@ def is_complex(x: Array) -> bool:
     if isinstance(x, np.ndarray):
         return bool(x.dtype.kind == "c")
     return bool(namespace(x).isdtype(x.dtype, "complex floating"))
+
+
+def as_complex(x: Array) -> Array:
+    """Return ``x`` with the complex dtype of its precision."""
+    xp = namespace(x)
+    return xp.astype(x, xp.complex64 if is_single(x) else xp.complex128)
 
 
 def eps(x: Array) -> float:

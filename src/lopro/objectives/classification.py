@@ -9,7 +9,7 @@ import numpy as np
 from lopro.core.arrays import Array, from_numpy, namespace, to_numpy
 from lopro.core.validation import check_array, check_shape
 from lopro.functions import atoms
-from lopro.objectives.sample_loss import SampleLoss, take_rows
+from lopro.objectives.sample_loss import SampleLoss
 
 __all__ = ["HingeLoss", "Logistic", "SquaredHingeLoss"]
 
@@ -21,6 +21,7 @@ class LabelledLoss(SampleLoss):
         super().__init__(X, l2, batch_size)
         #: The labels as -1 and 1; do not write on them.
         self.labels: Array = _checked_signs(labels, self.X.shape[0], self.X.like)
+        self.targets = self.labels
 
 
 class Logistic(LabelledLoss):
@@ -55,8 +56,8 @@ class Logistic(LabelledLoss):
     smooth = True
     steepest, sharpest = 1.0, 0.25
 
-    def sample(self, rows: np.ndarray[Any, Any] | None = None) -> tuple[atoms.Atom, Array | None]:
-        return atoms.Logistic(take_rows(self.labels, rows)), None
+    def loss(self, targets: Array) -> tuple[atoms.Atom, Array | None]:
+        return atoms.Logistic(targets), None
 
 
 class HingeLoss(LabelledLoss):
@@ -86,10 +87,9 @@ class HingeLoss(LabelledLoss):
 
     steepest = 1.0
 
-    def sample(self, rows: np.ndarray[Any, Any] | None = None) -> tuple[atoms.Atom, Array | None]:
+    def loss(self, targets: Array) -> tuple[atoms.Atom, Array | None]:
         """Return ``mean [1 - y z]_+``: with ``z - y`` in place of z, weights for one sign each."""
-        y = take_rows(self.labels, rows)
-        xp, n = namespace(y), y.shape[0]
+        xp, n, y = namespace(targets), targets.shape[0], targets
         zero = 0.0 * y
         up, down = xp.where(y < 0.0, zero + 1.0 / n, zero), xp.where(y > 0.0, zero + 1.0 / n, zero)
         return atoms.L1(up, down), y
@@ -122,8 +122,8 @@ class SquaredHingeLoss(LabelledLoss):
     smooth = True
     sharpest = 2.0
 
-    def sample(self, rows: np.ndarray[Any, Any] | None = None) -> tuple[atoms.Atom, Array | None]:
-        return atoms.SquaredHinge(take_rows(self.labels, rows)), None
+    def loss(self, targets: Array) -> tuple[atoms.Atom, Array | None]:
+        return atoms.SquaredHinge(targets), None
 
 
 def _checked_signs(labels: Any, n: int, like: Array) -> Array:

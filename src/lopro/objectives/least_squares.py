@@ -8,16 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lopro.core.arrays import (
-    Array,
-    Companion,
-    copy,
-    is_complex,
-    is_single,
-    namespace,
-    norm,
-    take,
-)
+from lopro.core.arrays import Array, Companion, as_complex, copy, is_complex, norm, take
 from lopro.core.validation import check_array, check_count, check_shape
 from lopro.functions import Ball, Constant, Image, Linearization, MappedFunction, Source
 from lopro.functions.atoms import HalfSquare
@@ -67,7 +58,7 @@ class LeastSquares(MappedFunction, Objective):
         check_shape("b", self._b.array, (rows,))
         self.batch_size = check_count("batch_size", batch_size)
         self.shape = (columns,)
-        self.like = _complex_like(self.A.like) if is_complex(self._b.array) else self.A.like
+        self.like = as_complex(self.A.like) if is_complex(self._b.array) else self.A.like
         self.stochastic = self.A.has_rows
 
     @property
@@ -127,8 +118,3 @@ class LeastSquares(MappedFunction, Objective):
         # smin |z| <= |A z| <= |b| + |A z - b|
         radius = (norm(self._b.array) + math.sqrt(2.0 * max(level, 0.0))) / s.value
         return Constant(radius, s.source, s.note)
-
-
-def _complex_like(like: Array) -> Array:
-    xp = namespace(like)
-    return xp.astype(like, xp.complex64 if is_single(like) else xp.complex128)

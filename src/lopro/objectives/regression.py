@@ -9,7 +9,7 @@ import numpy as np
 from lopro.core.arrays import Array, to_numpy
 from lopro.core.validation import check_number
 from lopro.functions import Constant, Source, atoms
-from lopro.objectives.sample_loss import SampleLoss, checked_targets, take_rows
+from lopro.objectives.sample_loss import SampleLoss, checked_targets
 
 __all__ = ["PinballLoss", "Poisson"]
 
@@ -49,15 +49,15 @@ class PinballLoss(SampleLoss):
         super().__init__(A, l2, batch_size)
         #: The targets; do not write on them.
         self.b: Array = checked_targets("b", b, self.X.shape[0], self.X.like)
+        self.targets = self.b
         self.quantile = check_number("quantile", quantile, minimum=0.0, exclusive=True)
         if not self.quantile < 1.0:
             raise ValueError(f"quantile must be below 1, got {quantile}")
         self.steepest = max(self.quantile, 1.0 - self.quantile)
 
-    def sample(self, rows: np.ndarray[Any, Any] | None = None) -> tuple[atoms.Atom, Array | None]:
-        b = take_rows(self.b, rows)
-        n = b.shape[0]
-        return atoms.L1((1.0 - self.quantile) / n, self.quantile / n), b
+    def loss(self, targets: Array) -> tuple[atoms.Atom, Array | None]:
+        n = targets.shape[0]
+        return atoms.L1((1.0 - self.quantile) / n, self.quantile / n), targets
 
     def typical_size(self) -> float | None:
         return None
@@ -96,12 +96,13 @@ class Poisson(SampleLoss):
         super().__init__(X, l2, batch_size)
         #: The counts; do not write on them.
         self.counts: Array = checked_targets("counts", counts, self.X.shape[0], self.X.like)
+        self.targets = self.counts
         least = float(to_numpy(self.counts).min())
         if least < 0.0:
             raise ValueError(f"counts must be nonnegative, but one of them is {least:g}")
 
-    def sample(self, rows: np.ndarray[Any, Any] | None = None) -> tuple[atoms.Atom, Array | None]:
-        return atoms.Poisson(take_rows(self.counts, rows)), None
+    def loss(self, targets: Array) -> tuple[atoms.Atom, Array | None]:
+        return atoms.Poisson(targets), None
 
     def infimum(self) -> Constant:
         # exp(z) - k z is least at z = log k.

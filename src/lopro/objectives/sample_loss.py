@@ -16,11 +16,11 @@ from lopro.functions.term import Term
 from lopro.maps import linear_map
 from lopro.objectives.base import Objective
 
-__all__ = ["SampleLoss", "checked_targets", "take_rows"]
+__all__ = ["SampleLoss", "checked_targets"]
 
 
 class SampleLoss(MappedFunction, Objective):
-    """``f(w) = mean_i loss(x_i'w) + l2/2 |w|^2``; subclasses define `sample`, and bounds of the derivatives.
+    """``f(w) = mean_i loss(x_i'w) + l2/2 |w|^2``; subclasses define `targets`, `loss` and its bounds.
 
     Parameters
     ----------
@@ -36,6 +36,8 @@ class SampleLoss(MappedFunction, Objective):
     #: Bounds of the first and of the second derivative of the loss of one sample; None where there is none.
     steepest: float | None = None
     sharpest: float | None = None
+    #: One number for each sample: a label, a count or a value to predict.
+    targets: Array
 
     def __init__(self, X: Any, l2: float = 0.0, batch_size: int = 1) -> None:
         self.X = linear_map(X, "X")
@@ -49,13 +51,13 @@ class SampleLoss(MappedFunction, Objective):
         # The ridge is a function of w itself.
         self.image_length = 2 if self.l2 > 0.0 else 1
 
-    def sample(self, rows: np.ndarray[Any, Any] | None = None) -> tuple[Atom, Array | None]:
-        """Return the mean loss of some samples, all for None: an atom of their predictions, its offset."""
+    def loss(self, targets: Array) -> tuple[Atom, Array | None]:
+        """Return the mean loss of samples with these targets: an atom of the predictions, its offset."""
         raise NotImplementedError
 
     @cached_property
     def terms(self) -> tuple[Term, ...]:
-        atom, offset = self.sample()
+        atom, offset = self.loss(self.targets)
         loss = Term(atom, self.X, offset)
         return (loss, Term(HalfSquare(), scale=self.l2)) if self.l2 > 0.0 else (loss,)
 
@@ -73,7 +75,7 @@ class SampleLoss(MappedFunction, Objective):
     def stochastic_subgradient(self, x: Array, rng: np.random.Generator) -> Array:
         rows = rng.integers(self.X.shape[0], size=self.batch_size)
         # The mean over a sample is an unbiased estimate of the mean over all.
-        atom, offset = self.sample(rows)
+        atom, offset = self.loss(take(self.targets, rows))
         some = Term(atom, offset=offset)
         g = self.X.pull_through_rows(rows, x, some.slope)
         return g + self.l2 * x if self.l2 > 0.0 else g
@@ -129,8 +131,3 @@ def checked_targets(name: str, values: Any, n: int, like: Array) -> Array:
     y = to_numpy(check_array(name, values, ndim=1, allow_complex=False))
     check_shape(name, y, (n,))
     return from_numpy(np.array(y, dtype=np.float64), like)
-
-
-def take_rows(array: Array, rows: np.ndarray[Any, Any] | None) -> Array:
-    """Return some entries of an array, all of them for None."""
-    return array if rows is None else take(array, rows)
