@@ -8,8 +8,8 @@ import numpy as np
 
 from lopro.basis_pursuit.columns import SETTINGS, ColumnSet, Solver, Vector
 from lopro.core.arrays import Array, from_numpy, is_single, namespace, to_numpy
-from lopro.core.cholesky_there import factor_there
 from lopro.core.deadline import current_deadline
+from lopro.core.device_cholesky import device_factor
 from lopro.maps import LinearMap, NumPyMap, SparseMap
 from lopro.maps.algebra import times_for, widened
 
@@ -127,6 +127,6 @@ class DeviceColumns(ColumnSet):
         there = self._gram_of(support)
         if self.ridge > 0.0:
             there = there + from_numpy(self.ridge * np.eye(support.size), there)
-        found = factor_there(there)
+        found = device_factor(there)
         dependent = SETTINGS.dependent * float(np.finfo(np.float64).eps)
         return None if found is None or found.loses(dependent) else found.solve

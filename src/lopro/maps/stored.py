@@ -12,7 +12,7 @@ import numpy as np
 from lopro.core.arrays import Matrix, isfinite
 from lopro.core.counting import count
 from lopro.core.validation import check_count
-from lopro.maps.collectors import collector_for
+from lopro.maps.accumulators import accumulator_for
 from lopro.maps.grid import BLOCK_BYTES, Grid, Place, entries
 from lopro.maps.in_order import in_order
 from lopro.maps.requests import Request
@@ -85,7 +85,7 @@ class StoredMap(StreamedMap):
         return np.asarray(self.source[place])
 
     def sweep(self, requests: Sequence[Request]) -> list[Any]:
-        collectors = [collector_for(r, self.shape, self.like.dtype) for r in requests]
+        accumulators = [accumulator_for(r, self.shape, self.like.dtype) for r in requests]
         needed = self.grid.needed(requests)
         reading = Lock()  # a reader may have a position in its file
 
@@ -94,17 +94,17 @@ class StoredMap(StreamedMap):
             with reading:
                 block = self.fetch(place)
             self._check_block(block, place)
-            return [collectors[i].part(block, *place) for i in who]
+            return [accumulators[i].part(block, *place) for i in who]
 
         visits = in_order(visit, needed, self.workers)
         with closing(visits):
             for place, who in needed:
                 for i, part in zip(who, next(visits), strict=True):
-                    collectors[i].add(part, *place)
+                    accumulators[i].add(part, *place)
                 count("bytes_read", entries(place) * self._itemsize)
                 after_block()
         self._count_pass(needed)
-        return [collector.answer() for collector in collectors]
+        return [accumulator.answer() for accumulator in accumulators]
 
     def _check_block(self, block: Matrix, place: Place) -> None:
         """Raise if an entry is NaN or infinite, unless all entries have been checked."""

@@ -11,8 +11,8 @@ from support.map_kinds import KINDS, Kind
 from lopro.basis_pursuit.device_columns import DeviceColumns
 from lopro.basis_pursuit.pool import Pool, Question
 from lopro.core.arrays import to_numpy
-from lopro.core.cholesky_there import factor_there
 from lopro.core.counting import Counts, counting
+from lopro.core.device_cholesky import device_factor
 from lopro.maps import StoredMap, linear_map
 
 RNG = np.random.default_rng(0)
@@ -117,7 +117,7 @@ def test_a_factor_solves_or_says_that_columns_are_dependent(library: str) -> Non
     (kind,) = [kind for kind in KINDS if kind.name == library]
     kind.prepare()
     B = M[:, :5]
-    factor = factor_there(kind.of(B.T @ B))
+    factor = device_factor(kind.of(B.T @ B))
     assert factor is not None and not factor.loses(1e-12)
     by_hand = np.square(np.diagonal(np.linalg.cholesky(B.T @ B)))
     np.testing.assert_allclose(factor.pivots, by_hand, rtol=1e-12)
@@ -127,7 +127,7 @@ def test_a_factor_solves_or_says_that_columns_are_dependent(library: str) -> Non
     np.testing.assert_allclose(solve(right[:, 0]), solve(right)[:, 0], rtol=1e-14)
     for change in (0.0, 1e-9, 1e-7):
         twin = np.column_stack([B, B[:, 0] + change * M[:, 9]])
-        dependent = factor_there(kind.of(twin.T @ twin))
+        dependent = device_factor(kind.of(twin.T @ twin))
         assert dependent is None or dependent.loses(1e-12)
-    indefinite = factor_there(kind.of(np.diag([1.0, -1.0])))
+    indefinite = device_factor(kind.of(np.diag([1.0, -1.0])))
     assert indefinite is None or indefinite.loses(0.0)

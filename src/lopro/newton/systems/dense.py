@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from lopro.core.arrays import asarray_like, namespace, to_numpy
-from lopro.core.cholesky_there import factor_there, factors_there
 from lopro.core.deadline import current_deadline
+from lopro.core.device_cholesky import can_factor_on_device, device_factor
 from lopro.linalg.cholesky import SingularSystem, cholesky, cholesky_solve
 from lopro.newton.arrays import EPS, Array, Matrix, weighted_gram
 from lopro.newton.curvature import (
@@ -201,9 +201,9 @@ class SystemOnDevice:
         current_deadline().check()
         H = self._formed(pieces, shift)
         self.factorisations += 1
-        if not factors_there(H):
+        if not can_factor_on_device(H):
             return cholesky_solve(cholesky(np.array(to_numpy(H))), rhs)
-        factor = factor_there(H)
+        factor = device_factor(H)
         if factor is None:
             raise SingularSystem("the matrix is not positive definite")
         pivots = factor.pivots

@@ -11,11 +11,11 @@ from array_api_compat import is_cupy_array, is_jax_array, is_torch_array
 
 from lopro.core.arrays import Array, from_numpy, namespace, to_numpy
 
-__all__ = ["FactorThere", "factor_there", "factors_there"]
+__all__ = ["DeviceFactor", "can_factor_on_device", "device_factor"]
 
 
 @dataclass(frozen=True)
-class FactorThere:
+class DeviceFactor:
     """The Cholesky factor of a positive definite matrix on a device; solves for vectors on the host."""
 
     matrix: Array
@@ -37,12 +37,12 @@ class FactorThere:
         return not bool(np.all(self.pivots > share * diagonal))
 
 
-def factors_there(G: Array) -> bool:
-    """Whether `factor_there` supports the library of a matrix."""
+def can_factor_on_device(G: Array) -> bool:
+    """Whether `device_factor` supports the library of a matrix."""
     return is_torch_array(G) or is_jax_array(G) or is_cupy_array(G)
 
 
-def factor_there(G: Array) -> FactorThere | None:
+def device_factor(G: Array) -> DeviceFactor | None:
     """Return the Cholesky factor of a symmetric matrix; None if it is not definite.
 
     Also None for a library that is not supported.
@@ -50,8 +50,8 @@ def factor_there(G: Array) -> FactorThere | None:
     Examples
     --------
     >>> import array_api_strict
-    >>> from lopro.core.cholesky_there import factor_there
-    >>> factor_there(array_api_strict.eye(2)) is None
+    >>> from lopro.core.device_cholesky import device_factor
+    >>> device_factor(array_api_strict.eye(2)) is None
     True
     """
     if is_torch_array(G):
@@ -60,7 +60,7 @@ def factor_there(G: Array) -> FactorThere | None:
         factor, info = torch.linalg.cholesky_ex(G)
         if int(info) != 0:
             return None
-        return FactorThere(
+        return DeviceFactor(
             G,
             factor,
             lambda b: torch.cholesky_solve(b.reshape(len(b), -1), factor).reshape(b.shape),
@@ -69,7 +69,7 @@ def factor_there(G: Array) -> FactorThere | None:
         import jax.scipy.linalg as linear
 
         factor = linear.cholesky(G, lower=True)
-        return FactorThere(G, factor, lambda b: linear.cho_solve((factor, True), b))
+        return DeviceFactor(G, factor, lambda b: linear.cho_solve((factor, True), b))
     if is_cupy_array(G):
         import cupy
         import cupyx
@@ -80,7 +80,7 @@ def factor_there(G: Array) -> FactorThere | None:
                 factor = cupy.linalg.cholesky(G)
         except np.linalg.LinAlgError:
             return None
-        return FactorThere(
+        return DeviceFactor(
             G,
             factor,
             lambda b: solve_triangular(

@@ -1,4 +1,4 @@
-"""Collectors, one for each request, which assemble its answer block by block."""
+"""Accumulators, one for each request, which assemble its answer block by block."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from lopro.maps.requests import (
     Rows,
 )
 
-__all__ = ["Collector", "collector_for"]
+__all__ = ["Accumulator", "accumulator_for"]
 
 
-class Collector:
+class Accumulator:
     """Assembles the answer to a request from the parts of the blocks, in the order of the blocks.
 
     Blocks are ordered by columns, then by rows.
@@ -40,7 +40,7 @@ class Collector:
         raise NotImplementedError
 
 
-class _Forward(Collector):
+class _Forward(Accumulator):
     def __init__(self, request: Forward, shape: tuple[int, int], dtype: np.dtype[Any]) -> None:
         self._X = request.points
         wide = np.result_type(dtype, wide_dtype(self._X.dtype))
@@ -56,7 +56,7 @@ class _Forward(Collector):
         return self._total
 
 
-class _Adjoint(Collector):
+class _Adjoint(Accumulator):
     def __init__(self, request: Adjoint, shape: tuple[int, int], dtype: np.dtype[Any]) -> None:
         self._Y = request.duals
         wide = np.result_type(dtype, wide_dtype(self._Y.dtype))
@@ -72,7 +72,7 @@ class _Adjoint(Collector):
         return self._total
 
 
-class _Columns(Collector):
+class _Columns(Accumulator):
     def __init__(self, request: Columns, shape: tuple[int, int], dtype: np.dtype[Any]) -> None:
         self._indices = request.indices
         self._block = np.empty((shape[0], len(self._indices)), dtype=dtype, order="F")
@@ -87,7 +87,7 @@ class _Columns(Collector):
         return self._block
 
 
-class _Rows(Collector):
+class _Rows(Accumulator):
     def __init__(self, request: Rows, shape: tuple[int, int], dtype: np.dtype[Any]) -> None:
         self._indices = request.indices
         self._block = np.empty((len(self._indices), shape[1]), dtype=dtype)
@@ -102,7 +102,7 @@ class _Rows(Collector):
         return self._block
 
 
-class _Norms(Collector):
+class _Norms(Accumulator):
     def __init__(self, request: Norms, shape: tuple[int, int], dtype: np.dtype[Any]) -> None:
         self._axis = request.axis
         self._squares = np.zeros(shape[1 - self._axis])
@@ -117,8 +117,8 @@ class _Norms(Collector):
         return np.sqrt(self._squares)
 
 
-def collector_for(request: Request, shape: tuple[int, int], dtype: np.dtype[Any]) -> Collector:
-    """Return the collector of a checked request for a matrix of this shape and (double precision) dtype."""
+def accumulator_for(request: Request, shape: tuple[int, int], dtype: np.dtype[Any]) -> Accumulator:
+    """Return the accumulator of a checked request for a matrix of this shape and (double precision) dtype."""
     kinds: dict[type[Request], Any] = {
         Forward: _Forward,
         Adjoint: _Adjoint,
@@ -126,5 +126,5 @@ def collector_for(request: Request, shape: tuple[int, int], dtype: np.dtype[Any]
         Rows: _Rows,
         Norms: _Norms,
     }
-    found: Collector = kinds[type(request)](request, shape, dtype)
+    found: Accumulator = kinds[type(request)](request, shape, dtype)
     return found
