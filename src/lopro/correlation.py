@@ -21,9 +21,9 @@ from lopro.core.validation import check_array, check_shape, host_array
 from lopro.driver.options import Options
 from lopro.driver.result import History, Iterate, Result, Status
 from lopro.methods.semidefinite import LowRankFactors
-from lopro.newton.correlation import NearestCorrelation, NoCorrelationMatrix
-from lopro.newton.correlation import nearest_correlation as nearest
-from lopro.newton.correlation.arguments import Request
+from lopro.newton.sdp.correlation import NearestCorrelation, NoCorrelationMatrix
+from lopro.newton.sdp.correlation import nearest_correlation as nearest
+from lopro.newton.sdp.correlation_target import CorrelationTarget
 from lopro.objectives import SquaredDistance
 from lopro.problem import Problem
 from lopro.protocol import Target
@@ -118,7 +118,8 @@ def nearest_correlation(
 
     with deadline.active():
         try:
-            found = nearest(G, weights, fixed, min_eigenvalue, tol, stopped)
+            target = CorrelationTarget.of(given, weights, fixed, min_eigenvalue)
+            found = nearest(target, tol, stopped)
         except NoCorrelationMatrix as empty:
             return _infeasible(given, empty, deadline)
         result = _result(found, tol, stopped(), deadline)
@@ -131,7 +132,7 @@ def _by_entries(G: Any, weights: Any, fixed: Any, least: float, options: Options
         raise ValueError(
             "fixed cannot be combined with weights of shape (n, n); give the entries large weights instead"
         )
-    asked = Request.of(G, None, None, least)
+    asked = CorrelationTarget.of(G, None, None, least)
     n, e = len(asked.G), asked.least
     W = np.array(
         host_array("weights", check_array("weights", weights, allow_complex=False)), np.float64

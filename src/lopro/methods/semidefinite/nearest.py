@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -66,16 +65,15 @@ class NearestSemidefinite:
         bench.tick()
         count("projections")
         found = problem.solve(G, stopped=lambda: deadline.passed)
-        count("eigendecompositions", found.steps)
+        count("eigendecompositions", found.decompositions)
+        count("matvecs", found.products)
         if found.emptiness is not None:
             members = bench.problem.constraint.members()
             raise InfeasibleError(found.emptiness, member_duals(members, set_, -found.y))
         if not found.solved:
             deadline.check()
             raise StalledError
-        # No solution is farther from G than a feasible point, and traces are at most sqrt(n) norms.
-        reach = 2.0 * math.sqrt(set_.size) * (norm(G) + norm(found.X - G))
-        distance = problem.bound(G, found).at(reach)
+        distance = problem.bound(G, found)
         x = asarray_like(found.X, x0)
         # f(X) = weight/2 |X - G|^2 + f(G); the value at G is rounded, and so is G itself.
         at_G = float(bench.problem.objective.value(G))

@@ -86,8 +86,8 @@ def minimised(
     wanted: float,
     limit: int,
     stopped: Callable[[], bool] = never,
-) -> tuple[DualPoint, int]:
-    """Minimise one augmented Lagrangian of penalty 1; return the last point and the steps made.
+) -> tuple[DualPoint, tuple[int, int]]:
+    """Minimise one augmented Lagrangian of penalty 1; return the point, eigendecompositions and products.
 
     Parameters
     ----------
@@ -105,7 +105,8 @@ def minimised(
         Whether time is up.
     """
     run = _Run(program, (centre, y, 1.0))
-    return run.settle(wanted, limit, stopped), run.steps
+    point = run.settle(wanted, limit, stopped)
+    return point, (run.decompositions, run.directions.products)
 
 
 class _Run:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import scipy  # parts of it load when first used
@@ -18,16 +19,17 @@ import scipy  # parts of it load when first used
 from lopro.core.deadline import current_deadline
 from lopro.core.units import power_of_two
 from lopro.linalg.cholesky import SingularSystem
-from lopro.linalg.definite import missing
-from lopro.linalg.rounding import Estimate, dot, product
+from lopro.linalg.rounding import Estimate, dot, gamma, product
 from lopro.newton.arrays import EPS, Array, Matrix, norm
 from lopro.newton.multipliers import never
 from lopro.newton.outcome import Status
-from lopro.newton.sdp.judge import DualBound, Judge
+from lopro.newton.sdp.dual_point import DualPoint
+from lopro.newton.sdp.judge import Judge
 from lopro.newton.sdp.multipliers import minimised
 from lopro.newton.sdp.program import Block, SemidefiniteProgram
 from lopro.newton.sdp.solve import solve
 from lopro.newton.sdp.standard import StandardRows
+from lopro.newton.spectral import Spectrum
 
 __all__ = ["Nearest", "NearestProblem"]
 
@@ -50,18 +52,22 @@ class Nearest:
     ----------
     X, y : arrays
         ``X = P_+(G + A*y)``, with one multiplier for each row.
-    residual : float
-        By how much unit rows are off their sides, in units of G and the bounds.
-    steps : int
-        Newton steps.
+    F : array
+        The multiplier of the cone is ``F F'``, the negative part of ``G + A*y``.
+    solved : bool
+        Whether little but rounding is left of what unit rows are off their sides.
+    decompositions, products : int
+        Eigendecompositions, and products with Jacobians.
     empty : float
         Up to this trace, which is far beyond the data, no matrix is feasible; 0 where nothing is known.
     """
 
     X: Array
     y: Array
-    residual: float
-    steps: int
+    F: Array
+    solved: bool
+    decompositions: int
+    products: int
     empty: float = 0.0
 
     @property
@@ -71,11 +77,6 @@ class Nearest:
             return None
         where = "" if math.isinf(self.empty) else f" up to a trace of {self.empty:.3g}"
         return f"no positive semidefinite matrix{where} satisfies the rows"
-
-    @property
-    def solved(self) -> bool:
-        """Whether little but rounding is left."""
-        return self.residual <= _ACCEPTED
 
 
 class NearestProblem:
@@ -112,63 +113,101 @@ class NearestProblem:
         #: Whether the program without a cost was asked if the set is empty.
         self._asked = False
 
-    def solve(self, G: Array, stopped: Callable[[], bool] = never) -> Nearest:
-        """Return the solution for a symmetric G, as far as it was reached."""
+    def solve(
+        self,
+        G: Array,
+        stopped: Callable[[], bool] = never,
+        accuracy: float = 0.0,
+        start: Array | None = None,
+    ) -> Nearest:
+        """Return the solution for a symmetric G, as far as it was reached.
+
+        Parameters
+        ----------
+        G : array of shape (size, size)
+            The given matrix.
+        stopped : callable
+            Whether time is up.
+        accuracy : float
+            Where there are equations alone, a residual that will do, relative to their sides.
+        start : array, optional
+            Multipliers to begin with; those of the nearest matrix on equations without
+            common entries by default, else 0.
+        """
         unit = power_of_two(max(norm(G), float(np.abs(self.rows.b).max(initial=0.0))))
         s = np.maximum(self.rows.slacks(0.0 * G.ravel()), 0.0) / unit
-        G, y = G / unit, np.zeros(len(self.rows.b))
-        steps, residual, X = 0, math.inf, G
-        program = self._program(unit, _LIGHT)
-        wanted = 1e-4 if len(s) else _WANTED
+        y = self._start(G, start) / unit
+        G, F = G / unit, np.zeros((self.size, 0))
+        decompositions, products, residual, X = 0, 0, math.inf, G
+        program = self.program(unit, _LIGHT)
+        accepted = max(_ACCEPTED, accuracy * norm(program.b))
+        wanted = 1e-4 if len(s) else max(_WANTED, accuracy * norm(program.b))
         for _ in range(_CENTRES if len(s) else 1):
             try:
-                point, made = minimised(program, (G, s / _LIGHT), y, wanted, _STEPS, stopped)
+                point, work = minimised(program, (G, s / _LIGHT), y, wanted, _STEPS, stopped)
             except SingularSystem:
                 break
             last, s, y, X = s, point.X[1] * _LIGHT, point.y, point.X[0]
-            steps += made
+            F = _root(point)
+            decompositions, products = decompositions + work[0], products + work[1]
             moved = float(np.abs(s - last).max(initial=0.0))
             before, residual = residual, max(point.primal_residual, moved)
-            stuck = point.primal_residual > max(wanted, _ACCEPTED)
+            stuck = point.primal_residual > max(wanted, accepted)
             if residual <= _WANTED or stuck or stopped():
                 break
             if residual > 0.5 * before and residual <= _ACCEPTED:
                 break
             wanted = max(_WANTED, _INNER * residual)
         empty = 0.0
-        if residual > _ACCEPTED and not stopped():
+        solved = residual <= accepted
+        if not solved and not stopped():
             y, empty = self._emptiness(y, unit)
-        return Nearest(X * unit, self._original(y) * unit, residual, steps, empty)
+        F, y = F * math.sqrt(unit), self._original(y) * unit
+        return Nearest(X * unit, y, F, solved, decompositions, products, empty)
 
-    def bound(self, G: Array, found: Nearest) -> DualBound:
-        """Return what multipliers prove: ``1/2 |X - G|^2 >= value - slope trace(X)`` for every feasible X.
+    def bound(self, G: Array, found: Nearest) -> float:
+        """Return what multipliers prove: ``1/2 |X - G|^2`` is no smaller for any feasible X.
 
-        For any Z, ``1/2 |X - G|^2 >= 1/2 |Z - G|^2 + <Z - G, X - Z>``. With ``Z - G = A*y + S`` the slope
-        is ``sum min(y lower, y upper)`` at least, less what S lacks of being positive semidefinite.
+        With ``U = A*y + F F'``, ``1/2 |X - G|^2 >= <U, X - G> - 1/2 |U|^2`` for all X, and ``<U, X>`` is at
+        least ``sum min(y lower, y upper)``: ``F F'`` is positive semidefinite by its form, however accurate
+        the eigenvectors are. The rounding of U and of the products is subtracted.
         """
         y = found.y * self.units
         allowed = np.where(y > 0.0, np.isfinite(self.lower), np.isfinite(self.upper))
         y = np.where(allowed, y, 0.0)
-        Z = found.X
-        D = Z - G
         image, error = product(self.A.T.tocsr(), y)
-        S = D - image.reshape(G.shape)
-        error = error + EPS * (np.abs(D).ravel() + np.abs(S).ravel())
-        slope = missing(0.5 * (S + S.T), norm(error) * (1.0 + 1e-10))
+        S = found.F @ found.F.T
+        U = image + S.ravel()
+        lost = norm(error) + gamma(found.F.shape[1] + 1) * norm(found.F) ** 2 * 1.01
+        lost = (lost + EPS * norm(U)) * (1.0 + 1e-10)
         sides = np.where(y > 0.0, self.lower, np.where(y < 0.0, self.upper, 0.0))
-        # 1/2 |D|^2 - <D, Z> is -1/2 <D, Z + G>, in which less cancels.
-        half = dot(D.ravel(), (Z + G).ravel(), 2.0 * EPS * np.abs(D).ravel()) * -0.5
-        value = half + dot(y, sides) + Estimate(0.0)
-        trace = float(np.abs(S.diagonal()).sum()) + self.size * (slope + norm(error))
-        return DualBound(y / self.units, value.lower(), slope, trace)
+        # <U, G> + 1/2 |U|^2 is <U, G + U/2>, in which less cancels.
+        other = G.ravel() + 0.5 * U
+        value = dot(y, sides) - dot(other, U, EPS * np.abs(other))
+        charge = lost * (norm(other) + norm(U) + lost) * (1.0 + 1e-10)
+        return (value - Estimate(charge)).lower()
 
-    def _program(self, unit: float, light: float) -> SemidefiniteProgram:
+    def program(self, unit: float = 1.0, light: float = 1.0) -> SemidefiniteProgram:
+        """Return the rows as a program without a cost, in this unit and with slacks as light as this."""
         n, s = self.size, self.rows.slack.shape[1]
         blocks = (
             Block(n, False, np.zeros((n, n)), self.rows.A),
             Block(s, True, np.zeros(s), scipy.sparse.csr_array(light * self.rows.slack)),
         )
         return SemidefiniteProgram(self.rows.b / unit, blocks)
+
+    def _start(self, G: Array, start: Array | None) -> Array:
+        """Return multipliers of unit rows to begin with."""
+        if self.rows.slack.shape[1]:
+            return np.zeros(len(self.rows.b))
+        if start is not None:
+            return np.asarray(start * self.units)
+        used, rows = np.bincount(self.rows.A.indices, minlength=1), self.rows.A
+        if used.max() > 1:
+            return np.zeros(len(self.rows.b))
+        squares = np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
+        own = np.where(squares > 0.0, squares, 1.0)
+        return np.asarray((self.rows.b - rows @ G.ravel()) / own)
 
     def _original(self, y: Array) -> Array:
         return np.asarray(self.rows.multipliers(y) / self.units)
@@ -178,7 +217,7 @@ class NearestProblem:
 
         Where Newton's method did not come far enough, the program without a cost is asked, once.
         """
-        program = self._program(unit, 1.0)
+        program = self.program(unit, 1.0)
         if norm(y) > 0.0:
             ray, found = Judge(program).contradiction(y / norm(y))
             if found.proved:
@@ -190,3 +229,9 @@ class NearestProblem:
             if answer.status is Status.EMPTY:
                 return answer.multipliers, math.inf
         return y, 0.0
+
+
+def _root(point: DualPoint) -> Array:
+    """Return F with ``F F'`` the negative part of the first block."""
+    values, vectors = cast(Spectrum, point.spectra[0]).negative
+    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))

@@ -1,13 +1,21 @@
 """The nearest correlation matrix: known answers, certificates judged from outside, awkward demands."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from lopro.linalg.definite import is_above
-from lopro.newton.correlation import NoCorrelationMatrix, nearest_correlation
-from lopro.newton.correlation.bounds import excluded, lower_bound
-from lopro.newton.correlation.dual_newton import DualPoint
-from lopro.newton.correlation.problem import Target
+from lopro.newton.multipliers import never
+from lopro.newton.sdp import Judge
+from lopro.newton.sdp.correlation import NoCorrelationMatrix
+from lopro.newton.sdp.correlation import nearest_correlation as search
+from lopro.newton.sdp.correlation_target import CorrelationTarget
+from lopro.newton.spectral import Spectrum
+
+
+def nearest_correlation(G, w=None, fixed=None, min_eigenvalue=0.0, stopped=never):
+    return search(CorrelationTarget.of(G, w, fixed, min_eigenvalue), stopped=stopped)
 
 
 def noisy(rng, n, rank=4):
@@ -91,11 +99,15 @@ def test_entries_that_exclude_each_other(rng):
         fixed[i, j] = fixed[j, i] = True
     with pytest.raises(NoCorrelationMatrix) as refusal:
         nearest_correlation(G, fixed=fixed)
-    target = Target.of(G, np.ones(6), fixed, 0.0)
-    assert excluded(target, refusal.value.certificate)
+    ray = refusal.value.certificate / np.linalg.norm(refusal.value.certificate)
+
+    def judge():
+        return Judge(CorrelationTarget.of(G, None, fixed).posed()[0].program())
+
+    assert judge().contradiction(ray)[1].proved
     # The same direction proves nothing once the entries are compatible.
     G[0, 2] = G[2, 0] = 0.9
-    assert not excluded(Target.of(G, np.ones(6), fixed, 0.0), refusal.value.certificate)
+    assert not judge().contradiction(ray)[1].proved
 
 
 def test_bound_is_below_every_feasible_value_for_any_multipliers(rng):
@@ -103,13 +115,21 @@ def test_bound_is_below_every_feasible_value_for_any_multipliers(rng):
     n = 12
     G, w = noisy(rng, n), rng.uniform(0.5, 2.0, n)
     best = nearest_correlation(G, w)
-    target = Target.of(G, w, np.zeros((n, n), dtype=bool), 0.0)
-    for scale in (0.0, 0.1, 1.0, 10.0):
-        y = best.multipliers + scale * rng.standard_normal(n)
-        bound = lower_bound(target, DualPoint.of(target, y))
-        assert bound <= best.fun
-    exact = lower_bound(target, DualPoint.of(target, best.multipliers))
-    assert exact >= best.fun * (1 - 1e-9)
+    problem, T = CorrelationTarget.of(G, w).posed()
+    found = problem.solve(T)
+
+    def bound(y):
+        values, vectors = Spectrum(T + np.diag(y)).negative
+        F = vectors * np.sqrt(np.maximum(values, 0.0))
+        return problem.bound(T, replace(found, y=y, F=F))
+
+    for scale in (0.1, 1.0, 10.0):
+        step = scale * rng.standard_normal(n)
+        assert max(bound(best.multipliers + step), bound(best.multipliers - step)) < best.fun
+        # Any positive semidefinite multiplier of the cone will do as well.
+        F = found.F + scale * rng.standard_normal(found.F.shape)
+        assert problem.bound(T, replace(found, F=F)) < best.fun
+    assert best.fun * (1 - 1e-9) <= bound(best.multipliers) <= best.fun
 
 
 def test_proof_of_eigenvalues_is_not_fooled(rng):

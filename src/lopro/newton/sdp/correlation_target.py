@@ -1,4 +1,9 @@
-"""What users hand in for a nearest correlation matrix, checked."""
+"""A nearest correlation matrix as a semidefinite problem, from arguments that are checked.
+
+With weights w of the variables and a least eigenvalue e, ``Z = W^(1/2) (X - e I) W^(1/2)`` is any positive
+semidefinite matrix with the diagonal ``w (1 - e)`` and the fixed entries scaled alike: the nearest one to
+``T = W^(1/2) (G - e I) W^(1/2)`` is asked for.
+"""
 
 from __future__ import annotations
 
@@ -6,30 +11,32 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy  # parts of it load when first used
 
 from lopro.core.arrays import to_numpy
 from lopro.core.validation import check_array, check_number, check_shape, host_array
 from lopro.newton.arrays import Array, Pattern
+from lopro.newton.sdp.nearest import NearestProblem
 
-__all__ = ["Request"]
+__all__ = ["CorrelationTarget"]
 
 
 @dataclass(frozen=True)
-class Request:
+class CorrelationTarget:
     """The matrix, the weights, the entries to keep and the least eigenvalue asked for.
 
     Attributes
     ----------
-    G : array
-        Exactly symmetric, in double precision; a copy.
-    w : array
+    G : array of shape (n, n)
+        Exactly symmetric, in double precision.
+    w : array of shape (n,)
         One positive weight for each variable.
-    kept : array of bool
-        Which entries of ``G`` are kept.
+    kept : array of bool of shape (n, n)
+        Which entries of ``G`` are kept; symmetric.
     least : float
         The least eigenvalue, at least 0 and below 1.
     dtype : numpy.dtype
-        Of the matrix that was given, and of the answer.
+        Of the answer: its rounding is paid for.
     """
 
     G: Array
@@ -39,20 +46,24 @@ class Request:
     dtype: Any
 
     @staticmethod
-    def of(G: Any, weights: Any, fixed: Any, min_eigenvalue: Any) -> Request:
+    def of(G: Any, weights: Any = None, fixed: Any = None, least: Any = 0.0) -> CorrelationTarget:
         """Check the arguments; every message names the argument and what is wrong with it."""
         matrix, dtype = _symmetric(G)
         n = len(matrix)
-        least = check_number("min_eigenvalue", min_eigenvalue, minimum=0.0)
+        least = check_number("min_eigenvalue", least, minimum=0.0)
         if least >= 1.0:
             raise ValueError(f"min_eigenvalue must be below 1, the mean eigenvalue, got {least:g}")
         w = np.ones(n) if weights is None else _real("weights", weights, 1)[0]
         check_shape("weights", w, (n,))
         if not w.min() > 0.0:
             raise ValueError(f"weights must be positive, got {w.min():g}")
-        request = Request(matrix, w, _pattern(fixed, n), least, dtype)
-        request._check_kept()
-        return request
+        target = CorrelationTarget(matrix, w, _pattern(fixed, n), least, dtype)
+        target._check_kept()
+        return target
+
+    def rounded(self, X: Array) -> Array:
+        """Return ``X`` as it will be handed out, in double precision: single rounds it."""
+        return X if self.dtype == np.float64 else X.astype(self.dtype).astype(np.float64)
 
     def _check_kept(self) -> None:
         """Refuse fixed entries that no correlation matrix has: two rows and columns tell."""
@@ -65,9 +76,27 @@ class Request:
                 f"1 - min_eigenvalue = {1.0 - self.least:g} in size"
             )
 
-    def rounded(self, X: Array) -> Array:
-        """Return ``X`` as it will be handed out, in double precision: single rounds it."""
-        return X if self.dtype == np.float64 else X.astype(self.dtype).astype(np.float64)
+    def posed(self, margin: float = 0.0) -> tuple[NearestProblem, Array]:
+        """Return the problem of Z and T, with the least eigenvalue raised by a margin."""
+        n, least, roots = len(self.G), self.least + margin, np.sqrt(self.w)
+        i, j = np.nonzero(np.tril(self.kept, -1))
+        m, k = n + len(i), n + np.arange(len(i))
+        T = self.G * (roots[:, None] * roots)
+        T.flat[:: n + 1] -= least * self.w
+        owners = np.concatenate([np.arange(n), k, k])
+        places = np.concatenate([np.arange(n) * (n + 1), i * n + j, j * n + i])
+        values = np.concatenate([np.ones(n), np.full(2 * len(i), 0.5)])
+        A = scipy.sparse.csr_array((values, (owners, places)), (m, n * n))
+        b = np.concatenate([self.w * (1.0 - least), T[i, j]])
+        return NearestProblem(n, A, b, b), T
+
+    def correlation(self, Z: Array) -> Array:
+        """Return the matrix X of ``Z``, with the diagonal and the fixed entries set exactly."""
+        roots = np.sqrt(self.w)
+        X = Z / (roots[:, None] * roots)
+        X = np.where(self.kept, self.G, 0.5 * (X + X.T))
+        X.flat[:: len(X) + 1] = 1.0
+        return X
 
 
 def _real(name: str, value: Any, ndim: int) -> tuple[Array, Any]:

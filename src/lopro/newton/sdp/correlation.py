@@ -1,0 +1,216 @@
+"""The nearest correlation matrix, certified: a feasible matrix and a lower bound of the distance."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from lopro.linalg.definite import is_above, missing
+from lopro.linalg.rounding import gamma, total
+from lopro.newton.arrays import EPS, Array, norm
+from lopro.newton.multipliers import never
+from lopro.newton.sdp.correlation_target import CorrelationTarget
+from lopro.newton.sdp.nearest import Nearest, NearestProblem
+
+__all__ = ["NearestCorrelation", "NoCorrelationMatrix", "nearest_correlation"]
+
+#: How often the residual is lowered, or the margin widened, until the gap is proved.
+_ATTEMPTS = 5
+#: Gaps are relative to the value, and to this share of ``1/2 |G|^2`` where ``G`` is nearer than that.
+_NEAR = 1e-8
+
+
+class NoCorrelationMatrix(ValueError):
+    """No correlation matrix has the fixed entries; ``certificate`` proves it."""
+
+    def __init__(self, certificate: Array, decompositions: int) -> None:
+        super().__init__(
+            "fixed: no correlation matrix with this least eigenvalue has these entries"
+        )
+        self.certificate = certificate
+        self.decompositions = decompositions
+
+
+@dataclass(frozen=True)
+class NearestCorrelation:
+    """A correlation matrix near the given one, and the proof of how near.
+
+    Attributes
+    ----------
+    X : array
+        Symmetric, with a diagonal of ones and the fixed entries.
+    fun : float
+        ``1/2 |W^(1/2) (X - G) W^(1/2)|_F^2``.
+    lower_bound : float
+        No correlation matrix with these properties has a smaller value; rounding is subtracted, and so is
+        what the violation might have gained.
+    violation : float
+        How far the least eigenvalue may be below the one asked for; 0 where it is proved not to be.
+    scale : float
+        The least value that gaps are relative to.
+    multipliers : array
+        Of the diagonal, then of the fixed entries.
+    decompositions, products : int
+        Eigendecompositions and products with Jacobians made.
+    solved : bool
+        Whether the dual problem was solved; otherwise time or steps were used up.
+    """
+
+    X: Array
+    fun: float
+    lower_bound: float
+    violation: float
+    scale: float
+    multipliers: Array
+    decompositions: int
+    products: int
+    solved: bool
+
+    @property
+    def gap(self) -> float:
+        """The proved distance from the optimal value."""
+        return self.fun - self.lower_bound
+
+
+def nearest_correlation(
+    target: CorrelationTarget, tol: float = 1e-8, stopped: Callable[[], bool] = never
+) -> NearestCorrelation:
+    """Return the correlation matrix nearest to ``G`` in the W-norm, with a certificate.
+
+    Parameters
+    ----------
+    target : CorrelationTarget
+        What is asked for.
+    tol : float
+        The relative gap to prove.
+    stopped : callable
+        Whether there is no time for another eigendecomposition.
+
+    Raises
+    ------
+    NoCorrelationMatrix
+        If the fixed entries leave no such matrix.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.newton.sdp.correlation import nearest_correlation
+    >>> from lopro.newton.sdp.correlation_target import CorrelationTarget
+    >>> G = np.array([[1.0, 1.0, 0.0], [1.0, 1.0, 1.0], [0.0, 1.0, 1.0]])
+    >>> found = nearest_correlation(CorrelationTarget.of(G))
+    >>> found.X.round(4)
+    array([[1.    , 0.7607, 0.1573],
+           [0.7607, 1.    , 0.7607],
+           [0.1573, 0.7607, 1.    ]])
+    >>> found.gap <= 1e-8 * found.fun
+    True
+    """
+    return _Search(target, tol, stopped).run()
+
+
+class _Search:
+    """Newton's method, repeated with more accuracy or a wider margin until the gap is proved."""
+
+    def __init__(self, target: CorrelationTarget, tol: float, stopped: Callable[[], bool]) -> None:
+        self.target, self.tol, self.stopped = target, tol, stopped
+        self.problem, self.T = target.posed()
+        self.scale = _NEAR * 0.5 * norm(self.T) ** 2
+        self.keeps = len(self.problem.lower) > len(target.G)
+        self.decompositions = self.products = 0
+
+    def run(self) -> NearestCorrelation:
+        """Return the nearest matrix, or the best that time allows."""
+        asked = self.target
+        if np.all(asked.G.diagonal() == 1.0) and is_above(asked.G, asked.least):
+            return self._result(asked.G, 0.0, 0.0, None, True)
+        if self.stopped():
+            return self._without_any_step()
+        margin, accuracy = self._first_margin(), min(1e-10, 0.01 * self.tol)
+        problem, T = asked.posed(margin)
+        best: NearestCorrelation | None = None
+        found: Nearest | None = None
+        for _ in range(_ATTEMPTS):
+            found = problem.solve(T, self.stopped, accuracy, None if found is None else found.y)
+            self.decompositions += found.decompositions
+            self.products += found.products
+            if found.emptiness is not None:
+                raise NoCorrelationMatrix(found.y, self.decompositions)
+            X, off = self._feasible(problem, found)
+            if X is not None:
+                # A sum of squares is not negative.
+                bound = max(0.0, self.problem.bound(self.T, found))
+                best = self._result(X, bound, 0.0, found.y, found.solved)
+                if best.gap <= self.tol * max(best.fun, self.scale):
+                    return best
+            if self.stopped():
+                break
+            accuracy *= 1e-2
+            if X is None and 16.0 * off < margin:
+                margin *= 8.0
+                problem, T = asked.posed(margin)
+        assert found is not None
+        return best or self._violating(found)
+
+    def _first_margin(self) -> float:
+        """Return by how much the solution stays inside: fixed entries cannot be mixed with the identity."""
+        n, dtype = len(self.target.G), self.target.dtype
+        if not self.keeps:
+            return 0.0
+        # Rounding to single precision moves eigenvalues by about sqrt(n) units.
+        single = 0.0 if dtype == np.float64 else math.sqrt(n) * float(np.finfo(dtype).eps)
+        return 4.0 * gamma(n + 2) * n + single
+
+    def _result(
+        self, X: Array, bound: float, violation: float, y: Array | None, solved: bool
+    ) -> NearestCorrelation:
+        asked = self.target
+        fun = _value(X, asked.G, asked.w)
+        y = np.zeros(len(self.problem.lower)) if y is None else y
+        counts = self.decompositions, self.products
+        X = X.astype(asked.dtype)
+        return NearestCorrelation(X, fun, bound, violation, self.scale, y, *counts, solved)
+
+    def _without_any_step(self) -> NearestCorrelation:
+        """Return the identity with the fixed entries, if there is no time for anything else."""
+        X = self.target.correlation(np.zeros(self.T.shape))
+        violation = 0.0 if is_above(X, self.target.least) else math.inf
+        return self._result(X, -math.inf if violation else 0.0, violation, None, False)
+
+    def _violating(self, found: Nearest) -> NearestCorrelation:
+        """Return the matrix that was reached, with its violation measured and charged: ``<S, W>`` each."""
+        X = self.target.rounded(self.target.correlation(found.X))
+        self.decompositions += 1
+        short = missing(X - self.target.least * np.eye(len(X)), EPS)
+        price = float(np.einsum("ij,ij->i", found.F, found.F) @ self.target.w) * (1.0 + 1e-10)
+        bound = self.problem.bound(self.T, found) - short * price
+        return self._result(X, bound, short, found.y, False)
+
+    def _feasible(self, problem: NearestProblem, found: Nearest) -> tuple[Array | None, float]:
+        """Return a correlation matrix whose eigenvalues are proved, or None, and how far entries are off."""
+        asked, n = self.target, len(self.T)
+        X = asked.correlation(found.X)
+        residual = np.abs(problem.A @ found.X.ravel() - problem.lower)
+        if self.keeps:
+            X = asked.rounded(X)
+            off = float(residual.max() / asked.w.min())
+            return (X if is_above(X, asked.least) else None), off
+        off = float((residual / asked.w).max())
+        share = 4.0 * gamma(n + 2) * n + off
+        while share < 1.0:
+            # The identity is the centre of all correlation matrices: off-diagonal entries shrink.
+            mixed = (1.0 - share) * X
+            mixed.flat[:: n + 1] = 1.0
+            mixed = asked.rounded(mixed)
+            if is_above(mixed, asked.least):
+                return mixed, off
+            share *= 8.0
+        return np.eye(n), off
+
+
+def _value(X: Array, G: Array, w: Array) -> float:
+    D = X - G
+    terms = D * D * (w[:, None] * w)
+    return total(terms, 4.0 * EPS * terms).upper() * 0.5
