@@ -87,8 +87,9 @@ class Incumbent:
         #: The best lower bound that theorems promise for the constants given; it certifies nothing.
         self.claimed = -math.inf
         self._claim_source = ""
-        #: Of the best point and the best bound, once somebody has asked.
+        #: The certificate of the best point and the best bound, and that bound, once somebody has asked.
         self._certificate: Certificate | None = None
+        self._best_bound: tuple[Known, float, float] | None = None
 
     def judge(
         self, x: Array, image: Image | None = None, of_objective: Image | None = None
@@ -107,7 +108,8 @@ class Incumbent:
     def keep(self, judged: Judged) -> None:
         """Keep a point if it is the best so far."""
         if self.best is None or judged.rank < self.best.rank:
-            self.best, self._certificate = judged, None
+            self.best = judged
+            self._forget()
 
     def learn(self, candidate: Candidate, fun: float, penalised: float | None) -> None:
         """Draw every lower bound from a candidate that its evidence supports."""
@@ -167,9 +169,15 @@ class Incumbent:
             old = self._everywhere
             least = -math.inf if old is None else old.bound.value
             if new.bound.value > least or not math.isfinite(least):
-                self._everywhere, self._certificate = new, None
+                self._everywhere = new
+                self._forget()
         elif self._nearby is None or self._around(new)[0] > self._around(self._nearby)[0]:
-            self._nearby, self._certificate = new, None
+            self._nearby = new
+            self._forget()
+
+    def _forget(self) -> None:
+        """Drop what was derived from the best point and the bounds: one of them has changed."""
+        self._certificate = self._best_bound = None
 
     def _around(self, known: Known) -> tuple[float, float]:
         """Return a bound around the best point, as far out as solutions may be, and how far out it holds."""
@@ -202,16 +210,18 @@ class Incumbent:
 
     def _known(self) -> tuple[Known, float, float] | None:
         """Return the best bound around the best point, its value there, and how far out it holds."""
-        for name in ("_everywhere", "_nearby"):
-            known = getattr(self, name)
-            if known is not None and self._refuted(known):
-                setattr(self, name, None)
-        found = [
-            (known, *self._around(known))
-            for known in (self._everywhere, self._nearby)
-            if known is not None
-        ]
-        return max(found, key=lambda each: each[1], default=None)
+        if self._best_bound is None:
+            for name in ("_everywhere", "_nearby"):
+                known = getattr(self, name)
+                if known is not None and self._refuted(known):
+                    setattr(self, name, None)
+            found = [
+                (known, *self._around(known))
+                for known in (self._everywhere, self._nearby)
+                if known is not None
+            ]
+            self._best_bound = max(found, key=lambda each: each[1], default=None)
+        return self._best_bound
 
     @property
     def multiplier(self) -> ValidInequality | None:

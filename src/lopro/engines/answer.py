@@ -13,6 +13,7 @@ import importlib.util
 import math
 import os
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -99,10 +100,10 @@ class Answer:
     slacks: Vector = field(default_factory=lambda: np.zeros(0))
     message: str = ""
 
-    @property
+    @cached_property
     def finite(self) -> bool:
         """Whether the point and all multipliers are finite."""
-        return all(bool(np.all(np.isfinite(a))) for a in (self.x, self.rows, self.box))
+        return all(bool(np.isfinite(a).all()) for a in (self.x, self.rows, self.box))
 
 
 #: Bytes that Clarabel takes for each entry of its matrix, at least: 113 to 169 for dense semidefinite cones,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -99,6 +100,8 @@ class QuadraticProgram:
         rows, columns = A.shape[0], len(q)
 
         def filled(bound: Any, size: int, missing: float) -> Vector:
+            if isinstance(bound, np.ndarray) and bound.shape == (size,):
+                return np.array(bound, dtype=np.float64)
             given = missing if bound is None else bound
             return np.array(np.broadcast_to(np.asarray(given, dtype=np.float64), (size,)))
 
@@ -119,10 +122,10 @@ class QuadraticProgram:
         dense = isinstance(self.A, np.ndarray) and self.A.size
         return not dense and (self.P is None or not isinstance(self.P, np.ndarray))
 
-    @property
+    @cached_property
     def boxed(self) -> bool:
         """Whether any variable has a bound of its own."""
-        return bool(np.any(np.isfinite(self.least)) or np.any(np.isfinite(self.most)))
+        return bool(np.isfinite(self.least).any() or np.isfinite(self.most).any())
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,10 +182,10 @@ class OneSided:
         self.below = ~self.equal & np.isfinite(lower)
         M = program.A if isinstance(program.A, np.ndarray) else scipy.sparse.csr_array(program.A)
         stack = np.vstack if isinstance(M, np.ndarray) else scipy.sparse.vstack
-        self.A, self.b = _chosen(M, self.equal), lower[self.equal]
+        self.A, self.b = chosen(M, self.equal), lower[self.equal]
         self.h = np.concatenate([upper[self.above], -lower[self.below]])
         one_side = not self.below.any()
-        self.G = _chosen(M, self.above) if one_side else stack([M[self.above], -M[self.below]])
+        self.G = chosen(M, self.above) if one_side else stack([M[self.above], -M[self.below]])
 
     def multipliers(self, equations: Vector, inequalities: Vector) -> Vector:
         """Return the multipliers of the rows from those of equations and inequalities, the latter >= 0."""
@@ -194,7 +197,7 @@ class OneSided:
         return rows
 
 
-def _chosen(M: Matrix, mask: Any) -> Matrix:
+def chosen(M: Matrix, mask: Any) -> Matrix:
     """Return some rows; without a copy if they are all."""
     return M if len(mask) and mask.all() else M[mask]
 

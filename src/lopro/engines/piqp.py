@@ -19,7 +19,7 @@ from lopro.engines.answer import (
     require_memory,
     time_left,
 )
-from lopro.engines.forms import QuadraticProgram, in_handy_units, nonzeros
+from lopro.engines.forms import QuadraticProgram, chosen, in_handy_units, nonzeros
 
 __all__ = ["solve_by_piqp"]
 
@@ -118,12 +118,10 @@ def _set_up(p: QuadraticProgram, rows: _Rows, tol: float) -> Any:
     if p.sparse:
         solver, wrap = piqp.SparseSolver(), scipy.sparse.csc_matrix
         P = scipy.sparse.csc_matrix((n, n)) if p.P is None else p.P
-        A, eye = scipy.sparse.csr_array(p.A), scipy.sparse.eye_array(n, format="csr")
-        stack = scipy.sparse.vstack
+        A = scipy.sparse.csr_array(p.A)
     else:
-        solver, wrap, stack = piqp.DenseSolver(), np.ascontiguousarray, np.vstack
+        solver, wrap = piqp.DenseSolver(), np.ascontiguousarray
         P, A = (np.zeros((n, n)) if p.P is None else _dense(p.P)), _dense(p.A)
-        eye = np.eye(n)
     pinned, inequalities = equal.any() or fixed.any(), between.any()
     solver.settings.eps_abs = tol
     solver.settings.eps_rel = tol
@@ -133,15 +131,22 @@ def _set_up(p: QuadraticProgram, rows: _Rows, tol: float) -> Any:
     solver.setup(
         P=wrap(P),
         c=p.q,
-        A=wrap(stack([A[equal], eye[fixed]])) if pinned else None,
+        A=wrap(_with_fixed(A[equal], fixed)) if pinned else None,
         b=np.concatenate([p.lower[equal], p.least[fixed]]) if pinned else None,
-        G=wrap(A[between]) if inequalities else None,
+        G=wrap(chosen(A, between)) if inequalities else None,
         h_l=p.lower[between] if inequalities else None,
         h_u=p.upper[between] if inequalities else None,
         x_l=np.where(fixed, -np.inf, p.least) if p.boxed else None,
         x_u=np.where(fixed, np.inf, p.most) if p.boxed else None,
     )
     return solver
+
+
+def _with_fixed(A: Any, fixed: Any) -> Any:
+    """Return the rows of equations with those that fix variables below them."""
+    if isinstance(A, np.ndarray):
+        return np.vstack([A, np.eye(len(fixed))[fixed]])
+    return scipy.sparse.vstack([A, scipy.sparse.eye_array(len(fixed), format="csr")[fixed]])
 
 
 def _dense(M: Any) -> Vector:

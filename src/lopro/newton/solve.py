@@ -182,11 +182,6 @@ def prove(
     stopped : callable
         Whether time is up.
     """
-    scaled = Equilibrated.of(problem)
-    if scaled is not None:
-        start, v = x / scaled.sizes, scaled.multipliers(multipliers)
-        rest = tol, feasibility, scale, length, None, stopped
-        return scaled.back(prove(scaled.problem, start, v, *rest))
     mu = problem.smooth.strong_convexity() if convexity is None else convexity
     best: Outcome | None = None
     for point, u, steps in _candidates(problem, x, multipliers, stopped):
@@ -198,6 +193,12 @@ def prove(
         best = now if best is None or now.better(best, feasibility, length) else best
         if best.violation <= feasibility and best.holds(tol, scale, length):
             return dataclasses.replace(best, status=Status.CONVERGED)
+        # What was given proves the same in all units; refining it compares norms.
+        scaled = Equilibrated.of(problem) if steps == 0 else None
+        if scaled is not None:
+            start, v = x / scaled.sizes, scaled.multipliers(multipliers)
+            rest = tol, feasibility, scale, length, None, stopped
+            return scaled.back(prove(scaled.problem, start, v, *rest))
     assert best is not None
     return best
 

@@ -114,7 +114,8 @@ class Forms:
             return self._points_lack
         if not all(_is_quadratic(term) for term in self.terms):
             return "the objective is not given by a matrix P"
-        if not all(_has_rows(term) for term in self.sets):
+        intervals = all(isinstance(term.atom, Interval) for term in self.sets)
+        if not intervals or any(M is None for M in self._matrices):
             return "the constraint is not given by rows whose entries are at hand"
         least, most = self.box
         return "bounds of variables contradict each other" if np.any(least > most) else None
@@ -127,11 +128,9 @@ class Forms:
         if not rows:
             return QuadraticProgram.of(P, q, None, None, None, *self.box, constant)
         lower, upper = ([getattr(t.atom, side) for t in rows] for side in ("lower", "upper"))
-        A = _stacked([_matrix(term) for term in rows])
-        if len(rows) == 1:
-            return QuadraticProgram.of(P, q, A, lower[0], upper[0], *self.box, constant)
-        both = np.concatenate(lower), np.concatenate(upper)
-        return QuadraticProgram.of(P, q, A, *both, *self.box, constant)
+        A = _stacked(self._matrices)
+        low, high = (side[0] if len(rows) == 1 else np.concatenate(side) for side in (lower, upper))
+        return QuadraticProgram.of(P, q, A, low, high, *self.box, constant)
 
     @property
     def rows(self) -> int:
@@ -141,16 +140,19 @@ class Forms:
     @cached_property
     def sparse(self) -> bool:
         """Whether the matrices of the program are sparse; told without forming them."""
-        rows = [_matrix(term) for term in self.sets if not term.is_identity]
-        if rows and not any(scipy.sparse.issparse(M) for M in rows):
+        if self._matrices and not any(scipy.sparse.issparse(M) for M in self._matrices):
             return False
         return not any(isinstance(M, np.ndarray) for M in self._curved)
 
     @cached_property
     def entries(self) -> int:
         """Number of entries of the matrices of the program, as they are stored."""
-        rows = [_matrix(term) for term in self.sets if not term.is_identity]
-        return self.size + int(sum(M.size for M in (*rows, *self._curved)))
+        return self.size + int(sum(M.size for M in (*self._matrices, *self._curved)))
+
+    @cached_property
+    def _matrices(self) -> list[Any]:
+        """The matrices of the sets, but for bounds of variables."""
+        return [_matrix(term) for term in self.sets if not term.is_identity]
 
     @cached_property
     def _curved(self) -> list[Any]:
@@ -286,11 +288,6 @@ def term_multipliers(constraint: Constraint, multipliers: Sequence[Array]) -> li
 def _matrix(term: Term) -> Any:
     """Return the entries of the map of a term on the host; None for operators and large data on a device."""
     return None if term.map is None else engine_matrix(term.map)
-
-
-def _has_rows(term: Term) -> bool:
-    """Whether a term of a set is given by bounds, or by rows whose entries are at hand."""
-    return isinstance(term.atom, Interval) and (term.is_identity or _matrix(term) is not None)
 
 
 def _is_quadratic(term: Term) -> bool:
