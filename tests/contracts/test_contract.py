@@ -30,9 +30,6 @@ BROKEN = {
         "pairs: largest over equations",
         "strict-single",
     ): "no second-order method in single precision",
-    ("pairs: linear over spectrahedron", "strict-single"): "the optimum is 0, in single precision",
-    ("methods: SemidefiniteEngines", "numpy-single"): "the answer is in double precision",
-    ("pairs: nuclear over diagonal", "torch-single"): "the answer is a NumPy array",
 }
 #: Words of an error that names what to do instead.
 ADVICE = ("NumPy arrays", "float64", "lopro.")

@@ -106,7 +106,8 @@ class Affine(Polyhedron):
             in ``x.ravel()``. Each entry once.
         lower, upper : array or float, optional
             One number for each entry, in this order; those of a mask in the order of ``x[mask]``. Arrays in
-            single precision make a set of points in single precision.
+            single precision make a set of points in single precision; with plain numbers the objective says
+            what the points are.
         shape : tuple of int
             Shape of the points; a mask has it already.
         form : MaxForm or NormForm
@@ -126,7 +127,10 @@ class Affine(Polyhedron):
         ones = np.ones(len(places), dtype=np.float32 if single else np.float64)
         rows = np.arange(len(places))
         M = scipy.sparse.csr_array((ones, (rows, places)), (len(places), int(np.prod(shape))))
-        return Affine(M, lower, upper, shape, form)
+        found = Affine(M, lower, upper, shape, form)
+        if not any(is_array(side) for side in (lower, upper)):
+            found.like = None  # places and numbers say nothing of library, precision and device
+        return found
 
     @cached_property
     def terms(self) -> tuple[Term, ...]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from lopro.core.arrays import Array, inner, norm
+import numpy as np
+
+from lopro.core.arrays import Array, from_numpy, inner, norm
 from lopro.functions import Constant, Function, Image
 from lopro.functions.atoms import Opaque
 from lopro.functions.term import Term
@@ -57,6 +59,13 @@ class ValidInequality:
         """Return the inequality multiplied by ``factor >= 0``."""
         dual = None if self.dual is None else tuple(factor * v for v in self.dual)
         return ValidInequality(factor * self.direction, factor * self.support, dual)
+
+    def beside(self, x: Array) -> ValidInequality:
+        """Return the inequality where the point ``x`` is, if it was computed on the host."""
+        if isinstance(x, np.ndarray) or not isinstance(self.direction, np.ndarray):
+            return self
+        dual = None if self.dual is None else tuple(from_numpy(v, x) for v in self.dual)
+        return ValidInequality(from_numpy(self.direction, x), self.support, dual)
 
 
 class Constraint(Function):

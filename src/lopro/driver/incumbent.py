@@ -120,7 +120,8 @@ class Incumbent:
         elif isinstance(evidence, ProvedBound):
             e = evidence
             bound = e.bound(candidate.x)
-            self._consider(Known(bound, e.source, e.inequality, e.gained, proved=True))
+            rests_on = None if e.inequality is None else e.inequality.beside(candidate.x)
+            self._consider(Known(bound, e.source, rests_on, e.gained, proved=True))
         elif isinstance(evidence, PenalisedMinimum):
             assert penalised is not None
             self._use_penalty(evidence, candidate.taken_at, penalised)

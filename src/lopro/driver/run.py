@@ -142,6 +142,7 @@ class Run:
             candidate = self._next_candidate(candidates, verdict)
             if candidate is None:
                 break
+            candidate = candidate.in_precision_of(self._x0)
             seen = self._guarded(functools.partial(self._look_at, candidate))
             if seen is None:
                 break

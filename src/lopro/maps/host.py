@@ -11,6 +11,7 @@ import scipy  # parts of it load when first used
 
 from lopro.core.arrays import Array, asarray_like, is_array, namespace, on_host, to_numpy
 from lopro.core.counting import count
+from lopro.maps.algebra import bytes_of
 from lopro.maps.base import LinearMap
 from lopro.maps.identity import Identity
 from lopro.maps.numpy_map import NumPyMap
@@ -24,6 +25,7 @@ __all__ = [
     "host_vector",
     "rows_at_a_time",
     "slabs",
+    "transferred",
 ]
 
 #: Entries of rows on a device that are copied at a time: half a gigabyte of doubles.
@@ -101,10 +103,16 @@ def engine_matrix(A: LinearMap) -> Any:
         return host_matrix(found)
     copied: np.ndarray[Any, Any] | None = A.__dict__.get("_copied")
     if copied is None:
-        count("transfers")
-        count("bytes_transferred", A.nbytes)
-        copied = A.__dict__["_copied"] = host_vector(found.device_matrix)
+        copied = A.__dict__["_copied"] = transferred(found.device_matrix)
     return copied
+
+
+def transferred(values: Any) -> np.ndarray[Any, Any]:
+    """Return numbers as a NumPy array of doubles; a copy from a device is counted."""
+    if is_array(values) and not on_host(values):
+        count("transfers")
+        count("bytes_transferred", bytes_of(values))
+    return host_vector(values)
 
 
 def host_vector(values: Any) -> np.ndarray[Any, Any]:

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import numpy as np
 
 from lopro.certificates import Bound, Certificate
 from lopro.constraints.base import ValidInequality
-from lopro.core.arrays import Array
+from lopro.core.arrays import Array, asarray_like, is_complex
 from lopro.core.real_vectors import to_real_vector
 from lopro.functions import Image
 from lopro.penalties import Penalised
@@ -151,6 +151,14 @@ class Candidate:
     def taken_at(self) -> Array:
         """The point at which the evidence was taken."""
         return self.x if self.before is None else self.before
+
+    def in_precision_of(self, like: Array) -> Candidate:
+        """Return the candidate with its point in the precision of the data; evidence keeps its own point."""
+        if self.x.dtype == like.dtype or is_complex(self.x):
+            return self
+        x, before = asarray_like(self.x, like), self.before
+        before = self.taken_at if isinstance(self.evidence, Multiplier) else before
+        return replace(self, x=x, before=before, image=None, objective_image=None)
 
 
 @dataclass(frozen=True)

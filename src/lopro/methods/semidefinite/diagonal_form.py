@@ -17,6 +17,7 @@ from lopro.core.arrays import Array, asarray_like, eps, is_single
 from lopro.core.counting import count
 from lopro.errors import MissingCapabilityError
 from lopro.linalg.rounding import EPS, gamma
+from lopro.maps.host import transferred
 from lopro.methods.semidefinite.form import check_form, check_set, member_duals, quadratic_parts
 from lopro.newton.sdp.factors import LinearCost, WeightedDistance
 from lopro.objectives import Objective, Scaled, SquaredDistance
@@ -191,7 +192,7 @@ class DiagonalForm:
         assert set_ is not None
         slope = Z.toarray() if scipy.sparse.issparse(Z) else Z
         slope = slope / (self.roots[:, None] * self.roots)
-        slope.flat[:: len(x) + 1] = own
+        slope.flat[:: self.diagonal.size + 1] = own
         coefficient = np.asarray(set_.A.sum(axis=1)).ravel()
         v = -(y + own)[_places(set_.A, set_.size)] / coefficient
         dual = constraint.dual_of(member_duals(members, set_, v, slope))
@@ -248,7 +249,7 @@ def _weighted(f: Objective) -> tuple[Array, Array] | None:
     factor, own = (f.factor, f.f) if isinstance(f, Scaled) else (1.0, f)
     if not isinstance(own, SquaredDistance) or own.weights is None or factor <= 0.0:
         return None
-    W, z = (np.asarray(a, dtype=np.float64) for a in (own.weights, own.z))
+    W, z = (transferred(a) for a in (own.weights, own.z))
     both = 0.5 * (W + W.T)
     terms = 0.5 * (W * z + (W * z).T)
     mean = np.where(both > 0.0, terms / np.where(both > 0.0, both, 1.0), 0.5 * (z + z.T))

@@ -16,6 +16,7 @@ from lopro.constraints.psd import PSDCone
 from lopro.constraints.spectrahedron import Spectrahedron
 from lopro.core.arrays import is_complex
 from lopro.errors import MissingCapabilityError
+from lopro.maps.host import transferred
 from lopro.newton.sdp import Block, SemidefiniteProgram
 from lopro.newton.sdp.standard import StandardRows
 from lopro.objectives import Linear, Objective, Scaled, SquaredDistance, Sum
@@ -153,12 +154,8 @@ def check_form(problem: Problem, *, distance: bool) -> None:
 
 
 def check_set(problem: Problem) -> None:
-    """Raise unless the set is one cone of real matrices with rows, of NumPy arrays."""
+    """Raise unless the set is one cone of real matrices with rows."""
     for part in (problem.objective, problem.constraint):
-        if part.like is not None and not isinstance(part.like, np.ndarray):
-            raise MissingCapabilityError(
-                "semidefinite engines take NumPy arrays: pass those, or leave the choice to lopro.Auto()"
-            )
         if part.like is not None and is_complex(part.like):
             raise MissingCapabilityError("semidefinite programs are made of real numbers")
     members = problem.constraint.members()
@@ -196,10 +193,10 @@ def quadratic_parts(problem: Problem, n: int) -> tuple[Any, float, Any]:
     C, weight, Z = np.zeros((n, n)), 0.0, np.zeros((n, n))
     for factor, own in _parts(problem):
         if isinstance(own, Linear):
-            C = C + factor * np.asarray(own.a, dtype=np.float64)
+            C = C + factor * transferred(own.a)
         elif isinstance(own, SquaredDistance):
             weight += factor
-            Z = Z + factor * np.asarray(own.z, dtype=np.float64)
+            Z = Z + factor * transferred(own.z)
     Z = Z / weight if weight > 0.0 else Z
     return 0.5 * (C + C.T), weight, 0.5 * (Z + Z.T)
 
