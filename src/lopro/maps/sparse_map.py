@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from array_api_compat import is_cupy_array, is_torch_array
 
-from lopro.core.arrays import Array, from_numpy, to_numpy
+from lopro.core.arrays import Array, from_numpy, on_host, to_numpy
 from lopro.core.counting import count, count_product
 from lopro.maps.algebra import bytes_of, checked_indices
 from lopro.maps.base import LinearMap
+from lopro.maps.torch_sparse import TorchSparseMap
 
 __all__ = ["SparseMap"]
 
 
 class SparseMap(LinearMap):
-    """A scipy.sparse array or matrix; points of other libraries are converted to NumPy.
+    """A scipy.sparse array or matrix; points of other libraries on the host are converted to NumPy.
 
-    `columns` returns csc blocks, `rows` csr blocks.
+    For points of PyTorch or CuPy on a device a copy of the matrix is made there, once for each device: the
+    vectors stay where they are. `columns` returns csc blocks, `rows` csr blocks.
 
     Parameters
     ----------
@@ -72,10 +76,34 @@ class SparseMap(LinearMap):
         return self._sparse.tocsc()
 
     def multiply(self, X: Array) -> Array:
+        copied = self._copied_beside(X)
+        if copied is not None:
+            return copied.multiply(X)
         return from_numpy(self._sparse @ to_numpy(X), X)
 
     def multiply_adjoint(self, Y: Array) -> Array:
+        copied = self._copied_beside(Y)
+        if copied is not None:
+            return copied.multiply_adjoint(Y)
         return from_numpy(self._adjoint @ to_numpy(Y), Y)
+
+    def _copied_beside(self, X: Array) -> Any:
+        """Return the matrix on the device of an array; None on the host and for other libraries."""
+        if isinstance(X, np.ndarray) or on_host(X):
+            return None
+        if not (is_torch_array(X) or is_cupy_array(X)):
+            return None
+        key = str(X.device)
+        if key not in self._copies:
+            count("transfers")
+            count("bytes_transferred", self.nbytes)
+            copied = _on_torch_device if is_torch_array(X) else _OnCuPyDevice
+            self._copies[key] = copied(self._by_rows, X)
+        return self._copies[key]
+
+    @cached_property
+    def _copies(self) -> dict[str, Any]:
+        return {}
 
     def read_columns(self, indices: np.ndarray[Any, Any]) -> Any:
         return self._by_columns[:, indices]
@@ -100,6 +128,35 @@ class SparseMap(LinearMap):
     def _norms(self, axis: int) -> np.ndarray[Any, Any]:
         count_product("rows", 0, 1, self.nbytes)
         return np.asarray(np.sqrt(np.asarray(abs(self._sparse).power(2).sum(axis=axis)))).ravel()
+
+
+def _on_torch_device(A: Any, like: Any) -> LinearMap:
+    """Return the map of a matrix of SciPy on the device of a tensor."""
+    import torch
+
+    start, places, values = (
+        torch.asarray(part, device=like.device) for part in (A.indptr, A.indices, A.data)
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # PyTorch calls its sparse layouts a beta version
+        return TorchSparseMap(torch.sparse_csr_tensor(start, places, values, size=A.shape))
+
+
+class _OnCuPyDevice:
+    """Products with a matrix of SciPy on the device of an array of CuPy."""
+
+    def __init__(self, A: Any, like: Any) -> None:
+        import cupyx.scipy.sparse
+
+        with like.device:
+            self.matrix = cupyx.scipy.sparse.csr_matrix(A)
+            self.adjoint = self.matrix.conj().T.tocsr()
+
+    def multiply(self, X: Array) -> Array:
+        return self.matrix @ X
+
+    def multiply_adjoint(self, Y: Array) -> Array:
+        return self.adjoint @ Y
 
 
 def _checked(A: Any, name: str) -> Any:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy
 from support.map_kinds import KINDS, Kind
 
 from lopro.core.arrays import namespace, to_numpy
@@ -113,3 +114,24 @@ def test_the_checks_are_not_passes_of_their_own(kind: Kind) -> None:
     with counting(Counts()) as counts:
         linear_map(kind.of(M)).adjoint(kind.of(np.ones(50)))
     assert counts == Counts(rmatvecs=1, passes=1, bytes_read=M.nbytes)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.complex128])
+def test_a_sparse_matrix_is_copied_to_the_device_once(
+    dtype: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The vectors of a device stay there: only the matrix is copied."""
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    dense = np.array([[1.0, 0.0, 2.0], [0.0, -3.0, 0.0]]).astype(dtype)
+    if dtype is np.complex128:
+        dense[0, 2] += 4.0j
+    A = linear_map(scipy.sparse.csc_array(dense))
+    monkeypatch.setattr("lopro.maps.sparse_map.on_host", lambda x: False)
+    monkeypatch.setattr(torch.Tensor, "cpu", None)  # copies to the host would fail
+    x, y = np.array([1.0, 2.0, 3.0]).astype(dtype), np.array([2.0, -1.0]).astype(dtype)
+    with counting(Counts()) as counts:
+        forward = [A.forward(torch.asarray(x)) for _ in range(2)][1]
+        back = A.adjoint(torch.asarray(y))
+    np.testing.assert_allclose(np.asarray(forward), dense @ x)
+    np.testing.assert_allclose(np.asarray(back), dense.conj().T @ y)
+    assert (counts.transfers, counts.bytes_transferred) == (1, A.nbytes)
