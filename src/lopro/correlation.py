@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -60,7 +61,7 @@ def nearest_correlation(
         A positive weight ``W_ii`` for each variable: entry (i, j) counts ``W_ii W_jj``. Or a symmetric matrix
         with a weight ``W_ij >= 0`` for each entry, 0 for entries that are not known. Ones by default.
     fixed : array of bool of shape (n, n), optional
-        True for entries of ``G`` that the answer keeps exactly; symmetric. Not with weights of entries.
+        True for entries of ``G`` that the answer keeps exactly; symmetric.
     min_eigenvalue : float
         The least eigenvalue of the answer, from 0 to below 1. A little more than 0 makes it invertible.
     tol : float
@@ -110,13 +111,8 @@ def nearest_correlation(
     given = check_array("G", G, ndim=2, allow_complex=False)
     if weights is not None and np.ndim(host_array("weights", weights)) == 2:
         return _by_entries(given, weights, fixed, min_eigenvalue, options)
-    deadline = Deadline(options.time_limit)
-    size = len(given)
-
-    def stopped() -> bool:
-        return deadline.passed or not deadline.affords(EIGH * size**3)
-
-    with deadline.active():
+    with Deadline(options.time_limit).active() as deadline:
+        stopped = partial(_too_late, deadline, len(given))
         try:
             target = CorrelationTarget.of(given, weights, fixed, min_eigenvalue)
             found = nearest(target, tol, stopped)
@@ -126,13 +122,13 @@ def nearest_correlation(
         return replace(result, x=asarray_like(result.x, given))
 
 
+def _too_late(deadline: Deadline, size: int) -> bool:
+    return deadline.passed or not deadline.affords(EIGH * size**3)
+
+
 def _by_entries(G: Any, weights: Any, fixed: Any, least: float, options: Options) -> Result:
     """Solve for ``Y = X - e I``, which has the diagonal ``1 - e`` and is positive semidefinite."""
-    if fixed is not None:
-        raise ValueError(
-            "fixed cannot be combined with weights of shape (n, n); give the entries large weights instead"
-        )
-    asked = CorrelationTarget.of(G, None, None, least)
+    asked = CorrelationTarget.of(G, None, fixed, least)
     n, e = len(asked.G), asked.least
     W = np.array(
         host_array("weights", check_array("weights", weights, allow_complex=False)), np.float64
@@ -140,13 +136,24 @@ def _by_entries(G: Any, weights: Any, fixed: Any, least: float, options: Options
     check_shape("weights", W, (n, n))
     if not np.array_equal(W, W.T):
         raise ValueError("weights of entries must be symmetric; (W + W.T) / 2 are")
-    at, sides = np.arange(n), np.full(n, 1.0 - e, dtype=asked.dtype)
+    i, j = np.nonzero(np.tril(asked.kept, -1))
+    at = np.concatenate([np.arange(n), i]), np.concatenate([np.arange(n), j])
+    sides = np.concatenate([np.full(n, 1.0 - e), asked.G[i, j]]).astype(asked.dtype)
     problem = Problem(
         SquaredDistance(
             (asked.G - e * np.eye(n)).astype(asked.dtype), weights=W.astype(asked.dtype)
         ),
-        Intersection(PSDCone(n), Affine.entries((at, at), sides, sides, shape=(n, n))),
+        Intersection(PSDCone(n), Affine.entries(at, sides, sides, shape=(n, n))),
     )
+    if len(i):
+        # Whether there is such a matrix does not depend on weights.
+        with Deadline(options.time_limit).active() as deadline:
+            try:
+                nearest(asked, 1.0, partial(_too_late, deadline, n))
+            except NoCorrelationMatrix as empty:
+                return _infeasible(G, empty, deadline)
+            left = None if options.time_limit is None else max(deadline.left, 1e-3)
+            options = replace(options, time_limit=left)
     result = run_to_the_end(problem, None, LowRankFactors(), options)
     X = result.x
     np.fill_diagonal(X, 1.0)

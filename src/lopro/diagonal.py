@@ -12,7 +12,8 @@ from lopro.core.validation import check_array, check_count, check_seed, check_sh
 from lopro.driver.options import Options
 from lopro.driver.result import Result
 from lopro.linalg.rounding import EPS
-from lopro.methods.semidefinite.diagonal_form import FactorCost, RowLengths, default_rank
+from lopro.methods.semidefinite.diagonal_form import default_rank
+from lopro.methods.semidefinite.factor_problem import FactorCost, RowLengths
 from lopro.methods.semidefinite.low_rank import LowRankFactors
 from lopro.problem import Problem
 from lopro.solving import run_to_the_end

@@ -17,7 +17,7 @@ from lopro import LowRankFactors, Problem, SemidefiniteEngines, Status
 from lopro.constraints import Affine, Intersection, PSDCone
 from lopro.errors import MissingCapabilityError
 from lopro.linalg.sparse_definite import SparseCholesky
-from lopro.methods.semidefinite.diagonal_form import FactorCost
+from lopro.methods.semidefinite.factor_problem import FactorCost
 from lopro.newton.sdp.factors import LinearCost, UnitRowsProblem, WeightedDistance
 from lopro.objectives import Linear
 

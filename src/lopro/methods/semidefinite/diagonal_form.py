@@ -18,6 +18,7 @@ from lopro.core.counting import count
 from lopro.errors import MissingCapabilityError
 from lopro.linalg.rounding import EPS, gamma
 from lopro.maps.host import transferred
+from lopro.methods.semidefinite.factor_problem import FactorCost, RowLengths
 from lopro.methods.semidefinite.form import check_form, check_set, member_duals, quadratic_parts
 from lopro.newton.sdp.factors import LinearCost, WeightedDistance
 from lopro.objectives import Objective, Scaled, SquaredDistance
@@ -25,8 +26,6 @@ from lopro.problem import Problem
 
 __all__ = [
     "DiagonalForm",
-    "FactorCost",
-    "RowLengths",
     "check_diagonal_form",
     "default_rank",
     "diagonal_form",
@@ -37,59 +36,11 @@ __all__ = [
 _SPARSE = 0.25
 
 
-class FactorCost(Objective):
-    """``f(V) = <C, V V'>``, linear in ``X = V V'``; C is symmetric, sparse or dense."""
-
-    cancels = True
-
-    def __init__(self, C: Any, rank: int) -> None:
-        self.C, self.rank, self.shape = C, rank, (C.shape[0], rank)
-
-    def value(self, x: Array) -> float:
-        return float(np.vdot(self.C @ x, x))
-
-    def subgradient(self, x: Array) -> Array:
-        return np.asarray(2.0 * (self.C @ x))
-
-    def magnitude(self, x: Array, fun: float) -> float:
-        """Return the sum of ``|C_ij <v_i, v_j>|``."""
-        if not scipy.sparse.issparse(self.C):
-            return float(np.abs(self.C * (x @ x.T)).sum())
-        i, j = self.C.nonzero()
-        total, step = 0.0, max(1, 10**7 // x.shape[1])
-        for first in range(0, len(i), step):
-            at = slice(first, first + step)
-            products = np.einsum("ek,ek->e", x[i[at]], x[j[at]])
-            total += float(np.abs(np.asarray(self.C[i[at], j[at]]).ravel() * products).sum())
-        return total
-
-
-class RowLengths(Constraint):
-    """Factors V with ``|v_i|^2 = d_i``: those of matrices ``V V'`` with the diagonal d."""
-
-    def __init__(self, diagonal: Array, rank: int) -> None:
-        self.diagonal, self.shape = diagonal, (len(diagonal), rank)
-
-    def value(self, x: Array) -> float:
-        return float(np.abs(np.einsum("ij,ij->i", x, x) - self.diagonal).max())
-
-    def subgradient(self, x: Array) -> Array:
-        raise NotImplementedError
-
-    def violation(self, x: Array) -> float:
-        off = np.einsum("ij,ij->i", x, x) - self.diagonal
-        return float((np.abs(off) / self.diagonal).max())
-
-    def project(self, x: Array) -> Array:
-        lengths = np.sqrt(np.einsum("ij,ij->i", x, x))
-        return np.asarray(
-            x * (np.sqrt(self.diagonal) / np.where(lengths > 0.0, lengths, 1.0))[:, None]
-        )
-
-
 @dataclass(frozen=True, eq=False)
 class DiagonalForm:
     """``min <C, X>`` or ``1/2 sum W_ij (X_ij - G_ij)^2`` over positive semidefinite X with the diagonal d.
+
+    Of a squared distance other entries may be fixed, too.
 
     Attributes
     ----------
@@ -103,6 +54,8 @@ class DiagonalForm:
         Symmetric weights and target of a squared distance.
     rank : int, optional
         Columns of the factor, where the problem is posed with one.
+    fixed : array of bool, optional
+        Symmetric: the entries beside the diagonal that are those of G.
     """
 
     problem: Problem
@@ -111,6 +64,7 @@ class DiagonalForm:
     W: Any = None
     G: Any = None
     rank: int | None = None
+    fixed: Any = None
 
     @property
     def roots(self) -> Array:
@@ -125,7 +79,7 @@ class DiagonalForm:
         """Return the cost of the matrix with a diagonal of ones: ``X_ij / sqrt(d_i d_j)``."""
         pairs = 1.0 if self._plain else self.roots[:, None] * self.roots
         if self.C is None:
-            return WeightedDistance(self.W * (pairs * pairs), self.G / pairs)
+            return WeightedDistance(self.W * (pairs * pairs), self.G / pairs, self.fixed)
         if not self._plain and scipy.sparse.issparse(self.C):
             R = scipy.sparse.diags_array(self.roots)
             return LinearCost(scipy.sparse.csr_array(R @ self.C @ R))
@@ -153,23 +107,26 @@ class DiagonalForm:
         sizes = np.maximum(values[n - p :], 1e-3 * float(values[-1]))
         return np.asarray(vectors[:, n - p :] * np.sqrt(sizes))
 
-    def candidate(self, V: Array, like: Array) -> Array:
-        """Return the point of the problem for a factor with rows of unit norm.
+    def share(self, like: Array) -> float:
+        """Return the share of the identity that makes a matrix with a diagonal of ones provably semidefinite.
 
-        Off-diagonal entries of X shrink by as much as a Cholesky factorisation needs to prove that X is
-        positive semidefinite, and as rounding to the precision of ``like`` may take off its eigenvalues.
+        It is what a Cholesky factorisation needs, and what rounding to the precision of ``like`` may take off
+        eigenvalues.
         """
+        n = len(self.diagonal)
+        share = 4.0 * gamma(n + 2) * n
+        return share + 2.0 * math.sqrt(n) * eps(like) if is_single(like) else share
+
+    def candidate(self, V: Array, like: Array, share: float) -> Array:
+        """Return the point for a factor with rows of unit norm, mixed with a share of the identity."""
         if self.rank is not None:
             return np.asarray(V * self.roots[:, None])
-        n = len(V)
-        X = V @ V.T
-        share = 4.0 * gamma(n + 2) * n
-        if is_single(like):
-            share += 2.0 * math.sqrt(n) * eps(like)
-        X *= 1.0 - share
+        X = (1.0 - share) * (V @ V.T)
         if not self._plain:
             X *= self.roots[:, None] * self.roots
-        X.flat[:: n + 1] = self.diagonal
+        if self.fixed is not None:
+            X[self.fixed] = self.G[self.fixed]
+        X.flat[:: len(V) + 1] = self.diagonal
         return asarray_like(X, like)
 
     def _diagonal_slope(self) -> Array:
@@ -177,11 +134,14 @@ class DiagonalForm:
             return np.asarray(self.C.diagonal())
         return np.asarray(self.W.diagonal() * (self.diagonal - self.G.diagonal()))
 
-    def inequality(self, x: Array, Z: Any, y: Array) -> ValidInequality:
+    def inequality(self, x: Array, Z: Any, y: Array) -> ValidInequality | None:
         """Return ``<Z, X> >= d'y``, with the multipliers of the diagonal signed as those of upper sides.
 
-        Z is the slope off the diagonal, and y holds the multipliers without its diagonal, in scaled units.
+        None where other entries are fixed. Z is the slope off the diagonal, and y holds the multipliers
+        without its diagonal, in scaled units.
         """
+        if self.fixed is not None:
+            return None
         y = y / self.diagonal
         own = self._diagonal_slope()
         if self.rank is not None:  # what they prove is about X, not about its factor
@@ -228,12 +188,20 @@ def diagonal_form(problem: Problem) -> DiagonalForm:
     check_diagonal_form(problem)
     set_ = matrix_rows(c.members())
     assert set_ is not None
-    n, coefficient = set_.size, np.asarray(set_.A.sum(axis=1)).ravel()
+    n, values = set_.size, set_.upper / np.asarray(set_.A.sum(axis=1)).ravel()
+    places = scipy.sparse.csr_array(set_.A).indices[set_.A.indptr[:-1]]
+    i, j = places // n, places % n
     diagonal = np.zeros(n)
-    diagonal[_places(set_.A, n)] = set_.upper / coefficient
+    diagonal[i[i == j]] = values[i == j]
     weighted = _weighted(f)
     if weighted is not None:
-        return DiagonalForm(problem, diagonal, W=weighted[0], G=weighted[1])
+        i, j, entries = i[i != j], j[i != j], values[i != j]
+        if len(i) == 0:
+            return DiagonalForm(problem, diagonal, W=weighted[0], G=weighted[1])
+        fixed, G = np.zeros((n, n), dtype=bool), weighted[1].copy()
+        fixed[i, j] = fixed[j, i] = True
+        G[i, j] = G[j, i] = entries
+        return DiagonalForm(problem, diagonal, W=weighted[0], G=G, fixed=fixed)
     cost, _, _ = quadratic_parts(problem, n)
     if np.count_nonzero(cost) <= _SPARSE * n * n:
         return DiagonalForm(problem, diagonal, scipy.sparse.csr_array(cost))
@@ -257,10 +225,14 @@ def _weighted(f: Objective) -> tuple[Array, Array] | None:
 
 
 _OTHER = "the rows are not the entries of the diagonal, each once, with a positive right-hand side"
+_TWICE = "entries beside the diagonal are fixed only for squared distances with weights, each once"
 
 
 def check_diagonal_form(problem: Problem) -> None:
-    """Raise unless rows are the entries of the diagonal, each once, and the cost is linear or weighted."""
+    """Raise unless rows are the entries of the diagonal, each once, and the cost is linear or weighted.
+
+    With a weighted cost other entries may be fixed as well.
+    """
     if _is_weighted(problem.objective):
         check_set(problem)
     else:
@@ -270,12 +242,16 @@ def check_diagonal_form(problem: Problem) -> None:
     for member in problem.constraint.members():
         if isinstance(member, PSDCone):
             continue
-        found = _diagonal_places(member, n)
+        found = _entries(member, n)
         if found is None:
             raise MissingCapabilityError(_OTHER)
         places.extend(found)
-    if len(places) != n or len(np.unique(places)) != n:
+    i, j = np.array(places, dtype=int) // max(n, 1), np.array(places, dtype=int) % max(n, 1)
+    own, other = i[i == j], np.array(places, dtype=int)[i != j]
+    if len(own) != n or len(np.unique(own)) != n:
         raise MissingCapabilityError(_OTHER)
+    if len(np.unique(other)) != len(other) or (len(other) and not _is_weighted(problem.objective)):
+        raise MissingCapabilityError(_TWICE)
 
 
 def _is_weighted(f: Objective) -> bool:
@@ -283,16 +259,20 @@ def _is_weighted(f: Objective) -> bool:
     return isinstance(own, SquaredDistance) and own.weights is not None
 
 
-def _diagonal_places(member: Constraint, n: int) -> Any:
-    """Return the indices of the entries that a member fixes to positive numbers; None for other rows."""
+def _entries(member: Constraint, n: int) -> Any:
+    """Return the entries that a member fixes, on the diagonal to positive numbers; None for other rows."""
     if not isinstance(member, Affine) or not scipy.sparse.issparse(member.M.matrix):
         return None
     M = scipy.sparse.csr_array(member.M.matrix)
-    if M.nnz != M.shape[0] or (np.diff(M.indptr) != 1).any():
+    if not np.diff(M.indptr).all() or not (member.lower == member.upper).all():
         return None
-    positive = (member.lower == member.upper).all() and (member.upper * M.data > 0.0).all()
-    on_diagonal = (M.indices // n == M.indices % n).all()
-    return M.indices // n if positive and on_diagonal else None
+    i, j = M.indices // n, M.indices % n
+    places = np.maximum(i, j) * n + np.minimum(i, j)
+    first = places[M.indptr[:-1]]
+    single = (places == np.repeat(first, np.diff(M.indptr))).all()
+    sizes = np.asarray(M.sum(axis=1)).ravel()
+    positive = (member.upper * sizes > 0.0) | ((first // n != first % n) & (sizes != 0.0))
+    return first if single and positive.all() else None
 
 
 def _places(A: Any, n: int) -> Any:
