@@ -13,7 +13,7 @@ from paper.experiments import demo
 
 @pytest.fixture
 def few_cases(monkeypatch: pytest.MonkeyPatch) -> list[demo.Case]:
-    # The five looks of the figure are for five cases: repeat a quick one.
+    # The figure has styles for five cases: repeat a quick one.
     quick = demo.cases()[2]
     chosen = [quick] * 5
     monkeypatch.setattr(demo, "cases", lambda: chosen)

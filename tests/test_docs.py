@@ -42,14 +42,14 @@ def test_other_docstrings_are_left_alone(departures, text):
     assert departures.with_departures_in_notes(text.splitlines()) == text.splitlines()
 
 
-def test_every_room_with_public_names_has_a_page(monkeypatch):
+def test_every_module_with_public_names_has_a_page(monkeypatch):
     monkeypatch.syspath_prepend(str(DOCS / "_ext"))
     pages = __import__("generated_pages")
     import lopro
 
-    shown = {room.name for room in pages.rooms()}
+    shown = {public.name for public in pages.public_modules()}
     assert {f"lopro.{name}" for name in lopro.__all__ if ismodule(getattr(lopro, name))} <= shown
-    documented = "".join(pages.page(room) for room in pages.rooms())
+    documented = "".join(pages.page(public) for public in pages.public_modules())
     for thing, home in pages.homes().items():
         assert documented.count(f":: {home}.{thing.__name__}\n") == 1
     assert "--sigma" in pages.help_of("bpdn")
@@ -61,7 +61,9 @@ def test_the_tables_of_methods_hold_every_declaration(monkeypatch):
     from lopro.methods.registry import methods
     from lopro.protocol import Card
 
-    rows = "".join(pages.methods_table(room) for room in ("lopro", "lopro.baselines")).splitlines()
+    rows = "".join(
+        pages.methods_table(module) for module in ("lopro", "lopro.baselines")
+    ).splitlines()
     for name, method in methods().items():
         (row,) = (row for row in rows if f"<{name}>`" in row)
         plain = re.sub(r"\\(.)", r"\1", row)

@@ -1,4 +1,4 @@
-"""Pages made from the code at build time: the methods, the commands, and the reference of every room."""
+"""Pages made from the code at build time: the methods, the commands, and the reference of every module."""
 
 from __future__ import annotations
 
@@ -21,44 +21,44 @@ from lopro.methods.registry import methods
 
 
 @dataclass(frozen=True)
-class Room:
+class PublicModule:
     """A module whose public names get a page."""
 
     name: str
     title: str
 
 
-#: Rooms in the order of the reference, with better titles than their names.
+#: Modules in the order of the reference, with better titles than their names.
 KNOWN = [
-    Room("lopro", "Front doors, methods, results"),
-    Room("lopro.objectives", "Objectives"),
-    Room("lopro.constraints", "Constraints"),
-    Room("lopro.penalties", "Penalties"),
-    Room("lopro.metric", "Sparse metric learning"),
-    Room("lopro.inner", "Inner algorithms"),
-    Room("lopro.theorems", "The choices of the theorems"),
-    Room("lopro.stopping", "Stopping rules"),
-    Room("lopro.adaptive", "Schedules without constants"),
-    Room("lopro.restarts", "Restarts in parallel"),
-    Room("lopro.baselines", "Baselines"),
-    Room("lopro.certificates", "Certificates"),
-    Room("lopro.theory", "Constants of the theory"),
-    Room("lopro.projections", "Projections"),
-    Room("lopro.maps", "Linear maps"),
-    Room("lopro.protocol", "What methods and the driver say to each other"),
-    Room("lopro.functions", "What functions know of themselves"),
-    Room("lopro.errors", "Errors"),
-    Room("lopro.sklearn", "Estimators for scikit-learn"),
-    Room("lopro.cvxpy", "A solver for CVXPY"),
+    PublicModule("lopro", "Functions that solve, methods, results"),
+    PublicModule("lopro.objectives", "Objectives"),
+    PublicModule("lopro.constraints", "Constraints"),
+    PublicModule("lopro.penalties", "Penalties"),
+    PublicModule("lopro.metric", "Sparse metric learning"),
+    PublicModule("lopro.inner", "Inner algorithms"),
+    PublicModule("lopro.theorems", "The choices of the theorems"),
+    PublicModule("lopro.stopping", "Stopping rules"),
+    PublicModule("lopro.adaptive", "Schedules without constants"),
+    PublicModule("lopro.restarts", "Restarts in parallel"),
+    PublicModule("lopro.baselines", "Baselines"),
+    PublicModule("lopro.certificates", "Certificates"),
+    PublicModule("lopro.theory", "Constants of the theory"),
+    PublicModule("lopro.projections", "Projections"),
+    PublicModule("lopro.maps", "Linear maps"),
+    PublicModule("lopro.protocol", "Messages between methods and the driver"),
+    PublicModule("lopro.functions", "Terms, atoms and constants"),
+    PublicModule("lopro.errors", "Errors"),
+    PublicModule("lopro.sklearn", "Estimators for scikit-learn"),
+    PublicModule("lopro.cvxpy", "A solver for CVXPY"),
 ]
 
 
-def rooms() -> list[Room]:
-    """Return the rooms above, and whatever other modules `lopro` makes public."""
+def public_modules() -> list[PublicModule]:
+    """Return the modules above, and whatever other modules `lopro` makes public."""
     public = [f"lopro.{name}" for name in lopro.__all__ if inspect.ismodule(getattr(lopro, name))]
-    known = {room.name for room in KNOWN}
+    known = {public.name for public in KNOWN}
     titles = {name: name.rpartition(".")[2].replace("_", " ").capitalize() for name in public}
-    return KNOWN + [Room(name, titles[name]) for name in public if name not in known]
+    return KNOWN + [PublicModule(name, titles[name]) for name in public if name not in known]
 
 
 #: Methods that scikit-learn adds to its estimators, with links into its own pages.
@@ -75,27 +75,27 @@ def setup(app: Sphinx) -> dict[str, bool]:
 
 
 def write_pages(app: Sphinx, config: Config) -> None:
-    """Write the table and one page for each room, and a page that lists them."""
+    """Write the table and one page for each module, and a page that lists them."""
     folder = Path(app.srcdir) / "_generated"
     (folder / "api").mkdir(parents=True, exist_ok=True)
-    for room in ("lopro", "lopro.baselines"):
-        write(folder / f"methods_of_{room}.md", methods_table(room))
-    for room in rooms():
-        write(folder / "api" / f"{room.name}.rst", page(room))
+    for public in ("lopro", "lopro.baselines"):
+        write(folder / f"methods_of_{public}.md", methods_table(public))
+    for public in public_modules():
+        write(folder / "api" / f"{public.name}.rst", page(public))
     write(folder / "api" / "index.rst", index())
     for command in ("bpdn", "metric", "bench", "reproduce"):
         write(folder / f"help_{command}.txt", help_of(command))
 
 
-def methods_table(room: str) -> str:
-    """Return a table of the methods in a room, each with what it declares about itself."""
+def methods_table(public: str) -> str:
+    """Return a table of the methods in a module, each with what it declares about itself."""
     rows = [
         "| Method | Assumes | Asks for | Rate | Projects | Reference |",
         "|---|---|---|---|---|---|",
     ]
     for name, method in methods().items():
         home, _, short = name.rpartition(".")
-        if home == room:
+        if home == public:
             about = method.card
             facts = about.assumptions, about.oracles, about.rate, about.projections, about.reference
             # A bar would end the cell, and a star or an underscore may start an emphasis.
@@ -118,27 +118,31 @@ def write(path: Path, text: str) -> None:
         path.write_text(text, encoding="utf-8")
 
 
-def page(room: Room) -> str:
-    """Return the page of a room: its own first words, a list of names, and the docstrings."""
-    module = pkgutil.resolve_name(room.name)
+def page(public: PublicModule) -> str:
+    """Return the page of a module: its own first words, a list of names, and the docstrings."""
+    module = pkgutil.resolve_name(public.name)
     names, home = documented(module), homes()
     parts = [
-        heading(room.title, "="),
-        f".. py:module:: {room.name}",
+        heading(public.title, "="),
+        f".. py:module:: {public.name}",
         (inspect.getdoc(module) or "").strip(),
         "\n".join(summary(home[getattr(module, name)], module, name) for name in names),
-        *(entry(room, module, name) for name in names if home[getattr(module, name)] == room.name),
+        *(
+            entry(public, module, name)
+            for name in names
+            if home[getattr(module, name)] == public.name
+        ),
     ]
     return "\n\n".join(parts) + "\n"
 
 
 def homes() -> dict[object, str]:
-    """Return the room where each thing is documented: the first one that makes it public."""
+    """Return the module where each thing is documented: the first one that makes it public."""
     found: dict[object, str] = {}
-    for room in rooms():
-        module = pkgutil.resolve_name(room.name)
+    for public in public_modules():
+        module = pkgutil.resolve_name(public.name)
         for name in documented(module):
-            found.setdefault(getattr(module, name), room.name)
+            found.setdefault(getattr(module, name), public.name)
     return found
 
 
@@ -154,18 +158,18 @@ def summary(home: str, module: ModuleType, name: str) -> str:
     return f"- :py:obj:`~{home}.{name}`: {words}"
 
 
-def entry(room: Room, module: ModuleType, name: str) -> str:
+def entry(public: PublicModule, module: ModuleType, name: str) -> str:
     """Return the directive that documents one name."""
     is_class = inspect.isclass(getattr(module, name))
     options = f"\n   :members:\n   :exclude-members: {ROUTING}" if is_class else ""
     kind = "class" if is_class else "function"
-    # Names start with the room, so that a link to lopro.bpdn works wherever it is defined.
-    return f"{heading(name, '-')}\n\n.. auto{kind}:: {room.name}.{name}{options}"
+    # Names start with the module, so that a link to lopro.bpdn works wherever it is defined.
+    return f"{heading(name, '-')}\n\n.. auto{kind}:: {public.name}.{name}{options}"
 
 
 def index() -> str:
-    """Return the page that lists the rooms."""
-    pages = "\n".join(f"   {room.title} <{room.name}>" for room in rooms())
+    """Return the page that lists the modules."""
+    pages = "\n".join(f"   {public.title} <{public.name}>" for public in public_modules())
     text = (
         "Every public name, from its docstring; the examples in them run in the tests. Start with "
         ":doc:`lopro`: its functions are all that most programs call."

@@ -19,9 +19,11 @@ def add_solver(parser: argparse.ArgumentParser, tol: float) -> None:
         "--tol", type=float, default=tol, help="certified relative gap to reach (%(default)g)"
     )
     group.add_argument("--method", help="see 'lopro methods'; chosen by structure by default")
-    group.add_argument("--max-iter", type=int, metavar="N")
-    group.add_argument("--max-projections", type=int, metavar="N")
-    group.add_argument("--time-limit", type=float, metavar="SECONDS")
+    group.add_argument("--max-iter", type=int, metavar="N", help="inner iterations at most")
+    group.add_argument("--max-projections", type=int, metavar="N", help="projections at most")
+    group.add_argument(
+        "--time-limit", type=float, metavar="SECONDS", help="of wall time, for the whole call"
+    )
 
 
 def add_output(parser: argparse.ArgumentParser, what: str) -> None:

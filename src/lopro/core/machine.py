@@ -13,7 +13,7 @@ import lopro
 
 __all__ = ["facts", "memory", "processor", "source_digest"]
 
-_NEEDED = ("numpy", "scipy", "array-api-compat", "clarabel", "rich", "threadpoolctl")
+_NEEDED = ("numpy", "scipy", "array-api-compat", "clarabel", "piqp", "rich", "threadpoolctl")
 _OPTIONAL = (
     "scikit-learn",
     "matplotlib",

@@ -82,7 +82,7 @@ class InteriorPoint:
     """
 
     card: ClassVar[Card] = Card(
-        assumptions="f and the set have a conic form (see lopro.conic)",
+        assumptions="f and the set have a conic form (see lopro.conic_forms)",
         oracles="none: it reads the data",
         rate="O(sqrt(nu) log 1/eps) factorisations",
         projections="1",
