@@ -78,16 +78,46 @@ def write_pages(app: Sphinx, config: Config) -> None:
     """Write the table and one page for each module, and a page that lists them."""
     folder = Path(app.srcdir) / "_generated"
     (folder / "api").mkdir(parents=True, exist_ok=True)
-    for public in ("lopro", "lopro.baselines"):
-        write(folder / f"methods_of_{public}.md", methods_table(public))
+    for prefix in ("lopro", "lopro.baselines"):
+        write(folder / f"methods_of_{prefix}.md", methods_table(prefix))
     for public in public_modules():
         write(folder / "api" / f"{public.name}.rst", page(public))
     write(folder / "api" / "index.rst", index())
     for command in ("bpdn", "metric", "bench", "reproduce"):
         write(folder / f"help_{command}.txt", help_of(command))
+    write(folder / "imports.md", imports_table())
 
 
-def methods_table(public: str) -> str:
+def imports() -> dict[str, set[str]]:
+    """Return which packages each package of lopro imports from, at the top of files or inside functions."""
+    root = Path(lopro.__file__).parent
+    found: dict[str, set[str]] = {}
+    for path in root.rglob("*.py"):
+        package = path.relative_to(root).parts[0].removesuffix(".py")
+        text = path.read_text(encoding="utf-8")
+        named = re.findall(r"^ *from lopro\.(\w+)", text, re.MULTILINE)
+        found.setdefault(package, set()).update(set(named) - {package})
+    return found
+
+
+def imports_table() -> str:
+    """Return a table of these imports, each package after those that it builds on."""
+    left, rows = imports(), ["| package | imports from |", "|---|---|"]
+    placed: list[str] = []
+    while left:
+        package = min(left, key=lambda name: (len(left[name] - set(placed)), len(left[name]), name))
+        names = sorted(
+            left.pop(package), key=lambda name: placed.index(name) if name in placed else 99
+        )
+        if not package.startswith("__"):
+            rows.append(
+                f"| `{package}` | {', '.join(f'`{name}`' for name in names) or 'nothing'} |"
+            )
+        placed.append(package)
+    return "\n".join(rows) + "\n"
+
+
+def methods_table(prefix: str) -> str:
     """Return a table of the methods in a module, each with what it declares about itself."""
     rows = [
         "| Method | Assumes | Asks for | Rate | Projects | Reference |",
@@ -95,7 +125,7 @@ def methods_table(public: str) -> str:
     ]
     for name, method in methods().items():
         home, _, short = name.rpartition(".")
-        if home == public:
+        if home == prefix:
             about = method.card
             facts = about.assumptions, about.oracles, about.rate, about.projections, about.reference
             # A bar would end the cell, and a star or an underscore may start an emphasis.

@@ -192,8 +192,8 @@ class ResidualBall(ResidualGeometry, MappedFunction, Constraint):
         return Constant(value, Source.DERIVED, "least-squares solution, smallest singular value")
 
     def infeasibility(self) -> str | None:
-        # Above this size the factorisation costs more than many a solver does without; whoever projects
-        # will find out. Data that are far away are not read for it.
+        # Above this size the factorisation costs more than many a solver does without; a projection
+        # finds out, if there is one. Data that are not in memory are not read for it.
         if min(self.A.shape) > _QUICKLY_FACTORED or not self.A.in_memory or not self.is_empty:
             return None
         return (

@@ -331,9 +331,11 @@ class Companion:
 
     def _dtype_beside(self, x: Array) -> Any:
         xp = namespace(x)
-        wanted = is_complex(self.array) or (is_complex(x) and not self._real)
-        if wanted == is_complex(x) and xp.isdtype(x.dtype, ("real floating", "complex floating")):
+        complex_result = is_complex(self.array) or (is_complex(x) and not self._real)
+        if complex_result == is_complex(x) and xp.isdtype(
+            x.dtype, ("real floating", "complex floating")
+        ):
             return x.dtype
-        if wanted:
+        if complex_result:
             return xp.complex64 if is_single(x) else xp.complex128
         return xp.float32 if is_single(x) else xp.float64

@@ -43,7 +43,7 @@ class Constant:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ball:
-    """The ball on which a function without a global Lipschitz constant is looked at.
+    """The ball on which a function without a global Lipschitz constant is considered.
 
     Examples
     --------

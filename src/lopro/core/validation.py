@@ -53,8 +53,10 @@ def check_array(
         raise TypeError(f"{name} must be real, got dtype {array.dtype}")
     allowed = (ndim,) if isinstance(ndim, int) else ndim
     if allowed is not None and array.ndim not in allowed:
-        wanted = " or ".join(map(str, allowed))
-        raise ValueError(f"{name} must have {wanted} dimension(s), got shape {tuple(array.shape)}")
+        dimensions = " or ".join(map(str, allowed))
+        raise ValueError(
+            f"{name} must have {dimensions} dimension(s), got shape {tuple(array.shape)}"
+        )
     if not allow_empty and 0 in array.shape:
         raise ValueError(f"{name} must not be empty, got shape {tuple(array.shape)}")
     if finite and not isfinite(array):
@@ -201,8 +203,8 @@ def check_offers(name: str, value: Any, *methods: str) -> None:
     """Raise unless ``value`` is an object with these methods."""
     missing = [method for method in methods if not callable(getattr(value, method, None))]
     if missing or isinstance(value, type):
-        wanted = ", ".join(f"{method}()" for method in methods)
-        raise TypeError(f"{name} must be an object with {wanted}, got {_described(value)}")
+        needed = ", ".join(f"{method}()" for method in methods)
+        raise TypeError(f"{name} must be an object with {needed}, got {_described(value)}")
 
 
 def check_seed(name: str, value: Any) -> np.random.Generator:

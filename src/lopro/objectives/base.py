@@ -81,8 +81,8 @@ class Objective(Function):
     def minorant(self, x: Array, target: Array) -> tuple[float, Array]:
         """Return ``(alpha, g)`` with ``f(z) >= alpha + <g, z>`` for every ``z``.
 
-        Among the minorants at hand the one whose slope is near ``target`` is wanted: certificates
-        pass minus the multiplier's direction, at which the slope of a minimiser sits. A strongly
+        Of the minorants that are known, the one whose slope is nearest to ``target`` is best: certificates
+        pass minus the multiplier's direction, which is the slope at a minimiser. A strongly
         convex ``f`` promises more: ``f(z) >= alpha + <g, z> + mu/2 |z - x|^2``, so that what is
         strongly convex has to be linearised at ``x``.
         """

@@ -48,9 +48,10 @@ SETS: dict[str, Atom] = {
 }
 
 
-#: Optional methods that an atom leaves out, by its name above; the tests of these methods are skipped for it.
-PARTIAL: dict[str, set[str]] = {}
 OPTIONAL = {"conjugate", "into_domain", "add_to_cone_program"}
+#: Optional methods that an atom leaves out, by its name above, as in {"log cosh": OPTIONAL}; the tests of
+#: these methods are skipped for it.
+PARTIAL: dict[str, set[str]] = {}
 
 
 def needs(name: str, *methods: str) -> Atom:
