@@ -1,9 +1,9 @@
 """Several problems on one matrix: many right-hand sides, or many radii, and the work that they share.
 
-Dense matrices in memory have a Newton method for all right-hand sides at once. Where a pass over the matrix
-is expensive (a file, a cluster, a wide matrix on a device), each pass answers the questions that all searches
-have at the time, and a column that one of them needs is there for the others. What comes out is proposed to
-the driver, problem by problem, and certified like any other point.
+Dense matrices in memory have a Newton method for all right-hand sides at once, which proves its answers.
+Where a pass over the matrix is expensive (a file, a cluster, a wide matrix on a device), each pass answers
+the questions that all searches have at the time, and a column that one of them needs is there for the others.
+What comes out of these is proposed to the driver, problem by problem, and certified like any other point.
 """
 
 from __future__ import annotations
@@ -18,10 +18,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from lopro.basis_pursuit.application import ProblemData, solve_one
-from lopro.basis_pursuit.batch_newton import BatchNewton, Proposal
+from lopro.basis_pursuit.batch_newton import solve_dense
 from lopro.basis_pursuit.pool import Asking, Pool, Question
 from lopro.basis_pursuit.pooled_search import PooledSearch
-from lopro.basis_pursuit.problem import NORMS, images_at
 from lopro.basis_pursuit.result import BPDNResult
 from lopro.basis_pursuit.working_set import WorkingSet, passes_are_expensive
 from lopro.core.arrays import Array, is_complex, to_numpy
@@ -32,7 +31,7 @@ from lopro.driver.options import Options
 from lopro.errors import InfeasibleError, StalledError
 from lopro.maps import LinearMap, NumPyMap
 from lopro.problem import Problem
-from lopro.protocol import Candidate, Candidates, Card, Multiplier, Target, Workbench
+from lopro.protocol import Candidate, Candidates, Card, Target, Workbench
 
 __all__ = ["SETTINGS", "Proposed", "SharedPasses", "radii_for", "shares_passes", "solve_columns"]
 
@@ -65,13 +64,21 @@ def solve_columns(
                 f"x0 must have shape {shape}, a start for each column of y, "
                 f"got {tuple(starts.shape)}"
             )
-    problems = [data.problem(Y[:, j], float(radii[j])) for j in range(k)]
-    if method is None and starts is None and not options.limited:
-        return solve_together(data, problems, options)
-    return [
-        solve_one(problem, None if starts is None else starts[:, j], method, options)
-        for j, problem in enumerate(problems)
-    ]
+    shared = method is None and starts is None and not options.limited
+    found: list[BPDNResult | None] = [None] * k
+    if shared and k > 1 and options.callback is None and not options.progress:
+        found = solve_dense(data, Y, radii, options)
+    rest = [j for j in range(k) if found[j] is None]
+    problems = [data.problem(Y[:, j], float(radii[j])) for j in rest]
+    if shared:
+        results = solve_together(data, problems, options)
+    else:
+        results = [
+            solve_one(problem, None if starts is None else starts[:, j], method, options)
+            for j, problem in zip(rest, problems, strict=True)
+        ]
+    alone = dict(zip(rest, results, strict=True))
+    return [alone[j] if each is None else each for j, each in enumerate(found)]
 
 
 def radii_for(sigma: Any, k: int) -> Any:
@@ -90,9 +97,7 @@ def solve_together(
     """Solve problems on one matrix; what no shared search finds is solved alone."""
     proposed: list[Proposed | None] = [None] * len(problems)
     with suppress(OutOfTime):
-        if _suit_batch(data, problems):
-            proposed = _by_batch(data.A, problems, options)
-        elif shares_passes(data.A, problems):
+        if shares_passes(data.A, problems):
             proposed = SharedPasses(data.A, options).search(problems)
     return [
         solve_one(problem, None, None, options)
@@ -145,38 +150,6 @@ class Proposed:
         yield self.candidate
         bench.hand_over(WorkingSet())
         yield from WorkingSet().run(bench, self.candidate.x)
-
-
-# Dense matrices in memory.
-
-
-def _suit_batch(data: ProblemData, problems: list[Problem]) -> bool:
-    """Whether all problems are of one dense matrix, with a right-hand side each, and no groups."""
-    constrained = all(isinstance(problem.objective, NORMS) for problem in problems)
-    grouped = data.groups is not None
-    if grouped or not constrained or not BatchNewton.pays(data.A, len(problems)):
-        return False
-    return len(problems) > 1 and is_complex(problems[0].constraint.like) == is_complex(data.A.like)
-
-
-def _by_batch(A: LinearMap, problems: list[Problem], options: Options) -> list[Proposed | None]:
-    started = time.perf_counter()
-    found = BatchNewton(A, options.tol).search(problems)
-    seconds = (time.perf_counter() - started) / len(problems)
-    pairs = zip(found, problems, strict=True)
-    return [None if p is None else _from_batch(p, problem, seconds) for p, problem in pairs]
-
-
-def _from_batch(found: Proposal, problem: Problem, seconds: float) -> Proposed:
-    # The residual was computed with the proposal, which is made only where it is short enough.
-    image = images_at(found.x, found.image, problem.constraint)
-    candidate = Candidate(found.x, Multiplier(found.inequality), image=image)
-    # The first correlations are those of y, and the Gram matrix counts for everyone.
-    counts = Counts(matvecs=found.steps, rmatvecs=found.steps + 1, factorizations=1)
-    return Proposed("BatchNewton", candidate, found.steps, counts, seconds)
-
-
-# Matrices that are expensive to read.
 
 
 def shares_passes(A: LinearMap, problems: Sequence[Problem]) -> bool:

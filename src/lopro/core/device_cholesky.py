@@ -11,7 +11,7 @@ from array_api_compat import is_cupy_array, is_jax_array, is_torch_array
 
 from lopro.core.arrays import Array, from_numpy, namespace, to_numpy
 
-__all__ = ["DeviceFactor", "can_factor_on_device", "device_factor"]
+__all__ = ["DeviceFactor", "can_factor_on_device", "device_factor", "solve_many_definite"]
 
 
 @dataclass(frozen=True)
@@ -88,3 +88,28 @@ def device_factor(G: Array) -> DeviceFactor | None:
             ),
         )
     return None
+
+
+def solve_many_definite(H: Array, right: Array) -> Array:
+    """Return the solutions of many positive definite systems, each with the columns of a block.
+
+    Where a matrix is not definite its solution is NaN, or no solution at all.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.core.device_cholesky import solve_many_definite
+    >>> solve_many_definite(np.array([[[2.0]], [[4.0]]]), np.ones((2, 1, 1)))[:, 0, 0]
+    array([0.5 , 0.25])
+    """
+    if is_torch_array(H):
+        import torch
+
+        factor, info = torch.linalg.cholesky_ex(H)
+        found = torch.cholesky_solve(right, factor)
+        return torch.where((info == 0)[:, None, None], found, torch.nan)
+    xp = namespace(H)
+    try:
+        return xp.linalg.solve(H, right)
+    except np.linalg.LinAlgError:
+        return xp.full_like(right, float("nan"))

@@ -10,6 +10,7 @@ import pytest
 import lopro
 from lopro.basis_pursuit.application import bpdn_problem
 from lopro.basis_pursuit.batch_newton import BatchNewton
+from lopro.basis_pursuit.problem import SparseProblem
 from lopro.maps import linear_map
 
 
@@ -52,12 +53,17 @@ def test_what_does_not_fit_is_solved_alone() -> None:
     assert np.linalg.norm(A @ results[0].x - Y[:, 0]) <= 1e-10 * np.linalg.norm(Y[:, 0])
 
 
+def proposed(A: Any, Y: Any) -> tuple[Any, Any]:
+    """Return problems with a radius of 1, and what is found for them."""
+    problems = [bpdn_problem(linear_map(A), y, 1.0) for y in Y.T]
+    form = SparseProblem.of(problems[0], np.zeros(A.shape[1]))
+    search = BatchNewton(linear_map(A), 1e-7).search
+    return problems, search(form, Y, np.ones(Y.shape[1]))
+
+
 def test_a_proposal_is_proved() -> None:
     A, Y = several(30, 80, 3, 3)
-    problems = [bpdn_problem(linear_map(A), y, 1.0) for y in Y.T]
-    for problem, proposal in zip(
-        problems, BatchNewton(linear_map(A), 1e-7).search(problems), strict=True
-    ):
+    for problem, proposal in zip(*proposed(A, Y), strict=True):
         assert proposal is not None
         np.testing.assert_allclose(proposal.image, A @ proposal.x, atol=1e-12)
         fun, bound = float(np.abs(proposal.x).sum()), -proposal.inequality.support
@@ -68,8 +74,7 @@ def test_a_proposal_is_proved() -> None:
 def test_newtons_steps_are_few() -> None:
     """An error in Newton's matrix, or in the next alpha, does not make a wrong answer but a longer way."""
     A, Y = several(60, 150, 20, 3)
-    problems = [bpdn_problem(linear_map(A), y, 1.0) for y in Y.T]
-    proposals = BatchNewton(linear_map(A), 1e-7).search(problems)
+    proposals = proposed(A, Y)[1]
     assert sum(99 if p is None else p.steps for p in proposals) <= 97
 
 

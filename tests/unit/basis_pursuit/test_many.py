@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,10 @@ import pytest
 
 import lopro
 from lopro.basis_pursuit.application import bpdn_problem
-from lopro.basis_pursuit.batch_newton import BatchNewton, _Searches
+from lopro.basis_pursuit.batch_newton import BatchNewton
+from lopro.basis_pursuit.batch_searches import Searches
 from lopro.basis_pursuit.problem import SparseProblem
+from lopro.core.arrays import to_numpy
 from lopro.maps import linear_map
 
 
@@ -51,13 +54,13 @@ def test_steps_solve_exactly_for_their_signs() -> None:
     y, sigma, eye = np.zeros(24), 1.0, np.eye(24)
     y[:3] = [3.0, -2.0, 0.5]
     sparse = SparseProblem.of(bpdn_problem(eye, y, sigma), np.zeros(24))
-    searches = _Searches(eye, eye.astype(np.float32), [sparse], 1e-12)
+    searches = Searches(eye, eye.astype(np.float32), sparse, y[None, :], [sigma], 1e-12)
     searches._price(0)
-    searches._step(np.array([0]))
+    searches._step_all()
     alpha = sigma / np.sqrt(3.0)
     assert searches.z[0, :3] == pytest.approx([3.0 - alpha, -2.0 + alpha, 0.0], rel=1e-6)
     searches._price(1)
-    searches._step(np.array([0]))
+    searches._step_all()
     alpha = np.sqrt((sigma**2 - 0.25) / 2.0)
     assert searches.z[0, :3] == pytest.approx([3.0 - alpha, -2.0 + alpha, 0.0], rel=1e-6)
     assert searches.alpha[0] == pytest.approx(alpha, rel=1e-6)
@@ -85,14 +88,14 @@ def test_products_are_counted_for_everyone() -> None:
     """Every step took a product with A and one with A', and A'y came before; nothing else was needed."""
     A, Y, radii = instance(1, 8)
     products: list[int] = []
-    original = _Searches._price
+    original = Searches._price
 
-    def counting(self: _Searches, steps: int) -> None:
-        products.append(len(self.active))
+    def counting(self: Searches, steps: int) -> None:
+        products.append(len(self.places))
         original(self, steps)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_Searches, "_price", counting)
+        patch.setattr(Searches, "_price", counting)
         results = lopro.bpdn(A, Y, radii, tol=1e-8)
     for r in results:
         assert r.counts.matvecs == r.iterations > 0
@@ -189,3 +192,69 @@ def test_units_beyond_single_precision(scale: float) -> None:
     assert all(result.success for result in far)
     for one, other in zip(near, far, strict=True):
         assert other.fun == pytest.approx(one.fun, rel=2e-6)
+
+
+LIBRARIES = ["torch", "array_api_strict"]
+
+
+def there(library: str, values: Any) -> Any:
+    """Return values of another library; of array-api-strict on its second device, which stands for a GPU."""
+    xp = pytest.importorskip(library)
+    values = np.ascontiguousarray(values)
+    if library == "torch":
+        return xp.asarray(values)
+    return xp.asarray(values, device=xp.Device("device1"))
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("nonneg", [False, True])
+def test_tensors_are_solved_together_where_they_are(library: str, nonneg: bool) -> None:
+    A, Y, radii = instance(7, 10, nonneg=nonneg)
+    expected = lopro.bpdn(A, Y, radii, nonneg=nonneg, tol=1e-9)
+    found = lopro.bpdn(there(library, A), there(library, Y), radii, nonneg=nonneg, tol=1e-9)
+    for one, other in zip(found, expected, strict=True):
+        assert one.method == other.method == "BatchNewton"
+        assert one.success and type(one.x) is type(there(library, A))
+        x, dual = to_numpy(one.x), to_numpy(one.dual)
+        assert one.fun == pytest.approx(other.fun, rel=2e-9)
+        assert np.abs(x).sum() == pytest.approx(one.fun, rel=1e-12)
+        correlations = A.T @ dual if nonneg else np.abs(A.T @ dual)
+        assert correlations.max() <= 1.0
+        assert to_numpy(one.multipliers[0]) == pytest.approx(-dual)
+
+
+def test_one_transfer_for_a_step_not_one_for_a_right_hand_side(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What a step copies from the device does not grow with the right-hand sides."""
+    calls: list[int] = []
+    from lopro.basis_pursuit import batch_searches
+
+    def counting(x: Any) -> Any:
+        calls.append(math.prod(x.shape))
+        return to_numpy(x)
+
+    monkeypatch.setattr(batch_searches, "to_numpy", counting)
+    seen = []
+    for k in (6, 24):
+        A, Y, radii = instance(8, k)
+        calls.clear()
+        results = lopro.bpdn(there("array_api_strict", A), there("array_api_strict", Y), radii)
+        assert {r.method for r in results} == {"BatchNewton"}
+        assert max(calls) <= 5 * k
+        seen.append(len(calls) / max(r.iterations for r in results))
+    assert max(seen) <= 7.0
+
+
+def test_a_right_hand_side_that_is_not_finite_is_refused_by_name() -> None:
+    A, Y, radii = instance(9, 4)
+    Y[3, 2] = np.nan
+    with pytest.raises(ValueError, match="y must be finite"):
+        lopro.bpdn(A, Y, radii)
+
+
+def test_a_callback_is_called_for_each_right_hand_side() -> None:
+    A, Y, radii = instance(10, 4)
+    seen: list[float] = []
+    lopro.bpdn(A, Y, radii, callback=lambda iterate: seen.append(iterate.fun))
+    assert len(seen) >= 4
