@@ -118,7 +118,7 @@ def cases() -> list[Case]:
 
 def table(outcomes: Sequence[Outcome]) -> Table:
     """Return the outcomes as a table."""
-    shown = Table(title="lopro: certified answers with few projections", title_justify="left")
+    shown = Table(title="lopro: certified answers", title_justify="left")
     shown.caption_justify = "left"
     columns = (
         "problem",

@@ -1,4 +1,4 @@
-"""lopro: convex optimisation with few projections, and a certificate with every answer."""
+"""lopro: convex optimisation with a proof of how good each answer is, and methods with few projections."""
 
 from lopro import certificates, constraints, maps, metric, objectives, penalties
 from lopro.basis_pursuit import (

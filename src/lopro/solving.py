@@ -37,7 +37,7 @@ def solve(
     multipliers0: Sequence[Array] | None = None,
     warm_start: Result | None = None,
 ) -> Result:
-    """Minimise a convex function over a convex set with few projections.
+    """Minimise a convex function over a convex set, and prove how good the answer is.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def solve(
     Returns
     -------
     Result
-        A feasible point with a certificate. Ctrl-C returns the best point so far.
+        A point with its certificate, feasible and proved where ``success``. Ctrl-C returns the best point so far.
 
     Examples
     --------

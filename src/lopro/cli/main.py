@@ -65,7 +65,7 @@ def _explained(error: Exception, show_traceback: bool) -> ExitCode:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="lopro",
-        description="Convex optimisation with few projections, and a certificate with every answer.",
+        description="Convex optimisation with a proof of how good each answer is.",
         epilog=EXPLANATION,
     )
     parser.add_argument("--version", action="version", version=f"lopro {lopro.__version__}")
