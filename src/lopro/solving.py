@@ -72,7 +72,7 @@ def solve(
     Returns
     -------
     Result
-        A point with its certificate, feasible and proved where ``success``. Ctrl-C returns the best point so far.
+        A point with its certificate, feasible and proved where ``success``. Ctrl-C returns the best so far.
 
     Examples
     --------

@@ -20,7 +20,9 @@ def parameters(order: Order) -> dict[str, Any]:
 def run(order: Order) -> Draft:
     """Solve the cases of `paper.experiments.demo`."""
     outcomes = demo.run_all(order.say)
-    draft = Draft("Certified answers, and how many projections they took", {"seed": "0 (all instances)"})
+    draft = Draft(
+        "Certified answers, and how many projections they took", {"seed": "0 (all instances)"}
+    )
     draft.paragraph(
         "Three problems whose projection is expensive. Answers come with a lower bound on the optimal "
         "value, so the gap is known and not hoped for; the schedule of a theorem claims one for the "

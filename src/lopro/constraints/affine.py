@@ -10,8 +10,8 @@ import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro.certificates import noise_rows
-from lopro.constraints.polyhedron import Polyhedron, PolyhedronForm, rows_of_zeros
-from lopro.constraints.two_sided import joined, parted
+from lopro.constraints.polyhedron import PolyhedronForm, rows_of_zeros
+from lopro.constraints.two_sided import TwoSided, check_sides
 from lopro.core.arrays import (
     Array,
     Companion,
@@ -23,7 +23,6 @@ from lopro.core.arrays import (
     take,
 )
 from lopro.core.validation import check_array, check_shape, checked_shape, host_array
-from lopro.functions import Image
 from lopro.functions.atoms import Interval
 from lopro.functions.term import Term
 from lopro.maps import LinearMap, linear_map
@@ -31,7 +30,7 @@ from lopro.maps import LinearMap, linear_map
 __all__ = ["Affine"]
 
 
-class Affine(Polyhedron):
+class Affine(TwoSided):
     """The set ``{x : lower <= M x <= upper}``; equations where both agree.
 
     Parameters
@@ -81,11 +80,9 @@ class Affine(Polyhedron):
         self.lower = _sides("lower", lower, -np.inf, rows)
         self.upper = _sides("upper", upper, np.inf, rows)
         self.lower, self.upper = _without_noise(self.M, self.lower, self.upper)
-        _check_sides(self.lower, self.upper)
+        check_sides(self.lower, self.upper)
         above = np.flatnonzero(np.isfinite(self.upper))
         below = np.flatnonzero(np.isfinite(self.lower))
-        if above.size + below.size == 0:
-            raise ValueError("lower and upper must not both be infinite everywhere")
         b = np.concatenate([self.upper[above], -self.lower[below]])
         C = _one_sided(self.M.matrix, above, below)
         super().__init__(C, asarray_like(b, self.M.like), form, shape)
@@ -135,12 +132,6 @@ class Affine(Polyhedron):
     @cached_property
     def terms(self) -> tuple[Term, ...]:
         return (Term(Interval(self.lower, self.upper), self.M),)
-
-    def multipliers_of(self, dual: Image) -> Image:
-        return (joined(dual[0], self.lower, self.upper),)
-
-    def dual_of(self, multipliers: Image) -> Image:
-        return (parted(multipliers[0], self.lower, self.upper),)
 
     def __repr__(self) -> str:
         equations = int(np.count_nonzero(self.lower == self.upper))
@@ -264,17 +255,6 @@ def _without_noise(M: LinearMap, lower: Any, upper: Any) -> tuple[Any, Any]:
     for side in (lower, upper):
         side.flags.writeable = False
     return lower, upper
-
-
-def _check_sides(lower: Any, upper: Any) -> None:
-    wrong = np.flatnonzero(lower > upper)
-    if wrong.size:
-        i = int(wrong[0])
-        raise ValueError(
-            f"lower must not exceed upper, but lower[{i}]={lower[i]:g} > upper[{i}]={upper[i]:g}"
-        )
-    if np.isposinf(lower).any() or np.isneginf(upper).any():
-        raise ValueError("lower must be below +inf and upper above -inf everywhere")
 
 
 def _one_sided(matrix: Any, above: Any, below: Any) -> Array:

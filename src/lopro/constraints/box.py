@@ -11,8 +11,8 @@ import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro.constraints.base import Constraint, ValidInequality
-from lopro.constraints.polyhedron import MaxForm, Polyhedron, PolyhedronForm
-from lopro.constraints.two_sided import joined, parted
+from lopro.constraints.polyhedron import MaxForm, PolyhedronForm
+from lopro.constraints.two_sided import TwoSided, check_sides
 from lopro.core.arrays import (
     Array,
     Companion,
@@ -33,7 +33,7 @@ __all__ = ["Box"]
 _DENSE_UP_TO = 64
 
 
-class Box(Polyhedron):
+class Box(TwoSided):
     """The set ``{x : lower <= x <= upper}``, made by `Polyhedron.box`.
 
     Parameters
@@ -54,18 +54,8 @@ class Box(Polyhedron):
     def __init__(self, lower: Any, upper: Any, form: PolyhedronForm | None = None) -> None:
         low, high = _bound("lower", lower), _bound("upper", upper)
         check_shape("upper", high, tuple(low.shape))
-        if (low > high).any():
-            at = tuple(int(i) for i in np.argwhere(low > high)[0])
-            place = ", ".join(map(str, at))
-            raise ValueError(
-                f"lower must not exceed upper, but lower[{place}]={low[at]:g} > "
-                f"upper[{place}]={high[at]:g}"
-            )
-        if np.isposinf(low).any() or np.isneginf(high).any():
-            raise ValueError("lower must be below +inf and upper above -inf everywhere")
+        check_sides(low, high)
         above, below = np.flatnonzero(np.isfinite(high)), np.flatnonzero(np.isfinite(low))
-        if len(above) + len(below) == 0:
-            raise ValueError("lower and upper must not both be infinite everywhere")
         C = _selection(low.size, above, below)
         b = np.concatenate([high.ravel()[above], -low.ravel()[below]])
         like = next((a for a in (lower, upper) if is_array(a)), b)
@@ -74,28 +64,13 @@ class Box(Polyhedron):
         else:
             C = C.astype(_floating(like).dtype)
         super().__init__(C, asarray_like(b, _floating(like)), form, low.shape)
+        self.lower, self.upper = low, high
         self._low, self._high = Companion(low), Companion(high)
         self._bounded = len(np.union1d(above, below))
-
-    @property
-    def lower(self) -> np.ndarray[Any, Any]:
-        """The lower bounds, on the host; do not write on them."""
-        return np.asarray(self._low.array)
-
-    @property
-    def upper(self) -> np.ndarray[Any, Any]:
-        """The upper bounds, on the host; do not write on them."""
-        return np.asarray(self._high.array)
 
     @cached_property
     def terms(self) -> tuple[Term, ...]:
         return (Term(Interval(self.lower, self.upper)),)
-
-    def multipliers_of(self, dual: Image) -> Image:
-        return (joined(dual[0], self.lower, self.upper),)
-
-    def dual_of(self, multipliers: Image) -> Image:
-        return (parted(multipliers[0], self.lower, self.upper),)
 
     def image(self, x: Array) -> Image:
         # A box that was given by NumPy's numbers bounds points of any library: no product is needed.

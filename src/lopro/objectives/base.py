@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from lopro.constraints.base import Constraint, ValidInequality
     from lopro.objectives.sums import Scaled, Sum
 
-__all__ = ["Objective"]
+__all__ = ["Objective", "OneTerm"]
 
 
 class Objective(Function):
@@ -165,3 +165,16 @@ class Objective(Function):
         from lopro.objectives.sums import Scaled
 
         return Scaled(factor, self)
+
+
+class OneTerm(Objective):
+    """The base of objectives that are one atom of the point itself; subclasses define `terms`."""
+
+    def value(self, x: Array) -> float:
+        return self.terms[0].value(x)
+
+    def subgradient(self, x: Array) -> Array:
+        return self.terms[0].slope(x)
+
+    def prox(self, x: Array, step: float) -> Array:
+        return self.terms[0].prox(x, float(step))

@@ -13,13 +13,13 @@ from lopro.core.validation import check_array, check_number, check_shape, checke
 from lopro.functions import Ball, Constant, Source, atoms
 from lopro.functions.term import Term
 from lopro.maps import linear_map
-from lopro.objectives.base import Objective
+from lopro.objectives.base import OneTerm
 from lopro.objectives.of_atom import NormOfImage
 
 __all__ = ["L1Norm", "L1NormOfImage"]
 
 
-class L1Norm(Objective):
+class L1Norm(OneTerm):
     """``f(x) = sum_i w_i |x_i|``, with the modulus where ``x`` is complex.
 
     With a map or an offset it is ``sum_i w_i |(D x - b)_i|``, an `L1NormOfImage`.
@@ -118,15 +118,6 @@ class L1Norm(Objective):
     @cached_property
     def terms(self) -> tuple[Term, ...]:
         return (Term(atoms.L1(self._weights.array if self._number is None else self._number)),)
-
-    def value(self, x: Array) -> float:
-        return self.terms[0].value(x)
-
-    def subgradient(self, x: Array) -> Array:
-        return self.terms[0].slope(x)
-
-    def prox(self, x: Array, step: float) -> Array:
-        return self.terms[0].prox(x, float(step))
 
     def minorant(self, x: Array, target: Array) -> tuple[float, Array]:
         # Every slope in the dual ball touches f at 0: the nearest one to the target is a clip.

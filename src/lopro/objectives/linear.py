@@ -9,12 +9,12 @@ from lopro.core.arrays import Array, Companion, copy, is_array, namespace, norm
 from lopro.core.validation import check_array
 from lopro.functions import Ball, Constant, Source, atoms
 from lopro.functions.term import Term
-from lopro.objectives.base import Objective
+from lopro.objectives.base import OneTerm
 
 __all__ = ["Linear"]
 
 
-class Linear(Objective):
+class Linear(OneTerm):
     """``f(x) = Re <a, x>`` for points of the shape of ``a``.
 
     Parameters
@@ -50,15 +50,6 @@ class Linear(Objective):
     @cached_property
     def terms(self) -> tuple[Term, ...]:
         return (Term(atoms.Linear(self.a)),)
-
-    def value(self, x: Array) -> float:
-        return self.terms[0].value(x)
-
-    def subgradient(self, x: Array) -> Array:
-        return self.terms[0].slope(x)
-
-    def prox(self, x: Array, step: float) -> Array:
-        return self.terms[0].prox(x, float(step))
 
     def minorant(self, x: Array, target: Array) -> tuple[float, Array]:
         return 0.0, self.terms[0].slope(x)
