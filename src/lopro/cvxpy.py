@@ -32,7 +32,7 @@ with needing("lopro.cvxpy", "CVXPY 1.7.1 or newer", "lopro[cvxpy]"):
 
 __all__ = ["Lopro"]
 
-#: The words in which the statuses are told to CVXPY's interface.
+#: The status strings that CVXPY's interface of Clarabel reads.
 _WORDS = {
     Status.CONVERGED: "Solved",
     Status.STALLED: "AlmostSolved",
@@ -73,14 +73,14 @@ class Lopro(CLARABEL):  # type: ignore[misc]
     True
     """
 
-    # Exponential and power cones have no multipliers that we could move inside.
+    # Multipliers of exponential and power cones cannot be moved into the dual cone here.
     SUPPORTED_CONSTRAINTS = [  # noqa: RUF012
         cone
         for cone in CLARABEL.SUPPORTED_CONSTRAINTS
         if not cone.__name__.startswith(("Exp", "Pow"))
     ]
 
-    #: Bounds of variables (``cvxpy.Variable(bounds=...)``) come apart from the other rows.
+    #: Bounds of variables (``cvxpy.Variable(bounds=...)``) are passed apart from the other rows.
     BOUNDED_VARIABLES = True
 
     def name(self) -> str:
@@ -117,7 +117,7 @@ class Lopro(CLARABEL):  # type: ignore[misc]
             return _answer(program, replace(outcome, multipliers=z), tol, deadline.elapsed)
 
     def invert(self, solution: _Answer, inverse_data: Any) -> Any:
-        """Return the solution in CVXPY's words, with the certificate beside it."""
+        """Return the solution as CVXPY expects it, with the certificate."""
         found = super().invert(solution, inverse_data)
         found.attr[settings.EXTRA_STATS] = solution.certificate
         return found

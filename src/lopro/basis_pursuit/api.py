@@ -175,7 +175,7 @@ def bpdn_path(
     A, y
         As in `bpdn`, one right-hand side.
     sigmas : sequence of float
-        The radii; they are worked through from the largest down, which is the cheap direction.
+        The radii; they are solved from the largest down, which costs least.
     x0, method, weights, nonneg, tol, max_iter, max_projections
         As in `bpdn`, for each radius.
     time_limit : float, optional

@@ -172,11 +172,11 @@ class Repeated(LinearMap):
         return self.base.adjoint(self._as_block(y)).reshape(-1)
 
     def least_squares_rest(self, y: Any) -> Any:
-        """Return what no ``X`` reaches of a long vector; the base has entries."""
+        """Return the least-squares residual of a long vector; the base has entries."""
         matrix, rest = np.asarray(self.base.toarray()), y.reshape(-1, self.copies)
         rows, columns = matrix.shape
         current_deadline().need(8.0 * rows * columns * min(rows, columns))
-        # Twice: a short rest is orthogonal only up to the rounding of what it is a rest of.
+        # Twice: a short residual is orthogonal only up to the rounding of the vector it was computed from.
         for _ in range(2):
             rest = rest - matrix @ np.linalg.lstsq(matrix, rest, rcond=None)[0]
         return rest.ravel()

@@ -1,4 +1,4 @@
-"""One run through an operator: which point to propose, what is proved of it, and which algorithm goes on."""
+"""One run with products only: which point to propose, what is proved of it, and which algorithm continues."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ State: TypeAlias = "ShrinkageState | SplitState"
 
 
 class OperatorSearch:
-    """One run: the best dual point so far, the point to propose, and what it is worth.
+    """One run: the best dual point so far, the point to propose, its value and gap.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ class OperatorSearch:
                 self._improve_bound(p)
         near = [p for p in proposals if p.length <= self.ball.sigma and self._allowed(p.x)]
         inside = [(self._fun(p), p) for p in near]
-        # What comes out of shrinkage is sparse, and first where it is good enough.
+        # Points of shrinkage are sparse: they come first where they are good enough.
         enough = [pair for pair in inside if self._is_enough(pair[0], self.bound)]
         proposed = enough[:1] or inside or [(self._fun(state.last), state.last)]
         fun, self._best = min(proposed, key=lambda pair: pair[0])
@@ -166,13 +166,13 @@ class OperatorSearch:
     def steps_left(self) -> float:
         """How many more would be needed at the present pace; more than `pace` must have been made."""
         before, now = self._errors[-SETTINGS.pace - 1], self._errors[-1]
-        wanted = max(self.bench.target.tol, eps(self._like))
-        if now <= wanted:
+        target = max(self.bench.target.tol, eps(self._like))
+        if now <= target:
             return 0.0
         return (
             math.inf
             if now >= before
-            else SETTINGS.pace * math.log(now / wanted) / math.log(before / now)
+            else SETTINGS.pace * math.log(now / target) / math.log(before / now)
         )
 
     @property
@@ -196,7 +196,7 @@ class OperatorSearch:
             return None
         y = of.residual(0.0 * p.x)
         if self.ball.tight_frame is None and not is_frame(frame, of.image, of.gradient, y):
-            self._least_stretch = 0.0  # what residuals have shown is not believed again
+            self._least_stretch = 0.0  # the estimate from residuals was wrong: it is not used again
             return None
         splitting = Splitting(y, frame, of.image, of.gradient, of.aim, threshold_for(p))
         self.algorithm, self.idle = splitting, 0

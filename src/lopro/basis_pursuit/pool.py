@@ -87,23 +87,23 @@ class Pool:
     def answer(self, questions: Sequence[Question]) -> list[Any]:
         """Answer several questions from one pass, where the matrix answers requests together."""
         duals = [q.dual for q in questions if q.dual is not None]
-        wanted = self.lacking(questions)
-        requests: list[Any] = [Columns(wanted)] if wanted.size else []
+        new = self.lacking(questions)
+        requests: list[Any] = [Columns(new)] if new.size else []
         if duals:
             block = duals[0] if len(duals) == 1 else np.stack(duals, axis=1)
             requests.append(Adjoint(from_numpy(block, self.A.like)))
         answers = list(self.A.read(*requests)) if requests else []
-        if wanted.size:
-            self._add(wanted, answers.pop(0))
+        if new.size:
+            self._add(new, answers.pop(0))
         pulled = to_numpy(answers[0]).reshape(self.A.shape[1], -1).T if duals else ()
         found = iter(pulled)
         return [None if q.dual is None else next(found) for q in questions]
 
     def lacking(self, questions: Sequence[Question]) -> Vector:
-        """Return the columns that are asked for and not there."""
+        """Return the columns that are asked for and not in the pool."""
         asked = [q.columns for q in questions if q.columns is not None]
-        wanted = np.unique(np.concatenate([np.empty(0, dtype=np.intp), *asked]))
-        return np.asarray(wanted[self._place[wanted] < 0])
+        indices = np.unique(np.concatenate([np.empty(0, dtype=np.intp), *asked]))
+        return np.asarray(indices[self._place[indices] < 0])
 
     def _add(self, indices: Vector, block: Any) -> None:
         self._place[indices] = np.arange(len(self), len(self) + len(indices))
@@ -111,7 +111,7 @@ class Pool:
         self._pieces.append(block.toarray() if hasattr(block, "toarray") else block)
 
     def note(self, excess: Vector) -> None:
-        """Remember how near to a violation columns are; what is far from it may have to leave."""
+        """Remember how near to a violation columns are; those far from it are dropped first."""
         self._score = excess
 
     def room_for(self, count: int, in_use: Vector) -> None:
@@ -128,11 +128,11 @@ class Pool:
         stays = np.isin(self.indices, leaving, invert=True)
         at, kept = 0, []
         for i, piece in enumerate(self._pieces):
-            wanted = np.flatnonzero(stays[at : at + piece.shape[1]])
+            staying = np.flatnonzero(stays[at : at + piece.shape[1]])
             at += piece.shape[1]
-            self._pieces[i] = piece if wanted.size == piece.shape[1] else _taken(piece, wanted)
+            self._pieces[i] = piece if staying.size == piece.shape[1] else _taken(piece, staying)
             del piece
-            kept.append(wanted.size)
+            kept.append(staying.size)
         self._pieces = [piece for piece, size in zip(self._pieces, kept, strict=True) if size]
         self._place[self.indices] = -1
         self.indices = self.indices[stays]

@@ -193,7 +193,7 @@ class WorkingSet:
             yield from newton_rounds(search, SETTINGS.long_path)
         if search.done:
             return
-        # Other methods find out signs that Newton's method then needs one round for.
+        # From the signs that other methods find, Newton's method needs one round.
         if fits_cones(sparse):
             bench.hand_over(ConicDual())
             yield from self._helped(search, solve_by_cones(bench, sparse, search.point()))
@@ -233,7 +233,7 @@ class WorkingSet:
         yield from newton_rounds(search, s.short_path if fits_program(sparse) else s.long_path)
 
     def _helped(self, search: ColumnSearch, candidates: Candidates) -> Candidates:
-        """Pass candidates of another method on, and what Newton's method makes of their signs."""
+        """Pass candidates of another method on, and those of Newton's method from their signs."""
         verdict = None
         while (candidate := next_candidate(candidates, verdict)) is not None:
             verdict = yield candidate

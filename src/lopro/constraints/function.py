@@ -36,6 +36,8 @@ class FunctionConstraint(Constraint):
         The shape of points.
     lipschitz, smoothness, infimum : float, optional
         Global constants of ``c``: of its values, of its gradient, and a lower bound.
+    x_scale : float, optional
+        A length that is typical of the points of the set; tolerances are relative to it near zero.
 
     Examples
     --------
@@ -134,7 +136,7 @@ class FunctionConstraint(Constraint):
         return self._project is None and (not self.smooth or is_single(x))
 
     def _checked(self, name: str, result: Any, x: Array) -> Array:
-        """Check what a callable returned; a copy, so that nobody's array is shared."""
+        """Check what a callable returned and copy it, so that no array is shared with the caller."""
         if not is_array(result):
             raise TypeError(f"{name} must return an array, got {result!r}")
         if tuple(result.shape) != tuple(x.shape):

@@ -130,7 +130,7 @@ class Consensus:
         """
         xp, diagonal = namespace(C), diagonal_of(C)
         rise = 4.0 * diagonal.shape[0] * eps(C) * float(xp.max(diagonal))
-        # Rounding may have left less than nothing of a feature; one that is not there at all stays away.
+        # Rounding may have made a diagonal entry negative; features without any entry stay unused.
         present = xp.any(C != 0.0, axis=1)
         raised = xp.where(present, 0.0 * diagonal + rise, 0.0 * diagonal)
         return raise_diagonal(1.0 * C, raised) / self._unit
@@ -139,14 +139,14 @@ class Consensus:
         """Return psd matrices with the zeros of ``B``.
 
         Raising its diagonal makes it psd, and costs nothing in the norm. With the trace it may cost much, and
-        features that have left are zeros, too: then ``C`` without them is another choice.
+        features that are not used are zeros, too: then ``C`` without them is another choice.
         """
         if self.objective.trace == 0.0 and not self._by_rows:
             return [lifted(self._B) / self._unit]
         used = self._B.diagonal() > 0.0
         if self._by_rows:
             used &= self._G.any(axis=1)
-        # A feature without a diagonal has nothing else either, once all copies agree.
+        # A feature with a zero diagonal entry has a row of zeros, once all copies agree.
         kept = used[:, None] & used[None, :]
         return [lifted(self._B * kept) / self._unit, self._settled(self._C * kept)]
 
@@ -178,7 +178,7 @@ class Consensus:
     def _clipped(self, A: Array) -> Array:
         """Return what the soft threshold takes away, in the scaled units: on the diagonal, the trace's part.
 
-        With the trace, entries of the diagonal stop at zero: features leave altogether.
+        With the trace, entries of the diagonal stop at zero, and their features are not used.
         """
         most = (self.objective.l1 / self.beta) / self._unit
         xp = namespace(A)
@@ -227,7 +227,7 @@ class Consensus:
         # Multipliers have the inverse units.
         other._U = carried(self._U * self._unit) / unit
         other._W = carried(self._W * self._unit) / unit
-        # Not below what the new loss step can bear.
+        # Not below the least beta of the new loss step.
         least = LEAST_BETA * other._loss_step.curvature
         other.beta = self.beta
         if other.beta < least:
@@ -302,5 +302,5 @@ def _first_weight(l1: float, sizes: Array, start: float, curvature: float) -> fl
         return math.sqrt(low * high)
     xp = namespace(sizes)
     typical = math.log(l1) - 2.0 * float(xp.mean(xp.log(sizes)))
-    wished = typical + math.log(10.0) - math.log(start)
-    return math.exp(min(max(wished, math.log(low)), math.log(high)))
+    target = typical + math.log(10.0) - math.log(start)
+    return math.exp(min(max(target, math.log(low)), math.log(high)))

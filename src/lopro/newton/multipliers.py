@@ -214,7 +214,7 @@ class _Run:
             F = self._lagrangian()
             try:
                 local, steps, solved = minimise(
-                    F, self.point, self.system, self._wanted, stopped, max(1, left)
+                    F, self.point, self.system, self._inner_tolerance, stopped, max(1, left)
                 )
             except SingularSystem as error:
                 if isinstance(error, NoDescent) and not self._can_shift:
@@ -250,7 +250,7 @@ class _Run:
             self.shift /= self.settings.growth
         self.last_stationarity = stationarity
 
-    def _wanted(self, local: Local) -> float:
+    def _inner_tolerance(self, local: Local) -> float:
         """Return the size of the gradient that is small beside the present violation."""
         present = max(self._violations(local), default=0.0)
         return self.settings.inner * min(1.0, present, *self.last) * local.size

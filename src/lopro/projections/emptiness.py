@@ -16,7 +16,7 @@ from lopro.core.real_vectors import Vector
 __all__ = ["cones_exclude"]
 
 _EPS = float(np.finfo(np.float64).eps)
-#: Multipliers of inequalities below this share of the largest are what a solver leaves of zeros.
+#: Multipliers of inequalities below this share of the largest are taken as zeros that a solver has left.
 _NOTHING = 1e-7
 
 
@@ -31,9 +31,9 @@ def cones_exclude(
     For ``z`` in the dual cones such an ``x`` has ``<z, bounds> >= <rows' z, x>``. So ``rows' z`` has to
     vanish, up to the rounding of the product, and ``<z, bounds>`` has to be negative, by more than rounding.
     A solver's multipliers are good to some digits only: they are moved to the nearest ones with
-    ``rows' z = 0`` before. ``unit`` is the rounding unit of what the data came in: by so little the
-    bounds in single precision contradict each other often. ``noise`` is by how much the entries of rows that
-    were computed may be off, relatively.
+    ``rows' z = 0`` before. ``unit`` is the rounding unit of the precision of the data: bounds in
+    single precision often contradict each other by as little. ``noise`` is the relative error of rows that
+    were computed.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def cones_exclude(
 
 
 def _inside(members: Sequence[ConeRows], z: Vector) -> Vector:
-    """Return ``z`` within the dual cones, without what is left of zeros."""
+    """Return ``z`` moved into the dual cones, with small multipliers of inequalities set to zero."""
     parts = np.split(z, np.cumsum([len(m.bounds) for m in members])[:-1])
     largest = float(np.abs(z).max(initial=0.0))
     inside = []
@@ -79,6 +79,7 @@ def _balanced(rows: Any, z: Vector) -> Vector:
     M = rows[used]
     current_deadline().need(8.0 * M.shape[0] * M.shape[1] * min(M.shape))
     moved = z.copy()
-    # Rows that are parallel but for rounding need no balance, and would take all there is for it.
+    # Rows that are parallel up to rounding are balanced already; without a cutoff they would get all of the
+    # correction.
     moved[used] -= np.linalg.lstsq(M.T.toarray(), rows.T @ z, rcond=64.0 * _EPS)[0]
     return moved

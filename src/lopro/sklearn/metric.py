@@ -304,7 +304,7 @@ def _vector(name: str, values: Any) -> np.ndarray:
 
 
 def check_components(wanted: Any, features: int) -> None:
-    """Raise `ValueError` unless so many components can be had."""
+    """Raise `ValueError` unless this is a possible number of components."""
     whole = isinstance(wanted, Integral) and not isinstance(wanted, bool)
     if not (wanted is None or wanted == "rank" or (whole and 1 <= wanted <= features)):
         raise ValueError(
