@@ -2,9 +2,10 @@
 
     python -m benchmarks.general [FAMILY ...] [--data FOLDER] [--small] [--redraw]
 
-Families are polyhedral, correlation, composite, imaging, networks, maros, netlib and sdplib; all by default,
-but for collections where no folder is known (--data, or LOPRO_DATA, names the folder that holds them). One
-process, one thread, one judge; JSON, a table and a performance profile go to benchmarks/results.
+Families are polyhedral, correlation, composite, imaging, networks, sequences, control, maros, netlib and
+sdplib; all by default, but for collections where no folder is known (--data, or LOPRO_DATA, names the folder
+that holds them). One process, one thread, one judge; JSON, a table and a performance profile go to
+benchmarks/results.
 """
 
 from __future__ import annotations
@@ -23,11 +24,13 @@ FAMILIES: dict[str, tuple[str, list[str]]] = {
     "composite": ("composite", []),
     "imaging": ("imaging", []),
     "networks": ("linear", ["networks"]),
+    "sequences": ("sequences", ["drift", "portfolio"]),
+    "control": ("sequences", ["control"]),
     "maros": ("programs", ["maros"]),
     "netlib": ("linear", ["netlib", "infeasible"]),
     "sdplib": ("sdplib", []),
 }
-COLLECTIONS = ("maros", "netlib", "sdplib")
+COLLECTIONS = ("control", "maros", "netlib", "sdplib")
 THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 

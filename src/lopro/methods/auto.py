@@ -123,13 +123,12 @@ class Auto:
         first = next(plan)
 
         def start(bench: Workbench, x0: Array) -> Candidates:
-            again = bench.warm and not first.warm
-            return _run(_plan(problem, warm=True) if again else chain([first], plan), bench, x0)
+            return _run(chain([first], plan), bench, x0)
 
         return Fit(self, first.reason, first.cost, start)
 
     def run(self, bench: Workbench, x0: Array) -> Candidates:
-        return _run(_plan(bench.problem, bench.warm), bench, x0)
+        return _run(_plan(bench.problem), bench, x0)
 
 
 def _run(plan: Iterable[Fit], bench: Workbench, x0: Array) -> Candidates:
@@ -155,18 +154,15 @@ def _run(plan: Iterable[Fit], bench: Workbench, x0: Array) -> Candidates:
         raise stalled
 
 
-def _plan(problem: Problem, warm: bool = False) -> Iterator[Fit]:
-    """Yield the methods that fit, each looked for when the ones before have failed.
-
-    Those that can make use of multipliers to begin with come first where there are some.
-    """
+def _plan(problem: Problem) -> Iterator[Fit]:
+    """Yield the methods that fit, each looked for when the ones before have failed."""
     found = recognised(problem)
     if found is not None:
         yield Fit(found[1], f"it has the form of {found[0]}")
         return
     yield from _closed_forms(problem)
     tried: list[Method] = []
-    for fit in _second_order(problem, warm):
+    for fit in _second_order(problem):
         tried.append(fit.method)
         yield fit
     entries = sum(prod(t.map.shape) for t in problem.terms if t.map is not None)
@@ -215,23 +211,20 @@ def _closed_forms(problem: Problem) -> Iterator[Fit]:
             yield fit
 
 
-def _second_order(problem: Problem, warm: bool) -> Iterator[Fit]:
+def _second_order(problem: Problem) -> Iterator[Fit]:
     """Yield Newton's method and the engines, the cheaper one first."""
     forms = Forms(problem)
     # What PIQP leaves unproved of a dense program goes to Newton's method before others are asked.
     quick = forms.program_lacks is None and not forms.sparse and installed("piqp")
     first = (_PIQP if quick else ProgramEngines()).fit_to(forms)
-    # Multipliers to begin with tell the active rows of a dense program; others go to Newton's method.
-    warm = warm and not forms.has_active_sets
-    if first is not None and _operations(first) <= least_newton_cost() and not warm:
+    if first is not None and _operations(first) <= least_newton_cost():
         yield first  # Newton's method takes longer than that whatever the problem is
         first = None
     by_products = None if forms.program_lacks is None else admm_reason(problem)
     if by_products is not None:
         yield Fit(ADMM(), by_products)
     newton = NewtonMultipliers().fit_to(forms) if _suits_newton(forms) else None
-    fits = sorted((fit for fit in (first, newton) if fit is not None), key=_operations)
-    yield from sorted(fits, key=lambda fit: fit is not newton) if warm else fits
+    yield from sorted((fit for fit in (first, newton) if fit is not None), key=_operations)
     last: Fit | None = None
     if quick:
         last = ProgramEngines().fit_to(forms)

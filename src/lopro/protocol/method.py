@@ -285,8 +285,6 @@ class Fit:
     reason: str
     cost: Cost | None = None
     start: Start | None = None
-    #: Whether it begins with multipliers where there are some.
-    warm: bool = False
 
     def run(self, bench: Workbench, x0: Array) -> Candidates:
         """Run the method."""

@@ -41,10 +41,30 @@ def test_rows_change_sides() -> None:
         p = QuadraticProgram.of(np.eye(1), [-q], [[1.0]], [-1.0], [1.0])
         for guess in (-1.0, 0.0, 1.0):
             found = solve_by_active_set(p, np.array([guess]), np.zeros(1))
-            if found.status is AnswerStatus.SOLVED:
-                assert (found.x[0], found.rows[0]) == (side, q - side)
-            else:
-                assert guess == -side  # released, then taken in again: as many changes as before
+            assert found.status is AnswerStatus.SOLVED
+            assert (found.x[0], found.rows[0]) == (side, q - side)
+
+
+def test_a_tenth_of_the_active_rows_may_change(rng: Any) -> None:
+    """60 x 120 with about as many active rows as variables, slopes and sides moved by 10 %."""
+    n, solved = 60, 0
+    B, A = rng.standard_normal((n, n)), rng.standard_normal((2 * n, n))
+    P, q, h = (
+        B @ B.T / n + 0.1 * np.eye(n),
+        rng.standard_normal(n),
+        0.5 * rng.random(2 * n) + 0.05,
+    )
+    last = solve_by_piqp(QuadraticProgram.of(P, q, A, upper=h), 1e-11)
+    for _ in range(10):
+        q = q + 0.1 * rng.standard_normal(n)
+        h = np.maximum(h + 0.1 * rng.standard_normal(2 * n), 0.05)
+        p = QuadraticProgram.of(P, q, A, upper=h)
+        found, wanted = solve_by_active_set(p, last.rows, last.box), solve_by_piqp(p, 1e-11)
+        if found.status is AnswerStatus.SOLVED:
+            solved += 1
+            assert found.x == pytest.approx(wanted.x, abs=1e-7)
+        last = wanted
+    assert solved >= 8
 
 
 def test_a_guess_that_does_not_settle_is_no_answer() -> None:

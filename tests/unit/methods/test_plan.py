@@ -177,12 +177,13 @@ def test_what_was_given_to_begin_with_is_made_use_of(rng: Any) -> None:
     ):
         assert warm.success and warm.method == cold.method and not warm.warnings
         assert warm.fun == pytest.approx(cold.fun, rel=1e-9)
-    # Linear programs have no such guess: Newton's method begins with the multipliers.
+    # Linear programs have no such guess: Newton's method could begin with the multipliers, and takes longer.
     box = Polyhedron.box(-np.ones(10), np.ones(10))
     linear = Problem(Linear(np.ones(10)), Intersection(problem.constraint, box))
     first = lopro.solve(linear)
     again = lopro.solve(linear, warm_start=first)
-    assert again.success and again.method == "Auto() -> NewtonMultipliers()" and not again.warnings
+    assert again.success and again.method == first.method
+    assert again.warnings == ("multipliers0 were of no use to the method",)
     with pytest.raises(TypeError, match="warm_start must be a result"):
         lopro.solve(problem, warm_start=cold.x)
 

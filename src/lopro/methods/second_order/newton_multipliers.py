@@ -96,7 +96,7 @@ class NewtonMultipliers:
             return None
         cost = newton_cost((*forms.terms, *forms.sets), forms.size)
         start = partial(self._run_on, forms)
-        return Fit(self, _reason(forms), cost, start, warm=True)
+        return Fit(self, _reason(forms), cost, start)
 
     def _run_on(self, forms: Forms, bench: Workbench, x0: Array) -> Candidates:
         return self._run(forms.composite, bench, x0)

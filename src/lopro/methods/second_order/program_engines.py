@@ -101,8 +101,7 @@ class ProgramEngines:
         usual = "highs" if forms.linear else "piqp" if installed("piqp") else "clarabel"
         first = self.engines[0] if self.engines else usual
         cost = engine_cost(forms.rows, forms.size, forms.entries, forms.sparse, first)
-        reason, warm = f"it is a {density}{kind} program", forms.has_active_sets
-        return Fit(self, reason, cost, partial(self._run, forms), warm)
+        return Fit(self, f"it is a {density}{kind} program", cost, partial(self._run, forms))
 
     def run(self, bench: Workbench, x0: Array) -> Candidates:
         return self._run(Forms(bench.problem), bench, x0)
