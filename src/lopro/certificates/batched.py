@@ -82,8 +82,9 @@ class Programs:
         """Return a typical length of the points and a typical value of the objectives, as `lopro.solve` does.
 
         The length is the distance of the farthest row from zero, or else of the best step from zero along
-        the slope. The value is the one at zero; where that is 0, the slope there times the length, or else
-        half of the trace of the Hessian times the square of the length: the mean over points of this length.
+        the slope. The value is the one at zero; where that is 0, the slope there over the units of the columns
+        that sides tell, or the length where they tell none; or else half of the trace of the Hessian times
+        the square of the length: the mean over points of this length.
         """
         xp = namespace(self.q)
         P, q, constant = self.multiplied_out()
@@ -100,8 +101,26 @@ class Programs:
         step = slope * slope * slope / or_one(curvature)
         unit = xp.where(far > 0.0, far, xp.where(curvature > 0.0, step, zero))
         mean = 0.5 * xp.sum(xp.linalg.diagonal(P), axis=-1) / q.shape[-1] * unit * unit
-        value = xp.where(constant != 0.0, abs(constant), xp.where(slope > 0.0, slope * unit, mean))
+        over_units = xp.sum(abs(q) * self._column_units(), axis=-1)
+        over_units = xp.where(over_units > 0.0, over_units, slope * unit)
+        value = xp.where(constant != 0.0, abs(constant), xp.where(slope > 0.0, over_units, mean))
         return unit, xp.where(xp.isfinite(value), value, zero)
+
+    def _column_units(self) -> Array:
+        """Return the least ``|side| / |a_j|`` of rows and bounds with a side, 0 for columns without one."""
+        xp = namespace(self.q)
+
+        def sizes(side: Array) -> Array:
+            told = xp.isfinite(side) & (side != 0.0)
+            return xp.where(told, abs(side), xp.full_like(side, float("inf")))
+
+        found = xp.minimum(sizes(self.least), sizes(self.most))
+        entries = abs(self.A)
+        for side in (self.lower, self.upper) if entries.shape[1] else ():
+            ratios = sizes(side)[:, :, None] / or_one(entries)
+            ratios = xp.where(entries > 0.0, ratios, xp.full_like(ratios, float("inf")))
+            found = xp.minimum(found, xp.min(ratios, axis=1))
+        return xp.where(xp.isfinite(found), found, xp.zeros_like(found))
 
     def convexity(self, columns: Array) -> Array:
         """Return proved lower bounds of the least eigenvalues of the Hessians in units ``columns``, or 0.

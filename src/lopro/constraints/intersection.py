@@ -155,6 +155,11 @@ class Intersection(Constraint):
         known = [size for m in self._members if (size := m.typical_size()) is not None]
         return min(known, default=None)
 
+    def column_units(self) -> Array | float | None:
+        if any(isinstance(m, Polyhedron) for m in self._members):
+            return self._joint.units.known
+        return self.typical_size()
+
     def infeasibility(self) -> str | None:
         for m in self._members:
             message = m.infeasibility()

@@ -44,11 +44,12 @@ class JointViolation:
         """Return the relative violation of one of the sets, whose image of ``x`` may be known."""
         if isinstance(member, Polyhedron):
             image = member.image(x) if image is None else image
-            return member.violation_of_rows(x, image, lambda: self._units).relative
+            return member.violation_of_rows(x, image, lambda: self.units).relative
         return member.violation(x) if image is None else member.violation_at(x, image)
 
     @cached_property
-    def _units(self) -> Units:
+    def units(self) -> Units:
+        """The units of the columns that all sets tell together; one of them is a polyhedron."""
         polyhedra = [m for m in self._members if isinstance(m, Polyhedron)]
         size, own = math.prod(polyhedra[0].shape), None
         for member in self._members:

@@ -12,7 +12,7 @@ import numpy as np
 
 from lopro.certificates.tolerances import negligible_share
 from lopro.constraints import Constraint
-from lopro.core.arrays import Array, asarray_like, isfinite, norm
+from lopro.core.arrays import Array, asarray_like, inner, isfinite, norm
 from lopro.core.counting import Counts, count, counting
 from lopro.core.deadline import Deadline, OutOfTime
 from lopro.core.validation import check_array, check_seed, check_shape
@@ -92,9 +92,9 @@ class Workbench:
             if first > 0.0:
                 return first
             # A start at 0 shows no value; the slope over a typical length has the same units.
-            slope = norm(f.subgradient(start))
-            if slope > 0.0:
-                return slope * self.unit  # the unit may cost a product
+            slope = f.subgradient(start)
+            if norm(slope) > 0.0:
+                return self._over_units(slope)
             if not self.problem.constraint.sizes_for_free:
                 return 0.0
             # Neither does a minimiser: signs at random are none of a norm or a square.
@@ -102,6 +102,16 @@ class Workbench:
             return abs(float(f.value(asarray_like(self.unit * signs, start))))
         except (ValueError, OverflowError):
             return 0.0  # a start that is out of the range of f tells no scale
+
+    def _over_units(self, slope: Array) -> float:
+        """Return ``sum |g_j| s_j`` where the set tells units of the columns, or else ``|g|`` times the unit."""
+        units = self.problem.constraint.column_units()
+        if isinstance(units, np.ndarray):
+            sizes = abs(slope)
+            total = inner(sizes, asarray_like(units.reshape(tuple(slope.shape)), sizes))
+            if total > 0.0:
+                return total
+        return norm(slope) * self.unit  # the unit may cost a product
 
     @cached_property
     def unit(self) -> float:
