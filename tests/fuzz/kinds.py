@@ -6,16 +6,21 @@ from collections.abc import Callable
 
 import numpy as np
 
+from fuzz.composite.case import composite_case
+from fuzz.correlation.case import correlation_case
 from fuzz.general.generate import minimize_case, project_case, solve_case
+from fuzz.interrupt import interrupted
 from fuzz.invalid.case import invalid_case
 from fuzz.losses.case import certify_case, loss_case
 from fuzz.machine.case import Case
 from fuzz.metric.generate import metric_case
+from fuzz.planted.case import cvxpy_case, large_case, program_case
+from fuzz.regression.case import regression_case
 from fuzz.sparse.generate import bpdn_case, many_case, path_case
 
 __all__ = ["KINDS", "make", "plan"]
 
-#: How a case is made, and how many of a hundred calls are of this kind.
+#: How a case is made, and its share among the calls.
 KINDS: dict[str, tuple[Callable[[int], Case], int]] = {
     "bpdn": (bpdn_case, 28),
     "many": (many_case, 7),
@@ -27,7 +32,14 @@ KINDS: dict[str, tuple[Callable[[int], Case], int]] = {
     "invalid": (invalid_case, 4),
     "losses": (loss_case, 4),
     "certify": (certify_case, 2),
+    "program": (program_case, 10),
+    "cvxpy": (cvxpy_case, 6),
+    "regression": (regression_case, 8),
+    "composite": (composite_case, 8),
+    "correlation": (correlation_case, 3),
+    "large": (large_case, 1),
 }
+KINDS["interrupt"] = interrupted([make for make, _ in KINDS.values()]), 4
 
 
 def make(kind: str, seed: int) -> Case:

@@ -213,6 +213,12 @@ KNOWN: dict[str, Callable[[], Case]] = {
             ("minimize", 101006605),  # a simplex cut from nearby
             ("minimize", 202007875),  # differences far from the start
             ("minimize", 101007315),  # differences at large numbers
+            ("program", 627),  # 13 % above the optimum, beside a column in small units
+            ("program", 200),  # a quadratic program in columns of their own units
+            ("program", 506),  # an optimum of 0 in such units
+            ("program", 165),  # a singular system of differences in a projection
+            ("cvxpy", 3),  # a problem without a constraint
+            ("cvxpy", 136),  # an empty program with a direction of descent
         )
     },
 }

@@ -22,6 +22,11 @@ CASES = {
     "metric": 30,
     "project": 29,
     "invalid": 89,
+    "program": 30,
+    "cvxpy": 20,
+    "regression": 40,
+    "composite": 30,
+    "correlation": 20,
 }
 
 KNOWN_FAILURES = Path(__file__).with_name("known_failures.json")

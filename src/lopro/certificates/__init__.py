@@ -7,7 +7,7 @@ from lopro.certificates.bound import Bound
 from lopro.certificates.box import Box
 from lopro.certificates.certificate import Certificate
 from lopro.certificates.emptiness import Emptiness, check_empty, exclude, exclude_cones
-from lopro.certificates.rays import Descent, check_descent
+from lopro.certificates.rays import Descent, begins_a_ray, check_descent
 from lopro.certificates.residual import bound_from
 from lopro.certificates.target import Target
 from lopro.certificates.tolerances import (
@@ -37,6 +37,7 @@ __all__ = [
     "Target",
     "Units",
     "Violation",
+    "begins_a_ray",
     "bound_from",
     "check_descent",
     "check_empty",

@@ -82,9 +82,9 @@ class Programs:
         """Return a typical length of the points and a typical value of the objectives, as `lopro.solve` does.
 
         The length is the distance of the farthest row from zero, or else of the best step from zero along
-        the slope. The value is the one at zero; where that is 0, the slope there over the units of the columns
-        that sides tell, or the length where they tell none; or else half of the trace of the Hessian times
-        the square of the length: the mean over points of this length.
+        the slope. The value is the one at zero; where that is 0, the slope there over units of columns that
+        sides tell, or the length where they tell none; or else half of the trace of the Hessian times the
+        square of the length: the mean over points of this length.
         """
         xp = namespace(self.q)
         P, q, constant = self.multiplied_out()

@@ -15,8 +15,11 @@ import numpy as np
 
 from lopro.certificates.emptiness import is_rounding
 from lopro.certificates.exact import columns, exact_dot
+from lopro.certificates.tolerances import FARTHER, FEASIBLE, NOISE
+from lopro.certificates.units import Units
+from lopro.core.real_vectors import Vector
 
-__all__ = ["Descent", "check_descent"]
+__all__ = ["Descent", "begins_a_ray", "check_descent"]
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,26 @@ class Descent:
     def proved(self) -> bool:
         """The same up to rounding, row by row."""
         return self.slope > 0.0 and (self.exact or self.rounding)
+
+
+def begins_a_ray(violation: float, x: Vector, units: Units) -> bool:
+    """Whether a point with this relative violation proves that the set has one.
+
+    Far out every row compares large terms: ``x - y <= 0`` and ``y - x <= -2`` are violated by 2e-10,
+    relatively, at entries of 1e10. Points farther than `FARTHER` units must satisfy rows as they do there, or
+    up to rounding.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.certificates import Units, begins_a_ray
+    >>> one = Units.given(np.ones(1))
+    >>> begins_a_ray(1e-10, np.array([2.0]), one), begins_a_ray(1e-10, np.array([1e10]), one)
+    (True, False)
+    """
+    told = units.known > 0.0
+    far = float(np.max(np.abs(x[told]) / units.known[told], initial=0.0)) / FARTHER
+    return violation <= max(NOISE, FEASIBLE / max(1.0, far))
 
 
 def check_descent(P: Any, gradient: Any, rows: Sequence[tuple[Any, Any, Any]], d: Any) -> Descent:

@@ -99,7 +99,8 @@ class ConicData:
 
     def blocks(self, z: Vector) -> list[Vector]:
         """Return the rows of each cone apart."""
-        return np.split(z, np.cumsum([size for _, size in self.cones])[:-1])
+        ends = np.cumsum([size for _, size in self.cones], dtype=np.intp)
+        return np.split(z, ends)[: len(ends)]
 
     def inside(self, z: Vector) -> Vector:
         """Return multipliers in the dual cones near ``z``."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, cast
@@ -9,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.certificates import FEASIBLE, NOISE, Bound, Emptiness, exclude_cones
+from lopro.certificates import FEASIBLE, NOISE, Bound, Emptiness, begins_a_ray, exclude_cones
 from lopro.certificates.emptiness import without_remnants
 from lopro.cones.bound import ConicData, conic_bound, repaired
 from lopro.cones.claims import falling_ray, violation
@@ -113,7 +114,8 @@ def _by_clarabel(data: ConicData, tol: float) -> Outcome:
         point = _asked(data, scipy.sparse.csr_array((n, n)), np.zeros(n))
         if point.status.empty:
             return _excluded(data, point.rows, point.iterations)
-        if np.isfinite(point.x).all() and violation(data, point.x).relative <= FEASIBLE:
+        outside = violation(data, point.x).relative if point.finite else math.inf
+        if begins_a_ray(outside, point.x, data.reach_units):
             return Outcome(Status.UNBOUNDED, ray, z, steps=answer.iterations)
     if not answer.finite or status.unbounded:
         return Outcome(Status.STOPPED, x, z, steps=answer.iterations)

@@ -104,7 +104,7 @@ class Workbench:
             return 0.0  # a start that is out of the range of f tells no scale
 
     def _over_units(self, slope: Array) -> float:
-        """Return ``sum |g_j| s_j`` where the set tells units of the columns, or else ``|g|`` times the unit."""
+        """Return ``sum |g_j| s_j`` over the units that the set tells, or else ``|g|`` times the unit."""
         units = self.problem.constraint.column_units()
         if isinstance(units, np.ndarray):
             sizes = abs(slope)

@@ -16,6 +16,7 @@ from lopro.certificates import (
     Bound,
     Box,
     Emptiness,
+    begins_a_ray,
     check_descent,
     check_empty,
     column_units,
@@ -36,6 +37,7 @@ from lopro.linalg.eigenvalues import negative_curvature
 from lopro.maps import NumPyMap, SparseMap
 from lopro.newton.arrays import Array, Image, norm
 from lopro.newton.bounds import relative_violation
+from lopro.newton.bounds.lower import reach_units
 from lopro.newton.problem import Composite
 from lopro.newton.rays import farkas_of_rows, ray_of_rows
 from lopro.newton.smooth import QuadraticForm
@@ -281,8 +283,9 @@ def _from_a_point(program: QuadraticProgram, found: Outcome, seconds: float | No
     point = solve_program(flat, 1.0, seconds=seconds)
     if point.status is Status.EMPTY:
         return point
-    status = Status.UNBOUNDED if point.violation <= FEASIBLE else Status.STOPPED
     problem = program_composite(program)
+    begins = begins_a_ray(point.violation, point.x, reach_units(problem))
+    status = Status.UNBOUNDED if begins else Status.STOPPED
     return dataclasses.replace(
         found, status=status, x=point.x, fun=problem.value(point.x), violation=point.violation
     )

@@ -6,7 +6,7 @@ import dataclasses
 import math
 from collections.abc import Callable, Iterator, Sequence
 
-from lopro.certificates import FEASIBLE, Descent, Emptiness
+from lopro.certificates import FEASIBLE, Descent, Emptiness, begins_a_ray
 from lopro.core.deadline import OutOfTime
 from lopro.newton.arrays import Array
 from lopro.newton.bounds import (
@@ -16,7 +16,9 @@ from lopro.newton.bounds import (
     violation_charge,
     within_bounds,
 )
+from lopro.newton.bounds.lower import reach_units
 from lopro.newton.equilibrated import Equilibrated
+from lopro.newton.inner import UnboundedBelow
 from lopro.newton.multipliers import Iterate, Settings, iterate, never
 from lopro.newton.outcome import Outcome, Status
 from lopro.newton.problem import Composite
@@ -212,7 +214,7 @@ def _candidates(
         refining = iterate(problem, x, multipliers, _REFINING, stopped)
         for _, refined in zip(range(_REFINEMENTS), refining, strict=False):
             yield refined.point.x, refined.multipliers, refined.steps
-    except SingularSystem:
+    except (SingularSystem, UnboundedBelow):
         return
 
 
@@ -257,7 +259,7 @@ def _without_solution(
         if ray is not None and ray[1].proved:
             outcome = _outcome(problem, x, v, 0.0, Status.UNBOUNDED, after.steps)
             outcome = _corrected(problem, outcome, feasibility)
-            if outcome.violation <= feasibility:
+            if begins_a_ray(outcome.violation, outcome.x, reach_units(problem)):
                 return _with(outcome, ray[1], ray[0])
     return None
 

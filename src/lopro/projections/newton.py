@@ -76,9 +76,12 @@ def _settled(x: Vector, z: Vector, mu: Vector, equations: list[Equation]) -> Vec
             return None
         G = np.array([e.slope(z) for e in equations])
         excess = np.array([e.value(z) for e in equations])
-        solve = hessian_solver(partial(_combined, equations, mu), z, _size(x, z))
-        a, B = solve(z - x + G.T @ mu), np.column_stack([solve(g) for g in G])
-        change = np.linalg.lstsq(G @ B, excess - G @ a, rcond=None)[0]
+        try:
+            solve = hessian_solver(partial(_combined, equations, mu), z, _size(x, z))
+            a, B = solve(z - x + G.T @ mu), np.column_stack([solve(g) for g in G])
+            change = np.linalg.lstsq(G @ B, excess - G @ a, rcond=None)[0]
+        except np.linalg.LinAlgError:
+            return None  # differences of slopes in units that are too far apart
         step = a + B @ change
         length, size = float(np.linalg.norm(step)), _size(x, z)
         if not length <= 0.5 * last:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from fuzz.judge.claims import Outcome, Raised
+from fuzz.judge.points import Known, judge_by_points
 from fuzz.judge.verdict import Class, Verdict
 from fuzz.losses.data import KINDS, Array, Sample
 from fuzz.machine.script import Script
@@ -52,19 +53,17 @@ class LossCase:
     def judge(self, outcome: Outcome) -> Verdict:
         if len(outcome.claims) != 1:
             return Verdict(Class.WRONG, "results missing", repr(outcome.value))
-        c = outcome.claims[0]
-        if c.status in ("INFEASIBLE", "UNBOUNDED"):
-            return Verdict(Class.WRONG, f"false {c.status}", self.sample.loss)
-        if c.success and self.sample.excess(c.x) > 2e-9:
-            return Verdict(Class.WRONG, "infeasible success", f"{self.sample.excess(c.x):.3g}")
-        best, _ = self.best()
-        slack = _ROUNDING * (abs(best) + self.size())
-        if c.lower_bound > best + slack:
-            return Verdict(Class.WRONG, "bound above optimum", f"{c.lower_bound!r} > {best!r}")
-        allowed = self.tol * max(abs(c.fun), 1e-8 * self.size(), self._terms(c.x))
-        if c.success and c.fun - best > allowed + slack:
-            return Verdict(Class.WRONG, "not within tol", f"{c.fun!r}, a point has {best!r}")
-        return Verdict(Class.CERTIFIED if c.success else Class.HONEST, c.status)
+        return judge_by_points(self.known(), self.tol, outcome.claims[0])
+
+    def known(self) -> Known:
+        """Return what a judge needs."""
+
+        def size(x: Array) -> float:
+            return max(abs(self.sample.value(x)), self._terms(x))
+
+        s = self.sample
+        points, shape = s.good_points(), s.units.shape
+        return Known(s.value, s.excess, size, points, self.size(), shape, _ROUNDING)
 
     def best(self) -> tuple[float, Array]:
         """Return the least value of a point that satisfies the row, and the point."""

@@ -299,7 +299,10 @@ def test_typical_sizes_are_those_of_rows_slopes_and_traces() -> None:
     P, q = np.diag([2.0, 6.0])[None], one(3.0, 4.0)
     rows = QuadraticPrograms(q, P, A=np.array([[[3.0, 4.0]]]), upper=one(10.0), lower=one(-15.0))
     unit, value = rows.part(slice(0, 1)).typical()
-    assert (unit[0], value[0]) == (3.0, 20.0)  # 3 * 10 / 3 + 4 * 10 / 4, in any units of the columns
+    assert (unit[0], value[0]) == (
+        3.0,
+        20.0,
+    )  # 3 * 10 / 3 + 4 * 10 / 4, in any units of the columns
     columns = np.array([2.0**40, 2.0**-40])
     scaled = QuadraticPrograms(
         q * columns, P * columns[:, None] * columns, A=columns * [[[3.0, 4.0]]], upper=one(10.0)

@@ -318,3 +318,46 @@ def test_what_counts_as_zero_does_not_depend_on_the_units_of_columns() -> None:
             bench = Workbench(problem, Options(tol=1e-3), Deadline(), np.zeros(2))
             # The units are min(4 / 1, 6 / 3) and min(4 / 2, 6 / 1): 5 * 2 + 1 * 2.
             assert bench.target.scale == 1e-8 * 12.0
+
+
+def test_cvxpy_without_a_constraint() -> None:
+    x = cp.Variable(2)
+    status, certificate = by_cvxpy(cp.quad_form(x, 2.0 * np.eye(2)) - 4.0 * x[0], [])
+    assert status == "optimal" and certificate.lower_bound == pytest.approx(-2.0, abs=1e-6)
+
+
+def test_an_empty_program_far_out_is_not_unbounded() -> None:
+    """Contradicting rows differ by 2, which is 3e-10 of what they compare at the point of an engine."""
+    A = np.array(
+        [
+            [0.0, 3.0, 0.0, 1.0, 4.0, 1.0],
+            [2.0, 1.0, 0.0, 1.0, 4.0, 3.0],
+            [-2.0, 3.0, 0.0, 0.0, 4.0, -2.0],
+            [-1.0, 0.0, 0.0, 0.0, 0.0, -1.0],
+            [0.0, 0.0, -3.0, 0.0, 1.0, -2.0],
+            [-1.0, 0.0, -1.0, 0.0, 0.0, 0.0],
+            [4.0, 37.0, 8.0, 11.0, 36.0, 15.0],
+            [-4.0, -37.0, -8.0, -11.0, -36.0, -15.0],
+        ]
+    )
+    upper = np.array([-3.0, -3.0, 3.0, -3.0, 0.0, 2.0, 0.0, -2.0])
+    q = np.array([-1.0, -1.0, -2.0, 0.0, 2.0, -1.0])
+    units = 2.0 ** np.array([-28.0, -9, -24, -20, 37, -8])
+    outcome = solve_program(QuadraticProgram.of(None, q * units, A * units, upper=upper), 1e-3)
+    assert outcome.status in (ProgramStatus.EMPTY, ProgramStatus.STOPPED)
+
+
+def test_a_refinement_without_a_least_value_ends_a_program_of_cvxpy() -> None:
+    """The slope of the augmented Lagrangian stays negative: that is no error of the user."""
+    raised = []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        n, m = int(rng.integers(1, 7)), int(rng.integers(1, 7))
+        d = rng.integers(-2, 3, n).astype(float)
+        d[0] = 1.0
+        A = rng.integers(-4, 5, (m, n)).astype(float)
+        A *= np.where(A @ d > 0.0, -1.0, 1.0)[:, None] * 2.0 ** rng.integers(-40, 41, n)
+        q = -d * 2.0 ** rng.integers(-40, 41, n)
+        outcome = solve_program(QuadraticProgram.of(None, q, A, upper=np.ones(m)), 1e-6)
+        raised.append(outcome.status)
+    assert ProgramStatus.UNBOUNDED in raised

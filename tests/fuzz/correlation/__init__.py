@@ -1,0 +1,1 @@
+"""Nearest correlation matrices with a known answer."""

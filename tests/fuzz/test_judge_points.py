@@ -1,0 +1,154 @@
+"""The judge of planted problems finds forgeries of every kind, and lets what is right pass."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fuzz.judge.claims import Claims, Outcome
+from fuzz.judge.points import Known
+from fuzz.judge.verdict import Class
+from fuzz.kinds import make
+from fuzz.machine.attempt import attempt
+from fuzz.machine.case import decide
+from fuzz.planted.case import CvxpyCase, ProgramCase
+
+PLANTED = ("program", "composite", "regression", "correlation")
+
+
+def known_of(case: Any) -> Known:
+    """Return what the judge of a case knows, without other points."""
+    if case.kind == "program":
+        found: Known = case.program.known()
+    elif case.kind == "regression":
+        found = case.sample.known([])
+    elif case.kind == "composite":
+        found = case.known()
+    else:
+        typical = 0.5 * float(np.sum(case.W * case.G**2))
+        shape = case.G.shape
+        found = Known(case._value, case._excess, case._value, [case.solution], typical, shape)
+    return found
+
+
+def right(case: Any, known: Known) -> Claims:
+    """Return what a perfect solver would claim."""
+    x = np.array(known.points[0], dtype=float)
+    fun = known.value(x)
+    return Claims("CONVERGED", True, x, fun, fun, 0.0, 0.0, 0.0)
+
+
+def labels(case: Any, *claims: Claims) -> str:
+    verdict = decide(case, Outcome(claims))
+    assert verdict.kind in (Class.WRONG, Class.CERTIFIED), verdict
+    return verdict.label
+
+
+@pytest.mark.parametrize("kind", PLANTED)
+def test_forgeries_are_found(kind: str) -> None:
+    seen = set()
+    for seed in range(40):
+        case = make(kind, seed)
+        known = known_of(case)
+        if not known.points or known.unbounded or getattr(case, "numbers", ()):
+            continue
+        good = right(case, known)
+        size = known.size(good.x) + known.typical
+        assert decide(case, Outcome((good,))).kind is Class.CERTIFIED
+        high = replace(good, success=False, status="STALLED", lower_bound=good.fun + 1e-9 * size)
+        if size > 0.0:
+            assert labels(case, high) == "bound above optimum"
+            off = good.fun - 1e-9 * size
+            assert labels(case, replace(good, fun=off, lower_bound=off)) == "value misstated"
+        assert labels(case, replace(good, status="INFEASIBLE", success=False)) == "false INFEASIBLE"
+        assert labels(case, replace(good, status="UNBOUNDED", success=False)) == "false UNBOUNDED"
+        for far in (good.x + np.abs(good.x) + 1.0, -good.x - 1.0):
+            fun = known.value(far)
+            bound = min(fun, good.fun)  # the gap is told, and called small
+            moved = replace(good, x=far, fun=fun, lower_bound=bound, gap=fun - bound)
+            worse = fun > good.fun + 0.1 * size or known.excess(far) > 1e-6
+            if np.isfinite(fun) and worse:
+                seen.add(labels(case, moved))
+    assert seen == {"infeasible success"} | ({"not within tol"} if kind != "correlation" else set())
+
+
+def test_a_success_of_an_empty_or_unbounded_program_is_found() -> None:
+    ways = {}
+    for seed in range(80):
+        case = make("program", seed)
+        assert isinstance(case, ProgramCase)
+        p = case.program
+        if p.empty or p.unbounded:
+            x = p.solution / p.of_columns
+            claims = Claims("CONVERGED", True, x, p.value(x), p.value(x), 0.0, 0.0, 0.0)
+            ways[p.way] = labels(case, claims)
+            wrong = "UNBOUNDED" if p.empty else "INFEASIBLE"
+            assert labels(case, replace(claims, status=wrong, success=False)) == f"false {wrong}"
+    assert ways == {"empty": "false success", "unbounded": "false success"}
+
+
+def test_planted_points_are_feasible_and_columns_are_in_many_units() -> None:
+    spread = []
+    for seed in range(100):
+        for kind in PLANTED:
+            known = known_of(make(kind, seed))
+            assert all(known.excess(x) <= 1e-13 for x in known.points)
+        case = make("program", seed)
+        assert isinstance(case, ProgramCase)
+        spread.append(np.abs(np.log10(case.program.of_columns)).max())
+    assert max(spread) > 11.0
+
+
+def of_cvxpy(case: CvxpyCase, status: str, x: Any, bound: float) -> Outcome:
+    """Return what the judge reads of CVXPY's problem."""
+    certificate = SimpleNamespace(lower_bound=bound, radius=np.inf)
+    problem = SimpleNamespace(
+        status=status,
+        value=case.program.value(x),
+        variables=lambda: [SimpleNamespace(value=x)],
+        solver_stats=SimpleNamespace(extra_stats=certificate),
+    )
+    return Outcome(value=problem)
+
+
+def test_forgeries_of_cvxpy_are_found() -> None:
+    found = set()
+    for seed in range(40):
+        case = make("cvxpy", seed)
+        assert isinstance(case, CvxpyCase)
+        known = case.program.known()
+        if not known.points or known.unbounded:
+            continue
+        x = known.points[0]
+        best = known.value(x)
+        assert decide(case, of_cvxpy(case, "optimal", x, best)).kind is Class.CERTIFIED
+        assert decide(case, of_cvxpy(case, "infeasible", x, best)).label == "false INFEASIBLE"
+        high = best + 1e-9 * (known.size(x) + known.typical)
+        label = decide(case, of_cvxpy(case, "optimal", x, high)).label
+        assert label == ("bound above optimum" if high > best else "CONVERGED")
+        far = x + 3.0 / case.program.of_columns
+        found.add(decide(case, of_cvxpy(case, "optimal", far, -np.inf)).label)
+    assert {"infeasible success", "not within tol"} <= found
+
+
+@pytest.mark.parametrize("kind", [*PLANTED, "cvxpy", "large", "interrupt"])
+def test_some_calls_are_right(kind: str) -> None:
+    for seed in range(2 if kind == "large" else 8):
+        case = make(kind, seed)
+        verdict = decide(case, attempt(case.script()))
+        assert not verdict.fails or verdict.kind is Class.OVERRUN, verdict
+
+
+def test_an_interrupt_reaches_the_call() -> None:
+    """Among calls of some length."""
+    statuses = set()
+    for seed in range(60):
+        case = make("interrupt", seed)
+        if case.case.kind in ("solve", "minimize", "metric", "program"):  # type: ignore[attr-defined]
+            outcome = attempt(replace(case, after=0.002).script())  # type: ignore[type-var]
+            statuses |= {c.status for c in outcome.claims}
+    assert "INTERRUPTED" in statuses
