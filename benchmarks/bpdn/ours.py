@@ -30,7 +30,7 @@ def answer_of(run: Callable[..., lopro.Result], cap: float, tol: float) -> Answe
 
     result = run(tol=tol, time_limit=cap, callback=record)
     parts = (result.counts, result.certificate_counts)
-    # Work on single columns is not a product with all of A; it is said so that nobody thinks it free.
+    # Work on single columns is not a product with all of A; it is named because it is not free.
     columns = sum(c.columns for c in parts)
     return Answer(
         x=result.x,

@@ -56,7 +56,7 @@ def is_solved(row: Mapping[str, Any], tol: float) -> bool:
 def profile(entries: Iterable[Entry]) -> dict[str, list[float]]:
     """Return for each peer its times over the best one, sorted; infinite where it has not solved a problem.
 
-    Problems that nobody has solved are left out.
+    Problems that no solver has solved are left out.
 
     Examples
     --------

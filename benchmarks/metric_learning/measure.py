@@ -74,7 +74,7 @@ def measure_problem(
     say: Callable[[str], Any],
 ) -> list[Row]:
     """Measure every method on one problem; each gets a row whether it has an answer or not."""
-    _ = instance.objective.spread  # what everyone's certificates share is nobody's time
+    _ = instance.objective.spread  # what all certificates share is timed for none
     judge, rows = Judge(instance), []
     for adapter in adapters:
         refusal = failed.get(adapter.name) or adapter.refuses(instance)

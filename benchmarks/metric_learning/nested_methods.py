@@ -15,7 +15,7 @@ from lopro.sklearn import SparseMetricLearner
 
 __all__ = ["METHODS", "Method"]
 
-#: With more features the norms of rows are too dear.
+#: With more features the norms of rows are too expensive.
 MANY = 500
 
 

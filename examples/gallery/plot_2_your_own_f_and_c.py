@@ -50,8 +50,8 @@ result = lopro.solve(lopro.Problem(f, ball))
 print(result.status.name, result.x.round(4), f"projections: {result.counts.projections}")
 
 # %%
-# Nobody has told it how to project: a generic method does it, from values and gradients. If you know better,
-# say so with ``project=...``. The optimality condition checks the answer: ``target - x`` must be a multiple
+# No projection was given: a generic method computes it, from values and gradients. If you have a formula,
+# give it as ``project=...``. The optimality condition checks the answer: ``target - x`` must be a multiple
 # of the gradient of ``c``, and it is.
 ratio = (target - result.x) / (4.0 * result.x**3)
 print("multiplier by entry:", ratio.round(3))

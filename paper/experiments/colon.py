@@ -196,7 +196,7 @@ def _fetch() -> bytes:
 
 
 def _keep(text: bytes, path: Path) -> None:
-    """Put the file into the cache in one move, so that nobody reads half of it."""
+    """Put the file into the cache in one move, so that no other process reads half of it."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         partial = path.with_suffix(f".{os.getpid()}")

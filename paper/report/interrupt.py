@@ -12,7 +12,7 @@ __all__ = ["interruptible"]
 
 
 class _Stop(BaseException):
-    """What the handler raises; nobody in between knows it, so nobody takes it for their own."""
+    """What the handler raises; no code in between catches it."""
 
 
 def _stop(number: int, frame: FrameType | None) -> None:

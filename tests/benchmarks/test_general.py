@@ -34,7 +34,7 @@ def row(peer: str, problem: str, seconds: float, gap: float, violation: float = 
 
 
 def test_ratios_are_to_the_fastest_that_solved(profile: Any, tmp_path: Path) -> None:
-    """On p the fastest is not feasible; q is solved by one; r by nobody, and is left out."""
+    """On p the fastest is not feasible; q is solved by one; r by none, and is left out."""
     runs = [
         row("a", "p", 1.0, 1e-7, violation=2e-6),
         row("b", "p", 2.0, 1e-7),

@@ -78,7 +78,7 @@ def test_norm_of_odd_arrays(library: Library):
 @every_library
 @pytest.mark.parametrize("size", [1e-30, 1.0, 1e18])
 def test_several_at_once_are_the_same_one_by_one(library: Library, size):
-    """Vectors of one kind come in one journey; matrices, complex and mixed ones one after the other."""
+    """Vectors of one kind take one device-to-host transfer; matrices, complex and mixed ones one each."""
     vectors = [library.of(size * REAL[0]), library.of(size * REAL[1, :]), library.of(0.0 * REAL[0])]
     others = [library.of(REAL), library.of(COMPLEX), library.of(COMPLEX[0])]
     for arrays in (vectors, [*vectors, *others]):

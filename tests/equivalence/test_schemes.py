@@ -1,4 +1,4 @@
-"""Different names for the same mathematics must walk through the same points."""
+"""Different names for the same mathematics must give the same points."""
 
 from __future__ import annotations
 

@@ -21,9 +21,9 @@ SETTINGS = Settings(features=8, samples=7, steps=40, checkpoints=(40,))
 
 @contextmanager
 def counted_time() -> Iterator[None]:
-    """A clock on which every look takes a tenth of a millisecond, however busy the machine is."""
-    looks = count()
-    with using_clock(lambda: 1e-4 * next(looks)):
+    """A clock on which every reading takes a tenth of a millisecond, however busy the machine is."""
+    readings = count()
+    with using_clock(lambda: 1e-4 * next(readings)):
         yield
 
 

@@ -39,7 +39,7 @@ class Mutant:
 
     @staticmethod
     def of(entry: dict[str, Any]) -> Mutant:
-        """Read an entry; a key that is missing, or that nobody knows, is an error."""
+        """Read an entry; a key that is missing or unknown is an error."""
         keys = set(entry)
         if not _NEEDED <= keys <= _NEEDED | _OPTIONAL:
             wrong = sorted((_NEEDED - keys) | (keys - _NEEDED - _OPTIONAL))

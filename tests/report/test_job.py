@@ -95,7 +95,7 @@ def test_ctrl_c_within_a_solver_ends_the_job_and_keeps_no_half_of_a_part(
 
         def slope(x):
             calls.append(x)
-            if len(calls) == 10:  # the first ones are looks before the run
+            if len(calls) == 10:  # the first ones are before the run
                 os.kill(os.getpid(), signal.SIGINT)
             return 4 * (x - 3.0) ** 3
 

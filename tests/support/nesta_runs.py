@@ -1,4 +1,4 @@
-"""Runs of NESTA that several tests look at."""
+"""Runs of NESTA that several tests share."""
 
 from __future__ import annotations
 

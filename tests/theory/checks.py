@@ -318,7 +318,7 @@ class Spy:
 
 @dataclass
 class Recorded:
-    """A method that keeps the candidates it has passed on, for a look at points before projection."""
+    """A method that keeps the candidates it has passed on, so that tests see the points before projection."""
 
     method: Any
     seen: list[Seen] = field(default_factory=list)
@@ -360,7 +360,7 @@ class Run:
 
     @property
     def worst(self) -> float:
-        """The ratio that a test looks at: invariants and end bound alike."""
+        """The ratio that a test asserts: invariants and end bound alike."""
         return max(self.invariant, self.end)
 
 

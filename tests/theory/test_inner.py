@@ -219,7 +219,7 @@ def test_prop_3(known: Known, eta: float) -> None:
 
 
 def test_prop_3_rejects() -> None:
-    """Prop 3, negative control: a step five times as long as the bound believes."""
+    """Prop 3, negative control: a step five times as long as the bound assumes."""
     steep = t3()
     longer = SubgradientDescent(ConstantStep(5.0))
     assert descent_ratio(steep, 1.0) <= 1.0 < descent_ratio(steep, 1.0, longer)

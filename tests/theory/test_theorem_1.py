@@ -23,7 +23,7 @@ def points(known: Known, rng: Any) -> Iterator[Any]:
     # Strongly convex objectives are Lipschitz near the set only.
     scales = (1e-4, 1e-3, 1e-2, 0.1, 0.5) if known.mu else (1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0, 1e3)
     yield from samples(known, rng, scales=scales)
-    for s in np.geomspace(1e-3, 0.5, 10):  # where a penalty that is too light wants to go
+    for s in np.geomspace(1e-3, 0.5, 10):  # where the minimiser of a penalty that is too light lies
         yield (1.0 - s) * known.solution
 
 

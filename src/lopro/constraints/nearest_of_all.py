@@ -138,8 +138,7 @@ class NearestOfAll:
     def _all_rows(self) -> HalfSpaces | None:
         """The rows of all members where balls are equations with small matrices and the rest polyhedra.
 
-        Other ways go to and fro between equations and signs, and take long where the equations are nearly
-        dependent.
+        Alternation of equations and signs takes thousands of cycles where equations are nearly dependent.
         """
         rows = [_halfspaces(m) for m in self._ordered]
         known = [r for r in rows if r is not None]

@@ -30,7 +30,7 @@ class AlternatingDirections:
 
     Problem: min f(x) s.t. c(x) <= 0, where f has a prox and the set a projection in closed form (bounds on
     entries, rows that share no variable). Oracles: prox, projection. It is for functions whose prox is the
-    dear part, as that of `NuclearNorm`, where few iterations are worth more than few projections.
+    expensive part, as that of `NuclearNorm`, where few iterations are worth more than few projections.
 
     Every projection leaves ``w - P(w)``, which is normal to the set: scaled into the domain of the conjugate
     of f it proves a lower bound, so that a run needs no constants to know where it is.

@@ -88,7 +88,7 @@ def lower_bound(
     scaled = -math.inf
     if scale is not None:
         scaled = float(problem.objective.value(0.0 * x)) - scale * normal.support
-        if scale == 1.0:  # feasible as it is: no radius can add to it, and some are dear
+        if scale == 1.0:  # feasible as it is: a radius adds nothing, and some are expensive
             return scaled, FENCHEL
     radius = solution_radius(problem, fun)
     minorant = Minorant.of(problem, x, normal)

@@ -33,7 +33,7 @@ _SECOND_LOOKS = 2
 def serve(pipe: Connection, cpu_clock: bool = False) -> None:
     """Answer tasks until there are no more."""
     if cpu_clock:
-        # The library and `attempt` look at the clock by these names: a busy machine is left out.
+        # The library and `attempt` read the clock by these names: a busy machine is left out.
         time.perf_counter = time.monotonic = time.process_time
 
     def announce(case: Case) -> None:

@@ -1,4 +1,4 @@
-"""Operators that are read: when, by how many products, and that nothing is believed of them but products."""
+"""Operators that are read: when, by how many products, and that nothing but their products is used."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ SIGMA = float(np.linalg.norm(E))
 
 
 class Killed(BaseException):
-    """Nobody catches it, as nobody catches a signal that kills."""
+    """An exception that no handler catches, like a signal that ends the process."""
 
 
 def passes_until(killed_after: int, method: Any) -> None:
@@ -61,7 +61,7 @@ def test_the_file_is_small_and_whole(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["state.npz"]
     assert path.stat().st_size < 8 * (A.shape[0] + 2 * A.shape[1]) + 20_000
     again = lopro.bpdn(StoredMap(A), Y, SIGMA, method=lopro.WorkingSet(checkpoint=path))
-    assert again.success and again.counts.passes == 2, "its columns, and a look at all of them"
+    assert again.success and again.counts.passes == 2, "its columns, and one pricing of all"
 
 
 def test_the_file_of_another_problem_is_refused(tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ def test_more_and_more_missing_columns_are_a_reason_to_stop(
 
 @pytest.fixture
 def no_program(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody may ask a linear program."""
+    """Linear programs are not allowed here."""
 
     def asked(*_: Any) -> Any:
         raise AssertionError("a linear program was asked")

@@ -63,7 +63,7 @@ def test_the_answer_is_numpys_in_a_dozen_passes(kind: Kind, tmp_path: Path, in_n
     assert type(found.x) is np.ndarray and found.x.dtype == np.float64
     np.testing.assert_array_equal(found.support, in_numpy.support)
     c, k = found.counts, found.certificate_counts
-    # A look at y, four rounds; nothing is multiplied with A itself, and the certificate reads nothing.
+    # A product with y, four rounds; nothing is multiplied with A itself, and the certificate reads nothing.
     assert (c.rmatvecs, found.iterations, c.matvecs, c.projections) == (5, 4, 0, 0)
     assert (k.passes, k.bytes_read, k.matvecs, k.rmatvecs) == (0, 0, 0, 0)
     assert 5 <= c.passes <= 9 and c.bytes_read <= 9 * A.nbytes
@@ -255,7 +255,7 @@ def test_a_wide_matrix_in_memory_is_looked_at_less_often(columns: int, products:
 def test_progress_tells_passes_and_bytes(capfd: pytest.CaptureFixture[str]) -> None:
     found = lopro.bpdn(StoredMap(A), Y, SIGMA, tol=1e-9, progress=True)
     shown = " ".join(capfd.readouterr().err.split())
-    # The last look of four: before it there were eight passes over 384 kB.
+    # The last round of four: before it there were eight passes over 384 kB.
     assert "iteration 4 passes 8 read 3.07 MB" in shown
     assert f"gap {found.certificate.relative_gap:.1e}" in shown
 
@@ -296,7 +296,7 @@ def test_single_precision_has_a_certificate_in_double(kind: Kind) -> None:
 def test_single_precision_is_summed_in_double_only_where_it_matters(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """On a device a sum in double precision takes several times as long: the last look alone."""
+    """Sums in double precision take several times as long on a device: only the last product has them."""
     torch = pytest.importorskip("torch", reason="torch is not installed")
     from lopro.maps import ArrayMap
 

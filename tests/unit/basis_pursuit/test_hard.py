@@ -42,7 +42,7 @@ def ill_conditioned(
 @pytest.mark.parametrize("part", [3.0, 10.0, 100.0])
 @pytest.mark.parametrize(("m", "d"), [(300, 1200), (200, 2600)])
 def test_a_small_radius_is_reached_along_the_path(m: int, d: int, part: float) -> None:
-    """The support nearly fills the rows; Newton's method gets there, without first-order steps."""
+    """The support nearly fills the rows; Newton's method reaches it without first-order steps."""
     A, y, sigma = noisy(4, m, d, 20)
     result = lopro.bpdn(A, y, sigma / part, tol=1e-8)
     assert result.success, str(result)

@@ -153,11 +153,11 @@ class Cosines:
 def algorithms(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return a list of the algorithms whose steps were made."""
     made: list[str] = []
-    look = OperatorSearch.judge
+    judge = OperatorSearch.judge
 
     def watched(self: Any, state: Any) -> None:
         made.append("splitting" if isinstance(state, SplitState) else "shrinkage")
-        look(self, state)
+        judge(self, state)
 
     monkeypatch.setattr(OperatorSearch, "judge", watched)
     return made

@@ -62,7 +62,7 @@ def test_the_solution_is_that_of_double_precision(seed: int, nonneg: bool) -> No
 
 
 def test_two_steps_tell_the_same_as_two_steps_in_double_precision() -> None:
-    """In a hurry, and with a floor: the point is right to single precision, its residual to the last bit."""
+    """In single precision with a floor: the point is right to that, its residual to the last bit."""
     A, y, weights, _ = instance(7)
     rough, exact = both(A, y, weights, 0.9 * least_squares(A, y))
     floor = 0.3 * exact.columns.most

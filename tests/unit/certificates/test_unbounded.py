@@ -1,4 +1,4 @@
-"""UNBOUNDED needs a feasible point: the parts that look for one, without the luck of an engine."""
+"""UNBOUNDED needs a feasible point: the functions that search for one, without an engine."""
 
 from __future__ import annotations
 

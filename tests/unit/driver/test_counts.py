@@ -165,10 +165,10 @@ def test_expensive_certificates_do_not_show_in_the_counts(monkeypatch, method):
         return real(problem, x, normal, fun)
 
     monkeypatch.setattr(incumbent, "lower_bound", expensive)
-    dear = run()
-    assert dear.counts == cheap.counts
-    assert dear.certificate_counts.gradients >= cheap.certificate_counts.gradients + 10
-    np.testing.assert_array_equal(dear.x, cheap.x)
+    costly = run()
+    assert costly.counts == cheap.counts
+    assert costly.certificate_counts.gradients >= cheap.certificate_counts.gradients + 10
+    np.testing.assert_array_equal(costly.x, cheap.x)
 
 
 def test_a_callback_that_works_on_the_problem_is_not_counted(rng):

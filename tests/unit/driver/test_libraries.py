@@ -77,7 +77,7 @@ METHODS = {
 
 
 def cases() -> list[Any]:
-    """Every combination that makes sense: LoPNAG wants a smooth c."""
+    """Every combination that makes sense: LoPNAG needs a smooth c."""
     found = []
     for c in ("ball", "ball-norm", "polyhedron", "psd"):
         objectives = ("l1", "linear") if c == "psd" else ("l1", "linear", "least-squares")

@@ -71,7 +71,7 @@ def test_sparse_data_stay_sparse() -> None:
     ids=str,
 )
 def test_every_set_travels(case: ConstraintCase) -> None:
-    """All but those made of functions that live inside another one, which nobody can pickle."""
+    """All but those made of functions defined inside another one, which cannot be pickled."""
     c = case.numpy
     other = again(c)
     x = case.point(np.random.default_rng(1), 2.0)

@@ -17,7 +17,7 @@ def test_the_order_is_that_of_the_items_and_threads_do_work_at_the_same_time() -
     both = threading.Barrier(2, timeout=60)
 
     def work(n: int) -> int:
-        both.wait()  # nobody gets on alone
+        both.wait()  # each waits for the other
         return n
 
     assert list(in_order(work, range(10), workers=2)) == list(range(10))

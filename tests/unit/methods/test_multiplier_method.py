@@ -35,7 +35,7 @@ class Line:
     def optimum(self) -> float:
         return 0.5 * (self.z - self.b) ** 2
 
-    def looks(self, x0: float, count: int) -> list[tuple[float, float]]:
+    def gaps_and_bounds(self, x0: float, count: int) -> list[tuple[float, float]]:
         """Return estimated gap and lower bound after each of so many multiplier updates."""
         # A violation of the size of the start and of the set, whose end is the typical length of x,
         # balances the slope of the objective there.
@@ -55,7 +55,7 @@ class Line:
     def projections(self, x0: float, tol: float) -> list[tuple[int, float]]:
         """Return after how many updates it projects, and the certified gap there, until it has converged."""
         target, rows = np.inf, []
-        for k, (gap, bound) in enumerate(self.looks(x0, 60), start=1):
+        for k, (gap, bound) in enumerate(self.gaps_and_bounds(x0, 60), start=1):
             if gap <= target:
                 certified = self.optimum - bound  # the projection ends at the solution
                 rows.append((k, certified))
@@ -92,7 +92,7 @@ def test_it_projects_when_the_gap_has_fallen_to_a_tenth(line: Line, x0: float, t
 def test_patience_is_for_updates_without_progress(line: Line, x0: float) -> None:
     """A gap that falls by a tenth ends the waiting; stiffness that has to grow first takes three updates."""
     best, idle, waits = np.inf, 0, 0
-    for gap, _ in line.looks(x0, 60):
+    for gap, _ in line.gaps_and_bounds(x0, 60):
         if gap <= 1e-12 * line.optimum:
             break
         best, idle = (gap, 0) if gap < 0.9 * best else (best, idle + 1)
@@ -115,5 +115,5 @@ def test_it_gives_up_when_nothing_gets_better(line: Line, x0: float, patience: i
     result = lopro.solve(line.problem, np.array([x0]), method, tol=0, max_iter=20_000)
     assert result.status is Status.STALLED
     assert result.fun == pytest.approx(line.optimum, rel=1e-12)
-    useful = sum(gap > 1e-13 * line.optimum for gap, _ in line.looks(x0, 60))
+    useful = sum(gap > 1e-13 * line.optimum for gap, _ in line.gaps_and_bounds(x0, 60))
     assert useful + patience <= result.iterations / 25 <= useful + patience + 6

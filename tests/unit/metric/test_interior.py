@@ -73,24 +73,24 @@ def test_features_of_many_sizes() -> None:
 
 
 def test_slow_progress_is_progress(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A gap that falls by one per cent at each look falls; one that does not ends the search."""
+    """A gap that falls by one per cent at each check falls; one that does not ends the search."""
     monkeypatch.setattr(working_set, "PATIENCE", 1000)
     X, labels = classes(0, 30, 5)
     work = WorkingProblem(SparseMetric(AllPairsLoss(X, labels), 0.02), np.arange(5), np.eye(5))
     work._asked = True
-    looks = 0
+    checks = 0
 
     def falling() -> None:
-        nonlocal looks
-        looks += 1
-        work.fun, work.bound = 1.0, 1.0 - max(0.99**looks, least)
+        nonlocal checks
+        checks += 1
+        work.fun, work.bound = 1.0, 1.0 - max(0.99**checks, least)
 
     monkeypatch.setattr(work, "_update_best", falling)
     least = 0.0
     assert work.solve(1e-2, tick=lambda: True) and work.reached(1e-2)
-    looks, least = 0, 0.5
+    checks, least = 0, 0.5
     assert work.solve(1e-2, tick=lambda: True) and not work.reached(1e-2)
-    assert looks <= 69 + 11 + 1000 // working_set.CHECK_EVERY + 1
+    assert checks <= 69 + 11 + 1000 // working_set.CHECK_EVERY + 1
 
 
 def test_the_bound_of_the_weights_has_no_units() -> None:

@@ -23,7 +23,7 @@ def test_a_good_start_is_used(method: Any) -> None:
     options: dict[str, Any] = {"l1": 0.01, "method": method}
     best = lopro.learn_metric(X, labels, tol=1e-8, **options)
     assert best.success
-    # The first look at each run, before ADMM has forgotten where it came from.
+    # The first check of each run, before ADMM is independent of its start.
     funs = [
         lopro.learn_metric(X, labels, A0=A0, tol=1e-8, max_iter=3, **options).fun
         for A0 in (best.x, None, 0.01 * np.eye(8), 1e6 * np.eye(8))

@@ -1,4 +1,4 @@
-"""The working set: idle features leave, and whoever has come back stays."""
+"""The working set: unused features are removed, and those that were added again are kept."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lopro.metric.working_set import WorkingProblem
 
 
 def working_problem(features: list[int]) -> WorkingProblem:
-    """Return a problem whose last two features are noise that no metric wants."""
+    """Return a problem whose last two features are noise that the solution does not use."""
     rng = np.random.default_rng(0)
     side = np.arange(10) % 2
     X = np.column_stack(

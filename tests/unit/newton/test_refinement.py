@@ -21,7 +21,7 @@ SOLUTION = RHS / (np.array([1.0, 2.0, 4.0]) + 0.5)
 def test_each_correction_takes_its_share_of_the_error(
     wanted: float, products: int, error: float
 ) -> None:
-    """A solve that is off by a tenth: the error is its power, and one product is made for each look."""
+    """A solve that is off by a tenth: the error is its power, and one product is made for each check."""
     system = RowSpaceSystem(3)
 
     def solve(r: np.ndarray) -> np.ndarray:

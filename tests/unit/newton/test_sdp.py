@@ -307,17 +307,17 @@ def test_a_direction_is_left_when_time_is_up(rng, monkeypatch, explicit):
     point = DualPoint.of(program, centre, y + 3.0 * rng.standard_normal(4))
     directions = Directions(program)
     directions.explicit = explicit
-    looks = [0]
+    calls = [0]
 
     def clock() -> float:
-        looks[0] += 1
-        return 0.0 if looks[0] <= 3 else 2.0
+        calls[0] += 1
+        return 0.0 if calls[0] <= 3 else 2.0
 
     with using_clock(clock):
         deadline = Deadline(1.0)
     with deadline.active(), pytest.raises(OutOfTime):
         directions.find(point, centre.sigma, 1e-12, 1.0)
-    assert looks[0] == 4 and directions.matrices == 0
+    assert calls[0] == 4 and directions.matrices == 0
 
 
 def test_gram_of_sparse_and_of_full_rows(rng):

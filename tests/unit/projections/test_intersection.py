@@ -285,7 +285,7 @@ def test_a_ball_that_rounding_to_single_precision_makes_empty_is_not_called_empt
 
 
 def test_equations_and_signs_are_rows_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Going to and fro between nearly dependent equations and signs would take thousands of cycles."""
+    """Alternating between nearly dependent equations and signs would take thousands of cycles."""
     rng = np.random.default_rng(2)
     U, V = (np.linalg.qr(rng.standard_normal((n, 8)))[0] for n in (8, 20))
     A = U @ np.diag(np.geomspace(1.0, 1e-6, 8)) @ V.T

@@ -151,7 +151,7 @@ def test_outside_solver(seed: int) -> None:
     case = make(seed)
     z = cp.Variable(len(case.x), complex=np.iscomplexobj(case.x))
     residual = cp.norm(case.A @ z - case.y, 2)
-    # A ball without interior is the affine set, which a conic solver wants to be told.
+    # A ball without interior is the affine set, which a conic solver has to be given as equations.
     limit = [residual <= case.sigma] if case.sigma > 0 else [case.A @ z == case.y]
     if case.sigma == 0.0 and np.linalg.matrix_rank(case.A) < len(case.y):
         limit = [case.A.conj().T @ (case.A @ z) == case.A.conj().T @ case.y]

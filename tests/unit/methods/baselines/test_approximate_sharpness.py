@@ -26,7 +26,7 @@ def smooth_half_space():
 
 
 class TooShort(ApproximateSharpness):
-    """Believes that solutions are thirty times nearer than its guess says."""
+    """Assumes solutions thirty times nearer than its constants say."""
 
     def cost(self, plan: Any, cell: SharpnessCell) -> int:
         assert plan.setting is not None

@@ -19,7 +19,7 @@ from lopro.methods.baselines import AugmentedLagrangian, ExteriorPenalty
 from lopro.objectives import Linear, SquaredDistance
 from lopro.penalties import MemberPenalties
 
-#: A small fixed stiffness, so that there are many stages to look at.
+#: A small fixed stiffness, so that there are many stages.
 SLOW = AugmentedLagrangian(12, stiffness=0.2, enough=1.0, accuracy=1e-11)
 
 

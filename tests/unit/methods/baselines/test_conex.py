@@ -91,7 +91,7 @@ class Backwards(ExtrapolatedDescent):
 
 @pytest.mark.parametrize("descent", [Short, Far, Backwards])
 def test_with_another_extrapolation_it_does_not(descent):
-    """Negative control: the longest steps that are allowed forgive no other look ahead."""
+    """Negative control: with the longest steps allowed no other extrapolation converges."""
     ratios = [saddle_ratio(make, descent, careful=1.01) for make in (t1, smooth_half_space)]
     assert max(ratios) > 1.2
 

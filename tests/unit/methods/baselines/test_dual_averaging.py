@@ -84,7 +84,7 @@ def test_dual_averaging_obeys_its_bound_for_all_comparators(rng: np.random.Gener
     M = 2.0 * 2.0 * known.zeta * known.Gc
     right = DualAveraging.balanced(known.Lf, M, known.distance, 300)
     assert dual_averaging_ratio(right, F, known.x0, 300, points) <= 1.0
-    # beta below 2 L, and a bound that believes in it, is too bold.
+    # beta below 2 L, and the bound that rests on it is false.
     bold = replace(right, beta=0.1 * known.Lf, L=0.049 * known.Lf, M=0.01)
     assert dual_averaging_ratio(bold, F, known.x0, 20, points) > 1.0
 

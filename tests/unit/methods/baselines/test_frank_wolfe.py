@@ -28,7 +28,7 @@ every_rule = pytest.mark.parametrize("rule", RULES, ids=repr)
 
 @dataclass(frozen=True)
 class TooShort:
-    """Steps that add up to a finite number: the method stops before it gets there (broken)."""
+    """Steps that add up to a finite number: the method stops before it reaches the solution (broken)."""
 
     def check(self, problem: Any) -> None:
         pass
@@ -112,7 +112,7 @@ def test_one_linear_minimisation_per_iteration_and_no_projection(case: Case, out
     assert result.counts.linear_minimizations == T + outside
     assert result.counts.gradients == T + outside
     assert result.counts.projections == projections() == 0
-    # Looks after 3 and 6 iterations and at the end, each with a linear minimisation of its own.
+    # Checks after 3 and 6 iterations and at the end, each with a linear minimisation of its own.
     assert result.certificate_counts.linear_minimizations == len(result.history) == 3
     # A polyhedron proves its bounds from multipliers, past the method that is counted here.
     own = 0 if isinstance(problem.constraint, Polyhedron) and case.name == "polyhedron" else 3

@@ -101,7 +101,7 @@ def test_one_projection_and_every_row_in_every_iteration() -> None:
     result = lopro.solve(problem, np.zeros(2), FullTouch(T, POLYGON.constants), tol=0)
     assert result.iterations == T
     assert result.counts.projections == calls() == 1
-    # One product with all rows per iteration: as many rows as LightTouch could look at.
+    # One product with all rows per iteration: as many rows as LightTouch could evaluate.
     assert result.counts.matvecs == result.counts.constraint_values == T
     assert result.counts.gradients == T and result.counts.rows == 0
 

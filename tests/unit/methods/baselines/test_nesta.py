@@ -70,7 +70,7 @@ def test_two_projections_per_iteration_exactly(rng):
         result = lopro.solve(problem, method=method, tol=0.0)
         assert result.iterations == 25 * max(1, stages)
         assert result.counts.projections == 2 * result.iterations
-        # Looks after 10, 20 and 25 iterations of each stage.
+        # Checks after 10, 20 and 25 iterations of each stage.
         assert len(result.history) == 3 * max(1, stages)
 
 

@@ -88,7 +88,7 @@ def test_final_answers_with_continuation(power, digits, instance):
     method = NESTA(10.0**-power, variation=10.0**-digits)
     result, x = run_to_the_end(problem, method)
     np.testing.assert_allclose(x, instance[f"x_mu{power}_tol{digits}"], rtol=0, atol=1e-9)
-    # The original counts the look that ends each of the five stages as well.
+    # The original counts the check that ends each of the five stages as well.
     assert result.iterations == int(instance[f"n_mu{power}_tol{digits}"]) - method.stages
     assert result.counts.projections == 2 * result.iterations
 

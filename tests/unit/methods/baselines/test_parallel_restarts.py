@@ -84,7 +84,7 @@ def test_the_target_is_met_in_the_time_of_the_theorem(make, solver, eps):
 
 
 def test_without_restarts_it_is_not():
-    """Negative control: the same runs, the same time, but nobody starts over."""
+    """Negative control: the same runs and the same time without restarts."""
     assert ratio(t1, Alone, SubgradientSolver(), 1e-3) > 1.0
 
 

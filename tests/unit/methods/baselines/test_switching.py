@@ -61,7 +61,7 @@ def worst_ratio(make: Any, method: Seen) -> float:
             known.gap(x) / delta,
             float(known.constraint.value(x)) / delta,
             known.gap(epoch.x) / (delta * (1.0 + known.G / known.rho)),
-            # Looks come every CHUNK steps. G of T6 and T9 is that of a ball the iterates do not leave here.
+            # Checks come every CHUNK steps. G of T6 and T9 is that of a ball the iterates do not leave here.
             (epoch.state.t - CHUNK) / (D * H / delta) ** 2,
         )
     return worst
@@ -131,7 +131,7 @@ def twin(known: Any, delta: float, D: float, levels: int) -> list[tuple[int, flo
     f, c, start, rows = known.objective, known.constraint, known.x0, []
     for _ in range(levels):
         x, spent, total, weights, steps = start, 0.0, np.zeros_like(start), 0.0, 0
-        while spent < D**2 or steps % CHUNK:  # it looks after every CHUNK steps
+        while spent < D**2 or steps % CHUNK:  # it checks after every CHUNK steps
             value = c.value(x)
             g = f.subgradient(x) if value <= delta else c.subgradient(x)
             square = float(np.sum(g * g))
