@@ -10,6 +10,7 @@ from typing import Any, overload
 
 import numpy as np
 
+from lopro.batch.scaled import chosen
 from lopro.certificates import Certificate
 from lopro.core.arrays import Array, asarray_like, copy, namespace, to_numpy
 from lopro.core.counting import Counts
@@ -44,10 +45,13 @@ class Batch:
         return {name: to_numpy(self.answers[name]) for name in ("fun", "steps", *_CERTIFICATE)}
 
     @cached_property
-    def status(self) -> list[Status]:
-        """Why each run ended."""
-        proved = self.told["relative_gap"] <= self.tol
-        return [Status.CONVERGED if each else self.otherwise for each in proved]
+    def proved(self) -> np.ndarray[Any, Any]:
+        """Which problems are certified to the tolerance."""
+        return np.asarray(self.told["relative_gap"] <= self.tol)
+
+    def status(self, k: int) -> Status:
+        """Return why the run of one problem ended."""
+        return Status.CONVERGED if self.proved[k] else self.otherwise
 
     def points(self) -> Array:
         """Return all points, in the library and dtype of the data."""
@@ -55,7 +59,7 @@ class Batch:
 
     def result(self, k: int) -> Result:
         """Return what `lopro.solve` would return for one problem."""
-        status, steps = self.status[k], int(self.told["steps"][k])
+        status, steps = self.status(k), int(self.told["steps"][k])
         numbers = {name: float(self.told[name][k]) for name in _CERTIFICATE}
         source, message = "multipliers of the rows", status.value
         if math.isfinite(numbers["radius"]):
@@ -90,11 +94,31 @@ class Results(Sequence[Result]):
     (np.True_, array([0.5, 0.5, 0.5]), 'CONVERGED')
     """
 
-    def __init__(self, entries: Sequence[Result | tuple[Batch, int]]) -> None:
-        self._entries = list(entries)
+    def __init__(self, count: int) -> None:
+        self._batches: list[Batch] = []
+        #: The number of the batch of each problem, or -1, and its place there.
+        self._which, self._row = np.full(count, -1), np.zeros(count, dtype=np.int64)
+        #: Results of problems that were solved alone or looked at.
+        self._known: dict[int, Result] = {}
+
+    def add(self, places: Sequence[int], batch: Batch, ended: bool) -> None:
+        """Add what a batch has proved, and all of it where it has ``ended`` for good."""
+        kept = np.arange(len(places)) if ended else np.flatnonzero(batch.proved)
+        self._which[np.asarray(places)[kept]] = len(self._batches)
+        self._row[np.asarray(places)[kept]] = kept
+        self._batches.append(batch)
+
+    def put(self, place: int, result: Result) -> None:
+        """Add the result of a problem that was solved alone."""
+        self._known[place] = result
+
+    def missing(self) -> list[int]:
+        """Return the problems that no batch has answered."""
+        found: list[int] = np.flatnonzero(self._which < 0).tolist()
+        return found
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return len(self._which)
 
     @overload
     def __getitem__(self, index: int) -> Result: ...
@@ -104,47 +128,65 @@ class Results(Sequence[Result]):
 
     def __getitem__(self, index: int | slice) -> Result | Results:
         if isinstance(index, slice):
-            return Results(self._entries[index])
-        entry = self._entries[index]
-        if not isinstance(entry, Result):
-            entry = self._entries[index] = entry[0].result(entry[1])
-        return entry
+            places = range(*index.indices(len(self)))
+            part = Results(len(places))
+            part._batches, at = self._batches, np.asarray(places, dtype=np.int64)
+            part._which, part._row = self._which[at], self._row[at]
+            part._known = {k: self._known[i] for k, i in enumerate(places) if i in self._known}
+            return part
+        place = range(len(self))[index]
+        if place not in self._known:
+            self._known[place] = self._batches[self._which[place]].result(int(self._row[place]))
+        return self._known[place]
+
+    def _numbers(self, of_batch: Callable[[Batch], Any], of_result: Any, dtype: Any) -> Any:
+        """Return one number for each problem, from the arrays of batches where they have it."""
+        found = np.zeros(len(self), dtype=dtype)
+        for k, batch in enumerate(self._batches):
+            mine = self._which == k
+            found[mine] = of_batch(batch)[self._row[mine]]
+        for place in self.missing():
+            found[place] = of_result(self._known[place])
+        return found
 
     @property
     def fun(self) -> np.ndarray[Any, Any]:
         """The values."""
-        entries = self._entries
-        return np.array(
-            [e.fun if isinstance(e, Result) else e[0].told["fun"][e[1]] for e in entries]
-        )
+        found: np.ndarray[Any, Any] = self._numbers(lambda b: b.told["fun"], lambda r: r.fun, float)
+        return found
 
     @property
     def gap(self) -> np.ndarray[Any, Any]:
         """The certified gaps."""
-        return np.array(
-            [
-                e.certificate.gap if isinstance(e, Result) else e[0].told["gap"][e[1]]
-                for e in self._entries
-            ]
+        found: np.ndarray[Any, Any] = self._numbers(
+            lambda b: b.told["gap"], lambda r: r.certificate.gap, float
         )
+        return found
 
     @property
     def status(self) -> list[Status]:
         """Why each run ended."""
-        return [e.status if isinstance(e, Result) else e[0].status[e[1]] for e in self._entries]
+        return [
+            self._known[i].status if k < 0 else self._batches[k].status(row)
+            for i, (k, row) in enumerate(zip(self._which, self._row, strict=True))
+        ]
 
     @property
     def success(self) -> np.ndarray[Any, Any]:
         """Which points are feasible and certified to the tolerance."""
-        return np.array([status is Status.CONVERGED for status in self.status])
+        found: np.ndarray[Any, Any] = self._numbers(lambda b: b.proved, lambda r: r.success, bool)
+        return found
 
     @property
     def x(self) -> Array:
         """All points as one array, for problems of one shape."""
-        batches = dict.fromkeys(e[0] for e in self._entries if not isinstance(e, Result))
-        if self._entries == [(b, k) for b in batches for k in range(len(b.status))] != []:
-            points = [batch.points() for batch in batches]
-            return points[0] if len(points) == 1 else namespace(points[0]).concat(points)
+        if self._batches and not self.missing():
+            points = [batch.points() for batch in self._batches]
+            starts = np.cumsum([0, *(points_of.shape[0] for points_of in points)])
+            order = starts[self._which] + self._row
+            joined = points[0] if len(points) == 1 else namespace(points[0]).concat(points)
+            everything = order.size == joined.shape[0] and (order == np.arange(order.size)).all()
+            return joined if everything else chosen(joined, order)
         return namespace(self[0].x).stack([self[i].x for i in range(len(self))])
 
     def __repr__(self) -> str:

@@ -93,16 +93,14 @@ def solve_many(
             _check(problems)
             posed = problems.__getitem__
             batches = _of_list(problems, options, deadline)
-        entries: list[Any] = [None] * len(problems)
+        results = Results(len(problems))
         for places, batch in batches if batched else ():
-            for k, (place, status) in enumerate(zip(places, batch.status, strict=True)):
-                # What is not proved goes to `lopro.solve`, unless a limit has ended it.
-                if status is not Status.STALLED or deadline.passed:
-                    entries[place] = (batch, k)
-        for place, entry in enumerate(entries):
-            if entry is None:
-                entries[place] = _solve_one(posed(place), method, options, deadline)
-        return Results(entries)
+            # What is not proved goes to `lopro.solve`, unless a limit has ended it.
+            ended = batch.otherwise is not Status.STALLED or deadline.passed
+            results.add(places, batch, ended)
+        for place in results.missing():
+            results.put(place, _solve_one(posed(place), method, options, deadline))
+        return results
 
 
 def _check(problems: Any) -> None:

@@ -107,6 +107,13 @@ class Constraint(Function):
         """Return the projection, for a sequence of nearby points: it may learn from those before."""
         return self.project
 
+    def followed(self) -> Constraint:
+        """Return the same set for many nearby points, with a cheaper function that may be too small.
+
+        It learns from the points before; every run gets its own. Itself where nothing is cheaper.
+        """
+        return self
+
     @property
     def projects_in_closed_form(self) -> bool:
         """Whether `project` is a formula that costs no more than a few passes over the point."""

@@ -93,6 +93,12 @@ class Intersection(Constraint):
     def members(self) -> tuple[Constraint, ...]:
         return self._members
 
+    def followed(self) -> Constraint:
+        members = [m.followed() for m in self._members]
+        if all(a is b for a, b in zip(members, self._members, strict=True)):
+            return self
+        return Intersection(*members, rho=None if self._rho is None else self._rho.value)
+
     # The function.
 
     def value(self, x: Array) -> float:

@@ -154,6 +154,7 @@ class CountedConstraint(Constraint):
         self.image_length, self.fresh_slopes = target.image_length, target.fresh_slopes
         self.smooth, self.has_image_set = target.smooth, target.has_image_set
         self.has_vertices, self.real_only = target.has_vertices, target.real_only
+        self.approximate = target.approximate
 
     def __repr__(self) -> str:
         return repr(self.target)

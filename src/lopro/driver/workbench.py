@@ -16,7 +16,7 @@ from lopro.core.arrays import Array, asarray_like, inner, isfinite, norm
 from lopro.core.counting import Counts, count, counting
 from lopro.core.deadline import Deadline, OutOfTime
 from lopro.core.validation import check_array, check_seed, check_shape
-from lopro.driver.counted import counted_problem
+from lopro.driver.counted import CountedConstraint, counted_problem
 from lopro.driver.options import Options
 from lopro.driver.printing import Progress
 from lopro.driver.result import Status
@@ -136,8 +136,14 @@ class Workbench:
     def constraint(self) -> Constraint:
         return self.counted.constraint
 
-    def penalised(self, penalty: Penalty, like: Array) -> Penalised:
-        return Penalised(self.objective, self.constraint, penalty, like, self.unit)
+    def penalised(self, penalty: Penalty, like: Array, *, followed: bool = False) -> Penalised:
+        constraint = self.followed if followed else self.constraint
+        return Penalised(self.objective, constraint, penalty, like, self.unit)
+
+    @cached_property
+    def followed(self) -> Constraint:
+        cheaper = self.problem.constraint.followed()
+        return self.constraint if cheaper is self.problem.constraint else CountedConstraint(cheaper)
 
     def minimize(self, inner: Stepper[F], F: F, x: Array, steps: int) -> Any:
         return self.advance(inner, F, inner.init(F, x, self.rng), steps)

@@ -12,7 +12,7 @@ from lopro.core.counting import count
 from lopro.core.deadline import current_deadline
 from lopro.core.validation import check_count, check_number
 
-__all__ = ["EigenpairTracker"]
+__all__ = ["EigenpairTracker", "can_follow"]
 
 #: A small matrix, or few numbers, on the host.
 Small: TypeAlias = "np.ndarray[Any, Any]"
@@ -23,6 +23,23 @@ _SPARE = 7
 _TRIES = 8
 #: Products after which the random search direction restarts.
 _SCOUTING = 32
+
+
+def can_follow(k: int, rows: int) -> bool:
+    """Whether ``k`` eigenpairs of a matrix can be followed: a block has far fewer columns than the matrix.
+
+    Examples
+    --------
+    >>> from lopro.projections.tracking import can_follow
+    >>> can_follow(1, 100), can_follow(1, 50)
+    (True, False)
+    """
+    return 4 * _width(k) <= rows
+
+
+def _width(k: int) -> int:
+    """Return the columns of a block: the pairs, their residuals and two that search."""
+    return 2 * (k + _SPARE) + 2
 
 
 class EigenpairTracker:
@@ -57,19 +74,15 @@ class EigenpairTracker:
     def __init__(self, k: int, accuracy: float) -> None:
         self.k = check_count("k", k)
         self.accuracy = check_number("accuracy", accuracy, minimum=0.0, maximum=1.0, exclusive=True)
-        self._followed = self.k + _SPARE
+        self._followed, self._width = self.k + _SPARE, _width(self.k)
         self._basis: Array | None = None  # orthonormal rows: products with rows run along memory
         self._age = 0  # of the search direction
         self._rng = np.random.default_rng(0)
 
-    @property
-    def _width(self) -> int:
-        return 2 * self._followed + 2
-
     def smallest(self, X: Array) -> tuple[Small, Array] | None:
         """Return values (ascending, on the host) and vectors; None where the accuracy cannot be reached."""
-        if 4 * self._width > X.shape[0]:
-            return None  # a block would have almost as many columns as the matrix
+        if not can_follow(self.k, X.shape[0]):
+            return None
         basis = self._basis
         if basis is None or not _alike(basis, X):
             basis = _orthonormal(self._random(self._width, X))

@@ -159,8 +159,13 @@ class Workbench(Protocol):
         """The constraint, its oracles counted; it cannot project, only `project` can."""
         ...
 
-    def penalised(self, penalty: Penalty, like: Array) -> Penalised:
-        """Return ``f + h`` with counted oracles."""
+    @property
+    def followed(self) -> Constraint:
+        """The constraint for many nearby points, counted: see `Constraint.followed`."""
+        ...
+
+    def penalised(self, penalty: Penalty, like: Array, *, followed: bool = False) -> Penalised:
+        """Return ``f + h`` with counted oracles, or for many nearby points."""
         ...
 
     def advance(self, inner: Stepper[G], G: G, state: Any, steps: int) -> Any:
