@@ -1,7 +1,7 @@
 """What one GPU should solve, each problem with its proof: seconds, status, gap and memory.
 
 python -m benchmarks.scale.device_targets [TARGET ...] [--device cuda] [--scale full] [--limit 60]
-                                          [--repeats 2] [--library torch]
+                                          [--repeats 2] [--library torch] [--profile]
 
 Data are made on the device before the clock starts. "first" is the first call, with what PyTorch loads and
 compiles then; "s" the median of the calls after it. ``--scale small`` runs the same calls at toy sizes, on a
@@ -11,8 +11,10 @@ CPU with ``--device cpu``. Table 2 reads the colon-cancer file that LOPRO_COLON 
 from __future__ import annotations
 
 import argparse
+import cProfile
 import gc
 import math
+import pstats
 import signal
 import time
 import traceback
@@ -55,6 +57,7 @@ def main() -> None:
     parser.add_argument("--scale", choices=("full", "small"), default="full")
     parser.add_argument("--limit", type=float, default=60.0, help="time limit of a call, seconds")
     parser.add_argument("--repeats", type=int, default=2, help="calls after the first one")
+    parser.add_argument("--profile", action="store_true", help="where the time of a call goes")
     options = parser.parse_args()
     unknown = set(options.targets) - set(TARGETS)
     if unknown:
@@ -124,6 +127,8 @@ def _measure(case: Case, place: Place, options: argparse.Namespace) -> dict[str,
     except Exception:
         record["error"] = traceback.format_exc()
     error = record.get("error")
+    if options.profile and error is None:
+        _profile(case)
     shown = {k: v for k, v in record.items() if k not in ("case", "wanted", "error")}
     line = "  ".join(f"{k} {_short(v)}" for k, v in shown.items())
     print(
@@ -131,6 +136,21 @@ def _measure(case: Case, place: Place, options: argparse.Namespace) -> dict[str,
         flush=True,
     )
     return record
+
+
+def _profile(case: Case) -> None:
+    """Print the kernels of one more call, and the functions on the host, that take most of the time."""
+    from torch.profiler import ProfilerActivity, profile
+
+    activities = [ProfilerActivity.CPU]
+    activities += [ProfilerActivity.CUDA] if torch.cuda.is_available() else []
+    with profile(activities=activities) as seen:
+        case.call()
+    by = "self_cuda_time_total" if torch.cuda.is_available() else "self_cpu_time_total"
+    print(seen.key_averages().table(sort_by=by, row_limit=16, max_name_column_width=60))
+    host = cProfile.Profile()
+    host.runcall(case.call)
+    pstats.Stats(host).sort_stats("tottime").print_stats(16)
 
 
 def proofs(answer: Any) -> dict[str, Any]:
