@@ -19,8 +19,8 @@ import numpy as np
 
 from lopro.basis_pursuit.application import ProblemData, solve_one
 from lopro.basis_pursuit.batch_newton import solve_dense
+from lopro.basis_pursuit.column_search import ColumnSearch
 from lopro.basis_pursuit.pool import Asking, Pool, Question
-from lopro.basis_pursuit.pooled_search import PooledSearch
 from lopro.basis_pursuit.result import BPDNResult
 from lopro.basis_pursuit.working_set import WorkingSet, passes_are_expensive
 from lopro.core.arrays import Array, is_complex, to_numpy
@@ -223,7 +223,7 @@ class _Search:
 
     def __init__(self, problem: Problem, tol: float, pool: Pool) -> None:
         target = Target(tol, problem.gap_scale or 0.0)
-        self.search = PooledSearch(problem, target, pool, self._tick)
+        self.search = ColumnSearch(problem, target, self._tick, pool)
         self.rounds, self._counts = 0, Counts()
         self._asking = self._questions()
         self.question: Question | None = None

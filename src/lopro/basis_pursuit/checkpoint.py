@@ -16,12 +16,16 @@ from typing import Any
 
 import numpy as np
 
-from lopro.basis_pursuit.search import Search
+from lopro.basis_pursuit.column_search import ColumnSearch
+from lopro.basis_pursuit.pool import Asking, Pool
 
 __all__ = ["Checkpoint"]
 
 #: What NumPy raises for a file that is no archive, is cut off, or lacks an array.
 _UNREADABLE = (zipfile.BadZipFile, zlib.error, EOFError, KeyError, TypeError, ValueError)
+
+#: Of the largest correlation: products of the same data agree to this, in single precision too.
+_SAME = 1e-6
 
 
 class Checkpoint:
@@ -31,11 +35,12 @@ class Checkpoint:
     ----------
     path : str or Path
         It is replaced as a whole, so that there is a complete one at any time.
-    search : Search
-        Whose problem it belongs to.
+    search : ColumnSearch
+        The search, on a pool.
     """
 
-    def __init__(self, path: Any, search: Search) -> None:
+    def __init__(self, path: Any, search: ColumnSearch) -> None:
+        self._search = search
         self.path = Path(path)
         self._rows, self._columns = search.A.shape
         self._failed = False
@@ -64,7 +69,7 @@ class Checkpoint:
                 "file"
             ) from error
         if not np.array_equal(problem, self._problem):
-            raise ValueError(self.of_another_problem)
+            raise self._of_another_problem
         if not whole:
             raise ValueError(
                 f"checkpoint {str(self.path)!r} does not hold a state of this search; remove it, or "
@@ -84,21 +89,48 @@ class Checkpoint:
         )
 
     @property
-    def of_another_problem(self) -> str:
-        """The message that refuses the file of another problem."""
-        return (
+    def _of_another_problem(self) -> ValueError:
+        """What refuses the file of another problem."""
+        return ValueError(
             f"checkpoint {str(self.path)!r} belongs to another problem: other A, y, sigma, weights or "
             "signs; remove it, or name another file"
         )
 
-    def save(self, state: dict[str, Any]) -> None:
+    def _state(self) -> dict[str, Any]:
+        """Return what has to be known to go on: small beside the columns, which are not in it."""
+        search = self._search
+        assert isinstance(search.pool, Pool)
+        return {
+            "correlations": search.correlations,
+            "held": search.pool.indices,
+            "in_use": search.columns.indices,
+            "signs": search.signs,
+            "path": np.array([search.floor, search.descent]),
+        }
+
+    def go_on_from(self, state: dict[str, Any]) -> Asking:
+        """Ask for the columns that were held, and resume the search there.
+
+        The same pass multiplies ``y``; a state of another matrix, which has other products, is refused.
+        """
+        search = self._search
+        yield from search.multiply_y(np.union1d(state["held"], state["in_use"]))
+        size = float(np.abs(search.correlations).max(initial=0.0))
+        apart = np.abs(state["correlations"] - search.correlations).max(initial=0.0)
+        # Products of the same data differ by the order of their sums: by some roundings.
+        if not apart <= _SAME * size:
+            raise self._of_another_problem
+        search.floor, search.descent = (float(number) for number in state["path"])
+        search.resume_with_columns(state["in_use"], state["signs"])
+
+    def save(self) -> None:
         """Replace what was saved; a disk that takes nothing more is warned of once, and the run goes on."""
         if self._failed:
             return
         beside = self.path.with_name(self.path.name + ".new")
         try:
             with open(beside, "wb") as file:
-                np.savez(file, problem=self._problem, **state)
+                np.savez(file, problem=self._problem, **self._state())
                 file.flush()
                 os.fsync(file.fileno())
             beside.replace(self.path)

@@ -1,63 +1,30 @@
 """A working-set search: solve on the columns of the set, price all columns, add those that violate.
 
-`ColumnSearch` is for matrices in memory, where columns are cheap and few are held. `PooledSearch` is for
-those that are expensive to read: between two passes everything is done that the columns at hand allow.
+What the search needs of the matrix it asks a pool for. A matrix in memory is a pool that holds every column
+and answers at once: there each round is one solution and one product. Where the matrix is expensive to read,
+the problem is solved on the columns of the pool, completely, before the next pass, which tells what other
+columns are missing; those that violate, and those that are near to it, are fetched together. While sigma is
+out of reach, alpha is then reduced where few columns are missing: signs are right, and Newton's method does
+not diverge.
 """
 
 from __future__ import annotations
 
 import math
-from contextlib import suppress
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
 from lopro.basis_pursuit.columns import Vector, columns_to_add, largest
-from lopro.basis_pursuit.device_columns import column_set
-from lopro.basis_pursuit.search import Search
-from lopro.basis_pursuit.support_newton import Solution, SupportNewton
+from lopro.basis_pursuit.pool import Asking, Pool, Question, WholeMatrix, answered
+from lopro.basis_pursuit.sign_search import SETTINGS, SignSearch
+from lopro.basis_pursuit.support_newton import Solution
 from lopro.core.arrays import Array, is_single, to_numpy
-from lopro.core.threads import one_pool
-from lopro.errors import StalledError
 from lopro.problem import Problem
-from lopro.protocol import Candidates, Target, Workbench
+from lopro.protocol import Target
 
-__all__ = ["SETTINGS", "ColumnSearch", "SignSearch", "SupportLimit", "newton_rounds"]
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What steers working-set searches."""
-
-    #: Newton steps where all columns are at hand, and where a solution only guides to missing ones.
-    thorough_steps: int = 30
-    guiding_steps: int = 2
-    #: The first alpha, and what a round leaves of it while sigma is out of reach, in units of the largest.
-    start: float = 0.1
-    descent: float = 0.1
-    #: Of the nonzeros: so many missing columns do not change signs.
-    few: float = 0.2
-    #: A correlation counts as missing beyond 1 by this; in single precision by that.
-    missing: float = 1e-9
-    missing_single: float = 1e-5
-    #: Rounds in a row with more missing columns than before, after which the search is given up.
-    diverging: int = 2
-    #: One column may join for so many nonzeros. Where alpha is known more may: `benchmarks.lasso` at a
-    #: fiftieth, 1000 x 10000 and sparse, takes 11 and 9 products instead of 15 and 14.
-    added_part: int = 3
-    added_part_at_penalty: int = 1
-    #: Of the first alpha: with a penalty, columns that correlate less with y are not read at first, beyond a
-    #: few. A sparse 20000 x 200000 at a tenth reads 130 instead of 2000 columns, in a third of the time.
-    likely: float = 2.0
-    fewest: int = 10
-    #: Columns without a sign leave once they are this share of the set.
-    unused: float = 0.1
-    #: Of alpha: along a path, columns with smaller correlations are not read before they violate.
-    least_share: float = 0.5
-
-
-SETTINGS = Settings()
+__all__ = ["ColumnSearch", "SupportLimit"]
 
 
 @dataclass
@@ -78,132 +45,95 @@ class SupportLimit:
         return self.seen > self.rounds
 
 
-class SignSearch(Search):
-    """A search whose coefficients have signs: the column set, and Newton's method on it."""
-
-    def __init__(self, problem: Problem, target: Target) -> None:
-        super().__init__(problem, target)
-        self.level = self.sparse.level(self._margin)
-        self.columns = column_set(
-            self.A, self._like, self.y, self.sparse.weights, self.level.equations
-        )
-        self.columns.ridge = self.sparse.ridge
-        self.support_newton = SupportNewton(self.columns, self.level, self.sparse.nonneg)
-        self.signs, self.floor = np.empty(0), 0.0
-
-    @property
-    def _most(self) -> float:
-        return self.columns.most
-
-    def _solve(self, thorough: bool) -> Solution:
-        """Solve on the present columns with alpha at or above the floor, and make that the solution."""
-        steps = SETTINGS.thorough_steps if thorough else SETTINGS.guiding_steps
-        with one_pool():
-            solution = self.support_newton.solve(self.signs, self.floor, steps)
-        if solution.reached:
-            self.floor = 0.0
-        self.accept(solution, self.columns)
-        self.signs = solution.signs
-        return solution
-
-    def _first_floor(self, most: float) -> float:
-        """Return the first alpha, given the largest correlation with ``y``."""
-        return max(SETTINGS.start * most, self.level.least)
-
-    def _first_signs(self, columns: Vector, size: Vector) -> Vector:
-        """Return the signs of columns whose correlation with ``y`` is above the floor."""
-        signs = np.sign(self.correlations[columns])
-        return np.where(size[columns] > self.floor, signs, 0.0)
-
-    def _extend(self, indices: Vector, signs: Vector) -> None:
-        self.columns.extend(indices, self.read, self.correlations[indices])
-        self.signs = np.concatenate([self.signs, signs])
-
-    def _drop_unused(self) -> None:
-        """Drop columns without a sign, before they cost time and memory."""
-        used = self.signs != 0.0
-        if np.count_nonzero(used) < (1.0 - SETTINGS.unused) * len(self.columns):
-            self.columns.keep(used)
-            self.signs = self.signs[used]
-
-    def _add(self, indices: Vector, excess: Vector, signs: Vector) -> None:
-        """Add the columns that violate most, at most a part as many as there are nonzeros."""
-        self._drop_unused()
-        part = SETTINGS.added_part if self.level.least == 0.0 else SETTINGS.added_part_at_penalty
-        kept = largest(excess, columns_to_add(self.signs, self.columns.rank, part))
-        if kept.size:
-            kept.sort()  # memory is read in its order
-            self._extend(indices[kept], signs[kept])
-
-
 class ColumnSearch(SignSearch):
-    """The state of one run on a matrix in memory.
+    """The state of one search whose coefficients have signs.
 
     Parameters
     ----------
-    bench : Workbench
-    problem : Problem
+    problem, target
+        As for `Search`.
+    tick : callable
+        Called once for every product with all columns.
+    pool : Pool, optional
+        The columns at hand, shared with other searches on the same matrix; all of them by default.
     before : ColumnSearch, optional
-        A search for another alpha, on the same matrix and right-hand side, to go on from.
+        A search for another alpha, on the same matrix in memory and right-hand side, to go on from.
     """
 
-    _before: tuple[float, Vector] | None = None
-    #: Whether the search began next to its solution, on a path.
-    _along_path = False
-
     def __init__(
-        self, bench: Workbench, problem: Problem, before: ColumnSearch | None = None
+        self,
+        problem: Problem,
+        target: Target,
+        tick: Callable[[], bool] = lambda: True,
+        pool: Pool | None = None,
+        before: ColumnSearch | None = None,
     ) -> None:
-        super().__init__(problem, bench.target)
-        self.bench = bench
-        self._single = is_single(self._like) and not isinstance(self._like, np.ndarray)
-        if before is None:
-            self.correlations = self.pulled(self.y, rough=self._single)
-            self.learn_units(self.correlations)
-        else:
-            self._take_over(before)
-        #: Whether alpha comes down only where signs have settled, what a round leaves of it, when to stop.
-        self.settling, self._descent = False, SETTINGS.descent
+        super().__init__(problem, target, pool, before)
+        self._tick = tick
+        self.pool: Pool | WholeMatrix = WholeMatrix(self._multiplied) if pool is None else pool
+        on_device = is_single(self._like) and not isinstance(self._like, np.ndarray)
+        #: Whether products in single precision may tell which columns are missing, and whether they do.
+        self._single, self._rough = on_device and pool is None, on_device and pool is None
+        #: The last alpha and the correlations of all columns there; those of the search before.
+        self.latest: tuple[float, Vector] | None = None
+        self._before = None if before is None else before.latest
+        #: What a round leaves of alpha, and when to stop.
+        self.descent = SETTINGS.descent if pool is None else SETTINGS.pass_descent
         self._limit = SupportLimit(0.5)
+        #: With a pool: whether the end of the path was reached, and sigma was not.
+        self._at_end = False
         # Of solutions that reach sigma: how many columns the last one lacks, and how often in a row there
         # were more than before. From signs that other methods have found it may go up and down.
         self._lacking, self._diverging, self._guided = math.inf, 0, False
-        #: The last alpha and the correlations of all columns there; those of the search before.
-        self.latest: tuple[float, Vector] | None = None
+        #: Called when the columns for the next round are there.
+        self.after_round: Callable[[], None] = lambda: None
 
-    def _take_over(self, before: ColumnSearch) -> None:
-        """Go on with the columns of a search for another alpha, and those that come next on the path."""
-        self.correlations, self._stretch = before.correlations, before._stretch
-        self.columns, self.signs = before.columns, before.signs
-        self.columns.ridge = self.sparse.ridge
-        self.support_newton = replace(before.support_newton, level=self.level)
-        self._before = before.latest
+    def _multiplied(self, dual: Vector) -> Vector:
+        return self.pulled(dual, rough=self._rough)
 
-    def begin(self, x0: Array, first: int | None) -> None:
+    # Where it begins.
+
+    def multiply_y(self, columns: Vector | None = None) -> Asking:
+        """Ask for the correlations of all columns with ``y``, and for some columns, in one pass."""
+        self.correlations = yield Question(dual=self.y, columns=columns)
+        self.learn_units(self.correlations)
+
+    def begin(self, x0: Array, first: int | None) -> Asking:
         """Begin with the support of the start and the columns that correlate most with ``y``."""
         if self._before is not None:
             self._begin_after(*self._before)
             return
+        if not self.correlations.size:
+            yield from self.multiply_y()
         x0 = to_numpy(x0).astype(np.float64, copy=False)
-        count = max(10, min(self.A.shape) // 10) if first is None else first
         if self.sparse.nonneg:
             x0 = np.maximum(x0, 0.0)  # a sign that is not allowed would never be questioned
-        given = np.flatnonzero(x0)
-        size = self.sparse.excess(self.correlations)
-        self.floor = 0.0 if given.size else self._first_floor(float(size.max(initial=0.0)))
+        count = max(10, min(self.A.shape) // 10) if first is None else first
+        given, size = np.flatnonzero(x0), self.sparse.excess(self.correlations)
+        if self._held is not None:
+            fetched = (
+                count
+                if first is not None
+                else max(count, min(self.A.shape[0] // 4, self._held.most))
+            )
+            near = largest(size, fetched)
+            yield Question(columns=np.union1d(given, near[size[near] > 0.0]))
+        largest_alpha = float(size.max(initial=0.0))
+        self.floor = 0.0 if given.size else max(SETTINGS.start * largest_alpha, self.level.least)
         likely = largest(size, count)
         if self.level.least > 0.0:
             few = largest(size, min(count, SETTINGS.fewest))
             likely = np.union1d(few, likely[size[likely] > SETTINGS.likely * self.floor])
         chosen = np.union1d(given, likely[size[likely] > 0.0])
-        signs = np.sign(x0[chosen]) if given.size else self._first_signs(chosen, size)
+        signs = np.sign(self.correlations[chosen])
+        signs = np.sign(x0[chosen]) if given.size else np.where(size[chosen] > self.floor, signs, 0)
         self._extend(chosen, signs)
 
     def _begin_after(self, alpha: float, excess: Vector) -> None:
         """Begin with the signs of the search before, and the columns that may gain one on the way.
 
         Correlations change by no more than alpha does, usually (the sequential strong rule of Tibshirani and
-        others, 2012): those below ``2 lam - alpha`` are not looked at before all columns are priced.
+        others, 2012): those below ``2 lam - alpha`` are not read before all columns are priced.
         """
         self.floor, self._before, self._along_path = 0.0, None, True
         share = 2.0 * self.level.least / alpha - 1.0
@@ -215,20 +145,21 @@ class ColumnSearch(SignSearch):
 
     def follow_path(self, descent: float, limit: SupportLimit | None = None) -> None:
         """Restart at half of the largest alpha; multiply it by ``descent`` wherever signs have settled."""
-        self.settling, self._descent, self._limit = True, descent, limit or SupportLimit(math.inf)
+        self.settling, self.descent, self._limit = True, descent, limit or SupportLimit(math.inf)
         most = float(self.sparse.excess(self.correlations).max(initial=0.0))
         self.floor = max(0.5 * most, self.level.least)
         self.signs = 0.0 * self.signs
 
     def propose(self, x: Vector, residual: Vector) -> None:
-        """Make a point that somebody else has found the present solution; its residual is a dual point."""
+        """Make a point that another method has found the present solution; its residual is a dual point."""
         new = np.setdiff1d(np.flatnonzero(x), self.columns.indices)
         self._extend(new, np.zeros(new.size))
         at, alpha = x[self.columns.indices], self.level.least
         dual = residual / alpha
         solution = Solution(at, np.sign(at), alpha, residual, dual, reached=True, settled=False)
         self.accept(solution, self.columns)
-        self._price_all(solution)
+        self._rough = False
+        self._price_all(solution, self.pulled(dual))
 
     def resume_at(self, point: Array) -> bool:
         """Restart at a point with fewer nonzeros than rows; False if it has more."""
@@ -243,20 +174,41 @@ class ColumnSearch(SignSearch):
         self._restart_with(signs.astype(self.y.dtype))
         self.settling, self._limit = False, SupportLimit(0.5)
 
+    def resume_with_columns(self, indices: Vector, signs: Vector) -> None:
+        """Restart with these columns and their signs."""
+        self._extend(indices, signs)
+
     def _restart_with(self, signs: Vector) -> None:
         new = np.setdiff1d(np.flatnonzero(signs), self.columns.indices)
         self._extend(new, np.zeros(new.size))
         self.signs, self.floor, self._guided = signs[self.columns.indices], 0.0, True
 
+    # A round: solve, price, add.
+
+    def rounds(self, most: int) -> Asking:
+        """Make rounds until the search is complete or stuck."""
+        for _ in range(most):
+            yield from self._solve_and_price()
+            if self.complete or self.stuck:
+                return
+            yield from self._fetch()
+
     def round(self) -> None:
-        """Solve on the present columns, then price all of them."""
-        self.bench.tick()
-        known = self.solution is not None and self.missing.size == 0
-        self._thorough = self.settling or self._along_path or known
-        solution = self._solve(self._thorough)
-        everywhere, excess = self._price_all(solution)
-        self._missing_size = excess[self.missing]
-        self._missing_sign = np.sign(everywhere[self.missing])
+        """Solve on the columns at hand, then price all of them."""
+        answered(self._solve_and_price(), self.pool)
+
+    def add_missing(self) -> None:
+        """Add the columns that violate most, or have them fetched."""
+        answered(self._fetch(), self.pool)
+
+    def _solve_and_price(self) -> Asking:
+        self._tick()
+        solution = self._solve_at_hand()
+        # As long as columns are missing, numbers in single precision tell well enough which: on a device a
+        # sum of them in double precision takes several times as long. Then there is no bound yet.
+        self._rough = self._single and not self._thorough
+        everywhere = yield Question(dual=solution.dual)
+        self._price_all(solution, everywhere)
         if solution.reached:
             more = self.missing.size > self._lacking
             self._diverging = self._diverging + 1 if more else 0
@@ -266,26 +218,49 @@ class ColumnSearch(SignSearch):
         if not solution.reached:
             self._lower_floor(solution)
 
-    def _price_all(self, solution: Solution) -> tuple[Vector, Vector]:
-        """Return the correlations of all columns, and those outside of the set in units of the weights.
-
-        As long as columns are missing, numbers in single precision tell well enough which: on a device a sum
-        of them in double precision takes several times as long. Then there is no bound yet.
-        """
-        self._rough = self._single and not self._thorough
-        everywhere = self.pulled(solution.dual, rough=self._rough)
+    def _price_all(self, solution: Solution, everywhere: Vector) -> None:
+        """Learn from the correlations of all columns: a bound, and which of them are missing."""
         excess = self.sparse.excess(everywhere) if self._rough else self.price(solution, everywhere)
         self.latest = (solution.alpha, excess.copy())
-        excess[self.columns.indices] = 0.0
+        if self._held is not None:
+            self._held.note(self.latest[1])
+        excess[self.columns.indices if self._held is None else self._held.indices] = 0.0
         beyond = SETTINGS.missing_single if self._rough else SETTINGS.missing
         self.missing = np.flatnonzero(excess > 1.0 + beyond)
-        return everywhere, excess
+        self._excess, self._missing_signs = excess, np.sign(everywhere[self.missing])
 
     def _lower_floor(self, solution: Solution) -> None:
         """Reduce alpha: in every round, or only where the signs have (almost) settled."""
         few = self.missing.size <= SETTINGS.few * np.count_nonzero(solution.signs)
-        if not self.settling or (solution.settled and few):
-            self.floor = max(self.floor * self._descent, self.level.least)
+        lowered = max(self.floor * self.descent, self.level.least)
+        if self._held is None:
+            if not self.settling or (solution.settled and few):
+                self.floor = lowered
+            return
+        if few:
+            self._at_end = self.floor == 0.0
+            end = SETTINGS.least_floor * float(self.sparse.excess(self.correlations).max())
+            self.floor = lowered if lowered > end else 0.0
+        # Where little changes on the way down, steps become longer.
+        self.descent = self.descent**2 if few else SETTINGS.pass_descent
+
+    def _fetch(self) -> Asking:
+        """Add the columns that violate most; with a pool, fetch these and those that are near to it."""
+        if self._held is None:
+            self._add(self.missing, self._excess[self.missing], self._missing_signs)
+            return
+        near = np.flatnonzero(self._excess > SETTINGS.near)
+        # Some times the nonzeros, fewer where memory is short.
+        nonzeros = int(np.count_nonzero(self.signs))
+        spare = self._held.most - len(self.columns)
+        count = max(10, nonzeros // 2, min(int(SETTINGS.growth * nonzeros), spare))
+        fetched = near[largest(self._excess[near], count)]
+        self._held.room_for(len(fetched), self.columns.indices)
+        if fetched.size:
+            yield Question(columns=fetched)
+        self.after_round()
+
+    # Whether it goes on.
 
     @property
     def _any_alpha(self) -> bool:
@@ -305,6 +280,8 @@ class ColumnSearch(SignSearch):
         """
         solution = self.solution
         assert solution is not None
+        if self._held is not None:
+            return self.missing.size == 0 if solution.reached else self._at_end
         if solution.reached:
             if self._any_alpha and self._limit.exceeded:
                 return True
@@ -313,21 +290,3 @@ class ColumnSearch(SignSearch):
         if self.settling and not solution.settled and self.missing.size == 0:
             return True
         return self._limit.exceeded
-
-    def add_missing(self) -> None:
-        """Add the columns that violate most."""
-        self._add(self.missing, self._missing_size, self._missing_sign)
-
-
-def newton_rounds(search: Any, rounds: int) -> Candidates:
-    """Go round with a `ColumnSearch` or `BlockSearch` until it is done, or makes no further progress."""
-    with suppress(StalledError):
-        for _ in range(rounds):
-            search.round()
-            if search.complete or search.bench.exhausted:
-                yield search.candidate(search.bench)
-                # The driver asks for more: only rounding is a reason to stop now.
-                search.done = search.bench.exhausted or (search.exact and search.missing.size == 0)
-            if search.done or search.stuck:
-                return
-            search.add_missing()

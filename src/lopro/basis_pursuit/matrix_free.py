@@ -12,12 +12,14 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, TypeAlias
 
 from lopro.basis_pursuit.blocks import BlockNorm
-from lopro.basis_pursuit.column_search import ColumnSearch, newton_rounds
+from lopro.basis_pursuit.column_search import ColumnSearch
 from lopro.basis_pursuit.conic_dual import ConicDual, fits_cones, solve_by_cones
 from lopro.basis_pursuit.operator_search import OperatorSearch, State
 from lopro.basis_pursuit.path import one_nonzero
 from lopro.basis_pursuit.penalised import PenalisedProblem, sparse_form
+from lopro.basis_pursuit.pool import answered
 from lopro.basis_pursuit.problem import SparseForm, SparseProblem
+from lopro.basis_pursuit.search import newton_rounds
 from lopro.constraints import ResidualBall
 from lopro.core.arrays import Array, eps, is_complex, norm, to_numpy
 from lopro.core.validation import check_count
@@ -221,14 +223,14 @@ def _finish_by_columns(bench: Workbench, x: Array) -> Candidates:
     Where that method is slow, because columns are nearly dependent or sigma is tiny, its support is a good
     one, and a few rounds of Newton's method end the search.
     """
-    search = ColumnSearch(bench, bench.problem)
-    search.begin(0.0 * to_numpy(x), first=10)
+    search = ColumnSearch(bench.problem, bench.target, bench.tick)
+    answered(search.begin(0.0 * to_numpy(x), first=10), search.pool)
     if not search.resume_at(to_numpy(x)):
         search.follow_path(0.5)
-    yield from newton_rounds(search, _ROUNDS)
+    yield from newton_rounds(bench, search, _ROUNDS)
     if not search.done:
         search.follow_path(0.7)
-        yield from newton_rounds(search, 4 * _ROUNDS)
+        yield from newton_rounds(bench, search, 4 * _ROUNDS)
 
 
 def _never(search: OperatorSearch | None) -> bool:

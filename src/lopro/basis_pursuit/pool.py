@@ -7,7 +7,7 @@ next pass.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -18,7 +18,7 @@ from lopro.core.arrays import Array, from_numpy, namespace, to_numpy
 from lopro.maps import Adjoint, Columns, LinearMap
 from lopro.maps.algebra import times_for, widened
 
-__all__ = ["Asking", "Pool", "Question", "answered"]
+__all__ = ["Asking", "Pool", "Question", "WholeMatrix", "answered"]
 
 #: Bytes of columns that are held beside those in use.
 CAPACITY = 2**29
@@ -36,7 +36,7 @@ class Question:
 Asking: TypeAlias = Generator[Question, Any, None]
 
 
-def answered(asking: Asking, pool: Pool) -> None:
+def answered(asking: Asking, pool: Pool | WholeMatrix) -> None:
     """Answer the questions of one search until it has no more."""
     reply: Any = None
     while True:
@@ -45,6 +45,23 @@ def answered(asking: Asking, pool: Pool) -> None:
         except StopIteration:
             return
         (reply,) = pool.answer([question])
+
+
+class WholeMatrix:
+    """A matrix in memory: a pool that holds all columns, and answers at once.
+
+    Parameters
+    ----------
+    adjoint : callable
+        The correlations of all columns with a dual point.
+    """
+
+    def __init__(self, adjoint: Callable[[Vector], Vector]) -> None:
+        self._adjoint = adjoint
+
+    def answer(self, questions: Sequence[Question]) -> list[Any]:
+        """Answer several questions; columns are there."""
+        return [None if q.dual is None else self._adjoint(q.dual) for q in questions]
 
 
 class Pool:

@@ -15,8 +15,10 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.basis_pursuit.column_search import ColumnSearch, newton_rounds
+from lopro.basis_pursuit.column_search import ColumnSearch
+from lopro.basis_pursuit.pool import answered
 from lopro.basis_pursuit.problem import NORMS, SparseForm, SparseProblem, residual_ball_of
+from lopro.basis_pursuit.search import newton_rounds
 from lopro.core.arrays import Array, asarray_like, norm, to_numpy
 from lopro.core.deadline import current_deadline
 from lopro.engines import AnswerStatus, EngineUnavailable, QuadraticProgram, solve_by_piqp
@@ -94,11 +96,11 @@ class PursuitPrograms:
             )
 
     def run(self, bench: Workbench, x0: Array) -> Candidates:
-        search = ColumnSearch(bench, bench.problem)
-        search.begin(x0, None)
-        yield from self.improve(search)
+        search = ColumnSearch(bench.problem, bench.target, bench.tick)
+        answered(search.begin(x0, None), search.pool)
+        yield from self.improve(bench, search)
 
-    def improve(self, search: ColumnSearch) -> Candidates:
+    def improve(self, bench: Workbench, search: ColumnSearch) -> Candidates:
         """Solve programs at sigma = 0, or where the path has come to, then nearer and nearer to the radius.
 
         The residual is alpha times a dual point that changes little.
@@ -110,18 +112,20 @@ class PursuitPrograms:
             pair = optimal_pair(search.pursuit, A, alpha)
             if pair is None:
                 break
-            yield from self._from_pair(search, A, pair)
+            yield from self._from_pair(bench, search, A, pair)
             if search.done or sigma == 0.0:
                 break
             alpha = sigma / float(np.linalg.norm(pair.dual))
 
-    def _from_pair(self, search: ColumnSearch, A: Vector, pair: Pair) -> Candidates:
+    def _from_pair(
+        self, bench: Workbench, search: ColumnSearch, A: Vector, pair: Pair
+    ) -> Candidates:
         """Propose what the signs of a pair tell, and what Newton's method makes of them."""
         candidate = pair.candidate(search.pursuit, A, search.point())
         if candidate is not None:
             yield candidate
         search.resume_with(pair.signs)
-        yield from newton_rounds(search, self.rounds if pair.alpha == 0.0 else _ROUNDS_EACH)
+        yield from newton_rounds(bench, search, self.rounds if pair.alpha == 0.0 else _ROUNDS_EACH)
 
 
 def is_tiny(search: ColumnSearch) -> bool:
@@ -184,7 +188,7 @@ class Pair:
         return None
 
 
-def improve_penalised(search: ColumnSearch, rounds: int) -> Candidates:
+def improve_penalised(bench: Workbench, search: ColumnSearch, rounds: int) -> Candidates:
     """Propose the solution of the program for a penalty, and what Newton's method makes of its signs.
 
     Where columns are dependent, the signs of Newton's method may cycle; a program does not mind.
@@ -194,7 +198,7 @@ def improve_penalised(search: ColumnSearch, rounds: int) -> Candidates:
     rows = m + d if form.ridge > 0.0 else m
     if not readable or float(rows) * d * min(rows, d) > _OPERATIONS:
         return
-    search.bench.hand_over(PursuitPrograms(rounds))
+    bench.hand_over(PursuitPrograms(rounds))
     A, y = to_numpy(search.A.toarray()).astype(np.float64, copy=False), search.y
     tall, right = A, y
     if form.ridge > 0.0:  # rows that make |x|^2 a part of the residual
@@ -207,9 +211,9 @@ def improve_penalised(search: ColumnSearch, rounds: int) -> Candidates:
     x = np.where(np.abs(pair.x) > _ACTIVE * np.abs(pair.x).max(initial=0.0), pair.x, 0.0)
     r = y - A @ (np.maximum(x, 0.0) if form.nonneg else x)
     search.propose(np.maximum(x, 0.0) if form.nonneg else x, r)
-    yield search.candidate(search.bench)
+    yield search.candidate(bench)
     search.resume_with(np.sign(x))
-    yield from newton_rounds(search, rounds)
+    yield from newton_rounds(bench, search, rounds)
 
 
 def optimal_pair(

@@ -242,6 +242,6 @@ class AlongPath(WorkingSet):
     _before: list[ColumnSearch] = field(default_factory=list, repr=False)
 
     def _column_search(self, bench: Workbench, problem: Problem) -> ColumnSearch:
-        search = ColumnSearch(bench, problem, *self._before)
+        search = ColumnSearch(problem, bench.target, bench.tick, None, *self._before)
         self._before[:] = [search]
         return search

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -23,13 +24,13 @@ from lopro.core.arrays import (
     is_single,
     to_numpy,
 )
-from lopro.errors import InfeasibleError
+from lopro.errors import InfeasibleError, StalledError
 from lopro.functions import Image
 from lopro.maps.algebra import widened
 from lopro.problem import Problem
-from lopro.protocol import Candidate, Target, Workbench
+from lopro.protocol import Candidate, Candidates, Target, Workbench
 
-__all__ = ["Search", "thinned"]
+__all__ = ["Search", "newton_rounds", "thinned"]
 
 #: Share of entries that are not zero up to which products of sparse columns are quicker than dense ones.
 _SPARSE = 0.03
@@ -60,8 +61,6 @@ class Search:
 
     #: Columns that are missing: those outside of the set whose correlation is too large.
     missing: Vector
-    #: Correlations of all columns with ``y``.
-    correlations: Vector
     #: Whether no further progress is possible, or needed.
     done = False
 
@@ -79,6 +78,8 @@ class Search:
         self.y = to_numpy(sparse.y).astype(wide, copy=False)
         self.solution: Solution | None = None
         self.fun = math.inf
+        #: Correlations of all columns with ``y``, once they are known.
+        self.correlations: Vector = np.empty(0)
         #: About the norm of the matrix, once it is known.
         self._stretch = 0.0
         self.bound, self.proof = -math.inf, sparse.at_zero(sparse.weights)
@@ -262,3 +263,17 @@ class Search:
         with bench.observe():
             measured = self.measured_candidate()
         return measured or Candidate(bench.project(x), evidence, before=x)
+
+
+def newton_rounds(bench: Workbench, search: Any, rounds: int) -> Candidates:
+    """Go round with a `ColumnSearch` or `BlockSearch` until it is done, or makes no further progress."""
+    with suppress(StalledError):
+        for _ in range(rounds):
+            search.round()
+            if search.complete or bench.exhausted:
+                yield search.candidate(bench)
+                # The driver asks for more: only rounding is a reason to stop now.
+                search.done = bench.exhausted or (search.exact and search.missing.size == 0)
+            if search.done or search.stuck:
+                return
+            search.add_missing()

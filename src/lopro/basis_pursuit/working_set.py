@@ -17,13 +17,12 @@ import numpy as np
 from lopro.basis_pursuit.block_search import BlockSearch
 from lopro.basis_pursuit.blocks import BlockNorm, Repeated
 from lopro.basis_pursuit.checkpoint import Checkpoint
-from lopro.basis_pursuit.column_search import ColumnSearch, SupportLimit, newton_rounds
+from lopro.basis_pursuit.column_search import ColumnSearch, SupportLimit
 from lopro.basis_pursuit.conic_dual import ConicDual, fits_cones, solve_by_cones
 from lopro.basis_pursuit.matrix_free import MatrixFree
 from lopro.basis_pursuit.path import FEW_COLUMNS, FEW_ROWS, one_nonzero, signs_at_radius
 from lopro.basis_pursuit.penalised import sparse_form
 from lopro.basis_pursuit.pool import Pool, answered
-from lopro.basis_pursuit.pooled_search import PooledSearch
 from lopro.basis_pursuit.problem import SparseForm, SparseProblem
 from lopro.basis_pursuit.programs import (
     PursuitPrograms,
@@ -31,7 +30,7 @@ from lopro.basis_pursuit.programs import (
     improve_penalised,
     is_tiny,
 )
-from lopro.basis_pursuit.search import Search
+from lopro.basis_pursuit.search import Search, newton_rounds
 from lopro.core.arrays import Array, is_complex, to_numpy
 from lopro.core.deadline import OutOfTime
 from lopro.core.validation import check_count
@@ -159,11 +158,11 @@ class WorkingSet:
             near = self._column_search(bench, problem)
             yield from self._unless_zero(bench, near, self._in_memory(bench, near, x0))
         else:
-            far = PooledSearch(problem, bench.target, Pool(form.A), bench.tick)
+            far = ColumnSearch(problem, bench.target, bench.tick, Pool(form.A))
             yield from self._unless_zero(bench, far, self._from_afar(bench, far, x0))
 
     def _column_search(self, bench: Workbench, problem: Problem) -> ColumnSearch:
-        return ColumnSearch(bench, problem)
+        return ColumnSearch(problem, bench.target, bench.tick)
 
     def _unless_zero(self, bench: Workbench, search: Search, candidates: Candidates) -> Candidates:
         """Propose zero where it is feasible, and what there is when time is up."""
@@ -178,27 +177,27 @@ class WorkingSet:
     def _in_memory(self, bench: Workbench, search: ColumnSearch, x0: Array) -> Candidates:
         """Search from the end of the path, where it is short, or from the columns that matter most."""
         if not self._begin_at_end_of_path(search, x0):
-            search.begin(x0, self.first)
-        yield from newton_rounds(search, self.rounds)
+            answered(search.begin(x0, self.first), search.pool)
+        yield from newton_rounds(bench, search, self.rounds)
         sparse, programs = search.sparse, PursuitPrograms(self.rounds)
         if not isinstance(sparse, SparseProblem):
             yield from _finish_penalised(bench, search)
             return
-        yield from self._follow_path(search, sparse)
+        yield from self._follow_path(bench, search, sparse)
         if not search.done and fits_program(sparse):
             bench.hand_over(programs)
-            yield from programs.improve(search)
+            yield from programs.improve(bench, search)
         if not search.done and not fits_cones(sparse):
             search.follow_path(SETTINGS.descent)
-            yield from newton_rounds(search, SETTINGS.long_path)
+            yield from newton_rounds(bench, search, SETTINGS.long_path)
         if search.done:
             return
         # From the signs that other methods find, Newton's method needs one round.
         if fits_cones(sparse):
             bench.hand_over(ConicDual())
-            yield from self._helped(search, solve_by_cones(bench, sparse, search.point()))
+            yield from self._helped(bench, search, solve_by_cones(bench, sparse, search.point()))
         bench.hand_over(MatrixFree())
-        yield from self._helped(search, MatrixFree().after_cones(bench, search.point()))
+        yield from self._helped(bench, search, MatrixFree().after_cones(bench, search.point()))
 
     def _begin_at_end_of_path(self, search: ColumnSearch, x0: Array) -> bool:
         """Begin with the signs at the end of the path, where that is short and there is no other start."""
@@ -208,6 +207,7 @@ class WorkingSet:
         if given or not (few and search.plain and 0.0 < search.sigma < np.inf):
             return False
         sparse = search.sparse
+        answered(search.multiply_y(), search.pool)
         signs = signs_at_radius(
             search.read(np.arange(columns)),
             search.y,
@@ -219,7 +219,9 @@ class WorkingSet:
             search.resume_with(signs)
         return signs is not None
 
-    def _follow_path(self, search: ColumnSearch, sparse: SparseProblem) -> Candidates:
+    def _follow_path(
+        self, bench: Workbench, search: ColumnSearch, sparse: SparseProblem
+    ) -> Candidates:
         """Follow the path from its start, unless the search is done or a program is as quick."""
         s, limit = SETTINGS, None
         if search.done or (is_tiny(search) and fits_program(sparse, s.at_once)):
@@ -230,43 +232,39 @@ class WorkingSet:
         elif fits_program(sparse, s.soon):
             limit = SupportLimit(s.full_share, s.full_rounds)
         search.follow_path(s.descent, limit)
-        yield from newton_rounds(search, s.short_path if fits_program(sparse) else s.long_path)
+        yield from newton_rounds(
+            bench, search, s.short_path if fits_program(sparse) else s.long_path
+        )
 
-    def _helped(self, search: ColumnSearch, candidates: Candidates) -> Candidates:
+    def _helped(self, bench: Workbench, search: ColumnSearch, candidates: Candidates) -> Candidates:
         """Pass candidates of another method on, and those of Newton's method from their signs."""
         verdict = None
         while (candidate := next_candidate(candidates, verdict)) is not None:
             verdict = yield candidate
             if search.resume_at(candidate.taken_at):
-                yield from newton_rounds(search, 3)
+                yield from newton_rounds(bench, search, 3)
 
     def _by_blocks(self, bench: Workbench, search: BlockSearch) -> Candidates:
         """Newton's method on blocks; the matrix-free method where it does not end."""
-        yield from newton_rounds(search, SETTINGS.long_path)
+        yield from newton_rounds(bench, search, SETTINGS.long_path)
         sparse = search.sparse
         if not search.done and isinstance(sparse, SparseProblem) and fits_cones(sparse):
             bench.hand_over(ConicDual())
             yield from solve_by_cones(bench, sparse, search.point())
         if not search.done:
-            yield from newton_rounds(search, 3 * SETTINGS.long_path)
+            yield from newton_rounds(bench, search, 3 * SETTINGS.long_path)
         if not search.done:
             bench.hand_over(MatrixFree())
             yield from MatrixFree().after_cones(bench, search.point())
 
-    def _from_afar(self, bench: Workbench, search: PooledSearch, x0: Array) -> Candidates:
+    def _from_afar(self, bench: Workbench, search: ColumnSearch, x0: Array) -> Candidates:
         """Newton's method on a pool of columns; where it does not end, other searches, or `MatrixFree`."""
         self._begin(search, x0)
-        while not search.stuck:
-            try:
-                answered(search.rounds(self.rounds), search.pool)
-            except StalledError:
-                break
-            if search.complete or bench.exhausted:
-                yield search.candidate(bench)
-                if bench.exhausted or (search.exact and search.missing.size == 0):
-                    return
+        yield from newton_rounds(bench, search, self.rounds)
+        if search.done:
+            return
         if search.A.in_memory:
-            near = ColumnSearch(bench, search.problem)
+            near = self._column_search(bench, search.problem)
             yield from self._in_memory(bench, near, search.point())
         elif search.sparse.ridge > 0.0:
             yield search.candidate(bench)
@@ -275,20 +273,16 @@ class WorkingSet:
             bench.hand_over(MatrixFree())
             yield from MatrixFree().run(bench, search.point())
 
-    def _begin(self, search: PooledSearch, x0: Array) -> None:
+    def _begin(self, search: ColumnSearch, x0: Array) -> None:
         """Fetch the first columns, or those of the checkpoint, and keep that up to date from now on."""
         if self.checkpoint is None:
             answered(search.begin(x0, self.first), search.pool)
             return
         checkpoint = Checkpoint(self.checkpoint, search)
         saved = checkpoint.load()
-        questions = (
-            search.begin(x0, self.first)
-            if saved is None
-            else search.go_on_from(saved, checkpoint.of_another_problem)
-        )
+        questions = search.begin(x0, self.first) if saved is None else checkpoint.go_on_from(saved)
         answered(questions, search.pool)
-        search.after_round = lambda: checkpoint.save(search.state())
+        search.after_round = checkpoint.save
         search.after_round()
 
 
@@ -297,9 +291,9 @@ def _finish_penalised(bench: Workbench, search: ColumnSearch) -> Candidates:
     if not search.done:
         limit = None if search.level.least > 0.0 else SupportLimit(SETTINGS.full_share)
         search.follow_path(SETTINGS.descent, limit)
-        yield from newton_rounds(search, SETTINGS.long_path)
+        yield from newton_rounds(bench, search, SETTINGS.long_path)
     if not search.done:
-        yield from improve_penalised(search, SETTINGS.short_path)
+        yield from improve_penalised(bench, search, SETTINGS.short_path)
     if search.done:
         return
     yield search.candidate(bench)

@@ -18,12 +18,18 @@ from lopro.basis_pursuit.column_search import ColumnSearch
 def fresh_starts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """After how many rounds the path was begun anew."""
     after: list[int] = []
-    original = ColumnSearch.follow_path
+    rounds: list[ColumnSearch] = []
+    original, one_round = ColumnSearch.follow_path, ColumnSearch.round
 
     def follow_path(self: ColumnSearch, *args: float) -> None:
-        after.append(self.bench.iterations)
+        after.append(sum(search is self for search in rounds))
         original(self, *args)
 
+    def counted_round(self: ColumnSearch) -> None:
+        rounds.append(self)
+        one_round(self)
+
+    monkeypatch.setattr(ColumnSearch, "round", counted_round)
     monkeypatch.setattr(ColumnSearch, "follow_path", follow_path)
     return after
 
