@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.certificates import FEASIBLE, NOISE, Bound, Emptiness, begins_a_ray, exclude_cones
+from lopro.certificates import (
+    FEASIBLE,
+    NOISE,
+    Bound,
+    Emptiness,
+    Violation,
+    begins_a_ray,
+    exclude_cones,
+)
 from lopro.certificates.emptiness import without_remnants
 from lopro.cones.bound import ConicData, conic_bound, repaired
 from lopro.cones.claims import falling_ray, violation
@@ -26,6 +35,9 @@ __all__ = ["solve_conic"]
 
 #: What the engine is asked for.
 _ACCURACY = 1e-10
+
+#: Multipliers, what they prove, and what the violation of the point may have gained with them.
+_Proof: TypeAlias = "tuple[Vector, Bound, float]"
 
 
 def solve_conic(data: ConicData, tol: float = 1e-6, seconds: float | None = None) -> Outcome:
@@ -99,7 +111,8 @@ def _program(data: ConicData, tol: float, seconds: float | None) -> Outcome | No
         ray = np.asarray(outcome.ray)
         return Outcome(Status.UNBOUNDED, ray, np.zeros(len(data.b)))
     rows = np.asarray(outcome.multipliers[0])
-    return _judged(data, tol, outcome.x, rows, outcome.bound, outcome.steps, outcome.charge)
+    proofs = iter([(rows, outcome.bound, outcome.charge)])
+    return _judged(data, tol, outcome.x, violation(data, outcome.x), outcome.steps, proofs)
 
 
 def _by_clarabel(data: ConicData, tol: float) -> Outcome:
@@ -119,13 +132,21 @@ def _by_clarabel(data: ConicData, tol: float) -> Outcome:
             return Outcome(Status.UNBOUNDED, ray, z, steps=answer.iterations)
     if not answer.finite or status.unbounded:
         return Outcome(Status.STOPPED, x, z, steps=answer.iterations)
-    v, multipliers = x, data.inside(z)
-    with suppress(OutOfTime):  # the bound is then that of the multipliers as they are
-        v, multipliers = repaired(data, x, z, answer.slacks)
-    bound = conic_bound(data, v, multipliers)
-    x = made_feasible(data, x)
-    charge = violation_charge(data, x, multipliers)
-    return _judged(data, tol, x, multipliers, bound, answer.iterations, charge)
+    near, off = made_feasible(data, x)
+
+    def proof(v: Vector, multipliers: Vector) -> _Proof:
+        return (
+            multipliers,
+            conic_bound(data, v, multipliers),
+            violation_charge(data, near, multipliers),
+        )
+
+    def proofs() -> Iterator[_Proof]:
+        yield proof(x, data.inside(z))
+        with suppress(OutOfTime):  # the bound is then that of the multipliers as they are
+            yield proof(*repaired(data, x, z, answer.slacks))
+
+    return _judged(data, tol, near, off, answer.iterations, proofs())
 
 
 def _asked(data: ConicData, P: Any, q: Vector) -> Answer:
@@ -142,22 +163,27 @@ def _asked(data: ConicData, P: Any, q: Vector) -> Answer:
 
 
 def _judged(
-    data: ConicData, tol: float, x: Vector, z: Vector, bound: Bound, steps: int, charge: float = 0.0
+    data: ConicData, tol: float, x: Vector, outside: Violation, steps: int, proofs: Iterator[_Proof]
 ) -> Outcome:
-    """Return what a point and a bound prove together, or the point with no multipliers at all."""
-    none = conic_bound(data, x, 0.0 * z)
-    # bounds of the variables, or nothing, tell the least value
-    if none.flat and none.value >= bound.value:
-        bound = none
-    if not data.P.nnz and not data.q.any():  # every point minimises the objective
-        z, charge = 0.0 * z, 0.0
+    """Return what a point and the first bound that suffices prove together, else the best bound.
+
+    The last one is that of no multipliers at all: bounds of the variables may tell the least value.
+    """
     Px = data.P @ x
     fun = float(x @ (0.5 * Px + data.q))
     size = abs(0.5 * float(x @ Px)) + float(np.abs(data.q * x).sum())
-    outside = violation(data, x)
-    length = _length(data)
-    lower, radius = bound.around(x, length), bound.radius(x, length)
     allowed = max(tol * max(size, abs(fun)), NOISE * _typical_value(data))
+    length, lower, least = _length(data), -math.inf, math.inf
+    for z, bound, charge in _all_proofs(data, x, proofs):
+        if not data.P.nnz and not data.q.any():  # every point minimises the objective
+            z, charge = 0.0 * z, 0.0
+        value = bound.around(x, length)
+        if math.isinf(least) or charge - value < least:
+            best, lower, least = (z, bound, charge), value, charge - value
+        if fun + least <= allowed:
+            break
+    z, bound, charge = best
+    radius = bound.radius(x, length)
     proved = outside.relative <= FEASIBLE and fun + charge - lower <= allowed
     unproved = Status.STOPPED if current_deadline().passed else Status.STALLED
     status = Status.CONVERGED if proved else unproved
@@ -165,6 +191,15 @@ def _judged(
         status, x, z, fun, Bound(lower, np.zeros(0), x, limit=radius), charge, outside.relative, steps,
         absolute_violation=outside.absolute, unit=max(size, allowed / tol),
     )  # fmt: skip
+
+
+def _all_proofs(data: ConicData, x: Vector, proofs: Iterator[_Proof]) -> Iterator[_Proof]:
+    for proof in proofs:
+        yield proof
+    z, _, charge = proof
+    none = conic_bound(data, x, 0.0 * z)
+    if none.flat:
+        yield z, none, charge
 
 
 def _length(data: ConicData) -> float:

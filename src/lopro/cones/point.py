@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.certificates import FEASIBLE, Box
+from lopro.certificates import FEASIBLE, Box, Violation
 from lopro.cones.bound import ConicData
 from lopro.cones.claims import violation
-from lopro.cones.cones import Zero
+from lopro.cones.cones import SecondOrder, Zero
 from lopro.core.real_vectors import Vector
 from lopro.linalg.rounding import EPS
 from lopro.linalg.sparse import sparse_factors
@@ -16,7 +18,9 @@ from lopro.linalg.sparse import sparse_factors
 __all__ = ["made_feasible", "violation_charge"]
 
 #: Corrections: each takes in the cones that the last one has left.
-_ROUNDS = 4
+_ROUNDS = 8
+#: The violation at which corrections end: one that is just allowed may cost as much as the whole gap.
+_WANTED = 1e-2 * FEASIBLE
 
 
 def violation_charge(data: ConicData, x: Vector, z: Vector) -> float:
@@ -53,8 +57,8 @@ def _missed(data: ConicData, x: Vector) -> Vector:
     return missed
 
 
-def made_feasible(data: ConicData, x: Vector) -> Vector:
-    """Return a point near ``x`` that violates equations and cones by less; ``x`` itself where there is none.
+def made_feasible(data: ConicData, x: Vector) -> tuple[Vector, Violation]:
+    """Return a point near ``x`` that violates equations and cones by less, with its violation; else ``x``.
 
     The shortest step that puts equations and violated cones right, each variable in its unit or its own size.
 
@@ -62,36 +66,37 @@ def made_feasible(data: ConicData, x: Vector) -> Vector:
     --------
     >>> import numpy as np, scipy.sparse
     >>> from lopro.cones.bound import ConicData
-    >>> from lopro.cones.cones import Zero
+    >>> from lopro.cones.cones import SecondOrder, Zero
     >>> from lopro.cones.point import made_feasible
     >>> A = scipy.sparse.csr_array([[1.0, 1.0]])
     >>> data = ConicData(scipy.sparse.csr_array((2, 2)), np.ones(2), A, np.ones(1), [(Zero(1), 1)])
-    >>> made_feasible(data, np.array([0.5, 0.5 + 1e-6])).sum().round(12)
-    np.float64(1.0)
+    >>> x, outside = made_feasible(data, np.array([0.5, 0.5 + 1e-6]))
+    >>> float(x.sum().round(12)), outside.relative <= 1e-9
+    (1.0, True)
     """
-    best, least = x, violation(data, x).relative
-    if least <= FEASIBLE or not np.isfinite(least):
-        return x
+    best, least = x, violation(data, x)
+    if least.relative <= FEASIBLE or not np.isfinite(least.relative):
+        return x, least
     box = _own_bounds(data)
     x = np.clip(x, box.lower, box.upper)
     used = np.concatenate(
         [np.full(size, isinstance(cone, Zero)) for cone, size in data.cones] or [np.zeros(0, bool)]
     )
     for _ in range(_ROUNDS):
-        now = violation(data, x).relative
-        if now < least:
+        now = violation(data, x)
+        if now.relative < least.relative:
             best, least = x, now
-        if now <= FEASIBLE:
+        if now.relative <= _WANTED:
             break
         missed = _missed(data, x)
         used = used | _whole_cones(data, missed != 0.0)
         room = np.maximum(np.abs(x), data.units.at(x))
         room = np.minimum(room, np.minimum(x - box.lower, box.upper - x))
-        step = _step(data, room, used, missed)
+        step = _step(data, room, _tangents(data, x, used), missed)
         if step is None:
             break
         x = np.clip(x - step, box.lower, box.upper)
-    return best
+    return best, least
 
 
 def _own_bounds(data: ConicData) -> Box:
@@ -112,9 +117,28 @@ def _whole_cones(data: ConicData, rows: Vector) -> Vector:
     return marked
 
 
-def _step(data: ConicData, room: Vector, used: Vector, missed: Vector) -> Vector | None:
+def _tangents(data: ConicData, x: Vector, used: Vector) -> Any:
+    """Return the combinations of used rows that have to change, as a sparse matrix.
+
+    Of a second-order cone ``|u| <= t`` it is one, ``t - v'u / |v|`` for the present v: that u stays as it is
+    may contradict other rows.
+    """
+    slack, start, parts = data.b - data.A @ x, 0, []
+    for cone, size in data.cones:
+        within = used[start : start + size]
+        part = scipy.sparse.eye_array(size, format="csr")[np.flatnonzero(within)]
+        if isinstance(cone, SecondOrder) and within.any():
+            v = slack[start + 1 : start + size]
+            slope = np.concatenate([[1.0], -v / (float(np.linalg.norm(v)) or 1.0)])
+            part = scipy.sparse.csr_array(slope[None, :])
+        parts.append(part)
+        start += size
+    return scipy.sparse.block_diag(parts, format="csr")
+
+
+def _step(data: ConicData, room: Vector, tangents: Any, missed: Vector) -> Vector | None:
     """Return the step with the smallest ``|step / room|`` that changes the slacks by what they miss."""
-    A = scipy.sparse.csr_array(data.A)[np.flatnonzero(used)]
+    A = tangents @ data.A
     scaled = scipy.sparse.csr_array(A @ scipy.sparse.diags_array(room))
     sizes = np.sqrt(np.asarray(scaled.multiply(scaled).sum(axis=1)).ravel())
     sizes = np.where(sizes > 0.0, sizes, 1.0)
@@ -128,5 +152,5 @@ def _step(data: ConicData, room: Vector, used: Vector, missed: Vector) -> Vector
     factors = sparse_factors(K)
     if factors is None:
         return None
-    y = factors.solve(np.concatenate([np.zeros(n), missed[used] / sizes]))[:n]
+    y = factors.solve(np.concatenate([np.zeros(n), (tangents @ missed) / sizes]))[:n]
     return np.asarray(room * y) if np.isfinite(y).all() else None

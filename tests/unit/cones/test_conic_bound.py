@@ -13,7 +13,7 @@ from lopro.cones.bound import ConicData, conic_bound, repaired
 from lopro.cones.certified import solve_conic
 from lopro.cones.claims import violation
 from lopro.cones.cones import Nonnegative, PSDTriangle, SecondOrder, SecondOrders, Zero, triangle
-from lopro.cones.point import violation_charge
+from lopro.cones.point import made_feasible, violation_charge
 from lopro.core.deadline import OutOfTime, using_clock
 from lopro.engines import ConeProgram, solve_cones
 from lopro.newton.outcome import Status
@@ -155,7 +155,7 @@ def test_the_point_is_kept_where_the_time_is_up_in_the_proof(monkeypatch):
         raise OutOfTime
 
     monkeypatch.setattr("lopro.cones.certified.repaired", late)
-    outcome = solve_conic(disc())
+    outcome = solve_conic(disc(), 1e-15)
     assert outcome.fun == pytest.approx(-5.0, abs=1e-6)
     assert outcome.lower_bound <= -5.0
     np.testing.assert_allclose(outcome.x, [-0.6, -0.8], atol=1e-6)
@@ -201,3 +201,32 @@ def test_violations_of_cones_and_equations_are_charged():
     data = ConicData(scipy.sparse.csr_array((2, 2)), np.ones(2), A, np.array([2.0, 0, 0]), cones)
     charge = violation_charge(data, np.array([1.0, 3.0]), np.array([-7.0, 5.0, -5.0]))
     assert charge == pytest.approx(7.0 + 10.0)
+
+
+def test_a_cone_that_an_equation_ties_is_corrected_along_its_tangent():
+    """``w^2 <= t - u`` as ``|(u, w)| <= t`` with ``t + u = 1``: t cannot grow while u stays as it is."""
+    rows = np.array([[-1.0, -1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0], [0.0, 0.0, -1.0]])
+    cones = [(Zero(1), 1), (SecondOrder(3), 3)]
+    data = ConicData(
+        scipy.sparse.csr_array((3, 3)), np.ones(3), scipy.sparse.csr_array(rows),
+        np.array([-1.0, 0.0, 0.0, 0.0]), cones,
+    )  # fmt: skip
+    x = np.array([13337.0, -13336.0, np.sqrt(26673.0) + 0.1])
+    assert violation(data, x).relative > 1e-9
+    found, outside = made_feasible(data, x)
+    assert outside == violation(data, found) and outside.relative <= 1e-11
+    assert np.linalg.norm(found - x) <= 1e-3 * np.linalg.norm(x)
+    assert violation_charge(data, found, np.array([1.0, 1.0, 1.0, 0.0])) <= 1e-6
+
+
+def test_multipliers_are_repaired_only_where_they_prove_too_little(monkeypatch):
+    calls = []
+
+    def counted(*given):
+        calls.append(given)
+        return repaired(*given)
+
+    monkeypatch.setattr("lopro.cones.certified.repaired", counted)
+    rough, sharp = solve_conic(disc(), 1e-3), solve_conic(disc(), 1e-15)
+    assert rough.status is Status.CONVERGED and rough.gap <= 1e-3 * 5.0
+    assert len(calls) == 1 and sharp.gap <= rough.gap
