@@ -19,11 +19,18 @@ from lopro.certificates import Emptiness, noise_rows
 from lopro.cones.bound import ConicData
 from lopro.cones.certified import solve_conic
 from lopro.cones.cones import Nonnegative, PSDTriangle, SecondOrder, SetCone, Zero
+from lopro.constraints import Affine, Box, Constraint, Intersection
 from lopro.core.deadline import Deadline
 from lopro.core.optional import needing
 from lopro.core.validation import check_number
+from lopro.driver import result as driver
+from lopro.driver.result import Result
+from lopro.methods import ProgramEngines
 from lopro.newton.outcome import Outcome, Status
+from lopro.objectives import Linear, Quadratic
+from lopro.problem import Problem
 from lopro.protocol import Certificate, Target
+from lopro.solving import solve
 
 with needing("lopro.cvxpy", "CVXPY 1.7.1 or newer", "lopro[cvxpy]"):
     from cvxpy import settings
@@ -39,6 +46,16 @@ _WORDS = {
     Status.EMPTY: "PrimalInfeasible",
     Status.UNBOUNDED: "DualInfeasible",
     Status.STOPPED: "MaxTime",
+}
+
+
+#: What `lopro.solve` says of linear and quadratic programs, in the same words.
+_SAID = {
+    driver.Status.CONVERGED: "Solved",
+    driver.Status.INFEASIBLE: "PrimalInfeasible",
+    driver.Status.UNBOUNDED: "DualInfeasible",
+    driver.Status.TIME_LIMIT: "MaxTime",
+    driver.Status.INTERRUPTED: "MaxTime",
 }
 
 
@@ -109,9 +126,14 @@ class Lopro(CLARABEL):  # type: ignore[misc]
             )
         if limit is not None:
             check_number("time_limit", limit, minimum=0.0, exclusive=True)
-        with Deadline().active() as deadline:
+        with Deadline(limit).active() as deadline:
+            problem = _problem(data)
+            if problem is not None:
+                result = solve(problem, method=ProgramEngines(), tol=tol, time_limit=limit)
+                if result.status in _SAID:
+                    return _of_result(result, len(data[settings.B]), deadline.elapsed)
             program = _program(data)
-            outcome = solve_conic(program, tol, limit)
+            outcome = solve_conic(program, tol)
             # CVXPY asks for the multipliers of its own rows, not for those of bounds.
             z = outcome.multipliers[: len(data[settings.B])]
             return _answer(program, replace(outcome, multipliers=z), tol, deadline.elapsed)
@@ -131,6 +153,48 @@ class Lopro(CLARABEL):  # type: ignore[misc]
         )
 
 
+def _problem(data: dict[str, Any]) -> Problem | None:
+    """Return a linear or quadratic program as `lopro.solve` takes it; None for others."""
+    dims, q = data[ConicSolver.DIMS], np.asarray(data[settings.C], dtype=np.float64)
+    least, most = _sides(data, len(q))
+    if dims.soc or dims.psd or (least > most).any():
+        return None
+    P, b = data.get(settings.P), np.asarray(data[settings.B], dtype=np.float64)
+    try:
+        f = Linear(q) if P is None or P.nnz == 0 else Quadratic(scipy.sparse.csr_array(P), q)
+    except ValueError:
+        return None  # not convex beyond rounding
+    sets: list[Constraint] = []
+    if len(b):
+        lower = np.where(np.arange(len(b)) < dims.zero, b, -np.inf)
+        sets.append(Affine(scipy.sparse.csr_array(data[settings.A]), lower, b))
+    if np.isfinite(least).any() or np.isfinite(most).any():
+        sets.append(Box(least, most))
+    if not sets:
+        return Problem(f)
+    return Problem(f, sets[0] if len(sets) == 1 else Intersection(*sets))
+
+
+def _sides(data: dict[str, Any], size: int) -> tuple[Any, Any]:
+    """Return the bounds of the variables, infinite where there are none."""
+    least, most = (data.get(key) for key in (settings.LOWER_BOUNDS, settings.UPPER_BOUNDS))
+    return (
+        np.full(size, -np.inf) if least is None else np.asarray(least, np.float64),
+        np.full(size, np.inf) if most is None else np.asarray(most, np.float64),
+    )
+
+
+def _of_result(result: Result, rows: int, seconds: float) -> _Answer:
+    """Return a result as CVXPY's interface reads it."""
+    found = result.multipliers
+    z = np.zeros(rows) if found is None or rows == 0 else np.asarray(found[0])
+    word = _SAID[result.status]
+    if word == "MaxTime" and not math.isfinite(result.fun):
+        word = "Unsolved"
+    iterations = result.counts.factorizations
+    return _Answer(word, result.x, z, result.fun, seconds, iterations, result.certificate)
+
+
 def _program(data: dict[str, Any]) -> ConicData:
     dims = data[ConicSolver.DIMS]
     cones: list[tuple[SetCone, int]] = []
@@ -145,12 +209,7 @@ def _program(data: dict[str, Any]) -> ConicData:
     P = scipy.sparse.csr_array((len(q), len(q))) if P is None else scipy.sparse.csr_array(P)
     A = scipy.sparse.csr_array(data[settings.A])
     b = _without_noise(A, np.asarray(data[settings.B], dtype=np.float64), dims)
-    least, most = (data.get(key) for key in (settings.LOWER_BOUNDS, settings.UPPER_BOUNDS))
-    bounds = _bounds(
-        np.full(len(q), -np.inf) if least is None else np.asarray(least, np.float64),
-        np.full(len(q), np.inf) if most is None else np.asarray(most, np.float64),
-    )
-    for cone, rows, sides in bounds:
+    for cone, rows, sides in _bounds(*_sides(data, len(q))):
         A, b = scipy.sparse.vstack([A, rows], format="csr"), np.concatenate([b, sides])
         cones.append((cone, len(sides)))
     return ConicData(P, q, A, b, cones)

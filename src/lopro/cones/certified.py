@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy  # parts of it load when first used
@@ -27,9 +27,8 @@ from lopro.cones.cones import Nonnegative, Zero
 from lopro.cones.point import made_feasible, violation_charge
 from lopro.core.deadline import Deadline, OutOfTime, current_deadline
 from lopro.core.real_vectors import Vector
-from lopro.engines import Answer, ConeProgram, QuadraticProgram, solve_cones
+from lopro.engines import Answer, ConeProgram, solve_cones
 from lopro.newton.outcome import Outcome, Status
-from lopro.newton.programs import NotConvex, solve_program
 
 __all__ = ["solve_conic"]
 
@@ -41,9 +40,7 @@ _Proof: TypeAlias = "tuple[Vector, Bound, float]"
 
 
 def solve_conic(data: ConicData, tol: float = 1e-6, seconds: float | None = None) -> Outcome:
-    """Solve a conic program and prove the answer.
-
-    Linear and quadratic programs go to the engines for these, programs with other cones to Clarabel.
+    """Solve a conic program by Clarabel and prove the answer.
 
     Parameters
     ----------
@@ -72,47 +69,11 @@ def solve_conic(data: ConicData, tol: float = 1e-6, seconds: float | None = None
     >>> outcome.status.name, round(outcome.fun, 6), outcome.x.round(6)
     ('CONVERGED', -5.0, array([-0.6, -0.8]))
     """
-    with Deadline(seconds).active() as deadline:
-        if all(isinstance(cone, Zero | Nonnegative) for cone, _ in data.cones):
-            found = _program(data, tol, None if seconds is None else deadline.left)
-            if found is not None and found.status is not Status.STALLED:
-                return found
-            other = _by_clarabel_in_time(data, tol)
-            if found is None or found.violation > FEASIBLE or other.status is Status.CONVERGED:
-                return other
-            return found
-        return _by_clarabel_in_time(data, tol)
-
-
-def _by_clarabel_in_time(data: ConicData, tol: float) -> Outcome:
-    try:
-        return _by_clarabel(data, tol)
-    except OutOfTime:
-        return Outcome(Status.STOPPED, 0.0 * data.q, 0.0 * data.b)
-
-
-def _program(data: ConicData, tol: float, seconds: float | None) -> Outcome | None:
-    """Solve a quadratic or linear program; None where it is not convex, beyond rounding."""
-    equal = np.concatenate(
-        [np.full(size, isinstance(cone, Zero)) for cone, size in data.cones] or [np.zeros(0, bool)]
-    )
-    P = data.P if data.P.nnz else None
-    lower = np.where(equal, data.b, -np.inf)
-    program = QuadraticProgram.of(P, data.q, data.A, lower, data.b)
-    try:
-        scale, length = NOISE * _typical_value(data) / tol, _length(data)
-        outcome = solve_program(program, tol, scale=scale, length=length, seconds=seconds)
-    except NotConvex:
-        return None
-    if outcome.status is Status.EMPTY:
-        contradiction, _ = cast("tuple[Vector, Vector]", outcome.ray)
-        return Outcome(Status.EMPTY, outcome.x, np.asarray(contradiction))
-    if outcome.status is Status.UNBOUNDED:
-        ray = np.asarray(outcome.ray)
-        return Outcome(Status.UNBOUNDED, ray, np.zeros(len(data.b)))
-    rows = np.asarray(outcome.multipliers[0])
-    proofs = iter([(rows, outcome.bound, outcome.charge)])
-    return _judged(data, tol, outcome.x, violation(data, outcome.x), outcome.steps, proofs)
+    with Deadline(seconds).active():
+        try:
+            return _by_clarabel(data, tol)
+        except OutOfTime:
+            return Outcome(Status.STOPPED, 0.0 * data.q, 0.0 * data.b)
 
 
 def _by_clarabel(data: ConicData, tol: float) -> Outcome:

@@ -62,7 +62,6 @@ class Quadratic(MappedFunction, Objective):
 
     smooth = True
     image_length = 2
-    cancels = True
 
     def __init__(self, P: Any, q: Any = None, constant: float = 0.0) -> None:
         self.P = _symmetric(linear_map(P, "P"))
@@ -73,6 +72,7 @@ class Quadratic(MappedFunction, Objective):
             self._q = Companion(copy(check_array("q", q, ndim=1, allow_complex=False)))
             check_shape("q", self._q.array, (d,))
         self.constant = check_number("constant", constant)
+        self.cancels = self.constant != 0.0 or norm(self._q.array) > 0.0
         self.shape = (d,)
         _check_convex(self.P)
 
