@@ -23,6 +23,7 @@ from lopro.newton.multipliers import Iterate, Settings, iterate, never
 from lopro.newton.outcome import Outcome, Status
 from lopro.newton.problem import Composite
 from lopro.newton.rays import descent_ray, farkas_multipliers
+from lopro.newton.smooth import QuadraticForm
 from lopro.newton.systems import SingularSystem
 
 __all__ = ["Outcome", "Status", "outcomes", "prove", "solve"]
@@ -208,8 +209,11 @@ def prove(
 def _candidates(
     problem: Composite, x: Array, multipliers: Sequence[Array], stopped: Callable[[], bool]
 ) -> Iterator[tuple[Array, Sequence[Array], int]]:
-    """Yield what was given, then refinements of it."""
+    """Yield what was given, then refinements; bounds of variables may tell the least value of a cost."""
     yield x, multipliers, 0
+    f = problem.smooth
+    if isinstance(f, QuadraticForm) and f.P is None and not problem.norms:
+        yield x, [0.0 * v for v in multipliers], 0
     try:
         refining = iterate(problem, x, multipliers, _REFINING, stopped)
         for _, refined in zip(range(_REFINEMENTS), refining, strict=False):
