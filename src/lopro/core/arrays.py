@@ -316,6 +316,11 @@ class Companion:
         self._real = real
         self._latest = (self._kind(array), array)
 
+    @property
+    def latest(self) -> Array:
+        """The form that was asked for last."""
+        return self._latest[1]
+
     @staticmethod
     def _kind(x: Array) -> tuple[Any, ...]:
         if isinstance(x, np.ndarray):

@@ -6,7 +6,7 @@ estimates of size are in one place each. Nothing an engine says is a proof.
 
 from lopro.engines.answer import Answer, AnswerStatus, EngineUnavailable, require_room
 from lopro.engines.choice import ENGINES, Engine, engines_for
-from lopro.engines.clarabel import solve_by_clarabel, solve_cones
+from lopro.engines.clarabel import conic_work, solve_by_clarabel, solve_cones
 from lopro.engines.conic_program import ConicProgram
 from lopro.engines.forms import ConeProgram, QuadraticProgram, in_handy_units
 from lopro.engines.highs import solve_by_highs
@@ -21,6 +21,7 @@ __all__ = [
     "Engine",
     "EngineUnavailable",
     "QuadraticProgram",
+    "conic_work",
     "engines_for",
     "in_handy_units",
     "require_room",

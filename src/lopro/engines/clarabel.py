@@ -39,7 +39,7 @@ from lopro.engines.forms import (
     nonzeros,
 )
 
-__all__ = ["solve_by_clarabel", "solve_cones"]
+__all__ = ["conic_work", "solve_by_clarabel", "solve_cones"]
 
 #: Operations of some steps, relative to the pairs of entries that meet in a row: measured on dense rows.
 _FIRST_STEPS = 200.0
@@ -131,7 +131,7 @@ def solve_cones(
     if seconds is None:
         # Clarabel looks at the clock between its steps only: a call that cannot make a few is not begun.
         if math.isfinite(deadline.left):
-            pairs, blocks = _work(program)
+            pairs, blocks = conic_work(program)
             deadline.need(_FIRST_STEPS * pairs + _FACTORISATIONS * blocks, _TOO_LONG)
         answer = _run(handy, tol, _SHARE * deadline.left, threads)
         deadline.check()
@@ -148,7 +148,7 @@ def solve_cones(
 
 def _limited(program: ConeProgram, tol: float, left: float, threads: int) -> Answer:
     """Solve within the time; where one factorisation would take longer, nothing is begun."""
-    if math.isfinite(left) and not current_deadline().affords(sum(_work(program)), left):
+    if math.isfinite(left) and not current_deadline().affords(sum(conic_work(program)), left):
         n, m = len(program.q), len(program.b)
         nothing = np.full(n, np.nan), np.zeros(m), np.zeros(0)
         return Answer(AnswerStatus.TIME, *nothing, 0, slacks=np.zeros(m), message=_TOO_LONG)
@@ -245,7 +245,7 @@ def _nonzero_rows(program: ConeProgram) -> list[tuple[Cone, int]]:
     return [(cone, int(part.sum())) for cone, part in parts if isinstance(cone, PSDTriangle)]
 
 
-def _work(program: ConeProgram) -> tuple[float, float]:
+def conic_work(program: ConeProgram) -> tuple[float, float]:
     """Return how many pairs of entries meet in the rows, and the operations of factoring dense blocks."""
     lengths = np.diff(scipy.sparse.csr_array(program.A).indptr).astype(np.float64)
     blocks = sum(cone_work(cone, used) for cone, used in _nonzero_rows(program))

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from lopro.core.arrays import Array, is_single, to_numpy
-from lopro.core.counting import count_product
+from lopro.core.arrays import Array, Companion, is_single, on_host, to_numpy
+from lopro.core.counting import count, count_product
 from lopro.core.validation import check_array
 from lopro.maps import double
-from lopro.maps.algebra import adjoint_product
+from lopro.maps.algebra import adjoint_product, times_for
 from lopro.maps.arrays import ArrayMap
 from lopro.maps.base import PIECE
 
@@ -97,10 +97,29 @@ class NumPyMap(ArrayMap):
     # one.
 
     def multiply(self, X: Array) -> Array:
+        if not isinstance(X, np.ndarray):
+            matrix = self._beside(X)
+            return times_for(matrix)(matrix, X)
         return self._forward(X) if self._known_finite else self._first(self._forward, X)
 
     def multiply_adjoint(self, Y: Array) -> Array:
+        if not isinstance(Y, np.ndarray):
+            matrix = self._beside(Y)
+            return adjoint_product(matrix, Y, times_for(matrix))
         return self._adjoint(Y) if self._known_finite else self._first(self._adjoint, Y)
+
+    @cached_property
+    def _elsewhere(self) -> Companion:
+        return Companion(self.matrix)
+
+    def _beside(self, X: Array) -> Array:
+        """Return the matrix in the library and on the device of an array; a copy to a device is counted."""
+        last = self._elsewhere.latest
+        copied = self._elsewhere.beside(X)
+        if copied is not last and not on_host(X):
+            count("transfers")
+            count("bytes_transferred", self.nbytes)
+        return copied
 
     def _forward(self, X: Array) -> Array:
         if self._in_slabs and X.ndim == 1:

@@ -9,14 +9,16 @@ from itertools import chain
 from math import prod
 from typing import Any, ClassVar, Protocol
 
-from lopro.core.arrays import Array
+from lopro.core.arrays import Array, on_host
+from lopro.core.deadline import current_deadline
 from lopro.engines import EngineUnavailable
 from lopro.engines.answer import installed
 from lopro.errors import InfeasibleError, StalledError
 from lopro.functions.atoms import Interval
 from lopro.functions.term import Term
+from lopro.maps import SparseMap
 from lopro.methods.alternating import AlternatingDirections
-from lopro.methods.costs import least_newton_cost, passes_cost
+from lopro.methods.costs import admm_cost, least_conic_cost, least_newton_cost, passes_cost
 from lopro.methods.multipliers import MultiplierMethod
 from lopro.methods.nearest_point import NearestPoint
 from lopro.methods.paper.lopgd import LoPGD
@@ -24,7 +26,7 @@ from lopro.methods.second_order import NewtonMultipliers, ProgramEngines
 from lopro.methods.second_order.forms import Forms
 from lopro.methods.second_order.interior_point import InteriorPoint
 from lopro.methods.semidefinite import LowRankFactors, NearestSemidefinite, SemidefiniteEngines
-from lopro.methods.splitting import ADMM, admm_reason
+from lopro.methods.splitting import ADMM, admm_reason, is_explicit
 from lopro.objectives import NuclearNorm, Scaled
 from lopro.problem import Problem
 from lopro.protocol import Candidates, Card, Fit, Method, Workbench, fit_of
@@ -165,11 +167,10 @@ def _plan(problem: Problem) -> Iterator[Fit]:
     for fit in _second_order(problem):
         tried.append(fit.method)
         yield fit
-    entries = sum(prod(t.map.shape) for t in problem.terms if t.map is not None)
     reason = "the set is given by a linear map into an easy set"
     general = fit_of(MultiplierMethod(), problem, reason)
     if general is not None:
-        yield replace(general, cost=passes_cost(entries))
+        yield replace(general, cost=passes_cost(_entries(problem)))
         return
     general = InteriorPoint().fit(problem)
     if general is not None:
@@ -220,19 +221,48 @@ def _second_order(problem: Problem) -> Iterator[Fit]:
     if first is not None and _operations(first) <= least_newton_cost():
         yield first  # Newton's method takes longer than that whatever the problem is
         first = None
-    by_products = None if forms.program_lacks is None else admm_reason(problem)
-    if by_products is not None:
-        yield Fit(ADMM(), by_products)
     newton = NewtonMultipliers().fit_to(forms) if _suits_newton(forms) else None
-    yield from sorted((fit for fit in (first, newton) if fit is not None), key=_operations)
+    others = [] if forms.program_lacks is None else _for_norms_of_images(problem)
+    if others and others[0].cost is None:
+        yield others.pop(0)
+    fits = (fit for fit in (first, newton, *others) if fit is not None)
+    yield from sorted(fits, key=_operations)
     last: Fit | None = None
     if quick:
         last = ProgramEngines().fit_to(forms)
-    elif newton is not None and forms.program_lacks is not None:
+    elif newton is not None and forms.program_lacks is not None and not others:
         small = forms.composite.entries <= _SMALL_FORM
         last = InteriorPoint().fit(problem) if small else None
     if last is not None:
         yield last
+
+
+def _for_norms_of_images(problem: Problem) -> list[Fit]:
+    """Return ADMM, without a cost where it comes first, and an interior point method that may be faster."""
+    reason = admm_reason(problem)
+    if reason is None:
+        return []
+    if not is_explicit(problem):
+        return [Fit(ADMM(), reason)]
+    cost = admm_cost(_entries(problem))
+    admm = Fit(ADMM(), reason, cost)
+    likes = (problem.objective.like, problem.constraint.like)
+    elsewhere = any(like is not None and not on_host(like) for like in likes)
+    entries = _entries(problem)
+    if least_conic_cost(entries) >= cost.operations or (elsewhere and entries > _SMALL_FORM):
+        return [admm]
+    conic = InteriorPoint().fit(problem)
+    # It cannot be interrupted within a step: it is not begun where the time is short.
+    affordable = conic is not None and current_deadline().affords(_operations(conic))
+    return [admm, conic] if conic is not None and affordable else [admm]
+
+
+def _entries(problem: Problem) -> float:
+    """Return the number of entries of all matrices: what a product with all maps reads."""
+    found = 0.0
+    for D in {id(t.map): t.map for t in problem.terms if t.map is not None}.values():
+        found += float(D.matrix.nnz if isinstance(D, SparseMap) else prod(D.shape))
+    return found
 
 
 def _operations(fit: Fit) -> float:

@@ -108,7 +108,7 @@ class InteriorPoint:
         except MissingCapabilityError:
             return None
         form = program.form()
-        cost = conic_cost(len(form.b), form.A.nnz + form.P.nnz, program.size)
+        cost = conic_cost(form)
 
         def start(bench: Workbench, x0: Array) -> Candidates:
             if problem.shape is None or is_complex(x0) != is_complex(_point_of(problem)):
