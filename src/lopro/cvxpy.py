@@ -248,5 +248,5 @@ def _answer(program: ConicData, outcome: Outcome, tol: float, seconds: float) ->
     )  # fmt: skip
     # Without a point CVXPY has nothing to show, and raises its SolverError.
     nothing = outcome.status is Status.STOPPED and not math.isfinite(outcome.fun)
-    word = "Unsolved" if nothing else _WORDS[outcome.status]
+    word = "NumericalError" if nothing else _WORDS[outcome.status]
     return _Answer(word, x, outcome.multipliers, outcome.fun, seconds, outcome.steps, certificate)

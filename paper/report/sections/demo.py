@@ -25,7 +25,7 @@ def run(order: Order) -> Draft:
     )
     draft.paragraph(
         "Three problems whose projection is expensive. Answers come with a lower bound on the optimal "
-        "value, so the gap is known and not hoped for; the schedule of a theorem claims one for the "
+        "value, so the gap is known; the schedule of a theorem claims one for the "
         "constants of the problem. A method that projects at each step would make one projection per "
         "iteration."
     )
