@@ -15,7 +15,6 @@ from lopro.engines import EngineUnavailable
 from lopro.engines.answer import installed
 from lopro.errors import InfeasibleError, StalledError
 from lopro.functions.atoms import Interval
-from lopro.functions.term import Term
 from lopro.maps import SparseMap
 from lopro.methods.alternating import AlternatingDirections
 from lopro.methods.costs import admm_cost, least_conic_cost, least_newton_cost, passes_cost
@@ -26,7 +25,7 @@ from lopro.methods.second_order import NewtonMultipliers, ProgramEngines
 from lopro.methods.second_order.forms import Forms
 from lopro.methods.second_order.interior_point import InteriorPoint
 from lopro.methods.semidefinite import LowRankFactors, NearestSemidefinite, SemidefiniteEngines
-from lopro.methods.splitting import ADMM, admm_reason, is_explicit
+from lopro.methods.splitting import ADMM, admm_reason, is_explicit, is_norm_of_image
 from lopro.objectives import NuclearNorm, Scaled
 from lopro.problem import Problem
 from lopro.protocol import Candidates, Card, Fit, Method, Workbench, fit_of
@@ -39,9 +38,6 @@ _SMALL_FORM = 100_000
 
 #: The engine that is fast on dense programs.
 _PIQP = ProgramEngines(engines=("piqp",))
-#: Samples per variable from which on Newton's method takes norms of samples: its systems have the size of the
-#: variables, those of an interior point method that of the samples.
-_SAMPLES = 4
 
 
 class Application(Protocol):
@@ -278,9 +274,4 @@ def _suits_newton(forms: Forms) -> bool:
     if forms.composite_lacks is not None:
         return False
     rows = all(isinstance(term.atom, Interval) for term in forms.sets)
-    return not forms.linear or (rows and all(_is_plain(term) for term in forms.norms))
-
-
-def _is_plain(term: Term) -> bool:
-    """Whether a norm is one of the variables, or of so many samples that Newton's systems are small."""
-    return term.is_identity or term.D.shape[0] >= _SAMPLES * term.D.shape[1]
+    return not forms.linear or (rows and not any(is_norm_of_image(term) for term in forms.norms))

@@ -18,7 +18,7 @@ from lopro.problem import Problem
 from lopro.protocol import Candidate, Candidates, Card, ProvedBound, Workbench
 from lopro.protocol.certificates import feasibility_tolerance, solution_radius
 
-__all__ = ["ADMM", "admm_reason", "feasible_near", "is_explicit"]
+__all__ = ["ADMM", "admm_reason", "feasible_near", "is_explicit", "is_norm_of_image"]
 
 #: Variables from which on ADMM comes first for operators, of which Newton's method knows products only.
 #: Pinball losses of 4 variables take it 36 and 253 products, and ADMM 4,810 and 5,911; total variation of
@@ -42,7 +42,7 @@ def admm_reason(problem: Problem, first: bool = True) -> str | None:
     >>> admm_reason(lopro.Problem(f))
     'norms of an image of 4096 variables: products and proxes'
     """
-    if problem.shape is None or not any(_is_norm_of_image(term) for term in problem.terms):
+    if problem.shape is None or not any(is_norm_of_image(term) for term in problem.terms):
         return None
     size = math.prod(problem.shape)
     if first and size < _MANY_OF_OPERATOR and not is_explicit(problem):
@@ -59,7 +59,8 @@ def is_explicit(problem: Problem) -> bool:
     return all(term.is_identity or term.D.explicit for term in problem.terms)
 
 
-def _is_norm_of_image(term: Term) -> bool:
+def is_norm_of_image(term: Term) -> bool:
+    """Whether a term is a norm of an image with too many variables for the systems of Newton's method."""
     if term.is_set or term.atom.smooth or term.is_identity:
         return False
     rows, columns = term.D.shape

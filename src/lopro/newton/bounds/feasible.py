@@ -193,6 +193,8 @@ def made_feasible(
 
 def within_bounds(problem: Composite, x: Array) -> Array:
     """Return the point with its entries moved onto the bounds of variables that they exceed."""
+    if not problem.boxed:
+        return x
     box = box_of(problem)
     return np.asarray(np.clip(x, box.lower, box.upper))
 

@@ -171,6 +171,8 @@ def lower_bound(
     """
     inside = [t.into_domain(v) for t, v in zip(problem.terms, multipliers, strict=True)]
     at_x = lagrangian(problem, x, inside)
+    if convexity > 0.0 and not problem.boxed:
+        return bound_from(at_x, x, None, convexity)
     box = box_of(problem)
     if convexity == 0.0 and unabsorbed(at_x, box).any():
         return _over_implied_box(problem, x, _sharpened(problem, x, inside, at_x), box)

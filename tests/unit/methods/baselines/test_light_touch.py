@@ -27,8 +27,7 @@ from lopro.constraints import (
 from lopro.errors import MissingCapabilityError
 from lopro.functions import Ball
 from lopro.methods.baselines import LightTouch
-from lopro.methods.baselines.constraint_rows import Rows
-from lopro.methods.baselines.light_touch import LightTouchSteps, TouchState, draw
+from lopro.methods.baselines.light_touch import LightTouchSteps, Rows, TouchState, draw
 from lopro.methods.theory import ProblemConstants
 from lopro.objectives import LeastSquares, Linear, SquaredDistance
 
