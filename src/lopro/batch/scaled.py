@@ -88,7 +88,8 @@ class ScaledPrograms:
     def hessian(self, weights: Array, eye: Array, shift: float) -> Array:
         """Return ``P + R' diag(weights) R + shift I``; ``eye`` is the identity."""
         xp, m = namespace(weights), self.G.shape[1]
-        K = self.P + xp.matrix_transpose(self.G) @ (weights[:, :m, None] * self.G) + shift * eye
+        K = xp.matrix_transpose(self.G) @ (weights[:, :m, None] * self.G)
+        K += self.P + shift * eye
         return K + weights[:, m:, None] * eye if self.boxed else K
 
     def user_multipliers(self, y: Array, z: Array) -> dict[str, Array]:

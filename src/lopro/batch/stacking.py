@@ -10,7 +10,15 @@ from array_api_compat import device
 
 from lopro.batch.programs import in_double
 from lopro.certificates.batched import Programs, Square
-from lopro.core.arrays import Array, asarray_like, from_numpy, is_complex, namespace, zeros
+from lopro.core.arrays import (
+    Array,
+    asarray_like,
+    from_numpy,
+    is_complex,
+    namespace,
+    on_host,
+    zeros,
+)
 from lopro.functions.atoms import HalfSquare, Interval, Linear, Quadratic
 from lopro.functions.term import Term
 from lopro.maps.arrays import ArrayMap
@@ -56,7 +64,7 @@ def grouped(problems: Sequence[Problem]) -> tuple[list[list[int]], list[int]]:
 
 def slices(count: int, n: int, rows: int, like: Array) -> Iterator[slice]:
     """Yield ranges of problems with ``n`` variables and so many rows that are solved at a time."""
-    most = _HOST_ENTRIES if isinstance(like, np.ndarray) else _DEVICE_ENTRIES
+    most = _HOST_ENTRIES if on_host(like) else _DEVICE_ENTRIES
     step = max(16, most // (n * (n + rows)))
     for start in range(0, count, step):
         yield slice(start, min(count, start + step))

@@ -203,9 +203,20 @@ class Proofs:
         side = xp.where(v > 0.0, p.upper, p.lower)
         carried = xp.isfinite(side) & xp.isfinite(v)
         v, side = (xp.where(carried, a, xp.zeros_like(a)) for a in (v, side))
-        violation, absolute, charge = self._violations(x, v, gradient.value)
-        at, slope = (value, gradient) if z is None or z is x else p.evaluate(z)[:2]
-        bound, radius = self._bound(x if z is None else z, at, slope, v, side)
+        moduli = abs(p.A)
+        back = xp.matrix_transpose
+        pulled = Enclosures.of(times(back(p.A), v), times(back(moduli), abs(v)), v.shape[-1])
+        images, sizes = times(p.A, x), times(moduli, abs(x))
+        slope = gradient.value + pulled.value
+        violation, absolute, charge = self._violations(x, v, slope, images, sizes)
+        at = value
+        if z is not None and z is not x:
+            at, gradient = p.evaluate(z)[:2]
+            images, sizes = times(p.A, z), times(moduli, abs(z))
+        slack = Enclosures.of(images, sizes, x.shape[-1]) - Enclosures.exact(side)
+        # What rounding makes of A x beside a large side is in the error of the difference.
+        at = at + Enclosures.dot(slack.value, v, slack.error)
+        bound, radius = self._bound(x if z is None else z, at, gradient + pulled)
         fun, infinite = value.value, xp.full_like(bound, float("inf"))
         known = xp.isfinite(bound) & (violation <= self.feasible)
         gap = xp.maximum(fun - bound, xp.zeros_like(fun)) + charge
@@ -220,15 +231,17 @@ class Proofs:
             "radius": radius,
         }  # fmt: skip
 
-    def _bound(
-        self, x: Array, value: Enclosures, gradient: Enclosures, v: Array, sides: Array
-    ) -> tuple[Array, Array]:
-        """Return what the Lagrangian is at least, less all rounding, and how far from x that holds."""
+    def _bound(self, x: Array, value: Enclosures, gradient: Enclosures) -> tuple[Array, Array]:
+        """Return what the Lagrangian is at least, less all rounding, and how far from x that holds.
+
+        Parameters
+        ----------
+        x : array of shape (problems, n)
+            The points.
+        value, gradient : Enclosures
+            Of the Lagrangian there.
+        """
         xp, p = namespace(x), self.programs
-        slack = Enclosures.product(p.A, x) - Enclosures.exact(sides)
-        # What rounding makes of A x beside a large side is in the error of the difference.
-        value = value + Enclosures.dot(slack.value, v, slack.error)
-        gradient = gradient + Enclosures.product(xp.matrix_transpose(p.A), v)
         radius = FARTHER * xp.maximum(lengths(x), self.unit)
         # No shorter than the point would be in columns of one length.
         level = FARTHER * xp.max(abs(x) / self.columns, axis=-1)
@@ -267,13 +280,17 @@ class Proofs:
         paid = (box + xp.where(mu > 0.0, square, line)) * (1.0 + 2.0 * gamma(n + 8))
         return lagrangian.lower() - paid - gamma(4) * (abs(lagrangian.value) + paid)
 
-    def _violations(self, x: Array, v: Array, slope: Array) -> tuple[Array, Array, Array]:
-        """Return relative and absolute violations, and what multipliers charge for them."""
+    def _violations(
+        self, x: Array, v: Array, slope: Array, images: Array, of_images: Array
+    ) -> tuple[Array, Array, Array]:
+        """Return relative and absolute violations, and what multipliers charge for them.
+
+        ``slope`` is that of the Lagrangian, ``images`` are ``A x``, and ``of_images`` sums of moduli.
+        """
         p, xp = self.programs, namespace(x)
-        slope = slope + times(xp.matrix_transpose(p.A), v)
         relative = absolute = charge = xp.zeros_like(x[:, 0])
         for Ax, sizes, multipliers, low, high in (
-            (times(p.A, x), times(abs(p.A), abs(x)), v, p.lower, p.upper),
+            (images, of_images, v, p.lower, p.upper),
             (x, abs(x), -slope, p.least, p.most),
         ):
             none = xp.zeros_like(Ax)

@@ -11,7 +11,13 @@ from array_api_compat import is_cupy_array, is_jax_array, is_torch_array
 
 from lopro.core.arrays import Array, from_numpy, namespace, to_numpy
 
-__all__ = ["DeviceFactor", "can_factor_on_device", "device_factor", "solve_many_definite"]
+__all__ = [
+    "DeviceFactor",
+    "can_factor_on_device",
+    "device_factor",
+    "inverses_of_definite",
+    "solve_many_definite",
+]
 
 
 @dataclass(frozen=True)
@@ -113,3 +119,33 @@ def solve_many_definite(H: Array, right: Array) -> Array:
         return xp.linalg.solve(H, right)
     except np.linalg.LinAlgError:
         return xp.full_like(right, float("nan"))
+
+
+def inverses_of_definite(K: Array, shift: float) -> Array:
+    """Return the inverses of positive definite matrices; of those that are singular, with a shift.
+
+    PyTorch's inverse has pivots: for 50,000 matrices of 50 rows its factors, solves and permutations were
+    more than half of the time of an interior point step on an H200.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.core.device_cholesky import inverses_of_definite
+    >>> inverses_of_definite(np.array([[[2.0]], [[4.0]]]), 1e-6)[:, 0, 0]
+    array([0.5 , 0.25])
+    """
+    xp = namespace(K)
+    eye = from_numpy(np.eye(K.shape[-1]), K)
+    if is_torch_array(K):
+        import torch
+
+        factor, info = torch.linalg.cholesky_ex(K)
+        if bool((info != 0).any()):
+            shifted, _ = torch.linalg.cholesky_ex(K + shift * eye)
+            factor = torch.where((info == 0)[:, None, None], factor, shifted)
+        inverse = torch.linalg.solve_triangular(factor, eye.expand(K.shape), upper=False)
+        return inverse.mT @ inverse
+    try:
+        return xp.linalg.inv(K)
+    except np.linalg.LinAlgError:
+        return xp.linalg.inv(K + shift * eye)

@@ -70,6 +70,11 @@ class Enclosures:
         return Enclosures(times(M, x), times(abs(M), uncertain))
 
     @staticmethod
+    def of(value: Array, moduli: Array, terms: int) -> Enclosures:
+        """Return sums of so many exact products, with the sums of the moduli of these."""
+        return Enclosures(value, 2.0 * gamma(terms + 2) * moduli)
+
+    @staticmethod
     def dot(x: Array, y: Array, error: Array | float = 0.0) -> Enclosures:
         """Return the inner products of each problem; ``x`` is known up to ``error``, ``y`` exactly."""
         xp, n, terms = namespace(x), x.shape[-1], x * y
