@@ -1,7 +1,7 @@
 """Sparse metric learning from top to bottom: the problem, its methods, its dual, and its result."""
 
 from lopro.metric.api import MetricResult, learn_metric, metric_problem
-from lopro.metric.consensus_admm import ConsensusADMM
+from lopro.metric.application import ConsensusADMM
 from lopro.metric.diagonal import diagonal_from
 from lopro.metric.dual import PairMultiplier
 from lopro.metric.feature_working_set import FeatureWorkingSet

@@ -23,7 +23,7 @@ import numpy as np
 from lopro.core.arrays import Array, from_numpy, inner, namespace, to_numpy
 from lopro.core.deadline import EIGH, current_deadline
 from lopro.core.diagonals import diagonal_of, raise_diagonal, without_diagonal
-from lopro.metric.descent import Descent
+from lopro.methods.inner.lbfgs import LBFGS
 from lopro.metric.dual import PairMultiplier, dual_value
 from lopro.metric.loss import PairLoss
 
@@ -81,6 +81,7 @@ class Completion:
     >>> import numpy as np
     >>> from lopro.metric.completion import Completion, KnownSlack
     >>> from lopro.metric.loss import PairLoss
+    from lopro.methods.inner.lbfgs import LBFGS
     >>> loss = PairLoss.from_differences(np.array([[1.0, 1.0], [1.0, -1.0]]), np.ones(2))
     >>> search = Completion(loss, 0.5, np.array([2.0, 2.0]))
     >>> search.aim(np.array([0.05, -0.3]), 0.1, 0.1, KnownSlack(np.array([0]), np.array([[0.25]])))
@@ -112,7 +113,7 @@ class Completion:
             self._B = from_numpy(factor, self.M)
         self._known = known
         self._set_box(1.0 - MARGIN * share, share)
-        self._descent = Descent(self._violation_at, xp.astype(self._B / self._roots, self._kind))
+        self._descent = LBFGS(self._violation_at, xp.astype(self._B / self._roots, self._kind))
 
     def _measured(self, slack: Array) -> Array:
         """Return the slack of each feature that serves as its unit: positive, one where nothing differs."""
@@ -235,6 +236,7 @@ def first_factor(loss: PairLoss, M: Array, slack: Array, roots: Array, known: Kn
     >>> import numpy as np
     >>> from lopro.metric.completion import KnownSlack, first_factor
     >>> from lopro.metric.loss import PairLoss
+    from lopro.methods.inner.lbfgs import LBFGS
     >>> loss = PairLoss(np.array([[0.0, 0.0], [1.0, 2.0]]), ([0], [1]), [1.0])
     >>> M, known = -loss.adjoint(np.ones(1)), KnownSlack(np.array([0]), np.eye(1))
     >>> B = first_factor(loss, M, np.array([1.0, 4.0]), np.ones(2), known)

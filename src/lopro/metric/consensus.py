@@ -25,12 +25,12 @@ import numpy as np
 from lopro.core.arrays import Array, eps, namespace, norm
 from lopro.core.diagonals import diagonal_of, raise_diagonal, without_diagonal
 from lopro.engines import EngineUnavailable
+from lopro.functions.atoms.group_norm import row_prox
 from lopro.metric.dual import PairMultiplier
 from lopro.metric.interior import interior_point
 from lopro.metric.loss import PairLoss
 from lopro.metric.loss_step import ByEntries, LossStep, loss_step
 from lopro.metric.objective import SparseMetric
-from lopro.metric.row_norms import row_prox
 from lopro.projections.psd import eigenvalues, project_psd, symmetric_part
 
 __all__ = ["Consensus"]

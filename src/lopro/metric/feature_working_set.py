@@ -7,24 +7,23 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from lopro.constraints import PSDCone
 from lopro.core.arrays import Array, asarray_like, from_numpy, namespace, to_numpy
 from lopro.core.deadline import OutOfTime, current_deadline
 from lopro.core.diagonals import diagonal_matrix, diagonal_of, without_diagonal
 from lopro.core.threads import each_in_one_pool
 from lopro.core.validation import check_count
-from lopro.errors import MissingCapabilityError, StalledError
+from lopro.errors import StalledError
 from lopro.metric.all_pairs import PairSum
 from lopro.metric.completion import Completion, KnownSlack
 from lopro.metric.dual import PairMultiplier
-from lopro.metric.objective import SparseMetric
+from lopro.metric.objective import SparseMetric, require_sparse_metric, sparse_metric_of
 from lopro.metric.starts import first_start, good_start, useful
 from lopro.metric.white import White
 from lopro.metric.working_set import Features, WorkingProblem
 from lopro.problem import Problem
 from lopro.protocol import Candidate, Candidates, Card, Multiplier, Workbench
 
-__all__ = ["FeatureWorkingSet", "require_sparse_metric"]
+__all__ = ["FeatureWorkingSet"]
 
 #: Features from which on the first bound is computed without a matrix over all of them (32 MB at 2000).
 MANY = 2000
@@ -100,22 +99,6 @@ class FeatureWorkingSet:
     def run(self, bench: Workbench, x0: Array) -> Candidates:
         short = max(sparse_metric_of(bench.problem).loss.X.shape) <= FEW
         return each_in_one_pool(_Search.of(self, bench, x0), short)
-
-
-def sparse_metric_of(problem: Problem) -> SparseMetric:
-    """Return the objective of a problem that `require_sparse_metric` has let through."""
-    assert isinstance(problem.objective, SparseMetric)
-    return problem.objective
-
-
-def require_sparse_metric(problem: Problem, method: str) -> None:
-    """Raise `MissingCapabilityError` unless the problem is one of sparse metric learning."""
-    f, c = problem.objective, problem.constraint
-    if not (isinstance(f, SparseMetric) and isinstance(c, PSDCone)):
-        raise MissingCapabilityError(
-            f"{method} minimises a lopro.metric.SparseMetric over a PSDCone, got {f!r} over {c!r}; "
-            "use lopro.Auto()"
-        )
 
 
 class _Search:

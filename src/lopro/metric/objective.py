@@ -12,12 +12,14 @@ from lopro.constraints.base import Constraint, ValidInequality
 from lopro.core.arrays import Array, asarray_like, to_numpy
 from lopro.core.deadline import current_deadline
 from lopro.core.validation import check_number
+from lopro.errors import MissingCapabilityError
 from lopro.metric.dual import Spread, dual_bound
 from lopro.metric.loss import PairLoss
-from lopro.metric.row_norms import RowNorms
 from lopro.objectives import Linear, Objective, OffDiagonalL1, Sum
+from lopro.objectives.group_norm import RowNorms
+from lopro.problem import Problem
 
-__all__ = ["SparseMetric"]
+__all__ = ["SparseMetric", "require_sparse_metric", "sparse_metric_of"]
 
 #: Values below this share of ``f(0)`` count as zero.
 NEGLIGIBLE = 1e-9
@@ -111,3 +113,19 @@ class SparseMetric(Sum):
 
 def _trace(weight: float, like: Array) -> Linear:
     return Linear(asarray_like(weight * np.eye(like.shape[1]), like))
+
+
+def sparse_metric_of(problem: Problem) -> SparseMetric:
+    """Return the objective of a problem that `require_sparse_metric` has let through."""
+    assert isinstance(problem.objective, SparseMetric)
+    return problem.objective
+
+
+def require_sparse_metric(problem: Problem, method: str) -> None:
+    """Raise `MissingCapabilityError` unless the problem is one of sparse metric learning."""
+    f, c = problem.objective, problem.constraint
+    if not (isinstance(f, SparseMetric) and isinstance(c, PSDCone)):
+        raise MissingCapabilityError(
+            f"{method} minimises a lopro.metric.SparseMetric over a PSDCone, got {f!r} over {c!r}; "
+            "use lopro.Auto()"
+        )

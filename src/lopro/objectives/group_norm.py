@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.core.validation import check_count
+from lopro.core.validation import check_count, check_number
 from lopro.functions import Ball, Constant, atoms
 from lopro.maps import linear_map
 from lopro.objectives.of_atom import NormOfImage
 
-__all__ = ["GroupNorm", "TotalVariation"]
+__all__ = ["GroupNorm", "RowNorms", "TotalVariation"]
 
 
 class GroupNorm(NormOfImage):
@@ -57,6 +57,37 @@ class GroupNorm(NormOfImage):
 
     def lipschitz(self, ball: Ball | None = None) -> Constant | None:
         return self._times_map(math.sqrt(self.groups), "root of the number of groups")
+
+
+class RowNorms(NormOfImage):
+    """``f(A) = weight * sum_i |A_i|``, with the Euclidean norms of the rows, the diagonal included.
+
+    Parameters
+    ----------
+    dim : int
+        Number of rows, and of columns.
+    weight : float
+        Nonnegative.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.objectives.group_norm import RowNorms
+    >>> f = RowNorms(2, 0.5)
+    >>> f.value(np.array([[3.0, 4.0], [0.0, 0.0]]))
+    2.5
+    >>> f.prox(np.array([[3.0, 4.0], [0.1, 0.0]]), 2.0)
+    array([[2.4, 3.2],
+           [0. , 0. ]])
+    """
+
+    def __init__(self, dim: int, weight: Any) -> None:
+        dim, weight = check_count("dim", dim), check_number("weight", weight, minimum=0.0)
+        super().__init__(atoms.GroupNorm(dim, weight), shape=(dim, dim))
+        self._steepness = weight * math.sqrt(dim)
+
+    def lipschitz(self, ball: Ball | None = None) -> Constant:
+        return self._times_map(self._steepness, "weight times root of the number of rows")
 
 
 class TotalVariation(GroupNorm):

@@ -12,9 +12,10 @@ from support.metric_known import all_pairs, by_clarabel, classes, value
 import lopro
 from lopro.constraints import PSDCone
 from lopro.functions.atoms import GroupNorm
+from lopro.functions.atoms.group_norm import row_prox
 from lopro.metric import PairMultiplier, SparseMetric, metric_problem
 from lopro.metric import dual as dual_module
-from lopro.metric.row_norms import RowNorms, row_prox
+from lopro.objectives.group_norm import RowNorms
 
 Matrix = Any
 

@@ -1,4 +1,4 @@
-"""Descent with a memory (L-BFGS) for a function of a matrix, one step at a time, in any array library."""
+"""L-BFGS without bounds, one step at a time, for arrays of any library and shape."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from lopro.core.arrays import Array, inner, norm
 
-__all__ = ["Descent"]
+__all__ = ["LBFGS"]
 
 #: How many steps are remembered, how often a step is shortened, and what it has to gain.
 MEMORY, HALVINGS, SUFFICIENT = 20, 12, 1e-4
@@ -15,7 +15,7 @@ MEMORY, HALVINGS, SUFFICIENT = 20, 12, 1e-4
 FLAT = 1e-8
 
 
-class Descent:
+class LBFGS:
     """The state of L-BFGS; the caller decides when it is over.
 
     SciPy's is one call with vectors of the host in double precision. Here the function lives where the matrix
@@ -31,9 +31,9 @@ class Descent:
     Examples
     --------
     >>> import numpy as np
-    >>> from lopro.metric.descent import Descent
+    >>> from lopro.methods.inner.lbfgs import LBFGS
     >>> scales = np.array([1.0, 10.0, 100.0])
-    >>> search = Descent(lambda x: (0.5 * scales @ x**2, scales * x), np.ones(3))
+    >>> search = LBFGS(lambda x: (0.5 * scales @ x**2, scales * x), np.ones(3))
     >>> while search.step() and search.value > 1e-12:
     ...     pass
     >>> bool(search.value <= 1e-12)

@@ -1,4 +1,4 @@
-"""Descent with a memory: what it finds, what it remembers, and when it ends."""
+"""L-BFGS: what it finds, what it remembers, and when it ends."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.optimize
 
-from lopro.metric.descent import MEMORY, Descent
+from lopro.methods.inner.lbfgs import LBFGS, MEMORY
 
 Matrix = Any
 
@@ -19,7 +19,7 @@ def rosenbrock(x: Matrix) -> tuple[float, Matrix]:
 
 
 def test_a_curved_valley() -> None:
-    search = Descent(rosenbrock, np.full(10, -0.5))
+    search = LBFGS(rosenbrock, np.full(10, -0.5))
     steps = 0
     while search.value > 1e-16 and search.step():
         steps += 1
@@ -31,14 +31,14 @@ def test_a_curved_valley() -> None:
 def test_a_quadratic_is_solved_in_as_many_steps_as_it_has_curvatures() -> None:
     """L-BFGS with exact steps would be conjugate gradients; with others it is not much slower."""
     scales = np.repeat([1.0, 30.0, 1000.0], 40).reshape(12, 10)
-    search = Descent(lambda x: (0.5 * float(np.vdot(scales, x**2)), scales * x), np.ones((12, 10)))
+    search = LBFGS(lambda x: (0.5 * float(np.vdot(scales, x**2)), scales * x), np.ones((12, 10)))
     for _ in range(25):
         search.step()
     assert search.value <= 1e-12
 
 
 def test_the_value_never_rises_and_the_end_is_told() -> None:
-    search = Descent(rosenbrock, np.array([-1.0, 2.0]))
+    search = LBFGS(rosenbrock, np.array([-1.0, 2.0]))
     value, steps = search.value, 0
     while search.step():
         assert search.value < value
@@ -49,7 +49,7 @@ def test_the_value_never_rises_and_the_end_is_told() -> None:
 
 def test_steps_without_curvature_are_not_remembered() -> None:
     """``1 - cos`` is not convex at the start: a step there sees a negative curvature."""
-    search = Descent(lambda x: (float((1.0 - np.cos(x)).sum()), np.sin(x)), np.array([2.5, 2.0]))
+    search = LBFGS(lambda x: (float((1.0 - np.cos(x)).sum()), np.sin(x)), np.array([2.5, 2.0]))
     assert search.step()
     while search.step() and search.value > 1e-14:
         assert all(curvature > 0.0 for _, _, curvature in search._memory)
@@ -58,14 +58,14 @@ def test_steps_without_curvature_are_not_remembered() -> None:
 
 @pytest.mark.parametrize("convert", [np.float32, np.float64])
 def test_precision_is_kept(convert: Any) -> None:
-    search = Descent(lambda x: (0.5 * float(x @ x), x), np.ones(3, dtype=convert))
+    search = LBFGS(lambda x: (0.5 * float(x @ x), x), np.ones(3, dtype=convert))
     search.step()
     assert search.x.dtype == convert and search.value <= 1e-12
 
 
 def test_other_libraries() -> None:
     xp = array_api_strict
-    search = Descent(lambda x: (float(xp.sum(x**4)), 4.0 * x**3), xp.ones(3))
+    search = LBFGS(lambda x: (float(xp.sum(x**4)), 4.0 * x**3), xp.ones(3))
     while search.value > 1e-12 and search.step():
         pass
     assert search.value <= 1e-12
