@@ -173,8 +173,8 @@ class BlockNewton:
     def step(self, alpha: float) -> None:
         """Make a Newton step towards the point that is asked for; alpha is at least this."""
         excess, taking_part = self.excess, self.active.copy()
-        wanted = np.flatnonzero(excess)
-        taking_part[wanted[largest(excess[wanted], self.room)]] = True
+        entering = np.flatnonzero(excess)
+        taking_part[entering[largest(excess[entering], self.room)]] = True
         if not taking_part.any():
             self.alpha = alpha
             return

@@ -211,8 +211,8 @@ class BlockSearch(Search):
         if self.constrained:
             reached = newton.length * self._unit_y <= self.sigma - self._margin
         else:
-            wanted = self._level().alpha(0.0, 0.0, newton.length, 0.0, at=newton.alpha)
-            reached = wanted is not None and abs(wanted - newton.alpha) <= _SAME * newton.alpha
+            target = self._level().alpha(0.0, 0.0, newton.length, 0.0, at=newton.alpha)
+            reached = target is not None and abs(target - newton.alpha) <= _SAME * newton.alpha
         places = newton.columns.indices[:, None] * self.copies + np.arange(self.copies)
         self._keep(x, places.ravel(), residual, alpha, reached)
 

@@ -146,12 +146,12 @@ class ColumnSet:
             self._copies.append(scaled.astype(np.float32))
             return [self._copies[-1].T @ copy for copy in self._copies]
 
-    def keep(self, wanted: Vector) -> None:
-        """Drop the columns that are not wanted."""
-        self.gram = submatrix(self.gram, np.flatnonzero(wanted))
+    def keep(self, stays: Vector) -> None:
+        """Drop the columns that do not stay."""
+        self.gram = submatrix(self.gram, np.flatnonzero(stays))
         for pieces in (self._copies, self._pieces):
-            _compress(pieces, wanted)
-        self._keep_indices(np.flatnonzero(wanted))
+            _compress(pieces, stays)
+        self._keep_indices(np.flatnonzero(stays))
 
     def _keep_indices(self, kept: Vector) -> None:
         self.indices, self.weights = self.indices[kept], self.weights[kept]
@@ -298,11 +298,11 @@ def _join_last(pieces: list[Any]) -> None:
         pieces[-1] = np.concatenate([pieces[-1], last], axis=1)
 
 
-def _compress(pieces: list[Any], wanted: Vector) -> None:
-    """Keep the columns that are wanted, piece by piece: there is never a second copy of all columns."""
+def _compress(pieces: list[Any], stays: Vector) -> None:
+    """Keep the columns that stay, piece by piece: there is never a second copy of all columns."""
     at = 0
     for i, piece in enumerate(pieces):
-        mask = wanted[at : at + piece.shape[1]]
+        mask = stays[at : at + piece.shape[1]]
         at += piece.shape[1]
         if not mask.all():
             pieces[i] = piece[:, mask]

@@ -96,12 +96,12 @@ class DeviceColumns(ColumnSet):
             joined.append(piece)
         self._pieces = joined
 
-    def keep(self, wanted: Vector) -> None:
-        kept = np.flatnonzero(wanted)
+    def keep(self, stays: Vector) -> None:
+        kept = np.flatnonzero(stays)
         self.gram = self._gram_of(kept)
         for i, (at, piece) in enumerate(self._placed()):
-            if not wanted[at].all():
-                self._pieces[i] = self._taken(piece, np.flatnonzero(wanted[at]), 1)
+            if not stays[at].all():
+                self._pieces[i] = self._taken(piece, np.flatnonzero(stays[at]), 1)
         self._pieces = [piece for piece in self._pieces if piece.shape[1] > 0]
         self._join_small_pieces()
         self._keep_indices(kept)

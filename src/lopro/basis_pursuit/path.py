@@ -7,7 +7,7 @@ For ``alpha`` from its largest value down, the solution of ``alpha w'|x| + |A x 
 linear in ``alpha``. On a piece with support ``S`` and signs ``s`` it is ``x = p - alpha q`` with
 ``p = G^-1 A'y`` and ``q = G^-1 (w s)``, and correlations are ``u + alpha v`` with ``u = A'(y - A p)`` and
 ``v = A'A q``. The piece ends where an entry of ``x`` vanishes, where a correlation outside comes up to
-``alpha w``, or where the residual has the wanted length. There are about as many pieces as nonzeros in the
+``alpha w``, or where the residual has the required length. There are about as many pieces as nonzeros in the
 end, and each costs a few short vectors.
 """
 

@@ -1,7 +1,7 @@
 """Shrinkage along the regularisation path with mixed iterates, for operators known by products only.
 
 Shrinkage is the proximal gradient step for ``alpha f(x) + |A x - y|^2 / 2``. Here ``alpha`` comes down
-from the value at which the solution is zero to the one at which the residual has the wanted length (the
+from the value at which the solution is zero to the one at which the residual has the required length (the
 multiplier of basis pursuit denoising is its inverse), or to the weight of a penalty. A step costs one
 product with ``A`` and one with its adjoint, whatever happens: line searches, the next ``alpha`` and the
 mixture of earlier iterates from which the next step starts use that residuals and gradients are affine in
@@ -283,7 +283,7 @@ class MixedShrinkage:
         alpha = blend.root(target)
         return last.alpha * target / max(last.length, 1e-3 * target) if alpha is None else alpha
 
-    def _careful(self, state: ShrinkageState, blend: Blend, wanted: float) -> float:
+    def _careful(self, state: ShrinkageState, blend: Blend, goal: float) -> float:
         """Return a parameter on the way down to the one that the residual asks for.
 
         A point that is far from stationary, or one step that lets in very many entries, would let in those
@@ -296,7 +296,7 @@ class MixedShrinkage:
         unsolved = blend.left / math.sqrt(max(1, last.nonzeros))
         floor = SETTINGS.outside * outside + SETTINGS.unsolved * unsolved
         floor = max(floor, SETTINGS.furthest * last.alpha)
-        alpha = max(wanted, min(floor, last.alpha))
+        alpha = max(goal, min(floor, last.alpha))
         mix, t = blend.at(alpha), state.length
         most = 1 + int(SETTINGS.growth * last.nonzeros)
         x = mix.x if state.steps is None else mix.x / state.steps.lengths

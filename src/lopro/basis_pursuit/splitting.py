@@ -169,10 +169,10 @@ class Splitting:
         pulled = z - w
         r = self.y - self.forward(z + pulled)
         q = self.adjoint(r)
-        length, wanted, kept = norm(r), self.aim(last.fun, alpha, SETTINGS.inside), 1.0
+        length, target, kept = norm(r), self.aim(last.fun, alpha, SETTINGS.inside), 1.0
         lag = pulled  # x - z
-        if length > wanted:
-            kept = wanted / length
+        if length > target:
+            kept = target / length
             alpha = kept * self.frame * threshold / (1.0 - kept)
             lag = axpy((1.0 - kept) / self.frame, q, pulled)
         if steps % SETTINGS.bounds == 0:

@@ -209,11 +209,11 @@ class SupportNewton:
         """Return the signs that a point and its correlations suggest; ``signs`` itself if they agree."""
         slack = self._slack(point.correlations, point.alpha)
         flipped = (signs != 0.0) & (point.x * signs <= 0.0)
-        wanted = np.flatnonzero((signs == 0.0) & (slack > 0.0))
-        if not flipped.any() and not wanted.size:
+        entering = np.flatnonzero((signs == 0.0) & (slack > 0.0))
+        if not flipped.any() and not entering.size:
             return signs
         signs = np.where(flipped, 0.0, signs)
-        added = wanted[largest(slack[wanted], columns_to_add(signs, self.columns.rank, 4))]
+        added = entering[largest(slack[entering], columns_to_add(signs, self.columns.rank, 4))]
         signs[added] = np.sign(point.correlations[added])
         return signs
 

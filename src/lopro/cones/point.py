@@ -20,7 +20,7 @@ __all__ = ["made_feasible", "violation_charge"]
 #: Corrections: each takes in the cones that the last one has left.
 _ROUNDS = 8
 #: The violation at which corrections end: one that is just allowed may cost as much as the whole gap.
-_WANTED = 1e-2 * FEASIBLE
+_ENOUGH = 1e-2 * FEASIBLE
 
 
 def violation_charge(data: ConicData, x: Vector, z: Vector) -> float:
@@ -86,7 +86,7 @@ def made_feasible(data: ConicData, x: Vector) -> tuple[Vector, Violation]:
         now = violation(data, x)
         if now.relative < least.relative:
             best, least = x, now
-        if now.relative <= _WANTED:
+        if now.relative <= _ENOUGH:
             break
         missed = _missed(data, x)
         used = used | _whole_cones(data, missed != 0.0)

@@ -56,9 +56,9 @@ def conjugate_gradients(
     z = preconditioner * residual
     direction = z
     rho = inner(residual, z)
-    wanted = accuracy * norm(rhs)
+    target = accuracy * norm(rhs)
     for k in range(max_products):
-        if norm(residual) <= wanted or (k > 0 and stopped is not None and stopped()):
+        if norm(residual) <= target or (k > 0 and stopped is not None and stopped()):
             return x, k
         image = product(direction)
         curvature = inner(direction, image)

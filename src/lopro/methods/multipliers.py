@@ -51,18 +51,18 @@ def minimised(
     F: Penalised,
     x: Array,
     L: float | None,
-    wanted: Callable[[float], float],
+    tolerance: Callable[[float], float],
     *,
     steps: int,
     rounds: int = 200,
 ) -> AcceleratedState:
-    """Minimise ``F`` until its slope, times the size of a solution, is below what is wanted.
+    """Minimise ``F`` until its slope, times the size of a solution, is below the tolerance.
 
     Parameters
     ----------
     bench, F, x, L
         Where to run, what to minimise, from where, with which first smoothness constant.
-    wanted : callable
+    tolerance : callable
         The accuracy for an objective value ``f(x)``, in units of the objective.
     steps, rounds : int
         Steps between two looks, and how many looks there may be.
@@ -72,7 +72,7 @@ def minimised(
     with bench.observe():
         fun = float(bench.objective.value(state.x))
         size = reach(bench, state.x, fun)
-    accuracy = wanted(fun)
+    accuracy = tolerance(fun)
     least, idle = math.inf, 0
     for _ in range(rounds):
         # A slope is a difference of gradients of about L |x|, and known no better than their rounding.
@@ -235,11 +235,11 @@ class MultiplierMethod:
     ) -> AcceleratedState:
         """Minimise F until its slope weighs less than the slack that is left."""
 
-        def wanted(fun: float) -> float:
+        def tolerance(fun: float) -> float:
             finest = self._accuracy(bench, fun)
             return max(finest, min(0.1 * slack, 0.01 * abs(fun) + finest))
 
-        return minimised(bench, F, x, L, wanted, steps=self.steps)
+        return minimised(bench, F, x, L, tolerance, steps=self.steps)
 
     def _evaluate(self, bench: Workbench, penalty: MemberPenalties, x: Array) -> _StepState:
         problem = bench.counted

@@ -160,11 +160,11 @@ def minimise(
     F: AugmentedLagrangian,
     start: Point,
     system: System,
-    wanted: Callable[[Local], float],
+    tolerance: Callable[[Local], float],
     stopped: Callable[[], bool],
     max_steps: int = 500,
 ) -> tuple[Local, int, bool]:
-    """Minimise ``F`` until its gradient is at most ``wanted``, or nothing but rounding is left of it.
+    """Minimise ``F`` until its gradient is at most ``tolerance``, or nothing but rounding is left of it.
 
     Parameters
     ----------
@@ -174,7 +174,7 @@ def minimise(
         Where to begin.
     system : System
         Solves with the generalised Hessians.
-    wanted : callable
+    tolerance : callable
         The size of the gradient to reach, as a function of what is known.
     stopped : callable
         Whether time is up; asked in every step.
@@ -199,7 +199,7 @@ def minimise(
         residual = local.residual
         best, since = (residual, 0) if residual < 0.9 * best else (best, since + 1)
         stuck = since > _PATIENCE and residual <= _NEARLY * local.noise
-        if residual <= max(local.noise, wanted(local)) or stuck:
+        if residual <= max(local.noise, tolerance(local)) or stuck:
             return local, step, True
         rounding = residual <= _NEARLY * local.noise
         if stopped():

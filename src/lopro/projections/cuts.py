@@ -105,7 +105,7 @@ def project_by_cuts(x: Vector, oracle: Oracle, *, tol: float, max_cuts: int = 20
             return z
     raise ProjectionError(
         f"the outer approximation is still {depth:.3g} away from the set after {k + 1} rounds "
-        f"(wanted {accuracy:.3g})"
+        f"(needed {accuracy:.3g})"
     )
 
 

@@ -74,5 +74,5 @@ def dykstra(
             return z
     raise ProjectionError(
         f"Dykstra's method left the members {spread:.3g} apart after {max_cycles} cycles "
-        f"(wanted {accuracy:.3g})"
+        f"(needed {accuracy:.3g})"
     )

@@ -303,17 +303,17 @@ def _vector(name: str, values: Any) -> np.ndarray:
     return vector
 
 
-def check_components(wanted: Any, features: int) -> None:
+def check_components(n_components: Any, features: int) -> None:
     """Raise `ValueError` unless this is a possible number of components."""
-    whole = isinstance(wanted, Integral) and not isinstance(wanted, bool)
-    if not (wanted is None or wanted == "rank" or (whole and 1 <= wanted <= features)):
+    whole = isinstance(n_components, Integral) and not isinstance(n_components, bool)
+    if not (n_components in (None, "rank") or (whole and 1 <= n_components <= features)):
         raise ValueError(
-            f"n_components must be 'rank', None or an integer in [1, {features}], got {wanted!r}"
+            f"n_components must be 'rank', None or an integer in [1, {features}], got {n_components!r}"
         )
 
 
-def components_of(A: np.ndarray, wanted: Any = "rank") -> np.ndarray:
-    """Return ``L`` with ``A = L'L``, largest eigenvalues first: as many rows as wanted, one at least.
+def components_of(A: np.ndarray, n_components: Any = "rank") -> np.ndarray:
+    """Return ``L`` with ``A = L'L``, largest eigenvalues first: ``n_components`` rows, one at least.
 
     The decomposition is that of the features in use; the others have zeros, in ``A`` as in ``L``.
     """
@@ -322,7 +322,9 @@ def components_of(A: np.ndarray, wanted: Any = "rank") -> np.ndarray:
     # Zero eigenvalues were lifted by a little more than rounding.
     negligible = max(1e-12, 4 * len(A) * float(np.finfo(A.dtype).eps))
     rank = max(1, int((values > negligible * max(values.max(initial=0.0), 0.0)).sum()))
-    rows = rank if wanted == "rank" else len(A) if wanted is None else int(wanted)
+    rows = rank
+    if n_components != "rank":
+        rows = len(A) if n_components is None else int(n_components)
     kept = np.argsort(-values)[:rows]
     L = np.zeros((rows, len(A)), dtype=A.dtype)
     L[: len(kept), used] = (vectors[:, kept] * np.sqrt(np.maximum(values[kept], 0.0))).T

@@ -16,10 +16,10 @@ SOLUTION = RHS / (np.array([1.0, 2.0, 4.0]) + 0.5)
 
 
 @pytest.mark.parametrize(
-    ("wanted", "products", "error"), [(0.2, 1, 0.1), (0.05, 2, 0.01), (0.0, 4, 1e-4)]
+    ("tolerance", "products", "error"), [(0.2, 1, 0.1), (0.05, 2, 0.01), (0.0, 4, 1e-4)]
 )
 def test_each_correction_takes_its_share_of_the_error(
-    wanted: float, products: int, error: float
+    tolerance: float, products: int, error: float
 ) -> None:
     """A solve that is off by a tenth: the error is its power, and one product is made for each check."""
     system = RowSpaceSystem(3)
@@ -27,7 +27,7 @@ def test_each_correction_takes_its_share_of_the_error(
     def solve(r: np.ndarray) -> np.ndarray:
         return np.asarray(0.9 * r / (np.array([1.0, 2.0, 4.0]) + 0.5))
 
-    x = refined(system, solve, PIECES, 0.5, RHS, corrections=3, wanted=wanted)
+    x = refined(system, solve, PIECES, 0.5, RHS, corrections=3, tolerance=tolerance)
     np.testing.assert_allclose(x, (1.0 - error) * SOLUTION, rtol=1e-12)
     assert system.products == products
 
@@ -42,5 +42,5 @@ def test_a_residual_that_does_not_fall_is_told(factor: float) -> None:
             0.5,
             RHS,
             corrections=3,
-            wanted=1e-8,
+            tolerance=1e-8,
         )

@@ -94,15 +94,15 @@ def bound_from(
     return ProvedBound(value, source, inequality=inequality, local=local)
 
 
-def _stationary(parts: Parts, state: State, wanted: float) -> tuple[State, Array]:
+def _stationary(parts: Parts, state: State, target: float) -> tuple[State, Array]:
     """Move point and multipliers by a step of least squares to where the slopes of all terms add up to 0."""
     x, v = state.x, list(state.multipliers)
     for _ in range(2):
         r = parts.pullback(v) + parts.gradient(x)
         size = norm(r)
-        if size <= wanted:
+        if size <= target:
             break
-        dx, _ = parts.solve(state.rho, -r, max(wanted / size, eps(x)), _PRODUCTS)
+        dx, _ = parts.solve(state.rho, -r, max(target / size, eps(x)), _PRODUCTS)
         x = x + dx
         v = [a + rho * d for a, rho, d in zip(v, state.rho, parts.images(dx), strict=True)]
     u = tuple(a / rho for a, rho in zip(v, state.rho, strict=True))

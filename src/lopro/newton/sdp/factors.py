@@ -272,7 +272,7 @@ class UnitRowsProblem:
             sizes = np.maximum(np.abs(point.y), 1e-3 * float(np.abs(point.y).max()))[:, None]
         length = norm(gradient)
         relative = length / max(norm(point.ZV), np.finfo(float).tiny)
-        wanted = min(_LOOSE, math.sqrt(relative)) * length
+        tolerance = min(_LOOSE, math.sqrt(relative)) * length
         U, HU, R = np.zeros_like(gradient), np.zeros_like(gradient), -gradient
         Z = R / sizes
         P, slope = Z, float(np.vdot(R, Z))
@@ -286,7 +286,7 @@ class UnitRowsProblem:
                 U, HU = U + room * P, HU + room * HP
                 break
             U, HU, R = U + t * P, HU + t * HP, R - t * HP
-            if norm(R) <= wanted:
+            if norm(R) <= tolerance:
                 break
             Z = R / sizes
             before, slope = slope, float(np.vdot(R, Z))

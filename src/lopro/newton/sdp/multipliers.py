@@ -83,7 +83,7 @@ def minimised(
     program: SemidefiniteProgram,
     centre: tuple[Array, ...],
     y: Array,
-    wanted: float,
+    tolerance: float,
     limit: int,
     stopped: Callable[[], bool] = never,
 ) -> tuple[DualPoint, tuple[int, int]]:
@@ -97,7 +97,7 @@ def minimised(
         The centre, one array for each block; any symmetric matrices.
     y : array
         Where to begin.
-    wanted : float
+    tolerance : float
         The residual to reach.
     limit : int
         Newton steps at most.
@@ -105,7 +105,7 @@ def minimised(
         Whether time is up.
     """
     run = _Run(program, (centre, y, 1.0))
-    point = run.settle(wanted, limit, stopped)
+    point = run.settle(tolerance, limit, stopped)
     return point, (run.decompositions, run.directions.products)
 
 
@@ -145,11 +145,11 @@ class _Run:
         self.centre = self._next(point, primal, dual, solved)
         return State(point, centre, primal, dual, self.decompositions, self.steps)
 
-    def settle(self, wanted: float, limit: int, stopped: Callable[[], bool]) -> DualPoint:
+    def settle(self, tolerance: float, limit: int, stopped: Callable[[], bool]) -> DualPoint:
         """Minimise the augmented Lagrangian to a residual, or as far as it goes."""
         point = self._evaluate(self.y)
         for _ in range(limit):
-            if point.primal_residual <= wanted or stopped():
+            if point.primal_residual <= tolerance or stopped():
                 break
             following = self._newton(point, point.primal_residual, stopped)
             if following is None:

@@ -41,7 +41,7 @@ _LIGHT = 2.0
 #: Inner problems are solved to this share of the last residual.
 _INNER = 1e-3
 #: The residual to reach and the one to be content with, in units of G and the bounds.
-_WANTED, _ACCEPTED = 8.0 * EPS, 1e-11
+_TOLERANCE, _ACCEPTED = 8.0 * EPS, 1e-11
 
 
 @dataclass(frozen=True)
@@ -141,10 +141,10 @@ class NearestProblem:
         decompositions, products, residual, X = 0, 0, math.inf, G
         program = self.program(unit, _LIGHT)
         accepted = max(_ACCEPTED, accuracy * norm(program.b))
-        wanted = 1e-4 if len(s) else max(_WANTED, accuracy * norm(program.b))
+        tolerance = 1e-4 if len(s) else max(_TOLERANCE, accuracy * norm(program.b))
         for _ in range(_CENTRES if len(s) else 1):
             try:
-                point, work = minimised(program, (G, s / _LIGHT), y, wanted, _STEPS, stopped)
+                point, work = minimised(program, (G, s / _LIGHT), y, tolerance, _STEPS, stopped)
             except SingularSystem:
                 break
             last, s, y, X = s, point.X[1] * _LIGHT, point.y, point.X[0]
@@ -152,12 +152,12 @@ class NearestProblem:
             decompositions, products = decompositions + work[0], products + work[1]
             moved = float(np.abs(s - last).max(initial=0.0))
             before, residual = residual, max(point.primal_residual, moved)
-            stuck = point.primal_residual > max(wanted, accepted)
-            if residual <= _WANTED or stuck or stopped():
+            stuck = point.primal_residual > max(tolerance, accepted)
+            if residual <= _TOLERANCE or stuck or stopped():
                 break
             if residual > 0.5 * before and residual <= _ACCEPTED:
                 break
-            wanted = max(_WANTED, _INNER * residual)
+            tolerance = max(_TOLERANCE, _INNER * residual)
         empty = 0.0
         solved = residual <= accepted
         if not solved and not stopped():

@@ -16,7 +16,7 @@ from lopro.newton.sdp.scaled import ScaledProgram
 __all__ = ["nearest_blocks"]
 
 #: Newton steps at most, and the residual to reach in handy units.
-_STEPS, _WANTED = 60, 8.0 * EPS
+_STEPS, _TOLERANCE = 60, 8.0 * EPS
 
 
 def nearest_blocks(
@@ -39,7 +39,7 @@ def nearest_blocks(
     flat, y = SemidefiniteProgram(scaled.program.b, blocks), np.zeros(len(program.b))
     centre = tuple(x / scaled.x for x in X)
     try:
-        point, _ = minimised(flat, centre, y, _WANTED, _STEPS, stopped)
+        point, _ = minimised(flat, centre, y, _TOLERANCE, _STEPS, stopped)
     except SingularSystem:
         return X
     return scaled.matrices(point.X)

@@ -139,7 +139,7 @@ class DenseSystem:
 
 #: Corrections by the residual; large weights beside a small diagonal cost digits that they bring back.
 _CORRECTIONS = 5
-_WANTED = 1e-8
+_TOLERANCE = 1e-8
 
 
 class RowSpaceSystem:
@@ -174,7 +174,9 @@ class RowSpaceSystem:
                 scaled = scaled - cholesky_solve(factor, S @ scaled) @ S
             return np.asarray(scaled / root)
 
-        return refined(self, woodbury, pieces, shift, rhs, corrections=_CORRECTIONS, wanted=_WANTED)
+        return refined(
+            self, woodbury, pieces, shift, rhs, corrections=_CORRECTIONS, tolerance=_TOLERANCE
+        )
 
 
 def _scaled_rows(gram: Gram) -> Array:

@@ -47,9 +47,9 @@ def refined(
     rhs: Array,
     *,
     corrections: int,
-    wanted: float,
+    tolerance: float,
 ) -> Array:
-    """Return the solution that ``solve`` gives, corrected until its relative residual is as wanted.
+    """Return the solution that ``solve`` gives, corrected until its relative residual is as tolerance.
 
     The products are counted as those of the system.
 
@@ -67,7 +67,7 @@ def refined(
     x = solve(rhs)
     residual = residual_of(x)
     for _ in range(corrections):
-        if norm(residual) <= wanted * size:
+        if norm(residual) <= tolerance * size:
             return x
         x = x + solve(residual)
         residual = residual_of(x)
@@ -107,7 +107,7 @@ class ConjugateGradients:
 
 #: Corrections by the residual, and the residual to reach; they bring back digits that the identity costs.
 _CORRECTIONS = 3
-_WANTED = 1e-10
+_TOLERANCE = 1e-10
 
 
 class CorrectedSystem:
@@ -139,7 +139,7 @@ class CorrectedSystem:
 
         try:
             return refined(
-                self, woodbury, pieces, shift, rhs, corrections=_CORRECTIONS, wanted=_WANTED
+                self, woodbury, pieces, shift, rhs, corrections=_CORRECTIONS, tolerance=_TOLERANCE
             )
         except np.linalg.LinAlgError as error:
             raise SingularSystem(str(error)) from None
