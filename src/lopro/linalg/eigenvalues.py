@@ -15,6 +15,7 @@ import scipy  # parts of it load when first used
 
 from lopro.linalg.cholesky import SingularSystem, cholesky, cholesky_solve
 from lopro.linalg.rounding import dot, gamma, product
+from lopro.linalg.sparse import SPARSE
 from lopro.linalg.types import EPS, Array, Matrix, norm
 
 __all__ = ["least_eigenvalue", "negative_curvature"]
@@ -125,6 +126,9 @@ def _sparse(P: Matrix) -> float:
     solve = _factorised(P)
     if solve is None:
         return 0.0
+    counts = np.diff(solve.L.indptr).astype(np.float64)
+    if SPARSE * float(counts @ counts) > float(P.shape[0]) ** 3:
+        return least_eigenvalue(P.toarray())  # the factors are nearly full
     x = np.random.default_rng(0).standard_normal(P.shape[0])
     for _ in range(4):
         x = solve.solve(x / norm(x))

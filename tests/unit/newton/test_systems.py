@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse
 from support.newton_examples import differences
 
+from lopro.linalg.sparse import gram
 from lopro.newton.curvature import Constant, Diagonal, Gram, Product, apply
 from lopro.newton.systems import (
     ConjugateGradients,
@@ -144,3 +145,28 @@ def test_sparse_matrices_that_fill_up_are_left_to_products(rng):
     chosen = choose_system(n, [ones, Gram(random, np.ones(n))])
     assert isinstance(chosen, ConjugateGradients)
     assert isinstance(choose_system(n, [ones, Gram(arrow.tocsr(), np.ones(n))]), SparseSystem)
+
+
+@pytest.mark.parametrize("density", [0.003, 0.5])
+@pytest.mark.parametrize("signed", [False, True])
+def test_gram_matrices_of_sparse_rows_are_those_of_dense_ones(density: float, signed: bool) -> None:
+    rng = np.random.default_rng(0)
+    B = scipy.sparse.random_array((4000, 60), density=density, rng=rng, format="csr")
+    h = rng.standard_normal(4000) if signed else rng.random(4000)
+    dense = B.toarray()
+    expected = np.einsum("ki,k,kj->ij", dense, h, dense)
+    for given in (B, dense):
+        np.testing.assert_allclose(gram(given, h), expected, rtol=1e-12, atol=1e-13)
+
+
+def test_gram_matrices_of_few_entries_never_form_dense_rows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def forbidden(M):
+        raise AssertionError(f"{M.shape} made dense")
+
+    monkeypatch.setattr(scipy.sparse.csr_array, "toarray", forbidden)
+    B = scipy.sparse.eye_array(5000, 40, format="csr")
+    np.testing.assert_array_equal(gram(B, np.ones(5000)), np.eye(40))
+    with pytest.raises(AssertionError, match="made dense"):
+        gram(scipy.sparse.csr_array(np.ones((50, 40))), np.ones(50))

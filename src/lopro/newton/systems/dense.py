@@ -13,7 +13,8 @@ from lopro.core.arrays import asarray_like, namespace, to_numpy
 from lopro.core.deadline import current_deadline
 from lopro.core.device_cholesky import can_factor_on_device, device_factor
 from lopro.linalg.cholesky import SingularSystem, cholesky, cholesky_solve
-from lopro.newton.arrays import EPS, Array, Matrix, weighted_gram
+from lopro.linalg.sparse import gram
+from lopro.newton.arrays import EPS, Array, Matrix
 from lopro.newton.curvature import (
     Blocks,
     Constant,
@@ -51,23 +52,14 @@ class _UpdatedGram:
                 return False
             # Updating costs twice as much per row: the weights have both signs, so there is no square root.
             if 2 * len(changed) < np.count_nonzero(weights) and self.updates < _UPDATES:
-                rows = self._rows(changed)
-                self.matrix += rows.T @ ((weights - old)[changed, None] * rows)
+                self.matrix += gram(self.B[changed], (weights - old)[changed])
                 self.updates += 1
                 return True
         used = np.flatnonzero(weights)
         full = len(used) == len(weights)
-        self.matrix = (
-            weighted_gram(self._rows(slice(None)), weights)
-            if full
-            else weighted_gram(self._rows(used), weights[used])
-        )
+        self.matrix = gram(self.B, weights) if full else gram(self.B[used], weights[used])
         self.updates = 0
         return True
-
-    def _rows(self, index: Any) -> Array:
-        rows = self.B[index]
-        return rows if isinstance(rows, np.ndarray) else np.asarray(rows.toarray())
 
 
 class DenseSystem:
@@ -99,10 +91,10 @@ class DenseSystem:
     def _changed(self, pieces: Sequence[Piece], shift: float) -> bool:
         grams = [p for p in pieces if isinstance(p, Gram)]
         changed = any(isinstance(p, Product | LowRank | Blocks) for p in pieces)
-        for gram in grams:
-            if id(gram.B) not in self._grams:
-                self._grams[id(gram.B)] = _UpdatedGram(gram.B)
-            changed |= self._grams[id(gram.B)].update(gram.weights)
+        for piece in grams:
+            if id(piece.B) not in self._grams:
+                self._grams[id(piece.B)] = _UpdatedGram(piece.B)
+            changed |= self._grams[id(piece.B)].update(piece.weights)
         diagonals = tuple(p.values for p in pieces if isinstance(p, Diagonal))
         constants = tuple(id(p.matrix) for p in pieces if isinstance(p, Constant))
         last, self._last = self._last, (shift, constants, diagonals)
