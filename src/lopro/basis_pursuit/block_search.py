@@ -53,8 +53,11 @@ class Settings:
     end: float = 1e-2  # of the largest alpha: from here on that is tried
     idle: float = 1e-3  # of the longest block: shorter ones may only support the dual point
     least_alpha: float = 1e-12  # of the largest: below it, sigma is out of reach
-    #: Operations of a factor for each byte of A: beyond, products are cheaper (2500 x 8000: 9 s, not 42).
+    #: Operations of a factor for each byte of A: beyond, products are cheaper (2500 x 8000: 9 s, not 42). A
+    #: factor of fewer operations than `quick` takes less time than a hundred steps without one take beside
+    #: their products (groups of a 100 x 400 matrix with a penalty: 22 products, not 870).
     expensive: float = 60.0
+    quick: float = 5e8
 
 
 SETTINGS = Settings()
@@ -256,7 +259,8 @@ class BlockSearch(Search):
         if self.sigma == 0.0 or is_single(self._like):
             return False
         active = int(self.newton.sizes[self.newton.active].sum())
-        return 8.0 / 3.0 * active**3 > SETTINGS.expensive * self.base.nbytes
+        limit = max(SETTINGS.expensive * self.base.nbytes, SETTINGS.quick)
+        return 8.0 / 3.0 * active**3 > limit
 
     @property
     def _most(self) -> float:

@@ -12,7 +12,6 @@ import math
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -38,8 +37,6 @@ _SMALL = 1e5
 #: Singular values below this share of the largest are rounding.
 _RANK = 1e-13
 _ACCURACY = 1e-12
-#: Of the gap that is allowed: what a projection may cost.
-_CHEAP = 0.01
 #: Of the radius: what a point may be outside by.
 _NEAR = 1e-3
 _EPS, _WIDE = (float(np.finfo(kind).eps) for kind in (np.float64, np.longdouble))
@@ -126,35 +123,11 @@ def _from_dual(bench: Workbench, sparse: SparseProblem, like: Array) -> Candidat
     if proof is None:
         return None
     inequality = sparse.as_given(proof, like)
-    shorter = partial(rotated_dual, A, y, w=w, nonneg=sparse.nonneg, labels=labels)
-    x = _inside(A, y, ball.sigma, found, shorter, _CHEAP * bench.target.gap(-proof.support))
+    x = found.x
     if sparse.nonneg and norm(A @ x - y) > (1.0 + _NEAR) * ball.sigma + _NEAR * norm(y):
         return None  # a projection on ball and signs takes long from afar, and ends nowhere near
     before = asarray_like(np.maximum(x, 0.0) if sparse.nonneg else x, like)
     return Candidate(bench.project(before), Multiplier(inequality), before=before)
-
-
-def _inside(
-    A: Vector,
-    y: Vector,
-    sigma: float,
-    found: Rotated,
-    shorter: Callable[..., Rotated | None],
-    cheap: float,
-) -> Vector:
-    """Return a point that meets the radius, from a smaller one where ``found`` is outside by a little.
-
-    A projection would do that too, but along small singular values, where it may cost much of the norm.
-    """
-    x, aim, price = found.x, sigma, norm(found.nu)
-    for _ in range(3):
-        excess = norm(A @ x - y) - sigma
-        aim -= 1.5 * max(excess, 0.0)
-        if excess * price <= cheap or excess >= _NEAR * sigma or aim <= 0.0:
-            break
-        again = shorter(sigma=aim)
-        x = x if again is None else again.x
-    return x
 
 
 def _plain(values: Any) -> Vector:

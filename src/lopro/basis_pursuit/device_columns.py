@@ -17,9 +17,11 @@ __all__ = ["DeviceColumns", "column_set"]
 
 #: Columns of one array, widened at a time: few calls for a device, and no wide copy of all of them.
 _PIECE = 1024
-#: Rows and columns from which on a Gram matrix in single precision pays. `bpdn` on one thread, double and
-#: single: 12 and 14 ms for 500 x 2500, 57 and 52 for 1000 x 5000, 257 and 194 for 2000 x 8000.
-_SINGLE_FROM = 500
+#: Rows and columns from which on a Gram matrix in single precision pays; the support decides. `bpdn` on one
+#: thread, double and single: 253 and 285 ms for 700 x 3000; 44 and 54 for 1000 x 5000 with 100 nonzeros, 256
+#: and 220 with 200; 1.34 and 0.83 s for 2000 x 8000 with 0.3 of the noise as sigma; 0.99 and 0.78 s for
+#: 4000 x 20000.
+_SINGLE_FROM = 1000
 
 
 def column_set(A: LinearMap, like: Array, y: Vector, weights: Vector, equations: bool) -> ColumnSet:

@@ -152,8 +152,8 @@ def test_newtons_matrix_in_single_precision_is_corrected(
 ) -> None:
     """Columns so close to each other that single precision cannot tell are left to double precision."""
     rng = np.random.default_rng(4)
-    n = 60
-    A = rng.standard_normal((80, n)) + 1j * rng.standard_normal((80, n))
+    n = block_matrix._LARGE
+    A = rng.standard_normal((160, n)) + 1j * rng.standard_normal((160, n))
     if closeness:
         A[:, 1] = A[:, 0] + closeness * A[:, 1]
     z = np.exp(rng.uniform(-3.0, 3.0, n)) * np.exp(2j * np.pi * rng.random(n))
@@ -302,7 +302,7 @@ def test_many_blocks_are_left_to_the_method_without_factors(
     A, Y = problem(200, 600, 1, 12, iscomplex=True)  # too many entries for cones
     sigma = 0.05 * float(np.linalg.norm(Y))
     by_newton = lopro.bpdn(A, Y[:, 0], sigma)
-    settings = dataclasses.replace(block_search.SETTINGS, expensive=1e-3)
+    settings = dataclasses.replace(block_search.SETTINGS, expensive=1e-3, quick=0.0)
     monkeypatch.setattr(block_search, "SETTINGS", settings)
     by_products = lopro.bpdn(A, Y[:, 0], sigma)
     assert by_newton.success and by_newton.counts.matvecs == 0

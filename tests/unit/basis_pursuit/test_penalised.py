@@ -234,6 +234,17 @@ def test_groups_and_complex_numbers() -> None:
     assert found.fun == pytest.approx(value(A, y, found.x, 0.2 * most, np.ones(D), 0.0), rel=1e-12)
 
 
+def test_small_factors_are_not_given_up() -> None:
+    """Nearly all blocks are in use, of a matrix so small that factoring takes less than other steps."""
+    rng = np.random.default_rng(0)
+    A, y = rng.standard_normal((100, 400)), rng.standard_normal(100)
+    groups = np.arange(400) // 4
+    most = float(np.abs(A.T @ y).max())
+    found = lopro.lasso(A, y, lam=1e-3 * most, groups=groups, tol=1e-8)
+    assert found.success and "MatrixFree" not in found.method
+    assert found.counts.matvecs == 0 and found.counts.rmatvecs <= 50
+
+
 def test_solve_recognises_the_form() -> None:
     A, y, most = instance(10)
     w = np.linspace(0.5, 1.5, D)

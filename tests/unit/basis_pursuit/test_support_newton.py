@@ -196,26 +196,26 @@ def test_which_gram_matrices_are_in_single_precision() -> None:
     """Dense ones with many rows and columns in double precision; equations need all digits."""
 
     def kind(
-        rows: int, sigma: float = 1.0, dtype: Any = np.float64, make: Any = np.array, d: int = 500
+        rows: int, sigma: float = 1.0, dtype: Any = np.float64, make: Any = np.array, d: int = 1000
     ) -> tuple[type, bool]:
         A, y = linear_map(make(np.ones((rows, d), dtype=dtype))), np.ones(rows)
         found = column_set(A, np.zeros(1, dtype=dtype), y, np.ones(d), sigma == 0.0)
         return type(found), found.single
 
-    assert kind(500) == (ColumnSet, True)
-    assert kind(499) == (ColumnSet, False)
-    assert kind(500, d=499) == (ColumnSet, False)
-    assert kind(500, sigma=0.0) == (ColumnSet, False)
-    assert kind(500, make=scipy.sparse.csc_array) == (ColumnSet, False)
-    assert kind(500, dtype=np.float32) == (DeviceColumns, False)
-    assert kind(500, dtype=np.float32, make=scipy.sparse.csc_array) == (ColumnSet, False)
+    assert kind(1000) == (ColumnSet, True)
+    assert kind(999) == (ColumnSet, False)
+    assert kind(1000, d=999) == (ColumnSet, False)
+    assert kind(1000, sigma=0.0) == (ColumnSet, False)
+    assert kind(1000, make=scipy.sparse.csc_array) == (ColumnSet, False)
+    assert kind(1000, dtype=np.float32) == (DeviceColumns, False)
+    assert kind(1000, dtype=np.float32, make=scipy.sparse.csc_array) == (ColumnSet, False)
 
 
 @pytest.mark.parametrize("tol", [1e-6, 1e-12])
 def test_answers_are_as_accurate_as_asked_for(tol: float) -> None:
     rng = np.random.default_rng(0)
-    A = rng.standard_normal((500, 1500))
-    e = 0.05 * rng.standard_normal(500)
+    A = rng.standard_normal((1000, 1500))
+    e = 0.05 * rng.standard_normal(1000)
     y, sigma = A[:, :40] @ rng.uniform(-1, 1, 40) + e, float(np.linalg.norm(e))
     found = lopro.bpdn(A, y, sigma, tol=tol)
     assert found.success and found.certificate.relative_gap <= tol
