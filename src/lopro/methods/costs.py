@@ -179,7 +179,7 @@ def _factorisation(form: ConeProgram) -> float:
 def admm_cost(entries: float) -> Cost:
     """Return the cost of ADMM: products with all maps in each of many steps."""
     s = SETTINGS
-    work = f"about {s.admm_products:.0f} products with all maps and their adjoints"
+    work = f"{s.admm_products:.0f} products with all maps and their adjoints"
     return Cost(work, s.admm_products * (2.0 * s.entry * entries + s.newton_call))
 
 
