@@ -14,6 +14,7 @@ of the warm ones next to their median.
 from __future__ import annotations
 
 import argparse
+import math
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -32,6 +33,8 @@ from lopro.engines import QuadraticProgram, solve_by_piqp
 Sequences = Iterator[tuple[str, list[QuadraticProgram]]]
 #: Absolute residuals that ProxQP is asked for.
 PROXQP = 1e-8
+#: Seconds that a peer may take for a sequence; it is stopped after the step that exceeds them.
+LIMIT = 60.0
 #: ProxQP's own number for "no bound".
 NO_BOUND = 1e20
 
@@ -172,14 +175,20 @@ def measure(steps: Sequence[QuadraticProgram], repeats: int) -> dict[str, Any]:
     times = {name: np.full((repeats, len(steps)), np.nan) for name in PEERS}
     for i in range(repeats):
         for name, peer in PEERS.items():  # in turn, so that all see the same load
-            begin, solved = time.process_time(), 0
+            start = begin = time.process_time()
+            solved = 0
             for j, proved in enumerate(peer(steps)):
                 now = time.process_time()
                 times[name][i, j], begin, solved = 1e3 * (now - begin), now, solved + proved
+                if now - start > LIMIT:
+                    break  # a peer that does not get to the end has no time
             found[f"{name} solved"] = solved
     for name, each in times.items():
         best = each.min(axis=0)[1:]
-        found[name], found[f"{name} largest"] = median(best), float(best.max())
+        ended = bool(np.isfinite(best).all())
+        found[name], found[f"{name} largest"] = (
+            (median(best), float(best.max())) if ended else (math.nan, math.nan)
+        )
     return found
 
 
