@@ -27,8 +27,8 @@ from lopro.certificates import Bound
 from lopro.engines import solve_cones
 from lopro.newton.sdp import Outcome, SemidefiniteProgram, Status, read_sdpa, solve
 from lopro.newton.sdp.dual_form import dual_form, primal_blocks
-from lopro.newton.sdp.rule import work_of_a_step
 from lopro.newton.sdp.search import Search
+from lopro.newton.sdp.solve import work_of_a_step
 from lopro.newton.spectral import Spectrum
 
 TOL = 1e-4

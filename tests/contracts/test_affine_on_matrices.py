@@ -19,8 +19,7 @@ from lopro.errors import InfeasibleError
 from lopro.newton.sdp.dual_point import Centre, DualPoint
 from lopro.newton.sdp.hessian import Directions
 from lopro.newton.sdp.nearest import NearestProblem
-from lopro.newton.sdp.program import Block, SemidefiniteProgram
-from lopro.newton.sdp.standard import StandardRows
+from lopro.newton.sdp.program import Block, SemidefiniteProgram, StandardRows
 
 
 def test_value_slope_and_projection_are_those_of_the_raveled_matrix(rng: Any) -> None:

@@ -22,9 +22,8 @@ from lopro.certificates import (
 )
 from lopro.certificates.emptiness import without_remnants
 from lopro.cones.bound import ConicData, conic_bound, repaired
-from lopro.cones.claims import falling_ray, violation
 from lopro.cones.cones import Nonnegative, Zero
-from lopro.cones.point import made_feasible, violation_charge
+from lopro.cones.points import falling_ray, made_feasible, violation, violation_charge
 from lopro.core.deadline import Deadline, OutOfTime, current_deadline
 from lopro.core.real_vectors import Vector
 from lopro.engines import Answer, ConeProgram, solve_cones

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+import scipy  # parts of it load when first used
 
 from lopro.core.real_vectors import Vector
 
@@ -23,6 +24,8 @@ __all__ = [
     "SecondOrders",
     "SetCone",
     "Zero",
+    "ball_rows",
+    "halfspace_rows",
     "triangle",
 ]
 
@@ -263,3 +266,31 @@ def triangle(order: int) -> tuple[Any, Any]:
     """
     column, row = np.tril_indices(order)
     return row, column
+
+
+def halfspace_rows(normals: Any, bounds: Vector) -> ConeRows:
+    """Return ``normals z <= bounds``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.cones.cones import halfspace_rows
+    >>> halfspace_rows(np.eye(2), np.zeros(2)).cone
+    Nonnegative(size=2)
+    """
+    return ConeRows(scipy.sparse.csc_matrix(normals), bounds, Nonnegative(len(bounds)))
+
+
+def ball_rows(A: Any, y: Vector, sigma: float) -> ConeRows:
+    """Return ``|A z - y| <= sigma``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.cones.cones import ball_rows
+    >>> ball_rows(np.eye(2), np.zeros(2), 1.0).bounds
+    array([1., 0., 0.])
+    """
+    top = scipy.sparse.csc_matrix((1, A.shape[1]))
+    rows = scipy.sparse.vstack([top, scipy.sparse.csc_matrix(A)])
+    return ConeRows(rows, np.concatenate([[sigma], y]), SecondOrder(len(y) + 1))

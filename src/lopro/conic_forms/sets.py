@@ -8,8 +8,15 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.cones.cones import ConeRows, Nonnegative, PSDTriangle, Zero, triangle
-from lopro.cones.rows import ball_rows, halfspace_rows
+from lopro.cones.cones import (
+    ConeRows,
+    Nonnegative,
+    PSDTriangle,
+    Zero,
+    ball_rows,
+    halfspace_rows,
+    triangle,
+)
 from lopro.constraints.affine import Affine
 from lopro.constraints.base import Constraint
 from lopro.constraints.polyhedron import Polyhedron

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.cones.cones import ConeRows
-from lopro.cones.rows import ball_rows, halfspace_rows
+from lopro.cones.cones import ConeRows, ball_rows, halfspace_rows
 from lopro.constraints.base import Constraint
 from lopro.constraints.box import Box
 from lopro.constraints.function import FunctionConstraint

@@ -36,7 +36,7 @@ def project_conic(
     Examples
     --------
     >>> import numpy as np
-    >>> from lopro.cones.rows import ball_rows, halfspace_rows
+    >>> from lopro.cones.cones import ball_rows, halfspace_rows
     >>> from lopro.projections.conic import project_conic
     >>> half = halfspace_rows(np.array([[1.0, 0.0]]), np.zeros(1))
     >>> ball = ball_rows(np.eye(2), np.zeros(2), 1.0)

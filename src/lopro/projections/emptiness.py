@@ -38,7 +38,7 @@ def cones_exclude(
     Examples
     --------
     >>> import numpy as np
-    >>> from lopro.cones.rows import halfspace_rows
+    >>> from lopro.cones.cones import halfspace_rows
     >>> from lopro.projections.emptiness import cones_exclude
     >>> apart = halfspace_rows(
     ...     np.array([[1.0], [-1.0]]), np.array([1.0, -2.0])

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.cones.rows import halfspace_rows
+from lopro.cones.cones import halfspace_rows
 from lopro.core.arrays import to_numpy
 from lopro.core.deadline import EIGH, current_deadline
 from lopro.core.units import power_of_two

@@ -11,9 +11,8 @@ import scipy.sparse
 
 from lopro.cones.bound import ConicData, conic_bound, repaired
 from lopro.cones.certified import solve_conic
-from lopro.cones.claims import violation
 from lopro.cones.cones import Nonnegative, PSDTriangle, SecondOrder, SecondOrders, Zero, triangle
-from lopro.cones.point import made_feasible, violation_charge
+from lopro.cones.points import made_feasible, violation, violation_charge
 from lopro.core.deadline import OutOfTime, using_clock
 from lopro.engines import ConeProgram, solve_cones
 from lopro.newton.outcome import Status

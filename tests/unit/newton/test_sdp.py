@@ -17,9 +17,9 @@ from lopro.newton.sdp.dual_point import Centre, DualPoint
 from lopro.newton.sdp.faces import reduced
 from lopro.newton.sdp.hessian import Directions, _add_gram, _factor
 from lopro.newton.sdp.onto_rows import onto_rows
-from lopro.newton.sdp.rule import cliques, order_of_engines
-from lopro.newton.sdp.scaled import ScaledProgram
+from lopro.newton.sdp.program import ScaledProgram
 from lopro.newton.sdp.search import Search
+from lopro.newton.sdp.solve import cliques, order_of_engines
 
 ENGINES = ["newton", "clarabel"]
 

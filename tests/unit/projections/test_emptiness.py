@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import lopro
-from lopro.cones.rows import ball_rows, halfspace_rows
+from lopro.cones.cones import ball_rows, halfspace_rows
 from lopro.constraints import Box, Intersection, Polyhedron, ResidualBall
 from lopro.errors import InfeasibleError
 from lopro.maps import linear_map

@@ -22,7 +22,7 @@ from lopro.methods.semidefinite.form import (
 )
 from lopro.newton.sdp import Judge, Outcome, Status, solve
 from lopro.newton.sdp.faces import reduced
-from lopro.newton.sdp.rule import order_of_engines
+from lopro.newton.sdp.solve import order_of_engines
 from lopro.problem import Problem
 from lopro.protocol import Candidate, Candidates, Card, ProvedBound, Workbench
 

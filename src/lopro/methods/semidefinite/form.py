@@ -18,7 +18,7 @@ from lopro.core.arrays import is_complex
 from lopro.errors import MissingCapabilityError
 from lopro.maps.host import transferred
 from lopro.newton.sdp import Block, SemidefiniteProgram
-from lopro.newton.sdp.standard import StandardRows
+from lopro.newton.sdp.program import StandardRows
 from lopro.objectives import Linear, Objective, Scaled, SquaredDistance, Sum
 from lopro.problem import Problem
 

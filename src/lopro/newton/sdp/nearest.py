@@ -26,9 +26,8 @@ from lopro.newton.outcome import Status
 from lopro.newton.sdp.dual_point import DualPoint
 from lopro.newton.sdp.judge import Judge
 from lopro.newton.sdp.multipliers import minimised
-from lopro.newton.sdp.program import Block, SemidefiniteProgram
+from lopro.newton.sdp.program import Block, SemidefiniteProgram, StandardRows
 from lopro.newton.sdp.solve import solve
-from lopro.newton.sdp.standard import StandardRows
 from lopro.newton.spectral import Spectrum
 
 __all__ = ["Nearest", "NearestProblem"]

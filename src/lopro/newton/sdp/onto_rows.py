@@ -1,4 +1,4 @@
-"""Moving a nearly feasible X onto the rows without leaving the cone: ``X + X (A*h) X``.
+"""Moving a nearly feasible X onto the rows without leaving the cone: ``X + X (A*h) X``, or by projection.
 
 That is ``R (I + R'(A*h)R) R'`` for ``X = R R'``: positive semidefinite as long as the correction is small
 relative to X in every direction, however small X is in some.
@@ -13,14 +13,18 @@ import scipy  # parts of it load when first used
 
 from lopro.linalg.cholesky import SingularSystem
 from lopro.linalg.conjugate_gradients import conjugate_gradients
-from lopro.newton.arrays import Array, norm
-from lopro.newton.sdp.program import SemidefiniteProgram
+from lopro.newton.arrays import EPS, Array, norm
+from lopro.newton.multipliers import never
+from lopro.newton.sdp.multipliers import minimised
+from lopro.newton.sdp.program import Block, ScaledProgram, SemidefiniteProgram
 
-__all__ = ["onto_rows"]
+__all__ = ["nearest_blocks", "onto_rows"]
 
 #: Entries of the images of all rows up to which the system is formed.
 _ENTRIES = 5e6
 _ROUNDS = 3
+#: Newton steps of a projection at most, and the residual to reach in handy units.
+_NEWTON_STEPS, _TOLERANCE = 60, 8.0 * EPS
 
 
 def onto_rows(
@@ -96,3 +100,29 @@ def _solution(
     use = values > 1e-13 * values[-1]
     V = vectors[:, use]
     return np.asarray(scale * (V @ ((V.T @ (scale * residual)) / values[use])))
+
+
+def nearest_blocks(
+    program: SemidefiniteProgram, X: tuple[Array, ...], stopped: Callable[[], bool] = never
+) -> tuple[Array, ...]:
+    """Return the feasible point of a program that is nearest to X, as near as Newton's method comes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.newton.sdp import SemidefiniteProgram
+    >>> from lopro.newton.sdp.onto_rows import nearest_blocks
+    >>> program = SemidefiniteProgram.dense(np.eye(2), [np.eye(2)], [1.0])
+    >>> nearest_blocks(program, (np.diag([0.75, 0.75]),))[0].round(12)
+    array([[0.5, 0. ],
+           [0. , 0.5]])
+    """
+    scaled = ScaledProgram.of(program)
+    blocks = tuple(Block(p.size, p.diagonal, 0.0 * p.C, p.A) for p in scaled.program.blocks)
+    flat, y = SemidefiniteProgram(scaled.program.b, blocks), np.zeros(len(program.b))
+    centre = tuple(x / scaled.x for x in X)
+    try:
+        point, _ = minimised(flat, centre, y, _TOLERANCE, _NEWTON_STEPS, stopped)
+    except SingularSystem:
+        return X
+    return scaled.matrices(point.X)

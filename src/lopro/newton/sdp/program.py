@@ -1,4 +1,7 @@
-"""Semidefinite programs: ``min <C, X>`` over ``<A_k, X> = b_k``, X a positive semidefinite block matrix."""
+"""Semidefinite programs: ``min <C, X>`` over ``<A_k, X> = b_k``, X a positive semidefinite block matrix.
+
+In units in which rows, costs and right-hand sides have about size 1; and rows with two sides as equations.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,10 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.newton.arrays import Array, Matrix
+from lopro.core.units import power_of_two
+from lopro.newton.arrays import Array, Matrix, norm
 
-__all__ = ["Block", "SemidefiniteProgram"]
+__all__ = ["Block", "ScaledProgram", "SemidefiniteProgram", "StandardRows"]
 
 
 @dataclass(frozen=True)
@@ -134,3 +138,116 @@ class SemidefiniteProgram:
     def slack(self, y: Array) -> list[Array]:
         """Return ``C - A* y``."""
         return [p.C - a for p, a in zip(self.blocks, self.adjoint(y), strict=True)]
+
+
+@dataclass(frozen=True)
+class ScaledProgram:
+    """A program with rows, ``b`` and ``C`` divided by powers of two, and the way back."""
+
+    program: SemidefiniteProgram
+    rows: Array
+    x: float
+    cost: float
+
+    @staticmethod
+    def plain(program: SemidefiniteProgram) -> ScaledProgram:
+        """Leave everything as it is."""
+        return ScaledProgram(program, np.ones(len(program.b)), 1.0, 1.0)
+
+    @staticmethod
+    def of(program: SemidefiniteProgram) -> ScaledProgram:
+        """Scale each row to about norm 1, then ``b`` and ``C``."""
+        squares = np.zeros(len(program.b))
+        for block in program.blocks:
+            squares += np.asarray(block.A.multiply(block.A).sum(axis=1)).ravel()
+        rows = np.array([power_of_two(s) for s in np.sqrt(squares)])
+        x = power_of_two(norm(program.b / rows))
+        cost = power_of_two(float(np.sqrt(sum(float(np.sum(p.C**2)) for p in program.blocks))))
+        scale = scipy.sparse.diags_array(1.0 / rows)
+        blocks = tuple(
+            Block(p.size, p.diagonal, p.C / cost, scipy.sparse.csr_array(scale @ p.A))
+            for p in program.blocks
+        )
+        return ScaledProgram(SemidefiniteProgram(program.b / (rows * x), blocks), rows, x, cost)
+
+    def multipliers(self, y: Array) -> Array:
+        """Return multipliers in the user's units."""
+        return y * (self.cost / self.rows)
+
+    def matrices(self, X: tuple[Array, ...]) -> tuple[Array, ...]:
+        """Return a primal point in the user's units."""
+        return tuple(x * self.x for x in X)
+
+
+@dataclass(frozen=True)
+class StandardRows:
+    """``lower <= A x <= upper`` as ``A_k x + slack_k s = b_k``, ``s >= 0``.
+
+    Attributes
+    ----------
+    A : scipy.sparse array
+        The rows, once for each equation and for each side of an inequality.
+    slack : scipy.sparse array
+        One column for each inequality. Its entry has about the size of the row, so that slacks have the
+        units of x.
+    b : array
+        The right-hand sides.
+    source : array of int
+        The row that each equation comes from.
+    count : int
+        How many rows there were.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse
+    >>> from lopro.newton.sdp.program import StandardRows
+    >>> A = scipy.sparse.csr_array(np.array([[4.0, 0.0], [0.0, 1.0]]))
+    >>> rows = StandardRows.of(A, np.array([1.0, 2.0]), np.array([np.inf, 2.0]))
+    >>> rows.A.toarray(), rows.slack.toarray().ravel(), rows.b
+    (array([[4., 0.],
+           [0., 1.]]), array([-4.,  0.]), array([1., 2.]))
+    """
+
+    A: Matrix
+    slack: Matrix
+    b: Array
+    source: np.ndarray[Any, np.dtype[np.intp]]
+    count: int
+
+    @staticmethod
+    def of(A: Matrix, lower: Array, upper: Array) -> StandardRows:
+        """Split rows into equations and inequalities."""
+        A = scipy.sparse.csr_array(A)
+        equal = lower == upper
+        above = np.flatnonzero(~equal & np.isfinite(upper))
+        below = np.flatnonzero(~equal & np.isfinite(lower))
+        same = np.flatnonzero(equal)
+        sizes = np.sqrt(np.asarray(A.multiply(A).sum(axis=1)).ravel())
+        units = np.array([power_of_two(size) for size in sizes])
+        # In the order of the rows, so that what is solved does not depend on the kinds of their sides.
+        source = np.concatenate([same, above, below])
+        coefficient = np.concatenate([np.zeros(len(same)), units[above], -units[below]])
+        b = np.concatenate([upper[same], upper[above], lower[below]])
+        order = np.argsort(source, kind="stable")
+        source, coefficient, b = source[order], coefficient[order], b[order]
+        own = np.flatnonzero(coefficient)
+        places = own, np.arange(len(own))
+        slack = scipy.sparse.csr_array((coefficient[own], places), (len(b), len(own)))
+        return StandardRows(A[source], slack, b, source, A.shape[0])
+
+    def multipliers(self, y: Array) -> Array:
+        """Return one multiplier for each row: the sides of a row add up."""
+        return np.bincount(self.source, weights=y, minlength=self.count).astype(np.float64)
+
+    def signed(self, y: Array) -> Array:
+        """Return multipliers without those whose sign no slack allows for: their slack is not negative."""
+        slopes = np.asarray(self.slack.sum(axis=1)).ravel()
+        return np.where(slopes * y > 0.0, 0.0, y)
+
+    def slacks(self, x: Array) -> Array:
+        """Return what is left at a point up to the sides; not negative where they hold."""
+        rows, columns = self.slack.nonzero()
+        room = (self.b - self.A @ x)[rows] / self.slack.data
+        found = np.empty(len(columns))
+        found[columns] = room
+        return found

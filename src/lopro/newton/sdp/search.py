@@ -13,10 +13,8 @@ from lopro.newton.arrays import Array, norm
 from lopro.newton.outcome import Outcome, Status
 from lopro.newton.sdp.faces import reduced
 from lopro.newton.sdp.judge import DualBound, Judge, PrimalValue
-from lopro.newton.sdp.nearest_blocks import nearest_blocks
-from lopro.newton.sdp.onto_rows import onto_rows
-from lopro.newton.sdp.program import Block, SemidefiniteProgram
-from lopro.newton.sdp.scaled import ScaledProgram
+from lopro.newton.sdp.onto_rows import nearest_blocks, onto_rows
+from lopro.newton.sdp.program import Block, ScaledProgram, SemidefiniteProgram
 from lopro.newton.spectral import Spectrum
 
 __all__ = ["Search"]

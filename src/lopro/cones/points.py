@@ -1,26 +1,96 @@
-"""Points of conic programs with smaller violations, and what a violation may have gained."""
+"""Points of conic programs: their violations, smaller ones, what these may have gained, and falling rays."""
 
 from __future__ import annotations
 
+import math
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.certificates import FEASIBLE, Box, Violation
+from lopro.certificates import FEASIBLE, NOISE, Box, Units, Violation, of_rows
+from lopro.certificates.emptiness import is_rounding, without_remnants
+from lopro.certificates.violation import magnitudes, matrix_units
 from lopro.cones.bound import ConicData
-from lopro.cones.claims import violation
-from lopro.cones.cones import SecondOrder, Zero
+from lopro.cones.cones import Nonnegative, PSDTriangle, SecondOrder, Zero, triangle
 from lopro.core.real_vectors import Vector
-from lopro.linalg.rounding import EPS
+from lopro.linalg.rounding import EPS, dot
 from lopro.linalg.sparse import sparse_factors
 
-__all__ = ["made_feasible", "violation_charge"]
+__all__ = ["falling_ray", "made_feasible", "violation", "violation_charge"]
 
 #: Corrections: each takes in the cones that the last one has left.
 _ROUNDS = 8
 #: The violation at which corrections end: one that is just allowed may cost as much as the whole gap.
 _ENOUGH = 1e-2 * FEASIBLE
+
+
+def violation(data: ConicData, x: Vector, units: Units | None = None) -> Violation:
+    """Return how far slacks are outside of their cones: rows one by one, matrices by their diagonals."""
+    slack = data.b - data.A @ x
+    worst, start, sizes = Violation(), 0, _Sizes(data, x, units)
+    for (cone, size), own in zip(data.cones, data.blocks(slack), strict=True):
+        rows = slice(start, start + size)
+        start += size
+        if isinstance(cone, Zero | Nonnegative):
+            excess = np.abs(own) if isinstance(cone, Zero) else -own
+            found = of_rows(data.A[rows], x, excess, data.b[rows], lambda: units or data.units)
+        elif (distance := cone.outside(own)) == 0.0:
+            continue
+        elif isinstance(cone, PSDTriangle):
+            found = Violation(_of_matrix(cone, own, sizes.of(rows)), distance)
+        else:
+            compared = float(np.linalg.norm(sizes.of(rows))) or math.inf
+            found = Violation(distance / compared, distance)
+        worst = worst.and_also(found)
+    return worst
+
+
+def _of_matrix(cone: PSDTriangle, slack: Vector, sizes: Vector) -> float:
+    """Return by how much a matrix is not semidefinite, in units of what the rows of its diagonal compare."""
+    i, j = triangle(cone.order)
+    d = matrix_units(sizes[i == j], float(sizes.max()))
+    return max(0.0, -float(np.linalg.eigvalsh(cone.matrix(slack) / (d[:, None] * d))[0]))
+
+
+class _Sizes:
+    """What the rows of a cone compare, together; products with all rows are made once."""
+
+    def __init__(self, data: ConicData, x: Vector, units: Units | None) -> None:
+        self._data, self._x, self._units = data, x, units
+
+    def of(self, rows: slice) -> Vector:
+        """Return the sizes of some rows."""
+        return (self._own if self._data.b[rows].any() else self._at_least)[rows]
+
+    @cached_property
+    def _own(self) -> Vector:
+        return self._products(np.abs(self._x)) + np.abs(self._data.b)
+
+    @cached_property
+    def _at_least(self) -> Vector:
+        units = self._units or self._data.units
+        return self._products(np.maximum(np.abs(self._x), units.at(self._x)))
+
+    def _products(self, w: Vector) -> Vector:
+        return magnitudes(self._data.A, np.arange(len(self._data.b)), w)
+
+
+def falling_ray(data: ConicData, x: Vector) -> Vector | None:
+    """Return a direction near ``x`` along which the objective falls: ``-Ax`` in the cones, ``Px = 0``."""
+    flat = ConicData(data.P, data.q, data.A, 0.0 * data.b, data.cones)
+    alone = Units.given(np.zeros(len(x)))
+    largest = float(np.abs(x).max(initial=0.0))
+    if not (math.isfinite(largest) and largest > 0.0):
+        return None
+    for trial in without_remnants(x):
+        ray: Vector = trial / largest
+        bend, sizes = data.P @ ray, abs(data.P) @ np.abs(ray)
+        inside = violation(flat, ray, alone).relative <= NOISE
+        if dot(data.q, ray).upper() < 0.0 and inside and is_rounding(bend, sizes, len(ray)):
+            return ray
+    return None
 
 
 def violation_charge(data: ConicData, x: Vector, z: Vector) -> float:
@@ -31,7 +101,7 @@ def violation_charge(data: ConicData, x: Vector, z: Vector) -> float:
     >>> import numpy as np, scipy.sparse
     >>> from lopro.cones.bound import ConicData
     >>> from lopro.cones.cones import Nonnegative
-    >>> from lopro.cones.point import violation_charge
+    >>> from lopro.cones.points import violation_charge
     >>> I = scipy.sparse.eye_array(1, format="csr")
     >>> data = ConicData(0.0 * I, np.ones(1), -I, np.array([-2.0]), [(Nonnegative(1), 1)])  # v >= 2
     >>> round(violation_charge(data, np.array([1.5]), np.array([3.0])), 12)
@@ -67,7 +137,7 @@ def made_feasible(data: ConicData, x: Vector) -> tuple[Vector, Violation]:
     >>> import numpy as np, scipy.sparse
     >>> from lopro.cones.bound import ConicData
     >>> from lopro.cones.cones import SecondOrder, Zero
-    >>> from lopro.cones.point import made_feasible
+    >>> from lopro.cones.points import made_feasible
     >>> A = scipy.sparse.csr_array([[1.0, 1.0]])
     >>> data = ConicData(scipy.sparse.csr_array((2, 2)), np.ones(2), A, np.ones(1), [(Zero(1), 1)])
     >>> x, outside = made_feasible(data, np.array([0.5, 0.5 + 1e-6]))

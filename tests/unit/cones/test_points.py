@@ -11,8 +11,8 @@ import scipy.sparse
 
 from lopro.certificates import exclude_cones
 from lopro.cones.bound import ConicData
-from lopro.cones.claims import falling_ray, violation
 from lopro.cones.cones import Nonnegative, PSDTriangle, SecondOrder, Zero
+from lopro.cones.points import falling_ray, violation
 
 
 def data(A: Any, b: Any, cones: Any, q: Any = None) -> ConicData:
