@@ -29,6 +29,8 @@ LABELS, Q = np.sign(RNG.standard_normal(9)), RNG.standard_normal(N)
 C, H = RNG.standard_normal((5, N)), np.abs(RNG.standard_normal(5))
 S = RNG.standard_normal((4, 4))
 S = 0.5 * (S + S.T)
+#: Symmetric with a diagonal of ones, and an eigenvalue of -0.55.
+NEARLY = np.array([[1.0, 0.9, -0.9], [0.9, 1.0, 0.5], [-0.9, 0.5, 1.0]])
 SPARSE = RNG.standard_normal((20, 40))
 Y = SPARSE[:, :3] @ np.array([1.0, -2.0, 1.5])
 POINTS, CLASSES = RNG.standard_normal((20, 4)), np.arange(20) % 2
@@ -212,6 +214,22 @@ def applications() -> dict[str, Case]:
             lambda of, tol: found(list(lopro.bpdn_path(of(SPARSE), of(Y), [1.0, 0.5], tol=tol)))
         ),
         "lasso": Case(lambda of, tol: found(lopro.lasso(of(SPARSE), of(Y), tau=2.0, tol=tol))),
+        "lasso, lam": Case(lambda of, tol: found(lopro.lasso(of(SPARSE), of(Y), lam=2.0, tol=tol))),
+        "nearest_correlation": Case(
+            lambda of, tol: found(lopro.nearest_correlation(of(NEARLY), tol=tol))
+        ),
+        "nearest_correlation, weights": Case(
+            lambda of, tol: found(
+                lopro.nearest_correlation(of(NEARLY), of(1.0 + NEARLY * NEARLY), tol=tol)
+            )
+        ),
+        "max-cut": Case(
+            lambda of, tol: found(
+                lopro.solve(
+                    lopro.Problem(lo.Linear(of(S)), MATRIX_SETS["cone and diagonal"](of)), tol=tol
+                )
+            )
+        ),
         "learn_metric": Case(
             lambda of, tol: found(lopro.learn_metric(of(POINTS), CLASSES, l1=0.1, tol=tol))
         ),

@@ -112,7 +112,7 @@ def nearest_correlation(
     if weights is not None and np.ndim(host_array("weights", weights)) == 2:
         return _by_entries(given, weights, fixed, min_eigenvalue, options)
     with Deadline(options.time_limit).active() as deadline:
-        stopped = partial(_too_late, deadline, len(given))
+        stopped = partial(_too_late, deadline, given.shape[0])
         try:
             target = CorrelationTarget.of(given, weights, fixed, min_eigenvalue)
             found = nearest(target, tol, stopped)

@@ -13,6 +13,7 @@ import numpy as np
 
 from lopro.certificates.tolerances import FARTHER, negligible_share
 from lopro.core.arrays import Array, asarray_like, namespace
+from lopro.core.device_cholesky import inverses_of_definite
 from lopro.linalg.batched import Enclosures, largest, lengths, or_one, times
 from lopro.linalg.rounding import gamma
 from lopro.linalg.types import EPS
@@ -133,7 +134,7 @@ class Programs:
         size, eye = lengths(P, (1, 2)), asarray_like(np.eye(n), P)
         # A singular matrix is inverted with a shift, and then the residual tells.
         shift = xp.where(size > 0.0, 1e-14 * size, xp.ones_like(size))
-        X = xp.linalg.inv(P + shift[:, None, None] * eye)
+        X = inverses_of_definite(P + shift[:, None, None] * eye, 1e-6)
         length = lengths(X, (1, 2))
         residual = lengths(eye - X @ P, (1, 2)) + 2.0 * gamma(n + 4) * (length * size + n)
         residual = residual + length * self._forming_error(columns)

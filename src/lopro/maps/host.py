@@ -9,9 +9,18 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.core.arrays import Array, asarray_like, is_array, namespace, on_host, to_numpy
+from lopro.core.arrays import (
+    Array,
+    asarray_like,
+    is_array,
+    is_single,
+    namespace,
+    on_host,
+    to_numpy,
+)
 from lopro.core.counting import count
-from lopro.maps.algebra import bytes_of
+from lopro.maps.algebra import bytes_of, widened
+from lopro.maps.arrays import ArrayMap
 from lopro.maps.base import LinearMap
 from lopro.maps.identity import Identity
 from lopro.maps.numpy_map import NumPyMap
@@ -26,10 +35,13 @@ __all__ = [
     "rows_at_a_time",
     "slabs",
     "transferred",
+    "widens_there",
 ]
 
 #: Entries of rows on a device that are copied at a time: half a gigabyte of doubles.
 _SLAB = 1 << 26
+#: Bytes of a matrix in single precision that is copied in double precision on its device.
+_WIDENED_BYTES = 1 << 32
 #: Random sign vectors that estimate the norms of the rows of an operator.
 _PROBES = 8
 #: Bytes of a matrix that is copied for a solver on the host: 0.4 ms at 10 GB/s, less than the solver takes
@@ -41,8 +53,8 @@ def host_map(A: LinearMap) -> LinearMap:
     """Return a map for NumPy vectors of doubles with the entries of ``A``; made once for each map.
 
     Matrices in double precision on the host are used as they are, those of other libraries without a copy
-    where possible; in single precision they are copied. Of anything else the products are used, with a
-    transfer of the vectors.
+    where possible; in single precision they are copied, those of a device beside them. Of anything else the
+    products are used, with a transfer of the vectors.
 
     Examples
     --------
@@ -63,6 +75,8 @@ def _host_map(A: LinearMap) -> LinearMap:
     if isinstance(A, Identity | Transferred):
         return A
     if not A.explicit or (A.in_memory and not on_host(A.like)):
+        if A.explicit and is_single(A.like) and isinstance(A, ArrayMap):
+            A = ArrayMap(widened(A.matrix), A.name)
         return Transferred(A)
     entries = A.matrix
     if scipy.sparse.issparse(entries):
@@ -71,6 +85,16 @@ def _host_map(A: LinearMap) -> LinearMap:
     if type(A) is NumPyMap and entries.dtype == np.float64:
         return A
     return NumPyMap(host_vector(entries), A.name)
+
+
+def widens_there(A: LinearMap) -> bool:
+    """Whether the entries of a map on a device can be copied in double precision beside those in single."""
+    if not isinstance(A, ArrayMap) or A.nbytes > _WIDENED_BYTES:
+        return False
+    try:
+        return not is_single(widened(A.like[:1]))
+    except (TypeError, RuntimeError):  # devices without double precision
+        return False
 
 
 def host_matrix(A: LinearMap) -> Any:

@@ -20,7 +20,7 @@ from lopro.engines import QuadraticProgram
 from lopro.errors import MissingCapabilityError
 from lopro.functions.atoms import HalfSquare, Interval, Linear, Opaque, Quadratic
 from lopro.functions.term import Term
-from lopro.maps.host import engine_matrix, host_vector
+from lopro.maps.host import engine_matrix, host_vector, widens_there
 from lopro.newton.arrays import Array, Image
 from lopro.newton.problem import Composite, is_smooth
 from lopro.problem import Problem
@@ -69,11 +69,17 @@ class Forms:
                 continue
             if is_complex(like):
                 return "second-order methods take real numbers"
-            if not on_host(like) and is_single(like):
+            if not on_host(like) and is_single(like) and not self._widens:
                 return "second-order methods take float64 on a device; lopro.Auto() takes float32 as well"
             if opaque and not isinstance(like, np.ndarray):
                 return "second-order methods take functions of NumPy arrays; use lopro.Auto()"
         return None
+
+    @property
+    def _widens(self) -> bool:
+        """Whether all matrices in single precision can be copied in double precision where they are."""
+        maps = [term.map for term in (*self.terms, *self.sets) if term.map is not None]
+        return all(on_host(A.like) or widens_there(A) for A in maps)
 
     @property
     def size(self) -> int:
