@@ -65,8 +65,9 @@ def minimize(
     jac : callable, True, "autodiff" or None
         The gradient (a subgradient with ``smooth=False``). "autodiff": ``fun`` is written for PyTorch or JAX,
         ``x0`` is an array of that library, and its automatic differentiation does the rest. None: forward
-        differences, which limit the accuracy to about 1e-6; a certificate then inherits that error, so
-        give a gradient if you can.
+        differences, which limit the accuracy to about 1e-6; a certificate then inherits that error. Where
+        backward and forward differences differ by more, as at a kink, bounds pay for it. Give a gradient if
+        you can.
     constraint : Constraint, or a SciPy constraint, or a sequence of them, optional
         A set from `lopro.constraints`; `scipy.optimize.LinearConstraint`, `Bounds`, or a convex
         `NonlinearConstraint` with upper bounds. Without one every point is feasible.
@@ -118,7 +119,9 @@ def _objective(fun: Any, jac: Any, x0: Array, smooth: bool, more: dict[str, Any]
     elif jac is True:
         value, slope = (lambda x: _pair(fun(x))[0]), (lambda x: _pair(fun(x))[1])
     elif jac is None:
-        value, slope = fun, forward_differences(fun, x0)
+        differences = forward_differences(fun, x0)
+        value, slope = fun, differences
+        more = more | {"slope_error": differences.error}
     else:
         check_callable("jac", jac)
         value, slope = fun, jac

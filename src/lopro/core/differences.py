@@ -10,7 +10,7 @@ import numpy as np
 
 from lopro.core.arrays import asarray_like, eps, is_array, to_numpy
 
-__all__ = ["forward_differences"]
+__all__ = ["ForwardDifferences", "forward_differences"]
 
 #: Least size of a variable, relative to the largest one, for its step: steps are then at least 1.5e-10 of the
 #: largest variable, 7e5 units of its rounding.
@@ -22,7 +22,12 @@ _VANISHED = 1e-12
 _DIGITS, _LONGER = 1e4, 100.0
 
 
-def forward_differences(fun: Callable[[Any], Any], x0: Any) -> Callable[[Any], Any]:
+#: Errors below this share of the largest slope that was seen are those that all differences have: half of the
+#: digits, and two more are lost where the step of a small variable is that of a larger one.
+_INHERITED = 1e-6
+
+
+def forward_differences(fun: Callable[[Any], Any], x0: Any) -> ForwardDifferences:
     """Return the gradient of ``fun``, or the Jacobian if it returns vectors.
 
     The step of a variable is its size times the square root of the rounding unit. A step of fixed length
@@ -37,44 +42,83 @@ def forward_differences(fun: Callable[[Any], Any], x0: Any) -> Callable[[Any], A
     (array([6., 8.]), array([6., 8.]))
     """
     start = float(np.abs(to_numpy(x0)).max(initial=0.0)) or 1.0
+    return ForwardDifferences(fun, start)
 
-    def value(z: Any) -> Any:
-        found = fun(z)
+
+class ForwardDifferences:
+    """The quotients of a function by forward differences, and their errors.
+
+    Parameters
+    ----------
+    fun : callable
+        The function.
+    start : float
+        The size of the variables at the start.
+    """
+
+    def __init__(self, fun: Callable[[Any], Any], start: float) -> None:
+        self._fun, self._start = fun, start
+        self._largest = 0.0
+
+    def __call__(self, x: Any) -> Any:
+        """Return the quotients at a point."""
+        found = self._quotients(x, 1.0)
+        self._largest = max(self._largest, float(np.abs(found).max(initial=0.0)))
+        return asarray_like(found, x)
+
+    def error(self, x: Any) -> np.ndarray[Any, Any]:
+        """Return by how much a convex function may fall faster than its quotients say, per entry.
+
+        Every slope of a convex function is between the backward and the forward quotient. At a kink these
+        differ by as much as the slopes do; where they differ by less than all differences are off, nothing
+        is counted.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from lopro.core.differences import forward_differences
+        >>> slope = forward_differences(lambda x: abs(x[0]) + x[1] ** 2, np.ones(2))
+        >>> slope.error(np.array([0.0, 3.0])).round(6)
+        array([2., 0.])
+        """
+        ahead = np.asarray(to_numpy(self(x)), dtype=np.float64)
+        width = ahead - self._quotients(x, -1.0)
+        return np.where(width > _INHERITED * self._largest, width, 0.0)
+
+    def _value(self, z: Any) -> Any:
+        found = self._fun(z)
         return np.asarray(to_numpy(found) if is_array(found) else found, dtype=np.float64)
 
-    def slope(x: Any) -> Any:
+    def _quotients(self, x: Any, sign: float) -> np.ndarray[Any, Any]:
         host = np.asarray(to_numpy(x))
         # Single precision on the host is computed with in double precision.
         unit = float(np.finfo(np.float64).eps) if isinstance(x, np.ndarray) else eps(x)
         size = np.abs(host)
         largest = float(size.max(initial=0.0))
         # At zero the size of the start is the scale, if it is small; a start above 1 says little of it.
-        least = _LEAST * largest if largest > _VANISHED * start else min(start, 1.0)
+        near = largest > _VANISHED * self._start
+        least = _LEAST * largest if near else min(self._start, 1.0)
         steps = math.sqrt(unit) * np.maximum(size, least)
-        first, longest = value(x), math.sqrt(unit) * max(start, largest)
+        first, longest = self._value(x), math.sqrt(unit) * max(self._start, largest)
         columns = []
         for j in range(host.size):
             step = float(steps[j])
-            difference, taken = _difference(value, x, j, step, first)
+            difference, taken = self._difference(x, j, sign * step, first)
             # Where the values agree in nearly all of their digits, a longer step is taken.
             while not _visible(difference, first, unit) and step < longest:
                 step = min(_LONGER * step, longest)
-                difference, taken = _difference(value, x, j, step, first)
+                difference, taken = self._difference(x, j, sign * step, first)
             columns.append(difference / taken)
-        return asarray_like(np.stack(columns, axis=-1), x)
+        return np.stack(columns, axis=-1)
 
-    return slope
-
-
-def _difference(
-    value: Callable[[Any], Any], x: Any, j: int, step: float, first: Any
-) -> tuple[Any, float]:
-    """Return the difference along one variable, and the step that rounding has left."""
-    host = np.asarray(to_numpy(x), dtype=np.float64)
-    moved = host.copy()
-    moved[j] += step
-    there = asarray_like(moved, x)
-    return value(there) - first, float(to_numpy(there)[j]) - float(host[j]) or step
+    def _difference(self, x: Any, j: int, step: float, first: Any) -> tuple[Any, float]:
+        """Return the difference along one variable, and the step that rounding has left."""
+        host = np.asarray(to_numpy(x), dtype=np.float64)
+        moved = host.copy()
+        moved[j] += step
+        there = asarray_like(moved, x)
+        taken = float(to_numpy(there)[j]) - float(host[j]) or step
+        return self._value(there) - first, taken
 
 
 def _visible(difference: Any, first: Any, unit: float) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -140,6 +141,9 @@ class CountedObjective(Objective):
 
     def typical_size(self) -> float | None:
         return self.target.typical_size()
+
+    def slope_error(self, x: Array) -> np.ndarray[Any, Any] | None:
+        return self.target.slope_error(x)
 
     def magnitude(self, x: Array, fun: float) -> float:
         return self.target.magnitude(x, fun)

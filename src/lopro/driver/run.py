@@ -73,6 +73,7 @@ class Run:
         self.bench = Workbench(problem, options, self.deadline, self._x0)
         self._rule = options.rule
         self._stopped_by = "the caller"
+        self._nonfinite = ""
         self._ray: object = None
         #: Within this distance of zero the set is proved to be empty; 0 where nothing is known.
         self._empty_within = 0.0
@@ -168,7 +169,7 @@ class Run:
         try:
             return part()
         except NonFiniteError as error:
-            self.status = Status.NONFINITE
+            self.status, self._nonfinite = Status.NONFINITE, str(error)
             self.warnings.append(str(error))
         except OverflowError as error:
             self.status = Status.NONFINITE
@@ -349,6 +350,8 @@ class Run:
         said = status.value
         if status is Status.STOPPED:
             said = f"stopped by {self._stopped_by}"
+        if status is Status.NONFINITE and self._nonfinite:
+            return f"{said}: {self._nonfinite}"
         if status is Status.CONVERGED and math.isfinite(certificate.radius):
             said = f"{said}, among the points within a distance of {certificate.radius:.3g}"
         if not math.isfinite(certificate.lower_bound) and status not in _NO_SOLUTION:

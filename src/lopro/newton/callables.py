@@ -171,6 +171,9 @@ class SmoothCallable:
     def enclose(self, x: Array) -> Enclosure:
         value, gradient = self.value(x), self.gradient(x, ())
         error = _ROUNDINGS * self._unit * np.abs(gradient)
+        of_slope = self.f.slope_error(x)
+        if of_slope is not None:
+            error = error + self.factor * of_slope
         return Enclosure(Estimate(value, _ROUNDINGS * self._unit * abs(value)), gradient, error)
 
     def strong_convexity(self) -> float:

@@ -133,6 +133,13 @@ class Objective(Function):
         root = math.sqrt(max(slope * slope + 2.0 * mu.value * (level - value), 0.0))
         return Constant((slope + root) / mu.value, mu.source, f"f(0), {mu.note}")
 
+    def slope_error(self, x: Array) -> np.ndarray[Any, Any] | None:
+        """Return by how much the subgradient at ``x`` may miss all of them, per entry; None for nothing.
+
+        With errors e the function is above ``f(x) + <g, z - x> - <e, |z - x|>``: bounds pay for them.
+        """
+        return None
+
     def typical_size(self) -> float | None:
         """Return a length that is typical of good points, or None: it changes with the units of ``x``.
 

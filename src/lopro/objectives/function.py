@@ -55,6 +55,9 @@ class FunctionObjective(Objective):
     like : array, optional
         Points are handed to the callables in the library and dtype of this array, on its device. By default
         they come as the method has them: methods that compute on the host hand over NumPy arrays.
+    slope_error : callable, optional
+        ``slope_error(x)``: by how much each entry of the slope may miss those of all subgradients at ``x``, a
+        NumPy array. Bounds pay for it. Zero by default.
 
     Examples
     --------
@@ -82,6 +85,7 @@ class FunctionObjective(Objective):
         smoothness: float | None = None,
         strong_convexity: float | None = None,
         like: Array | None = None,
+        slope_error: Callable[[Array], Any] | None = None,
     ) -> None:
         check_callable("value", value)
         slopes = {"gradient": gradient, "subgradient": subgradient}
@@ -114,6 +118,7 @@ class FunctionObjective(Objective):
         self._L = _given("smoothness", smoothness)
         self._mu = _given("strong_convexity", strong_convexity)
         self.like = like
+        self._slope_error = slope_error
 
     def _own(self, x: Array) -> Array:
         """Return a copy of a point as the callables take it."""
@@ -127,6 +132,12 @@ class FunctionObjective(Objective):
 
     def subgradient(self, x: Array) -> Array:
         return _checked_like(f"{self._slope_name}(x)", self._slope(self._own(x)), x)
+
+    def slope_error(self, x: Array) -> np.ndarray[Any, Any] | None:
+        if self._slope_error is None:
+            return None
+        found = np.asarray(self._slope_error(self._own(x)), dtype=np.float64)
+        return found if found.any() else None
 
     def prox(self, x: Array, step: float) -> Array:
         if self._prox is None:

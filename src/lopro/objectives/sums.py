@@ -127,6 +127,10 @@ class Sum(MappedFunction, Objective):
             return abs(fun)
         return sum(part.magnitude(x, float(part.value(x))) for part in self.parts)
 
+    def slope_error(self, x: Array) -> np.ndarray[Any, Any] | None:
+        known = [e for part in self.parts if (e := part.slope_error(x)) is not None]
+        return np.sum(known, axis=0) if known else None
+
     def typical_size(self) -> float | None:
         known = [size for part in self.parts if (size := part.typical_size()) is not None]
         return min(known, default=None)
@@ -233,6 +237,10 @@ class Scaled(MappedFunction, Objective):
 
     def magnitude(self, x: Array, fun: float) -> float:
         return self.factor * self.f.magnitude(x, fun / self.factor) if self.cancels else abs(fun)
+
+    def slope_error(self, x: Array) -> np.ndarray[Any, Any] | None:
+        error = self.f.slope_error(x)
+        return None if error is None else self.factor * error
 
     def typical_size(self) -> float | None:
         return self.f.typical_size()

@@ -11,6 +11,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from lopro.certificates import Certificate, feasibility_tolerance
 from lopro.constraints.base import ValidInequality
 from lopro.core.arrays import Array, eps, inner, norm
@@ -27,12 +29,14 @@ NO_BOUND = (
 
 @dataclass(frozen=True)
 class Minorant:
-    """``f(z) >= offset + <slope, z> + mu/2 |z - center|^2`` for every feasible ``z``."""
+    """``f(z) >= offset + <slope, z> + mu/2 |z - center|^2 - error |z - center|`` for every feasible ``z``."""
 
     offset: float
     slope: Array
     center: Array
     mu: float
+    #: The length of what the slope may be off, beyond rounding.
+    error: float = 0.0
 
     @staticmethod
     def of(problem: Problem, x: Array, normal: ValidInequality) -> Minorant:
@@ -41,24 +45,27 @@ class Minorant:
         mu = problem.objective.strong_convexity()
         # What cancels in the offset was rounded before it did; a bound errs to the safe side.
         terms = abs(offset) + abs(inner(g, x)) + abs(normal.support)
+        error = problem.objective.slope_error(x)
         return Minorant(
             offset - normal.support - 8.0 * eps(x) * terms,
             g + normal.direction,
             x,
             0.0 if mu is None else mu.value,
+            0.0 if error is None else float(np.linalg.norm(error)),
         )
 
     def least(self, radius: float | None) -> float:
         """Return a lower bound of the minorant over the ball of this radius (None: everywhere)."""
         slope = norm(self.slope)
         bounds = [-math.inf]
-        if slope == 0.0:
+        if slope == self.error == 0.0:
             bounds.append(self.offset)
         if radius is not None:
-            bounds.append(self.offset - slope * radius)
+            lost = self.error * (radius + norm(self.center)) if self.error > 0.0 else 0.0
+            bounds.append(self.offset - slope * radius - lost)
         if self.mu > 0.0:
             shifted = self.offset + inner(self.slope, self.center)
-            bounds.append(shifted - slope**2 / (2.0 * self.mu))
+            bounds.append(shifted - (slope + self.error) ** 2 / (2.0 * self.mu))
         return max(bounds)
 
 
