@@ -58,7 +58,9 @@ class BasisPursuit:
 
 def _fitting(problem: Problem) -> Method | None:
     """Return the first of the methods that takes a problem."""
-    for method in (WorkingSet(), ByProducts(), MatrixFree()):
+    kinds: tuple[type[Method], ...] = (WorkingSet, ByProducts, MatrixFree)
+    for kind in kinds:
+        method = kind()
         with suppress(MissingCapabilityError):
             method.check(problem)
             return method

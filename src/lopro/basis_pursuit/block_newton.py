@@ -91,7 +91,7 @@ class BlockNewton:
         read: Callable[[Vector], Vector],
         correlations: Vector,
     ) -> None:
-        """Take in blocks of so many columns each; they are zero."""
+        """Add blocks of so many columns each; they are zero."""
         n = len(self.columns)
         self.starts = np.concatenate([self.starts, n + np.cumsum(sizes) - sizes])
         self.sizes = np.concatenate([self.sizes, sizes])
@@ -101,7 +101,7 @@ class BlockNewton:
         self._pull()
 
     def keep(self, blocks: Vector) -> None:
-        """Forget blocks that are zero, all but those marked."""
+        """Drop all blocks but those marked; they are zero."""
         rows = np.repeat(blocks, self.sizes)
         self.columns.keep(rows)
         self.z, self.sizes = self.z[rows], self.sizes[blocks]
@@ -127,7 +127,7 @@ class BlockNewton:
         self.lengths, self.pulls = _lengths(self.z, self.starts), _lengths(self.slope, self.starts)
         self.active = self.lengths > 0.0
         self.weights = self.columns.weights[self.starts]
-        self.unrest = self._unrest()
+        self.error = self._error()
 
     @property
     def value(self) -> float:
@@ -142,7 +142,7 @@ class BlockNewton:
         """Return what belongs to blocks for each of their rows."""
         return of_blocks if len(self.sizes) == len(self.z) else np.repeat(of_blocks, self.sizes)
 
-    def _unrest(self) -> float:
+    def _error(self) -> float:
         """Return by how much the equations of the active blocks are off, in units of alpha."""
         if not self.active.any():
             return 0.0
@@ -218,7 +218,7 @@ class BlockNewton:
         return self.level.alpha(a, b, math.sqrt(max(left, 0.0)), 0.0, at=self.alpha)
 
     def _move(self, face: _Face, step: Vector, alpha: float) -> None:
-        """Go as far as ``alpha f + |r|^2 / 2`` falls; blocks that would turn round become zero."""
+        """Go as far as ``alpha f + |r|^2 / 2`` falls; blocks whose direction would reverse become zero."""
         starts, sizes = face.starts, face.sizes
         base, slope, weights = self.z[face.rows], self.slope[face.rows], face.weights[face.starts]
 
@@ -247,7 +247,7 @@ class BlockNewton:
 
 
 def aimed_residual(sigma: Any, allowed: Any, alpha: Any, size: Any) -> Any:
-    """Return the residual to aim at: inside by what costs a tenth of the tolerance, and a hair.
+    """Return the residual to aim at: inside by what costs a tenth of the tolerance, and by rounding.
 
     Parameters
     ----------
@@ -255,8 +255,8 @@ def aimed_residual(sigma: Any, allowed: Any, alpha: Any, size: Any) -> Any:
         Radius, the gap that is allowed, multiplier, and the length of ``y``.
     """
     spare = np.minimum(0.01, 0.1 * allowed * alpha / sigma**2)
-    hair = 4.0 * float(np.finfo(np.float64).eps) * size
-    return np.maximum(0.0, sigma * (1.0 - 1e-12 - spare) - hair)
+    rounding = 4.0 * float(np.finfo(np.float64).eps) * size
+    return np.maximum(0.0, sigma * (1.0 - 1e-12 - spare) - rounding)
 
 
 def _lengths(v: Vector, starts: Vector) -> Vector:

@@ -152,7 +152,7 @@ class BlockSearch(Search):
         self.newton.extend(columns, self._sizes[blocks], self.read, correlations)
 
     def add_missing(self) -> None:
-        """Add the blocks that violate most; those that were taken in for nothing leave first."""
+        """Add the blocks that violate most; those that stayed zero leave first."""
         active = self.newton.active
         if np.count_nonzero(active) < 0.8 * len(active):
             self.newton.keep(active)
@@ -194,7 +194,7 @@ class BlockSearch(Search):
         """Whether the point is close to the solution for its alpha, on all blocks."""
         few = self.missing.size <= SETTINGS.missing * np.count_nonzero(self.newton.active)
         error = SETTINGS.near if self._near_the_end else SETTINGS.unsolved
-        return bool(few and self.newton.unrest <= error)
+        return bool(few and self.newton.error <= error)
 
     def _lowest_alpha(self) -> float:
         newton = self.newton
@@ -223,7 +223,7 @@ class BlockSearch(Search):
         self, x: Vector, places: Vector, residual: Vector, alpha: float, reached: bool
     ) -> None:
         dual = residual / alpha if alpha > 0.0 else residual
-        settled = self.newton.unrest <= SETTINGS.settled and not self.newton.excess.any()
+        settled = self.newton.error <= SETTINGS.settled and not self.newton.excess.any()
         self.solution = Solution(x, np.empty(0), alpha, residual, dual, reached, settled)
         self._places, self._image = places, self.y - residual
         if is_single(self._like):
@@ -276,7 +276,7 @@ class BlockSearch(Search):
         return _norm(rest) if too_long else None
 
     def _try_to_end(self) -> None:
-        """Meet equations by moving the blocks at hand as little as possible, the longest alone at first."""
+        """Meet equations by moving the present blocks as little as possible, the longest alone at first."""
         newton = self.newton
         for least in (SETTINGS.idle * float(newton.lengths.max(initial=0.0)), 0.0):
             found = self._corrected(newton.spread(newton.lengths > least))

@@ -88,7 +88,7 @@ class ByProducts:
             yield from self._by_entries(bench, form, point)
 
     def _by_entries(self, bench: Workbench, form: SparseForm, x: Array) -> Candidates:
-        """Read the operator and search its columns; what comes of that is measured by the operator itself."""
+        """Read the operator and search its columns; points are measured by the operator itself."""
         bench.hand_over(WorkingSet())
         candidates = WorkingSet().search(bench, form.with_matrix(bench.problem), x)
         verdict = None

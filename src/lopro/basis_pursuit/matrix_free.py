@@ -1,8 +1,8 @@
 """Basis pursuit denoising for operators: two products a step, and a certificate that costs none.
 
 The residual and its correlations ``A^H r``, which every step computes, are also a dual point: scaled to
-feasibility they bound the optimum from below. So the gap is known at all times; and as the path aims a hair
-inside the ball, there is nothing to project.
+feasibility they bound the optimum from below. So the gap is known at all times; and as the path aims slightly
+inside the ball, points need no projection.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class MatrixFree:
 
     Problem: `L1Norm` with positive weights over a `ResidualBall`, real or complex, optionally intersected
     with ``x >= 0``. Oracles: one product with A and one with its adjoint per step, and a few random products
-    after which short columns take longer steps. Where it crawls and the rows of A are orthogonal, splitting
+    after which short columns take longer steps. Where it is slow and the rows of A are orthogonal, splitting
     goes on; where there is no progress, and for ``sigma = 0``, `MultiplierMethod` takes over from its point.
 
     Parameters
@@ -112,7 +112,7 @@ class MatrixFree:
         yield from self._from(bench, x0, _nothing, _never)
 
     def until(self, bench: Workbench, x0: Array, enough: Enough) -> Leaving:
-        """Run as long as that is not enough; return the point that somebody else should go on from."""
+        """Run until that is enough; return the point that another method should go on from."""
         return (yield from self._from(bench, x0, _cones, enough))
 
     def _from(self, bench: Workbench, x0: Array, cones: Resort, enough: Enough) -> Leaving:

@@ -141,7 +141,7 @@ class Pool:
         self._drop(free[np.argsort(self._score[free], kind="stable")[:surplus]])
 
     def _drop(self, leaving: Vector) -> None:
-        """Forget columns; one piece at a time, so that there is never a second copy of all of them."""
+        """Drop columns; one piece at a time, so that there is never a second copy of all of them."""
         stays = np.isin(self.indices, leaving, invert=True)
         at, kept = 0, []
         for i, piece in enumerate(self._pieces):

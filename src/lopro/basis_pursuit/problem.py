@@ -36,8 +36,8 @@ NORMS = (L1Norm, BlockNorm)
 class SparseForm:
     """A norm that makes zeros, and a residual ``y - A x``: what searches for columns know of a problem.
 
-    How the two are weighed against each other is the affair of subclasses: which alpha is asked for, what a
-    point is worth, and what a dual point proves.
+    Subclasses say how the two are weighed against each other: which alpha is asked for, the value of a point,
+    and the bound that a dual point proves.
     """
 
     objective: L1Norm | BlockNorm

@@ -1,4 +1,4 @@
-"""Small problems as programs: where Newton's method gets lost among degenerate vertices or very many signs.
+"""Small problems as programs: where Newton's method fails at degenerate vertices or with very many signs.
 
 For equations the dual is a linear program, ``max <y, v>  s.t. |A'v| <= w``; a point of the path has
 ``- alpha |v|^2 / 2`` in its objective as well, and ``alpha v`` is its residual. PIQP solves small ones in a
@@ -120,7 +120,7 @@ class PursuitPrograms:
     def _from_pair(
         self, bench: Workbench, search: ColumnSearch, A: Vector, pair: Pair
     ) -> Candidates:
-        """Propose what the signs of a pair tell, and what Newton's method makes of them."""
+        """Propose the point that the signs of a pair tell, and those of Newton's method from them."""
         candidate = pair.candidate(search.pursuit, A, search.point())
         if candidate is not None:
             yield candidate
@@ -189,7 +189,7 @@ class Pair:
 
 
 def improve_penalised(bench: Workbench, search: ColumnSearch, rounds: int) -> Candidates:
-    """Propose the solution of the program for a penalty, and what Newton's method makes of its signs.
+    """Propose the solution of the program for a penalty, and those of Newton's method from its signs.
 
     Where columns are dependent, the signs of Newton's method may cycle; a program does not mind.
     """

@@ -213,7 +213,7 @@ class Search:
         rounding = max(1e-10, 1e3 * eps(self._like))
         return self.fun - self.bound <= rounding * self.fun
 
-    # What goes to the driver.
+    # Candidates for the driver.
 
     def point(self) -> Array:
         """Return the present solution among all columns, in the library of the problem."""

@@ -44,7 +44,7 @@ class Settings:
     """What steers mixed shrinkage.
 
     Products of 18 operators (blurs, cosines, random columns), geometric mean 153: without `same` 165, with
-    ``outside = 0`` 164, with ``unsolved = 0`` 202, without `growth` 163, without any care 433.
+    ``outside = 0`` 164, with ``unsolved = 0`` 202, without `growth` 163, without both of these limits 433.
     """
 
     #: Points that are kept whatever their zeros are, and the share of other zeros that the rest may have.
@@ -55,8 +55,8 @@ class Settings:
     #: Steps after which a mixture that has not improved is replaced by a plain step; with three rows every
     #: second run would stall.
     window: int = 10
-    #: Below this share of the last one, the parameter goes down with care: not at once below ``outside`` of
-    #: the largest correlation of a zero plus ``unsolved`` mean residuals of the fixed-point equation.
+    #: Below this share of the last one, steps down of the parameter are limited: not below ``outside`` of the
+    #: largest correlation of a zero plus ``unsolved`` mean residuals of the fixed-point equation.
     down: float = 0.95
     outside: float = 0.2
     unsolved: float = 4.0
@@ -212,7 +212,7 @@ class MixedShrinkage:
     def _shrunk(
         self, f: Objective, start: Point | Mixture, alpha: float, t: float, steps: Steps | None
     ) -> tuple[Array, Array]:
-        """Return where a gradient step of length ``t`` ends, and what shrinkage makes of that."""
+        """Return the end of a gradient step of length ``t``, before and after shrinkage."""
         if steps is None:
             z = start.x + t * start.g
         else:
@@ -269,12 +269,12 @@ class MixedShrinkage:
         """Choose the next parameter and mix the points for it."""
         last = state.last
         blend = Blend(state.history, None if state.steps is None else state.steps.root)
-        alpha = self._wanted(last, blend)
+        alpha = self._target(last, blend)
         if alpha < SETTINGS.down * last.alpha:
             alpha = self._careful(state, blend, alpha)
         return blend.at(min(alpha, 1.5 * last.alpha)), blend.left
 
-    def _wanted(self, last: Point, blend: Blend) -> float:
+    def _target(self, last: Point, blend: Blend) -> float:
         """Return the parameter that is asked for, as far as the last points can tell."""
         if self.level is not None:
             alpha = self.level.alpha(0.0, 0.0, last.length, 0.0)

@@ -87,7 +87,7 @@ class SupportNewton:
     Parameters
     ----------
     columns : ColumnSet
-        The columns; where they are, the precision of their Gram matrix and a ridge is their affair.
+        The columns: they know where they are stored, the precision of their Gram matrix and the ridge.
     level : Level
         What fixes alpha.
     nonneg : bool
@@ -237,7 +237,7 @@ class SupportNewton:
         x[support] = values
         return x
 
-    # What comes out.
+    # The solution.
 
     def _solution(self, point: _Point, face: _Face, signs: Vector, settled: bool) -> Solution:
         """Return a point as a solution; ``signs`` is where a next solve should start.
@@ -262,7 +262,7 @@ class SupportNewton:
 
         Equations are met by as many columns as there are rows, whichever they are: this is the end of the
         path only if the signs are those that lead to it. Columns whose coefficient vanishes there are idle:
-        they support the dual point, and what rounding makes of their zero has no sign.
+        they support the dual point, and their rounding error has no sign.
         """
         c, S = self.columns, face.support
         p = self._least_squares(point.x, face)
