@@ -28,6 +28,12 @@ BROKEN = {
         library,
     ): "no second-order method; the first-order one leaves the finite numbers at a gap of 1.07e-3"
     for library in ("numpy-single", "strict-single")
+} | {
+    (
+        "applications: minimize, differences",
+        library,
+    ): "differences in single precision are off by more than a bound at 1e-3 can pay for"
+    for library in ("strict-single", "torch-single", "jax-single")
 }
 #: Words of an error that names what to do instead.
 ADVICE = ("NumPy arrays", "float64", "lopro.")

@@ -81,7 +81,6 @@ class Completion:
     >>> import numpy as np
     >>> from lopro.metric.completion import Completion, KnownSlack
     >>> from lopro.metric.loss import PairLoss
-    from lopro.methods.inner.lbfgs import LBFGS
     >>> loss = PairLoss.from_differences(np.array([[1.0, 1.0], [1.0, -1.0]]), np.ones(2))
     >>> search = Completion(loss, 0.5, np.array([2.0, 2.0]))
     >>> search.aim(np.array([0.05, -0.3]), 0.1, 0.1, KnownSlack(np.array([0]), np.array([[0.25]])))
@@ -236,7 +235,6 @@ def first_factor(loss: PairLoss, M: Array, slack: Array, roots: Array, known: Kn
     >>> import numpy as np
     >>> from lopro.metric.completion import KnownSlack, first_factor
     >>> from lopro.metric.loss import PairLoss
-    from lopro.methods.inner.lbfgs import LBFGS
     >>> loss = PairLoss(np.array([[0.0, 0.0], [1.0, 2.0]]), ([0], [1]), [1.0])
     >>> M, known = -loss.adjoint(np.ones(1)), KnownSlack(np.array([0]), np.eye(1))
     >>> B = first_factor(loss, M, np.array([1.0, 4.0]), np.ones(2), known)

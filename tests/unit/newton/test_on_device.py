@@ -138,11 +138,21 @@ def test_what_is_empty_is_proved_to_be() -> None:
 
 
 @pytest.mark.usefixtures("elsewhere")
-def test_single_precision_is_left_to_other_methods() -> None:
-    problem = lopro.Problem(
-        lo.LeastSquares(A.astype(np.float32), B.astype(np.float32)),
-        lc.Polyhedron(C.astype(np.float32), H.astype(np.float32)),
-    )
+def test_single_precision_is_copied_in_double_where_it_is() -> None:
+    expected = lopro.solve(PROBLEMS["least squares"](np.asarray), tol=1e-8)
+    problem = PROBLEMS["least squares"](lambda M: strict(M.astype(np.float32)))
+    assert lopro.Auto().choose(problem) == lopro.NewtonMultipliers()
+    result = lopro.solve(problem, tol=1e-3)
+    assert result.success and result.x.dtype == array_api_strict.float32
+    assert float(result.fun) == pytest.approx(expected.fun, rel=2e-3)
+
+
+@pytest.mark.usefixtures("elsewhere")
+def test_single_precision_that_is_too_large_to_be_copied_is_left_to_other_methods(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("lopro.maps.host._WIDENED_BYTES", 0)
+    problem = PROBLEMS["least squares"](lambda M: strict(M.astype(np.float32)))
     with pytest.raises(MissingCapabilityError, match="take float64 on a device"):
         composite(problem)
     assert lopro.Auto().choose(problem) == lopro.MultiplierMethod()
