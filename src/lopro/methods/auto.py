@@ -23,7 +23,7 @@ from lopro.methods.nearest_point import NearestPoint
 from lopro.methods.paper.lopgd import LoPGD
 from lopro.methods.second_order import NewtonMultipliers, ProgramEngines
 from lopro.methods.second_order.forms import Forms
-from lopro.methods.second_order.interior_point import InteriorPoint
+from lopro.methods.second_order.interior_point import InteriorPoint, UnprovedRay
 from lopro.methods.semidefinite import LowRankFactors, NearestSemidefinite, SemidefiniteEngines
 from lopro.methods.splitting import ADMM, admm_reason, is_explicit, is_norm_of_image
 from lopro.objectives import NuclearNorm, Scaled
@@ -131,14 +131,14 @@ class Auto:
 
 def _run(plan: Iterable[Fit], bench: Workbench, x0: Array) -> Candidates:
     """Run one method after the other until the problem is solved."""
-    stalled: StalledError | EngineUnavailable | None = None
+    stalled: StalledError | EngineUnavailable | UnprovedRay | None = None
     excluded: InfeasibleError | None = None
     for fit in plan:
         bench.hand_over(fit.method)
         stalled = None
         try:
             yield from fit.run(bench, x0)
-        except (StalledError, EngineUnavailable) as error:
+        except (StalledError, EngineUnavailable, UnprovedRay) as error:
             stalled = error
         except InfeasibleError as error:
             if math.isinf(error.radius):
@@ -240,11 +240,11 @@ def _for_norms_of_images(problem: Problem) -> list[Fit]:
         return []
     if not is_explicit(problem):
         return [Fit(ADMM(), reason)]
-    cost = admm_cost(_entries(problem))
+    entries = _entries(problem)
+    cost = admm_cost(entries)
     admm = Fit(ADMM(), reason, cost)
     likes = (problem.objective.like, problem.constraint.like)
     elsewhere = any(like is not None and not on_host(like) for like in likes)
-    entries = _entries(problem)
     if least_conic_cost(entries) >= cost.operations or (elsewhere and entries > _SMALL_FORM):
         return [admm]
     conic = InteriorPoint().fit(problem)

@@ -23,6 +23,7 @@ from lopro.methods.splitting.parts import Parts
 from lopro.methods.splitting.steps import advance, balanced, first_state, softened
 from lopro.objectives import GroupNorm as Groups
 from lopro.objectives import (
+    L1Norm,
     LeastSquares,
     Linear,
     LInfNorm,
@@ -354,3 +355,15 @@ def test_other_libraries_give_the_same_answer(library: str, dtype: str) -> None:
     ball = Problem(TotalVariation((6, 6)), ResidualBall(*there, 0.15))
     assert lopro.solve(ball, method=ADMM(), tol=tol).success
     assert to_numpy(result.x).shape == (36,)
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1e9])
+def test_trends_are_found_in_other_units(unit: float) -> None:
+    """In large units the conic solver takes this objective for unbounded: the next method finds it."""
+    rng = np.random.default_rng(0)
+    y = np.cumsum(np.repeat(rng.standard_normal(20), 100)) / 50 + 0.3 * rng.standard_normal(2000)
+    D = scipy.sparse.diags_array([1.0, -2.0, 1.0], offsets=[0, 1, 2], shape=(1998, 2000)).tocsr()
+    plain = lopro.solve(Problem(SquaredDistance(y) + 50.0 * L1Norm(D=D)))
+    scaled = lopro.solve(Problem(SquaredDistance(unit * y) + 50.0 * unit * L1Norm(D=D)))
+    assert plain.success and scaled.success
+    assert scaled.fun == pytest.approx(unit**2 * plain.fun, rel=2e-6)

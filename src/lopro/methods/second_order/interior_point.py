@@ -38,7 +38,11 @@ from lopro.protocol import (
     Workbench,
 )
 
-__all__ = ["InteriorPoint"]
+__all__ = ["InteriorPoint", "UnprovedRay"]
+
+
+class UnprovedRay(OverflowError):
+    """The conic solver takes the objective for unbounded; its ray is no proof."""
 
 
 @dataclass(frozen=True)
@@ -211,9 +215,7 @@ def _raise_if_unsolvable(
             "the conic solver takes the set for empty, but its multipliers do not prove it"
         )
     if answer.status is AnswerStatus.UNBOUNDED:
-        raise OverflowError(
-            "the objective has no lower bound on the set (a ray of the conic solver)"
-        )
+        raise UnprovedRay("the objective has no lower bound on the set (a ray of the conic solver)")
     point = answer.x[: sets[0].rows.shape[1]] if sets else answer.x
     if not all(np.isfinite(v).all() for v in (point, *multipliers)):
         raise StalledError(f"the conic solver has no answer: {answer.message}")
