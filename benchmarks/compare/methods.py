@@ -14,6 +14,7 @@ import lopro
 from benchmarks.compare.problems import Instance
 from lopro import protocol
 from lopro.core.arrays import norm
+from lopro.driver.minorants import solution_radius
 from lopro.errors import MissingCapabilityError
 from lopro.functions import Ball
 from lopro.methods.inner import (
@@ -27,7 +28,6 @@ from lopro.methods.paper.restarts import ApproximateSharpness, LogScaleGrid
 from lopro.methods.registry import methods
 from lopro.methods.theory import ProblemConstants, constants_of
 from lopro.penalties import Hinge
-from lopro.protocol.certificates import solution_radius
 
 __all__ = ["FAMILIES", "Method", "methods_for"]
 

@@ -21,10 +21,10 @@ import scipy.sparse
 from benchmarks._report import write_json
 from benchmarks.general.collections import folder_of
 from benchmarks.general.measure import Judged, Run, print_table, records
-from lopro.cones.bound import ConicData
-from lopro.cones.certified import solve_conic
-from lopro.cones.cones import Nonnegative, SecondOrder, Zero
 from lopro.engines import ConeProgram, solve_cones
+from lopro.engines.cone_bound import ConicData
+from lopro.engines.cones import Nonnegative, SecondOrder, Zero
+from lopro.engines.proved_cones import solve_conic
 
 LIMIT = 60.0
 

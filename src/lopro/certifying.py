@@ -10,6 +10,7 @@ import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro.certificates import Certificate
+from lopro.certificates.outcome import Outcome, Status
 from lopro.core.arrays import Array
 from lopro.core.validation import check_array, check_shape
 from lopro.driver.options import Options
@@ -22,7 +23,6 @@ from lopro.maps.host import host_matrix, host_vector
 from lopro.methods.answers import evidence_of
 from lopro.methods.second_order.forms import composite, member_multipliers, term_multipliers
 from lopro.newton.bounds import lower_bound, relative_violation, violation_charge
-from lopro.newton.outcome import Outcome, Status
 from lopro.newton.problem import Composite
 from lopro.problem import Problem
 from lopro.protocol import Candidate, Candidates, Card, Evidence, Workbench

@@ -19,6 +19,7 @@ from lopro.core.arrays import asarray_like
 from lopro.core.counting import Counts
 from lopro.core.deadline import EIGH, Deadline
 from lopro.core.validation import check_array, check_shape, host_array
+from lopro.driver.minorants import Certificate, feasibility_tolerance
 from lopro.driver.options import Options
 from lopro.driver.result import History, Iterate, Result, Status
 from lopro.methods.semidefinite import LowRankFactors
@@ -28,7 +29,6 @@ from lopro.newton.sdp.correlation_target import CorrelationTarget
 from lopro.objectives import SquaredDistance
 from lopro.problem import Problem
 from lopro.protocol import Target
-from lopro.protocol.certificates import Certificate, feasibility_tolerance
 from lopro.solving import run_to_the_end
 
 __all__ = ["nearest_correlation"]

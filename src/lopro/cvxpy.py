@@ -16,17 +16,17 @@ import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro.certificates import Emptiness, noise_rows
-from lopro.cones.bound import ConicData
-from lopro.cones.certified import solve_conic
-from lopro.cones.cones import Nonnegative, PSDTriangle, SecondOrder, SetCone, Zero
+from lopro.certificates.outcome import Outcome, Status
 from lopro.constraints import Affine, Box, Constraint, Intersection
 from lopro.core.deadline import Deadline
 from lopro.core.optional import needing
 from lopro.core.validation import check_number
 from lopro.driver import result as driver
 from lopro.driver.result import Result
+from lopro.engines.cone_bound import ConicData
+from lopro.engines.cones import Nonnegative, PSDTriangle, SecondOrder, SetCone, Zero
+from lopro.engines.proved_cones import solve_conic
 from lopro.methods import ProgramEngines
-from lopro.newton.outcome import Outcome, Status
 from lopro.objectives import Linear, Quadratic
 from lopro.problem import Problem
 from lopro.protocol import Certificate, Target

@@ -31,12 +31,12 @@ from lopro.core.arrays import Array, asarray_like, is_complex, is_single, isfini
 from lopro.core.counting import Counts
 from lopro.core.deadline import OutOfTime, current_deadline
 from lopro.core.threads import one_pool
+from lopro.driver.minorants import FENCHEL
 from lopro.driver.options import Options
 from lopro.driver.result import History, Iterate, Status
 from lopro.maps import ArrayMap, LinearMap, NumPyMap
 from lopro.problem import Problem
 from lopro.protocol import Target
-from lopro.protocol.certificates import FENCHEL
 
 __all__ = ["BatchNewton", "Proposal", "solve_dense"]
 

@@ -19,12 +19,12 @@ import scipy  # parts of it load when first used
 
 from lopro.basis_pursuit.blocks import BlockNorm
 from lopro.basis_pursuit.problem import NORMS, SparseProblem, residual_ball_of
-from lopro.cones.cones import Cone, Nonnegative, SecondOrder
 from lopro.constraints.residual_ball import FEW_COLUMNS
 from lopro.core.arrays import Array, asarray_like, norm, to_numpy
 from lopro.core.deadline import current_deadline
 from lopro.core.real_vectors import Vector
 from lopro.engines import ConeProgram, EngineUnavailable, solve_cones
+from lopro.engines.cones import Cone, Nonnegative, SecondOrder
 from lopro.errors import MissingCapabilityError, ProjectionError, StalledError
 from lopro.maps import LinearMap
 from lopro.problem import Problem

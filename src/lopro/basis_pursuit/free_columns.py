@@ -18,12 +18,12 @@ import scipy  # parts of it load when first used
 
 from lopro.basis_pursuit.result import BPDNResult
 from lopro.core.arrays import Array, eps, norm, to_numpy
+from lopro.driver.minorants import feasibility_tolerance
 from lopro.driver.result import Status
 from lopro.errors import MissingCapabilityError
 from lopro.maps import LinearMap, linear_map
 from lopro.maps.algebra import dense
 from lopro.protocol import Certificate, Target
-from lopro.protocol.certificates import feasibility_tolerance
 
 __all__ = ["FreeColumns"]
 

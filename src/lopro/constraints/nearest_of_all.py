@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.cones.cones import ConeRows, ball_rows, halfspace_rows
 from lopro.constraints.base import Constraint
 from lopro.constraints.box import Box
 from lopro.constraints.function import FunctionConstraint
@@ -29,6 +28,7 @@ from lopro.core.arrays import (
 )
 from lopro.core.deadline import EIGH, current_deadline
 from lopro.core.real_vectors import Vector, from_real_vector, to_real_vector
+from lopro.engines.cones import ConeRows, ball_rows, halfspace_rows
 from lopro.errors import InfeasibleError, ProjectionError
 from lopro.newton.sdp.nearest import NearestProblem
 from lopro.projections.conic import project_conic

@@ -8,24 +8,16 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from lopro.certificates import Bound
+from lopro.certificates import Bound, Certificate, Target
 from lopro.constraints.base import ValidInequality
 from lopro.core.arrays import Array, eps, inner
 from lopro.core.deadline import OutOfTime
 from lopro.core.real_vectors import to_real_vector
+from lopro.driver.candidate import Candidate, Claim, Multiplier, PenalisedMinimum, ProvedBound
+from lopro.driver.minorants import feasibility_tolerance, lower_bound, solution_radius
 from lopro.errors import BoundContradictionWarning
 from lopro.functions import Image, Source
 from lopro.problem import Problem
-from lopro.protocol import (
-    Candidate,
-    Certificate,
-    Claim,
-    Multiplier,
-    PenalisedMinimum,
-    ProvedBound,
-    Target,
-)
-from lopro.protocol.certificates import feasibility_tolerance, lower_bound, solution_radius
 
 __all__ = ["Incumbent", "Judged"]
 

@@ -13,8 +13,8 @@ from lopro.constraints.base import ValidInequality
 from lopro.core.arrays import Array
 from lopro.core.counting import Counts
 from lopro.core.optional import needing
-from lopro.protocol.candidate import Claim
-from lopro.protocol.certificates import Certificate
+from lopro.driver.candidate import Claim
+from lopro.driver.minorants import Certificate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -14,10 +14,13 @@ from typing import TypeVar
 
 import numpy as np
 
+from lopro.certificates import Certificate
 from lopro.core.arrays import Array, copy, equal, isfinite, norm
 from lopro.core.counting import Counts, counting
 from lopro.core.deadline import Deadline, OutOfTime
+from lopro.driver.candidate import Candidate, PenalisedMinimum, Verdict
 from lopro.driver.incumbent import Incumbent, Judged
+from lopro.driver.method import Candidates, Method, next_candidate, required_fit
 from lopro.driver.options import Callback, Options
 from lopro.driver.printing import Progress
 from lopro.driver.result import History, Iterate, Result, Status
@@ -31,16 +34,6 @@ from lopro.errors import (
 )
 from lopro.functions import Image
 from lopro.problem import Problem
-from lopro.protocol import (
-    Candidate,
-    Candidates,
-    Certificate,
-    Method,
-    PenalisedMinimum,
-    Verdict,
-    next_candidate,
-    required_fit,
-)
 
 __all__ = ["Run"]
 

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from lopro.certificates import Target
 from lopro.certificates.tolerances import negligible_share
 from lopro.constraints import Constraint
 from lopro.core.arrays import Array, asarray_like, inner, isfinite, norm
@@ -17,6 +18,7 @@ from lopro.core.counting import Counts, count, counting
 from lopro.core.deadline import Deadline, OutOfTime
 from lopro.core.validation import check_array, check_seed, check_shape
 from lopro.driver.counted import CountedConstraint, counted_problem
+from lopro.driver.method import Method, Stepper
 from lopro.driver.options import Options
 from lopro.driver.printing import Progress
 from lopro.driver.result import Status
@@ -25,7 +27,6 @@ from lopro.functions import Image
 from lopro.objectives import Objective
 from lopro.penalties import Penalised, Penalty
 from lopro.problem import Problem
-from lopro.protocol import Method, Stepper, Target
 
 F = TypeVar("F")
 

@@ -18,9 +18,9 @@ from pathlib import Path
 
 import numpy as np
 
-from lopro.cones.cones import Cone, PSDTriangle
 from lopro.core.deadline import current_deadline
 from lopro.core.real_vectors import Vector
+from lopro.engines.cones import Cone, PSDTriangle
 from lopro.errors import MissingCapabilityError
 
 __all__ = [
@@ -223,7 +223,7 @@ def require_room(cone: Cone, nonzero: int | None = None) -> None:
 
     Examples
     --------
-    >>> from lopro.cones.cones import PSDTriangle
+    >>> from lopro.engines.cones import PSDTriangle
     >>> from lopro.engines.answer import require_room
     >>> require_room(PSDTriangle(50))
     >>> require_room(PSDTriangle(100_000))  # doctest: +IGNORE_EXCEPTION_DETAIL
@@ -241,7 +241,7 @@ def cone_entries(cone: Cone, nonzero: int | None = None) -> float:
 
     Examples
     --------
-    >>> from lopro.cones.cones import Nonnegative, PSDTriangle
+    >>> from lopro.engines.cones import Nonnegative, PSDTriangle
     >>> from lopro.engines.answer import cone_entries
     >>> cone_entries(Nonnegative(7)), cone_entries(PSDTriangle(3)), cone_entries(PSDTriangle(3), 5)
     (0.0, 21.0, 6.0)
@@ -255,7 +255,7 @@ def cone_work(cone: Cone, nonzero: int | None = None) -> float:
 
     Examples
     --------
-    >>> from lopro.cones.cones import Nonnegative, PSDTriangle
+    >>> from lopro.engines.cones import Nonnegative, PSDTriangle
     >>> from lopro.engines.answer import cone_work
     >>> cone_work(Nonnegative(7)), cone_work(PSDTriangle(2))
     (0.0, 18.0)

@@ -10,15 +10,6 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.cones.cones import (
-    Cone,
-    Exponentials,
-    Nonnegative,
-    PSDTriangle,
-    SecondOrder,
-    SecondOrders,
-    Zero,
-)
 from lopro.core.deadline import current_deadline
 from lopro.engines.answer import (
     BYTES_OF_CLARABEL,
@@ -29,6 +20,15 @@ from lopro.engines.answer import (
     not_installed,
     require_memory,
     time_left,
+)
+from lopro.engines.cones import (
+    Cone,
+    Exponentials,
+    Nonnegative,
+    PSDTriangle,
+    SecondOrder,
+    SecondOrders,
+    Zero,
 )
 from lopro.engines.forms import (
     ConeProgram,
@@ -117,7 +117,7 @@ def solve_cones(
     Examples
     --------
     >>> import numpy as np, scipy.sparse
-    >>> from lopro.cones.cones import SecondOrder
+    >>> from lopro.engines.cones import SecondOrder
     >>> from lopro.engines import ConeProgram, solve_cones
     >>> A = scipy.sparse.csc_array([[0.0, 0.0], [-1.0, 0.0], [0.0, -1.0]])
     >>> P, q, b = scipy.sparse.csc_array((2, 2)), np.array([3.0, 4.0]), np.array([1.0, 0.0, 0.0])

@@ -8,7 +8,10 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.cones.cones import (
+from lopro.core.real_vectors import Vector
+from lopro.engines.answer import Answer, require_room
+from lopro.engines.clarabel import solve_cones
+from lopro.engines.cones import (
     Cone,
     ConeRows,
     Exponentials,
@@ -17,9 +20,6 @@ from lopro.cones.cones import (
     SecondOrders,
     Zero,
 )
-from lopro.core.real_vectors import Vector
-from lopro.engines.answer import Answer, require_room
-from lopro.engines.clarabel import solve_cones
 from lopro.engines.forms import ConeProgram
 
 __all__ = ["ConicProgram"]

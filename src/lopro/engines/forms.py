@@ -13,10 +13,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.cones.cones import Cone, Nonnegative, Zero
 from lopro.core.real_vectors import Vector
 from lopro.core.units import power_of_two
 from lopro.engines.answer import Answer
+from lopro.engines.cones import Cone, Nonnegative, Zero
 
 __all__ = [
     "ConeProgram",

@@ -8,15 +8,15 @@ from dataclasses import replace
 from typing import TypeAlias, cast
 
 from lopro.certificates import Bound, Emptiness
+from lopro.certificates.outcome import Outcome, Status
 from lopro.constraints.base import Constraint, ValidInequality
 from lopro.constraints.box import Box
 from lopro.core.arrays import Array, asarray_like, from_numpy, norm
 from lopro.core.deadline import OutOfTime, current_deadline
+from lopro.driver.minorants import feasibility_tolerance
 from lopro.errors import InfeasibleError, UnboundedError
 from lopro.newton.problem import Composite
-from lopro.newton.solve import Outcome, Status
 from lopro.protocol import Candidate, ProvedBound, Workbench
-from lopro.protocol.certificates import feasibility_tolerance
 
 __all__ = ["Shared", "answer", "candidate_in_set", "evidence_of"]
 

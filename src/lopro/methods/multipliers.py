@@ -17,6 +17,7 @@ from lopro.constraints import Constraint
 from lopro.constraints.base import ValidInequality
 from lopro.core.arrays import Array, diagonal_direction, eps, inner, norm
 from lopro.core.validation import check_count
+from lopro.driver.minorants import Minorant, lower_bound, solution_radius
 from lopro.errors import MissingCapabilityError, StalledError
 from lopro.methods.inner import AcceleratedGradient, Backtracking
 from lopro.methods.inner.accelerated import AcceleratedState
@@ -24,7 +25,6 @@ from lopro.penalties import MemberPenalties
 from lopro.penalties.penalised import Penalised
 from lopro.problem import Problem
 from lopro.protocol import Candidate, Candidates, Card, Multiplier, Workbench
-from lopro.protocol.certificates import Minorant, lower_bound, solution_radius
 
 __all__ = ["MultiplierMethod", "check_penalties", "first_stiffness", "minimised", "reach"]
 

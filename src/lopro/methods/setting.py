@@ -16,13 +16,13 @@ from typing import ClassVar
 from lopro.constraints.base import ValidInequality
 from lopro.core.arrays import Array, norm
 from lopro.core.validation import check_number
+from lopro.driver.minorants import feasibility_tolerance, solution_radius
 from lopro.errors import MissingCapabilityError
 from lopro.functions import Ball, Constant, Source
 from lopro.methods.inner.subgradient import check_stochastic
 from lopro.methods.theory import ProblemConstants, constants_of
 from lopro.problem import Problem
 from lopro.protocol import Candidate, Multiplier, Workbench
-from lopro.protocol.certificates import feasibility_tolerance, solution_radius
 
 __all__ = [
     "GivenConstants",

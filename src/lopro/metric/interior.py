@@ -18,8 +18,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.cones.cones import Cone, Nonnegative, PSDTriangle
 from lopro.engines import ConeProgram, solve_cones
+from lopro.engines.cones import Cone, Nonnegative, PSDTriangle
 from lopro.metric.loss_step import ByEntries
 
 __all__ = ["interior_point"]

@@ -16,13 +16,13 @@ import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro.certificates import Emptiness, Units
+from lopro.certificates.outcome import Outcome
 from lopro.functions.atoms import Interval
 from lopro.functions.term import Term
 from lopro.maps import Identity, LinearMap, NumPyMap, SparseMap
 from lopro.maps.host import host_matrix
 from lopro.newton.arrays import Array
 from lopro.newton.bounds.lower import bounds_variables, reach_units
-from lopro.newton.outcome import Outcome
 from lopro.newton.problem import Composite
 from lopro.newton.smooth import LeastSquares, Loss, QuadraticForm, Smooth, Sum
 

@@ -22,6 +22,7 @@ from lopro.certificates import (
     column_units,
 )
 from lopro.certificates.emptiness import without_remnants
+from lopro.certificates.outcome import Outcome, Status
 from lopro.core.deadline import Deadline
 from lopro.engines import (
     Answer,
@@ -41,7 +42,7 @@ from lopro.newton.bounds.lower import reach_units
 from lopro.newton.problem import Composite
 from lopro.newton.rays import farkas_of_rows, ray_of_rows
 from lopro.newton.smooth import QuadraticForm
-from lopro.newton.solve import Outcome, Status, prove
+from lopro.newton.solve import prove
 
 __all__ = ["NotConvex", "program_composite", "solve_program"]
 

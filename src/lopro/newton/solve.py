@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 
 from lopro.certificates import FEASIBLE, Descent, Emptiness, begins_a_ray
+from lopro.certificates.outcome import Outcome, Status
 from lopro.core.deadline import OutOfTime
 from lopro.newton.arrays import Array
 from lopro.newton.bounds import (
@@ -20,7 +21,6 @@ from lopro.newton.bounds.lower import reach_units
 from lopro.newton.equilibrated import Equilibrated
 from lopro.newton.inner import UnboundedBelow
 from lopro.newton.multipliers import Iterate, Settings, iterate, never
-from lopro.newton.outcome import Outcome, Status
 from lopro.newton.problem import Composite
 from lopro.newton.rays import descent_ray, farkas_multipliers
 from lopro.newton.smooth import QuadraticForm

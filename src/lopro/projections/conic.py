@@ -11,10 +11,10 @@ from dataclasses import replace
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.cones.cones import ConeRows
 from lopro.core.real_vectors import Vector
 from lopro.core.units import power_of_two
 from lopro.engines import ConicProgram, EngineUnavailable
+from lopro.engines.cones import ConeRows
 from lopro.errors import InfeasibleError, ProjectionError
 from lopro.projections.emptiness import cones_exclude
 
@@ -36,7 +36,7 @@ def project_conic(
     Examples
     --------
     >>> import numpy as np
-    >>> from lopro.cones.cones import ball_rows, halfspace_rows
+    >>> from lopro.engines.cones import ball_rows, halfspace_rows
     >>> from lopro.projections.conic import project_conic
     >>> half = halfspace_rows(np.array([[1.0, 0.0]]), np.zeros(1))
     >>> ball = ball_rows(np.eye(2), np.zeros(2), 1.0)

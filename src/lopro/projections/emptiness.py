@@ -9,9 +9,9 @@ import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro.certificates import exclude_cones
-from lopro.cones.cones import ConeRows, Nonnegative
 from lopro.core.deadline import current_deadline
 from lopro.core.real_vectors import Vector
+from lopro.engines.cones import ConeRows, Nonnegative
 
 __all__ = ["cones_exclude"]
 
@@ -38,7 +38,7 @@ def cones_exclude(
     Examples
     --------
     >>> import numpy as np
-    >>> from lopro.cones.cones import halfspace_rows
+    >>> from lopro.engines.cones import halfspace_rows
     >>> from lopro.projections.emptiness import cones_exclude
     >>> apart = halfspace_rows(
     ...     np.array([[1.0], [-1.0]]), np.array([1.0, -2.0])

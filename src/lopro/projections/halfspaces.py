@@ -11,11 +11,11 @@ from typing import Any, TypeAlias
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.cones.cones import halfspace_rows
 from lopro.core.arrays import to_numpy
 from lopro.core.deadline import EIGH, current_deadline
 from lopro.core.units import power_of_two
 from lopro.engines import Answer, AnswerStatus, QuadraticProgram, solve_by_highs
+from lopro.engines.cones import halfspace_rows
 from lopro.errors import InfeasibleError, ProjectionError
 from lopro.projections.emptiness import cones_exclude
 

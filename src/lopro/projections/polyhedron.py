@@ -12,17 +12,17 @@ import math
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.cones.cones import Nonnegative
+from lopro.certificates.outcome import Status
 from lopro.core.arrays import Array, asarray_like, copy, to_numpy
 from lopro.core.deadline import current_deadline
 from lopro.engines import ConeProgram, EngineUnavailable, QuadraticProgram, solve_cones
+from lopro.engines.cones import Nonnegative
 from lopro.errors import InfeasibleError, ProjectionError
 from lopro.functions.atoms import HalfSquare, Interval
 from lopro.functions.term import Term
 from lopro.maps import linear_map
 from lopro.newton.problem import Composite
 from lopro.newton.programs import solve_program
-from lopro.newton.solve import Status
 from lopro.newton.solve import solve as newton_solve
 from lopro.projections.active_set import Face, shortest_vector
 from lopro.projections.halfspaces import HalfSpaces, Matrix

@@ -18,6 +18,7 @@ import scipy.sparse
 import lopro
 import lopro.cvxpy
 from lopro import Problem, Status
+from lopro.certificates.outcome import Status as ProgramStatus
 from lopro.constraints import Affine, Intersection, Polyhedron, ResidualBall
 from lopro.core.deadline import Deadline
 from lopro.driver.options import Options
@@ -25,7 +26,6 @@ from lopro.driver.workbench import Workbench
 from lopro.engines import QuadraticProgram
 from lopro.errors import InfeasibleError, ProjectionError, ZeroRowWarning
 from lopro.newton.programs import solve_program
-from lopro.newton.solve import Status as ProgramStatus
 from lopro.objectives import LeastSquares, Linear, Quadratic, TotalVariation
 
 INF = np.inf

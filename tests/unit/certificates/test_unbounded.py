@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from lopro.certificates import check_descent
+from lopro.certificates.outcome import Outcome, Status
 from lopro.engines import QuadraticProgram
 from lopro.newton.programs import _from_a_point, _unproved, program_composite
-from lopro.newton.solve import Outcome, Status
 
 INF = np.inf
 

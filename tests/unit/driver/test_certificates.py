@@ -11,6 +11,7 @@ from support.driver_cases import BUILDERS, ellipsoid, l1_halfspace
 
 import lopro
 from lopro import Problem
+from lopro.driver.minorants import Certificate, lower_bound
 from lopro.errors import BoundContradictionWarning
 from lopro.methods.inner import (
     AcceleratedGradient,
@@ -24,7 +25,6 @@ from lopro.methods.theory import ProblemConstants, constants_of
 from lopro.objectives import L1Norm, Linear
 from lopro.penalties import CentredHinge, CentredSoftplus, Hinge, MemberPenalties, Softplus
 from lopro.protocol import Candidate, Claim, ProvedBound
-from lopro.protocol.certificates import Certificate, lower_bound
 
 METHODS = {
     "auto": lopro.Auto(),

@@ -17,13 +17,13 @@ from lopro.constraints import (
     ResidualBall,
     ValidInequality,
 )
+from lopro.driver.minorants import Certificate, lower_bound
 from lopro.methods.inner import ConstantStep, SubgradientDescent
 from lopro.methods.paper.theorems import Theorem2
 from lopro.methods.theory import ProblemConstants
 from lopro.objectives import Huber, L1Norm, LeastSquares, Linear, SquaredDistance
 from lopro.penalties import Hinge, QuadraticHinge, Softplus
 from lopro.protocol import Candidate, ProvedBound, Target
-from lopro.protocol.certificates import Certificate, lower_bound
 
 EPS = 2.0**-52
 HALF = Polyhedron(np.array([[1.0, 1.0]]), np.array([1.0]))  # unbounded: it has no radius

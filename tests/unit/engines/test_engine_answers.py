@@ -5,14 +5,6 @@ import pytest
 import scipy.sparse
 from support.engine_samples import assert_optimal, program
 
-from lopro.cones.cones import (
-    Exponentials,
-    Nonnegative,
-    PSDTriangle,
-    SecondOrder,
-    SecondOrders,
-    Zero,
-)
 from lopro.core.units import power_of_two
 from lopro.engines import (
     AnswerStatus,
@@ -24,6 +16,14 @@ from lopro.engines import (
     solve_by_highs,
     solve_by_piqp,
     solve_cones,
+)
+from lopro.engines.cones import (
+    Exponentials,
+    Nonnegative,
+    PSDTriangle,
+    SecondOrder,
+    SecondOrders,
+    Zero,
 )
 from lopro.engines.forms import _powers
 

@@ -11,7 +11,6 @@ from support.engine_samples import assert_optimal, program
 
 import lopro
 from benchmarks.engine_memory import measured
-from lopro.cones.cones import Nonnegative, PSDTriangle
 from lopro.conic_forms import set_rows
 from lopro.constraints import Polyhedron, PSDCone, ResidualBall
 from lopro.core.deadline import Deadline, OutOfTime, using_clock
@@ -26,6 +25,7 @@ from lopro.engines import (
     solve_by_piqp,
     solve_cones,
 )
+from lopro.engines.cones import Nonnegative, PSDTriangle
 from lopro.methods.baselines import InteriorPoint
 from lopro.newton.programs import solve_program
 from lopro.objectives import L1Norm, NuclearNorm, Quadratic

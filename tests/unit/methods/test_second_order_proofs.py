@@ -11,12 +11,12 @@ import pytest
 import lopro
 from lopro import NewtonMultipliers, Problem
 from lopro.certificates import Bound, Certificate, Units
+from lopro.certificates.outcome import Outcome, Status
 from lopro.constraints import Polyhedron
 from lopro.driver.incumbent import Incumbent
 from lopro.errors import InfeasibleError, UnboundedError
 from lopro.methods.answers import answer
 from lopro.methods.second_order.forms import composite, member_multipliers
-from lopro.newton.solve import Outcome, Status
 from lopro.objectives import Linear
 from lopro.protocol import Candidate, ProvedBound, Target
 

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from lopro.certificates import Bound, Emptiness, Units
+from lopro.certificates.outcome import Outcome, Status
 from lopro.functions.atoms import HalfSquare, Interval, Linear
 from lopro.functions.term import Term
 from lopro.maps import linear_map
 from lopro.newton import Composite
 from lopro.newton.equilibrated import Equilibrated
-from lopro.newton.outcome import Outcome, Status
 from lopro.newton.solve import solve
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import lopro
-from lopro.cones.cones import ball_rows, halfspace_rows
 from lopro.constraints import Box, Intersection, Polyhedron, ResidualBall
+from lopro.engines.cones import ball_rows, halfspace_rows
 from lopro.errors import InfeasibleError
 from lopro.maps import linear_map
 from lopro.objectives import L1Norm

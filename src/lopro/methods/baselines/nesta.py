@@ -9,6 +9,7 @@ from typing import ClassVar
 from lopro.constraints.base import ValidInequality
 from lopro.core.arrays import Array, eps, from_numpy, inner, namespace, norm, to_numpy
 from lopro.core.validation import check_count, check_fields, check_number
+from lopro.driver.minorants import lower_bound, solution_radius
 from lopro.errors import InfeasibleError
 from lopro.methods.baselines.l1_residual_ball import (
     checked_parts,
@@ -19,7 +20,6 @@ from lopro.methods.baselines.l1_residual_ball import (
 from lopro.problem import Problem
 from lopro.projections.residual_ball import adjoint_product, project_residual_ball
 from lopro.protocol import Candidate, Candidates, Card, Multiplier, Workbench
-from lopro.protocol.certificates import lower_bound, solution_radius
 
 __all__ = ["NESTA"]
 

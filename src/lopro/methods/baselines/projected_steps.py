@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from lopro.constraints.base import ValidInequality
 from lopro.core.arrays import Array, eps, inner, norm
+from lopro.driver.minorants import lower_bound, solution_radius
 from lopro.methods.setting import feasible_candidate
 from lopro.protocol import Candidate, Verdict, Workbench
-from lopro.protocol.certificates import lower_bound, solution_radius
 
 __all__ = ["Multipliers", "ProjectedSteps"]
 

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from lopro.core.arrays import Array, norm
 from lopro.core.validation import check_fields, check_number
+from lopro.driver.minorants import solution_radius
 from lopro.errors import MissingCapabilityError
 from lopro.functions import Ball
 from lopro.methods.baselines.projected_subgradient import Descent, FixedSizes
@@ -17,7 +18,6 @@ from lopro.methods.setting import feasible_start
 from lopro.methods.theory import epochs_needed
 from lopro.problem import Problem
 from lopro.protocol import Candidate, Candidates, Card, Verdict, Workbench
-from lopro.protocol.certificates import solution_radius
 
 __all__ = ["R2SG", "RSG"]
 

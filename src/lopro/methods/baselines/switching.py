@@ -11,13 +11,13 @@ import numpy as np
 from lopro.constraints.base import Constraint, ValidInequality
 from lopro.core.arrays import Array, inner, norm
 from lopro.core.validation import check_fields
+from lopro.driver.minorants import solution_radius
 from lopro.errors import InfeasibleError
 from lopro.methods.baselines.one_projection import AveragedSteps
 from lopro.methods.setting import Needs, feasible_candidate, feasible_start, no_estimates
 from lopro.objectives.base import Objective
 from lopro.problem import Problem
 from lopro.protocol import Candidate, Candidates, Card, Claim, Multiplier, Workbench
-from lopro.protocol.certificates import solution_radius
 
 __all__ = ["SwitchingSteps", "SwitchingSubgradient"]
 

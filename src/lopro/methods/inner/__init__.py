@@ -1,5 +1,6 @@
 """Algorithms for the penalised objective; they neither project nor stop by themselves."""
 
+from lopro.driver.method import InnerAlgorithm
 from lopro.methods.inner.accelerated import (
     AcceleratedGradient,
     Backtracking,
@@ -21,7 +22,6 @@ from lopro.methods.inner.averaging import (
 )
 from lopro.methods.inner.lbfgsb import LBFGSB
 from lopro.methods.inner.subgradient import StochasticSubgradient, SubgradientDescent
-from lopro.protocol.method import InnerAlgorithm
 
 __all__ = [
     "LBFGSB",

@@ -13,8 +13,6 @@ import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro.certificates import Bound, Units
-from lopro.cones.bound import ConicData, conic_bound, repaired
-from lopro.cones.cones import SetCone
 from lopro.conic_forms import ConeRows, ConicProgram, add_objective, set_rows
 from lopro.constraints.base import ValidInequality
 from lopro.core.arrays import Array, eps, is_complex
@@ -23,6 +21,8 @@ from lopro.core.deadline import current_deadline
 from lopro.core.real_vectors import Vector, from_real_vector, to_real_vector
 from lopro.core.validation import check_number
 from lopro.engines import Answer, AnswerStatus, ConeProgram, solve_cones
+from lopro.engines.cone_bound import ConicData, conic_bound, repaired
+from lopro.engines.cones import SetCone
 from lopro.errors import InfeasibleError, MissingCapabilityError, StalledError
 from lopro.linalg.rounding import EPS, Estimate
 from lopro.methods.costs import conic_cost

@@ -12,6 +12,7 @@ import numpy as np
 
 from lopro.core.arrays import Array
 from lopro.core.deadline import OutOfTime
+from lopro.driver.minorants import feasibility_tolerance
 from lopro.errors import StalledError
 from lopro.functions.atoms import Ball, Interval
 from lopro.maps.host import host_vector
@@ -30,7 +31,6 @@ from lopro.newton.solve import outcomes
 from lopro.newton.systems import SingularSystem
 from lopro.problem import Problem
 from lopro.protocol import Candidates, Card, Fit, Workbench
-from lopro.protocol.certificates import feasibility_tolerance
 
 __all__ = ["NewtonMultipliers"]
 

@@ -8,9 +8,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar
 
+from lopro.certificates.outcome import Status
 from lopro.core.arrays import Array, asarray_like
 from lopro.core.counting import count
 from lopro.core.deadline import current_deadline
+from lopro.driver.minorants import feasibility_tolerance
 from lopro.engines import ENGINES, Engine, engines_for
 from lopro.engines.active_set import solve_by_active_set
 from lopro.engines.answer import installed
@@ -19,11 +21,9 @@ from lopro.maps.host import host_vector
 from lopro.methods.answers import answer, evidence_of
 from lopro.methods.costs import engine_cost
 from lopro.methods.second_order.forms import Forms, member_multipliers
-from lopro.newton.outcome import Status
 from lopro.newton.programs import solve_program
 from lopro.problem import Problem
 from lopro.protocol import Candidate, Candidates, Card, Fit, Workbench
-from lopro.protocol.certificates import feasibility_tolerance
 
 __all__ = ["ProgramEngines"]
 

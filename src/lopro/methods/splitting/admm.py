@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from lopro.core.arrays import Array, norm
 from lopro.core.validation import check_count, check_number
+from lopro.driver.minorants import feasibility_tolerance, solution_radius
 from lopro.errors import MissingCapabilityError, StalledError
 from lopro.functions.term import Term
 from lopro.methods.splitting.bound import bound_from
@@ -16,7 +17,6 @@ from lopro.methods.splitting.parts import Parts
 from lopro.methods.splitting.steps import State, advance, balanced, first_state, softened
 from lopro.problem import Problem
 from lopro.protocol import Candidate, Candidates, Card, ProvedBound, Workbench
-from lopro.protocol.certificates import feasibility_tolerance, solution_radius
 
 __all__ = ["ADMM", "admm_reason", "feasible_near", "is_explicit", "is_norm_of_image"]
 

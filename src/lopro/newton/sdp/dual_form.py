@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.cones.cones import Cone, Nonnegative, PSDTriangle, triangle
 from lopro.engines import ConeProgram
+from lopro.engines.cones import Cone, Nonnegative, PSDTriangle, triangle
 from lopro.newton.arrays import Array
 from lopro.newton.sdp.program import SemidefiniteProgram
 

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from lopro.certificates.outcome import Outcome, Status
 from lopro.core.deadline import EIGH, Deadline
 from lopro.core.validation import check_number
 from lopro.engines import EngineUnavailable, solve_cones
 from lopro.linalg.cholesky import SingularSystem
 from lopro.newton.arrays import norm
-from lopro.newton.outcome import Outcome, Status
 from lopro.newton.sdp.dual_form import dual_form, primal_blocks
 from lopro.newton.sdp.multipliers import State, iterate
 from lopro.newton.sdp.program import Block, ScaledProgram, SemidefiniteProgram

@@ -20,9 +20,9 @@ import lopro
 from lopro import Problem, Status
 from lopro import constraints as lc
 from lopro import objectives as lo
-from lopro.cones.cones import Nonnegative, PSDTriangle, SecondOrder
 from lopro.conic_forms import set_rows
 from lopro.engines import Answer, ConeProgram, solve_cones
+from lopro.engines.cones import Nonnegative, PSDTriangle, SecondOrder
 from lopro.functions.atoms import HalfSquare
 from lopro.functions.term import Term
 from lopro.methods.baselines import InteriorPoint

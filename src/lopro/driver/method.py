@@ -17,12 +17,12 @@ from lopro.certificates import Target
 from lopro.constraints import Constraint
 from lopro.core.arrays import Array
 from lopro.core.deadline import operations_per_second
+from lopro.driver.candidate import Candidate, Verdict
 from lopro.errors import MissingCapabilityError
 from lopro.functions import Image
 from lopro.objectives import Objective
 from lopro.penalties import Penalised, Penalty
 from lopro.problem import Problem
-from lopro.protocol.candidate import Candidate, Verdict
 
 __all__ = [
     "Candidates",

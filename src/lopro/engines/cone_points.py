@@ -12,9 +12,9 @@ import scipy  # parts of it load when first used
 from lopro.certificates import FEASIBLE, NOISE, Box, Units, Violation, of_rows
 from lopro.certificates.emptiness import is_rounding, without_remnants
 from lopro.certificates.violation import magnitudes, matrix_units
-from lopro.cones.bound import ConicData
-from lopro.cones.cones import Nonnegative, PSDTriangle, SecondOrder, Zero, triangle
 from lopro.core.real_vectors import Vector
+from lopro.engines.cone_bound import ConicData
+from lopro.engines.cones import Nonnegative, PSDTriangle, SecondOrder, Zero, triangle
 from lopro.linalg.rounding import EPS, dot
 from lopro.linalg.sparse import sparse_factors
 
@@ -99,9 +99,9 @@ def violation_charge(data: ConicData, x: Vector, z: Vector) -> float:
     Examples
     --------
     >>> import numpy as np, scipy.sparse
-    >>> from lopro.cones.bound import ConicData
-    >>> from lopro.cones.cones import Nonnegative
-    >>> from lopro.cones.points import violation_charge
+    >>> from lopro.engines.cone_bound import ConicData
+    >>> from lopro.engines.cones import Nonnegative
+    >>> from lopro.engines.cone_points import violation_charge
     >>> I = scipy.sparse.eye_array(1, format="csr")
     >>> data = ConicData(0.0 * I, np.ones(1), -I, np.array([-2.0]), [(Nonnegative(1), 1)])  # v >= 2
     >>> round(violation_charge(data, np.array([1.5]), np.array([3.0])), 12)
@@ -135,9 +135,9 @@ def made_feasible(data: ConicData, x: Vector) -> tuple[Vector, Violation]:
     Examples
     --------
     >>> import numpy as np, scipy.sparse
-    >>> from lopro.cones.bound import ConicData
-    >>> from lopro.cones.cones import SecondOrder, Zero
-    >>> from lopro.cones.points import made_feasible
+    >>> from lopro.engines.cone_bound import ConicData
+    >>> from lopro.engines.cones import SecondOrder, Zero
+    >>> from lopro.engines.cone_points import made_feasible
     >>> A = scipy.sparse.csr_array([[1.0, 1.0]])
     >>> data = ConicData(scipy.sparse.csr_array((2, 2)), np.ones(2), A, np.ones(1), [(Zero(1), 1)])
     >>> x, outside = made_feasible(data, np.array([0.5, 0.5 + 1e-6]))

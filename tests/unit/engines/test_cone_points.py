@@ -10,9 +10,9 @@ import pytest
 import scipy.sparse
 
 from lopro.certificates import exclude_cones
-from lopro.cones.bound import ConicData
-from lopro.cones.cones import Nonnegative, PSDTriangle, SecondOrder, Zero
-from lopro.cones.points import falling_ray, violation
+from lopro.engines.cone_bound import ConicData
+from lopro.engines.cone_points import falling_ray, violation
+from lopro.engines.cones import Nonnegative, PSDTriangle, SecondOrder, Zero
 
 
 def data(A: Any, b: Any, cones: Any, q: Any = None) -> ConicData:

@@ -21,13 +21,13 @@ from lopro.certificates import (
     exclude_cones,
 )
 from lopro.certificates.emptiness import without_remnants
-from lopro.cones.bound import ConicData, conic_bound, repaired
-from lopro.cones.cones import Nonnegative, Zero
-from lopro.cones.points import falling_ray, made_feasible, violation, violation_charge
+from lopro.certificates.outcome import Outcome, Status
 from lopro.core.deadline import Deadline, OutOfTime, current_deadline
 from lopro.core.real_vectors import Vector
 from lopro.engines import Answer, ConeProgram, solve_cones
-from lopro.newton.outcome import Outcome, Status
+from lopro.engines.cone_bound import ConicData, conic_bound, repaired
+from lopro.engines.cone_points import falling_ray, made_feasible, violation, violation_charge
+from lopro.engines.cones import Nonnegative, Zero
 
 __all__ = ["solve_conic"]
 
@@ -53,9 +53,9 @@ def solve_conic(data: ConicData, tol: float = 1e-6, seconds: float | None = None
     Examples
     --------
     >>> import numpy as np, scipy.sparse
-    >>> from lopro.cones.bound import ConicData
-    >>> from lopro.cones.certified import solve_conic
-    >>> from lopro.cones.cones import SecondOrder
+    >>> from lopro.engines.cone_bound import ConicData
+    >>> from lopro.engines.proved_cones import solve_conic
+    >>> from lopro.engines.cones import SecondOrder
     >>> A = scipy.sparse.csr_array(np.array([[0.0, 0.0], [-1.0, 0.0], [0.0, -1.0]]))
     >>> disc = ConicData(
     ...     scipy.sparse.csr_array((2, 2)),

@@ -1,7 +1,7 @@
 """What the driver and the methods both know: the messages between them, targets, certificates."""
 
 from lopro.certificates import Certificate, Target
-from lopro.protocol.candidate import (
+from lopro.driver.candidate import (
     Candidate,
     Claim,
     Evidence,
@@ -10,7 +10,7 @@ from lopro.protocol.candidate import (
     ProvedBound,
     Verdict,
 )
-from lopro.protocol.method import (
+from lopro.driver.method import (
     Candidates,
     Card,
     Cost,

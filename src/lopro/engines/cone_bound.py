@@ -19,9 +19,9 @@ import scipy  # parts of it load when first used
 from lopro.certificates import Bound, Box, Units, column_units, reach_units
 from lopro.certificates.residual import bound_over_rows, sharpened
 from lopro.certificates.units import curvature_units
-from lopro.cones.cones import Nonnegative, SecondOrder, SetCone, Zero
 from lopro.core.deadline import current_deadline
 from lopro.core.real_vectors import Vector
+from lopro.engines.cones import Nonnegative, SecondOrder, SetCone, Zero
 from lopro.linalg.rounding import Enclosure, Estimate, adjoint_product, dot, product
 from lopro.linalg.sparse import sparse_factors
 
@@ -115,8 +115,8 @@ def conic_bound(data: ConicData, v: Vector, z: Vector) -> Bound:
     Examples
     --------
     >>> import numpy as np, scipy.sparse
-    >>> from lopro.cones.bound import ConicData, conic_bound
-    >>> from lopro.cones.cones import Nonnegative
+    >>> from lopro.engines.cone_bound import ConicData, conic_bound
+    >>> from lopro.engines.cones import Nonnegative
     >>> I = scipy.sparse.eye_array(1, format="csr")
     >>> data = ConicData(I, np.zeros(1), -I, np.array([-2.0]), [(Nonnegative(1), 1)])  # v >= 2
     >>> bound = conic_bound(data, np.array([2.0]), np.array([2.0]))
@@ -154,8 +154,8 @@ def repaired(data: ConicData, v: Vector, z: Vector, slack: Vector) -> tuple[Vect
     Examples
     --------
     >>> import numpy as np, scipy.sparse
-    >>> from lopro.cones.bound import ConicData, conic_bound, repaired
-    >>> from lopro.cones.cones import Nonnegative
+    >>> from lopro.engines.cone_bound import ConicData, conic_bound, repaired
+    >>> from lopro.engines.cones import Nonnegative
     >>> I = scipy.sparse.eye_array(2, format="csr")
     >>> data = ConicData(0.0 * I, np.ones(2), -I, -np.ones(2), [(Nonnegative(2), 2)])
     >>> v, z = repaired(data, np.ones(2), np.array([1.0, 1.0 + 1e-6]), np.zeros(2))

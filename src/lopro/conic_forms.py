@@ -1,4 +1,8 @@
-"""Constraints as rows of a conic program: one function for each type of set."""
+"""Objectives and sets as cone programs.
+
+The atoms of an objective know their conic forms (`add_objective` goes through its terms); a set has its rows
+by a function that is registered for its type, `set_rows`.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,17 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.cones.cones import (
+from lopro.constraints.affine import Affine
+from lopro.constraints.base import Constraint
+from lopro.constraints.polyhedron import Polyhedron
+from lopro.constraints.psd import PSDCone
+from lopro.constraints.residual_ball import ResidualBall
+from lopro.constraints.simplex import Simplex
+from lopro.constraints.spectrahedron import Spectrahedron
+from lopro.core.arrays import Array, is_complex, to_numpy
+from lopro.core.real_vectors import Vector, to_real_vector
+from lopro.engines import ConicProgram, require_room
+from lopro.engines.cones import (
     ConeRows,
     Nonnegative,
     PSDTriangle,
@@ -17,21 +31,14 @@ from lopro.cones.cones import (
     halfspace_rows,
     triangle,
 )
-from lopro.constraints.affine import Affine
-from lopro.constraints.base import Constraint
-from lopro.constraints.polyhedron import Polyhedron
-from lopro.constraints.psd import PSDCone
-from lopro.constraints.residual_ball import ResidualBall
-from lopro.constraints.simplex import Simplex
-from lopro.constraints.spectrahedron import Spectrahedron
-from lopro.core.arrays import is_complex, to_numpy
-from lopro.core.real_vectors import Vector
-from lopro.engines import require_room
 from lopro.errors import MissingCapabilityError
+from lopro.functions.cone_program import RealImage
+from lopro.functions.term import Term
 from lopro.maps import LinearMap
+from lopro.objectives import Objective
 from lopro.projections.halfspaces import HalfSpaces, row_norms
 
-__all__ = ["real_matrix", "real_vector", "set_rows"]
+__all__ = ["ConeRows", "ConicProgram", "add_objective", "real_matrix", "real_vector", "set_rows"]
 
 
 @singledispatch
@@ -177,7 +184,7 @@ def real_matrix(A: LinearMap, complex_points: bool) -> Any:
     Examples
     --------
     >>> import numpy as np
-    >>> from lopro.conic_forms.sets import real_matrix
+    >>> from lopro.conic_forms import real_matrix
     >>> from lopro.maps import linear_map
     >>> real_matrix(linear_map(np.array([[1.0 + 2.0j]])), True)
     array([[ 1., -2.],
@@ -200,7 +207,7 @@ def real_vector(y: Any, complex_points: bool) -> Vector:
     Examples
     --------
     >>> import numpy as np
-    >>> from lopro.conic_forms.sets import real_vector
+    >>> from lopro.conic_forms import real_vector
     >>> real_vector(np.array([1.0 + 2.0j, 3.0]), True)
     array([1., 3., 2., 0.])
     """
@@ -209,3 +216,50 @@ def real_vector(y: Any, complex_points: bool) -> Vector:
         assert not is_complex(host)
         return np.array(host, dtype=np.float64)
     return np.concatenate([host.real, host.imag]).astype(np.float64)
+
+
+def add_objective(f: Objective, program: ConicProgram, zero: Array) -> None:
+    """Add an objective to a cone program; what is constant goes to ``program.constant``.
+
+    Parameters
+    ----------
+    f : Objective
+        What is added: the atoms of its terms know their conic forms.
+    program : ConicProgram
+        Where it is added.
+    zero : array
+        The origin, of the shape, library and dtype of the points.
+
+    Raises
+    ------
+    MissingCapabilityError
+        Where an atom has no conic form.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.conic_forms import ConicProgram, add_objective
+    >>> from lopro.objectives import L1Norm, SquaredDistance
+    >>> program, zero = ConicProgram(2), np.zeros(2)
+    >>> add_objective(SquaredDistance(np.array([3.0, 0.5])) + L1Norm(), program, zero)
+    >>> program.solve(1e-9).x[:2].round(5) + 0.0
+    array([2., 0.])
+    """
+    for term in f.terms:
+        term.atom.add_to_cone_program(program, _real_image(term, zero), term.scale)
+
+
+def _real_image(term: Term, zero: Array) -> RealImage:
+    """Return the image of a term as a matrix on real vectors."""
+    twofold = is_complex(zero)
+    if term.map is None:
+        size = to_real_vector(zero).size
+        b = np.zeros(size) if term.offset is None else _real_offset(term.offset, twofold)
+        return RealImage(scipy.sparse.eye_array(size, format="csr"), b, twofold, True)
+    D = real_matrix(term.map, twofold)
+    b = np.zeros(D.shape[0]) if term.offset is None else _real_offset(term.offset, twofold)
+    return RealImage(D, b, twofold)
+
+
+def _real_offset(b: Array, twofold: bool) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+    return real_vector(b.reshape(-1) if b.ndim > 1 else b, twofold)

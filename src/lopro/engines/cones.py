@@ -65,7 +65,7 @@ class Zero:
     Examples
     --------
     >>> import numpy as np
-    >>> from lopro.cones.cones import Zero
+    >>> from lopro.engines.cones import Zero
     >>> Zero(1).into_dual(np.array([-3.0]))
     array([-3.])
     """
@@ -93,7 +93,7 @@ class Nonnegative:
     Examples
     --------
     >>> import numpy as np
-    >>> from lopro.cones.cones import Nonnegative
+    >>> from lopro.engines.cones import Nonnegative
     >>> Nonnegative(2).into_dual(np.array([-1e-9, 2.0]))
     array([0., 2.])
     """
@@ -121,7 +121,7 @@ class SecondOrder:
     Examples
     --------
     >>> import numpy as np
-    >>> from lopro.cones.cones import SecondOrder
+    >>> from lopro.engines.cones import SecondOrder
     >>> SecondOrder(3).into_dual(np.array([1.0, 3.0, 4.0]))
     array([5., 3., 4.])
     """
@@ -150,7 +150,7 @@ class PSDTriangle:
     Examples
     --------
     >>> import numpy as np
-    >>> from lopro.cones.cones import PSDTriangle
+    >>> from lopro.engines.cones import PSDTriangle
     >>> PSDTriangle(2).into_dual(np.array([1.0, 0.0, -1e-9])).round(12)
     array([1., 0., 0.])
     """
@@ -190,7 +190,7 @@ class SecondOrders:
 
     Examples
     --------
-    >>> from lopro.cones.cones import SecondOrders
+    >>> from lopro.engines.cones import SecondOrders
     >>> SecondOrders(count=4, size=3).rows
     12
     """
@@ -225,7 +225,7 @@ class Exponentials:
 
     Examples
     --------
-    >>> from lopro.cones.cones import Exponentials
+    >>> from lopro.engines.cones import Exponentials
     >>> Exponentials(count=4).rows
     12
     """
@@ -245,7 +245,7 @@ class ConeRows:
     --------
     >>> import numpy as np
     >>> from lopro.conic_forms import ConeRows
-    >>> from lopro.cones.cones import Nonnegative
+    >>> from lopro.engines.cones import Nonnegative
     >>> ConeRows(np.array([[1.0, 1.0]]), np.array([3.0]), Nonnegative(1)).cone
     Nonnegative(size=1)
     """
@@ -260,7 +260,7 @@ def triangle(order: int) -> tuple[Any, Any]:
 
     Examples
     --------
-    >>> from lopro.cones.cones import triangle
+    >>> from lopro.engines.cones import triangle
     >>> [indices.tolist() for indices in triangle(2)]
     [[0, 0, 1], [0, 1, 1]]
     """
@@ -274,7 +274,7 @@ def halfspace_rows(normals: Any, bounds: Vector) -> ConeRows:
     Examples
     --------
     >>> import numpy as np
-    >>> from lopro.cones.cones import halfspace_rows
+    >>> from lopro.engines.cones import halfspace_rows
     >>> halfspace_rows(np.eye(2), np.zeros(2)).cone
     Nonnegative(size=2)
     """
@@ -287,7 +287,7 @@ def ball_rows(A: Any, y: Vector, sigma: float) -> ConeRows:
     Examples
     --------
     >>> import numpy as np
-    >>> from lopro.cones.cones import ball_rows
+    >>> from lopro.engines.cones import ball_rows
     >>> ball_rows(np.eye(2), np.zeros(2), 1.0).bounds
     array([1., 0., 0.])
     """

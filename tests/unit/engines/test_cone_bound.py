@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from lopro.cones.bound import ConicData, conic_bound, repaired
-from lopro.cones.certified import solve_conic
-from lopro.cones.cones import Nonnegative, PSDTriangle, SecondOrder, SecondOrders, Zero, triangle
-from lopro.cones.points import made_feasible, violation, violation_charge
+from lopro.certificates.outcome import Status
 from lopro.core.deadline import OutOfTime, using_clock
 from lopro.engines import ConeProgram, solve_cones
-from lopro.newton.outcome import Status
+from lopro.engines.cone_bound import ConicData, conic_bound, repaired
+from lopro.engines.cone_points import made_feasible, violation, violation_charge
+from lopro.engines.cones import Nonnegative, PSDTriangle, SecondOrder, SecondOrders, Zero, triangle
+from lopro.engines.proved_cones import solve_conic
 
 
 def sparse(rows: Any) -> Any:
@@ -153,7 +153,7 @@ def test_the_point_is_kept_where_the_time_is_up_in_the_proof(monkeypatch):
     def late(*arguments):
         raise OutOfTime
 
-    monkeypatch.setattr("lopro.cones.certified.repaired", late)
+    monkeypatch.setattr("lopro.engines.proved_cones.repaired", late)
     outcome = solve_conic(disc(), 1e-15)
     assert outcome.fun == pytest.approx(-5.0, abs=1e-6)
     assert outcome.lower_bound <= -5.0
@@ -225,7 +225,7 @@ def test_multipliers_are_repaired_only_where_they_prove_too_little(monkeypatch):
         calls.append(given)
         return repaired(*given)
 
-    monkeypatch.setattr("lopro.cones.certified.repaired", counted)
+    monkeypatch.setattr("lopro.engines.proved_cones.repaired", counted)
     rough, sharp = solve_conic(disc(), 1e-3), solve_conic(disc(), 1e-15)
     assert rough.status is Status.CONVERGED and rough.gap <= 1e-3 * 5.0
     assert len(calls) == 1 and sharp.gap <= rough.gap
