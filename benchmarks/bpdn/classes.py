@@ -130,7 +130,7 @@ def several(
 
 
 def with_same_rows(seed: int, *, iscomplex: bool) -> Instance:
-    """Return five right-hand sides that are to be taken together."""
+    """Return five right-hand sides with one joint support."""
     return several(60, 150, 6, 5, seed, rows=True, iscomplex=iscomplex)
 
 

@@ -112,8 +112,8 @@ def mri(n: int, share: float, noise: float, seed: int) -> Instance:
     rng = np.random.default_rng(seed)
     basis = Wavelets(n)
     distance = np.hypot(*np.meshgrid(*(2 * [np.fft.fftfreq(n)]), indexing="ij"))
-    wanted = np.exp(-6.0 * distance) * rng.random((n, n))
-    mask = wanted >= np.quantile(wanted, 1.0 - share)
+    priority = np.exp(-6.0 * distance) * rng.random((n, n))
+    mask = priority >= np.quantile(priority, 1.0 - share)
 
     def adjoint(y: np.ndarray) -> np.ndarray:
         spectrum = np.zeros((n, n), dtype=np.complex128)

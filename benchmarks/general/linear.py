@@ -131,8 +131,8 @@ def by_lopro(program: QuadraticProgram) -> Run:
     return Run("", "lopro", seconds, judged, f"{result.status.name} {result.method}")
 
 
-def compare(lines: Lines, wanted: str, only: set[str]) -> list[Run]:
-    """Run both on every program and print the ratios; ``wanted`` is the status that counts."""
+def compare(lines: Lines, status: str, only: set[str]) -> list[Run]:
+    """Run both on every program and print the ratios; ``status`` is the one that counts as solved."""
     runs: list[Run] = []
     for name, program in lines:
         if only and name not in only:
@@ -143,8 +143,8 @@ def compare(lines: Lines, wanted: str, only: set[str]) -> list[Run]:
         print(f"{name:28s}{'ratio':12s}{pair[1].seconds / pair[0].seconds:9.2f}", flush=True)
     ours = [r for r in runs if r.peer == "lopro"]
     means = [_shifted_mean([r.seconds for r in runs if r.peer == p]) for p in ("highs", "lopro")]
-    done = sum(r.note.startswith(wanted) for r in ours)
-    print(f"{wanted}: {done} of {len(ours)}; shifted means {means[0]:.4f} and {means[1]:.4f} s, "
+    done = sum(r.note.startswith(status) for r in ours)
+    print(f"{status}: {done} of {len(ours)}; shifted means {means[0]:.4f} and {means[1]:.4f} s, "
           f"ratio {means[1] / means[0]:.2f}")  # fmt: skip
     return runs
 

@@ -32,7 +32,7 @@ from lopro.newton.sdp.solve import work_of_a_step
 from lopro.newton.spectral import Spectrum
 
 TOL = 1e-4
-#: Operations of one step, between which Clarabel looks at the clock.
+#: Operations of one step; Clarabel reads the clock between steps.
 _TOO_LARGE = 2e11
 _STATUS = {
     "CONVERGED": Status.CONVERGED, "INFEASIBLE": Status.EMPTY, "UNBOUNDED": Status.UNBOUNDED,

@@ -24,7 +24,7 @@ from paper.experiments.colon import load_colon
 
 def batches(place: Place, limit: float) -> Iterator[Case]:
     """Random quadratic programs with interior points, stacked; half of the rows or so are active."""
-    for count, n, m, wanted in ((100_000, 16, 32, 400_000), (50_000, 50, 100, 150_000)):
+    for count, n, m, goal in ((100_000, 16, 32, 400_000), (50_000, 50, 100, 150_000)):
         count = place.of(count, 40)
         B, G, q = place.normal(count, n, n), place.normal(count, m, n), place.normal(count, n)
         P = B.mT @ B / n + 0.1 * torch.eye(n, dtype=B.dtype, device=B.device)
@@ -37,7 +37,7 @@ def batches(place: Place, limit: float) -> Iterator[Case]:
         del B, G, P
         yield Case(
             f"{count} quadratic programs {n} x {m}",
-            f"{wanted} a second, 99.9 % proved to 1e-6",
+            f"{goal} a second, 99.9 % proved to 1e-6",
             partial(lopro.solve_many, stacks, time_limit=limit),
             _rate,
         )
@@ -156,10 +156,10 @@ def metric(place: Place, limit: float) -> Iterator[Case]:
     data = load_colon(download=False)
     d = place.of(2000, 30)
     X, labels = place.there(data.X[:40, :d]), data.labels[:40]
-    for tol, wanted in ((1e-2, "4 s"), (1e-3, "7 s")):
+    for tol, goal in ((1e-2, "4 s"), (1e-3, "7 s")):
         yield Case(
             f"learn_metric, {data.name} 40 x {d}, tol {tol:g}",
-            wanted,
+            goal,
             partial(lopro.learn_metric, place.given(X), labels, l1=1e-3, tol=tol, time_limit=limit),
         )
 

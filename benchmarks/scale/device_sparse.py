@@ -45,12 +45,12 @@ def many_right_hand_sides(place: Place, limit: float) -> Iterator[Case]:
 def basis_pursuit(place: Place, limit: float) -> Iterator[Case]:
     """One right-hand side, in double and in single precision, and without columns."""
     sizes = ((4000, 20_000, 40, "0.03 s"), (16_000, 80_000, 1200, "0.10 s"))
-    for rows, columns, nonzeros, wanted in place.of(sizes, ((60, 200, 4, "toy"),)):
+    for rows, columns, nonzeros, goal in place.of(sizes, ((60, 200, 4, "toy"),)):
         for dtype, tol in ((torch.float64, 1e-8), (torch.float32, 1e-6)):
             A, y, (radius,) = _measured(place, rows, columns, nonzeros, 1, dtype)
             name = f"bpdn {rows} x {columns}, {nonzeros} nonzeros, {str(dtype)[6:]}"
             call = partial(lopro.bpdn, A, y[:, 0], float(radius), time_limit=limit)
-            yield Case(name, wanted, partial(call, tol=tol))
+            yield Case(name, goal, partial(call, tol=tol))
             if dtype == torch.float64:
                 without = partial(call, method=lopro.MatrixFree())
                 yield Case(f"{name}, MatrixFree", "0.22 s at 16000 x 80000 with 160", without)
@@ -78,7 +78,7 @@ def large(place: Place, limit: float) -> Iterator[Case]:
 def polynomial(place: Place, limit: float) -> Iterator[Case]:
     """LASSO on all monomials of degree 7 at most of correlated features in [-1, 1]."""
     shapes = (("bodyfat", 252, 14, 7, "1.2 s"), ("housing", 506, 13, 7, "5.7 s"))
-    for name, samples, features, degree, wanted in place.of(shapes, (("toy", 40, 3, 3, "toy"),)):
+    for name, samples, features, degree, goal in place.of(shapes, (("toy", 40, 3, 3, "toy"),)):
         rng = np.random.default_rng(0)
         mixing = rng.standard_normal((4, features))
         X = rng.standard_normal((samples, 4)) @ mixing + 0.5 * rng.standard_normal(
@@ -92,7 +92,7 @@ def polynomial(place: Place, limit: float) -> Iterator[Case]:
         for share in (1e-3, 1e-4):
             yield Case(
                 f"lasso, {name} {samples} x {A.shape[1]}, lam {share:g} of the largest",
-                wanted,
+                goal,
                 partial(
                     lopro.lasso,
                     place.given(A),

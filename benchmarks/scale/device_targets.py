@@ -107,7 +107,7 @@ class _Overrun:
 
 def _measure(case: Case, place: Place, options: argparse.Namespace) -> dict[str, Any]:
     """Make the calls of a case; print and return what they took and what they proved."""
-    record: dict[str, Any] = {"case": case.label, "wanted": case.wanted}
+    record: dict[str, Any] = {"case": case.label, "goal": case.goal}
     seconds, answer = [], None
     try:
         place.forget_peak()
@@ -129,10 +129,10 @@ def _measure(case: Case, place: Place, options: argparse.Namespace) -> dict[str,
     error = record.get("error")
     if options.profile and error is None:
         _profile(case)
-    shown = {k: v for k, v in record.items() if k not in ("case", "wanted", "error")}
+    shown = {k: v for k, v in record.items() if k not in ("case", "goal", "error")}
     line = "  ".join(f"{k} {_short(v)}" for k, v in shown.items())
     print(
-        f"{case.label}: {line}  [wanted: {case.wanted}]" + (f"\n{error}" if error else ""),
+        f"{case.label}: {line}  [goal: {case.goal}]" + (f"\n{error}" if error else ""),
         flush=True,
     )
     return record

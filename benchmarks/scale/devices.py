@@ -11,10 +11,10 @@ import torch
 
 @dataclass(frozen=True)
 class Case:
-    """A call to be timed, and what is wanted of it; ``more`` says more about the answer and the seconds."""
+    """A call to be timed, with the goal it is to meet; ``more`` says more of the answer and the seconds."""
 
     label: str
-    wanted: str
+    goal: str
     call: Callable[[], Any]
     more: Callable[[Any, float], dict[str, Any]] | None = None
 

@@ -17,7 +17,7 @@ UNDERLINE = re.compile(r"-{3,}")
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Look at docstrings before numpydoc does."""
+    """Process docstrings before numpydoc does."""
     NumpyDocString.sections["Departures"] = ""  # or it complains about each of them
     app.setup_extension("sphinx.ext.autodoc")
     app.connect("autodoc-process-docstring", process, priority=400)

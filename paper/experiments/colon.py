@@ -31,7 +31,7 @@ ENVIRONMENT_VARIABLE = "LOPRO_COLON"
 
 SHAPE = (62, 2000)
 _FILE_NAME = "colon-cancer.libsvm"
-_PATIENCE = 15.0  # seconds for a server that does not answer
+_TIMEOUT = 15.0  # seconds for a server that does not answer
 
 Numbers = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -188,7 +188,7 @@ def _samples(text: bytes, name: str, origin: str) -> Samples:
 
 def _fetch() -> bytes:
     """Download and decompress; raise unless it is the file that was published."""
-    with urlopen(URL, timeout=_PATIENCE) as answer:
+    with urlopen(URL, timeout=_TIMEOUT) as answer:
         text = bz2.decompress(answer.read())
     if not _published(text):
         raise ValueError("its checksum is not the published one")

@@ -148,9 +148,9 @@ def _measured(
         iterates: list[Iterate] = []
         scheme = method.scheme(eta, chosen.lam, last, chosen.steps)
         solve(problem, None, scheme, tol=0, callback=iterates.append, progress=progress)
-        wanted = {last} if method.one_run_per_row else set(chosen.checkpoints)
+        reported = {last} if method.one_run_per_row else set(chosen.checkpoints)
         rows += [
-            _row(method, iterate, chosen) for iterate in iterates if iterate.iterations in wanted
+            _row(method, iterate, chosen) for iterate in iterates if iterate.iterations in reported
         ]
     return rows
 

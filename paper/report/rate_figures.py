@@ -128,8 +128,8 @@ def _projections(rates: Rates) -> Figure:
     schedules = [rates.theorem_2_counts, rates.theorem_2_curved, rates.theorem_3_curved]
     most = max(max(_halvings(curve)) for curve in schedules)
     ax.plot([0, most], [0, most], color=GREY, lw=1.2, ls=(0, (5, 2)), zorder=1)
-    looks = [(BLUE, "o"), (GREEN, "s"), (PURPLE, "^")]
-    for curve, (colour, shape) in zip(schedules, looks, strict=True):
+    styles = [(BLUE, "o"), (GREEN, "s"), (PURPLE, "^")]
+    for curve, (colour, shape) in zip(schedules, styles, strict=True):
         x, y = _halvings(curve), curve.projections
         ax.plot(x, y, shape, color=colour, mfc="none", ms=6, label=curve.label)
     ax.plot(*rates.auto, color=VERMILION, marker="D")

@@ -1,4 +1,4 @@
-"""The certificate of a point that somebody else has found."""
+"""The certificate of a point, whatever computed it."""
 
 from __future__ import annotations
 

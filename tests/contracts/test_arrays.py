@@ -40,10 +40,10 @@ every_library = pytest.mark.parametrize("library", LIBRARIES, ids=str)
 @pytest.mark.parametrize("x", [REAL, COMPLEX], ids=["real", "complex"])
 @pytest.mark.parametrize("y", [REAL + 1.0, COMPLEX * (2.0 + 1.0j)], ids=["real", "complex"])
 def test_inner_is_the_real_inner_product(library: Library, x, y):
-    wanted = float(np.sum(x.real * y.real + x.imag * y.imag))
+    expected = float(np.sum(x.real * y.real + x.imag * y.imag))
     found = inner(library.of(x), library.of(y))
     assert type(found) is float
-    assert found == pytest.approx(wanted, rel=10 * library.tolerance)
+    assert found == pytest.approx(expected, rel=10 * library.tolerance)
 
 
 @every_library
@@ -61,8 +61,8 @@ def test_norm_survives_extreme_numbers(library: Library, exponent, unit):
     if library.single and abs(exponent) > 30:
         exponent = int(math.copysign(36, exponent))
     x = unit * np.array([3.0, 4.0]) * 10.0**exponent
-    wanted = 5.0 * abs(unit) * 10.0**exponent
-    assert norm(library.of(x)) == pytest.approx(wanted, rel=library.tolerance)
+    expected = 5.0 * abs(unit) * 10.0**exponent
+    assert norm(library.of(x)) == pytest.approx(expected, rel=library.tolerance)
 
 
 @every_library
@@ -86,8 +86,8 @@ def test_several_at_once_are_the_same_one_by_one(library: Library, size):
         assert all(type(found) is float for found in norms(*arrays))
     pairs = [(vectors[0], vectors[1]), (vectors[1], vectors[1]), (vectors[0], vectors[2])]
     for some in (pairs, [*pairs, (others[0], others[1])]):
-        wanted = [inner(x, y) for x, y in some]
-        assert inners(*some) == pytest.approx(wanted, rel=10 * library.tolerance)
+        expected = [inner(x, y) for x, y in some]
+        assert inners(*some) == pytest.approx(expected, rel=10 * library.tolerance)
 
 
 @every_library

@@ -52,7 +52,7 @@ def expected(name: str) -> Found:
 
 def outcome(name: str, of: Convert, tol: float) -> str:
     """Return "answer", or "refused" for an error that names the alternative; else raise."""
-    case, wanted = CASES[name], expected(name)
+    case, reference = CASES[name], expected(name)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -60,28 +60,30 @@ def outcome(name: str, of: Convert, tol: float) -> str:
     except MissingCapabilityError as error:
         assert any(word in str(error) for word in ADVICE), error
         return "refused"
-    check(found, wanted, case, of(Q), tol)
+    check(found, reference, case, of(Q), tol)
     return "answer"
 
 
-def check(found: Found, wanted: Found, case: Case, like: Any, tol: float) -> None:
+def check(found: Found, reference: Found, case: Case, like: Any, tol: float) -> None:
     """Check that an answer is NumPy's, in the library, dtype and device of the data."""
     assert type(found.x) is type(like)
     assert found.x.dtype == like.dtype
     assert getattr(found.x, "device", None) == getattr(like, "device", None)
     if not case.rough:
-        assert found.status == wanted.status, found
-    if wanted.status == "UNBOUNDED":
+        assert found.status == reference.status, found
+    if reference.status == "UNBOUNDED":
         return
     assert np.isfinite(to_numpy(found.x)).all()
     # Short runs take other turns in other roundings.
-    allowed = (1e-2 if case.rough else 2.0 * tol) * (1.0 + abs(wanted.fun))
-    assert found.fun == pytest.approx(wanted.fun, abs=allowed)
+    allowed = (1e-2 if case.rough else 2.0 * tol) * (1.0 + abs(reference.fun))
+    assert found.fun == pytest.approx(reference.fun, abs=allowed)
     # Data in single precision have another optimum, by their own rounding; and a violation of 1e-9 may
     # have gained as much.
     if not case.rough:
         share = 1e-9 if tol < 1e-5 else 1e-5
-        assert found.bound <= wanted.fun + share * (1.0 + abs(wanted.fun)) + 1e-6 * abs(wanted.fun)
+        assert found.bound <= reference.fun + share * (1.0 + abs(reference.fun)) + 1e-6 * abs(
+            reference.fun
+        )
 
 
 @pytest.mark.parametrize("library", LIBRARIES)

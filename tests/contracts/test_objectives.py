@@ -259,8 +259,8 @@ def test_scaling_into_the_domain_is_valid_and_largest(entry, f, rng):
 
 def test_a_subgradient_can_be_added_to_a_total_that_is_given_away(entry, f, rng):
     x, total = entry.point(rng), entry.point(rng)
-    wanted, x0 = total + f.subgradient(x), x.copy()
-    np.testing.assert_allclose(f.add_subgradient(x, total), wanted, rtol=1e-13, atol=1e-13)
+    expected, x0 = total + f.subgradient(x), x.copy()
+    np.testing.assert_allclose(f.add_subgradient(x, total), expected, rtol=1e-13, atol=1e-13)
     np.testing.assert_array_equal(x, x0)
     if f.fresh_slopes:
         assert f.subgradient(x) is not f.subgradient(x)

@@ -35,12 +35,12 @@ def test_library_and_dtype_are_kept_and_results_are_those_of_numpy(entry, librar
     f, reference = entry.build(library.of), entry.build(NUMPY.of)
     x, target = library.of(point), library.of(slope)
     pairs = zip(outputs(f, x, target), outputs(reference, point, slope), strict=True)
-    for (name, array), (_, wanted) in pairs:
+    for (name, array), (_, expected) in pairs:
         assert namespace(array) is namespace(x), name
         assert array.dtype == x.dtype, name
         assert tuple(array.shape) == entry.shape, name
         np.testing.assert_allclose(
-            to_numpy(array), wanted, rtol=library.tolerance, atol=10 * library.tolerance
+            to_numpy(array), expected, rtol=library.tolerance, atol=10 * library.tolerance
         )
     value = f.value(x)
     assert isinstance(value, float)
@@ -51,7 +51,7 @@ def test_library_and_dtype_are_kept_and_results_are_those_of_numpy(entry, librar
 def test_constants_are_those_of_numpy(entry, library: Library):
     f, reference = entry.build(library.of), entry.build(NUMPY.of)
     center = entry.point(np.random.default_rng(8))
-    ours, wanted = (
+    ours, expected = (
         [
             g.lipschitz(),
             g.lipschitz(Ball(c, 2.0)),
@@ -62,7 +62,7 @@ def test_constants_are_those_of_numpy(entry, library: Library):
         ]
         for g, c in ((f, library.of(center)), (reference, center))
     )
-    for a, b in zip(ours, wanted, strict=True):
+    for a, b in zip(ours, expected, strict=True):
         assert (a is None) == (b is None)
         if a is not None and b is not None:
             assert isinstance(a.value, float)
@@ -73,8 +73,8 @@ def test_constants_are_those_of_numpy(entry, library: Library):
 def test_scaling_into_the_domain_in_every_library(entry, library: Library):
     v = entry.point(np.random.default_rng(9), 3.0)
     ours = entry.build(library.of).scale_into_domain(library.of(v))
-    wanted = entry.build(NUMPY.of).scale_into_domain(v)
-    assert ours == (None if wanted is None else pytest.approx(wanted, rel=1e-5))
+    expected = entry.build(NUMPY.of).scale_into_domain(v)
+    assert ours == (None if expected is None else pytest.approx(expected, rel=1e-5))
 
 
 def test_points_are_not_changed_nor_shared(entry):

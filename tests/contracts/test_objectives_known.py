@@ -90,13 +90,13 @@ CONSTANTS = {
 def test_constants_are_the_known_ones(name):
     f = FOUND[name]
     ours = [f.lipschitz(), f.smoothness(), f.strong_convexity()]
-    for constant, wanted in zip(ours, CONSTANTS[name], strict=True):
-        if wanted is None:
+    for constant, reference in zip(ours, CONSTANTS[name], strict=True):
+        if reference is None:
             assert constant is None
         else:
             # A Lanczos estimate is good to its tolerance, a spectrum to rounding.
             accuracy = 1e-5 if constant.source is Source.ESTIMATED else 1e-11
-            assert constant.value == pytest.approx(wanted, rel=accuracy)
+            assert constant.value == pytest.approx(reference, rel=accuracy)
 
 
 @pytest.mark.parametrize("shape", [(5, 3), (5, 12)], ids=["tall", "wide"])
@@ -195,10 +195,10 @@ def test_a_large_off_diagonal_norm_adds_its_slope_by_blocks(dtype):
     x, total = (rng.standard_normal((d, d)).astype(dtype) for _ in range(2))
     x[rng.random((d, d)) < 0.3] = 0.0
     f = OffDiagonalL1(d, 0.7)
-    wanted = total + 0.7 * np.sign(x) * (1.0 - np.eye(d))
+    reference = total + 0.7 * np.sign(x) * (1.0 - np.eye(d))
     found = f.add_subgradient(x, total.copy())
     assert found.dtype == dtype
-    np.testing.assert_allclose(found, wanted, rtol=1e-5 if dtype == np.float32 else 1e-14)
+    np.testing.assert_allclose(found, reference, rtol=1e-5 if dtype == np.float32 else 1e-14)
 
 
 def test_sums_and_penalties_never_write_on_slopes_that_are_not_theirs():

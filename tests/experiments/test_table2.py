@@ -38,8 +38,8 @@ def test_rows_have_the_iterations_and_projections_of_their_methods(table):
     for method in METHODS:
         rows = table.of(method.name)
         assert [row.iterations for row in rows] == [40, 80]
-        wanted = {"LoPGD": [1, 2], "OPGD": [1, 1], "PGD": [40, 80]}[method.name.split(",")[0]]
-        assert [row.projections for row in rows] == wanted
+        reference = {"LoPGD": [1, 2], "OPGD": [1, 1], "PGD": [40, 80]}[method.name.split(",")[0]]
+        assert [row.projections for row in rows] == reference
     assert table.rows[0].method == "lopro.learn_metric"
     assert len(table.rows) == 1 + 2 * len(METHODS)
 
@@ -53,8 +53,8 @@ def test_the_problem_is_the_paper_s(table):
         for j in range(i):
             z, y = X[i] - X[j], 1.0 if labels[i] == labels[j] else -1.0
             loss, pairs = loss + (1.0 - y - z @ A @ z) ** 2, pairs + 1
-    wanted = loss / (2 * pairs) + 1e-3 * 56 * 0.1
-    assert problem.objective.value(A) == pytest.approx(wanted, rel=1e-12)
+    reference = loss / (2 * pairs) + 1e-3 * 56 * 0.1
+    assert problem.objective.value(A) == pytest.approx(reference, rel=1e-12)
     assert table.smoothness == L
 
 

@@ -119,7 +119,7 @@ class _Search:
         return 0.05 * self.upper
 
     def _try_least_squares(self) -> None:
-        """Look at the point of least residual: where tau does not bind, it is the answer."""
+        """Evaluate the point of least residual: where tau does not bind, it is the answer."""
         A = self.data.A
         operator = scipy.sparse.linalg.LinearOperator(
             A.shape,

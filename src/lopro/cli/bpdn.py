@@ -100,15 +100,15 @@ def _arrays(found: Any) -> dict[str, Any]:
 
 def _data(results: list[Any], found: Any, options: argparse.Namespace) -> Any:
     code = code_of(results)
-    said = [summary(result) | {"nonzeros": int(result.support.size)} for result in results]
-    for data, result in zip(said, results, strict=True):
+    summaries = [summary(result) | {"nonzeros": int(result.support.size)} for result in results]
+    for data, result in zip(summaries, results, strict=True):
         if options.output is None:
             data["x"] = result.x
         else:
             data["output"] = str(options.output)
     if not isinstance(found, list):
-        return said[0] | {"exit_code": int(code)}
-    return {"results": said, "exit_code": int(code)}
+        return summaries[0] | {"exit_code": int(code)}
+    return {"results": summaries, "exit_code": int(code)}
 
 
 def _show(results: list[Any], options: argparse.Namespace) -> None:

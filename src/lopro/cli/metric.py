@@ -18,7 +18,7 @@ from lopro.metric import learn_metric
 __all__ = ["add", "run"]
 
 _SHOWN = 5  # pairs of features that are printed
-_DUST = 1e-6  # entries below this share of the largest one do not count as nonzero
+_NEGLIGIBLE = 1e-6  # entries below this share of the largest one do not count as nonzero
 
 
 def add(commands: Any) -> None:
@@ -97,7 +97,7 @@ def _sparsity(A: np.ndarray) -> dict[str, Any]:
     off = A[~np.eye(len(A), dtype=bool)]
     eigenvalues = np.linalg.eigvalsh(A)
     return {
-        "off_diagonal_nonzeros": int(np.count_nonzero(np.abs(off) > _DUST * np.abs(A).max())),
+        "off_diagonal_nonzeros": int(np.count_nonzero(np.abs(off) > _NEGLIGIBLE * np.abs(A).max())),
         "off_diagonal_entries": int(off.size),
         "rank": int((eigenvalues > 1e-9 * max(eigenvalues[-1], 1e-300)).sum()),
     }
@@ -113,7 +113,7 @@ def _show(result: Any, A: np.ndarray, features: list[str], output: Path | None) 
     i, j = np.triu_indices(len(A), 1)
     order = np.argsort(-np.abs(A[i, j]), kind="stable")[:_SHOWN]
     for k in order:
-        if abs(A[i[k], j[k]]) > _DUST * np.abs(A).max():
+        if abs(A[i[k], j[k]]) > _NEGLIGIBLE * np.abs(A).max():
             out.print(
                 f"  {A[i[k], j[k]]:>+12.4g} {features[i[k]]} x {features[j[k]]}", soft_wrap=True
             )

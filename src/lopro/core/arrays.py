@@ -215,12 +215,10 @@ _LARGE_BYTES = 1e8
 def _copy_of_rows(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Return a copy of a large matrix; memory for rows of zeros is reserved and not written.
 
-    A sample tells whether there are many of these: reading a matrix that has none would cost time for
-    nothing.
+    A sample of the rows tells whether most of them are zero; otherwise all entries are copied.
     """
-    if 2 * np.count_nonzero(x[:: max(1, len(x) // 64)].any(axis=1)) > len(
-        x[:: max(1, len(x) // 64)]
-    ):
+    sample = x[:: max(1, len(x) // 64)]
+    if 2 * np.count_nonzero(sample.any(axis=1)) > len(sample):
         return np.array(x)
     found = np.zeros(x.shape, dtype=x.dtype)
     used = np.flatnonzero(x.any(axis=1))

@@ -22,7 +22,7 @@ _VANISHED = 1e-12
 _DIGITS, _LONGER = 1e4, 100.0
 
 
-#: Errors below this share of the largest slope that was seen are those that all differences have: half of the
+#: Errors below this share of the largest slope so far are those that all differences have: half of the
 #: digits, and two more are lost where the step of a small variable is that of a larger one.
 _INHERITED = 1e-6
 
@@ -67,7 +67,7 @@ class ForwardDifferences:
         return asarray_like(found, x)
 
     def error(self, x: Any) -> np.ndarray[Any, Any]:
-        """Return by how much a convex function may fall faster than its quotients say, per entry.
+        """Return for each entry how much steeper a convex function may decrease than its quotient.
 
         Every slope of a convex function is between the backward and the forward quotient. At a kink these
         differ by as much as the slopes do; where they differ by less than all differences are off, nothing
@@ -95,7 +95,7 @@ class ForwardDifferences:
         unit = float(np.finfo(np.float64).eps) if isinstance(x, np.ndarray) else eps(x)
         size = np.abs(host)
         largest = float(size.max(initial=0.0))
-        # At zero the size of the start is the scale, if it is small; a start above 1 says little of it.
+        # At zero the size of the start is the scale if it is small; a start above 1 is no indication.
         near = largest > _VANISHED * self._start
         least = _LEAST * largest if near else min(self._start, 1.0)
         steps = math.sqrt(unit) * np.maximum(size, least)

@@ -79,14 +79,14 @@ class Incumbent:
         #: The best lower bound that theorems promise for the constants given; it certifies nothing.
         self.claimed = -math.inf
         self._claim_source = ""
-        #: The certificate of the best point and the best bound, and that bound, once somebody has asked.
+        #: The certificate of the best point and the best bound, and that bound; computed on request.
         self._certificate: Certificate | None = None
         self._best_bound: tuple[Known, float, float] | None = None
 
     def judge(
         self, x: Array, image: Image | None = None, of_objective: Image | None = None
     ) -> Judged:
-        """Look at a point, and keep it if it is the best so far (and its value is a number)."""
+        """Evaluate a point, and keep it if it is the best so far (and its value is a number)."""
         f, c = self.problem.objective, self.problem.constraint
         fun = float(f.value(x) if of_objective is None else f.linearize_at(of_objective)[0])
         violation = c.violation(x) if image is None else c.violation_at(x, image)

@@ -117,7 +117,7 @@ class Run:
     def give_up(self) -> None:
         """End the run before it starts: the time is up, so its start is the point, and nothing is known."""
         self.status = self.bench.why_late
-        self.warnings.append("there was no time to look at the problem")
+        self.warnings.append("there was no time to evaluate the start")
         self.incumbent.keep(Judged(self._x0, math.nan, math.inf))
 
     def __iter__(self) -> Iterator[Iterate]:
@@ -137,15 +137,15 @@ class Run:
             if candidate is None:
                 break
             candidate = candidate.in_precision_of(self._x0)
-            seen = self._guarded(functools.partial(self._look_at, candidate))
-            if seen is None:
+            evaluated = self._guarded(functools.partial(self._evaluate, candidate))
+            if evaluated is None:
                 break
-            iterate, verdict = seen
+            iterate, verdict = evaluated
             self._decide(iterate)
             yield iterate
 
     def _prepared(self) -> Incumbent:
-        """Look at the start: the first call of what a user has written, guarded as well."""
+        """Evaluate the start: the first call of functions that a user has written, guarded as well."""
         with self.bench.observe():
             return self.incumbent
 
@@ -202,7 +202,7 @@ class Run:
             return Status.CONVERGED
         return self.bench.ended or Status.STALLED
 
-    def _look_at(self, candidate: Candidate) -> tuple[Iterate, Verdict]:
+    def _evaluate(self, candidate: Candidate) -> tuple[Iterate, Verdict]:
         """Certify the candidate, keep the best point, and write the row of the history."""
         with self.bench.observe(), self.deadline.wrapping_up():
             judged = self.incumbent.judge(candidate.x, candidate.image, candidate.objective_image)
@@ -290,7 +290,7 @@ class Run:
             status=status,
             message=self._message(status, certificate),
             certificate=certificate,
-            # Copies: the run may go on after this look at it.
+            # Copies: the run may go on after this result.
             counts=shallow_copy(bench.counts),
             certificate_counts=shallow_copy(bench.certificate_counts),
             iterations=bench.iterations,
@@ -329,7 +329,7 @@ class Run:
                 self._judge_late(x)
 
     def _judge_late(self, x: Array) -> None:
-        """Look at a point after the end of the run; there may be no time to tell whether it is feasible."""
+        """Evaluate a point after the end of the run; there may be no time to tell whether it is feasible."""
         try:
             with self.bench.observe(), self.deadline.active(), self.deadline.wrapping_up():
                 self.incumbent.judge(x)

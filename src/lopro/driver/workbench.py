@@ -68,7 +68,7 @@ class Workbench:
 
     @cached_property
     def rng(self) -> np.random.Generator:
-        """Random numbers; made when somebody asks for some."""
+        """The random generator, made when it is first used."""
         return check_seed("seed", self._seed)
 
     @cached_property
@@ -163,12 +163,12 @@ class Workbench:
         self.iterations += done
         self.cut_short = done < steps
         self._reached = lambda: inner.output(state)
-        self._look_at_iterations()
+        self._check_iterations()
         return state
 
     def tick(self) -> bool:
         self.iterations += 1
-        self._look_at_iterations()
+        self._check_iterations()
         return not (self._interrupted(0) or self.spent)
 
     @property
@@ -178,7 +178,7 @@ class Workbench:
         limit = self.options.max_iter
         return math.inf if limit is None else limit - self.iterations
 
-    def _look_at_iterations(self) -> None:
+    def _check_iterations(self) -> None:
         limit = self.options.max_iter
         if limit is not None and self.iterations >= limit:
             self.ended = self.ended or Status.MAX_ITER

@@ -43,7 +43,7 @@ class EngineUnavailable(MissingCapabilityError):
 
 
 class AnswerStatus(enum.Enum):
-    """How the engine ended, in its own opinion; nothing of it is relied on before it is proved."""
+    """The status that the engine reports; nothing is claimed from it without a proof."""
 
     SOLVED = "solved"
     INACCURATE = "solved to less than was asked for"

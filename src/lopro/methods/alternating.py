@@ -18,9 +18,11 @@ __all__ = ["AlternatingDirections"]
 
 #: The first step of the prox, as a share of the dual norm of the nearest point of the set to the start.
 _FIRST_STEP = 1.0 / 3.0
-#: The step changes by this factor where one residual is so many times the other, at looks.
+#: At a check of the gap the step changes by the first factor where one residual exceeds the other by the
+#: second (residual balancing; Boyd et al., Foundations and Trends in Machine Learning 3, 2011, section 3.4.1,
+#: propose 2 and 10).
 _CHANGE, _UNBALANCED = 2.0, 3.0
-#: Looks come less often as a run goes on: after this share of the iterations made.
+#: Iterations to the next check of the gap, as a share of those made: checks become rarer as a run goes on.
 _SHARE = 0.125
 
 
@@ -38,11 +40,11 @@ class AlternatingDirections:
     Parameters
     ----------
     every : int
-        Iterations between two looks at the gap, at first; each look takes as long as one or two of them.
+        Iterations between two checks of the gap, at first; a check takes as long as one or two of them.
     relaxation : float
         From 1 to below 2; more than 1 is usually faster.
     patience : int
-        Give up after so many looks in a row without a better gap.
+        Give up after so many checks in a row without a smaller gap.
 
     References
     ----------
@@ -94,15 +96,15 @@ class AlternatingDirections:
     def run(self, bench: Workbench, x0: Array) -> Candidates:
         z = bench.project(x0)
         step, u = _FIRST_STEP * _dual_size(bench.objective, z), 0.0 * z
-        best, idle, k, next_look = math.inf, 0, 0, self.every
+        best, idle, k, next_check = math.inf, 0, 0, self.every
         while bench.tick():
             x = bench.objective.prox(z - u, step)
             w = self.relaxation * x + (1.0 - self.relaxation) * z + u
             last, z = z, bench.project(w)
             u, k = w - z, k + 1
-            if k < next_look:
+            if k < next_check:
                 continue
-            next_look = k + max(self.every, int(_SHARE * k))
+            next_check = k + max(self.every, int(_SHARE * k))
             v = u / step
             verdict = yield Candidate(z, Multiplier(ValidInequality(v, inner(v, z))))
             gap = verdict.merit()

@@ -1,9 +1,9 @@
-"""The method of multipliers with few projections: centred penalties, accelerated steps, late projections.
+"""The method of multipliers with few projections: centred penalties and accelerated gradient steps.
 
-LoPNAG keeps the multiplier at half the weight and pays with a smoothing that must vanish. Here every
-row, ball or cone of the constraint has its own multiplier and a penalty of fixed stiffness, so the
-inner problems stay well conditioned, and the multipliers prove a lower bound at any time. A projection
-is made only when the estimated gap has fallen to a tenth: ``O(log 1/eps)`` of them.
+LoPNAG keeps the multiplier at half of the weight, so its smoothing has to go to zero. Here every row, ball
+or cone of the constraint has a multiplier of its own and a penalty of fixed stiffness: the inner problems
+stay well conditioned, and the multipliers prove a lower bound at any time. A point is projected only when
+the estimated gap has decreased to a tenth: ``O(log 1/eps)`` projections.
 """
 
 from __future__ import annotations
@@ -30,8 +30,9 @@ __all__ = ["MultiplierMethod", "check_penalties", "first_stiffness", "minimised"
 
 #: Rounding errors of a gradient, in units of rounding of its terms.
 _ROUNDINGS = 4.0
-#: Looks in a row without a smaller slope, after which gradients are taken to be noise (differences of values
-#: in double precision are, from 1e-8 on): of 25 steps each, far more than a restart takes to come down.
+#: Checks in a row without a smaller gradient, after which gradients are taken to be noise (differences of
+#: values in double precision are, from 1e-8 on). There are 25 steps between two checks: after a restart the
+#: gradient decreases within far fewer.
 _PATIENCE = 40
 
 
@@ -65,7 +66,7 @@ def minimised(
     tolerance : callable
         The accuracy for an objective value ``f(x)``, in units of the objective.
     steps, rounds : int
-        Steps between two looks, and how many looks there may be.
+        Steps between two checks of the stopping rule, and the limit of these checks.
     """
     algorithm = AcceleratedGradient(step_rule=Backtracking(L), restart=True)
     state: AcceleratedState = bench.minimize(algorithm, F, x, steps)
@@ -88,7 +89,7 @@ def minimised(
 
 
 def reach(bench: Workbench, x: Array, fun: float) -> float:
-    """Return how far a solution can be, or a guess of it."""
+    """Return the norm that a solution has at most, or an estimate of it."""
     radius = solution_radius(bench.counted, fun)
     return bench.unit + norm(x) if radius is None else radius.value
 
@@ -127,10 +128,10 @@ def _squared_gain(member: Constraint, x: Array, direction: Array, size: float) -
 
 @dataclass(frozen=True)
 class _StepState:
-    """What one multiplier step has reached, in units of the objective."""
+    """The result of one multiplier update, in units of the objective."""
 
     fun: float  # f(x_hat), not feasible yet
-    slack: float  # how far multiplier and constraint are from complementing each other
+    slack: float  # residual of complementarity, |<v, x> - support|
     residual: float  # slope of the Lagrangian times the size of a solution, where there is no bound
     bound: float  # lower bound the multiplier proves; -inf where none can be proved
     inequality: ValidInequality
@@ -151,15 +152,15 @@ class MultiplierMethod:
     """Method of multipliers on accelerated gradient, projecting ``O(log 1/eps)`` times.
 
     Problem: min f(x) s.t. c(x) <= 0 where f is smooth, proximable or a sum, and each member of the
-    constraint is either smooth or of the form ``M x in Q`` with an easy ``Q``. Oracles: gradients, prox,
+    constraint is either smooth or of the form ``M x in Q`` with a simple ``Q``. Oracles: gradients, prox,
     projections on ``Q`` (not on the feasible set). No constants are needed.
 
     Parameters
     ----------
     steps : int
-        Inner steps between two looks at the progress.
+        Inner steps between two checks of the stopping rule.
     patience : int
-        Give up after so many multiplier updates in a row without a better gap.
+        Give up after so many multiplier updates in a row without a smaller gap.
 
     Examples
     --------
@@ -203,7 +204,7 @@ class MultiplierMethod:
         while True:
             F = bench.penalised(penalty, x)
             state = self._inner_solve(bench, F, x, L, slack)
-            # The next stiffness may be lower or the next piece flatter: let L come down again.
+            # The next penalised problem may be less curved: let the estimate of L decrease again.
             x, L = state.x, 0.5 * state.L
             reached = self._evaluate(bench, penalty, x)
             since_projection, idle = since_projection + 1, idle + 1
@@ -227,13 +228,13 @@ class MultiplierMethod:
             slack = reached.slack
 
     def _accuracy(self, bench: Workbench, fun: float) -> float:
-        """Return the accuracy to work at: a tenth of what is asked for."""
+        """Return the accuracy of the inner problems: a tenth of the gap allowed."""
         return 0.1 * max(bench.target.gap(fun), 1e-13 * bench.target.unit(fun))
 
     def _inner_solve(
         self, bench: Workbench, F: Penalised, x: Array, L: float | None, slack: float
     ) -> AcceleratedState:
-        """Minimise F until its slope weighs less than the slack that is left."""
+        """Minimise F until its gradient contributes less to the gap than the slack of the last update."""
 
         def tolerance(fun: float) -> float:
             finest = self._accuracy(bench, fun)
@@ -247,7 +248,7 @@ class MultiplierMethod:
             inequality = penalty.valid_inequality(problem.constraint, x)
             fun = float(problem.objective.value(x))
             bound, _ = lower_bound(problem, x, inequality, fun)
-            # Without a bound the slope that is left has to stand for it.
+            # Without a lower bound the gradient of the Lagrangian measures optimality instead.
             residual = 0.0
             if not math.isfinite(bound):
                 slope = norm(Minorant.of(problem, x, inequality).slope)

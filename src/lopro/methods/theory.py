@@ -111,7 +111,7 @@ class ProblemConstants:
 
 
 def constants_of(problem: Problem, ball: Ball | None = None) -> ProblemConstants:
-    """Collect what the objective and the constraint know of themselves.
+    """Collect the constants that the objective and the constraint provide.
 
     Raises `MissingCapabilityError` naming the constant of Assumption 1 that is unknown; give a ball for
     objectives that are Lipschitz on bounded sets only.
@@ -184,10 +184,10 @@ def probe_error_bound(
 ) -> ErrorBound:
     """Estimate theta and sigma of Assumption 2 by sampling feasible points around a unique solution.
 
-    A tool for looking, not a proof. Random directions are followed over three decades towards the
+    An estimate for exploration, not a proof. Random directions are followed over three decades towards the
     solution; along each of them distance and gap are related by a power, and the least power is theta.
-    A face that random directions miss, such as the support of a sparse solution, is not seen: then theta
-    comes out too large. Each sample costs one projection.
+    Random directions miss a low-dimensional face, such as the support of a sparse solution: then theta is
+    too large. Each sample takes one projection.
 
     Examples
     --------
@@ -219,7 +219,7 @@ def probe_error_bound(
 
 
 def _directions(solution: Array, rng: np.random.Generator, count: int) -> Iterator[Array]:
-    """Give random unit directions, symmetric where the solution is."""
+    """Yield random unit directions, symmetric matrices where the solution is one."""
     x = to_numpy(solution)
     symmetric = x.ndim == 2 and x.shape[0] == x.shape[1] and np.allclose(x, x.T)
     for _ in range(count):

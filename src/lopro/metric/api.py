@@ -105,7 +105,7 @@ def learn_metric(
         Index pairs of samples: two index arrays or an array with two columns. Without ``X``: an array
         whose rows are the differences ``z_e`` themselves.
     targets : array, optional
-        The squared distance wanted for each pair, positive for one of them at least; from the labels by
+        The target of the squared distance of each pair, positive for one of them at least; from the labels by
         default. Negative ones are allowed: such pairs cannot be near enough.
     method : Method, optional
         By default `lopro.FeatureWorkingSet`; or `lopro.ConsensusADMM`, `lopro.LoPGD`,

@@ -50,7 +50,7 @@ def _on_working_set(loss: PairLoss, b: Vector, trace: float) -> Vector:
     sizes = loss.diagonal_of_adjoint(loss.ones())
     roots = np.where(sizes > 0.0, sizes, 1.0) / loss.count
     used, a = np.zeros(0, dtype=np.intp), np.zeros(0)
-    wanted = ACCURACY * float(np.max(np.abs(b) / roots))
+    allowed = ACCURACY * float(np.max(np.abs(b) / roots))
     full = np.zeros(len(b))
     for _ in range(SWEEPS):
         squares = _squares(X[:, used], loss.pairs)
@@ -58,7 +58,7 @@ def _on_working_set(loss: PairLoss, b: Vector, trace: float) -> Vector:
         slopes = trace - loss.diagonal_of_adjoint(residuals) / loss.count
         missed = np.where(sizes > 0.0, -slopes / roots, 0.0)
         missed[used] = 0.0
-        if missed.max(initial=0.0) <= wanted:
+        if missed.max(initial=0.0) <= allowed:
             break
         joining = np.argsort(-missed)[:JOIN]
         used = np.append(used, joining[missed[joining] > 0.0])

@@ -1,14 +1,14 @@
 r"""The problem on a working set of features: its state, its best points, and the features to add.
 
-Features are added where the objective would fall, which a small lasso problem for each of them tells.
-Let ``A`` be optimal among matrices that live on the features ``F``, with multiplier ``S`` of the cone there
+Features are added where the objective would decrease, by the solution of a small lasso problem for each.
+Let ``A`` be optimal among matrices supported on the features ``F``, with multiplier ``S`` of the cone there
 and pair weights ``w``. Adding a little of ``v v'``, with ``v = x`` on ``F`` and 1 on a feature ``i`` outside,
 changes the objective at the rate
 
     ``q_i(x) = x'S x - 2 M_iF x + 2 tau |x|_1 - M_ii``,     ``M = sum_e w_e z_e z_e'``,
 
-so that feature ``i`` is wanted if the least ``q_i`` is negative. By duality, if it is not, ``S`` extends to
-``F`` and ``i`` together.
+so that feature ``i`` is to be added if the least ``q_i`` is negative. By duality, if it is not, ``S`` extends
+to the features ``F`` and ``i``.
 
 ``S`` is singular (it vanishes on the range of ``A``), so that ``q_i`` may be unbounded below. What is asked
 is therefore whether ``q_i(x) < -rho (1 + |x|^2)`` for some ``x``, with a small ``rho``: the minimiser of the
@@ -242,7 +242,7 @@ def prices(
     threshold: float = 1e-3,
     steps: int = 300,
 ) -> Array:
-    """Return for each feature a small ``q_i``, relative to ``1 + |x|^2``; negative: wanted.
+    """Return for each feature a small ``q_i``, relative to ``1 + |x|^2``; where negative, it is to be added.
 
     With enough steps it is below ``-threshold |M_ii|`` if any ``x`` makes it so.
 
@@ -257,7 +257,7 @@ def prices(
     tau : float
         Weight of the norm.
     threshold : float
-        How clearly a feature must be wanted to be noticed, relative to ``M_ii``.
+        Least violation, relative to ``M_ii``, at which a feature is added.
     steps : int
         Accelerated proximal steps; any ``x`` that makes ``q_i`` negative proves the point, so it need not
         be the best.

@@ -79,11 +79,11 @@ def _check_gap(claims: Claims, scale: float) -> None:
         raise Finding("fields contradict", f"the lower bound is {claims.lower_bound}")
     if not math.isfinite(claims.fun):
         return
-    wanted = claims.fun - claims.lower_bound
-    size = abs(claims.fun) + (0.0 if wanted == math.inf else abs(claims.lower_bound))
+    expected = claims.fun - claims.lower_bound
+    size = abs(claims.fun) + (0.0 if expected == math.inf else abs(claims.lower_bound))
     slack = rounding(eps_of(np.float64), size)
-    if not claims.gap >= wanted - slack:
-        raise Finding("gap understated", f"gap {claims.gap:.6g}, but fun - bound is {wanted:.6g}")
+    if not claims.gap >= expected - slack:
+        raise Finding("gap understated", f"gap {claims.gap:.6g}, but fun - bound is {expected:.6g}")
     unit = gap_unit(scale, claims.fun)
     if unit > 0.0 and math.isfinite(claims.gap):
         relative = claims.gap / unit

@@ -22,7 +22,7 @@ DOUBLE = float(np.finfo(np.float64).eps)
 
 @dataclass(frozen=True)
 class MetricProblem:
-    """Differences of samples and the squared distances that are wanted."""
+    """Differences of samples and the target squared distances."""
 
     Z: Any  # in long double, one row for each pair
     targets: Array

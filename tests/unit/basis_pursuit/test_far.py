@@ -94,9 +94,9 @@ def test_passes_do_not_grow_with_the_number_of_columns() -> None:
 def test_single_precision_in_a_file_is_summed_in_double(tmp_path: Path) -> None:
     single = A.astype(np.float32)
     found = lopro.bpdn(StoredMap(single), Y, SIGMA, tol=1e-10)
-    wanted = lopro.bpdn(single.astype(np.float64), Y, SIGMA, tol=1e-10)
+    expected = lopro.bpdn(single.astype(np.float64), Y, SIGMA, tol=1e-10)
     assert found.success and found.x.dtype == np.float64
-    assert found.fun == pytest.approx(wanted.fun, rel=1e-11)
+    assert found.fun == pytest.approx(expected.fun, rel=1e-11)
     assert found.fun != pytest.approx(lopro.bpdn(A, Y, SIGMA, tol=1e-10).fun, rel=1e-11)
 
 
@@ -110,9 +110,9 @@ def test_single_precision_in_a_file_is_summed_in_double(tmp_path: Path) -> None:
     ids=["weights", "nonneg", "x0"],
 )
 def test_options_mean_the_same(options: dict[str, Any]) -> None:
-    wanted = lopro.bpdn(A, Y, SIGMA, tol=1e-9, **options)
+    expected = lopro.bpdn(A, Y, SIGMA, tol=1e-9, **options)
     found = lopro.bpdn(StoredMap(A), Y, SIGMA, tol=1e-9, **options)
-    assert found.success and found.fun == pytest.approx(wanted.fun, rel=1e-10)
+    assert found.success and found.fun == pytest.approx(expected.fun, rel=1e-10)
     assert found.counts.passes <= 13
 
 
@@ -134,9 +134,9 @@ def test_an_equation_and_a_zero_solution() -> None:
 def test_nearly_as_many_nonzeros_as_rows() -> None:
     """The path is followed down: where NumPy needs many products, a dozen passes do."""
     matrix, y, sigma = sensing(150, 900, 30, 0.05, 2)
-    wanted = lopro.bpdn(matrix, y, 0.05 * sigma, tol=1e-8)
+    expected = lopro.bpdn(matrix, y, 0.05 * sigma, tol=1e-8)
     found = lopro.bpdn(StoredMap(np.asfortranarray(matrix)), y, 0.05 * sigma, tol=1e-8)
-    assert found.success and found.fun == pytest.approx(wanted.fun, rel=1e-8)
+    assert found.success and found.fun == pytest.approx(expected.fun, rel=1e-8)
     assert np.count_nonzero(found.x) > 130
     assert found.counts.passes <= 12
 
@@ -267,14 +267,14 @@ def test_progress_tells_passes_and_bytes(capfd: pytest.CaptureFixture[str]) -> N
 @pytest.mark.parametrize("kind", DEVICES, ids=str)
 def test_a_device_does_what_numpy_does(kind: Kind, nonneg: bool) -> None:
     of = ready(kind).of
-    wanted = lopro.bpdn(A, Y, SIGMA, tol=1e-9, nonneg=nonneg)
+    expected = lopro.bpdn(A, Y, SIGMA, tol=1e-9, nonneg=nonneg)
     found = lopro.bpdn(of(A), of(Y), SIGMA, tol=1e-9, nonneg=nonneg)
-    assert found.success and found.fun == pytest.approx(wanted.fun, rel=1e-12)
+    assert found.success and found.fun == pytest.approx(expected.fun, rel=1e-12)
     assert namespace(found.x) is namespace(found.dual) is namespace(of(Y))
-    np.testing.assert_array_equal(np.flatnonzero(to_numpy(found.x)), wanted.support)
+    np.testing.assert_array_equal(np.flatnonzero(to_numpy(found.x)), expected.support)
     c, k = found.counts, found.certificate_counts
     # The same rounds, and no product with A itself: its image is known.
-    assert (c.rmatvecs, c.passes, c.matvecs) == (wanted.counts.rmatvecs,) * 2 + (0,)
+    assert (c.rmatvecs, c.passes, c.matvecs) == (expected.counts.rmatvecs,) * 2 + (0,)
     assert c.bytes_read == c.passes * A.nbytes + c.columns * ROWS * 8
     assert (k.rmatvecs, k.bytes_read if not nonneg else 0) == (0, 0)
 
@@ -284,12 +284,12 @@ def test_single_precision_has_a_certificate_in_double(kind: Kind) -> None:
     of = ready(kind).of
     single, y = A.astype(np.float32), Y.astype(np.float32)
     found = lopro.bpdn(of(single), of(y), SIGMA, tol=1e-6)
-    wanted = lopro.bpdn(single.astype(np.float64), y.astype(np.float64), SIGMA, tol=1e-12)
+    expected = lopro.bpdn(single.astype(np.float64), y.astype(np.float64), SIGMA, tol=1e-12)
     assert found.success and to_numpy(found.x).dtype == np.float32
-    assert found.fun == pytest.approx(wanted.fun, rel=1e-6)
+    assert found.fun == pytest.approx(expected.fun, rel=1e-6)
     # The bound is one: not above the optimum by more than the rounding of single precision numbers.
-    assert found.certificate.lower_bound <= wanted.fun * (1.0 + 1e-7)
-    assert found.certificate.lower_bound >= wanted.fun * (1.0 - 1e-6)
+    assert found.certificate.lower_bound <= expected.fun * (1.0 + 1e-7)
+    assert found.certificate.lower_bound >= expected.fun * (1.0 - 1e-6)
     assert found.counts.rmatvecs <= 10
 
 
@@ -334,8 +334,8 @@ def test_weights_in_double_precision_do_not_widen_single_precision_data(kind: Ki
     single, y = A.astype(np.float32), Y.astype(np.float32)
     found = lopro.bpdn(of(single), of(y), SIGMA, weights=weights, tol=1e-5)
     assert found.success and to_numpy(found.x).dtype == np.float32
-    wanted = lopro.bpdn(A, Y, SIGMA, weights=weights, tol=1e-8)
-    assert found.fun == pytest.approx(wanted.fun, rel=1e-4)
+    expected = lopro.bpdn(A, Y, SIGMA, weights=weights, tol=1e-8)
+    assert found.fun == pytest.approx(expected.fun, rel=1e-4)
 
 
 @pytest.mark.parametrize("kind", DEVICES, ids=str)

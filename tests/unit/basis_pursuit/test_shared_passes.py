@@ -41,8 +41,8 @@ class Watched(StoredMap):
 def test_many_right_hand_sides_cost_the_passes_of_one(order: str) -> None:
     stored = Watched(np.asarray(A, order=order))
     found = lopro.bpdn(stored, Y, RADII, tol=1e-8)
-    wanted = [lopro.bpdn(A, Y[:, j], RADII[j], tol=1e-8) for j in range(MANY)]
-    for mine, theirs in zip(found, wanted, strict=True):
+    expected = [lopro.bpdn(A, Y[:, j], RADII[j], tol=1e-8) for j in range(MANY)]
+    for mine, theirs in zip(found, expected, strict=True):
         assert mine.success and mine.fun == pytest.approx(theirs.fun, rel=1e-10)
         np.testing.assert_array_equal(mine.support, theirs.support)
         assert "passes shared" in mine.method

@@ -33,11 +33,11 @@ def test_a_set_of_sparse_columns_is_one_of_dense_columns() -> None:
     sets = [ColumnSet(y, np.ones(1500)) for _ in range(2)]
     readers = [lambda i: A[:, i], lambda i: A[:, i].toarray()]
     first, more = rng.permutation(1500)[:700], np.arange(3)
-    wanted = rng.random(703) < 0.4
+    expected = rng.random(703) < 0.4
     for columns, read in zip(sets, readers, strict=True):
         columns.extend(first, read, A.T[first] @ y)
         columns.extend(np.setdiff1d(more, first), read, A.T[np.setdiff1d(more, first)] @ y)
-        columns.keep(wanted[: len(columns)])
+        columns.keep(expected[: len(columns)])
     sparse, dense = sets
     assert all(scipy.sparse.issparse(piece) for piece in sparse._pieces)
     np.testing.assert_array_equal(sparse.indices, dense.indices)

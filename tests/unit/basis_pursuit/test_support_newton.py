@@ -178,8 +178,8 @@ def test_columns_come_and_go() -> None:
     A, y, weights, _ = instance(2)
     columns = ColumnSet(y, weights, single=True)
     columns.extend(np.arange(30), lambda at: A[:, at], A[:, :30].T @ y)
-    wanted = np.arange(30) % 3 != 0
-    columns.keep(wanted)
+    reference = np.arange(30) % 3 != 0
+    columns.keep(reference)
     columns.extend(np.arange(30, 40), lambda at: A[:, at], A[:, 30:].T @ y)
     held = A[:, columns.indices]
     np.testing.assert_array_equal(columns.toarray(), held)

@@ -200,8 +200,8 @@ def test_a_run_has_converged_when_the_relative_gap_is_within_the_tolerance(size,
         result = lopro.solve(problem, np.array([-1.0, 0.0]), Proves(), tol=tol)
         assert result.fun == size and result.status is status
         assert result.certificate.relative_gap == pytest.approx(relative)
-        wanted = lopro.iterate(problem, tol=tol).bench.target.gap(-size)
-        assert wanted == pytest.approx(tol * max(size, scale))
+        expected = lopro.iterate(problem, tol=tol).bench.target.gap(-size)
+        assert expected == pytest.approx(tol * max(size, scale))
 
 
 def test_a_gap_is_relative_to_terms_that_cancel():

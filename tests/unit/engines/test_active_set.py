@@ -26,11 +26,11 @@ def test_the_answer_after_a_small_change_is_that_of_piqp() -> None:
     before = solve_by_piqp(program(np.random.default_rng(0)), 1e-11)
     for shift in (0.0, 1e-3, 1e-2):
         p = program(np.random.default_rng(0), shift)
-        found, wanted = solve_by_active_set(p, before.rows, before.box), solve_by_piqp(p, 1e-11)
+        found, expected = solve_by_active_set(p, before.rows, before.box), solve_by_piqp(p, 1e-11)
         assert found.status is AnswerStatus.SOLVED and found.iterations <= 3
-        assert found.x == pytest.approx(wanted.x, abs=1e-8)
-        assert found.rows == pytest.approx(wanted.rows, abs=1e-7)
-        assert found.box == pytest.approx(wanted.box, abs=1e-7)
+        assert found.x == pytest.approx(expected.x, abs=1e-8)
+        assert found.rows == pytest.approx(expected.rows, abs=1e-7)
+        assert found.box == pytest.approx(expected.box, abs=1e-7)
         slope = p.P @ found.x + p.q + found.rows @ p.A + found.box
         assert slope == pytest.approx(np.zeros(12), abs=1e-12)
 
@@ -59,11 +59,11 @@ def test_a_tenth_of_the_active_rows_may_change(rng: Any) -> None:
         q = q + 0.1 * rng.standard_normal(n)
         h = np.maximum(h + 0.1 * rng.standard_normal(2 * n), 0.05)
         p = QuadraticProgram.of(P, q, A, upper=h)
-        found, wanted = solve_by_active_set(p, last.rows, last.box), solve_by_piqp(p, 1e-11)
+        found, expected = solve_by_active_set(p, last.rows, last.box), solve_by_piqp(p, 1e-11)
         if found.status is AnswerStatus.SOLVED:
             solved += 1
-            assert found.x == pytest.approx(wanted.x, abs=1e-7)
-        last = wanted
+            assert found.x == pytest.approx(expected.x, abs=1e-7)
+        last = expected
     assert solved >= 8
 
 

@@ -59,10 +59,10 @@ def host(block: Any) -> Any:
     return block.toarray() if scipy.sparse.issparse(block) else to_numpy(block)
 
 
-def close(found: Any, wanted: Any, tolerance: float) -> None:
+def close(found: Any, reference: Any, tolerance: float) -> None:
     found = host(found)
-    assert found.shape == wanted.shape
-    np.testing.assert_allclose(found, wanted, rtol=tolerance, atol=tolerance)
+    assert found.shape == reference.shape
+    np.testing.assert_allclose(found, reference, rtol=tolerance, atol=tolerance)
 
 
 def wide(matrix: Any) -> Any:

@@ -144,11 +144,11 @@ def test_what_dask_arrays_must_be() -> None:
 @pytest.mark.parametrize("scheduler", ["threads", "synchronous"])
 def test_bpdn_on_a_dask_array(scheduler: str) -> None:
     y = M[:, 3] - 2.0 * M[:, 50]
-    wanted = lopro.bpdn(M, y, 0.1, tol=1e-10)
+    expected = lopro.bpdn(M, y, 0.1, tol=1e-10)
     with dask.config.set(scheduler=scheduler):
         found = lopro.bpdn(da.from_array(M, chunks=(40, 10)), y, 0.1, tol=1e-10)
     assert found.success and type(found.x) is np.ndarray
-    assert found.fun == pytest.approx(wanted.fun, rel=1e-9)
+    assert found.fun == pytest.approx(expected.fun, rel=1e-9)
 
 
 def rows_in_blocks(rows: int) -> Any:
@@ -163,14 +163,14 @@ def test_solve_with_data_in_a_dask_array(loss: str) -> None:
     ball = lopro.constraints.ResidualBall(np.eye(40), np.zeros(40), 0.1)
     here = lopro.Problem(make(M.T, labels), ball)
     there = lopro.Problem(make(rows_in_blocks(25), da.from_array(labels, chunks=25)), ball)
-    wanted = lopro.solve(here, tol=1e-6)
+    expected = lopro.solve(here, tol=1e-6)
     found = lopro.solve(there, tol=1e-6)
-    assert found.success and wanted.success and found.iterations == wanted.iterations
-    assert found.fun == pytest.approx(wanted.fun, rel=1e-10)
+    assert found.success and expected.success and found.iterations == expected.iterations
+    assert found.fun == pytest.approx(expected.fun, rel=1e-10)
     assert type(found.x) is np.ndarray
-    np.testing.assert_allclose(found.x, wanted.x, atol=1e-8)
+    np.testing.assert_allclose(found.x, expected.x, atol=1e-8)
     for counter in ("matvecs", "rmatvecs", "gradients", "values"):
-        assert getattr(found.counts, counter) == getattr(wanted.counts, counter)
+        assert getattr(found.counts, counter) == getattr(expected.counts, counter)
 
 
 @pytest.mark.parametrize("loss", ["LeastSquares", "Logistic"])

@@ -118,13 +118,13 @@ def test_points_of_every_library(library: Library, wrap, data):
     # Sparse matrices and operators are NumPy's; points of another library come back as theirs.
     A = linear_map(library.of(data) if wrap is None else wrap(to_numpy(library.of(data))))
     x, y = (library.of(_vector(size, data, 4)) for size in (3, 5))
-    for product, wanted, like in (
+    for product, expected, like in (
         (A.forward(x), data @ to_numpy(x), x),
         (A.adjoint(y), data.conj().T @ to_numpy(y), y),
     ):
         assert namespace(product) is namespace(like)
         assert product.dtype == like.dtype
-        np.testing.assert_allclose(to_numpy(product), wanted, rtol=10 * library.tolerance)
+        np.testing.assert_allclose(to_numpy(product), expected, rtol=10 * library.tolerance)
 
 
 @pytest.mark.parametrize("library", LIBRARIES, ids=str)

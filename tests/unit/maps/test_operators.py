@@ -47,8 +47,8 @@ def test_sigpy() -> None:
     adjoint_pair(fourier, np.complex128)
     # In double precision, although SigPy would make single precision of real numbers.
     x = RNG.standard_normal(20)
-    wanted = np.fft.fftshift(np.fft.fft2(np.fft.ifftshift(x.reshape(4, 5)), norm="ortho"))
-    np.testing.assert_allclose(fourier.forward(x), wanted.ravel(), rtol=1e-12)
+    expected = np.fft.fftshift(np.fft.fft2(np.fft.ifftshift(x.reshape(4, 5)), norm="ortho"))
+    np.testing.assert_allclose(fourier.forward(x), expected.ravel(), rtol=1e-12)
     cut = linear_map(sigpy.linop.Resize((3, 3), (5, 4)))
     assert cut.shape == (9, 20) and cut.like.dtype == np.float64
     adjoint_pair(cut, np.float64)

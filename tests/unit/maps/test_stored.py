@@ -196,13 +196,13 @@ def test_sums_are_in_double_precision_whatever_the_data_are(dtype: str, order: A
             x, y = (rng.standard_normal((n, *vectors)).astype(wide) for n in shape[::-1])
             if wide is np.complex128:
                 x, y = x * (1 + 2j), y * (1 - 3j)
-            for found, wanted in (
+            for found, expected in (
                 (A.forward(x), exact @ x),
                 (A.adjoint(y), exact.conj().T @ y),
             ):
-                assert found.dtype == wanted.dtype
-                size = np.abs(wanted).max()
-                np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-14 * 60 * size)
+                assert found.dtype == expected.dtype
+                size = np.abs(expected).max()
+                np.testing.assert_allclose(found, expected, rtol=0, atol=1e-14 * 60 * size)
     np.testing.assert_allclose(A.column_norms, np.linalg.norm(exact, axis=0), rtol=1e-13)
     np.testing.assert_allclose(A.row_norms, np.linalg.norm(exact, axis=1), rtol=1e-13)
 

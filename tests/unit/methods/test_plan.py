@@ -136,8 +136,8 @@ def test_multipliers_of_rows_and_bounds_go_to_their_terms() -> None:
     found = forms.split(np.array([1.0, 2.0, 3.0]), np.array([4.0, -5.0, 0.0]))
     # The upper bound of the second box is the tight one; both have the lower bound, and the first pays.
     expected = [[1.0, 2.0], [0.0, -5.0, 0.0], [3.0], [4.0, 0.0, 0.0]]
-    for v, wanted in zip(found, expected, strict=True):
-        assert v.tolist() == wanted
+    for v, reference in zip(found, expected, strict=True):
+        assert v.tolist() == reference
 
 
 def test_statistics_by_plain_spelling_go_to_newton(rng: Any) -> None:

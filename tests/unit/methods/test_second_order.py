@@ -246,7 +246,7 @@ def test_dense_programs_go_to_piqp_first_unless_they_are_large_quadratics_over_f
     few_of_large = Polyhedron(rng.standard_normal((60, 600)), np.ones(60))
     signs = Polyhedron.box(np.zeros(10), np.full(10, np.inf))
     quick = ["ProgramEngines(engines=('piqp',))", "NewtonMultipliers()", "ProgramEngines()"]
-    for f, set_, wanted in [
+    for f, set_, expected in [
         (linear, rows, quick),
         (linear, few, quick),
         (quadratic, rows, quick),
@@ -255,7 +255,7 @@ def test_dense_programs_go_to_piqp_first_unless_they_are_large_quadratics_over_f
         (quadratic, Intersection(few, signs), quick),
     ]:
         chosen = [repr(choice.method) for choice in lopro.Auto().choices(Problem(f, set_))]
-        assert chosen[: len(wanted)] == wanted
+        assert chosen[: len(expected)] == expected
     for f, kind in ((linear, "linear"), (quadratic, "quadratic")):
         line = lopro.explain(Problem(f, rows)).splitlines()[1]
         work = "about 12 iterations of piqp, 10 variables and 30 rows, "

@@ -42,8 +42,8 @@ def test_signs_and_places_of_multipliers(method: Any) -> None:
     result = lopro.solve(Problem(f, Intersection(rows, box, equation)), method=method, tol=1e-8)
     assert result.success and result.multipliers is not None
     expected = [[2.0, -2.0], [0.0, 0.0, 0.0], [3.0]]
-    for found, wanted in zip(result.multipliers, expected, strict=True):
-        assert found == pytest.approx(wanted, abs=1e-4)
+    for found, reference in zip(result.multipliers, expected, strict=True):
+        assert found == pytest.approx(reference, abs=1e-4)
 
 
 @pytest.mark.parametrize("method", METHODS, ids=names)

@@ -1,4 +1,4 @@
-"""Prices of features: who is wanted lowers the optimum, who is not does not."""
+"""Reduced costs of features: adding one with a negative reduced cost lowers the optimum, others do not."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ def test_a_feature_is_wanted_if_and_only_if_it_helps() -> None:
         objective = known.problem.objective
         inside = np.flatnonzero(np.diag(known.A))[:-1].tolist()
         work = solved(objective, inside)
-        wanted = set(work.violated(most=8, threshold=1e-3).tolist())
+        expected = set(work.violated(most=8, threshold=1e-3).tolist())
         for i, price in priced(objective, work).items():
-            assert (i in wanted) == (price < -1e-3)
+            assert (i in expected) == (price < -1e-3)
             gain = (work.fun - solved(objective, [*inside, i]).fun) / work.fun
             # What is gained is of second order in the price.
-            assert gain > 1e-8 if i in wanted else gain <= 1e-6, (seed, i, price, gain)
-            answers.append(i in wanted)
+            assert gain > 1e-8 if i in expected else gain <= 1e-6, (seed, i, price, gain)
+            answers.append(i in expected)
     assert 10 < sum(answers) < len(answers) - 10
 
 
@@ -105,8 +105,8 @@ def test_features_in_which_nothing_differs_are_not_wanted() -> None:
     X, labels = classes(0, 12, 4)
     X[:, 2] = 0.0
     work = solved(SparseMetric(all_pairs(X, labels), 0.05), [3])
-    wanted = work.violated(most=4, threshold=1e-3).tolist()
-    assert wanted and 2 not in wanted
+    expected = work.violated(most=4, threshold=1e-3).tolist()
+    assert expected and 2 not in expected
 
 
 @pytest.mark.parametrize("seed", range(3))

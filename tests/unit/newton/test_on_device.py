@@ -179,8 +179,8 @@ def test_derivatives_are_those_of_the_host() -> None:
         whole = to_numpy(own.assembled())
         np.testing.assert_allclose(whole @ d, piece.apply(d), rtol=1e-12, atol=1e-12)
         slope = ours.along(x, image, d, direction)
-        wanted = known.along(x, known.image(x), d, known.image(d))
-        np.testing.assert_allclose(slope(0.7), wanted(0.7), rtol=1e-12)
+        reference = known.along(x, known.image(x), d, known.image(d))
+        np.testing.assert_allclose(slope(0.7), reference(0.7), rtol=1e-12)
 
 
 def test_logistic_losses_far_out_neither_overflow_nor_vanish() -> None:
@@ -201,8 +201,8 @@ def test_a_large_normal_matrix_is_not_formed(monkeypatch: pytest.MonkeyPatch) ->
     (own,) = f.curvature(x, f.image(x))
     np.testing.assert_allclose(own.apply(d), P @ d, rtol=1e-12, atol=1e-12)
     slope = f.along(x, f.image(x), d, f.image(d))
-    wanted = known.along(x, known.image(x), d, known.image(d))
-    np.testing.assert_allclose(slope(0.7), wanted(0.7), rtol=1e-12)
+    reference = known.along(x, known.image(x), d, known.image(d))
+    np.testing.assert_allclose(slope(0.7), reference(0.7), rtol=1e-12)
 
 
 def test_few_weights_gather_their_rows_and_many_go_by_slabs(

@@ -73,9 +73,9 @@ def test_an_eigenvector_that_comes_from_nowhere_is_found():
 
 
 def test_zero_and_constant_matrices():
-    for X, wanted in ((np.zeros((80, 80)), 0.0), (-2.0 * np.eye(80), -2.0)):
+    for X, expected in ((np.zeros((80, 80)), 0.0), (-2.0 * np.eye(80), -2.0)):
         values, _ = EigenpairTracker(2, 0.1).smallest(X)
-        np.testing.assert_allclose(values, wanted, atol=1e-12)
+        np.testing.assert_allclose(values, expected, atol=1e-12)
 
 
 def test_huge_numbers_do_not_overflow():
@@ -101,7 +101,7 @@ def test_other_libraries_and_precisions_are_kept_and_may_change():
             found = tracker.smallest(Y)
         assert found is not None
         values, vectors = found
-        assert isinstance(values, np.ndarray), "few numbers, which are wanted on the host"
+        assert isinstance(values, np.ndarray), "a few numbers, used on the host"
         assert type(vectors) is type(Y) and vectors.dtype == Y.dtype and values.dtype == kind
         assert float(values[0]) == pytest.approx(np.linalg.eigvalsh(X)[0], rel=0.05)
 

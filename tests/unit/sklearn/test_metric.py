@@ -206,14 +206,14 @@ def test_there_are_no_components_before_a_fit():
     assert not hasattr(SparseMetricLearner(), "components_")
 
 
-@pytest.mark.parametrize("wanted", ["rank", None, 1, 4])
-def test_components_are_those_of_the_features_in_use(rng, wanted):
+@pytest.mark.parametrize("count", ["rank", None, 1, 4])
+def test_components_are_those_of_the_features_in_use(rng, count):
     L = rng.standard_normal((2, 3))
     A = np.zeros((5, 5))
     used = np.array([0, 2, 3])
     A[np.ix_(used, used)] = L.T @ L
-    rows = {"rank": 2, None: 5}.get(wanted, wanted)
-    found = components_of(A, wanted)
+    rows = {"rank": 2, None: 5}.get(count, count)
+    found = components_of(A, count)
     values, vectors = np.linalg.eigh(A)
     best = vectors[:, ::-1][:, :rows] * np.sqrt(np.maximum(values[::-1][:rows], 0.0))
     assert found.shape == (rows, 5)

@@ -1,4 +1,4 @@
-"""Interior point as referee: the problem in conic form, handed to Clarabel."""
+"""An independent reference: the problem in conic form, solved by Clarabel's interior point method."""
 
 from __future__ import annotations
 

@@ -183,8 +183,8 @@ def test_equations_prove_what_the_step_of_a_projection_is_worth(rng, kind):
     np.testing.assert_allclose(A.T @ q, result.multiplier.direction, atol=1e-12)
     # What rounding in that product may have gained is charged, seen from as far out as a solution may be.
     charged = result.multiplier.support - problem.constraint.support_image((q,))
-    wanted = 8.0 * np.finfo(float).eps * np.linalg.norm(A, 2) * np.linalg.norm(q) * result.fun
-    assert 0.5 * wanted <= charged <= 1.2 * wanted  # products show no more than the norm of A
+    reference = 8.0 * np.finfo(float).eps * np.linalg.norm(A, 2) * np.linalg.norm(q) * result.fun
+    assert 0.5 * reference <= charged <= 1.2 * reference  # products show no more than the norm of A
 
 
 def test_budgets_end_it_with_a_feasible_point(rng):
