@@ -14,7 +14,7 @@ from fuzz.invalid.case import invalid_case
 from fuzz.losses.case import certify_case, loss_case
 from fuzz.machine.case import Case
 from fuzz.metric.generate import metric_case
-from fuzz.planted.case import cvxpy_case, large_case, program_case
+from fuzz.planted.case import conic_case, cvxpy_case, large_case, program_case
 from fuzz.regression.case import regression_case
 from fuzz.sparse.generate import bpdn_case, many_case, path_case
 
@@ -34,6 +34,7 @@ KINDS: dict[str, tuple[Callable[[int], Case], int]] = {
     "certify": (certify_case, 2),
     "program": (program_case, 10),
     "cvxpy": (cvxpy_case, 6),
+    "conic": (conic_case, 4),
     "regression": (regression_case, 8),
     "composite": (composite_case, 8),
     "correlation": (correlation_case, 3),

@@ -27,6 +27,7 @@ CASES = {
     "regression": 40,
     "composite": 30,
     "correlation": 20,
+    "conic": 40,
 }
 
 KNOWN_FAILURES = Path(__file__).with_name("known_failures.json")

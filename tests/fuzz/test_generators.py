@@ -33,7 +33,8 @@ FROZEN = {
     "composite": "aa9fe52b82aa1d33",
     "correlation": "d743fe7749b709a4",
     "large": "b95b8f17fd8c42c8",
-    "interrupt": "e4f32910c8e1f8cc",
+    "conic": "2f4b2b4e3cc9f997",
+    "interrupt": "18a53740251cfffc",
 }
 
 

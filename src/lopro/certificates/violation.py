@@ -30,10 +30,13 @@ __all__ = [
     "noise_rows",
     "of_rows",
     "relative",
+    "units_of_entries",
 ]
 
 #: Entries of a dense matrix whose absolute values are formed at a time: 8 MB of doubles.
 _ENTRIES = 1 << 20
+#: Rounds of scaling a matrix, at most: each halves the digits by which units are off.
+_ROUNDS = 60
 
 
 @dataclass(frozen=True)
@@ -130,6 +133,37 @@ def matrix_units(diagonal: Any, largest: float) -> Vector:
     """
     sizes = np.abs(np.asarray(diagonal, dtype=np.float64))
     return np.sqrt(np.maximum(sizes, 1e-6 * largest))
+
+
+def units_of_entries(sizes: Any) -> Vector:
+    """Return the units d of a symmetric matrix whose entries are sums of terms with these absolute values.
+
+    The row ``v'Xv >= 0`` compares at most ``sum |v_i v_j| sizes_ij``, and ``d_i d_j >= sizes_ij`` up to 1e-3:
+    ``d_i^2 = sizes_ii`` where the diagonal is large enough for that, as it is where nothing cancels. In other
+    units of the indices d changes with them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.certificates.violation import units_of_entries
+    >>> units_of_entries(np.array([[1e12, 1e3], [1e3, 4.0]])), units_of_entries(np.ones((1, 1)))
+    (array([1.e+06, 2.e+00]), array([1.]))
+    """
+    diagonal = np.diagonal(sizes)
+    known = diagonal > 0.0
+    d = np.where(known, np.sqrt(diagonal), 1.0)
+    while not known.all():
+        # Where the diagonal is empty, entries beside those that have a unit tell it.
+        told = np.where(known, 0.0, (sizes[:, known] / d[known]).max(axis=1, initial=0.0))
+        d = np.where(told > 0.0, told, d)
+        # One of several that no other tells begins with the unit 1: only products count.
+        known = known | (told > 0.0 if told.any() else np.arange(len(d)) == known.argmin())
+    for _ in range(_ROUNDS):
+        largest = (sizes / d[:, None] / d).max(axis=1, initial=0.0)
+        if (largest <= 1.001).all():
+            break
+        d = d * np.sqrt(np.maximum(largest, 1.0))
+    return np.asarray(d)
 
 
 def ball_size(radius: float, centre: float, products: Callable[[], float]) -> float:

@@ -11,10 +11,10 @@ import scipy  # parts of it load when first used
 
 from lopro.certificates import FEASIBLE, NOISE, Box, Units, Violation, of_rows
 from lopro.certificates.emptiness import is_rounding, without_remnants
-from lopro.certificates.violation import magnitudes, matrix_units
+from lopro.certificates.violation import ball_size, magnitudes, units_of_entries
 from lopro.core.real_vectors import Vector
 from lopro.engines.cone_bound import ConicData
-from lopro.engines.cones import Nonnegative, PSDTriangle, SecondOrder, Zero, triangle
+from lopro.engines.cones import Nonnegative, PSDTriangle, SecondOrder, Zero
 from lopro.linalg.rounding import EPS, dot
 from lopro.linalg.sparse import sparse_factors
 
@@ -27,7 +27,7 @@ _ENOUGH = 1e-2 * FEASIBLE
 
 
 def violation(data: ConicData, x: Vector, units: Units | None = None) -> Violation:
-    """Return how far slacks are outside of their cones: rows one by one, matrices by their diagonals."""
+    """Return how far slacks are outside of their cones, each by the terms of its own rows."""
     slack = data.b - data.A @ x
     worst, start, sizes = Violation(), 0, _Sizes(data, x, units)
     for (cone, size), own in zip(data.cones, data.blocks(slack), strict=True):
@@ -41,17 +41,21 @@ def violation(data: ConicData, x: Vector, units: Units | None = None) -> Violati
         elif isinstance(cone, PSDTriangle):
             found = Violation(_of_matrix(cone, own, sizes.of(rows)), distance)
         else:
-            compared = float(np.linalg.norm(sizes.of(rows))) or math.inf
-            found = Violation(distance / compared, distance)
+            found = Violation(distance / (_of_cone(sizes.of(rows)) or math.inf), distance)
         worst = worst.and_also(found)
     return worst
 
 
 def _of_matrix(cone: PSDTriangle, slack: Vector, sizes: Vector) -> float:
-    """Return by how much a matrix is not semidefinite, in units of what the rows of its diagonal compare."""
-    i, j = triangle(cone.order)
-    d = matrix_units(sizes[i == j], float(sizes.max()))
-    return max(0.0, -float(np.linalg.eigvalsh(cone.matrix(slack) / (d[:, None] * d))[0]))
+    """Return by how much a matrix is not semidefinite, in units of what its own entries compare."""
+    d = units_of_entries(cone.matrix(sizes))
+    return max(0.0, -float(np.linalg.eigvalsh(cone.matrix(slack) / d[:, None] / d)[0]))
+
+
+def _of_cone(sizes: Vector) -> float:
+    """Return what a cone ``|u| <= t`` compares: t, as a ball its radius."""
+    length = float(np.linalg.norm(sizes[1:]))
+    return ball_size(float(sizes[0]), length, lambda: length)
 
 
 class _Sizes:

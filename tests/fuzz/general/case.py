@@ -83,7 +83,9 @@ class SolveCase:
             # if it is as long in all directions: the slope may be steepest where this one is short.
             f, inside = self.model.objective, self.model.inside
             with np.errstate(over="ignore", invalid="ignore"):
-                sizes = [f.size(inside), f.size(np.full(inside.shape, float(norm(inside))))]
+                # The point may be 0 by chance; then the sides of rows tell the length.
+                length = max(float(norm(inside)), self.model.unit)
+                sizes = [f.size(inside), f.size(np.full(inside.shape, length))]
             first = SLACK * max(size for size in sizes if math.isfinite(size))
         return Asked(tol, self._dtype_promised, eps_of(self.dtype), first=first)
 

@@ -14,10 +14,19 @@ from fuzz.judge.contract import SLACK
 from fuzz.judge.points import check_bound, check_status, check_value, judge_by_points
 from fuzz.judge.verdict import Class, Finding, Verdict
 from fuzz.machine.script import Script
+from fuzz.planted.conic import Conic, draw_conic
 from fuzz.planted.generate import draw_program, transport
 from fuzz.planted.program import Program
 
-__all__ = ["CvxpyCase", "ProgramCase", "cvxpy_case", "large_case", "program_case"]
+__all__ = [
+    "ConicCase",
+    "CvxpyCase",
+    "ProgramCase",
+    "conic_case",
+    "cvxpy_case",
+    "large_case",
+    "program_case",
+]
 
 #: What CVXPY says, in the library's words.
 _STATUSES = {"infeasible": "INFEASIBLE", "unbounded": "UNBOUNDED", "optimal": "CONVERGED"}
@@ -142,6 +151,28 @@ class CvxpyCase(ProgramCase):
         return Verdict(Class.HONEST, "SolverError") if raised.kind == "SolverError" else None
 
 
+@dataclass(frozen=True)
+class ConicCase(CvxpyCase):
+    """The same with a semidefinite cone and a second-order cone."""
+
+    program: Conic  # type: ignore[assignment]
+    kind: str = "conic"
+
+    def script(self) -> Script:
+        script, n = self._data(), self.program.dim
+        script.setup = [
+            "import cvxpy",
+            "import lopro.cvxpy",
+            f"x = cvxpy.Variable({n})",
+            f"X = M0 + sum(x[j] * M[j] for j in range({n}))",
+            "rows = [X >> 0, cvxpy.norm(D @ x - e) <= g @ x + float(h), A @ x <= b]",
+            "result = cvxpy.Problem(cvxpy.Minimize(q @ x), rows)",
+        ]
+        options = f"tol={self.tol!r}, time_limit={self.limit!r}"
+        script.call = f"result.solve(solver=lopro.cvxpy.Lopro(), {options})"
+        return script
+
+
 def _tol(rng: np.random.Generator) -> float:
     return float(rng.choice([1e-3, 1e-6, 1e-6, 1e-8]))
 
@@ -156,6 +187,12 @@ def cvxpy_case(seed: int) -> CvxpyCase:
     """A planted program by CVXPY."""
     rng = np.random.default_rng([12, seed])
     return CvxpyCase(draw_program(rng), _tol(rng))
+
+
+def conic_case(seed: int) -> ConicCase:
+    """A planted program over cones by CVXPY."""
+    rng = np.random.default_rng([18, seed])
+    return ConicCase(draw_conic(rng), _tol(rng))
 
 
 def large_case(seed: int) -> ProgramCase:

@@ -58,7 +58,10 @@ class Column:
             # ``A x = 0`` has no size of its own: the largest that such a product could have.
             found = float(excess / (scale if scale > 0.0 else self.spectrum[1][0] * norm(x)))
         if self.nonneg:
-            largest = np.abs(x).max(initial=0.0)
+            # An entry of 0 is compared with what its column would need to make up y.
+            longest = float(np.sqrt((np.abs(wide(self.A)) ** 2).sum(axis=0).max(initial=0.0)))
+            reach = self.size / longest if longest > 0.0 else 0.0
+            largest = max(np.abs(x).max(initial=0.0), reach)
             found = max(found, float(-x.min(initial=0.0) / largest) if largest > 0.0 else 0.0)
         return found
 

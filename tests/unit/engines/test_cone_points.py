@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse
 
 from lopro.certificates import exclude_cones
+from lopro.certificates.violation import units_of_entries
 from lopro.engines.cone_bound import ConicData
 from lopro.engines.cone_points import falling_ray, violation
 from lopro.engines.cones import Nonnegative, PSDTriangle, SecondOrder, Zero
@@ -29,13 +30,19 @@ def test_each_row_is_compared_with_its_own_terms() -> None:
         assert (found.relative, found.absolute) == (0.5, 2.0)
 
 
-def test_a_cone_is_compared_with_its_rows() -> None:
-    """|(x, y)| <= 2 at (3, 4): by 3, of rows that compare 2, 3 and 4."""
+def test_a_cone_is_compared_with_its_top() -> None:
+    """|(x, y)| <= 2 at (3, 4): by 3, of a radius of 2. That (3, 4) is far from a centre changes nothing."""
     disc = data([[0, 0], [-1, 0], [0, -1]], [2.0, 0.0, 0.0], [(SecondOrder(3), 3)])
     found = violation(disc, np.array([3.0, 4.0]))
     assert found.absolute == pytest.approx(3.0, rel=1e-15)
-    assert found.relative == pytest.approx(3.0 / math.sqrt(29.0), rel=1e-15)
+    assert found.relative == pytest.approx(1.5, rel=1e-15)
     assert violation(disc, np.array([1.0, 1.0])).relative == 0.0
+    # |x - 1e3| <= y, rows of 2e3: compared with y, but with no less than 1e-6 of these rows.
+    cone = data([[0, -1], [-1, 0]], [0.0, -1e3], [(SecondOrder(2), 2)])
+    assert violation(cone, np.array([1003.0, 2.0])).relative == pytest.approx(0.5, rel=1e-12)
+    assert violation(cone, np.array([1000.002, 1e-9])).relative == pytest.approx(1.0, rel=1e-5)
+    # Where y is 0 it is an equation.
+    assert violation(cone, np.array([1000.002, 0.0])).relative == pytest.approx(1e-6, rel=1e-5)
 
 
 def test_a_matrix_is_compared_with_its_diagonal() -> None:
@@ -46,10 +53,37 @@ def test_a_matrix_is_compared_with_its_diagonal() -> None:
 
 
 def test_a_large_entry_of_a_matrix_does_not_hide_the_others() -> None:
-    """Diag(x, 1e4): the norm of the rows would make 2e-4 of a violation of 2; beyond 1e6 it is rounding."""
-    for large, expected in ((1e4, 1.0), (1e12, 2e-6)):
+    """Diag(x, 1e4): the norm of the rows would make 2e-4 of a violation of 2."""
+    for large in (1e4, 1e12, 1e-12):
         psd = data([[-1], [0], [0]], [0.0, 0.0, large], [(PSDTriangle(2), 3)])
-        assert violation(psd, np.array([-2.0])).relative == pytest.approx(expected, rel=1e-9)
+        assert violation(psd, np.array([-2.0])).relative == pytest.approx(1.0, rel=1e-9)
+
+
+@pytest.mark.parametrize("unit", [1.0, 2.0**-30, 2.0**30])
+def test_a_matrix_is_compared_in_all_units_of_its_indices(unit: float) -> None:
+    """[[1, x], [x, 1]] at 1.5 has the least eigenvalue -1/2, in units of 1.5: entries compare 1 and 1.5."""
+    r = math.sqrt(2.0) * unit
+    psd = data([[0], [-r], [0]], [1.0, 0.0, unit**2], [(PSDTriangle(2), 3)])
+    assert violation(psd, np.array([1.5])).relative == pytest.approx(0.5 / 1.5, rel=2e-3)
+    assert violation(psd, np.array([1.0])).relative <= 1e-15
+
+
+def test_an_index_without_a_diagonal_is_compared_with_its_other_entries() -> None:
+    """[[0, x - 3], [x - 3, 1]] is semidefinite at 3 only; at 4 an entry of 1 compares 7 with 1."""
+    r = math.sqrt(2.0)
+    psd = data([[0], [-r], [0]], [0.0, -3.0 * r, 1.0], [(PSDTriangle(2), 3)])
+    assert violation(psd, np.array([3.0])).relative == 0.0
+    X = np.array([[0.0, 1.0 / 7.0], [1.0 / 7.0, 1.0]])  # in units of 7 and 1
+    expected = -np.linalg.eigvalsh(X)[0]
+    assert violation(psd, np.array([4.0])).relative == pytest.approx(expected, rel=1e-12)
+
+
+def test_units_of_entries_are_handed_on_where_the_diagonal_is_empty() -> None:
+    """From 1 to 3, from there to 1e-200 / 3; two indices that nothing else tells have one product."""
+    sizes = np.array([[0.0, 1e-200, 3.0], [1e-200, 0.0, 0.0], [3.0, 0.0, 1.0]])
+    assert units_of_entries(sizes) == pytest.approx([3.0, 1e-200 / 3.0, 1.0], rel=1e-12)
+    d = units_of_entries(np.array([[0.0, 1e-9], [1e-9, 0.0]]))
+    assert d[0] * d[1] == pytest.approx(1e-9, rel=1e-12)
 
 
 def test_a_contradiction_with_a_residual_has_a_radius() -> None:
