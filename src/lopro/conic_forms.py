@@ -1,7 +1,7 @@
-"""Objectives and sets as cone programs.
+"""Conic forms of objectives and sets.
 
-The atoms of an objective know their conic forms (`add_objective` goes through its terms); a set has its rows
-by a function that is registered for its type, `set_rows`.
+Objectives: `add_objective` adds the conic form of each term, a method of its atom. Sets: `set_rows` is a
+generic function with one implementation per type.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ __all__ = ["ConeRows", "ConicProgram", "add_objective", "real_matrix", "real_vec
 
 @singledispatch
 def set_rows(set_: Constraint, complex_points: bool = False) -> list[ConeRows]:
-    """Return a set as rows on the real vector that stands for a point.
+    """Return a set as rows of cones on the real vector of a point.
 
     Register a function for a type of your own with ``set_rows.register``. An intersection is its
     ``members()``.
@@ -58,8 +58,8 @@ def set_rows(set_: Constraint, complex_points: bool = False) -> list[ConeRows]:
     (array([[1., 0.]]), array([2.]), Nonnegative(size=1))
     """
     raise MissingCapabilityError(
-        f"the constraint {set_!r} has no conic form; lopro.conic_forms.set_rows.register gives it one, and "
-        "lopro.Auto() needs none"
+        f"the constraint {set_!r} has no conic form: register one with lopro.conic_forms.set_rows.register, "
+        "or use lopro.Auto(), which does not need one"
     )
 
 
@@ -70,7 +70,7 @@ def _(set_: Polyhedron, complex_points: bool = False) -> list[ConeRows]:
 
 @set_rows.register
 def _(set_: Affine, complex_points: bool = False) -> list[ConeRows]:
-    """Give equations as such: as pairs of inequalities they would leave no interior."""
+    """Keep equations as equations: pairs of inequalities would have no interior."""
     rows = HalfSpaces.from_system(_host(set_.M), np.zeros(set_.M.shape[0]))
     lengths = row_norms(_host(set_.M))
     if (lengths == 0.0).any():
@@ -102,9 +102,9 @@ def _(set_: ResidualBall, complex_points: bool = False) -> list[ConeRows]:
 
 @set_rows.register
 def _(set_: PSDCone, complex_points: bool = False) -> list[ConeRows]:
-    """Say that the matrix is symmetric (Hermitian), and that it is positive semidefinite.
+    """Require that the matrix is symmetric (Hermitian) and positive semidefinite.
 
-    A Hermitian matrix is as definite as the real matrix ``[[Re, -Im], [Im, Re]]``.
+    A Hermitian matrix is positive semidefinite if and only if ``[[Re, -Im], [Im, Re]]`` is.
     """
     d = set_.dim
     entries = _Entries(d, complex_points)
@@ -117,7 +117,7 @@ def _(set_: PSDCone, complex_points: bool = False) -> list[ConeRows]:
     above, below = np.triu_indices(entries.order, 1)
     ones = np.ones(len(above))
     skew = entries.pick(above, below, ones) - entries.pick(below, above, ones)
-    # In the complex case every equation occurs twice, or is trivial: keep the first of each.
+    # In the complex case every equation is trivial or occurs twice: keep one of each.
     keep = _distinct_rows(skew)
     equations = ConeRows(skew[keep].tocsc(), np.zeros(len(keep)), Zero(len(keep)))
     cone = ConeRows(rows.tocsc(), np.zeros(len(i)), PSDTriangle(entries.order))
@@ -144,7 +144,7 @@ def _total(row: Any, total: float, equality: bool) -> ConeRows:
 
 
 class _Entries:
-    """Where the entries of the real matrix that stands for a Hermitian one are in the real vector."""
+    """Positions, in the real vector, of the entries of the real form of a Hermitian matrix."""
 
     def __init__(self, d: int, complex_points: bool) -> None:
         self._d, self._double = d, complex_points
@@ -152,7 +152,7 @@ class _Entries:
         self._size = (2 if complex_points else 1) * d * d
 
     def pick(self, i: Any, j: Any, weight: Any, at: Any = None, count: int | None = None) -> Any:
-        """Return rows that read ``weight`` times entry ``(i, j)``, as rows ``at`` of ``count``."""
+        """Return rows that select ``weight`` times entry ``(i, j)``, as rows ``at`` of ``count``."""
         at = np.arange(len(i)) if at is None else at
         d = self._d
         column = (i % d) * d + j % d
@@ -165,7 +165,7 @@ class _Entries:
 
 
 def _distinct_rows(rows: Any) -> Any:
-    """Return the indices of rows that are neither zero nor, up to the sign, met before."""
+    """Return the indices of nonzero rows, without those that repeat an earlier one up to the sign."""
     rows.eliminate_zeros()
     rows.sort_indices()
     seen: dict[tuple[int, ...], int] = {}
@@ -219,14 +219,14 @@ def real_vector(y: Any, complex_points: bool) -> Vector:
 
 
 def add_objective(f: Objective, program: ConicProgram, zero: Array) -> None:
-    """Add an objective to a cone program; what is constant goes to ``program.constant``.
+    """Add an objective to a cone program; its constant goes to ``program.constant``.
 
     Parameters
     ----------
     f : Objective
-        What is added: the atoms of its terms know their conic forms.
+        An objective whose atoms have conic forms.
     program : ConicProgram
-        Where it is added.
+        The program that it is added to; modified.
     zero : array
         The origin, of the shape, library and dtype of the points.
 

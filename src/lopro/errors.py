@@ -33,7 +33,7 @@ class InfeasibleError(ValueError):
 
 
 class UnboundedError(ValueError):
-    """The objective falls without end on the set: along ``ray``, from any feasible point."""
+    """The objective is unbounded below on the set: along ``ray``, from any feasible point."""
 
     def __init__(self, message: str, ray: object) -> None:
         super().__init__(message)

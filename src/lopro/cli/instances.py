@@ -27,7 +27,7 @@ class SensingProblem:
 def sparse_recovery(
     m: int = 200, d: int = 1000, nonzeros: int = 20, seed: int = 0
 ) -> SensingProblem:
-    """Return the paper's recipe: uniform matrix, uniform nonzeros, uniform noise, sigma its norm.
+    """Return an instance as in the paper: matrix, nonzeros and noise uniform, sigma the norm of the noise.
 
     Examples
     --------
@@ -40,7 +40,8 @@ def sparse_recovery(
     rng = np.random.default_rng(seed)
     A = rng.uniform(-1, 1, (m, d))
     x = np.zeros(d)
-    support = rng.choice(d, nonzeros, replace=False)  # in one line the values would be drawn first
+    # A statement of its own: the support is drawn before the values.
+    support = rng.choice(d, nonzeros, replace=False)
     x[support] = rng.uniform(-1, 1, nonzeros)
     noise = rng.uniform(-0.01, 0.01, m)
     ball = ResidualBall(A, A @ x + noise, float(np.linalg.norm(noise)))
@@ -73,7 +74,7 @@ def sharp_polyhedron(d: int = 20, seed: int = 0) -> SharpProblem:
     """
     check_count("d", d, minimum=2)
     a = np.random.default_rng(seed).uniform(0.2, 1.2, d)
-    a[0] = 2.0  # the entry that carries the solution
+    a[0] = 2.0  # the only nonzero entry of the solution
     M, m = float(a[0]), float(np.max(a[1:]))
     sigma = math.hypot(M / (M - m), max(1.0, m / (M - m)))
     half_space = Polyhedron(-a[None, :], np.array([-1.0]))

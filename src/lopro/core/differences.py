@@ -17,14 +17,12 @@ __all__ = ["ForwardDifferences", "forward_differences"]
 _LEAST = 1e-2
 #: A point below this share of the start is treated as zero: 5e3 units of rounding of the start.
 _VANISHED = 1e-12
-#: A difference of values below so many units of their rounding has less than four digits; then the step
-#: becomes so many times as long, up to that of the largest variable or of the start.
+#: A difference of values below this number of their rounding units has less than four digits. The step is
+#: then multiplied by the second number, up to the step of the largest variable or of the start.
 _DIGITS, _LONGER = 1e4, 100.0
-
-
-#: Errors below this share of the largest slope so far are those that all differences have: half of the
-#: digits, and two more are lost where the step of a small variable is that of a larger one.
-_INHERITED = 1e-6
+#: Differences of quotients below this share of the largest slope so far are truncation errors of all forward
+#: differences: half of the digits, and two more where a small variable has the step of a larger one.
+_TRUNCATION = 1e-6
 
 
 def forward_differences(fun: Callable[[Any], Any], x0: Any) -> ForwardDifferences:
@@ -61,17 +59,16 @@ class ForwardDifferences:
         self._largest = 0.0
 
     def __call__(self, x: Any) -> Any:
-        """Return the quotients at a point."""
+        """Return the forward quotients at a point."""
         found = self._quotients(x, 1.0)
         self._largest = max(self._largest, float(np.abs(found).max(initial=0.0)))
         return asarray_like(found, x)
 
     def error(self, x: Any) -> np.ndarray[Any, Any]:
-        """Return for each entry how much steeper a convex function may decrease than its quotient.
+        """Return for each entry an upper bound of the error of the quotient as a slope of a convex function.
 
-        Every slope of a convex function is between the backward and the forward quotient. At a kink these
-        differ by as much as the slopes do; where they differ by less than all differences are off, nothing
-        is counted.
+        Every slope of a convex function is between the backward and the forward quotient, which differ
+        at kinks. Differences within the truncation error count as zero.
 
         Examples
         --------
@@ -83,7 +80,7 @@ class ForwardDifferences:
         """
         ahead = np.asarray(to_numpy(self(x)), dtype=np.float64)
         width = ahead - self._quotients(x, -1.0)
-        return np.where(width > _INHERITED * self._largest, width, 0.0)
+        return np.where(width > _TRUNCATION * self._largest, width, 0.0)
 
     def _value(self, z: Any) -> Any:
         found = self._fun(z)
@@ -91,11 +88,11 @@ class ForwardDifferences:
 
     def _quotients(self, x: Any, sign: float) -> np.ndarray[Any, Any]:
         host = np.asarray(to_numpy(x))
-        # Single precision on the host is computed with in double precision.
+        # Points in single precision on the host are evaluated in double precision.
         unit = float(np.finfo(np.float64).eps) if isinstance(x, np.ndarray) else eps(x)
         size = np.abs(host)
         largest = float(size.max(initial=0.0))
-        # At zero the size of the start is the scale if it is small; a start above 1 is no indication.
+        # At zero the scale is the size of the start, but at most 1: a large start says nothing about it.
         near = largest > _VANISHED * self._start
         least = _LEAST * largest if near else min(self._start, 1.0)
         steps = math.sqrt(unit) * np.maximum(size, least)
@@ -104,7 +101,7 @@ class ForwardDifferences:
         for j in range(host.size):
             step = float(steps[j])
             difference, taken = self._difference(x, j, sign * step, first)
-            # Where the values agree in nearly all of their digits, a longer step is taken.
+            # Take a longer step where the values agree in nearly all digits.
             while not _visible(difference, first, unit) and step < longest:
                 step = min(_LONGER * step, longest)
                 difference, taken = self._difference(x, j, sign * step, first)
@@ -112,7 +109,7 @@ class ForwardDifferences:
         return np.stack(columns, axis=-1)
 
     def _difference(self, x: Any, j: int, step: float, first: Any) -> tuple[Any, float]:
-        """Return the difference along one variable, and the step that rounding has left."""
+        """Return the difference along one variable, and the step after rounding."""
         host = np.asarray(to_numpy(x), dtype=np.float64)
         moved = host.copy()
         moved[j] += step

@@ -1,4 +1,4 @@
-"""What a run knows: the best feasible point, the best lower bound, and the certificate they make."""
+"""The incumbent of a run: the best feasible point, the best lower bound, and their certificate."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["Incumbent", "Judged"]
 
 @dataclass(frozen=True)
 class Judged:
-    """A point with its value and what is left of its violation."""
+    """A point with its value and its violation."""
 
     x: Array
     fun: float
@@ -45,19 +45,19 @@ class Judged:
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """A lower bound and what it rests on."""
+    """A lower bound and its justification."""
 
     bound: Bound
     source: str
     multiplier: ValidInequality | None = None
-    #: What the violation of the candidate can have gained over the bound, where the method has told.
+    #: The charge for the violation of the candidate, where the method has computed it.
     gained: float | None = None
-    #: Whether the bound paid for the rounding of its own arithmetic.
+    #: Whether the rounding of its own arithmetic was subtracted from the bound.
     proved: bool = False
 
 
 class Incumbent:
-    """Collects evidence candidate by candidate; nothing that was once proved is lost."""
+    """Collects the best point and the best bounds over all candidates."""
 
     def __init__(
         self,
@@ -69,14 +69,14 @@ class Incumbent:
         self.problem = problem
         self.target = target
         self.warnings = warnings
-        #: A length that is typical of variables whose units the data do not tell: bounds that lose with the
-        #: distance have to hold far beyond it.
+        #: A typical size of variables whose units do not follow from the data: bounds that decrease with the
+        #: distance must hold far beyond it.
         self.unit = unit
         self.best: Judged | None = None
-        #: The best bound that holds everywhere, and the best of those that hold nearby.
+        #: The best bound that holds everywhere, and the best that holds near the point.
         self._everywhere: Known | None = None
         self._nearby: Known | None = None
-        #: The best lower bound that theorems promise for the constants given; it certifies nothing.
+        #: The best lower bound that theorems claim for the constants given; no part of the certificate.
         self.claimed = -math.inf
         self._claim_source = ""
         #: The certificate of the best point and the best bound, and that bound; computed on request.
@@ -104,7 +104,7 @@ class Incumbent:
             self._forget()
 
     def learn(self, candidate: Candidate, fun: float, penalised: float | None) -> None:
-        """Draw every lower bound from a candidate that its evidence supports."""
+        """Derive all lower bounds that the evidence of a candidate supports."""
         assert self.best is not None
         evidence = candidate.evidence
         if isinstance(evidence, Multiplier):
@@ -122,7 +122,7 @@ class Incumbent:
         self._use_infimum()
 
     def _use_infimum(self) -> None:
-        """Where the best value is about zero, it matters that a norm or a square is not negative."""
+        """Use the infimum of f, such as 0 of a norm, as a bound where the best value is negligible."""
         assert self.best is not None
         f, best = self.problem.objective, self.best
         negligible = self.target.reached(abs(best.fun), best.fun, best.magnitude)
@@ -141,7 +141,7 @@ class Incumbent:
         self._consider(_global(bound, source, inequality))
 
     def _use_penalty(self, evidence: PenalisedMinimum, x_hat: Array, value: float) -> None:
-        """The slope of the penalty is a multiplier; and R2 bounds the optimum by the penalised value."""
+        """Derive bounds from the multiplier in the slope of the penalty, and from R2."""
         assert self.best is not None
         penalty = evidence.F.penalty
         self._use(penalty.valid_inequality(self.problem.constraint, x_hat), x_hat)
@@ -154,7 +154,7 @@ class Incumbent:
             self._consider(_global(value - penalty.above - spent, source))
 
     def _consider(self, new: Known) -> None:
-        """Keep a lower bound, and what it rests on, if it is the best so far around the best point."""
+        """Keep a lower bound and its justification if it is the best so far around the best point."""
         assert self.best is not None
         if self._refuted(new):
             return
@@ -169,11 +169,11 @@ class Incumbent:
             self._forget()
 
     def _forget(self) -> None:
-        """Drop what was derived from the best point and the bounds: one of them has changed."""
+        """Clear cached certificates: the best point or a bound has changed."""
         self._certificate = self._best_bound = None
 
     def _around(self, known: Known) -> tuple[float, float]:
-        """Return a bound around the best point, as far out as solutions may be, and how far out it holds."""
+        """Return the value of a bound in its region around the best point, and the radius of that region."""
         assert self.best is not None
         bound = known.bound
         if bound.holds_everywhere:
@@ -183,11 +183,11 @@ class Incumbent:
         return bound.around(x, fallback), bound.radius(x, fallback)
 
     def _refuted(self, known: Known) -> bool:
-        """Whether the best point is feasible and below a bound: whatever that rests on is false."""
+        """Whether the best point is feasible and below a bound, whose justification is then false."""
         best = self.best
         if best is None or not best.feasible:
             return False
-        # Bounds that did not pay for their rounding, or for violations, are believed within this share.
+        # Bounds without rounding or violations subtracted may exceed the value by this share.
         exactly = known.proved and known.multiplier is not None
         share = feasibility_tolerance(best.x)
         slack = (share if exactly else math.sqrt(share)) * self.target.unit(
@@ -202,7 +202,7 @@ class Incumbent:
         return True
 
     def _known(self) -> tuple[Known, float, float] | None:
-        """Return the best bound around the best point, its value there, and how far out it holds."""
+        """Return the best bound around the best point, its value there, and the radius in which it holds."""
         if self._best_bound is None:
             for name in ("_everywhere", "_nearby"):
                 known = getattr(self, name)
@@ -218,12 +218,12 @@ class Incumbent:
 
     @property
     def multiplier(self) -> ValidInequality | None:
-        """The multiplier behind the best lower bound, where it rests on one."""
+        """The multiplier that proves the best lower bound, if it was derived from one."""
         known = self._known() if self.best is not None else None
         return None if known is None else known[0].multiplier
 
     def _promise(self, bound: float, source: str) -> None:
-        """Keep what a theorem promises for the constants given, apart from what is proved."""
+        """Record the bound that a theorem claims for the constants given, apart from proved bounds."""
         if self._contradicts(bound):
             assert self.best is not None
             self.warnings.append(_dropped(bound, self.best.fun, source))
@@ -231,7 +231,7 @@ class Incumbent:
             self.claimed, self._claim_source = bound, source
 
     def _contradicts(self, claimed: float) -> bool:
-        """Whether the best point is feasible and below what theorems claim: then a constant is wrong."""
+        """Whether the best point is feasible and below a claimed bound: then a constant is wrong."""
         best = self.best
         if best is None or not best.feasible:
             return False
@@ -240,7 +240,7 @@ class Incumbent:
 
     @property
     def claim(self) -> Claim | None:
-        """What theorems promise of the best point, if the constants given to them are true."""
+        """The gap that theorems claim for the best point, if the constants given to them are true."""
         if self.best is None or self.claimed == -math.inf or self._contradicts(self.claimed):
             return None
         return Claim(max(self.best.fun - self.claimed, 0.0), self._claim_source)
@@ -270,7 +270,7 @@ class Incumbent:
         )  # fmt: skip
 
     def measure(self) -> float:
-        """Return the absolute violation of the best point; NaN where there is none, or no time for it."""
+        """Return the absolute violation of the best point; NaN without a point, or when time is up."""
         if self.best is None or not math.isfinite(self.best.violation):
             return math.nan
         if self.best.violation == 0.0:
@@ -280,17 +280,18 @@ class Incumbent:
         return math.nan
 
     def _gained_by_violation(self, known: Known) -> float:
-        """Return what the best point may have gained by being outside, in units of the objective.
+        """Return the charge for the violation of the best point, in units of the objective.
 
-        That is by how much it breaks the inequality which the bound rests on: the multipliers times the
-        violations. A point that is feasible up to rounding only may lie below the bound by so much. Where
-        the objective is no norm, the bound may rest on more than the inequality, and nothing is charged.
+        It is the violation of the valid inequality behind the bound: the multipliers times the violations
+        of the constraints. The value of a point that is only feasible up to rounding may be below the bound
+        by this amount. Where the objective is not a norm, the bound may use more than the inequality, and
+        nothing is charged.
         """
         if self.best is None or known.multiplier is None:
             return known.gained or 0.0
         direction, support = known.multiplier.direction, known.multiplier.support
         if known.gained is not None:
-            # The best point may be another one than the candidate that the method has charged.
+            # The best point may differ from the candidate for which the method computed the charge.
             return max(known.gained, inner(direction, self.best.x) - support)
         scale = self.problem.objective.scale_into_domain(direction)
         if scale is None:

@@ -1,4 +1,4 @@
-"""From what a kernel has proved to what the driver is told: a candidate inside the set with its evidence."""
+"""Convert the outcome of a solver to a candidate for the driver: a feasible point with its lower bound."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from lopro.protocol import Candidate, ProvedBound, Workbench
 
 __all__ = ["Shared", "answer", "candidate_in_set", "evidence_of"]
 
-#: Of the gap that is asked for: what a violation may have gained before it is mended.
-_NOTICED = 0.5
+#: Share of the tolerated gap that the violation of a point may contribute before the point is projected.
+_CHARGED = 0.5
 
 
 def candidate_in_set(
@@ -29,11 +29,11 @@ def candidate_in_set(
 ) -> Candidate:
     """Return a point with its evidence, projected if it violates the set by more than rounding.
 
-    To ``mend`` means to project as well if what a smaller violation may have gained is not small beside the
-    gap that is asked for. Without the time for that, the point is returned as it is: no proof is lost.
+    With ``mend`` it is also projected if the charge of a smaller violation is a large share of the tolerated
+    gap. If the time limit comes first, the point is returned without a projection, with its proof.
     """
     constraint = bench.problem.constraint
-    # Bounds of variables are kept to the last digit: functions of users may not be defined beyond them.
+    # Bounds of variables hold exactly: functions of users may be undefined outside.
     exactly = isinstance(constraint, Box) or (mend and _gains(bench, x, evidence))
     allowed = 0.0 if exactly else feasibility_tolerance(x)
     with contextlib.suppress(OutOfTime), current_deadline().wrapping_up():
@@ -42,8 +42,8 @@ def candidate_in_set(
             violation = constraint.violation_at(x, image)
         if violation <= allowed:
             return Candidate(x, evidence, image=image)
-        # What the violation of x has gained is no part of the gap of its projection, of which the driver
-        # measures by how much it breaks the inequality of the multipliers.
+        # The charge for the violation of x does not apply to its projection; the driver computes that of
+        # the projection from the inequality of the multipliers.
         own = evidence
         if evidence is not None and evidence.inequality is not None:
             own = replace(evidence, gained=0.0)
@@ -52,13 +52,13 @@ def candidate_in_set(
 
 
 def _gains(bench: Workbench, x: Array, evidence: ProvedBound | None) -> bool:
-    """Whether the violation of a point may be what keeps its gap from being proved."""
+    """Whether the charge for the violation is a large share of the tolerated gap."""
     if evidence is None or evidence.gained == 0.0:
         return False
-    return evidence.gained > _NOTICED * bench.target.gap(float(bench.objective.value(x)))
+    return evidence.gained > _CHARGED * bench.target.gap(float(bench.objective.value(x)))
 
 
-#: From a constraint and the multipliers of sets to one array for each member.
+#: Maps a constraint and the multipliers of its sets to one array for each member.
 Shared: TypeAlias = Callable[[Constraint, Sequence[Array]], tuple[Array, ...]]
 
 
@@ -75,17 +75,17 @@ def answer(
     Parameters
     ----------
     problem : Composite
-        The problem that the kernel has solved.
+        The problem that the solver was given.
     outcome : Outcome
-        What it has found.
+        Its outcome.
     bench : Workbench
-        That of the run.
+        The workbench of the run.
     like : array
-        In whose library and precision the point is returned.
+        An array of the library and the precision in which the point is returned.
     shared : callable
-        Makes of the multipliers of the sets, in the order of the kernel, those of the members.
+        Converts the multipliers of the sets, in the order of the solver, to those of the members.
     mend : bool
-        Whether small violations are mended, too, by a projection, where they keep the gap from being proved.
+        Whether to project as well where a small violation is charged a large share of the tolerated gap.
 
     Raises
     ------
@@ -100,7 +100,7 @@ def answer(
         radius = outcome.certificate.radius
         raise InfeasibleError(_emptiness(outcome), shared(bench.problem.constraint, ray), radius)
     if outcome.status is Status.UNBOUNDED:
-        raise UnboundedError("the objective falls without end along the ray", outcome.ray)
+        raise UnboundedError("the objective decreases without bound along the ray", outcome.ray)
     x = asarray_like(outcome.x, like)
     return candidate_in_set(bench, x, evidence_of(problem, outcome, bench, like, shared), mend)
 
@@ -121,7 +121,7 @@ def _emptiness(outcome: Outcome) -> str:
 
 
 def _bound(outcome: Outcome, bench: Workbench, inequality: ValidInequality) -> ProvedBound | None:
-    """Return the bound with its slope and its centre; None if it loses all as far out as solutions may be."""
+    """Return the bound with its slope and its centre; None if it is useless at the distance of solutions."""
     bound, given = outcome.bound, bench.problem.radius
     source = "Lagrangian bound of the multipliers, rounding included"
     if not bound.flat and given is not None:
@@ -130,7 +130,7 @@ def _bound(outcome: Outcome, bench: Workbench, inequality: ValidInequality) -> P
     elif not bound.flat:
         lost = bound.value - bound.around(outcome.x, bench.unit)
         if lost > max(abs(outcome.fun), bench.target.scale):
-            return None  # a slope that is no rounding: the objective may well fall without end
+            return None  # the slope exceeds rounding: the objective may be unbounded below
     local = None if bound.holds_everywhere else bound
     return ProvedBound(bound.value, source, bound.limit, inequality, outcome.charge, None, local)
 

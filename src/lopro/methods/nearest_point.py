@@ -1,4 +1,4 @@
-"""A squared distance over a set that is easy to project on: its projection is the solution."""
+"""A squared distance over a set with a closed-form projection, which is the solution."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ __all__ = ["NearestPoint"]
 
 @dataclass(frozen=True)
 class NearestPoint:
-    """The nearest point of a set: one projection, and what is normal to the set there as its proof.
+    """The nearest point of a set by one projection, proved by the normal direction there.
 
     Problem: min ``w/2 |x - z|^2`` over one bounded set with a linear minimiser: `L1Ball`, `Simplex`,
     `Spectrahedron`, a bounded `Box`. Oracles: one projection and one linear minimisation.
 
-    The difference ``v = z - x`` is normal to the set at the projection. Whatever ``v`` is, ``<v, y>`` is at
-    most its maximum over the set, which proves a lower bound: the value at x, where the projection is exact.
+    The difference ``v = z - x`` is normal to the set at the projection. For any ``v`` the maximum of
+    ``<v, y>`` over the set gives a lower bound, which equals the value at x if the projection is exact.
 
     Examples
     --------
@@ -46,7 +46,7 @@ class NearestPoint:
     )
 
     def fit(self, problem: Problem) -> Fit | None:
-        """Return the method where the problem has its form, None for others."""
+        """Return the fit of the method if the problem has its form, else None."""
         set_ = problem.constraint
         easy = isinstance(set_, (CompactSet, Box)) and _distance(problem.objective) is not None
         if not easy or not set_.has_linear_minimizer:

@@ -1,13 +1,12 @@
-r"""Few features by an interior point method: for problems on which ADMM takes too many iterations.
+r"""An interior point method for few features, for problems on which ADMM takes too many iterations.
 
-Where some features are so large that the norm hardly matters to them and others are not, no coordinates are
-good for all of them, and the multipliers of ADMM creep. With few features Newton steps are cheap. Clarabel
-makes them on
+Where the l1 norm is negligible for features of large scale and matters for others, no scaling suits all of
+them, and ADMM converges slowly. With few features Newton steps are cheap. Clarabel solves
 
     min ``1/2 a'H a - l'a + sum_k c_k u_k``  over  ``|a_k| <= u_k`` off the diagonal,  ``A`` psd,
 
-where ``a`` are the entries of the upper triangle of ``A``. Nothing of its answer is believed: the point is
-projected and the multiplier judged as those of ADMM are.
+where ``a`` are the entries of the upper triangle of ``A``. Its answer is verified: the point is
+projected and the multiplier checked like those of ADMM.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ def interior_point(
     trace : array of shape (d,)
         The weight of each entry of the diagonal.
     accuracy : float
-        Of the gap and the residuals, relative.
+        Relative tolerance of the gap and the residuals.
 
     Examples
     --------
@@ -59,24 +58,24 @@ def interior_point(
     d, (H, linear) = len(tau), loss.quadratic
     rows, columns = loss.places
     off = rows != columns
-    # The vectors of entries have a factor of the root of two off the diagonal, where each stands for two.
+    # Entries off the diagonal occur twice, and are stored with a factor of sqrt(2).
     slopes = math.sqrt(2.0) * tau[rows, columns][off]
-    rise = np.zeros(len(rows))
-    rise[~off] = trace
+    costs = np.zeros(len(rows))
+    costs[~off] = trace
     a, u = scipy.sparse.eye_array(len(rows), format="csr"), scipy.sparse.eye_array(len(slopes))
-    # Clarabel reads triangles column by column.
-    cone = scipy.sparse.hstack([a[np.lexsort((rows, columns))], _none(len(rows), len(slopes))])
+    # Clarabel stores triangles by columns.
+    cone = scipy.sparse.hstack([a[np.lexsort((rows, columns))], _zeros(len(rows), len(slopes))])
     constraints = scipy.sparse.vstack(
         [-cone, scipy.sparse.hstack([a[off], -u]), scipy.sparse.hstack([-a[off], -u])]
     )
-    P = scipy.sparse.block_diag([scipy.sparse.csc_array(H), _none(len(slopes), len(slopes))])
+    P = scipy.sparse.block_diag([scipy.sparse.csc_array(H), _zeros(len(slopes), len(slopes))])
     cones: list[Cone] = [PSDTriangle(d), Nonnegative(2 * len(slopes))]
-    q, b = np.concatenate([rise - linear, slopes]), np.zeros(constraints.shape[0])
+    q, b = np.concatenate([costs - linear, slopes]), np.zeros(constraints.shape[0])
     solved = solve_cones(ConeProgram(P, q, constraints, b, cones), accuracy)
     multiplier = np.empty(len(rows))
     multiplier[np.lexsort((rows, columns))] = solved.rows[: len(rows)]
     return loss.matrix_of(solved.x[: len(rows)]), loss.matrix_of(multiplier)
 
 
-def _none(rows: int, columns: int) -> Any:
+def _zeros(rows: int, columns: int) -> Any:
     return scipy.sparse.csc_array((rows, columns))

@@ -1,4 +1,4 @@
-"""From labels or pairs, as users have them, to the loss of metric learning."""
+"""Build the loss of metric learning from labels or from pairs of samples."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from lopro.metric.pair_maps import checked_pairs
 
 __all__ = ["DIFFERENT", "SAME", "pair_loss"]
 
-#: A list of all pairs of so few samples is no burden, and serves any array library.
+#: Up to this number of samples all pairs are listed: the list is short, and works in every array library.
 LISTED_UP_TO = 200
-#: Other libraries than NumPy hold so many pairs at most, all pairs of 2000 samples: more are sampled.
+#: Most pairs that are listed for libraries other than NumPy, all pairs of 2000 samples; more are sampled.
 MAX_LISTED = 1_999_000
-#: Among so few pairs chance could leave too few without repetitions.
+#: Up to this number of pairs they are drawn without replacement; beyond, repetitions are dropped.
 _FEW = 10_000
 
 
@@ -47,27 +47,27 @@ def pair_loss(
         first, second = checked_pairs(_index_pairs(pairs), N)
     if targets is None:
         if classes is None:
-            raise ValueError("targets are needed: without labels nothing tells them")
-        wished = np.where(classes[first] == classes[second], SAME, DIFFERENT)
-        if wished.max() == SAME:
+            raise ValueError("targets are needed: they cannot be derived without labels")
+        goals = np.where(classes[first] == classes[second], SAME, DIFFERENT)
+        if goals.max() == SAME:
             raise ValueError(
                 f"none of the {len(first)} pairs is of two classes: the zero matrix is optimal"
             )
     else:
-        wished = _checked_targets(targets, len(first))
+        goals = _checked_targets(targets, len(first))
     X = _centred(X) if pairs is None else _centred_by_component(X, first, second)
-    return _differing(PairLoss(X, (first, second), asarray_like(wished, X)))
+    return _differing(PairLoss(X, (first, second), asarray_like(goals, X)))
 
 
 def _by_moments(X: Array, max_pairs: int | None) -> bool:
-    """Whether all pairs are meant, of more samples than a list is good for."""
+    """Whether to use all pairs, of too many samples for a list."""
     N = X.shape[0]
     every = max_pairs is None or max_pairs >= N * (N - 1) // 2
     return every and N > LISTED_UP_TO and isinstance(X, np.ndarray)
 
 
 def _differing(loss: PairLoss) -> PairLoss:
-    """Return the loss, whose samples are centred, if there is anything to learn from."""
+    """Return the loss, whose samples are centred; raise an error if no pair differs in any feature."""
     # A feature that is constant among samples that pairs connect is exactly zero.
     if not bool(namespace(loss.X).any(loss.X * loss.X != 0.0)):
         raise ValueError("X has no feature in which the samples of any pair differ")
@@ -80,16 +80,16 @@ def _as_floats(X: Array) -> Array:
 
 
 def _centred(X: Array) -> Array:
-    """Return the samples about their mean: differences stay, large offsets no longer drown them."""
-    # First about a sample: then features that never change are exactly zero.
+    """Return the samples less their mean: large offsets would round off the differences."""
+    # First less one sample: constant features become exactly zero.
     X = X - X[:1, :]
     return X - namespace(X).mean(X, axis=0, keepdims=True)
 
 
 def _centred_by_component(X: Array, first: Any, second: Any) -> Array:
-    """Return the samples about the mean of those that pairs connect them with.
+    """Return the samples less the mean of their component in the graph of the pairs.
 
-    Pairs do not see how far apart groups are between which there is no pair; rounding would.
+    Distances between components do not enter the loss, but would enter its rounding errors.
     """
     N = X.shape[0]
     graph = scipy.sparse.coo_array((np.ones(len(first)), (first, second)), shape=(N, N))
@@ -111,10 +111,10 @@ def _of_differences(labels: Any, pairs: Any, targets: Any) -> PairLoss:
     if labels is not None:
         raise ValueError("labels belong to the samples X, which were not given")
     Z = _as_floats(check_array("pairs", pairs, ndim=2, allow_complex=False))
-    wished = _checked_targets(targets, Z.shape[0])
+    goals = _checked_targets(targets, Z.shape[0])
     if not bool(namespace(Z).any(Z != 0.0)):
-        raise ValueError("pairs are differences that all vanish: there is nothing to learn from")
-    return PairLoss.from_differences(Z, asarray_like(wished, Z))
+        raise ValueError("all differences in pairs are zero: no metric can be learned from them")
+    return PairLoss.from_differences(Z, asarray_like(goals, Z))
 
 
 def _checked_targets(targets: Any, count: int) -> Any:
@@ -158,8 +158,7 @@ def _chosen_pairs(N: int, max_pairs: int, rng: np.random.Generator) -> tuple[Any
     if max_pairs > count // 3 or count <= _FEW:
         numbers = rng.choice(count, max_pairs, replace=False)
     else:
-        # Twice as many are drawn as are needed: enough are left without the repetitions, and no
-        # list of all pairs is made.
+        # Draw twice as many as needed and drop the repetitions, without a list of all pairs.
         numbers = np.unique(rng.integers(0, count, 2 * max_pairs))
         numbers = rng.permutation(numbers)[:max_pairs]
     numbers = np.sort(numbers)

@@ -91,7 +91,7 @@ def project_by_cuts(x: Vector, oracle: Oracle, *, tol: float, max_cuts: int = 20
             raise InfeasibleError(
                 "c has slope zero at an infeasible point: it is positive everywhere"
             )
-        # Cuts violated by rounding error only are in the bundle already.
+        # Cuts that are violated by rounding errors alone are already in the bundle.
         bundle.add([c for c, d in zip(cuts, depths, strict=True) if d > _BLUR * accuracy])
         before = z
         try:
@@ -134,7 +134,7 @@ class _Bundle:
     def project(self, blur: float) -> Vector:
         halfspaces = HalfSpaces(self._normals, self._slack)
         face = shortest_vector(halfspaces, self._slack, self._face, blur)
-        # Cuts far from active are dropped: the distance reached so far makes up for them.
+        # Drop cuts that are far from active: as the distance to x never decreases, the method converges.
         far = 1e-2 * float(np.linalg.norm(face.w))
         keep = self._slack - self._normals @ face.w <= far
         keep[list(face.rows)] = True

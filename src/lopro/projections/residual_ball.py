@@ -42,7 +42,7 @@ def project_residual_ball(
     sigma : float
         Its radius; 0 asks for the nearest solution of ``A z = y``.
     tight_frame : float, optional
-        ``c`` where ``A A^H = c I`` is known, which makes the projection one formula. It is not checked,
+        ``c`` where ``A A^H = c I`` is known, which gives the projection in closed form. It is not checked,
         but the result is.
 
     Raises
@@ -50,7 +50,7 @@ def project_residual_ball(
     InfeasibleError
         If no point has a residual of at most ``sigma``.
     ProjectionError
-        If rounding keeps the result outside.
+        If the result is outside because of rounding.
 
     Notes
     -----
@@ -69,11 +69,11 @@ def project_residual_ball(
     array([1., 5.])
     """
     if isinstance(A.like, np.ndarray) and not isinstance(x, np.ndarray):
-        # Sparse matrices, operators and files are on the host, so the work is done there.
+        # Sparse matrices, operators and files are on the host: compute there.
         host = project_residual_ball(to_numpy(x), A, to_numpy(y), sigma, tight_frame=tight_frame)
         return from_numpy(host, x)
     r = A.forward(x) - y
-    # An equation (sigma = 0) that holds to the last bit of y is left alone, and with it the zeros of x.
+    # Where an equation (sigma = 0) holds within the rounding of y, x is returned: its zeros stay zeros.
     if norm(r) <= max(sigma, 4.0 * eps(r) * norm(y) if sigma == 0.0 else 0.0):
         return copy(x)
     step = _step_for(A, tight_frame)
@@ -83,7 +83,7 @@ def project_residual_ball(
         current_deadline().check()
         point = point - step.towards(goal, A, r)
         r = A.forward(point) - y
-        # A repeated step corrects the rounding of the last one, until only rounding is left.
+        # Iterative refinement: a repeated step removes the rounding error of the last one.
         goal = _Goal.at(sigma, norm(y), step.norm_of_map(A, r) * norm(point), eps(r))
         if norm(r) <= goal.ceiling:
             return point
@@ -91,13 +91,13 @@ def project_residual_ball(
         return point
     raise ProjectionError(
         f"the projection on |A x - y| <= {sigma:g} left a residual of {norm(r):.17g}; "
-        "rounding or an ill-conditioned A is in the way"
+        "A is ill-conditioned, or sigma is close to the rounding of the data"
     )
 
 
 @dataclass(frozen=True)
 class _Goal:
-    """The target length of the residual, and its rounding errors."""
+    """The target norm of the residual, and its rounding errors."""
 
     sigma: float
     target: float
@@ -105,7 +105,7 @@ class _Goal:
     ceiling: float
     #: Differences up to here are rounding.
     blur: float
-    #: The size of the numbers that a residual is the difference of.
+    #: The norms of the two terms whose difference is the residual, added.
     terms: float
 
     @staticmethod

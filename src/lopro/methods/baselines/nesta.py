@@ -60,7 +60,7 @@ class NESTA:
     max_iter : int
         Limit of the iterations of a stage.
     report : int
-        Iterations between two points that the driver certifies; the last one of a stage is certified as well.
+        Iterations between two points that the driver certifies; the last point of a stage is certified too.
 
     References
     ----------
@@ -134,14 +134,14 @@ class NESTA:
         count = max(1, self.stages)
         first = max(coarsest, self.mu_final)
 
-        def stage(part: float) -> tuple[float, float | None]:
-            mu = first * (self.mu_final / first) ** part
+        def stage(share: float) -> tuple[float, float | None]:
+            mu = first * (self.mu_final / first) ** share
             if self.variation is None:
                 return mu, None
             begin = SETTINGS.first_variation
-            return mu, begin * (self.variation / begin) ** part
+            return mu, begin * (self.variation / begin) ** share
 
-        return [stage(part / count) for part in range(1, count)] + [(self.mu_final, self.variation)]
+        return [stage(k / count) for k in range(1, count)] + [(self.mu_final, self.variation)]
 
 
 @dataclass(frozen=True)
@@ -191,7 +191,7 @@ def step(bench: Workbench, state: State, mu: float) -> State:
 
 
 class SmallVariation:
-    """The stopping rule: the value is close to the mean of the last ten, for the second time."""
+    """The stopping rule: the value is close to the mean of the last ten values for the second time."""
 
     def __init__(self, variation: float | None) -> None:
         self.variation = variation

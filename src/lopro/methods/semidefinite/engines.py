@@ -181,4 +181,6 @@ def _raise_if_unsolvable(form: SemidefiniteForm, outcome: Outcome, bench: Workbe
         raise InfeasibleError(point.emptiness, member_duals(members, set_, -point.y))
     if not point.solved:
         raise StalledError
-    raise UnboundedError("the objective falls without end along the ray", form.matrix(outcome.x))
+    raise UnboundedError(
+        "the objective decreases without bound along the ray", form.matrix(outcome.x)
+    )
