@@ -165,8 +165,9 @@ def _result(found: NearestCorrelation, tol: float, late: bool, deadline: Deadlin
         raise AssertionError(f"a lower bound above the value by {-found.gap:g}")
     source = _PROOF if math.isfinite(found.lower_bound) else "no lower bound yet"
     certificate = Certificate.of(
-        found.fun, found.lower_bound, found.violation, source, Target(tol, found.scale)
-    )
+        found.fun, found.lower_bound, found.violation, source, Target(tol, found.scale),
+        absolute=found.violation,
+    )  # fmt: skip
     status = _status(found, certificate, tol, late, deadline)
     # The check of the eigenvalues is a Cholesky factorisation; everything else is counted by the search.
     counts = Counts(eigendecompositions=found.decompositions, matvecs=found.products)

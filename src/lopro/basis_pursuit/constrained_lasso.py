@@ -181,7 +181,10 @@ class _Search:
         """Return the best point with its certificate."""
         size = float(self.sparse.objective.value(self.x))
         violation = max(0.0, size / self.tau - 1.0) if self.tau > 0.0 else 0.0
-        certificate = Certificate.of(self.upper, self.lower, violation, _SOURCE, self.target)
+        certificate = Certificate.of(
+            self.upper, self.lower, violation, _SOURCE, self.target,
+            absolute=max(0.0, size - self.tau),
+        )  # fmt: skip
         # A bound beyond the residual by more than rounding would be false, and is not taken for a proof.
         contradiction = self.lower - self.upper > 1e-9 * norm(self.y)
         done = self.done and not contradiction

@@ -152,4 +152,5 @@ class FreeColumns:
             old.source,
             Target(tol, 0.0),
             gained + norm(dual) * max(0.0, excess),
+            absolute=max(0.0, excess),
         )

@@ -46,7 +46,7 @@ class Certificate:
     Examples
     --------
     >>> from lopro.certificates import Certificate
-    >>> Certificate.of(fun=2.0, lower_bound=1.5, violation=0.0, source="duality").gap
+    >>> Certificate.of(fun=2.0, lower_bound=1.5, violation=0.0, source="", absolute=0.0).gap
     0.5
 
     A row ``1000 x <= 2000`` at ``x = 2.5`` is violated by 500, and compares 2500 with 2000:
@@ -78,7 +78,7 @@ class Certificate:
         gained: float = 0.0,
         radius: float = math.inf,
         *,
-        absolute: float = math.nan,
+        absolute: float,
         feasible: float = FEASIBLE,
         empty_within: float = 0.0,
     ) -> Certificate:

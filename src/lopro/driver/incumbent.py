@@ -257,7 +257,9 @@ class Incumbent:
         if self.best is None or known is None:
             fun = math.nan if self.best is None else self.best.fun
             violation = math.inf if self.best is None else self.best.violation
-            return Certificate.of(fun, -math.inf, violation, "no epoch was completed")
+            return Certificate.of(
+                fun, -math.inf, violation, "no epoch was completed", absolute=math.nan
+            )
         best, target = self.best, self.target
         unit = Target(target.tol, target.unit(best.fun, best.magnitude))
         found, value, radius = known
@@ -266,7 +268,7 @@ class Incumbent:
             source = f"{source}, within a distance of {radius:.3g} from x"
         return Certificate.of(
             best.fun, value, best.violation, source, unit, self._gained_by_violation(found),
-            radius, feasible=feasibility_tolerance(best.x),
+            radius, absolute=math.nan, feasible=feasibility_tolerance(best.x),
         )  # fmt: skip
 
     def measure(self) -> float:

@@ -25,10 +25,16 @@ _DEPENDENT = 1e-9
 
 
 class Contradiction(ProjectionError):
-    """The inequalities contradict each other; the distance may be rounding error."""
+    """A violated row is a combination of the active ones, up to rounding: no point was found.
+
+    That proves nothing: rows that are nearly parallel may meet far out.
+    """
 
     def __init__(self, excess: float) -> None:
-        super().__init__(f"the inequalities contradict each other by {excess:.3g} (unit rows)")
+        super().__init__(
+            f"no nearest point was found: a row violated by {excess:.3g} (unit rows) is a combination "
+            f"of others, up to {_DEPENDENT:.0e}"
+        )
         self.excess = excess
 
 
@@ -116,7 +122,7 @@ def shortest_vector(halfspaces: HalfSpaces, slack: Matrix, start: Face, blur: fl
     Raises
     ------
     Contradiction
-        If the rows contradict each other by more than ``1000 blur``.
+        If a row violated by more than ``1000 blur`` is a combination of active ones.
     ProjectionError
         If the limit of iterations is reached.
 

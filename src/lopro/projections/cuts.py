@@ -98,7 +98,9 @@ def project_by_cuts(x: Vector, oracle: Oracle, *, tol: float, max_cuts: int = 20
             z = bundle.project(_BLUR * accuracy)
         except Contradiction as contradiction:
             if contradiction.excess > 1e-6 * size and bundle.is_empty:
-                raise InfeasibleError(f"the set is empty: {contradiction}") from None
+                raise InfeasibleError(
+                    f"the set is empty: cuts contradict each other by {contradiction.excess:.3g} (unit rows)"
+                ) from None
             raise
         if np.array_equal(z, before):
             # The cuts contradict each other by rounding error: the caller checks the distance to the set.

@@ -12,12 +12,12 @@ from lopro.certificates import Bound, Certificate, Units, Violation
 
 
 def test_a_point_that_is_not_feasible_has_an_infinite_gap() -> None:
-    inside = Certificate.of(3.0, 2.0, 1e-9, "duality", gained=0.25)
+    inside = Certificate.of(3.0, 2.0, 1e-9, "duality", gained=0.25, absolute=1e-9)
     assert (inside.gap, inside.charge, inside.lower_bound) == (1.25, 0.25, 2.0)
-    outside = Certificate.of(3.0, 2.0, 1.1e-9, "duality")
+    outside = Certificate.of(3.0, 2.0, 1.1e-9, "duality", absolute=1e-9)
     assert math.isinf(outside.gap) and math.isinf(outside.relative_gap)
     assert outside.lower_bound == 2.0
-    assert Certificate.of(3.0, 2.0, 1e-6, "duality", feasible=1e-5).gap == 1.0
+    assert Certificate.of(3.0, 2.0, 1e-6, "duality", absolute=1.0, feasible=1e-5).gap == 1.0
 
 
 def test_a_bound_around_another_point_pays_for_the_way() -> None:

@@ -137,7 +137,7 @@ def test_points_far_out_are_not_excluded_by_projections_or_minimize() -> None:
     try:
         z = set_.project(np.zeros(2))
     except ProjectionError as error:
-        assert not isinstance(error, InfeasibleError)
+        assert not isinstance(error, InfeasibleError) and "contradict" not in str(error)
     else:
         assert set_.violation(z) <= 1e-9
     result = lopro.minimize(
@@ -198,6 +198,28 @@ def test_total_variation_of_nothing(shape: tuple[int, ...], unit: float) -> None
         result = lopro.solve(Problem(TotalVariation(shape), box))
         assert result.success and result.fun <= 1e-12 * n * unit
         assert result.certificate.lower_bound == 0.0
+
+
+# Both violations of a point are told.
+
+
+def absolute_cases() -> dict[str, Any]:
+    rng = np.random.default_rng(0)
+    A, y = rng.standard_normal((3, 6)), 1e3 * rng.standard_normal(3)
+    G = rng.uniform(-1.0, 1.0, (5, 5))
+    free = np.array([0.0, 0, 0, 1, 1, 1])
+    return {
+        "equations": (lopro.bpdn(A, y, 0.0), lambda x: np.linalg.norm(A @ x - y)),
+        "free": (lopro.bpdn(A, y, 0.0, weights=free), lambda x: np.linalg.norm(A @ x - y)),
+        "tau": (lopro.lasso(A, y, tau=7.0), lambda x: max(0.0, np.abs(x).sum() - 7.0)),
+        "correlation": (lopro.nearest_correlation(G + G.T), lambda x: 0.0),
+    }
+
+
+@pytest.mark.parametrize("name", ["equations", "free", "tau", "correlation"])
+def test_applications_tell_the_absolute_violation(name: str) -> None:
+    result, expected = absolute_cases()[name]
+    assert result.certificate.absolute_violation == pytest.approx(expected(result.x), abs=1e-11)
 
 
 # A ray of descent proves nothing without a point.

@@ -268,7 +268,7 @@ def test_a_theorem_cut_short_claims_its_complete_epochs_only():
 
 
 def test_a_bound_above_the_value_by_rounding_is_no_negative_gap():
-    c = Certificate.of(1.0, 1.0 + 1e-15, 0.0, "rounding")
+    c = Certificate.of(1.0, 1.0 + 1e-15, 0.0, "rounding", absolute=0.0)
     assert c.gap == c.relative_gap == 0.0
 
 
