@@ -65,7 +65,7 @@ def nearest_correlation(
     min_eigenvalue : float
         The least eigenvalue of the answer, from 0 to below 1. A little more than 0 makes it invertible.
     tol : float
-        The relative gap to prove: ``gap <= tol * max(fun, 1e-8 * |G|^2 / 2)`` in the norm above.
+        Certified relative gap to reach, as in `lopro.solve`; the value at the start is ``|G|^2 / 2``.
     time_limit : float, optional
         Seconds; the best matrix so far is returned with the gap that is proved for it.
 

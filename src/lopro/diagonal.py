@@ -46,7 +46,7 @@ def fixed_diagonal(
         Columns of the factor to begin with; half of ``sqrt(2 n)`` by default. Columns are added where the
         proof shows that there are too few.
     tol : float
-        The relative gap to prove, as in `lopro.solve`.
+        Certified relative gap to reach, as in `lopro.solve`.
     time_limit : float, optional
         Seconds; the best factor so far is returned with the gap that is proved for it.
     seed : int or Generator, optional

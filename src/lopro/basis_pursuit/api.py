@@ -69,7 +69,7 @@ def bpdn(
         Which group a coefficient belongs to, a number: the sum of ``w_g |x_g|_2`` over groups is least.
         Weights are in the order of these numbers. Data that NumPy can read.
     tol : float
-        Certified relative gap ``gap / fun`` to reach.
+        Certified relative gap to reach, as in `lopro.solve`.
     max_iter, max_projections : int, optional
         As in `lopro.solve`, for each right-hand side.
     time_limit : float, optional

@@ -73,8 +73,8 @@ def lasso(
     method : Method, optional
         With ``lam``: `WorkingSet` for matrices with columns by default.
     tol : float
-        Certified relative gap to reach, ``gap / fun``; with ``tau`` relative to the residual, or to a
-        thousandth of ``|y|`` where that is larger.
+        Certified relative gap to reach, as in `lopro.solve`; with ``tau`` as with ``gap_scale=1e-3 * |y|``
+        there.
     max_iter : int, optional
         With ``lam``, as in `lopro.solve`.
     time_limit : float, optional

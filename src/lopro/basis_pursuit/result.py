@@ -29,8 +29,8 @@ class BPDNResult(Result):
     """A `Result` with the dual solution.
 
     ``dual`` is the multiplier ``nu`` of ``A x = y - r`` scaled to ``|A^H nu|_i <= w_i``; its value
-    ``Re <y, nu> - sigma |nu|`` is a lower bound of the optimum, the certificate's own up to rounding. None
-    where the certificate rests on something else. ``certificate.relative_gap`` is ``gap / fun``.
+    ``Re <y, nu> - sigma |nu|`` is a lower bound of the optimum, that of the certificate up to rounding. None
+    where the certificate has another proof.
     """
 
     dual: Array | None = None

@@ -1,4 +1,4 @@
-"""What a run prints: its result as text, and one line on the terminal while it goes on."""
+"""Printed results, and the progress line on the terminal."""
 
 from __future__ import annotations
 
@@ -31,22 +31,23 @@ def lines_of(result: Result) -> list[tuple[str, str]]:
 
 
 def _proof(result: Result) -> list[tuple[str, str]]:
-    """Return the value and what is known about it; nothing of this exists without a point."""
+    """Return the value and its certificate; only for results with a point."""
     c = result.certificate
     rows = [
         ("fun", f"{result.fun:.10g}"),
         ("lower bound", _bound(result)),
-        ("gap", f"{_shown(c.gap)} (relative {_shown(c.relative_gap)}; {c.source})"),
+        ("gap", f"{_shown(c.gap)} (relative {_shown(c.relative_gap)})"),
+        ("proof", c.source),
         ("violation", f"{c.violation:.2e} (relative)"),
     ]
     if result.claim is not None:
         claimed = f"a gap of {result.claim.gap:.3g}, not proved ({result.claim.source})"
-        rows.insert(3, ("claimed", claimed))
+        rows.insert(4, ("claimed", claimed))
     return rows
 
 
 def _work(result: Result) -> str:
-    """Return what the run has cost; kinds of work that it has not done are left out."""
+    """Return the operation counts of the run, without those that are zero."""
     counts = result.counts
     done = [
         _counted(result.iterations, "iteration"),
@@ -110,10 +111,10 @@ def table_of(result: Result) -> str:
 
 
 class Progress:
-    """Shows epoch, iterations, value and gap, and what was read; refreshed at most ten times a second."""
+    """Shows epoch, iterations, value, gap and bytes read; refreshed at most ten times a second."""
 
     def __init__(self) -> None:
-        # Few runs show their progress; the others need not wait for the import.
+        # Imported here: runs without progress do not pay for the import.
         from rich.console import Console
         from rich.live import Live
 

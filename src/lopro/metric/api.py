@@ -37,10 +37,7 @@ AUTO = 0.1
 
 @dataclass(frozen=True, repr=False)
 class MetricResult(Result):
-    """A `Result` whose ``x`` is the matrix ``A``, with its loss and a factor.
-
-    ``certificate.relative_gap`` is ``gap / fun``.
-    """
+    """A `Result` whose ``x`` is the matrix ``A``, with its loss and a factor."""
 
     loss: float = float("nan")
     #: ``L`` of shape (rank, d) with ``A = L'L``: ``X @ L.T`` are the samples in the new metric. None where
@@ -113,7 +110,7 @@ def learn_metric(
     A0 : array of shape (d, d), optional
         A symmetric start; one that is worse than the zero matrix is left aside.
     tol : float
-        Certified relative gap ``gap / fun`` to reach.
+        Certified relative gap to reach, as in `lopro.solve`.
     max_pairs : int, optional
         With labels, at most so many pairs are used, sampled by ``seed``. By default labels mean all pairs,
         whose number costs nothing (`lopro.metric.all_pairs`); only libraries other than NumPy, which keep a

@@ -117,12 +117,12 @@ def test_a_notebook_gets_a_table():
     table = result._repr_html_()
     assert table.startswith("<table><tr>") and table.endswith("</tr></table>")
     cells = dict(re.findall(r"<th[^>]*>(.*?)</th><td[^>]*>(.*?)</td>", table))
-    names = ["SCHEDULE_DONE", "fun", "lower bound", "gap", "violation", "method", "work"]
+    names = ["SCHEDULE_DONE", "fun", "lower bound", "gap", "proof", "violation", "method", "work"]
     assert list(cells) == names
     assert cells["fun"] == "2" and cells["lower bound"] == "1.5"
-    assert cells["gap"] == "0.5 (relative 0.25; by &lt;hand&gt;)"
+    assert cells["gap"] == "0.5 (relative 0.25)" and cells["proof"] == "by &lt;hand&gt;"
     assert cells["work"].startswith("0 iterations, 0 projections, ")
-    assert len(re.findall("<tr>", table)) == 7
+    assert len(re.findall("<tr>", table)) == 8
 
 
 def test_newton_runs_count_their_gradients(rng, monkeypatch):
