@@ -39,13 +39,13 @@ def no(*_: Any, **__: Any) -> bool:
 
 #: By name: what is replaced to switch a fallback off, and by what.
 FALLBACKS: dict[str, dict[str, Any]] = {
-    "one nonzero": {f"{m}.one_nonzero": nothing for m in ("working_set", "matrix_free", "by_products")},
+    "one nonzero": {f"{m}.one_nonzero": nothing for m in ("working_set", "matrix_free")},
     "exact path": {"working_set.signs_at_radius": nothing},
     "programs": {"working_set.fits_program": no},
     "cones": {"working_set.fits_cones": no, "matrix_free.fits_cones": no},
     "splitting": {"operator_search.OperatorSearch._split": nothing},
     "lengths": {"operator_search.OperatorSearch._even_out": nothing},
-    "reading operators": {"by_products._readable": nothing},
+    "reading operators": {"working_set._readable": nothing},
     "columns of operators": {"matrix_free._reads_columns": no},
     "end of blocks": {"block_search.BlockSearch._try_to_end": nothing},
 }  # fmt: skip

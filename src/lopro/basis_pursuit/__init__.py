@@ -2,11 +2,10 @@
 
 from lopro.basis_pursuit.api import bpdn, bpdn_path
 from lopro.basis_pursuit.application import bpdn_problem
-from lopro.basis_pursuit.by_products import ByProducts
 from lopro.basis_pursuit.matrix_free import MatrixFree
 from lopro.basis_pursuit.regression import lasso, lasso_path
 from lopro.basis_pursuit.result import BPDNResult, LassoPath, LassoResult, ParetoCurve
-from lopro.basis_pursuit.working_set import WorkingSet
+from lopro.basis_pursuit.working_set import ByProducts, WorkingSet
 
 __all__ = [
     "BPDNResult",

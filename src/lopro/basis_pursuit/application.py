@@ -9,13 +9,11 @@ from typing import Any
 import numpy as np
 
 from lopro.basis_pursuit.blocks import BlockNorm
-from lopro.basis_pursuit.by_products import ByProducts
-from lopro.basis_pursuit.free_columns import FreeColumns
 from lopro.basis_pursuit.matrix_free import MatrixFree
 from lopro.basis_pursuit.penalised import sparse_form
 from lopro.basis_pursuit.problem import SparseProblem
 from lopro.basis_pursuit.result import BPDNResult, LassoResult
-from lopro.basis_pursuit.working_set import WorkingSet
+from lopro.basis_pursuit.working_set import ByProducts, WorkingSet
 from lopro.constraints import Box, Intersection, ResidualBall, WholeSpace
 from lopro.core.arrays import Array, asarray_like, is_array, is_complex, to_numpy, zeros
 from lopro.core.deadline import current_deadline
@@ -174,16 +172,6 @@ class ProblemData:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "A", linear_map(self.A, "A"))
-
-    def free_columns(self) -> FreeColumns | None:
-        """Return how to do without the columns of weight 0; None where there are none, or only these."""
-        if self.weights is None or self.nonneg or self.groups is not None:
-            return None
-        w = to_numpy(check_array("weights", self.weights, allow_complex=False))
-        fits = w.shape == (self.A.shape[1],)
-        if not fits or w.min() != 0.0 or w.max() == 0.0:
-            return None
-        return FreeColumns(self.A, w)
 
     def problem(self, y: Array, sigma: float) -> Problem:
         """Return the problem for one right-hand side."""

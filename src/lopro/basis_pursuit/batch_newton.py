@@ -17,19 +17,33 @@ from __future__ import annotations
 import math
 import time
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from lopro.basis_pursuit.application import ProblemData
-from lopro.basis_pursuit.batch_searches import SETTINGS, Proposal, Searches
-from lopro.basis_pursuit.padded import conj
+from lopro.basis_pursuit.block_newton import aimed_residual
+from lopro.basis_pursuit.columns import cholesky_routines
 from lopro.basis_pursuit.problem import NORMS, SparseProblem
 from lopro.basis_pursuit.result import BPDNResult
 from lopro.certificates import Certificate
-from lopro.core.arrays import Array, asarray_like, is_complex, is_single, isfinite, namespace
+from lopro.constraints.base import ValidInequality
+from lopro.core.arrays import (
+    Array,
+    asarray_like,
+    copy,
+    eps,
+    is_complex,
+    is_single,
+    isfinite,
+    namespace,
+    to_numpy,
+    zeros,
+)
 from lopro.core.counting import Counts
 from lopro.core.deadline import OutOfTime, current_deadline
+from lopro.core.device_cholesky import solve_many_definite
 from lopro.core.threads import one_pool
 from lopro.driver.minorants import FENCHEL
 from lopro.driver.options import Options
@@ -38,7 +52,54 @@ from lopro.maps import ArrayMap, LinearMap, NumPyMap
 from lopro.problem import Problem
 from lopro.protocol import Target
 
-__all__ = ["BatchNewton", "Proposal", "solve_dense"]
+__all__ = ["BatchNewton", "Proposal", "Searches", "solve_dense"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What steers the searches of a batch."""
+
+    #: Searches that share products: enough for the speed of matrix products, few enough to hold their points.
+    products: int = 128
+    device_products: int = 512
+    #: Searches of about the same size whose systems are set up together, and entries of these on a device.
+    systems: int = 32
+    entries: int = 2**28
+    #: Bytes of the Gram matrix for each byte of A.
+    memory: float = 5.0
+    #: Columns whose Gram matrix, ``m d^2`` operations, pays with each right-hand side: alone it takes a dozen
+    #: products of ``2 m d``, at a tenth of the speed.
+    columns_each: int = 200
+    #: The same on a device: 10,000 columns of 2,000 rows, 10 to 20 ms of an H200, where each right-hand side
+    #: alone takes 30.
+    device_columns_each: int = 2000
+    #: Steps after which a search is given up.
+    steps: int = 30
+    #: The first alpha, of the largest correlation, and what a step may leave of it.
+    start: float = 0.1
+    descent: float = 0.1
+    #: alpha stays where it is beyond this error of the equations, in units of alpha, and beyond this share of
+    #: missing columns.
+    unsolved: float = 0.5
+    missing: float = 0.2
+    #: The length of a new coefficient in units of what it would grow to alone, and the least of any.
+    growth: float = 0.3
+    least: float = 1e-6
+    #: Of the rows: a support beyond is left to a search of its own.
+    support: float = 0.75
+
+
+SETTINGS = Settings()
+
+
+@dataclass(frozen=True, eq=False)
+class Proposal:
+    """A feasible point that is proved to be a solution, and the steps that it took."""
+
+    x: Array
+    fun: float
+    inequality: ValidInequality
+    steps: int
 
 
 class BatchNewton:
@@ -167,3 +228,344 @@ def _from_batch(
         multipliers=first.constraint.multipliers_of(proof.dual),
         dual=-proof.dual[0 if form.ball_first else 1],
     )  # fmt: skip
+
+
+class Searches:
+    """Some searches side by side: a row of each array is one of those that go on."""
+
+    def __init__(
+        self, matrix: Array, gram: Array, form: SparseProblem, y: Array, radii: Any, tol: float
+    ) -> None:
+        xp = self.xp = namespace(matrix)
+        self.matrix, self.gram, self.form, self.tol = matrix, gram, form, tol
+        self.weights, self.nonneg = form.weights, form.nonneg
+        diagonal = real(xp.linalg.diagonal(gram))
+        tiny = float(np.finfo(np.float64).tiny)
+        self.stiff = xp.maximum(xp.astype(diagonal, xp.float64), tiny + 0.0 * self.weights)
+        self.y = xp.astype(y, matrix.dtype)
+        self.sigma = asarray_like(np.asarray(radii, dtype=np.float64), self.stiff)
+        self.z = zeros((y.shape[0], matrix.shape[1]), matrix)
+        self.alpha, self.size = 0.0 * self.sigma, lengths(self.y)
+        self.found: list[Proposal | None] = [None] * y.shape[0]
+        #: Which of the right-hand sides the rows are.
+        self.places = np.arange(y.shape[0])
+        # Zero is the solution of some, and others are equations: both are solved alone.
+        self._go_on((self.sigma > 0.0) & (self.sigma < 0.9 * self.size))
+
+    def _go_on(self, these: Array, *names: str) -> None:
+        """Go on with some of the rows; ``names`` are arrays of rows beside the state."""
+        on_host = to_numpy(these)
+        if not on_host.all():
+            kept = np.flatnonzero(on_host)
+            self.places = self.places[kept]
+            index = asarray_like(kept, self.xp.astype(self.sigma[:0], self.xp.int64))
+            for name in ("y", "sigma", "z", "alpha", "size", *names):
+                setattr(self, name, self.xp.take(getattr(self, name), index, axis=0))
+
+    def proposals(self) -> list[Proposal | None]:
+        """Step until all have ended or are given up."""
+        for steps in range(SETTINGS.steps):
+            self._price(steps)
+            if self.places.size == 0:
+                break
+            current_deadline().check()
+            self._step_all()
+        return self.found
+
+    def _price(self, steps: int) -> None:
+        """Compute residuals and correlations of all; end those that prove to be done."""
+        images = self.z @ self.matrix.T if steps else 0.0 * self.y
+        residuals = self.y - images
+        self.pulled = conj(conj(residuals) @ self.matrix)
+        self.length = lengths(residuals)
+        if steps and self.places.size:
+            done = self._proved(residuals, images, steps)
+            self._go_on(~done, "pulled", "length")
+        if self.places.size:
+            self._choose(steps)
+
+    def _proved(self, residuals: Array, images: Array, steps: int) -> Array:
+        """Note what is proved by points and residuals that leave less than half of the gap allowed.
+
+        The formulas are those of `SparseProblem.proved`, for all rows at once.
+        """
+        xp, length, tiny = self.xp, self.length, eps(self.stiff)
+        one = xp.ones_like(length)
+        moved, across = lengths(images), lengths(self.z)
+        stretch = xp.where(across > 0.0, moved / xp.where(across > 0.0, across, one), 0.0 * one)
+        safe = xp.where(length > 0.0, length, one)
+        stretch = xp.maximum(stretch, lengths(self.pulled) / safe)
+        sizes = self.pulled if self.nonneg else abs(self.pulled)
+        gauge = xp.max((sizes + (8.0 * tiny * stretch * length)[:, None]) / self.weights, axis=1)
+        shrink = 1.0 / xp.where(gauge > 0.0, gauge, one)
+        of_y = -shrink * real(xp.sum(conj(self.y) * residuals, axis=1))
+        of_ball = self.sigma * shrink * length
+        blur = 8.0 * tiny * (self.size * shrink * length + of_ball)
+        support = of_y + of_ball + blur
+        fun = xp.sum(self.weights * abs(self.z), axis=1)
+        feasible = (length > 0.0) & (length <= self.sigma) & (gauge > 0.0) & xp.isfinite(gauge)
+        # Where rounding counts the sums have to be exact: alone.
+        exact = blur <= 1e-10 * abs(support)
+        done = feasible & exact & (-support > fun * (1.0 - 0.5 * self.tol))
+        numbers = to_numpy(xp.stack([xp.astype(done, fun.dtype), fun, support, shrink]))
+        for row in np.flatnonzero(numbers[0]).tolist():
+            own_fun, own_support, factor = numbers[1:, row].tolist()
+            proof = self._inequality(row, residuals, factor, own_support)
+            self.found[self.places[row]] = Proposal(copy(self.z[row, :]), own_fun, proof, steps)
+        return done
+
+    def _inequality(
+        self, row: int, residuals: Array, shrink: float, support: float
+    ) -> ValidInequality:
+        of_ball, correlations = -shrink * residuals[row, :], shrink * self.pulled[row, :]
+        if not self.nonneg:
+            return ValidInequality(-correlations, support, (of_ball,))
+        of_signs = self.weights - correlations
+        dual = (of_ball, of_signs) if self.form.ball_first else (of_signs, of_ball)
+        return ValidInequality(-self.weights, support, dual)
+
+    def _choose(self, steps: int) -> None:
+        """Choose the columns of the next step, and how far alpha may come down."""
+        xp, rows = self.xp, self.y.shape[1]
+        size = (self.pulled if self.nonneg else abs(self.pulled)) / self.weights
+        if not steps:
+            self.alpha = SETTINGS.start * xp.max(xp.maximum(size, 0.0 * size), axis=1)
+        alpha, support = self.alpha[:, None], self.z != 0.0
+        excess = xp.where(support | (size <= (1.0 + 1e-10) * alpha), 0.0 * size, size)
+        missing, nonzeros = count_true(excess != 0.0), count_true(support)
+        solved = (nonzeros > 0) & self._solved_well(support, missing, nonzeros)
+        lowest = xp.where(solved, SETTINGS.descent + 0.0 * self.alpha, 1.0 + 0.0 * self.alpha)
+        self.lowest = lowest * self.alpha
+        # At most a third as many columns join as there are, and fewer as equations run out.
+        missing, nonzeros = to_numpy(xp.stack([missing, nonzeros]))
+        left = (2 if is_complex(self.z) else 1) * rows - nonzeros
+        room = np.minimum(np.maximum(max(10, rows // 16), nonzeros // 3), np.maximum(1, left // 2))
+        excess = largest_in_rows(excess, missing, room)
+        self.taking_part = support | (excess > 0.0)
+        few = count_true(self.taking_part) <= int(max(20.0, SETTINGS.support * rows))
+        self._go_on(few, "pulled", "length", "lowest", "taking_part")
+
+    def _solved_well(self, support: Array, missing: Array, nonzeros: Array) -> Array:
+        """Whether alpha may come down: with signs at once, with directions where the equations are met."""
+        xp, z, alpha = self.xp, self.z, self.alpha[:, None]
+        if not is_complex(z):
+            return nonzeros >= 0
+        along = z / xp.where(support, abs(z), 1.0 + 0.0 * abs(z))
+        rest = abs(self.pulled - alpha * self.weights * along) / (alpha * self.weights)
+        unsolved = xp.max(xp.where(support, rest, 0.0 * rest), axis=1)
+        return (unsolved <= SETTINGS.unsolved) & (missing <= SETTINGS.missing * nonzeros)
+
+    def _step_all(self) -> None:
+        """Make a Newton step of all searches, those of about the same size together."""
+        sizes = to_numpy(count_true(self.taking_part))
+        order = np.argsort(sizes, kind="stable")
+        largest = max(1, int(sizes.max()))
+        together = SETTINGS.systems
+        if not isinstance(self.z, np.ndarray):
+            together = max(1, SETTINGS.entries // largest**2)
+        groups = [order[i : i + together] for i in range(0, len(order), together)]
+        moved = [self._step(some, int(sizes[some].max())) for some in groups]
+        back = np.argsort(order)
+        self.z, self.alpha = (
+            rows_of(self.xp.concat([parts[k] for parts in moved]), back) for k in range(2)
+        )
+
+    def _step(self, some: Any, n: int) -> tuple[Array, Array]:
+        """Return points and multipliers of some searches after a Newton step with ``n`` columns at most.
+
+        Unknowns are the parts of the moves along and across the coefficients.
+        """
+        xp = self.xp
+        mask, alpha, slope, z = (
+            rows_of(v, some) for v in (self.taking_part, self.alpha, self.pulled, self.z)
+        )
+        if n == 0:
+            return z, alpha
+        places = xp.argsort(xp.astype(~mask, xp.int8), axis=1, stable=True)[:, :n]
+        there = gathered(mask, places)
+        start, weights = alpha[:, None], entries_at(self.weights, places)
+        z, slope = gathered(z, places), gathered(slope, places)
+        none = 0.0 * weights
+        weights = xp.where(there, weights, none)
+        lengths, pulls = abs(z), abs(slope)
+        along, safe = xp.where(lengths > 0.0, z, slope), xp.where(lengths > 0.0, lengths, pulls)
+        u = xp.where(there & (safe > 0.0), along / xp.where(safe > 0.0, safe, 1.0 + none), 0.0 * z)
+        # Turning costs as much as a coefficient is short; new ones have no length yet.
+        stiff = entries_at(self.stiff, places)
+        new = SETTINGS.growth * (pulls - start * weights)
+        units = xp.where(there, start * weights, 1.0 + none)
+        grown = xp.where(lengths > 0.0, lengths * stiff, new) / units
+        turning = stiff / xp.maximum(grown, SETTINGS.least + none)
+        turning = xp.where(there, turning, none)
+        forces = xp.where(there, conj(u) * slope, 0.0 * z)
+        H, felt = self._system(places, there, u, turning, forces)
+        ahead = weights if felt.shape[1] == n else xp.concat([weights, none], axis=1)
+        right = xp.stack([felt - start * ahead, ahead], axis=2)
+        solved = solve_each(H, right)
+        p, q = solved[:, :, 0], solved[:, :, 1]
+        after = self._alphas(some, p, q, right, felt, turning)
+        move = p - (after - alpha)[:, None] * q
+        z = z + u * (move[:, :n] + 1j * move[:, n:] if is_complex(z) else move)
+        gone = (real(conj(u) * z) <= 0.0) | ~there | ~xp.isfinite(z)
+        return spread(xp.where(gone, 0.0 * u, z), mask, places), after
+
+    def _system(
+        self, places: Array, there: Array, u: Array, turning: Array, forces: Array
+    ) -> tuple[Array, Array]:
+        """Return matrices, filled up with ones on the diagonal, and correlations: along, and across."""
+        xp = self.xp
+        G = gram_matrices(self.gram, places)
+        u = xp.astype(u, G.dtype)
+        G *= conj(u)[:, :, None]  # u is zero where there is no column
+        G *= u[:, None, :]
+        filled = xp.astype(~there, turning.dtype)
+        H, felt, added = real(G), real(forces), filled
+        if is_complex(G):
+            imag = xp.imag(G)
+            upper, lower = xp.concat([H, -imag], axis=2), xp.concat([imag, H], axis=2)
+            H = xp.concat([upper, lower], axis=1)
+            felt = xp.concat([felt, xp.imag(forces)], axis=1)
+            added = xp.concat([filled, turning + filled], axis=1)
+        eye = asarray_like(np.eye(added.shape[1], dtype=np.float32), H)
+        return H + xp.astype(added, H.dtype)[:, :, None] * eye, felt
+
+    def _alphas(
+        self, some: Any, p: Array, q: Array, right: Array, felt: Array, turning: Array
+    ) -> Array:
+        """Return the next alphas: those at which residuals become as long as sigma, or the lowest allowed.
+
+        As ``H p`` is known, ``p' A^H A p`` is ``p' H p`` less what turning costs.
+        """
+        xp, n = self.xp, turning.shape[1]
+        alpha, sigma, size, length, lowest, z = (
+            rows_of(v, some)
+            for v in (self.alpha, self.sigma, self.size, self.length, self.lowest, self.z)
+        )
+
+        def products(v: Array, of: int, w: Array) -> Array:
+            known = xp.sum(right[:, :, of] * w, axis=1)
+            if w.shape[1] > n:
+                known = known - xp.sum(turning * v[:, n:] * w[:, n:], axis=1)
+            return known
+
+        a, pq, pp = products(q, 1, q), products(q, 1, p), products(p, 0, p)
+        b = xp.sum(felt * q, axis=1) - pq
+        left = length**2 - 2.0 * xp.sum(felt * p, axis=1) + pp
+        # With signs a step is exact, and needs none of the tolerance.
+        allowed = self.tol * float(is_complex(z)) * xp.sum(self.weights * abs(z), axis=1)
+        aimed = aimed_residual(*to_numpy(xp.stack([sigma, allowed, alpha, size])))
+        c = left - asarray_like(aimed, left) ** 2
+        depth = b * b - a * c
+        root = alpha + (xp.sqrt(xp.maximum(depth, 0.0 * depth)) - b) / a
+        root = xp.where((depth >= 0.0) & xp.isfinite(root), root, 0.0 * alpha)
+        return xp.maximum(xp.minimum(root, 2.0 * alpha), lowest)
+
+
+# Rows of different supports as arrays of one width, on every array library. A mask of shape (rows, d) marks
+# the columns of each row; ``places`` of shape (rows, n) has their indices in front, then others, up to the
+# largest number of columns of a row.
+
+
+def conj(x: Array) -> Array:
+    """Return the conjugates; real numbers as they are."""
+    return namespace(x).conj(x) if is_complex(x) else x
+
+
+def real(x: Array) -> Array:
+    """Return the real parts."""
+    return namespace(x).real(x) if is_complex(x) else x
+
+
+def lengths(x: Array) -> Array:
+    """Return the Euclidean lengths of the rows."""
+    moduli = abs(x)
+    return namespace(x).sqrt(namespace(x).sum(moduli * moduli, axis=1))
+
+
+def count_true(mask: Array) -> Array:
+    """Return how many entries of each row are true."""
+    xp = namespace(mask)
+    return xp.sum(xp.astype(mask, xp.int64), axis=1)
+
+
+def rows_of(x: Array, some: np.ndarray[Any, Any]) -> Array:
+    """Return some rows; the indices are on the host."""
+    if isinstance(x, np.ndarray):
+        return x[some]
+    xp = namespace(x)
+    return xp.take(x, xp.asarray(np.array(some, dtype=np.int64), device=x.device), axis=0)
+
+
+def entries_at(v: Array, places: Array) -> Array:
+    """Return the entries of a vector at the places of each row."""
+    xp = namespace(v)
+    return xp.reshape(xp.take(v, xp.reshape(places, (-1,)), axis=0), places.shape)
+
+
+def gathered(x: Array, places: Array) -> Array:
+    """Return the entries of each row at its own places."""
+    if isinstance(x, np.ndarray):
+        return np.take_along_axis(x, places, axis=1)
+    xp = namespace(x)
+    starts = xp.arange(x.shape[0], dtype=xp.int64, device=x.device)[:, None] * x.shape[1]
+    return entries_at(xp.reshape(x, (-1,)), places + starts)
+
+
+def spread(values: Array, mask: Array, places: Array) -> Array:
+    """Return rows of full width with the values at their places where the mask is true, 0 elsewhere."""
+    if isinstance(values, np.ndarray):
+        found = np.zeros(mask.shape, dtype=values.dtype)
+        np.put_along_axis(found, places, values, axis=1)
+        return found
+    # The number of true entries before one is its position among the places.
+    xp = namespace(mask)
+    rank = xp.cumulative_sum(xp.astype(mask, xp.int64), axis=1) - 1
+    rank = xp.where(mask, rank, xp.zeros_like(rank))
+    found = gathered(values, rank)
+    return xp.where(mask, found, xp.zeros_like(found))
+
+
+def gram_matrices(gram: Array, places: Array) -> Array:
+    """Return the rows and columns of a Gram matrix at the places of each row."""
+    if isinstance(gram, np.ndarray):
+        return np.stack([gram.take(row, axis=0).take(row, axis=1) for row in places])
+    flat = places[:, :, None] * gram.shape[1] + places[:, None, :]
+    return entries_at(namespace(gram).reshape(gram, (-1,)), flat)
+
+
+def largest_in_rows(x: Array, positive: np.ndarray[Any, Any], room: np.ndarray[Any, Any]) -> Array:
+    """Return nonnegative numbers with all but the ``room`` largest of each row set to 0.
+
+    ``positive`` tells how many of each row are not 0; rows of NumPy arrays are changed in place.
+    """
+    above = np.flatnonzero(positive > room)
+    if above.size == 0:
+        return x
+    if isinstance(x, np.ndarray):
+        for i in above:
+            x[i, np.argpartition(-x[i], room[i])[room[i] :]] = 0.0
+        return x
+    xp = namespace(x)
+    ordered = xp.sort(x, axis=1, descending=True)
+    last = xp.asarray(np.array(room - 1, dtype=np.int64)[:, None], device=x.device)
+    least = gathered(ordered, last)
+    limited = xp.asarray((positive > room)[:, None], device=x.device)
+    return xp.where(limited & (x < least), xp.zeros_like(x), x)
+
+
+def solve_each(H: Array, right: Array) -> Array:
+    """Return the solutions of systems in the precision of the matrices; NaN where one is not definite."""
+    xp = namespace(right)
+    size = xp.max(abs(right), axis=1, keepdims=True)  # single precision has a short range
+    size = xp.where(size > 0.0, size, xp.ones_like(size))
+    scaled = xp.astype(right / size, H.dtype)
+    if not isinstance(H, np.ndarray):
+        return xp.astype(solve_many_definite(H, scaled), right.dtype) * size
+    *_, posv = cholesky_routines(H.dtype.char)
+    solved = np.full(right.shape, np.nan)
+    for i, (matrix, column) in enumerate(zip(H, scaled, strict=True)):
+        # The transpose of a symmetric matrix is in the order LAPACK wants.
+        _, x, info = posv(matrix.T, column, overwrite_a=True)
+        if info == 0:
+            solved[i] = x
+    return solved * size

@@ -8,11 +8,16 @@ data, gradients, fixed-point residuals ``rho`` and the parameter ``alpha``. So t
 
 names the best point for a parameter that no iterate has had yet, and no product with a matrix is needed for
 its residual. On one piece this is the minimal residual method in the Krylov space of the points.
+
+Earlier iterates are held with their vectors side by side, so that mixing them is one product: to mix twenty
+vectors one after the other reads and writes memory several times as often. Vectors of NumPy are copied to
+rows of an array when they come; those of other libraries, which may not be written to, are stacked.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -20,10 +25,170 @@ import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro.basis_pursuit.columns import Vector
-from lopro.basis_pursuit.history import History, Point
-from lopro.core.arrays import Array, eps, inners, norm
+from lopro.core.arrays import (
+    Array,
+    asarray_like,
+    eps,
+    inner,
+    inners,
+    is_complex,
+    namespace,
+    norm,
+    to_numpy,
+)
+from lopro.maps.algebra import widened
 
-__all__ = ["Blend", "Mixture"]
+__all__ = ["Blend", "History", "Mixture", "Point", "how_many"]
+
+
+def how_many(mask: Array) -> int:
+    """Return how many entries are true."""
+    if isinstance(mask, np.ndarray):
+        return int(np.count_nonzero(mask))
+    return int(namespace(mask).count_nonzero(mask))
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """An iterate with what has been computed of it.
+
+    Numbers that are asked for repeatedly are kept: each is a device-to-host transfer.
+    """
+
+    x: Array
+    r: Array  # y - A x
+    g: Array  # A^H r
+    alpha: float
+    fun: float  # f(x)
+    measured: bool = False  # whether r comes of a product with x, and not of sums of residuals
+
+    @cached_property
+    def active(self) -> Array:
+        """Where x is not zero."""
+        return self.x != 0
+
+    @cached_property
+    def nonzeros(self) -> int:
+        """How many entries are not zero."""
+        return how_many(self.active)
+
+    @cached_property
+    def square(self) -> float:
+        """The square of the length of the residual."""
+        return inner(self.r, self.r)
+
+    @cached_property
+    def length(self) -> float:
+        """The length of the residual."""
+        return math.sqrt(self.square) if 1e-20 < self.square < 1e30 else norm(self.r)
+
+    def differs(self, others: list[Point]) -> list[int]:
+        """Return for each of them in how many places it is zero and this one is not, or the reverse."""
+        if not others or isinstance(self.x, np.ndarray):
+            return [how_many(self.active ^ other.active) for other in others]
+        # One device-to-host transfer for all numbers.
+        xp = namespace(self.active)
+        apart = xp.stack([other.active for other in others]) ^ self.active
+        return [int(n) for n in to_numpy(xp.count_nonzero(apart, axis=1))]
+
+
+class History:
+    """Points that may be mixed, in the order in which they came; arrays of any library.
+
+    Each comes with the residual of its fixed-point equation: the gradient less ``alpha`` times a slope of the
+    norm. Where a point is zero and the last one is not, that is the slope at the last one: it is the piece
+    that points are mixed on.
+
+    Parameters
+    ----------
+    memory : int
+        How many points may be held.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.basis_pursuit.mixing import History, Point
+    >>> history = History(5)
+    >>> for size in (1.0, 2.0):
+    ...     v = np.full(2, size)
+    ...     history.add(Point(v, v, v, 1.0, 0.0), left=3 * v, beside=history.points)
+    >>> history.mixed("x", np.array([0.5, 0.5])), history.gram()
+    (array([1.5, 1.5]), array([[18., 36.],
+           [36., 72.]]))
+    """
+
+    def __init__(self, memory: int) -> None:
+        self.memory = memory
+        self.points: list[Point] = []
+        self._lefts: list[Array] = []  # residuals of the fixed-point equation
+        self._stacks: dict[str, Array] = {}
+        self._places: list[int] = []  # of the points, rows of the stacks on the host
+
+    def add(self, point: Point, left: Array, beside: Sequence[Point]) -> None:
+        """Hold one more point, with the residual of its equation, beside these earlier ones."""
+        kept = [next(i for i, p in enumerate(self.points) if p is q) for q in beside]
+        self._lefts = [*(self._lefts[i] for i in kept), left]
+        self.points = [*beside, point]
+        if isinstance(point.x, np.ndarray):
+            self._copy(point, left, [self._places[i] for i in kept])
+        else:
+            self._stacks = {}
+
+    def _copy(self, point: Point, left: Vector, kept: list[int]) -> None:
+        """Copy the vectors of the last point to a row that none of the others is in."""
+        vectors = {"x": point.x, "r": point.r, "g": point.g, "left": left}
+        if not self._stacks:
+            dtype = np.result_type(*vectors.values())
+            self._stacks = {k: np.zeros((self.memory, v.size), dtype) for k, v in vectors.items()}
+        place = next(i for i in range(self.memory) if i not in kept)
+        # Rows that are not in use have a weight of zero; what lies there must be a number.
+        empty = {*self._places} - {*kept, place}
+        for name, vector in vectors.items():
+            self._stacks[name][place] = vector
+            for i in empty:
+                self._stacks[name][i] = 0.0
+        self._places = [*kept, place]
+
+    def _stack(self, name: str) -> Array:
+        if name not in self._stacks:
+            parts = self._lefts if name == "left" else [getattr(p, name) for p in self.points]
+            self._stacks[name] = namespace(*parts).stack(parts)
+        return self._stacks[name]
+
+    def _entries(self, name: str, rows: Array) -> Array:
+        """Return some entries of the vectors of all points."""
+        stack = self._stack(name)
+        taken = namespace(stack).take(stack, rows, axis=1)
+        return taken[self._places] if self._places else taken
+
+    def gram(self, root: Array | None = None) -> Vector:
+        """Return the real products of all pairs of residuals, where the last point is not zero.
+
+        Residuals are multiplied by ``root``, entry by entry.
+        """
+        xp, last = namespace(self.points[-1].x), self.points[-1]
+        (rows,) = xp.nonzero(last.active)
+        R = self._on_piece(rows)
+        R = widened(R if root is None else R * xp.take(root, rows))
+        return np.asarray(to_numpy((xp.conj(R) if is_complex(R) else R) @ R.T).real)
+
+    def _on_piece(self, rows: Array) -> Array:
+        """Return entries of the residuals; those of zeros with the slope at the last point."""
+        X, G, R = (self._entries(name, rows) for name in ("x", "g", "left"))
+        ratios = np.array([[p.alpha / self.points[-1].alpha] for p in self.points])
+        slopes = asarray_like(ratios, abs(G[:1, :])) * (G[-1:, :] - R[-1:, :])
+        return namespace(X).where(X == 0, G - slopes, R)
+
+    def mixed(self, name: str, theta: Vector) -> Array:
+        """Return the sum of all vectors of this name (x, r or g) with weights."""
+        stack = self._stack(name)
+        if not self._places:
+            return asarray_like(theta, stack) @ stack
+        used = stack[: max(self._places) + 1]
+        real = used.view(used.real.dtype)
+        weights = np.zeros(len(used), dtype=real.dtype)
+        weights[self._places] = theta
+        return (weights @ real).view(used.dtype)
 
 
 def _solved(system: Vector, right: Vector) -> Vector:
@@ -82,7 +247,7 @@ class Blend:
     A map of one variable with fixed point 3 for ``alpha = 1``; two points find it.
 
     >>> import numpy as np
-    >>> from lopro.basis_pursuit.history import History, Point
+    >>> from lopro.basis_pursuit.mixing import History, Point
     >>> from lopro.basis_pursuit.mixing import Blend
     >>> history = History(2)
     >>> for x in np.array([[1.0], [2.5]]):

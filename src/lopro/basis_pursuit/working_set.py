@@ -7,8 +7,10 @@ nonzeros, and about ten such products find them.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -16,10 +18,10 @@ import numpy as np
 
 from lopro.basis_pursuit.block_search import BlockSearch
 from lopro.basis_pursuit.blocks import BlockNorm, Repeated
-from lopro.basis_pursuit.checkpoint import Checkpoint
-from lopro.basis_pursuit.column_search import ColumnSearch, SupportLimit
+from lopro.basis_pursuit.column_search import Checkpoint, ColumnSearch, SupportLimit
 from lopro.basis_pursuit.conic_dual import ConicDual, fits_cones, solve_by_cones
 from lopro.basis_pursuit.matrix_free import MatrixFree
+from lopro.basis_pursuit.operator_search import OperatorSearch
 from lopro.basis_pursuit.path import FEW_COLUMNS, FEW_ROWS, one_nonzero, signs_at_radius
 from lopro.basis_pursuit.penalised import sparse_form
 from lopro.basis_pursuit.pool import Pool, answered
@@ -31,16 +33,17 @@ from lopro.basis_pursuit.programs import (
     is_tiny,
 )
 from lopro.basis_pursuit.search import Search, newton_rounds
-from lopro.core.arrays import Array, is_complex, to_numpy
+from lopro.core.arrays import Array, is_complex, norm, to_numpy
 from lopro.core.deadline import OutOfTime
 from lopro.core.validation import check_count
 from lopro.errors import MissingCapabilityError, StalledError
 from lopro.maps import ArrayMap, LinearMap, NumPyMap
+from lopro.maps.operators import OperatorMap
 from lopro.methods.second_order import NewtonMultipliers
 from lopro.problem import Problem
 from lopro.protocol import Candidates, Card, Workbench, next_candidate
 
-__all__ = ["WorkingSet", "in_blocks", "passes_are_expensive"]
+__all__ = ["ByProducts", "WorkingSet", "in_blocks", "passes_are_expensive"]
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,12 @@ class Settings:
     full_rounds: int = 12
     #: A path to a tiny radius is left once its support exceeds this share of the rows.
     tiny_share: float = 0.6
+    #: Rows or columns of an operator up to which reading takes about as many products as an easy problem.
+    few: int = 64
+    #: And up to which it is read at all, for signs, and for directions, which take longer; entries held.
+    read: int = 2000
+    read_turning: int = 400
+    entries: float = 1e7
 
 
 SETTINGS = Settings()
@@ -322,3 +331,90 @@ def passes_are_expensive(A: LinearMap) -> bool:
     For stored and distributed data, and in memory for matrices that are much wider than high.
     """
     return not A.in_memory or (isinstance(A, ArrayMap) and A.shape[1] >= SETTINGS.wide * A.shape[0])
+
+
+@dataclass(frozen=True)
+class ByProducts:
+    """`MatrixFree` for operators; those with few rows or columns are read in time, for `WorkingSet`.
+
+    Problem: as for `MatrixFree`. A product for each row or column tells all entries, and with columns at hand
+    a solution takes milliseconds. An operator of up to 64 rows or columns is read at once, one of up to 2000
+    (400 of complex numbers or groups) when that takes fewer products than to go on would, or as many as have
+    been made.
+
+    Examples
+    --------
+    >>> import numpy as np, lopro
+    >>> from scipy.sparse.linalg import aslinearoperator
+    >>> rng = np.random.default_rng(0)
+    >>> A = rng.standard_normal((20, 60))
+    >>> result = lopro.bpdn(aslinearoperator(A), A[:, 0] - 2 * A[:, 5], sigma=0.1)
+    >>> result.success, result.support, result.iterations
+    (True, array([0, 5]), 1)
+    """
+
+    card: ClassVar[Card] = Card(
+        assumptions=MatrixFree.card.assumptions,
+        oracles="products with A and its adjoint; one for each row or column, where these are few",
+        rate="as MatrixFree, or as WorkingSet once the operator has been read",
+        projections="as MatrixFree, or as WorkingSet",
+        reference="this library",
+    )
+
+    def check(self, problem: Problem) -> None:
+        MatrixFree().check(problem)
+        form = sparse_form(problem)
+        assert form is not None
+        if _readable(form) is None:
+            raise MissingCapabilityError(
+                f"ByProducts needs an operator of at most {_most(form)} rows or columns and "
+                f"{SETTINGS.entries:.0e} entries and a NumPy array y, got {problem.constraint!r}"
+            )
+
+    def run(self, bench: Workbench, x0: Array) -> Candidates:
+        form = sparse_form(bench.problem, x0)
+        assert form is not None
+        A = _readable(form)
+        assert A is not None
+        point: Array | None = x0
+        zero = isinstance(form, SparseProblem) and norm(form.y) <= form.ball.sigma
+        if zero or (min(A.shape) > SETTINGS.few and A.entries is None):
+            point = yield from MatrixFree().until(bench, x0, _costs_more_than_reading(A))
+        elif isinstance(form, SparseProblem):
+            found = one_nonzero(bench, form, x0)
+            if found is not None:
+                yield found
+        if point is not None:
+            yield from self._by_entries(bench, form, point)
+
+    def _by_entries(self, bench: Workbench, form: SparseForm, x: Array) -> Candidates:
+        """Read the operator and search its columns; points are measured by the operator itself."""
+        bench.hand_over(WorkingSet())
+        candidates = WorkingSet().search(bench, form.with_matrix(bench.problem), x)
+        verdict = None
+        while (candidate := next_candidate(candidates, verdict)) is not None:
+            verdict = yield replace(candidate, image=None, objective_image=None)
+
+
+def _most(form: SparseForm) -> int:
+    """Return how many rows or columns may be read."""
+    return SETTINGS.read_turning if in_blocks(form) else SETTINGS.read
+
+
+def _readable(form: SparseForm) -> OperatorMap | None:
+    """Return the operator of a problem, if it is one of moderate size, on the host."""
+    A = form.A
+    small = min(A.shape) <= _most(form) and math.prod(A.shape) <= SETTINGS.entries
+    return A if small and isinstance(A, OperatorMap) and isinstance(form.y, np.ndarray) else None
+
+
+def _costs_more_than_reading(A: OperatorMap) -> Callable[[OperatorSearch | None], bool]:
+    """Return what tells whether a search has made as many products as reading takes, or would do so."""
+    products = min(A.shape)
+
+    def enough(search: OperatorSearch | None) -> bool:
+        if search is None or 2 * search.steps >= products:
+            return True
+        return search.pace_is_known and 2 * search.steps_left >= products
+
+    return enough

@@ -12,8 +12,8 @@ import scipy.sparse
 from scipy.sparse.linalg import aslinearoperator
 
 import lopro
-from lopro.basis_pursuit import block_matrix
-from lopro.basis_pursuit.block_matrix import newton_solver
+from lopro.basis_pursuit import block_newton
+from lopro.basis_pursuit.block_newton import newton_solver
 from lopro.basis_pursuit.blocks import BlockNorm
 
 Vector = Any
@@ -152,7 +152,7 @@ def test_newtons_matrix_in_single_precision_is_corrected(
 ) -> None:
     """Columns so close to each other that single precision cannot tell are left to double precision."""
     rng = np.random.default_rng(4)
-    n = block_matrix._LARGE
+    n = block_newton._LARGE
     A = rng.standard_normal((160, n)) + 1j * rng.standard_normal((160, n))
     if closeness:
         A[:, 1] = A[:, 0] + closeness * A[:, 1]
@@ -161,13 +161,13 @@ def test_newtons_matrix_in_single_precision_is_corrected(
     u, stiff = (z / np.abs(z))[:, None], 0.3 / np.abs(z)
     F = rng.standard_normal((n, 1)) + 1j * rng.standard_normal((n, 1))
     made: list[Any] = []
-    factored = block_matrix._factored
+    factored = block_newton._factored
 
     def watched(turned: Any, stiffness: Any, dtype: Any) -> Any:
         made.append(dtype)
         return factored(turned, stiffness, dtype)
 
-    monkeypatch.setattr(block_matrix, "_factored", watched)
+    monkeypatch.setattr(block_newton, "_factored", watched)
     for size in (1.0, 1e-60, 1e60):
         made.clear()
         solve = newton_solver(A.conj().T @ A, u, 1.0 / np.sqrt(stiff), np.arange(n))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from typing import Any
 
@@ -10,9 +11,9 @@ import pytest
 from scipy.sparse.linalg import LinearOperator
 
 import lopro
-from lopro.basis_pursuit import by_products
+from lopro.basis_pursuit import working_set
 from lopro.basis_pursuit.application import BasisPursuit, bpdn_problem
-from lopro.basis_pursuit.by_products import ByProducts
+from lopro.basis_pursuit.working_set import ByProducts
 from lopro.errors import MissingCapabilityError
 from lopro.maps import linear_map
 
@@ -184,17 +185,21 @@ def test_what_is_large_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     A, y, sigma = planted(20, 60, 2, 0.1)
     problem = bpdn_problem(Watched(A).A, y, sigma)
     assert repr(BasisPursuit().choose(problem)) == "ByProducts()"
-    monkeypatch.setattr(by_products, "_ENTRIES", 1199)
+
+    def limit(**limits: int) -> None:
+        settings = dataclasses.replace(working_set.Settings(entries=1200), **limits)
+        monkeypatch.setattr(working_set, "SETTINGS", settings)
+
+    limit(entries=1199)
     with pytest.raises(
         MissingCapabilityError, match="at most 2000 rows or columns and 1e\\+03 entries"
     ):
         ByProducts().check(problem)
     assert repr(BasisPursuit().choose(problem)).startswith("MatrixFree")
-    monkeypatch.setattr(by_products, "_ENTRIES", 1200)
-    monkeypatch.setattr(by_products, "_MOST", 19)
+    limit(read=19)
     assert repr(BasisPursuit().choose(problem)).startswith("MatrixFree")
-    monkeypatch.setattr(by_products, "_MOST", 20)
+    limit(read=20)
     assert repr(BasisPursuit().choose(problem)) == "ByProducts()"
-    monkeypatch.setattr(by_products, "_MOST_TURNING", 19)
+    limit(read_turning=19)
     turning = bpdn_problem(Watched(A + 0j).A, y, sigma)
     assert repr(BasisPursuit().choose(turning)).startswith("MatrixFree")

@@ -10,8 +10,7 @@ import pytest
 
 import lopro
 from lopro.basis_pursuit.application import bpdn_problem
-from lopro.basis_pursuit.batch_newton import BatchNewton
-from lopro.basis_pursuit.batch_searches import Searches
+from lopro.basis_pursuit.batch_newton import BatchNewton, Searches
 from lopro.basis_pursuit.problem import SparseProblem
 from lopro.core.arrays import to_numpy
 from lopro.maps import linear_map
@@ -228,13 +227,13 @@ def test_one_transfer_for_a_step_not_one_for_a_right_hand_side(
 ) -> None:
     """What a step copies from the device does not grow with the right-hand sides."""
     calls: list[int] = []
-    from lopro.basis_pursuit import batch_searches
+    from lopro.basis_pursuit import batch_newton
 
     def counting(x: Any) -> Any:
         calls.append(math.prod(x.shape))
         return to_numpy(x)
 
-    monkeypatch.setattr(batch_searches, "to_numpy", counting)
+    monkeypatch.setattr(batch_newton, "to_numpy", counting)
     seen = []
     for k in (6, 24):
         A, Y, radii = instance(8, k)

@@ -11,9 +11,8 @@ from scipy.sparse.linalg import aslinearoperator
 
 import lopro
 from lopro.basis_pursuit import operator_search
-from lopro.basis_pursuit.history import Point
-from lopro.basis_pursuit.shrinkage import MixedShrinkage
-from lopro.basis_pursuit.steps import Steps, at_rank, line_search, step_lengths
+from lopro.basis_pursuit.mixing import Point
+from lopro.basis_pursuit.shrinkage import MixedShrinkage, Steps, at_rank, line_search, step_lengths
 from lopro.constraints import ResidualBall
 from lopro.objectives import L1Norm
 

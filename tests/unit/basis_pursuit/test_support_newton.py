@@ -9,8 +9,7 @@ import pytest
 import scipy.sparse
 
 import lopro
-from lopro.basis_pursuit.columns import ColumnSet
-from lopro.basis_pursuit.device_columns import DeviceColumns, column_set
+from lopro.basis_pursuit.columns import ColumnSet, DeviceColumns, column_set
 from lopro.basis_pursuit.levels import Radius
 from lopro.basis_pursuit.support_newton import SupportNewton
 from lopro.maps import linear_map

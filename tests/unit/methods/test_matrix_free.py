@@ -15,8 +15,7 @@ from support.point_histories import history_of
 import lopro
 from lopro import MatrixFree, Status
 from lopro.basis_pursuit import matrix_free
-from lopro.basis_pursuit.history import Point
-from lopro.basis_pursuit.mixing import Blend
+from lopro.basis_pursuit.mixing import Blend, Point
 from lopro.constraints import Intersection, Polyhedron, ResidualBall
 from lopro.objectives import L1Norm, SquaredDistance
 
