@@ -116,7 +116,7 @@ class _Given:
             relative_violation(form, x),
             0,
         )
-        return evidence_of(form, outcome, bench, self.x, member_multipliers)
+        return evidence_of(form.terms, outcome, bench, self.x, member_multipliers)
 
 
 def _sets(form: Composite) -> list[Term]:

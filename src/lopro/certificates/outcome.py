@@ -7,7 +7,9 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-from lopro.certificates import Bound, Descent, Emptiness
+from lopro.certificates.bound import Bound
+from lopro.certificates.emptiness import Emptiness
+from lopro.certificates.rays import Descent
 
 __all__ = ["Outcome", "Status"]
 
@@ -92,6 +94,12 @@ class Outcome:
         Small means at most ``tol`` times the value or the scale, whichever is larger.
         """
         return self.lacking(length) <= tol * max(abs(self.fun), scale)
+
+    def proves(
+        self, tol: float, feasibility: float, scale: float = 0.0, length: float = 0.0
+    ) -> bool:
+        """Whether the point is feasible and its gap is proved; the parameters are those of `holds`."""
+        return self.violation <= feasibility and self.holds(tol, scale, length)
 
     def better(self, other: Outcome, feasibility: float, length: float = 0.0) -> bool:
         """Whether this comes closer to a proof: feasible first, then what is lacking."""

@@ -20,7 +20,7 @@ from lopro.maps.host import host_map, host_vector
 from lopro.maps.identity import Identity
 from lopro.maps.numpy_map import NumPyMap
 
-__all__ = ["Term", "on_host", "scaled"]
+__all__ = ["Term", "scaled"]
 
 #: Multipliers of more rows than this are looked at for zeros, and rows are gathered where that takes fewer
 #: entries by this factor: a gathered row is copied before it is multiplied.
@@ -65,6 +65,14 @@ class Term:
     def __post_init__(self) -> None:
         if self.offset is not None:
             object.__setattr__(self, "_b", Companion(self.offset))
+
+    def on_host(self, size: int) -> Term:
+        """Return the term for NumPy vectors of doubles of this size, its map given."""
+        found = Identity(size) if self.map is None else host_map(self.map)
+        offset = None if self.offset is None else host_vector(self.offset)
+        if found is self.map and offset is self.offset:
+            return self
+        return replace(self, map=found, offset=offset)
 
     # The map.
 
@@ -217,12 +225,3 @@ def scaled(factor: float, terms: Iterable[Term]) -> tuple[Term, ...]:
             replace(term, scale=factor * term.scale) if atom is None else replace(term, atom=atom)
         )
     return tuple(found)
-
-
-def on_host(term: Term, size: int) -> Term:
-    """Return the term for NumPy vectors of doubles of this size, its map given."""
-    found = Identity(size) if term.map is None else host_map(term.map)
-    offset = None if term.offset is None else host_vector(term.offset)
-    if found is term.map and offset is term.offset:
-        return term
-    return replace(term, map=found, offset=offset)

@@ -14,11 +14,11 @@ import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro.linalg.cholesky import SingularSystem, cholesky, cholesky_solve
-from lopro.linalg.rounding import dot, gamma, product
+from lopro.linalg.rounding import dot, gamma, length, product
 from lopro.linalg.sparse import SPARSE
 from lopro.linalg.types import EPS, Array, Matrix, norm
 
-__all__ = ["least_eigenvalue", "negative_curvature"]
+__all__ = ["least_eigenvalue", "negative_curvature", "rounding_of_gram"]
 
 #: Shares of the estimated least eigenvalue that are tried, in this order.
 _SHARES = (0.5, 0.05)
@@ -48,6 +48,15 @@ def least_eigenvalue(P: Matrix) -> float:
         # The shift was subtracted with one rounding for each entry of the diagonal.
         return max(0.0, share * estimate - EPS * float(np.abs(P.diagonal()).max()))
     return 0.0
+
+
+def rounding_of_gram(rows: int, scale: float, column_norms: Array) -> float:
+    """Return what rounding takes from the least eigenvalue of ``scale B'B``, given the norms of its columns.
+
+    The entries are sums over all rows, and ``|B|'|B|`` has a norm of at most ``|B|_F^2``.
+    """
+    lost = gamma(rows + 1) * scale * length(column_norms) ** 2
+    return lost * (1.0 + (2 * rows + 64) * EPS)
 
 
 def negative_curvature(P: Matrix, coarser: float = 1.0) -> Array | None:

@@ -15,7 +15,7 @@ from lopro.core.arrays import Array, asarray_like, from_numpy, norm
 from lopro.core.deadline import OutOfTime, current_deadline
 from lopro.driver.minorants import feasibility_tolerance
 from lopro.errors import InfeasibleError, UnboundedError
-from lopro.newton.problem import Composite
+from lopro.functions.term import Term
 from lopro.protocol import Candidate, ProvedBound, Workbench
 
 __all__ = ["Shared", "answer", "candidate_in_set", "evidence_of"]
@@ -63,7 +63,7 @@ Shared: TypeAlias = Callable[[Constraint, Sequence[Array]], tuple[Array, ...]]
 
 
 def answer(
-    problem: Composite,
+    terms: Sequence[Term],
     outcome: Outcome,
     bench: Workbench,
     like: Array,
@@ -74,8 +74,8 @@ def answer(
 
     Parameters
     ----------
-    problem : Composite
-        The problem that the solver was given.
+    terms : sequence of Term
+        Those that the solver has multipliers for, with maps for vectors on the host.
     outcome : Outcome
         Its outcome.
     bench : Workbench
@@ -102,14 +102,14 @@ def answer(
     if outcome.status is Status.UNBOUNDED:
         raise UnboundedError("the objective decreases without bound along the ray", outcome.ray)
     x = asarray_like(outcome.x, like)
-    return candidate_in_set(bench, x, evidence_of(problem, outcome, bench, like, shared), mend)
+    return candidate_in_set(bench, x, evidence_of(terms, outcome, bench, like, shared), mend)
 
 
 def evidence_of(
-    problem: Composite, outcome: Outcome, bench: Workbench, like: Array, shared: Shared
+    terms: Sequence[Term], outcome: Outcome, bench: Workbench, like: Array, shared: Shared
 ) -> ProvedBound | None:
     """Return the bound of an outcome with the multipliers that it rests on; the parameters are `answer`'s."""
-    inequality = _inequality(problem, outcome, bench.problem.constraint, shared, like)
+    inequality = _inequality(terms, outcome, bench.problem.constraint, shared, like)
     return _bound(outcome, bench, inequality)
 
 
@@ -136,10 +136,10 @@ def _bound(outcome: Outcome, bench: Workbench, inequality: ValidInequality) -> P
 
 
 def _inequality(
-    problem: Composite, outcome: Outcome, constraint: Constraint, shared: Shared, like: Array
+    terms: Sequence[Term], outcome: Outcome, constraint: Constraint, shared: Shared, like: Array
 ) -> ValidInequality:
     """Return the multipliers as a valid inequality of the set, with those of its images."""
-    pairs = zip(problem.terms, outcome.multipliers, strict=True)
+    pairs = zip(terms, outcome.multipliers, strict=True)
     sets = [(term, v) for term, v in pairs if term.is_set]
     inside = [term.into_domain(v) for term, v in sets]
     direction = 0.0 * outcome.x

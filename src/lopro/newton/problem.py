@@ -10,7 +10,7 @@ import numpy as np
 
 from lopro.errors import MissingCapabilityError
 from lopro.functions.atoms import HalfSquare, Interval, Linear, Opaque, Quadratic
-from lopro.functions.term import Term, on_host
+from lopro.functions.term import Term
 from lopro.maps import Identity
 from lopro.maps.host import host_map, host_vector
 from lopro.newton.arrays import Array
@@ -46,7 +46,7 @@ class Composite:
     def __init__(self, smooth: Smooth, terms: Sequence[Term]) -> None:
         self.smooth = smooth
         self.size = smooth.size
-        self.terms = tuple(on_host(term, self.size) for term in terms)
+        self.terms = tuple(term.on_host(self.size) for term in terms)
         for term in self.terms:
             assert term.map is not None
             if term.map.shape[1] != self.size:
@@ -149,7 +149,7 @@ def _smooth_part(term: Term, size: int) -> Smooth | None:
         return QuadraticForm(None, host_vector(atom.c))
     if isinstance(atom, Quadratic):
         return _quadratic(atom, term.scale)
-    here = on_host(term, size)
+    here = term.on_host(size)
     fits = isinstance(atom, HalfSquare) and not isinstance(here.map, Identity)
     return LeastSquares(here) if fits else Loss(here)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from lopro.certificates import (
 )
 from lopro.certificates.emptiness import without_remnants
 from lopro.certificates.outcome import Outcome, Status
+from lopro.certificates.programs import ProgramProof
 from lopro.core.deadline import Deadline
 from lopro.engines import (
     Answer,
@@ -71,8 +73,9 @@ def solve_program(
     seconds: float | None = None,
     convex: bool = False,
     engines: Sequence[Engine] = (),
-    problem: Composite | None = None,
+    problem: Callable[[], Composite] | None = None,
     split: Callable[[Array, Array], Image] = lambda rows, box: (rows, box),
+    proof: ProgramProof | None = None,
 ) -> Outcome:
     """Solve a quadratic or linear program by the engine that fits, and prove its answer.
 
@@ -90,9 +93,11 @@ def solve_program(
         Whether it is known already that the quadratic part is positive semidefinite.
     engines : sequence of engines
         Those to ask, in this order; by default those that fit.
-    problem, split : Composite, callable
-        The problem that answers are proved for, and what makes its multipliers of those of the rows and of
-        the box; by default the program itself.
+    problem, split : callables
+        The problem that answers are proved for, made where the data of the program do not tell enough, and
+        what makes its multipliers of those of the rows and of the box; by default the program itself.
+    proof : ProgramProof, optional
+        Proves answers from the data alone where these tell enough; by default nothing is proved so.
 
     Raises
     ------
@@ -116,7 +121,7 @@ def solve_program(
         direction = negative_curvature(program.P)
         if direction is not None:
             raise NotConvex(direction)
-    problem = program_composite(program) if problem is None else problem
+    problem = functools.cache(problem or functools.partial(program_composite, program))
     best: Outcome | None = None
     excluded: Outcome | None = None
     unavailable: EngineUnavailable | None = None
@@ -138,17 +143,14 @@ def solve_program(
         if found is not None and isinstance(found.certificate, Emptiness):
             excluded = _farther(excluded, found)
         if answer.finite and not (answer.status.empty or answer.status.unbounded):
-            found = prove(
-                problem,
-                answer.x,
-                split(answer.rows, answer.box),
-                tol,
-                feasibility,
-                scale,
-                length,
-                None,
-                lambda: deadline.passed,
-            )
+            v, convexity = split(answer.rows, answer.box), None
+            if proof is not None:
+                at_once = proof.outcome(answer.x, answer.rows, v)
+                if at_once is not None and at_once.proves(tol, feasibility, scale, length):
+                    return dataclasses.replace(at_once, status=Status.CONVERGED)
+                convexity = proof.convexity
+            accuracy = tol, feasibility, scale, length
+            found = prove(problem(), answer.x, v, *accuracy, convexity, lambda: deadline.passed)
             if found.status is Status.CONVERGED:
                 return found
             best = found if best is None or found.better(best, feasibility, length) else best
@@ -156,7 +158,7 @@ def solve_program(
             break
     if unavailable is not None and not asked:
         raise unavailable
-    best = best or _unproved(program, problem, Status.STOPPED)
+    best = best or _unproved(program, problem(), Status.STOPPED)
     if excluded is None or best.violation <= feasibility:
         return best
     return dataclasses.replace(best, certificate=excluded.certificate, ray=excluded.ray)
@@ -232,7 +234,7 @@ def _unproved(program: QuadraticProgram, problem: Composite, status: Status) -> 
 
 
 def _without_solution(
-    program: QuadraticProgram, problem: Composite, answer: Answer
+    program: QuadraticProgram, problem: Callable[[], Composite], answer: Answer
 ) -> Outcome | None:
     """Return what the vectors of an answer prove: EMPTY, UNBOUNDED given a feasible point, or a radius.
 
@@ -247,14 +249,14 @@ def _without_solution(
         y, emptiness = _emptiness(program, rows, box, answer.rows / size)
         if emptiness.radius > 0.0:
             status = Status.EMPTY if emptiness.proved else Status.STOPPED
-            outcome = _unproved(program, problem, status)
+            outcome = _unproved(program, problem(), status)
             return dataclasses.replace(outcome, certificate=emptiness, ray=y)
     if answer.status.unbounded and norm(answer.x) > 0.0:
         for v in without_remnants(answer.x / norm(answer.x)):
             d = ray_of_rows(program.P, program.A, program.lower, program.upper, box, v)
             descent = check_descent(program.P, program.q, rows, d)
             if descent.proved:
-                outcome = _unproved(program, problem, Status.UNBOUNDED)
+                outcome = _unproved(program, problem(), Status.UNBOUNDED)
                 return dataclasses.replace(outcome, certificate=descent, ray=d)
     return None
 

@@ -15,12 +15,13 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 import scipy  # parts of it load when first used
 
+from lopro.certificates.programs import enclose_form
 from lopro.core.arrays import inner, norm, to_numpy
 from lopro.functions.atoms import HalfSquare
 from lopro.functions.term import Term
-from lopro.linalg.eigenvalues import least_eigenvalue
+from lopro.linalg.eigenvalues import least_eigenvalue, rounding_of_gram
 from lopro.linalg.products import enclose_adjoint, enclose_forward
-from lopro.linalg.rounding import Enclosure, Estimate, dot, gamma, length
+from lopro.linalg.rounding import Enclosure, Estimate, dot
 from lopro.maps import Identity, LinearMap, NumPyMap, SparseMap
 from lopro.maps.host import Transferred, host_matrix
 from lopro.newton.arrays import EPS, Array, Image, Matrix
@@ -221,9 +222,7 @@ class LeastSquares(Loss):
         P = self.normal_matrix
         if P is None:
             P = self.term.scale * (B.T @ B)
-        # The entries of the normal matrix are sums over all rows; |B|'|B| has norm at most |B|_F^2.
-        lost = gamma(rows + 1) * self.term.scale * length(self.map.column_norms) ** 2
-        return max(0.0, _proved(P) - lost * (1.0 + (2 * rows + 64) * EPS))
+        return max(0.0, _proved(P) - rounding_of_gram(rows, self.term.scale, self.map.column_norms))
 
 
 def _proved(P: Matrix) -> float:
@@ -296,11 +295,7 @@ class QuadraticForm:
         if self.map is None:
             return Enclosure(dot(self.q, x) + Estimate(self.constant), self.q, np.zeros(len(x)))
         Px, error = enclose_forward(self.map, x)
-        gradient = Px + self.q
-        error = (error + EPS * np.abs(gradient)) * (1.0 + 8.0 * EPS)
-        half = 0.5 * Px + self.q
-        value = dot(half, x, 0.5 * error + EPS * np.abs(half)) + Estimate(self.constant)
-        return Enclosure(value, gradient, error)
+        return enclose_form(Px, error, self.q, self.constant, x)
 
     def strong_convexity(self) -> float:
         return 0.0 if self.map is None else _proved(self.P)

@@ -194,7 +194,7 @@ def prove(
         if best is not None and best.violation <= feasibility:
             now = _at_the_better_point(problem, now, best)
         best = now if best is None or now.better(best, feasibility, length) else best
-        if best.violation <= feasibility and best.holds(tol, scale, length):
+        if best.proves(tol, feasibility, scale, length):
             return dataclasses.replace(best, status=Status.CONVERGED)
         # What was given proves the same in all units; refining it compares norms.
         scaled = Equilibrated.of(problem) if steps == 0 else None

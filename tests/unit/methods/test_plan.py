@@ -105,7 +105,8 @@ def test_each_form_is_made_once(kind: str, rng: Any, monkeypatch: pytest.MonkeyP
     result = lopro.solve(problem, tol=tol)
     assert result.method.startswith("Auto() -> ProgramEngines(engines=('piqp',))")
     assert ("NewtonMultipliers" in result.method) is (kind == "hand over")
-    assert made == {"Composite": 1, "QuadraticProgram": 1}
+    # What PIQP has found is proved from the data of the program: the composite problem is Newton's alone.
+    assert made == {"QuadraticProgram": 1} | ({"Composite": 1} if kind == "hand over" else {})
 
 
 def test_a_sum_of_squares_is_a_program_with_its_normal_matrix(rng: Any) -> None:

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
+from lopro.certificates import Box
+from lopro.certificates.programs import ProgramProof
 from lopro.constraints.base import Constraint
 from lopro.constraints.simplex import Simplex
 from lopro.core.arrays import is_complex, is_single, on_host
@@ -20,7 +22,7 @@ from lopro.engines import QuadraticProgram
 from lopro.errors import MissingCapabilityError
 from lopro.functions.atoms import HalfSquare, Interval, Linear, Opaque, Quadratic
 from lopro.functions.term import Term
-from lopro.maps.host import engine_matrix, host_vector, widens_there
+from lopro.maps.host import engine_matrix, host_matrix, host_vector, widens_there
 from lopro.newton.arrays import Array, Image
 from lopro.newton.problem import Composite, is_smooth
 from lopro.problem import Problem
@@ -88,6 +90,11 @@ class Forms:
         return self.problem.shape[0]
 
     @cached_property
+    def sets_on_host(self) -> tuple[Term, ...]:
+        """The terms of the sets for vectors on the host."""
+        return tuple(term.on_host(self.size) for term in self.sets)
+
+    @cached_property
     def norms(self) -> tuple[Term, ...]:
         """The terms of the objective that have a prox only."""
         return tuple(term for term in self.terms if not is_smooth(term))
@@ -131,6 +138,19 @@ class Forms:
         A = _stacked(self._matrices)
         low, high = (side[0] if len(rows) == 1 else np.concatenate(side) for side in (lower, upper))
         return QuadraticProgram.of(P, q, A, low, high, *self.box, constant)
+
+    @cached_property
+    def proof(self) -> ProgramProof | None:
+        """Proves answers from the data; None where f is linear or some data are not on the host."""
+        if self.linear:
+            return None
+        squares = [t.on_host(self.size) for t in self.terms if isinstance(t.atom, HalfSquare)]
+        if any(not t.is_identity and host_matrix(t.D) is None for t in squares):
+            return None
+        others = [term for term in self.terms if not isinstance(term.atom, HalfSquare)]
+        P, q, constant = _quadratic(others, self.size)
+        p = self.program
+        return ProgramProof(P, q, constant, squares, p.A, p.lower, p.upper, Box(*self.box))
 
     @property
     def rows(self) -> int:

@@ -119,7 +119,7 @@ class NewtonMultipliers:
                 _first_multipliers(problem, bench),
                 stopped=lambda: not bench.tick(),
             ):
-                yield answer(problem, outcome, bench, x0, member_multipliers, mend=quick)
+                yield answer(problem.terms, outcome, bench, x0, member_multipliers, mend=quick)
                 if not progress.made(outcome.lacking(bench.unit)):
                     break
         raise StalledError

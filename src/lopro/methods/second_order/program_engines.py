@@ -127,8 +127,9 @@ class ProgramEngines:
             None if math.isinf(left) else left,
             convex=True,  # objectives have looked at their matrices when they were made
             engines=[*self._warm(forms, bench), *self._engines(forms)],
-            problem=forms.composite,
+            problem=lambda: forms.composite,
             split=forms.split,
+            proof=forms.proof,
         )
         bench.tick()
         count("factorizations")
@@ -139,8 +140,8 @@ class ProgramEngines:
         late = outcome.status is Status.STOPPED and current_deadline().passed
         if late and outcome.certificate is None:
             # A projection is a program again, and there is no time for it.
-            evidence = evidence_of(forms.composite, outcome, bench, x0, member_multipliers)
+            evidence = evidence_of(forms.sets_on_host, outcome, bench, x0, member_multipliers)
             yield Candidate(asarray_like(outcome.x, x0), evidence)
         else:
-            yield answer(forms.composite, outcome, bench, x0, member_multipliers, mend=True)
+            yield answer(forms.sets_on_host, outcome, bench, x0, member_multipliers, mend=True)
         raise StalledError

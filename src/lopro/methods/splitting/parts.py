@@ -12,7 +12,7 @@ from lopro.core.deadline import current_deadline
 from lopro.errors import MissingCapabilityError
 from lopro.functions.atoms import HalfSquare, Linear, Opaque, Quadratic
 from lopro.functions.atoms.base import Atom
-from lopro.functions.term import Term, on_host
+from lopro.functions.term import Term
 from lopro.linalg.cholesky import SingularSystem
 from lopro.linalg.conjugate_gradients import conjugate_gradients
 from lopro.maps.base import LinearMap
@@ -66,8 +66,8 @@ class Parts:
         """Return the same terms for NumPy arrays of doubles."""
         size = math.prod(self.shape)
         return Parts(
-            tuple(on_host(term, size) for term in self.quadratic),
-            tuple(on_host(term, size) for term in self.split),
+            tuple(term.on_host(size) for term in self.quadratic),
+            tuple(term.on_host(size) for term in self.split),
             self.shape,
         )
 

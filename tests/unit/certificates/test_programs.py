@@ -1,0 +1,86 @@
+"""The certificate of quadratic programs from their data is the one of the terms."""
+
+import numpy as np
+import pytest
+
+import lopro
+from lopro.certificates.outcome import Status
+from lopro.methods.second_order.forms import Forms
+from lopro.newton.bounds import lower_bound, relative_violation, violation_charge
+
+SIZE, ROWS = 5, 9
+
+
+def objectives():
+    rng = np.random.default_rng(3)
+    B, b, q = rng.standard_normal((8, SIZE)), rng.standard_normal(8), rng.standard_normal(SIZE)
+    square = lopro.objectives.LeastSquares(B, b)
+    form = lopro.objectives.Quadratic(B.T @ B, q, 0.7)
+    flat = lopro.objectives.Quadratic(np.diag([1.0, 1.0, 1.0, 1.0, 0.0]), q)
+    distance = lopro.objectives.SquaredDistance(q)
+    return {
+        "square": square, "form": form, "distance": distance, "flat": flat,
+        "sum": 2.0 * square + lopro.objectives.Linear(q), "two": form + 0.5 * square,
+    }  # fmt: skip
+
+
+def constraints():
+    rng = np.random.default_rng(4)
+    A, lower = rng.standard_normal((ROWS, SIZE)), -rng.random(ROWS)
+    upper = np.where(np.arange(ROWS) % 3 == 0, np.inf, rng.random(ROWS))
+    upper[1] = lower[1]
+    rows = lopro.constraints.Affine(A, lower=lower, upper=upper)
+    box = lopro.constraints.Polyhedron.box(-np.ones(SIZE), np.full(SIZE, 0.5))
+    return {"rows": rows, "box": box, "both": lopro.constraints.Intersection(rows, box)}
+
+
+@pytest.mark.parametrize("f", objectives().values(), ids=objectives())
+@pytest.mark.parametrize("c", constraints().values(), ids=constraints())
+@pytest.mark.parametrize("outside", [0.0, 0.3])
+def test_it_is_the_certificate_of_the_terms(f, c, outside):
+    forms = Forms(lopro.Problem(f, c))
+    rng, m = np.random.default_rng(5), len(forms.program.lower)
+    x = 0.1 * rng.standard_normal(SIZE) + outside
+    # Multipliers of both signs, also of sides that are infinite.
+    rows = rng.standard_normal(m)
+    found = forms.proof.outcome(x, rows, ())
+    problem = forms.composite
+    v = forms.split(rows, np.zeros(SIZE))
+    bound = lower_bound(problem, x, v, problem.smooth.strong_convexity())
+    if found is None:  # what is left of the slope costs distance: the rows have to be looked at
+        assert forms.proof.convexity == 0.0 and not bound.flat
+        return
+    # Two matrices or a sum of curvatures are added up in another order.
+    assert found.bound.value == pytest.approx(bound.value, rel=1e-12, abs=0.0)
+    assert found.bound.flat and found.bound.holds_everywhere
+    here = np.clip(x, *problem.box)
+    assert np.array_equal(found.x, here)
+    assert found.fun == pytest.approx(problem.value(here), rel=1e-13)
+    assert found.violation == pytest.approx(relative_violation(problem, here), rel=1e-13)
+    inside = [t.into_domain(u) for t, u in zip(problem.terms, v, strict=True)]
+    assert found.charge == pytest.approx(violation_charge(problem, here, inside), rel=1e-13)
+    assert (found.charge > 0.0) == (found.violation > 0.0 and m > 0)
+
+
+def test_a_single_form_has_the_same_bound_to_the_last_bit():
+    forms = Forms(lopro.Problem(objectives()["square"], constraints()["rows"]))
+    problem, rng = forms.composite, np.random.default_rng(6)
+    for _ in range(20):
+        x, rows = rng.standard_normal(SIZE), np.maximum(rng.standard_normal(ROWS), 0.0)
+        bound = lower_bound(problem, x, (rows,), problem.smooth.strong_convexity())
+        assert forms.proof.outcome(x, rows, ()).bound.value == bound.value
+
+
+def test_bounds_of_random_multipliers_are_below_the_optimum():
+    rng = np.random.default_rng(7)
+    for f in objectives().values():
+        for c in constraints().values():
+            problem = lopro.Problem(f, c)
+            best = lopro.solve(problem, tol=1e-9)
+            assert best.success
+            forms = Forms(problem)
+            for _ in range(10):
+                x = rng.standard_normal(SIZE)
+                found = forms.proof.outcome(x, rng.standard_normal(len(forms.program.lower)), ())
+                assert found is None or found.bound.value <= best.fun
+                assert found is None or found.status is Status.STOPPED
