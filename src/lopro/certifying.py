@@ -10,7 +10,7 @@ import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro.certificates import Certificate
-from lopro.certificates.outcome import Outcome, Status
+from lopro.certificates.certificate import Outcome, Status
 from lopro.core.arrays import Array
 from lopro.core.validation import check_array, check_shape
 from lopro.driver.options import Options

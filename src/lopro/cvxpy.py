@@ -16,7 +16,7 @@ import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro.certificates import Emptiness, noise_rows
-from lopro.certificates.outcome import Outcome, Status
+from lopro.certificates.certificate import Outcome, Status
 from lopro.constraints import Affine, Box, Constraint, Intersection
 from lopro.core.deadline import Deadline
 from lopro.core.optional import needing

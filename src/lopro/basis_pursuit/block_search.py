@@ -21,8 +21,8 @@ from lopro.basis_pursuit.search import Search, thinned
 from lopro.basis_pursuit.support_newton import Solution
 from lopro.core.arrays import Array, is_single, to_numpy
 from lopro.core.deadline import current_deadline
+from lopro.core.real_vectors import power_of_two
 from lopro.core.threads import one_pool
-from lopro.core.units import power_of_two
 from lopro.maps import LinearMap
 from lopro.maps.algebra import widened
 from lopro.problem import Problem

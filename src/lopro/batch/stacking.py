@@ -21,8 +21,7 @@ from lopro.core.arrays import (
 )
 from lopro.functions.atoms import HalfSquare, Interval, Linear, Quadratic
 from lopro.functions.term import Term
-from lopro.maps.arrays import ArrayMap
-from lopro.maps.numpy_map import NumPyMap
+from lopro.maps.arrays import ArrayMap, NumPyMap
 from lopro.problem import Problem
 
 __all__ = ["grouped", "like_of", "slices", "stacked"]

@@ -3,13 +3,11 @@
 Nothing here solves anything. Engines, methods, projections and interfaces get from here what they may claim.
 """
 
-from lopro.certificates.bound import Bound
+from lopro.certificates.bound import Bound, bound_from
 from lopro.certificates.box import Box
 from lopro.certificates.certificate import Certificate
 from lopro.certificates.emptiness import Emptiness, check_empty, exclude, exclude_cones
 from lopro.certificates.rays import Descent, begins_a_ray, check_descent
-from lopro.certificates.residual import bound_from
-from lopro.certificates.target import Target
 from lopro.certificates.tolerances import (
     BEYOND,
     FARTHER,
@@ -17,6 +15,7 @@ from lopro.certificates.tolerances import (
     NOISE,
     REMNANTS,
     TOUCHING,
+    Target,
     feasibility_tolerance,
 )
 from lopro.certificates.units import Units, column_units, reach_units

@@ -2,7 +2,7 @@
 
 Arrays have one leading axis for the problems; everything is in double precision, in the library and on the
 device of the data, and no number is copied to the host. The formulas are those
-of `lopro.certificates.residual`.
+of `lopro.certificates.bound`.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from lopro.certificates.tolerances import FARTHER, negligible_share
 from lopro.core.arrays import Array, asarray_like, namespace
 from lopro.core.device_cholesky import inverses_of_definite
 from lopro.linalg.batched import Enclosures, largest, lengths, or_one, times
+from lopro.linalg.dense import EPS
 from lopro.linalg.rounding import gamma
-from lopro.linalg.types import EPS
 
 __all__ = ["Programs", "Proofs", "Square"]
 

@@ -1,18 +1,29 @@
-"""Lower bounds that stay where they were proved."""
+"""Lower bounds: from multipliers to a bound that stays where it was proved.
+
+For every v_i the sum of terms is at least ``<r, x> - sum g_i*(v_i)`` with ``r = sum D_i' v_i``, or, with a
+smooth part taken at a centre, at least ``L + <r, x - centre>``. The functions below are about r. Over the
+bounds of variables it costs its products with them; where f is strongly convex ``|r|^2 / (2 mu)``; what is
+left is kept with the centre, as a bound that loses with the distance from it.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 
 import numpy as np
+import scipy  # parts of it load when first used
 
+from lopro.certificates.box import Box
 from lopro.certificates.tolerances import FARTHER
 from lopro.certificates.units import Units
 from lopro.core.real_vectors import Vector
-from lopro.linalg.rounding import EPS, length
+from lopro.linalg.rounding import EPS, Enclosure, Estimate, dot, extended_adjoint, length, total
 
-__all__ = ["Bound"]
+__all__ = ["Bound", "bound_from", "bound_over_rows", "sharpened", "unabsorbed"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,3 +128,165 @@ class Bound:
             return left
         used = slice(None) if self.units is None else self.slopes > 0.0
         return min(left, float(self.reach(x, fallback)[used].min()))
+
+
+#: Rows ``lower <= A x <= upper``.
+Rows: TypeAlias = "tuple[Any, Vector, Vector]"
+
+
+def bound_from(at: Enclosure, x: Vector, box: Box | None = None, convexity: float = 0.0) -> Bound:
+    """Return the bound of a convex function over a box, from its value and its slope at a point.
+
+    Parameters
+    ----------
+    at : Enclosure
+        Value and gradient of the Lagrangian at ``x``, with their rounding errors.
+    x : array
+        The point.
+    box : Box, optional
+        What all points satisfy that the bound is to hold for.
+    convexity : float
+        A proved ``mu`` such that the function less ``mu/2 |x|^2`` is convex, or 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.certificates import Box, bound_from
+    >>> from lopro.linalg.rounding import Enclosure, Estimate
+    >>> at = Enclosure(Estimate(5.0), np.array([2.0, -1.0]), np.zeros(2))
+    >>> box = Box(np.array([0.0, -np.inf]), np.array([np.inf, np.inf]))
+    >>> bound = bound_from(at, np.array([1.0, 1.0]), box)  # 5 + 2 (x_1 - 1) - (x_2 - 1), x_1 >= 0
+    >>> abs(bound.value - 3.0) < 1e-14, round(bound.slope, 12)
+    (True, 1.0)
+    """
+    if not (math.isfinite(at.slope()) and math.isfinite(at.value.value)):
+        return Bound.everywhere(-math.inf)
+    value, rise = at.value, np.abs(at.gradient) + at.error
+    if box is not None:
+        inside = np.clip(x, box.lower, box.upper)
+        if not np.array_equal(inside, x):
+            # The formula below is one for points of the box.
+            step = inside - x
+            value = value + dot(at.gradient, step, at.error + EPS * np.abs(at.gradient))
+            x = inside
+        least, most = at.gradient - at.error, at.gradient + at.error
+        # Going down from x costs the positive part of the slope, up to the lower bound; and the reverse.
+        down = _cost(np.maximum(most, 0.0), x, box.lower)
+        up = _cost(np.maximum(-least, 0.0), box.upper, x)
+        both = np.maximum(down, up)
+        value = value - total(both, 4.0 * EPS * both)
+        rise = unabsorbed(at, box)
+    if convexity > 0.0:
+        slope = length(rise)
+        return Bound.everywhere((value - Estimate(slope) * slope / (2.0 * convexity)).lower())
+    return Bound(value.lower(), rise, x)
+
+
+def _cost(slope: Vector, upper: Vector, lower: Vector) -> Vector:
+    """Return ``slope (upper - lower)``, and 0 where there is no bound."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        return np.where(np.isfinite(upper - lower), slope * (upper - lower), 0.0)
+
+
+def unabsorbed(at: Enclosure, box: Box) -> Vector:
+    """Return by how much the function may fall towards missing bounds, entry by entry.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.certificates import Box
+    >>> from lopro.certificates.bound import unabsorbed
+    >>> from lopro.linalg.rounding import Enclosure, Estimate
+    >>> at = Enclosure(Estimate(0.0), np.array([2.0, -1.0]), np.zeros(2))
+    >>> unabsorbed(at, Box(np.zeros(2), np.full(2, np.inf)))
+    array([0., 1.])
+    """
+    falls_down = np.where(np.isfinite(box.lower), 0.0, np.maximum(at.gradient + at.error, 0.0))
+    falls_up = np.where(np.isfinite(box.upper), 0.0, np.maximum(at.error - at.gradient, 0.0))
+    return np.asarray(np.maximum(falls_down, falls_up) * (1.0 + EPS))
+
+
+def bound_over_rows(
+    at: Enclosure,
+    x: Vector,
+    own: Box,
+    implied: Box,
+    rows: Callable[[], Sequence[Rows]],
+    units: Units,
+    objective: Enclosure | None = None,
+) -> Bound:
+    """Return the bound over the variables' own bounds and those that rows and the objective imply.
+
+    Parameters
+    ----------
+    at, x : Enclosure, array
+        As for `bound_from`.
+    own, implied : Box
+        The bounds of the variables, and those that the rows imply.
+    rows : callable
+        Gives the rows; asked for only if their implied bounds do not absorb the slope.
+    units : Units
+        Those of the variables: they tell how far out a bound with slopes is used.
+    objective : Enclosure, optional
+        A linear objective at ``x``, its gradient exact. Feasible points have a value above a ceiling or
+        satisfy one row more, ``f(z) <= ceiling``: the bound is the ceiling or what holds there, if less.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.certificates import Box, Units
+    >>> from lopro.certificates.bound import bound_over_rows
+    >>> from lopro.linalg.rounding import Enclosure, Estimate
+    >>> at = Enclosure(Estimate(2.0), np.array([-1e-9]), np.zeros(1))
+    >>> cost = Enclosure(Estimate(2.0), np.ones(1), np.zeros(1))
+    >>> half = Box(np.zeros(1), np.full(1, np.inf))
+    >>> bound = bound_over_rows(
+    ...     at, np.array([2.0]), half, half, list, Units.given(np.ones(1)), cost
+    ... )
+    >>> bound.slope, round(2.0 - bound.value, 12)  # z <= 4 where the value is at most 4
+    (0.0, 2e-09)
+    """
+    far, ceiling = FARTHER * units.sizes(x), math.inf
+    filled = _near(implied, own, x, far)
+    if objective is not None and unabsorbed(at, filled).any():
+        value = max(objective.value.upper(), at.value.value)
+        ceiling = value + abs(value)
+        side = Estimate(ceiling) - objective.value + dot(objective.gradient, x)
+        row = scipy.sparse.csr_array(objective.gradient[None, :])
+        last = (row, np.array([-np.inf]), np.array([side.upper()]))
+        filled = _near(implied.implied([*rows(), last]), own, x, far)
+    bound = bound_from(at, x, filled)
+    return dataclasses.replace(bound, value=min(bound.value, ceiling), units=units)
+
+
+def _near(implied: Box, own: Box, x: Vector, far: Vector) -> Box:
+    """Return the implied bounds but those that are farther away than a bound with a slope is used."""
+    far = np.where(far > 0.0, far, np.inf)
+    lower = np.where(implied.lower >= x - far, implied.lower, own.lower)
+    return Box(lower, np.where(implied.upper <= x + far, implied.upper, own.upper))
+
+
+def sharpened(
+    value: Estimate, smooth: Enclosure, products: Sequence[tuple[Any, Vector]]
+) -> Enclosure:
+    """Return a Lagrangian whose gradient ``smooth + sum M' v`` is summed in extended precision.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse
+    >>> from lopro.certificates.bound import sharpened
+    >>> from lopro.linalg.rounding import Enclosure, Estimate
+    >>> cost = Enclosure(Estimate(0.0), np.array([-3e9]), np.zeros(1))
+    >>> rows = scipy.sparse.csr_array(np.array([[3.0]]))
+    >>> at = sharpened(Estimate(0.0), cost, [(rows, np.array([1e9]))])
+    >>> at.gradient, bool(at.error[0] < 1e-6)
+    (array([0.]), True)
+    """
+    gradient, error = smooth.gradient.astype(np.longdouble), smooth.error.astype(np.float64)
+    for M, v in products:
+        normal, uncertain = extended_adjoint(M, v)
+        gradient = gradient + normal
+        size = np.asarray(np.abs(gradient), dtype=np.float64)
+        error = error + uncertain + float(np.finfo(np.longdouble).eps) * size
+    rounded = np.asarray(gradient, dtype=np.float64)
+    return Enclosure(value, rounded, (error + EPS * np.abs(rounded)) * (1.0 + 8.0 * EPS))

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from lopro.certificates.bound import Bound
+from lopro.certificates.bound import Bound, bound_from, unabsorbed
 from lopro.certificates.box import Box
-from lopro.certificates.outcome import Outcome, Status
-from lopro.certificates.residual import bound_from, unabsorbed
+from lopro.certificates.certificate import Outcome, Status
 from lopro.certificates.units import column_units
 from lopro.certificates.violation import Violation, of_rows
 from lopro.functions.term import Term
+from lopro.linalg.dense import Array, Matrix
 from lopro.linalg.eigenvalues import least_eigenvalue, rounding_of_gram
 from lopro.linalg.products import enclose_adjoint, enclose_forward
 from lopro.linalg.rounding import (
@@ -26,7 +26,6 @@ from lopro.linalg.rounding import (
     dot,
     product,
 )
-from lopro.linalg.types import Array, Matrix
 from lopro.maps.host import host_matrix, host_vector
 
 __all__ = ["ProgramProof", "enclose_form"]

@@ -1,10 +1,13 @@
-"""The tolerances of claims, each defined once.
+"""The tolerances of claims, each defined once, and the accuracy that a run aims at.
 
 They say what counts as feasible, how far out a bound must hold, and which numbers are rounding. None of them
-steers an algorithm.
+steers an algorithm. `Target` is the only arithmetic of gaps there is.
 """
 
 from __future__ import annotations
+
+import math
+from dataclasses import dataclass
 
 from lopro.core.arrays import Array, eps
 from lopro.linalg.rounding import EPS
@@ -16,6 +19,7 @@ __all__ = [
     "NOISE",
     "REMNANTS",
     "TOUCHING",
+    "Target",
     "feasibility_tolerance",
     "negligible_share",
 ]
@@ -62,3 +66,48 @@ def negligible_share(tol: float) -> float:
     (1e-08, 1e-08, True)
     """
     return max(1e-8, NOISE / tol) if tol > 0.0 else 1e-8
+
+
+@dataclass(frozen=True)
+class Target:
+    """A relative accuracy and the least scale it is relative to.
+
+    Parameters
+    ----------
+    tol : float
+        The relative gap to reach.
+    scale : float
+        Gaps are relative to ``max(scale, |f(x)|)``, or to ``max(scale, m)`` where the magnitude ``m`` of
+        the terms of ``f(x)`` is told.
+
+    Examples
+    --------
+    >>> from lopro.certificates import Target
+    >>> target = Target(tol=1e-3, scale=1.0)
+    >>> target.gap(50.0), target.relative(0.5, fun=50.0), target.reached(0.06, fun=50.0)
+    (0.05, 0.01, False)
+    >>> target.gap(0.0, magnitude=20.0)
+    0.02
+    """
+
+    tol: float
+    scale: float = 1.0
+
+    def unit(self, fun: float, magnitude: float | None = None) -> float:
+        """Return what the gap of a point with value ``fun`` is compared with."""
+        return max(self.scale, abs(fun) if magnitude is None else magnitude)
+
+    def gap(self, fun: float, magnitude: float | None = None) -> float:
+        """Return the gap at which a point with value ``fun`` has converged."""
+        return self.tol * self.unit(fun, magnitude)
+
+    def relative(self, gap: float, fun: float, magnitude: float | None = None) -> float:
+        """Return a gap in units of the scale."""
+        unit = self.unit(fun, magnitude)
+        if unit > 0.0:
+            return gap / unit
+        return 0.0 if gap == 0.0 else math.inf
+
+    def reached(self, gap: float, fun: float, magnitude: float | None = None) -> bool:
+        """Whether a point with this gap has converged."""
+        return self.relative(gap, fun, magnitude) <= self.tol

@@ -16,7 +16,7 @@ from lopro.constraints.compact import OwnImage
 from lopro.core.arrays import Array, Companion, asarray_like, eps, namespace, norm, to_numpy
 from lopro.core.validation import check_count, check_number, check_shape
 from lopro.functions import Ball, Constant, Image, Linearization, Source
-from lopro.linalg.definite import is_above
+from lopro.linalg.eigenvalues import is_above
 from lopro.linalg.rounding import gamma
 from lopro.projections.psd import (
     adjoint,

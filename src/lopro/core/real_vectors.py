@@ -1,12 +1,14 @@
-"""Arrays of any shape, library and field as real NumPy vectors, and back."""
+"""Real vectors on the host: arrays of any library and field as such, and units that do not round."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 
 from lopro.core.arrays import Array, Vector, asarray_like, is_complex, to_numpy
 
-__all__ = ["Vector", "from_real_vector", "to_real_vector"]
+__all__ = ["Vector", "from_real_vector", "power_of_two", "to_real_vector"]
 
 
 def to_real_vector(x: Array) -> Vector:
@@ -39,3 +41,17 @@ def from_real_vector(v: Vector, like: Array) -> Array:
         half = v.shape[0] // 2
         v = v[:half] + 1j * v[half:]
     return asarray_like(v.reshape(tuple(like.shape)), like)
+
+
+def power_of_two(size: float) -> float:
+    """Return the power of two nearest to a size on a logarithmic scale; 1 for 0, inf and NaN.
+
+    Examples
+    --------
+    >>> from lopro.core.real_vectors import power_of_two
+    >>> power_of_two(5.0), power_of_two(0.3), power_of_two(0.0)
+    (4.0, 0.25, 1.0)
+    """
+    if not (size > 0.0 and math.isfinite(size)):
+        return 1.0
+    return 2.0 ** round(math.log2(size))

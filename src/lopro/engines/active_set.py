@@ -19,7 +19,7 @@ import scipy  # parts of it load when first used
 from lopro.core.real_vectors import Vector
 from lopro.engines.answer import Answer, AnswerStatus
 from lopro.engines.forms import QuadraticProgram
-from lopro.linalg.cholesky import SingularSystem, cholesky, cholesky_solve
+from lopro.linalg.dense import SingularSystem, cholesky, cholesky_solve
 
 __all__ = ["solve_by_active_set"]
 

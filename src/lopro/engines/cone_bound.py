@@ -17,7 +17,7 @@ import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro.certificates import Bound, Box, Units, column_units, reach_units
-from lopro.certificates.residual import bound_over_rows, sharpened
+from lopro.certificates.bound import bound_over_rows, sharpened
 from lopro.certificates.units import curvature_units
 from lopro.core.deadline import current_deadline
 from lopro.core.real_vectors import Vector

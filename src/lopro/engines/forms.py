@@ -13,8 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.core.real_vectors import Vector
-from lopro.core.units import power_of_two
+from lopro.core.real_vectors import Vector, power_of_two
 from lopro.engines.answer import Answer
 from lopro.engines.cones import Cone, Nonnegative, Zero
 

@@ -20,8 +20,8 @@ from lopro.certificates import (
     begins_a_ray,
     exclude_cones,
 )
+from lopro.certificates.certificate import Outcome, Status
 from lopro.certificates.emptiness import without_remnants
-from lopro.certificates.outcome import Outcome, Status
 from lopro.core.deadline import Deadline, OutOfTime, current_deadline
 from lopro.core.real_vectors import Vector
 from lopro.engines import Answer, ConeProgram, solve_cones

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.linalg.types import Array, Matrix
+from lopro.linalg.dense import Array, Matrix
 
 __all__ = ["ConeBuilder", "RealImage", "add_half_square", "place_rows"]
 

@@ -13,12 +13,12 @@ import numpy as np
 from lopro.core.arrays import Array, Companion, eps, inner, namespace
 from lopro.functions.atoms.base import Atom, Enclosed, Step
 from lopro.functions.complements import Complement
+from lopro.linalg.dense import EPS
 from lopro.linalg.rounding import Estimate, dot
-from lopro.linalg.types import EPS
+from lopro.maps.arrays import NumPyMap
 from lopro.maps.base import LinearMap
 from lopro.maps.host import host_map, host_vector
 from lopro.maps.identity import Identity
-from lopro.maps.numpy_map import NumPyMap
 
 __all__ = ["Term", "scaled"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from lopro.core.arrays import Array, inner, norm
-from lopro.linalg.cholesky import SingularSystem
+from lopro.linalg.dense import SingularSystem
 
 __all__ = ["conjugate_gradients"]
 

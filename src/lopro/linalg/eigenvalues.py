@@ -13,12 +13,11 @@ import math
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.linalg.cholesky import SingularSystem, cholesky, cholesky_solve
+from lopro.linalg.dense import EPS, Array, Matrix, SingularSystem, cholesky, cholesky_solve, norm
 from lopro.linalg.rounding import dot, gamma, length, product
 from lopro.linalg.sparse import SPARSE
-from lopro.linalg.types import EPS, Array, Matrix, norm
 
-__all__ = ["least_eigenvalue", "negative_curvature", "rounding_of_gram"]
+__all__ = ["is_above", "least_eigenvalue", "missing", "negative_curvature", "rounding_of_gram"]
 
 #: Shares of the estimated least eigenvalue that are tried, in this order.
 _SHARES = (0.5, 0.05)
@@ -178,3 +177,53 @@ def _residual(P: Matrix) -> float:
     rows = np.asarray((difference + gamma(terms) * sizes).sum(axis=1)).ravel()
     # The norm of a symmetric matrix is at most its largest row sum.
     return float(rows.max() * (1.0 + P.shape[0] * EPS))
+
+
+_TINY = float(np.finfo(np.float64).tiny)
+
+
+def is_above(X: Array, least: float) -> bool:
+    """Whether no eigenvalue of ``X`` is below ``least``, proved.
+
+    A Cholesky factorisation that ends in floating point proves positive definiteness up to
+    ``gamma_{n+2} trace`` (Rump 2006), which is subtracted beforehand.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.linalg.eigenvalues import is_above
+    >>> is_above(np.diag([1.0, 2.0]), 0.999), is_above(np.diag([1.0, 2.0]), 1.0)
+    (True, False)
+    """
+    shifted = X.copy()
+    trace = float(np.abs(X.diagonal()).sum()) + len(X) * abs(least)
+    shifted.flat[:: len(X) + 1] -= least + 1.01 * gamma(len(X) + 2) * trace
+    return bool(scipy.linalg.lapack.dpotrf(shifted.T, lower=1, overwrite_a=1)[1] == 0)
+
+
+def missing(X: Array, error: float = 0.0) -> float:
+    """Return ``d >= 0`` such that ``X + d I`` is proved to be positive semidefinite; small, not least.
+
+    ``X`` is a matrix, or the vector of the diagonal of one; it is known up to ``error`` in the spectral norm.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.linalg.eigenvalues import missing
+    >>> missing(np.eye(3)), 1.0 <= missing(np.diag([-1.0, 1.0])) <= 1.0 + 1e-13
+    (0.0, True)
+    """
+    if X.size == 0:
+        return 0.0
+    if X.ndim == 1:
+        return max(0.0, error - float(X.min()))
+    if is_above(X, error):
+        return 0.0
+    least = float(np.linalg.eigvalsh(X)[0])
+    trace = float(np.abs(X.diagonal()).sum())
+    # Never zero, or it could not grow.
+    pad = 4.0 * gamma(len(X) + 2) * trace + EPS * (norm(X) + error) + _TINY
+    needed = max(0.0, error - least)
+    while not is_above(X, error - needed - pad):
+        pad *= 2.0
+    return needed + pad

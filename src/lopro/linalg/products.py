@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from lopro.core.arrays import to_numpy
+from lopro.linalg.dense import EPS, Array
 from lopro.linalg.rounding import adjoint_product, gamma, length, product
-from lopro.linalg.types import EPS, Array
 from lopro.maps.base import LinearMap
 from lopro.maps.host import Transferred, host_matrix, slabs
 from lopro.maps.identity import Identity

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.linalg.types import EPS, Array, Matrix
+from lopro.linalg.dense import EPS, Array, Matrix
 
 __all__ = [
     "EPS",

@@ -8,7 +8,7 @@ import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro.core.deadline import current_deadline
-from lopro.linalg.types import Array
+from lopro.linalg.dense import Array
 
 __all__ = ["SPARSE", "affords_gram", "gram", "sparse_factors"]
 

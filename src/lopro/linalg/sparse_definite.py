@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.linalg.definite import is_above
+from lopro.linalg.dense import EPS, Array, Matrix
+from lopro.linalg.eigenvalues import is_above
 from lopro.linalg.rounding import gamma
-from lopro.linalg.types import EPS, Array, Matrix
 
 __all__ = ["SparseCholesky"]
 

@@ -6,13 +6,12 @@ whether it also offers columns and rows. Files and distributed arrays answer sev
 (`LinearMap.read`).
 """
 
-from lopro.maps.arrays import ArrayMap
+from lopro.maps.arrays import ArrayMap, NumPyMap
 from lopro.maps.base import LinearMap
 from lopro.maps.choose import linear_map
 from lopro.maps.dask_map import DaskMap
 from lopro.maps.identity import Identity
 from lopro.maps.memmap import MemmapMap
-from lopro.maps.numpy_map import NumPyMap
 from lopro.maps.operators import OperatorMap
 from lopro.maps.requests import (
     Adjoint,

@@ -1,20 +1,35 @@
-"""Matrices that are arrays of PyTorch, CuPy, JAX and other libraries, on their device."""
+"""Matrices that are arrays: of NumPy in memory, of PyTorch, CuPy, JAX and others on their device."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 from array_api_compat import is_jax_array
 
-from lopro.core.arrays import Array, from_numpy, is_complex, is_single, isfinite, namespace, take
-from lopro.core.counting import count_product
+from lopro.core.arrays import (
+    Array,
+    Companion,
+    from_numpy,
+    is_complex,
+    is_single,
+    isfinite,
+    namespace,
+    on_host,
+    take,
+    to_numpy,
+)
+from lopro.core.counting import count, count_product
 from lopro.core.validation import check_array
+from lopro.maps import double
 from lopro.maps.algebra import adjoint_product, bytes_of, times_for, widened
-from lopro.maps.base import LinearMap
+from lopro.maps.base import PIECE, LinearMap
 
-__all__ = ["ArrayMap"]
+__all__ = ["ArrayMap", "NumPyMap"]
 
 #: Entries of a slab of rows, which is converted to double precision at a time: 64 MB.
 _SLAB = 2**23
@@ -134,3 +149,144 @@ class ArrayMap(LinearMap):
         count_product("columns", 0, 1, self.nbytes)
         xp = namespace(self._array)
         return xp.sqrt(sum(xp.sum(xp.abs(widened(slab)) ** 2, axis=0) for _, slab in self._slabs()))
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Sizes and costs of matrices in memory."""
+
+    #: Entries (8 MB of doubles, above most caches) from which on the check for NaN is made by the first
+    #: product instead of at construction.
+    many_entries: int = 2**20
+    #: Bytes from which on a product uses slabs of rows. BLAS reads all rows several times, for some columns
+    #: each, and a matrix of 2^16 pages exceeds the address caches of the processor.
+    slab_bytes: int = 2**28
+    #: Cost of an entry of contiguous single columns relative to one in a product: a copy and a product.
+    contiguous_column: int = 2
+    #: The same for strided columns: each entry loads a cache line of 8 doubles, without prefetching.
+    strided_column: int = 40
+
+
+SETTINGS = Settings()
+
+
+class NumPyMap(ArrayMap):
+    """A matrix that is a NumPy array, or becomes one: a list, for example.
+
+    Parameters
+    ----------
+    A : array_like
+        An array of floating point numbers is not copied. It is checked for NaN and inf: a large one in its
+        first product, which reads all entries.
+    name : str
+        Its name in error messages.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.maps import linear_map
+    >>> A = linear_map(np.array([[1.0, 2.0]]))
+    >>> A.forward(np.array([1.0, 1.0])), A.adjoint(np.array([2.0]))
+    (array([3.]), array([2., 4.]))
+    """
+
+    def __init__(self, A: Any, name: str = "A") -> None:
+        array = check_array(name, A, ndim=2, finite=False)
+        super().__init__(array, name)
+        self._in_slabs = array.nbytes >= SETTINGS.slab_bytes and array.flags.c_contiguous
+        if array.size < SETTINGS.many_entries:
+            self._check_finite()
+
+    def _check_finite(self) -> None:
+        if self._known_finite:
+            return
+        with np.errstate(invalid="ignore", over="ignore"):
+            super()._check_finite()
+
+    @cached_property
+    def _column_cost(self) -> int:
+        """Cost of an entry of single columns relative to one in a product; 0 to use products always."""
+        if self.shape[1] <= PIECE:
+            return 0
+        contiguous = self._array.flags.f_contiguous
+        return SETTINGS.contiguous_column if contiguous else SETTINGS.strided_column
+
+    def forward(self, x: Array) -> Array:
+        """Return ``A x``, or ``A X`` for a block of vectors; each vector is counted as a matvec.
+
+        For a vector with few nonzeros only their columns are read; they are counted as columns and not as a
+        product with ``A``.
+        """
+        if self._column_cost and isinstance(x, np.ndarray) and x.ndim == 1:
+            support = np.flatnonzero(x)
+            if self._column_cost * support.size < x.size:
+                parts = np.array_split(support, 1 + support.size // PIECE)  # no large copy
+                return sum(self.columns(part) @ x[part] for part in parts)
+        return super().forward(x)
+
+    # For small matrices a product is as fast as the attribute look-ups of the general code: hence a direct
+    # one.
+
+    def multiply(self, X: Array) -> Array:
+        if not isinstance(X, np.ndarray):
+            matrix = self._beside(X)
+            return times_for(matrix)(matrix, X)
+        return self._forward(X) if self._known_finite else self._first(self._forward, X)
+
+    def multiply_adjoint(self, Y: Array) -> Array:
+        if not isinstance(Y, np.ndarray):
+            matrix = self._beside(Y)
+            return adjoint_product(matrix, Y, times_for(matrix))
+        return self._adjoint(Y) if self._known_finite else self._first(self._adjoint, Y)
+
+    @cached_property
+    def _elsewhere(self) -> Companion:
+        return Companion(self.matrix)
+
+    def _beside(self, X: Array) -> Array:
+        """Return the matrix in the library and on the device of an array; a copy to a device is counted."""
+        last = self._elsewhere.latest
+        copied = self._elsewhere.beside(X)
+        if copied is not last and not on_host(X):
+            count("transfers")
+            count("bytes_transferred", self.nbytes)
+        return copied
+
+    def _forward(self, X: Array) -> Array:
+        if self._in_slabs and X.ndim == 1:
+            return np.concatenate([slab @ X for _, slab in self._slabs()])
+        return self._array @ X
+
+    def _adjoint(self, Y: Array) -> Array:
+        if self._in_slabs and Y.ndim == 1:
+            return sum(adjoint_product(slab, Y[at]) for at, slab in self._slabs())
+        return adjoint_product(self._array, Y) if self._conjugates else self._array.T @ Y
+
+    def _first(self, multiply: Callable[[Array], Array], factor: Array) -> Array:
+        """Return a product; raise if an entry of the matrix is NaN or infinite."""
+        with np.errstate(invalid="ignore", over="ignore"):
+            product = multiply(factor)
+            # BLAS may skip entries that are multiplied by zero.
+            if np.count_nonzero(factor) == factor.size:
+                self._check_product(product)
+            else:
+                self._check_finite()
+        return product
+
+    def multiply_adjoint_exactly(self, Y: Array) -> Array:
+        Y = to_numpy(Y)
+        if not is_single(self._array) or is_single(Y):
+            return self.multiply_adjoint(Y)
+        return double.adjoint_product(self._array, Y)
+
+    def read_columns(self, indices: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        matrix = self._array
+        if matrix.flags.f_contiguous:
+            return np.take(matrix.T, indices, axis=0).T
+        # Indexing returns contiguous columns and takes half of the time of `take`.
+        return np.asarray(matrix[:, indices])
+
+    @cached_property
+    def column_norms(self) -> np.ndarray[Any, Any]:
+        count_product("columns", 0, 1, self.nbytes)
+        return np.sqrt(double.squares(self._array, axis=0))

@@ -9,11 +9,10 @@ import scipy  # parts of it load when first used
 from array_api_compat import is_dask_array
 
 from lopro.core.arrays import is_array
-from lopro.maps.arrays import ArrayMap
+from lopro.maps.arrays import ArrayMap, NumPyMap
 from lopro.maps.base import LinearMap
 from lopro.maps.dask_map import DaskMap
 from lopro.maps.memmap import MemmapMap
-from lopro.maps.numpy_map import NumPyMap
 from lopro.maps.operators import OperatorMap, is_operator
 from lopro.maps.sparse_map import SparseMap
 from lopro.maps.stored import StoredMap, is_stored

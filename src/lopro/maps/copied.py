@@ -6,7 +6,7 @@ from typing import Any
 
 from lopro.core.arrays import Array
 from lopro.core.counting import Counts, counting
-from lopro.maps.numpy_map import NumPyMap
+from lopro.maps.arrays import NumPyMap
 
 __all__ = ["CopiedMap"]
 

@@ -20,10 +20,9 @@ from lopro.core.arrays import (
 )
 from lopro.core.counting import count
 from lopro.maps.algebra import bytes_of, widened
-from lopro.maps.arrays import ArrayMap
+from lopro.maps.arrays import ArrayMap, NumPyMap
 from lopro.maps.base import LinearMap
 from lopro.maps.identity import Identity
-from lopro.maps.numpy_map import NumPyMap
 from lopro.maps.sparse_map import SparseMap
 
 __all__ = [

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TypeAlias, cast
 
 from lopro.certificates import Bound, Emptiness
-from lopro.certificates.outcome import Outcome, Status
+from lopro.certificates.certificate import Outcome, Status
 from lopro.constraints.base import Constraint, ValidInequality
 from lopro.constraints.box import Box
 from lopro.core.arrays import Array, asarray_like, from_numpy, norm

@@ -16,7 +16,7 @@ import scipy  # parts of it load when first used
 from lopro.core.arrays import Array, Companion, asarray_like, inner, norm, to_numpy
 from lopro.core.deadline import current_deadline
 from lopro.core.diagonals import diagonal_of, raise_diagonal
-from lopro.linalg.cholesky import cholesky_solve
+from lopro.linalg.dense import cholesky_solve
 from lopro.metric.all_pairs import AllPairsLoss
 from lopro.metric.loss import PairLoss
 from lopro.projections.psd import full_spectrum, symmetric_part

@@ -10,7 +10,7 @@ import numpy as np
 
 from lopro.core.arrays import Array, to_numpy
 from lopro.core.deadline import current_deadline
-from lopro.core.units import power_of_two
+from lopro.core.real_vectors import power_of_two
 from lopro.engines import AnswerStatus, QuadraticProgram, solve_by_highs
 from lopro.metric.loss import PairLoss
 from lopro.metric.objective import SparseMetric

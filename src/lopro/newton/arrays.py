@@ -7,7 +7,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from lopro.linalg.types import EPS, Array, Matrix, norm
+from lopro.linalg.dense import EPS, Array, Matrix, norm
 
 __all__ = ["EPS", "Array", "Image", "Matrix", "Pattern", "norm", "shifted"]
 

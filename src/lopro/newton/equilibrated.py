@@ -16,7 +16,7 @@ import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro.certificates import Emptiness, Units
-from lopro.certificates.outcome import Outcome
+from lopro.certificates.certificate import Outcome
 from lopro.functions.atoms import Interval
 from lopro.functions.term import Term
 from lopro.maps import Identity, LinearMap, NumPyMap, SparseMap

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lopro.functions.complements import Complement
-from lopro.linalg.cholesky import SingularSystem
+from lopro.linalg.dense import SingularSystem
 from lopro.newton.arrays import EPS, Array, Image, norm
 from lopro.newton.lagrangian import AugmentedLagrangian, Point
 from lopro.newton.smooth import Slope

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lopro.functions.atoms import Step
-from lopro.linalg.cholesky import SingularSystem
+from lopro.linalg.dense import SingularSystem
 from lopro.newton.arrays import EPS, Array, Image, norm
 from lopro.newton.inner import Local, NoDescent, minimise
 from lopro.newton.lagrangian import AugmentedLagrangian, Point, mean_curvature, squared_norms

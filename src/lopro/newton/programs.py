@@ -22,8 +22,8 @@ from lopro.certificates import (
     check_empty,
     column_units,
 )
+from lopro.certificates.certificate import Outcome, Status
 from lopro.certificates.emptiness import without_remnants
-from lopro.certificates.outcome import Outcome, Status
 from lopro.certificates.programs import ProgramProof
 from lopro.core.deadline import Deadline
 from lopro.engines import (

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 
 from lopro.certificates import FEASIBLE, Descent, Emptiness, begins_a_ray
-from lopro.certificates.outcome import Outcome, Status
+from lopro.certificates.certificate import Outcome, Status
 from lopro.core.deadline import OutOfTime
 from lopro.newton.arrays import Array
 from lopro.newton.bounds import (

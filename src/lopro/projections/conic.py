@@ -11,8 +11,7 @@ from dataclasses import replace
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.core.real_vectors import Vector
-from lopro.core.units import power_of_two
+from lopro.core.real_vectors import Vector, power_of_two
 from lopro.engines import ConicProgram, EngineUnavailable
 from lopro.engines.cones import ConeRows
 from lopro.errors import InfeasibleError, ProjectionError

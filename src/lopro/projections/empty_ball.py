@@ -21,7 +21,7 @@ from lopro.core.arrays import (
     to_numpy,
 )
 from lopro.core.deadline import current_deadline
-from lopro.core.units import power_of_two
+from lopro.core.real_vectors import power_of_two
 from lopro.maps import LinearMap, linear_map
 
 __all__ = ["nonnegative_residual_exceeds", "residual_exceeds"]

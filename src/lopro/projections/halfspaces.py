@@ -13,7 +13,7 @@ import scipy  # parts of it load when first used
 
 from lopro.core.arrays import to_numpy
 from lopro.core.deadline import EIGH, current_deadline
-from lopro.core.units import power_of_two
+from lopro.core.real_vectors import power_of_two
 from lopro.engines import Answer, AnswerStatus, QuadraticProgram, solve_by_highs
 from lopro.engines.cones import halfspace_rows
 from lopro.errors import InfeasibleError, ProjectionError

@@ -12,7 +12,7 @@ import math
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.certificates.outcome import Status
+from lopro.certificates.certificate import Status
 from lopro.core.arrays import Array, asarray_like, copy, to_numpy
 from lopro.core.deadline import current_deadline
 from lopro.engines import ConeProgram, EngineUnavailable, QuadraticProgram, solve_cones

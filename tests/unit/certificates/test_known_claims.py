@@ -18,7 +18,7 @@ import scipy.sparse
 import lopro
 import lopro.cvxpy
 from lopro import Problem, Status
-from lopro.certificates.outcome import Status as ProgramStatus
+from lopro.certificates.certificate import Status as ProgramStatus
 from lopro.constraints import Affine, Intersection, Polyhedron, ResidualBall
 from lopro.core.deadline import Deadline
 from lopro.driver.options import Options

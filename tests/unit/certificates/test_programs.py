@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import lopro
-from lopro.certificates.outcome import Status
+from lopro.certificates.certificate import Status
 from lopro.methods.second_order.forms import Forms
 from lopro.newton.bounds import lower_bound, relative_violation, violation_charge
 

@@ -8,7 +8,7 @@ import scipy.optimize
 import scipy.sparse
 
 from lopro.certificates import Box, bound_from
-from lopro.certificates.residual import unabsorbed
+from lopro.certificates.bound import unabsorbed
 from lopro.linalg.rounding import Enclosure, Estimate
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from lopro.certificates import check_descent
-from lopro.certificates.outcome import Outcome, Status
+from lopro.certificates.certificate import Outcome, Status
 from lopro.engines import QuadraticProgram
 from lopro.newton.programs import _from_a_point, _unproved, program_composite
 

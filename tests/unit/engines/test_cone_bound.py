@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from lopro.certificates.outcome import Status
+from lopro.certificates.certificate import Status
 from lopro.core.deadline import OutOfTime, using_clock
 from lopro.engines import ConeProgram, solve_cones
 from lopro.engines.cone_bound import ConicData, conic_bound, repaired

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse
 from support.engine_samples import assert_optimal, program
 
-from lopro.core.units import power_of_two
+from lopro.core.real_vectors import power_of_two
 from lopro.engines import (
     AnswerStatus,
     ConeProgram,

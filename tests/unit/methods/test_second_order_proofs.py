@@ -11,7 +11,7 @@ import pytest
 import lopro
 from lopro import NewtonMultipliers, Problem
 from lopro.certificates import Bound, Certificate, Units
-from lopro.certificates.outcome import Outcome, Status
+from lopro.certificates.certificate import Outcome, Status
 from lopro.constraints import Polyhedron
 from lopro.driver.incumbent import Incumbent
 from lopro.errors import InfeasibleError, UnboundedError

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from lopro.certificates import Bound, Emptiness, Units
-from lopro.certificates.outcome import Outcome, Status
+from lopro.certificates.certificate import Outcome, Status
 from lopro.functions.atoms import HalfSquare, Interval, Linear
 from lopro.functions.term import Term
 from lopro.maps import linear_map

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lopro.linalg.cholesky import SingularSystem
+from lopro.linalg.dense import SingularSystem
 from lopro.newton.curvature import Diagonal
 from lopro.newton.systems.dense import RowSpaceSystem
 from lopro.newton.systems.iterative import refined

@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse
 
 from lopro.core.deadline import Deadline, OutOfTime, using_clock
-from lopro.linalg.definite import is_above, missing
+from lopro.linalg.eigenvalues import is_above, missing
 from lopro.newton.sdp import Block, Judge, SemidefiniteProgram, Status, read_sdpa, solve
 from lopro.newton.sdp.dual_point import Centre, DualPoint
 from lopro.newton.sdp.faces import reduced

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from lopro.linalg.definite import is_above
+from lopro.linalg.eigenvalues import is_above
 from lopro.newton.multipliers import never
 from lopro.newton.sdp import Judge
 from lopro.newton.sdp.correlation import NoCorrelationMatrix

@@ -17,8 +17,8 @@ from lopro.core.arrays import Array
 from lopro.errors import MissingCapabilityError
 from lopro.functions.complements import Complement
 from lopro.functions.cone_program import ConeBuilder, RealImage
+from lopro.linalg.dense import EPS
 from lopro.linalg.rounding import Estimate
-from lopro.linalg.types import EPS
 
 __all__ = ["Atom", "Enclosed", "Step", "largest_ratio"]
 

@@ -12,8 +12,8 @@ from lopro.core.arrays import Array, eps, namespace
 from lopro.functions.atoms.base import Atom, Step, largest_ratio
 from lopro.functions.complements import BlockDiagonal
 from lopro.functions.cone_program import ConeBuilder, RealImage, place_rows
+from lopro.linalg.dense import EPS
 from lopro.linalg.rounding import Estimate
-from lopro.linalg.types import EPS
 
 __all__ = ["GroupNorm", "row_prox"]
 

@@ -10,8 +10,8 @@ from lopro.core.arrays import Array, inner, namespace
 from lopro.functions.atoms.base import Atom, Enclosed, Step
 from lopro.functions.complements import DiagonalComplement
 from lopro.functions.cone_program import ConeBuilder, RealImage, add_half_square
+from lopro.linalg.dense import EPS
 from lopro.linalg.rounding import Estimate, dot, total
-from lopro.linalg.types import EPS
 
 __all__ = ["HalfSquare"]
 

@@ -13,8 +13,8 @@ from lopro.core.moduli import clip_modulus
 from lopro.functions.atoms.base import Atom, Enclosed, Step, largest_ratio
 from lopro.functions.complements import DiagonalComplement
 from lopro.functions.cone_program import ConeBuilder, RealImage
+from lopro.linalg.dense import EPS
 from lopro.linalg.rounding import Estimate, dot, total
-from lopro.linalg.types import EPS
 
 __all__ = ["Huber"]
 

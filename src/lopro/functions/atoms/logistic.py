@@ -11,8 +11,8 @@ import scipy  # parts of it load when first used
 from lopro.core.arrays import Array, Companion, namespace, to_numpy
 from lopro.functions.atoms.base import Atom, Enclosed
 from lopro.functions.cone_program import ConeBuilder, RealImage, place_rows
+from lopro.linalg.dense import EPS
 from lopro.linalg.rounding import total
-from lopro.linalg.types import EPS
 
 __all__ = ["Logistic"]
 

@@ -13,8 +13,8 @@ from lopro.errors import MissingCapabilityError
 from lopro.functions.atoms import HalfSquare, Linear, Opaque, Quadratic
 from lopro.functions.atoms.base import Atom
 from lopro.functions.term import Term
-from lopro.linalg.cholesky import SingularSystem
 from lopro.linalg.conjugate_gradients import conjugate_gradients
+from lopro.linalg.dense import SingularSystem
 from lopro.maps.base import LinearMap
 from lopro.problem import Problem
 

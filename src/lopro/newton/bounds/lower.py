@@ -20,7 +20,7 @@ import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro.certificates import Bound, Box, Units, bound_from
-from lopro.certificates.residual import bound_over_rows, sharpened, unabsorbed
+from lopro.certificates.bound import bound_over_rows, sharpened, unabsorbed
 from lopro.certificates.units import curvature_units
 from lopro.certificates.units import reach_units as units_of_blocks
 from lopro.functions.atoms import Interval

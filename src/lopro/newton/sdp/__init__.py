@@ -1,6 +1,6 @@
 """Semidefinite programs: a method of multipliers with Newton steps, engines, and one judge for all."""
 
-from lopro.certificates.outcome import Outcome, Status
+from lopro.certificates.certificate import Outcome, Status
 from lopro.newton.sdp.judge import DualBound, Judge, PrimalValue
 from lopro.newton.sdp.program import Block, SemidefiniteProgram
 from lopro.newton.sdp.sdpa import read_sdpa

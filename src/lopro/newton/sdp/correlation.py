@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lopro.linalg.definite import is_above, missing
+from lopro.linalg.eigenvalues import is_above, missing
 from lopro.linalg.rounding import gamma, total
 from lopro.newton.arrays import EPS, Array, norm
 from lopro.newton.multipliers import never

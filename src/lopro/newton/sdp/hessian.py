@@ -14,8 +14,8 @@ import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro.core.deadline import current_deadline
-from lopro.linalg.cholesky import SingularSystem, cholesky_solve
 from lopro.linalg.conjugate_gradients import conjugate_gradients
+from lopro.linalg.dense import SingularSystem, cholesky_solve
 from lopro.newton.arrays import Array
 from lopro.newton.sdp.dual_point import DualPoint, Signs
 from lopro.newton.sdp.program import Block, SemidefiniteProgram

@@ -17,7 +17,7 @@ import scipy  # parts of it load when first used
 
 from lopro.certificates import REMNANTS, Emptiness
 from lopro.certificates.violation import matrix_units, relative
-from lopro.linalg.definite import missing
+from lopro.linalg.eigenvalues import missing
 from lopro.linalg.rounding import Estimate, dot, gamma, product
 from lopro.newton.arrays import EPS, Array, Matrix, norm
 from lopro.newton.sdp.program import SemidefiniteProgram

@@ -16,10 +16,10 @@ from typing import cast
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.certificates.outcome import Status
+from lopro.certificates.certificate import Status
 from lopro.core.deadline import current_deadline
-from lopro.core.units import power_of_two
-from lopro.linalg.cholesky import SingularSystem
+from lopro.core.real_vectors import power_of_two
+from lopro.linalg.dense import SingularSystem
 from lopro.linalg.rounding import Estimate, dot, gamma, product
 from lopro.newton.arrays import EPS, Array, Matrix, norm
 from lopro.newton.multipliers import never

@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.linalg.cholesky import SingularSystem
 from lopro.linalg.conjugate_gradients import conjugate_gradients
+from lopro.linalg.dense import SingularSystem
 from lopro.newton.arrays import EPS, Array, norm
 from lopro.newton.multipliers import never
 from lopro.newton.sdp.multipliers import minimised

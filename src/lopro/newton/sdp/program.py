@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.core.units import power_of_two
+from lopro.core.real_vectors import power_of_two
 from lopro.newton.arrays import Array, Matrix, norm
 
 __all__ = ["Block", "ScaledProgram", "SemidefiniteProgram", "StandardRows"]

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from lopro.certificates import BEYOND, FARTHER, FEASIBLE, Bound
-from lopro.certificates.outcome import Outcome, Status
+from lopro.certificates.certificate import Outcome, Status
 from lopro.newton.arrays import Array, norm
 from lopro.newton.sdp.faces import reduced
 from lopro.newton.sdp.judge import DualBound, Judge, PrimalValue

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from lopro.certificates.outcome import Outcome, Status
+from lopro.certificates.certificate import Outcome, Status
 from lopro.core.deadline import EIGH, Deadline
 from lopro.core.validation import check_number
 from lopro.engines import EngineUnavailable, solve_cones
-from lopro.linalg.cholesky import SingularSystem
+from lopro.linalg.dense import SingularSystem
 from lopro.newton.arrays import norm
 from lopro.newton.sdp.dual_form import dual_form, primal_blocks
 from lopro.newton.sdp.multipliers import State, iterate

@@ -1,6 +1,6 @@
 """Linear systems with generalised Hessians, solved by what fits."""
 
-from lopro.linalg.cholesky import SingularSystem
+from lopro.linalg.dense import SingularSystem
 from lopro.newton.systems.choose import choose_system
 from lopro.newton.systems.dense import DenseSystem, RowSpaceSystem, SystemOnDevice
 from lopro.newton.systems.iterative import ConjugateGradients, CorrectedSystem, System

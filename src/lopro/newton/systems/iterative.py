@@ -9,8 +9,8 @@ import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro.core.deadline import current_deadline
-from lopro.linalg.cholesky import SingularSystem
 from lopro.linalg.conjugate_gradients import conjugate_gradients
+from lopro.linalg.dense import SingularSystem
 from lopro.newton.arrays import Array, norm
 from lopro.newton.curvature import LowRank, Piece, apply, diagonal
 

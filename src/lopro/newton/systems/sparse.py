@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.linalg.cholesky import SingularSystem
+from lopro.linalg.dense import SingularSystem
 from lopro.newton.arrays import EPS, Array, Matrix
 from lopro.newton.curvature import Blocks, Constant, Diagonal, Gram, LowRank, Piece, Product
 

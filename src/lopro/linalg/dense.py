@@ -1,13 +1,28 @@
-"""Cholesky factors in double precision, by LAPACK."""
+"""Dense linear algebra in double precision on the host: types, norms, Cholesky factors by LAPACK."""
 
 from __future__ import annotations
 
+from typing import Any, TypeAlias
+
 import numpy as np
 import scipy  # parts of it load when first used
+from numpy.typing import NDArray
 
-from lopro.linalg.types import EPS, Array
+__all__ = ["EPS", "Array", "Matrix", "SingularSystem", "cholesky", "cholesky_solve", "norm"]
 
-__all__ = ["SingularSystem", "cholesky", "cholesky_solve"]
+#: A NumPy array of doubles.
+Array: TypeAlias = NDArray[np.float64]
+#: A dense array or a scipy.sparse array; SciPy ships no types.
+Matrix: TypeAlias = Any
+
+#: Twice the unit roundoff of double precision.
+EPS = float(np.finfo(np.float64).eps)
+
+
+def norm(x: Array) -> float:
+    """Return the Euclidean norm without the overhead of `numpy.linalg.norm`."""
+    flat = x.ravel()
+    return float(np.sqrt(flat @ flat))
 
 
 class SingularSystem(ArithmeticError):
