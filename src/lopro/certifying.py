@@ -51,8 +51,8 @@ def certify(problem: Problem, x: Array, multipliers: Sequence[Array] | None = No
     Returns
     -------
     Certificate
-        Its violation is always told; its bound where the objective is smooth or a norm and the set is given
-        by rows and balls, or where the objective has a least value of its own. Elsewhere the gap is infinite.
+        The violation is always computed; the bound if the objective is smooth or a norm and the set is given
+        by rows and balls, or if the infimum of the objective is known. Otherwise the gap is infinite.
 
     Examples
     --------

@@ -49,7 +49,7 @@ _WORDS = {
 }
 
 
-#: What `lopro.solve` says of linear and quadratic programs, in the same words.
+#: Messages for linear and quadratic programs, as of `lopro.solve`.
 _SAID = {
     driver.Status.CONVERGED: "Solved",
     driver.Status.INFEASIBLE: "PrimalInfeasible",
@@ -61,7 +61,7 @@ _SAID = {
 
 @dataclass(frozen=True)
 class _Answer:
-    """What CVXPY's interface reads."""
+    """The answer in the form that CVXPY's interface reads."""
 
     status: str
     x: Any

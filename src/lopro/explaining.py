@@ -1,4 +1,4 @@
-"""What `lopro.solve` would do with a problem, in words."""
+"""Explain in words which methods `lopro.solve` would use."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["explain"]
 
 
 def explain(problem: Problem) -> str:
-    """Say which method `lopro.solve` would use, why, and what it would try next; nothing is solved.
+    """Return which method `lopro.solve` would use, why, and which it would try next; nothing is solved.
 
     Parameters
     ----------

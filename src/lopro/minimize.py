@@ -77,7 +77,7 @@ def minimize(
         Second derivatives, ``hess(x)`` or ``hessp(x, p)`` as in SciPy: with them, and constraints that are
         bounds or linear, Newton's method is used.
     strong_convexity : float, optional
-        ``mu`` such that ``fun - mu/2 |x|^2`` is convex; taken on trust.
+        ``mu`` such that ``fun - mu/2 |x|^2`` is convex; not checked.
     solution_norm, gap_scale : float, optional
         As in `lopro.Problem`: what certificates of callables may rest on, and what gaps are relative to.
     method, tol, max_iter, max_projections, time_limit, stop, callback, progress, seed, multipliers0

@@ -118,5 +118,5 @@ class Problem:
             check_shape("x0", x, self.shape)
         if is_complex(x) and any(m.real_only for m in self.constraint.members()):
             raise TypeError(f"x0 must be real for {self.constraint!r}, got dtype {x.dtype}")
-        # Real data may well be met by complex points; the converse would lose the imaginary part.
+        # Complex points with real data are allowed; the converse would lose the imaginary part.
         return x if like is None or is_complex(x) else asarray_like(x, like)

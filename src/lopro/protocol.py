@@ -1,4 +1,4 @@
-"""What the driver and the methods both know: the messages between them, targets, certificates."""
+"""The interface between driver and methods: messages, targets, certificates."""
 
 from lopro.certificates import Certificate, Target
 from lopro.driver.candidate import (

@@ -11,7 +11,7 @@ __all__ = ["EXPLANATION", "BadInput", "ExitCode", "code_of"]
 
 
 class ExitCode(IntEnum):
-    """How a command ended.
+    """Exit status of a command.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Numbers from files and back: npy, npz, Matrix Market and text, told apart by their suffix."""
+"""Read and write numbers: npy, npz, Matrix Market and text, told apart by their suffix."""
 
 from __future__ import annotations
 

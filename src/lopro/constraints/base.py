@@ -172,7 +172,7 @@ class Constraint(Function):
         return None
 
     def infeasibility(self) -> str | None:
-        """Say why the set is empty, where that can be told before any work; None otherwise."""
+        """Return why the set is empty, if the data show it without computations; else None."""
         return None
 
     def regularity(self) -> Constant | None:

@@ -66,7 +66,7 @@ def _number_of_subsets(rows: int, columns: int) -> int:
 
 
 def _independent_sets(C: Matrix) -> Iterator[tuple[Matrix, Matrix]]:
-    """Give left singular vectors and singular values of all independent ``C_J``, size by size."""
+    """Yield left singular vectors and singular values of all independent ``C_J``, by size."""
     unit = C / np.linalg.norm(C, axis=1, keepdims=True)
     for k in range(1, min(C.shape) + 1):
         chosen = np.array(list(combinations(range(len(C)), k)), dtype=np.intp)

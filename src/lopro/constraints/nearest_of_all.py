@@ -154,7 +154,7 @@ class NearestOfAll:
 
     @cached_property
     def _matrices(self) -> NearestProblem | None:
-        """Where the members are a cone of matrices and rows: the problem of the nearest such matrix."""
+        """Return the problem of the nearest matrix if the members are a semidefinite cone and rows."""
         rows = matrix_rows(self._members)
         return None if rows is None else rows.nearest()
 
@@ -170,7 +170,7 @@ class NearestOfAll:
         return asarray_like(found.X, x) if found.solved else None
 
     def _project_by_newton(self, x: Vector, conic: list[ConeRows], unit: float) -> Vector:
-        """Let a conic solver find out what is active, and Newton's method the point."""
+        """Find the active constraints by a conic solver, and the point by Newton's method."""
         nearest, slacks, multipliers = project_conic(x, conic, unit)
         equations: list[Equation] = []
         triples = zip(self._ordered, slacks, multipliers, strict=True)

@@ -1,4 +1,4 @@
-"""What the singular values of A say about the set ``{x : |A x - y| <= sigma}``."""
+"""Constants, from the singular values of A, of the set ``{x : |A x - y| <= sigma}``."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class ResidualGeometry:
 
     @cached_property
     def _rest(self) -> Array | None:
-        """What of y is out of the reach of A; None where that is nothing, or not known."""
+        """The component of y outside of the range of A; None where it is zero or unknown."""
         if not self.A.explicit or self.tight_frame is not None or self.A.full_row_rank:
             return None
         rest = self.y - self.A.left_spectrum[1] @ self._coordinates()

@@ -13,7 +13,7 @@ __all__ = ["Ball", "Constant", "Source"]
 
 
 class Source(Enum):
-    """Where a constant comes from: only given and derived ones may support a claim."""
+    """The source of a constant: only given and derived ones may support a claim."""
 
     GIVEN = "given"
     DERIVED = "derived"

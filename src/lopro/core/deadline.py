@@ -45,7 +45,7 @@ _clock: ContextVar[Callable[[], float]] = ContextVar("lopro_clock", default=time
 
 @contextmanager
 def using_clock(clock: Callable[[], float]) -> Iterator[None]:
-    """Let deadlines that are created in the block use this clock; tests advance it explicitly."""
+    """Use this clock for deadlines that are created in the block; tests advance it explicitly."""
     token = _clock.set(clock)
     try:
         yield

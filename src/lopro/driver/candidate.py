@@ -116,13 +116,13 @@ class ProvedBound:
         return Bound(self.value, np.zeros(0), centre, limit=self.radius)
 
 
-#: What a candidate is known to be good for.
+#: The evidence for a candidate.
 Evidence: TypeAlias = Multiplier | PenalisedMinimum | ProvedBound | None
 
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """What a method yields: a point that may be the answer.
+    """The message of a method to the driver: a point that may be the answer.
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a method receives for a candidate: its value, and on demand the certificate of the run.
+    """The answer of the driver to a candidate: its value, and on demand the certificate of the run.
 
     Parameters
     ----------

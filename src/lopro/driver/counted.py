@@ -104,7 +104,7 @@ class CountedObjective(Objective):
     def shaped(self, shape: tuple[int, ...]) -> Objective:
         return CountedObjective(self.target.shaped(shape))
 
-    # What follows is not an oracle call: it is forwarded and not counted.
+    # The rest are not oracle calls: they are forwarded and not counted.
 
     def add_subgradient(self, x: Array, total: Array) -> Array:
         return self.target.add_subgradient(x, total)
@@ -201,7 +201,7 @@ class CountedConstraint(Constraint):
     def members(self) -> tuple[Constraint, ...]:
         return self._members
 
-    # What follows is not an oracle call: it is forwarded and not counted.
+    # The rest are not oracle calls: they are forwarded and not counted.
 
     @property
     def has_linear_minimizer(self) -> bool:

@@ -1,4 +1,4 @@
-"""What a method is: its declaration, the workbench it works at, how it fits a problem, inner algorithms.
+"""Protocols of methods: declaration, workbench, fit to a problem, inner algorithms.
 
 A method is a generator: it yields candidates and receives verdicts. It owns its mathematics and nothing else;
 budgets, the clock, records, certificates and the status are the driver's. An inner algorithm (Theorem 1's
@@ -79,7 +79,7 @@ F = TypeVar("F", contravariant=True)
 
 
 class Stepper(Protocol[F]):
-    """What the workbench can advance: three methods, on whatever it steps on."""
+    """An algorithm that the workbench can advance, on a state of any type."""
 
     def init(self, F: F, x: Array, rng: np.random.Generator, /) -> Any:
         """Return the state that starts at ``x``."""
@@ -112,12 +112,12 @@ class InnerAlgorithm(Stepper[Penalised], Protocol):
 G = TypeVar("G")
 
 
-#: What `Method.run` returns: ``verdict = yield candidate``.
+#: The return type of `Method.run`: ``verdict = yield candidate``.
 Candidates: TypeAlias = Generator[Candidate, Verdict, None]
 
 
 class Workbench(Protocol):
-    """What a method may use."""
+    """The oracles and services that a method may use."""
 
     #: The problem as it was given, its parts with their own types; calls on it are not counted.
     problem: Problem
@@ -185,7 +185,7 @@ class Workbench(Protocol):
         ...
 
     def hand_over(self, method: Method) -> None:
-        """Say that another method goes on from here; the result names it."""
+        """Record that another method continues from here; the result names it."""
         ...
 
     def observe(self) -> Any:
@@ -206,7 +206,7 @@ class Workbench(Protocol):
 class Method(Protocol):
     """A method for `lopro.solve`."""
 
-    #: What it assumes, asks for and promises.
+    #: Its assumptions, oracles and guarantees.
     card: ClassVar[Card]
 
     def check(self, problem: Problem) -> None:
@@ -226,7 +226,7 @@ def next_candidate(candidates: Candidates, verdict: Verdict | None) -> Candidate
         return None
 
 
-#: What `Method.run` is.
+#: The type of `Method.run`.
 Start: TypeAlias = Callable[[Workbench, Array], Candidates]
 
 

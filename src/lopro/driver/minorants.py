@@ -43,7 +43,7 @@ class Minorant:
         """Add a minorant of the objective taken at ``x`` to a valid inequality of the set."""
         offset, g = problem.objective.minorant(x, -normal.direction)
         mu = problem.objective.strong_convexity()
-        # What cancels in the offset was rounded before it did; a bound errs to the safe side.
+        # Terms that cancel in the offset carry rounding errors, which are subtracted from the bound.
         terms = abs(offset) + abs(inner(g, x)) + abs(normal.support)
         error = problem.objective.slope_error(x)
         return Minorant(

@@ -155,10 +155,10 @@ class Result:
     #: with ``grad f(x) + sum of M'v = 0``: positive at upper bounds and negative at lower ones, as in SciPy's
     #: ``trust-constr`` and, for ``Mx <= u`` and ``Mx == u``, as CVXPY's dual values. None where not known.
     multipliers: tuple[Array, ...] | None = field(default=None, repr=False)
-    #: What proves that there is no solution: multipliers of rows that contradict each other (INFEASIBLE), or
+    #: The proof that there is no solution: multipliers of rows that contradict each other (INFEASIBLE), or
     #: a direction along which the objective decreases without bound (UNBOUNDED).
     ray: Any = field(default=None, repr=False)
-    #: What a theorem promises of ``x`` if the constants given to it are true. It is no part of the
+    #: The gap of ``x`` that a theorem claims if the constants given to it are true. It is no part of the
     #: certificate and does not count for ``success``.
     claim: Claim | None = None
 

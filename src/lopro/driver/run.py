@@ -74,24 +74,24 @@ class Run:
 
     @functools.cached_property
     def incumbent(self) -> Incumbent:
-        """What the run knows; made within the loop, because the target asks f for its first value."""
+        """The best point and bounds; created within the loop, because the target evaluates f."""
         return Incumbent(
             self.bench.counted, self.bench.target, self.warnings, lambda: self.bench.unit
         )
 
     @property
     def counts(self) -> Counts:
-        """What the method has asked for so far."""
+        """The operations of the method so far."""
         return self.bench.counts
 
     @property
     def certificate_counts(self) -> Counts:
-        """What certificates and records have asked for so far."""
+        """The operations of certificates and records so far."""
         return self.bench.certificate_counts
 
     @property
     def progress(self) -> Progress | None:
-        """What shows the run on the terminal, if anything does."""
+        """The progress line on the terminal, if any."""
         return self.bench.progress
 
     @progress.setter

@@ -193,7 +193,7 @@ class Workbench:
 
     @property
     def why_late(self) -> Status:
-        """What it means that the deadline has passed."""
+        """The status of a run whose deadline has passed."""
         return Status.INTERRUPTED if self.deadline.stopped_by_user else Status.TIME_LIMIT
 
     def project(self, x: Array) -> Array:
@@ -209,7 +209,7 @@ class Workbench:
 
     @property
     def reached(self) -> Array:
-        """Where the run stands: the output of the last inner run, or the last projected point."""
+        """The current point: the output of the last inner run, or the last projected point."""
         return self._reached()
 
     @property

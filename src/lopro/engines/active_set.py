@@ -104,7 +104,7 @@ class _Guess:
 
     @property
     def active(self) -> int:
-        """How many rows and bounds are active."""
+        """The number of active rows and bounds."""
         return int(np.count_nonzero(self.signs))
 
     def _halfway(self, rhs: Any, back: bool = False) -> Any:

@@ -1,4 +1,4 @@
-"""What an engine says, and what limits it: the time, Ctrl-C, the memory, whether its package is installed.
+"""Answers of engines, and their limits: the time, Ctrl-C, the memory, whether its package is installed.
 
 Engines cannot be stopped from outside. HiGHS and Clarabel read a clock of their own, PIQP gets a number of
 iterations. Clarabel calls back between its iterations, so that Ctrl-C ends it; HiGHS and PIQP end first. What

@@ -156,7 +156,7 @@ def _limited(program: ConeProgram, tol: float, left: float, threads: int) -> Ans
 
 
 def _run(program: ConeProgram, tol: float, left: float, threads: int) -> Answer:
-    """Let Clarabel solve the program as it is, unless it exceeds the memory."""
+    """Solve the program by Clarabel as it is, unless it exceeds the memory."""
     try:
         import clarabel
     except ImportError as error:

@@ -176,8 +176,8 @@ def repaired(data: ConicData, v: Vector, z: Vector, slack: Vector) -> tuple[Vect
         v, z = v - dv, z - dz
         inside = data.inside(z)
         excess = inside - z
-        # What moved z into the cone is a vector of the cone: going farther along it stays inside, and leaves
-        # the next correction room. Alternating projections without it take many rounds, or never end.
+        # The step that moved z into the cone is a vector of the cone: a longer step stays inside, and leaves
+        # a margin for the next correction. Alternating projections without it take many rounds, or never end.
         further = 2.0 * further
         z = inside + further * excess
         now = _slope(data, v, z)

@@ -59,7 +59,7 @@ def _of_cone(sizes: Vector) -> float:
 
 
 class _Sizes:
-    """What the rows of a cone compare, together; products with all rows are made once."""
+    """The magnitudes to which violations of a cone are relative; products with all rows are computed once."""
 
     def __init__(self, data: ConicData, x: Vector, units: Units | None) -> None:
         self._data, self._x, self._units = data, x, units

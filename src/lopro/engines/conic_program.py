@@ -59,7 +59,7 @@ class ConicProgram:
     """
 
     size: int
-    #: What objectives add to the value whatever the point is.
+    #: The constant term of the objective.
     constant: float = field(default=0.0, init=False)
     _sets: list[ConeRows] = field(default_factory=list, init=False)
     _blocks: list[_Block] = field(default_factory=list, init=False)

@@ -25,7 +25,7 @@ __all__ = ["solve_by_piqp"]
 
 #: Iterations at most: PIQP's own default.
 _ITERATIONS = 250
-#: From this size on PIQP takes a side for infinite, and reports rows with two such sides on the console.
+#: PIQP treats sides of at least this size as infinite, and reports rows with two such sides on the console.
 _INFINITE = 1e30
 _NAMES = {
     "PIQP_SOLVED": AnswerStatus.SOLVED,

@@ -31,10 +31,10 @@ from lopro.engines.cones import Nonnegative, Zero
 
 __all__ = ["solve_conic"]
 
-#: What the engine is asked for.
+#: Accuracy requested from the engine.
 _ACCURACY = 1e-10
 
-#: Multipliers, what they prove, and what the violation of the point may have gained with them.
+#: Multipliers, the bound that they prove, and the charge for the violation of the point.
 _Proof: TypeAlias = "tuple[Vector, Bound, float]"
 
 

@@ -34,7 +34,7 @@ class Function:
     shape: tuple[int, ...] | None = None
     #: An array whose library, dtype and device the points should have, if there is one.
     like: Array | None = None
-    #: How many arrays `image` returns.
+    #: The number of arrays that `image` returns.
     image_length: int = 1
     #: Whether `subgradient` returns an array of its own making each time, on which the caller may write.
     fresh_slopes: bool = False

@@ -15,7 +15,7 @@ from lopro.maps.identity import Identity
 
 __all__ = ["enclose_adjoint", "enclose_forward"]
 
-#: Roundings that the products of an operator are trusted to make, relative to the norms of its rows.
+#: Assumed rounding error of products of an operator, in rounding units, relative to the norms of its rows.
 _ROUNDINGS = 8.0
 #: Rows on a device whose products are added up there; the sums of such chunks are added up on the host.
 _CHUNK = 2048

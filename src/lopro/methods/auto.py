@@ -43,7 +43,7 @@ _PIQP = ProgramEngines(engines=("piqp",))
 class Application(Protocol):
     """A problem with methods of its own, from top to bottom in one folder."""
 
-    #: What it is called where a choice is explained.
+    #: Its name in explanations.
     name: str
     #: Its methods, by their public names.
     methods: dict[str, Any]
@@ -57,7 +57,7 @@ _applications: list[Application] = []
 
 
 def register(application: Application) -> None:
-    """Let `lopro.Auto` and the tables of methods know of an application."""
+    """Register an application with `lopro.Auto` and the tables of methods."""
     if all(known.name != application.name for known in _applications):
         _applications.append(application)
 
@@ -211,7 +211,7 @@ def _closed_forms(problem: Problem) -> Iterator[Fit]:
 def _second_order(problem: Problem) -> Iterator[Fit]:
     """Yield Newton's method and the engines, the cheaper one first."""
     forms = Forms(problem)
-    # What PIQP leaves unproved of a dense program goes to Newton's method before others are asked.
+    # Dense programs that PIQP does not prove go to Newton's method before other engines.
     quick = forms.program_lacks is None and not forms.sparse and installed("piqp")
     first = (_PIQP if quick else ProgramEngines()).fit_to(forms)
     if first is not None and _operations(first) <= least_newton_cost():

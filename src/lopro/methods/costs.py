@@ -1,4 +1,4 @@
-"""What methods would cost on a problem, in operations of a matrix product.
+"""Estimated costs of methods on a problem, in operations of a matrix product.
 
 One unit for all of them: the speed of matrix products, which `lopro.core.deadline` measures once. Everything
 else is a count of steps times the operations of a step; the constants say how fast an engine is relative to

@@ -180,7 +180,7 @@ class AllPairsLoss(PairLoss):
 
     @cached_property
     def _different(self) -> float:
-        """How many pairs are of two classes."""
+        """The number of pairs of two classes."""
         return self.count - 0.5 * float(np.sum(self._sizes * (self._sizes - 1.0)))
 
     @property

@@ -108,7 +108,7 @@ def learn_metric(
         By default `lopro.FeatureWorkingSet`; or `lopro.ConsensusADMM`, `lopro.LoPGD`,
         `lopro.baselines.ProjectedSubgradient`, ...
     A0 : array of shape (d, d), optional
-        A symmetric start; one that is worse than the zero matrix is left aside.
+        A symmetric start; ignored if it is worse than the zero matrix.
     tol : float
         Certified relative gap to reach, as in `lopro.solve`.
     max_pairs : int, optional

@@ -1,4 +1,4 @@
-"""How sparse metric learning is recognised in a general problem, and ADMM on all features at once."""
+"""Recognition of sparse metric learning in a general problem, and ADMM on all features at once."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ Matrix: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
 
 #: Of the share that is given up, this part scales the weights; the rest lowers them evenly.
 SCALED_PART = 0.7
-#: How much narrower than the box the aim is, in units of the share.
+#: The margin between the target box and the box, in units of the share.
 MARGIN = 0.2
 #: Single precision is enough where this much of the unit diagonal is left to aim at, in half the time.
 SINGLE_FROM = 2e-5
@@ -161,7 +161,7 @@ class Completion:
 
     @property
     def excess(self) -> Array:
-        """How much each feature has to do with what is violated."""
+        """The contribution of each feature to the violations."""
         R = self._latest
         return namespace(R).sum(R * R, axis=1)
 

@@ -38,7 +38,7 @@ __all__ = ["Consensus"]
 RELAXATION = 1.7
 #: Iterations between two checks of the balance of the residuals, and the largest ratio of the two.
 BALANCE_EVERY, LONGEST_PAUSE, BALANCE_RATIO = 25, 1600, 3.0
-#: Where ``beta`` may go, in units of the curvature of the loss. Below, the system of the loss step would be
+#: The range of ``beta``, in units of the curvature of the loss. Below, the system of the loss step would be
 #: singular but for rounding; above, nothing moves. The first one is not taken that far.
 LEAST_BETA, GREATEST_BETA = 1e-12, 1e12
 FIRST_BETA = (1e-6, 1.0)

@@ -84,7 +84,7 @@ class Spread:
     full_rank: bool
     #: The least eigenvalue that ``V`` inverts, of M1 with a diagonal of ones.
     least: float = 1.0
-    #: How much larger than the entries of M1 the terms are that cancel in them.
+    #: The ratio of the terms that cancel in the entries of M1 to these entries.
     cancelling: float = 1.0
     #: The pairs in coordinates in which ``M1 = I``, wherever they differ at all: without the norm.
     white: White | None = None

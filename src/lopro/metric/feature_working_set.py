@@ -35,7 +35,7 @@ FEW = 1000
 ROUGH, FIRST_ACCURACY = 1e-3, 0.05
 #: Share of the bound that the first completion gives up, and how it falls from one to the next.
 FIRST_SHARE, FALL = 0.1, 0.05
-#: What a completion may lose altogether, in units of that share, and the gap that the working set may have:
+#: The largest total loss of a completion, in units of that share, and the largest gap on the working set:
 #: the last share is half of the tolerance, so that 1.6 * 0.5 + 0.3 * 0.5 leaves a margin of 5 %.
 MOST_LOST, INSIDE = 1.6, 0.3
 #: The part of the gap asked for that the last completion may use up.
@@ -190,7 +190,7 @@ class _Search:
         return self.work.outside.size == 0
 
     def _finish(self) -> Candidates:
-        """Go on until the gap is small enough, where every feature is in the working set."""
+        """Iterate until the gap is small enough, with every feature in the working set."""
         accuracy = max(0.1 * ROUGH, 0.5 * self.tolerance)
         while True:
             going = self._solve(accuracy)

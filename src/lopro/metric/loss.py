@@ -42,7 +42,7 @@ __all__ = ["PairLoss"]
 
 #: With up to so many features a product takes about as long as reading the clock: some microseconds.
 _FEW_FEATURES = 64
-#: What it takes to write an entry of a large symmetric matrix, in operations of a product: 0.28 s for 72
+#: The cost of writing an entry of a large symmetric matrix, in operations of a product: 0.28 s for 72
 #: samples of 7129 features where products run at 52 Gflop/s, less the product itself.
 _PER_ENTRY = 150.0
 #: Pairs whose differences are held at a time.
@@ -137,7 +137,7 @@ class PairLoss(MappedFunction, Objective):
 
     @property
     def targets(self) -> Array:
-        """What the squared distances should be, in the library of ``X``; do not write on it."""
+        """The targets of the squared distances, in the library of ``X``; read-only."""
         return self._targets.array
 
     # Weights of the pairs, of which the dual is a function. Here they are vectors.

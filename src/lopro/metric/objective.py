@@ -96,7 +96,7 @@ class SparseMetric(Sum):
 
     @cached_property
     def spread(self) -> Spread:
-        """What repairs of dual points need to know of the pairs."""
+        """The data of the pairs for repairs of dual points."""
         return Spread.of(self.loss, self.l1, max(self.trace, self.features))
 
     @cached_property

@@ -91,7 +91,7 @@ def first_start(objective: SparseMetric) -> Start:
 
 
 def good_start(objective: SparseMetric, given: Array) -> Matrix:
-    """Return the given matrix in NumPy, or the best start where it is worse than zero and tells nothing.
+    """Return the given matrix in NumPy, or the best start where it is worse than zero.
 
     Examples
     --------

@@ -106,7 +106,7 @@ class WorkingProblem:
         self.features, self.admm = features, admm
         self.point, self.sparse_point = point, sparse_point
         self.fun, self.sparse_fun = funs
-        # What was proved on other features need not hold on these.
+        # Bounds for other features need not hold for these.
         self.bound, self._asked = -np.inf, False
 
     def _in_use(self) -> Features:

@@ -17,7 +17,7 @@ from lopro.newton.smooth import Slope
 
 __all__ = ["Secants", "SmoothCallable"]
 
-#: How many differences are kept.
+#: The number of differences that are kept.
 _MEMORY = 10
 #: Differences whose curvature is a smaller share than this of what it could be are rounding.
 _FLAT = 1e-10
@@ -85,7 +85,7 @@ class Secants:
         return Diagonal(np.full(self.size, sigma)), LowRank(rows / norms[:, None], core)
 
 
-#: Roundings that a user's function is trusted to make, in its value and in each entry of its gradient.
+#: Assumed rounding error of a user's function, in rounding units, of its value and of each gradient entry.
 _ROUNDINGS = 64.0
 #: The first difference of gradients is taken over this share of the point, or over this length at zero.
 _PROBE = 1e-6
@@ -128,7 +128,7 @@ class SmoothCallable:
         return np.asarray(self.factor * self.f.subgradient(x), dtype=np.float64)
 
     def sized_gradient(self, x: Array, image: Image) -> tuple[Array, float]:
-        # Nothing is known of the terms; gradients of other points tell how large they can be.
+        # The terms are unknown: gradients at other points serve as their scale.
         gradient = self.gradient(x, image)
         self._largest = max(self._largest, norm(gradient))
         return gradient, self._largest

@@ -34,7 +34,7 @@ _STRETCH = 16.0
 
 
 class UnboundedBelow(ArithmeticError):
-    """The function falls without end along this direction."""
+    """The function is unbounded below along this direction."""
 
 
 def least_along(slope: Slope, at_zero: float, accuracy: float, evaluations: int = 100) -> float:
@@ -102,7 +102,7 @@ _LINE = 0.5
 
 @dataclass(frozen=True)
 class Local:
-    """What is known at a point: targets, multipliers, gradients, and sizes to compare them with.
+    """The evaluation of a point: targets, multipliers, gradients, and the scales of these.
 
     ``stationarity`` is the gradient of the Lagrangian, ``gradient`` that of the augmented one with its
     proximal term.
@@ -133,7 +133,7 @@ class Local:
 
 
 class NoDescent(SingularSystem):
-    """The first direction leads nowhere: the Hessian is singular, and rounding has hidden it.
+    """The first direction gives no descent: the Hessian is singular, which rounding has hidden.
 
     A Cholesky factorisation can succeed on such a matrix, and a tiny pivot makes a direction far too long.
     """
@@ -191,7 +191,7 @@ def minimise(
     SingularSystem
         If a Hessian is not positive definite; `NoDescent` if that shows at the start by its direction.
     UnboundedBelow
-        If ``F`` falls without end.
+        If ``F`` is unbounded below.
     """
     local = Local.of(F, start)
     best, since = math.inf, 0

@@ -99,7 +99,7 @@ class AugmentedLagrangian:
         total = np.array(gradient)
         for term, v in zip(self.problem.terms, duals, strict=True):
             total += term.pullback(v)
-        # Where f is least by itself its gradient vanishes, and its terms or the norms tell the size.
+        # At a minimiser of f its gradient vanishes: the scale is then that of its terms or of the norms.
         return total, max(size, self.steepness)
 
     def proximal_slope(self, x: Array) -> Array | float:

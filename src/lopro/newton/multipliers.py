@@ -33,7 +33,7 @@ _STIFF = 1e-4
 
 @dataclass(frozen=True)
 class Settings:
-    """How the method of multipliers proceeds; the defaults are meant to be kept.
+    """Settings of the method of multipliers; the defaults suit nearly all problems.
 
     Attributes
     ----------

@@ -79,12 +79,12 @@ class Composite:
 
     @staticmethod
     def lacks(terms: Iterable[Term]) -> str | None:
-        """Say in words which of the terms cannot be taken; None if all can."""
+        """Return in words which terms are not supported; None if all are."""
         return next((_lacking(t) for t in terms if not (is_smooth(t) or _has_prox(t))), None)
 
     @property
     def entries(self) -> int:
-        """How many entries the matrices of all parts have, or would have."""
+        """The number of entries of the matrices of all terms, formed or not."""
         smooth = getattr(self.smooth, "parts", (self.smooth,))
         maps = [getattr(part, "map", None) for part in smooth] + [t.map for t in self.terms]
         return sum(

@@ -1,4 +1,4 @@
-"""Where certificates of emptiness and of unboundedness come from: the directions in which runs diverge.
+"""Certificates of emptiness and of unboundedness, from the directions in which runs diverge.
 
 Without a feasible point the multipliers grow along Farkas multipliers; without a lower bound the points
 move along a ray of descent. What is found here is checked elsewhere (`lopro.certificates`).
@@ -35,7 +35,7 @@ __all__ = [
 
 #: Rounds of correcting the multipliers and moving them back into their cone.
 _ROUNDS = 4
-#: What rounded numbers must promise before a certificate is checked exactly: a radius, flatness.
+#: Floating-point estimate from which on a certificate is checked with rounding bounds: a radius, flatness.
 _PROMISING = 1e3
 _FLAT = 1e-6
 
@@ -162,7 +162,7 @@ def descent_ray(
         _leaves(term, term.image(d)) <= _FLAT * term.row_norms.max(initial=0.0)
         for term in problem.terms
     )
-    # As above: exact only where rounded numbers promise something.
+    # As above: rounding bounds only where the estimate is large enough.
     if not (flat and staying and gradient @ d < 0.0):
         return None
     mapped = [each for each in rows if each[0] is not None]

@@ -44,7 +44,7 @@ class Smooth(Protocol):
     """A convex, (almost everywhere) twice differentiable function of a vector."""
 
     size: int
-    #: How many arrays `image` returns.
+    #: The number of arrays that `image` returns.
     images: int
 
     def value(self, x: Array) -> float:

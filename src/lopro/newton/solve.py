@@ -1,4 +1,4 @@
-"""From a problem to a point with a proof: iterate, prove, refine, and recognise what has no solution."""
+"""Solve a problem and prove the answer: iterate, prove, refine, and detect problems without a solution."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ def prove(
         best = now if best is None or now.better(best, feasibility, length) else best
         if best.proves(tol, feasibility, scale, length):
             return dataclasses.replace(best, status=Status.CONVERGED)
-        # What was given proves the same in all units; refining it compares norms.
+        # The proof of the given multipliers does not depend on units; refining them compares norms.
         scaled = Equilibrated.of(problem) if steps == 0 else None
         if scaled is not None:
             start, v = x / scaled.sizes, scaled.multipliers(multipliers)

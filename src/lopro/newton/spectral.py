@@ -36,7 +36,7 @@ class Spectrum:
         self.vectors: Array
         self.values, self.vectors = np.linalg.eigh(M)
         self.size = len(M)
-        #: How many eigenvalues are positive: the last ones.
+        #: The number of positive eigenvalues, which are the last ones.
         self.rank = int(np.count_nonzero(self.values > 0.0))
 
     @property

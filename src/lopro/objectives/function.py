@@ -28,7 +28,7 @@ class FunctionObjective(Objective):
 
     Every callable gets a copy of the point, and what it returns is checked (a finite number, an
     array of the shape of the point) and copied, so it may reuse its memory. That the function is
-    convex, and that its slopes and constants are right, is taken on trust.
+    convex, and that its slopes and constants are right, is not checked.
 
     Parameters
     ----------

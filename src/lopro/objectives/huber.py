@@ -53,7 +53,7 @@ class Huber(OfAtom):
 
     @property
     def b(self) -> Array | None:
-        """What residuals are taken from, or None for zero; do not write on it."""
+        """The vector subtracted from the image, or None for zero; read-only."""
         return self.offset
 
     def minorant(self, x: Array, target: Array) -> tuple[float, Array]:

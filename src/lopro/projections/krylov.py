@@ -47,7 +47,7 @@ class GolubKahan:
 
     @property
     def steps(self) -> int:
-        """How many columns ``V_k`` has."""
+        """The number of columns of ``V_k``."""
         return len(self._right)
 
     @property

@@ -94,5 +94,5 @@ def _least_residual(A: Any, b: np.ndarray, positive: bool) -> float:
         b = b.astype(np.float64)  # its estimates overflow in single precision
         x = scipy.sparse.linalg.lsmr(operator, b, atol=1e-12, btol=1e-12, conlim=0.0)[0]
         residual = float(np.linalg.norm(operator.matvec(x) - b))
-    # Where the data can be fitted, what is left is the accuracy of the solver.
+    # Where the data can be fitted exactly, the residual is the accuracy of the solver.
     return residual if residual > 1e-6 * float(np.linalg.norm(b)) else 0.0

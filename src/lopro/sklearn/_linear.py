@@ -1,4 +1,4 @@
-"""What sparse linear regressions share: centred and weighted data, targets one by one, fitted attributes."""
+"""Common code of sparse linear regressions: centred and weighted data, one target at a time, attributes."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class _CentredSparse(scipy.sparse.linalg.LinearOperator):  # type: ignore[misc]
 class SparseLinearRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """A linear model with few nonzero coefficients; subclasses solve for one target of centred data."""
 
-    #: What a user may change where nothing is certified.
+    #: Advice in the warning about an answer without a proof.
     _advice = "Increase alpha, tol or max_iter, or scale the features."
 
     def __sklearn_tags__(self) -> Any:

@@ -1,4 +1,4 @@
-"""From distances to decisions: the threshold at which a pair no longer counts as similar."""
+"""The threshold of the distance up to which a pair counts as similar."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all estimators share: dtypes, scikit-learn's callbacks, a warning where a proof is missing."""
+"""Common code of all estimators: dtypes, scikit-learn's callbacks, a warning without a proof."""
 
 from __future__ import annotations
 

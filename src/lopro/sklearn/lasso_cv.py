@@ -152,7 +152,7 @@ class ElasticNetCV(SparseLinearRegressor):
         A = data.A
         pulled = A.rmatvec(y) if hasattr(A, "rmatvec") else A.T @ y
         most = float((pulled if self.positive else np.abs(pulled)).max()) / (share * data.total)
-        # Where nothing correlates with y every weight gives zero.
+        # If no column correlates with y, every weight gives zero.
         most = max(most, float(np.finfo(data.X.dtype).tiny) ** 0.5)
         return np.asarray(most * np.geomspace(1.0, self.eps, count))
 

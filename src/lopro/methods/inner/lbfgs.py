@@ -9,9 +9,9 @@ from lopro.core.arrays import Array, inner, norm
 
 __all__ = ["LBFGS"]
 
-#: How many steps are remembered, how often a step is shortened, and what it has to gain.
+#: Stored steps, most halvings of a step, and the constant of sufficient decrease.
 MEMORY, HALVINGS, SUFFICIENT = 20, 12, 1e-4
-#: Steps along which the gradient turns by less than this are not remembered.
+#: Steps along which the gradient changes by less than this are not stored.
 FLAT = 1e-8
 
 
@@ -90,6 +90,6 @@ class LBFGS:
 
     def _remember(self, moved: Array, turned: Array) -> None:
         curvature = inner(moved, turned)
-        # Where the function is not convex, a step may see none.
+        # Where the function is not convex, the curvature along a step may not be positive.
         if curvature > FLAT * norm(moved) * norm(turned):
             self._memory.append((moved, turned, curvature))

@@ -159,7 +159,7 @@ class Forms:
 
     @cached_property
     def sparse(self) -> bool:
-        """Whether the matrices of the program are sparse; told without forming them."""
+        """Whether the matrices of the program are sparse; known without forming them."""
         if self._matrices and not any(scipy.sparse.issparse(M) for M in self._matrices):
             return False
         return not any(isinstance(M, np.ndarray) for M in self._curved)

@@ -116,7 +116,7 @@ class InteriorPoint:
 
         def start(bench: Workbench, x0: Array) -> Candidates:
             if problem.shape is None or is_complex(x0) != is_complex(_point_of(problem)):
-                return self.run(bench, x0)  # the start has told what the points are
+                return self.run(bench, x0)  # the type of the points is known from the start
             return self._run(program, sets, form, bench, x0)
 
         return Fit(self, "it has a conic form", cost, start)

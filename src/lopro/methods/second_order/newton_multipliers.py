@@ -126,7 +126,7 @@ class NewtonMultipliers:
 
 
 def _reason(forms: Forms) -> str:
-    """Say why the method fits a problem."""
+    """Return why the method fits a problem."""
     kinds = {type(term.atom) for term in forms.sets}
     sets = " and ".join(
         name for kind, name in ((Interval, "rows"), (Ball, "balls")) if kind in kinds

@@ -38,7 +38,7 @@ class ProgramEngines:
 
     What is certified does not rest on the engine: its point and its multipliers are refined by Newton steps
     on the augmented Lagrangian, and the bound is computed from the data with the rounding of its own
-    arithmetic. A program without solution is told so only with a ray that has been checked.
+    arithmetic. INFEASIBLE and UNBOUNDED are reported only with a ray that has been checked.
 
     Parameters
     ----------

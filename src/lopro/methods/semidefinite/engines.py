@@ -41,14 +41,14 @@ class SemidefiniteEngines:
     `Intersection` of a `PSDCone` (or a `Spectrahedron`) with `Affine` sets, polyhedra and boxes of matrices.
     Oracles: none, it reads the data. Indices that neither C nor a row connects are blocks of their own.
 
-    Which of the two comes first is told by their work: a step of the interior point method takes the cube of
+    The cheaper of the two comes first: a step of the interior point method costs the cube of
     the entries of a block, or of the cliques of a sparse one, and fifteen steps are enough; Newton's method
-    takes about sixty eigendecompositions. The other one takes over where the first proves too little.
+    takes about sixty eigendecompositions. If the gap of the first is not closed, the other is tried.
 
-    What is certified does not rest on the engine: ``C - A*y`` is proved to be positive semidefinite by a
-    Cholesky factorisation with the rounding of its own arithmetic. Where nothing bounds the trace of
-    feasible matrices, the certificate states up to where it holds. A program without solution is told so only
-    with multipliers, or a ray, that have been checked.
+    The proof does not depend on the engine: ``C - A*y`` is proved to be positive semidefinite by a
+    Cholesky factorisation with bounds of its rounding. Where no row bounds the trace of feasible matrices,
+    the certificate states the radius in which it holds. INFEASIBLE and UNBOUNDED are reported only with
+    multipliers, or a ray, that have been checked.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ class SemidefiniteEngines:
         check_form(problem, distance=False)
 
     def plan(self, problem: Problem) -> str:
-        """Say in words which engine comes first on a problem, and why; nothing is solved."""
+        """Return in words which engine is tried first on a problem, and why; nothing is solved."""
         program = semidefinite_form(problem).program
         sizes = sorted((b.size for b in program.blocks if not b.diagonal), reverse=True)
         blocks = (

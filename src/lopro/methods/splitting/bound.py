@@ -150,7 +150,7 @@ def _pulled(term: Term, v: Vector, like: Array) -> tuple[Vector, float]:
 
 
 def _absorbed(parts: Parts, dual: _Dual, x: Array) -> _Dual:
-    """Let bounded sets of the variables take what is left of r, as far as they can."""
+    """Absorb the residual r by bounded sets of the variables, as far as possible."""
     for i, term in enumerate(parts.split):
         if not (term.is_set and term.is_identity):
             continue

@@ -16,7 +16,7 @@ __all__ = ["Settings", "State", "advance", "balanced", "first_state", "softened"
 
 @dataclass(frozen=True)
 class Settings:
-    """What steers the iteration.
+    """Settings of the iteration.
 
     Measured on total variation over a residual ball, 128 x 128, a Gaussian blur of two pixels, noise of 1 %:
     steps, products and the value after them, beside an optimum of 263.62.
@@ -40,14 +40,14 @@ SETTINGS = Settings()
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """Where the iteration stands: the point, images of it, their proxes, and multipliers over penalties."""
+    """The state: the point, its images, their proxes, and multipliers over penalties."""
 
     x: Array
     images: Images
     z: Images
     u: Images
     rho: tuple[float, ...]
-    #: What the linear system may leave, and how far the proxes have moved in the last step.
+    #: Tolerance of the linear system, and the movement of the proxes in the last step.
     tolerance: float
     moved: tuple[float, ...]
     steps: int = 0
@@ -79,7 +79,7 @@ def first_state(parts: Parts, x: Array, unit: float) -> State:
 def advance(parts: Parts, state: State, relaxation: float) -> State:
     """Return the state one step later: a linear system, a prox of every term, new multipliers."""
     rho = state.rho
-    # What is missing in the system at the present point.
+    # The residual of the system at the current point.
     gaps = [r * (z - u - w) for r, z, u, w in zip(rho, state.z, state.u, state.images, strict=True)]
     rhs = parts.pullback(gaps) - parts.gradient(state.x)
     size = norm(rhs)

@@ -1,4 +1,4 @@
-"""How far a point is outside of the sets, what that can have gained, and points with smaller violations.
+"""Violations of a point, the charge for them, and points with smaller violations.
 
 What is gained is charged to the gap. What rows miss is made up for by variables in proportion to their size.
 """

@@ -17,7 +17,7 @@ from lopro.newton.sdp.nearest import Nearest, NearestProblem
 
 __all__ = ["NearestCorrelation", "NoCorrelationMatrix", "nearest_correlation"]
 
-#: How often the residual is lowered, or the margin widened, until the gap is proved.
+#: Most reductions of the residual, or increases of the margin, until the gap is proved.
 _ATTEMPTS = 5
 #: Gaps are relative to the value, and to this share of ``1/2 |G|^2`` where ``G`` is nearer than that.
 _NEAR = 1e-8

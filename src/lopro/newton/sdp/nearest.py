@@ -71,7 +71,7 @@ class Nearest:
 
     @property
     def emptiness(self) -> str | None:
-        """What is proved of an empty set, in words; None where nothing is."""
+        """The proved statement that the set is empty, in words; None without one."""
         if self.empty == 0.0:
             return None
         where = "" if math.isinf(self.empty) else f" up to a trace of {self.empty:.3g}"

@@ -11,7 +11,7 @@ from lopro.newton.sdp.program import Block, SemidefiniteProgram
 
 __all__ = ["read_sdpa"]
 
-#: What may stand between and around numbers.
+#: Separators between and around numbers.
 _PUNCTUATION = re.compile(r"[,(){}]")
 
 

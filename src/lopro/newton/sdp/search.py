@@ -1,4 +1,4 @@
-"""What is known of a program so far: the best point, the best bound, and whether they suffice."""
+"""The incumbent of a semidefinite program: the best point, the best bound, and whether the gap is closed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a semidefinite program to a point with a proof."""
+"""Solve a semidefinite program and prove the answer."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def _order(engines: tuple[str, ...] | None, search: Search) -> tuple[tuple[str, 
 
 
 def _by_clarabel(search: Search, deadline: Deadline) -> None:
-    """Let Clarabel solve the program, more loosely or with a margin if its answer proves too little."""
+    """Solve by Clarabel; repeat with a looser accuracy or a margin if the bound of its answer is too weak."""
     for scaled, accuracy in _ATTEMPTS:
         in_units = ScaledProgram.of if scaled else ScaledProgram.plain
         search.units = in_units(search.face.program)
@@ -174,7 +174,7 @@ class _NewtonRun:
                 self.failed += 1
                 if search.widen():
                     return True
-            # What rounded numbers do not promise may be proved all the same, where rows are badly scaled.
+            # Where rows are badly scaled, a proof can succeed although the floating-point gap is too large.
             if k in _CHECKS and (search.check_rays(X, y) or search.evaluate(X, y)):
                 return False
             if self._stalled(state):

@@ -18,9 +18,9 @@ __all__ = ["ConjugateGradients", "CorrectedSystem", "System", "refined"]
 
 
 class System(Protocol):
-    """Solves with ``H = sum of pieces + shift I``; remembers what did not change since the last call."""
+    """Solves with ``H = sum of pieces + shift I``; caches what did not change since the last call."""
 
-    #: How often a matrix was factorised, and how often products were made.
+    #: The numbers of factorisations and of products.
     factorisations: int
     products: int
 
