@@ -35,6 +35,7 @@ FROZEN = {
     "large": "b95b8f17fd8c42c8",
     "conic": "2f4b2b4e3cc9f997",
     "interrupt": "18a53740251cfffc",
+    "cones": "9ec0c7d6e74f99d8",
 }
 
 

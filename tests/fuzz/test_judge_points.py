@@ -115,10 +115,11 @@ def of_cvxpy(case: CvxpyCase, status: str, x: Any, bound: float) -> Outcome:
     return Outcome(value=problem)
 
 
-def test_forgeries_of_cvxpy_are_found() -> None:
+@pytest.mark.parametrize("kind", ["cvxpy", "cones"])
+def test_forgeries_of_cvxpy_are_found(kind: str) -> None:
     found = set()
     for seed in range(40):
-        case = make("cvxpy", seed)
+        case = make(kind, seed)
         assert isinstance(case, CvxpyCase)
         known = case.program.known()
         if not known.points or known.unbounded:
@@ -132,10 +133,30 @@ def test_forgeries_of_cvxpy_are_found() -> None:
         assert label == ("bound above optimum" if high > best else "CONVERGED")
         far = x + 3.0 / case.program.of_columns
         found.add(decide(case, of_cvxpy(case, "optimal", far, -np.inf)).label)
-    assert {"infeasible success", "not within tol"} <= found
+    # Points that far away are feasible in programs without cones only.
+    assert {"infeasible success"} | ({"not within tol"} if kind == "cvxpy" else set()) <= found
 
 
-@pytest.mark.parametrize("kind", [*PLANTED, "cvxpy", "large", "interrupt"])
+def test_cones_are_empty_or_unbounded_by_construction() -> None:
+    """A success is found to be false, and the other of the two statuses too."""
+    found = {}
+    for seed in range(60):
+        case = make("cones", seed)
+        assert isinstance(case, CvxpyCase)
+        known, x = case.program.known(), np.zeros(case.program.dim)
+        assert all(known.excess(point) <= 1e-13 for point in known.points)
+        if known.empty or known.unbounded:
+            label = decide(case, of_cvxpy(case, "optimal", x, -np.inf)).label
+            right, other = ("infeasible", "unbounded")[:: 1 if known.empty else -1]
+            assert decide(case, of_cvxpy(case, right, x, -np.inf)).kind is Class.CERTIFIED
+            found[case.program.way] = label, decide(case, of_cvxpy(case, other, x, -np.inf)).label
+    assert found == {
+        "empty": ("false success", "false UNBOUNDED"),
+        "unbounded": ("false success", "false INFEASIBLE"),
+    }
+
+
+@pytest.mark.parametrize("kind", [*PLANTED, "cvxpy", "cones", "large", "interrupt"])
 def test_some_calls_are_right(kind: str) -> None:
     for seed in range(2 if kind == "large" else 8):
         case = make(kind, seed)

@@ -14,7 +14,7 @@ from fuzz.judge.contract import SLACK
 from fuzz.judge.points import check_bound, check_status, check_value, judge_by_points
 from fuzz.judge.verdict import Class, Finding, Verdict
 from fuzz.machine.script import Script
-from fuzz.planted.conic import Conic, draw_conic
+from fuzz.planted.conic import Conic, draw_cones, draw_conic
 from fuzz.planted.generate import draw_program, transport
 from fuzz.planted.program import Program
 
@@ -22,6 +22,7 @@ __all__ = [
     "ConicCase",
     "CvxpyCase",
     "ProgramCase",
+    "cones_case",
     "conic_case",
     "cvxpy_case",
     "large_case",
@@ -160,13 +161,14 @@ class ConicCase(CvxpyCase):
 
     def script(self) -> Script:
         script, n = self._data(), self.program.dim
+        value = "q @ x" if self.program.F is None else "q @ x + cvxpy.norm(F @ x - f)"
         script.setup = [
             "import cvxpy",
             "import lopro.cvxpy",
             f"x = cvxpy.Variable({n})",
             f"X = M0 + sum(x[j] * M[j] for j in range({n}))",
             "rows = [X >> 0, cvxpy.norm(D @ x - e) <= g @ x + float(h), A @ x <= b]",
-            "result = cvxpy.Problem(cvxpy.Minimize(q @ x), rows)",
+            f"result = cvxpy.Problem(cvxpy.Minimize({value}), rows)",
         ]
         options = f"tol={self.tol!r}, time_limit={self.limit!r}"
         script.call = f"result.solve(solver=lopro.cvxpy.Lopro(), {options})"
@@ -193,6 +195,12 @@ def conic_case(seed: int) -> ConicCase:
     """A planted program over cones by CVXPY."""
     rng = np.random.default_rng([18, seed])
     return ConicCase(draw_conic(rng), _tol(rng))
+
+
+def cones_case(seed: int) -> ConicCase:
+    """A program over cones without a feasible point, without a least value, or with a norm as its value."""
+    rng = np.random.default_rng([19, seed])
+    return ConicCase(draw_cones(rng), _tol(rng), kind="cones")
 
 
 def large_case(seed: int) -> ProgramCase:

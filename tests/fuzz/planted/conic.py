@@ -11,12 +11,17 @@ import numpy as np
 from fuzz.judge.points import Known
 from fuzz.planted.program import Array
 
-__all__ = ["Conic", "draw_conic"]
+__all__ = ["WAYS", "Conic", "draw_cones", "draw_conic"]
+
+#: What `draw_cones` makes, with shares.
+WAYS = {"empty": 0.35, "unbounded": 0.15, "feasibility": 0.15, "zero": 0.15, "norm": 0.2}
 
 
 @dataclass(frozen=True)
 class Conic:
     """``min q'z`` with ``M_0 + sum z_j M_j`` semidefinite, ``|D z - e| <= g'z + h`` and ``A z <= b``.
+
+    Where ``F`` is given, the value has ``5 |F z - f|`` as well.
 
     These are plain units. The call has ``x = z / columns``, the matrix with rows and columns times
     ``indices``, the cone times ``cone``, each row times ``rows`` and the value times ``unit``, all of them
@@ -38,16 +43,28 @@ class Conic:
     cone: float = 1.0
     unit: float = 1.0
     way: str = "conic"
+    F: Array | None = None
+    f: Array | None = None
+    #: By construction: no feasible point, or a direction along which the value falls for ever.
+    empty: bool = False
+    unbounded: bool = False
 
     @property
     def dim(self) -> int:
         return len(self.q)
 
+    @property
+    def of_columns(self) -> Array:
+        return self.columns
+
     def data(self) -> dict[str, Array]:
         """Return the arrays of the call, in its units."""
         u, s = self.columns, self.indices
         M = self.M * s[:, None] * s
-        return {
+        norm = {}
+        if self.F is not None and self.f is not None:
+            norm = {"F": 5.0 * self.unit * self.F * u, "f": 5.0 * self.unit * self.f}
+        return norm | {
             "q": self.unit * self.q * u,
             "M0": M[0],
             "M": M[1:] * u[:, None, None],
@@ -61,11 +78,16 @@ class Conic:
 
     def value(self, x: Any) -> float:
         """Return the value of a point of the call."""
-        return self.unit * float(self.q @ (x * self.columns))
+        z = x * self.columns
+        norm = 0.0 if self.F is None else 5.0 * float(np.linalg.norm(self.F @ z - self.f))
+        return self.unit * (float(self.q @ z) + norm)
 
     def size(self, x: Any) -> float:
         """Return the sum of the absolute terms of the value."""
-        return self.unit * float(np.abs(self.q) @ np.abs(x * self.columns))
+        z, norm = np.abs(x * self.columns), 0.0
+        if self.F is not None and self.f is not None:
+            norm = 5.0 * float(np.linalg.norm(np.abs(self.F) @ z + np.abs(self.f)))
+        return self.unit * (float(np.abs(self.q) @ z) + norm)
 
     def excess(self, x: Any) -> float:
         """Return the largest relative violation: of matrix, cone and rows by their own terms."""
@@ -87,7 +109,16 @@ class Conic:
         """Return what a judge needs."""
         best = self.solution / self.columns
         typical = max(self.size(best), self.size(1.0 / self.columns))
-        return Known(self.value, self.excess, self.size, [best], typical, (self.dim,))
+        return Known(
+            self.value,
+            self.excess,
+            self.size,
+            [] if self.empty else [best],
+            typical,
+            (self.dim,),
+            empty=self.empty,
+            unbounded=self.unbounded,
+        )
 
     def simpler(self) -> Iterator[Conic]:
         """Yield programs in plainer units."""
@@ -102,8 +133,76 @@ class Conic:
 
 def draw_conic(rng: np.random.Generator) -> Conic:
     """Return a program whose slope is what multipliers of its matrix, cone and rows make."""
+    return _in_units(rng, _optimal(rng))
+
+
+def draw_cones(rng: np.random.Generator) -> Conic:
+    """Return a program without a feasible point, without a least value, or with one of another form."""
+    way = str(rng.choice(list(WAYS), p=list(WAYS.values())))
+    program = _optimal(rng, zero=way == "zero")
+    if way == "empty":
+        program = _empty(rng, program)
+    elif way == "unbounded":
+        program = _unbounded(rng, program)
+    elif way == "feasibility":
+        program = replace(program, q=0.0 * program.q)
+    elif way == "norm":
+        F = rng.integers(-2, 3, (2, program.dim)).astype(float)
+        normal = np.array([3.0, 4.0])[:: rng.choice([-1, 1])] * rng.choice([-1.0, 1.0], 2)
+        f = F @ program.solution - float(rng.integers(1, 4)) * normal
+        program = replace(program, F=F, f=f, q=program.q - F.T @ normal)
+    return _in_units(rng, replace(program, way=way))
+
+
+def _empty(rng: np.random.Generator, p: Conic) -> Conic:
+    """Add a row that contradicts the matrix, the cone and the other rows together.
+
+    Slacks of all of them, times multipliers, sum to a negative number at every point. Now and then a variable
+    that no constraint has lets the value fall for ever.
+    """
+    V = rng.integers(-1, 2, (p.M.shape[1], int(rng.integers(1, 3)))).astype(float)
+    Z = (V @ V.T) * float(rng.integers(0, 2))
+    t = float(rng.integers(0, 3))
+    w = t * np.array([0.6, 0.8])[:: rng.choice([-1, 1])] * 5.0 * rng.choice([-1.0, 1.0], 2)
+    t *= 5.0
+    y = rng.integers(0, 3, len(p.A)).astype(float)
+    level = float(np.sum(Z * p.M[0])) + t * p.h - float(w @ p.e) + float(y @ p.b)
+    row = np.tensordot(p.M[1:], Z) + t * p.g + p.D.T @ w - p.A.T @ y
+    side = -level - float(rng.integers(1, 5))
+    p = replace(
+        p, A=np.vstack([p.A, row]), b=np.append(p.b, side), rows=np.append(p.rows, 1.0), empty=True
+    )
+    return _with_column(p, -1.0) if rng.random() < 0.5 else p
+
+
+def _unbounded(rng: np.random.Generator, p: Conic) -> Conic:
+    """Add a variable that may grow for ever, and lowers the value."""
+    v = rng.integers(-2, 3, p.M.shape[1]).astype(float)
+    w = float(rng.integers(0, 2)) * np.array([3.0, 4.0])
+    room = 5.0 * w.any() + float(rng.integers(0, 3))
+    falls = -rng.integers(0, 3, len(p.A)).astype(float)
+    p = _with_column(p, -float(rng.integers(1, 4)), np.outer(v, v), w, room, falls)
+    return replace(p, unbounded=True)
+
+
+def _with_column(
+    p: Conic, cost: float, M: Any = 0.0, D: Any = 0.0, g: float = 0.0, A: Any = 0.0
+) -> Conic:
+    """Return the program with one more variable, which is 0 at the solution."""
+
+    def beside(values: Array, column: Any) -> Array:
+        return np.column_stack([values, np.broadcast_to(column, len(values))])
+
+    last = np.broadcast_to(M, p.M.shape[1:])[None]
+    return replace(
+        p, q=np.append(p.q, cost), M=np.concatenate([p.M, last]), D=beside(p.D, D), A=beside(p.A, A),
+        g=np.append(p.g, g), solution=np.append(p.solution, 0.0), columns=np.append(p.columns, 1.0),
+    )  # fmt: skip
+
+
+def _optimal(rng: np.random.Generator, zero: bool = False) -> Conic:
     n, k, m = (int(rng.integers(low, high)) for low, high in ((1, 6), (2, 6), (1, 4)))
-    z = rng.integers(-3, 4, n).astype(float)
+    z = rng.integers(-3, 4, n).astype(float) * (not zero)
 
     def integers(*shape: int) -> Array:
         return rng.integers(-2, 3, shape).astype(float)
@@ -126,11 +225,10 @@ def draw_conic(rng: np.random.Generator) -> Conic:
     A[:, 0] = np.where(A.any(axis=1), A[:, 0], 1.0)
     y = rng.integers(0, 3, m).astype(float)
     q = np.tensordot(M, dual) - weight * (D.T @ normal) + 5.0 * weight * g - A.T @ y
-    program = Conic(
+    return Conic(
         q, np.concatenate([[slack - np.tensordot(z, M, 1)], M]), D, D @ z - length * normal, g,
         5.0 * length + room - float(g @ z), A, A @ z + (y == 0.0), z, np.ones(n), np.ones(k), np.ones(m),
     )  # fmt: skip
-    return _in_units(rng, program)
 
 
 def _in_units(rng: np.random.Generator, program: Conic) -> Conic:
