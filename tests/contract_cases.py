@@ -62,6 +62,7 @@ SETS: dict[str, Callable[[Convert], lc.Constraint | None]] = {
     "simplex": lambda of: lc.Simplex(N),
     "l1 ball": lambda of: lc.L1Ball(N, 0.7),
     "ball": lambda of: lc.ResidualBall(of(A), of(B), 3.0),
+    "second-order cone": lambda of: lc.SecondOrderCone(of(A), of(B), of(0.2 * Q), 3.0),
     "rows and ball": lambda of: lc.Intersection(
         lc.Polyhedron(of(C), of(H)), lc.ResidualBall(of(np.eye(N)), of(np.zeros(N)), 2.0)
     ),

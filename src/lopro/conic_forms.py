@@ -17,6 +17,7 @@ from lopro.constraints.base import Constraint
 from lopro.constraints.polyhedron import Polyhedron
 from lopro.constraints.psd import PSDCone
 from lopro.constraints.residual_ball import ResidualBall
+from lopro.constraints.second_order_cone import SecondOrderCone
 from lopro.constraints.simplex import Simplex
 from lopro.constraints.spectrahedron import Spectrahedron
 from lopro.core.arrays import Array, is_complex, to_numpy
@@ -98,6 +99,11 @@ def _(set_: ResidualBall, complex_points: bool = False) -> list[ConeRows]:
     if set_.sigma == 0.0:
         return [ConeRows(scipy.sparse.csc_matrix(A), y, Zero(len(y)))]
     return [ball_rows(A, y, set_.sigma)]
+
+
+@set_rows.register
+def _(set_: SecondOrderCone, complex_points: bool = False) -> list[ConeRows]:
+    return [set_.cone_rows]
 
 
 @set_rows.register

@@ -40,6 +40,7 @@ from lopro.constraints import (
     PSDCone,
     ResidualBall,
     ResidualNorm,
+    SecondOrderCone,
     Simplex,
     Spectrahedron,
     SquaredResidual,
@@ -230,6 +231,40 @@ def _box_of_matrices() -> ConstraintCase:
     )
 
 
+def _second_order(
+    name: str, c: Any, wrap: Any = None, b: Any = None, d: float = 1.0
+) -> ConstraintCase:
+    """``|A x + b| <= c'x + d`` with the origin, or the apex at ``x = 0``, among its points."""
+    A, c = ROWS[:3], np.asarray(c, dtype=float)
+    b = np.zeros(3) if b is None else np.asarray(b)
+
+    def draw(rng: np.random.Generator) -> Any:
+        u = rng.standard_normal(4)
+        u = u if c @ u >= 0.0 else -u
+        inside = [
+            t
+            for t in np.geomspace(1e-3, 10.0, 60)
+            if np.linalg.norm(t * A @ u + b) <= t * c @ u + d
+        ]
+        return u * (max(inside, default=0.0) * rng.random())
+
+    def build(of: Convert) -> Constraint:
+        return SecondOrderCone(of(A) if wrap is None else wrap(of, A), of(b), of(c), d)
+
+    return ConstraintCase(name, build, draw)
+
+
+def _ice_cream() -> ConstraintCase:
+    """The cone itself, moved and turned: ``|(x_2, x_3)| <= x_1``, three times as long."""
+    A, c = 3.0 * np.eye(3)[1:], 3.0 * np.eye(3)[0]
+
+    def draw(rng: np.random.Generator) -> Any:
+        u = rng.standard_normal(2)
+        return np.array([float(np.linalg.norm(u)) * (1.0 + rng.random()), *u])
+
+    return ConstraintCase("cone-closed-form", lambda of: SecondOrderCone(of(A), None, of(c)), draw)
+
+
 def _box(form: Any) -> ConstraintCase:
     low, high = np.array([-1.0, 0.0, -np.inf]), np.array([1.0, 0.5, 2.0])
     return ConstraintCase(
@@ -412,6 +447,11 @@ CONSTRAINTS = [
     _semidefinite("semidefinite-trace", 2),
     _box(MaxForm()),
     _box(NormForm()),
+    _second_order("cone-steep", [5.0, 0.5, -0.5, 0.2], d=0.0),
+    _second_order("cone-flat", [0.3, 0.0, 0.2, 0.0], b=[0.2, -0.1, 0.3]),
+    _second_order("cone-sparse", [0.3, 0.0, 0.2, 0.0], sparse),
+    _second_order("cone-operator", [0.3, 0.0, 0.2, 0.0], operator),
+    _ice_cream(),
     _psd(MinEigenvalue()),
     _psd(KyFan(2)),
     _psd(NegativeSum()),

@@ -10,6 +10,7 @@ from lopro.constraints.polyhedron import MaxForm, NormForm, Polyhedron
 from lopro.constraints.psd import Distance, KyFan, MinEigenvalue, NegativeSum, PSDCone
 from lopro.constraints.residual_ball import ResidualBall
 from lopro.constraints.residual_forms import ResidualNorm, SquaredResidual
+from lopro.constraints.second_order_cone import SecondOrderCone
 from lopro.constraints.simplex import Simplex
 from lopro.constraints.spectrahedron import Spectrahedron
 from lopro.constraints.whole_space import WholeSpace
@@ -31,6 +32,7 @@ __all__ = [
     "Polyhedron",
     "ResidualBall",
     "ResidualNorm",
+    "SecondOrderCone",
     "Simplex",
     "Spectrahedron",
     "SquaredResidual",

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from lopro.constraints.compact import CompactSet
-from lopro.core.arrays import Array, copy, is_array, namespace, norm, zeros
+from lopro.core.arrays import Array, copy, is_array, namespace, norm, one_entry
 from lopro.core.moduli import unit_phase
 from lopro.core.validation import check_array, check_count, check_number, check_shape
 from lopro.functions import Ball, Constant, Source, atoms
@@ -87,8 +87,7 @@ class L1Ball(CompactSet):
     def linear_minimizer(self, direction: Array) -> Array:
         xp = namespace(direction)
         i = int(xp.argmax(xp.abs(direction)))
-        corner = zeros((self.dim,), direction)
-        corner[i] = -self.size * unit_phase(direction[i : i + 1])[0]
+        corner = one_entry(self.dim, i, -self.size * unit_phase(direction[i : i + 1]), direction)
         return corner if self.center is None else corner + self.terms[0].offset_beside(corner)
 
     def lipschitz(self, ball: Ball | None = None) -> Constant | None:

@@ -18,6 +18,7 @@ from lopro.constraints.joint_violation import JointViolation
 from lopro.constraints.matrix_rows import matrix_rows
 from lopro.constraints.polyhedron import Polyhedron
 from lopro.constraints.residual_ball import ResidualBall
+from lopro.constraints.second_order_cone import SecondOrderCone
 from lopro.core.arrays import (
     Array,
     asarray_like,
@@ -184,6 +185,10 @@ class NearestOfAll:
                 depth = slack[0] - np.linalg.norm(slack[1:])
                 if np.linalg.norm(multiplier[1:]) > depth:
                     equations.append(_sphere(member))
+            elif isinstance(member, SecondOrderCone):
+                depth = slack[0] - np.linalg.norm(slack[1:])
+                if np.linalg.norm(multiplier[1:]) > depth:
+                    equations += member.boundary(nearest)
         z = polish(x, nearest, equations)
         if z is None:
             raise ProjectionError("Newton's method did not settle on the active set")
@@ -254,13 +259,15 @@ def _readable(member: Constraint) -> Constraint:
 
 def _in_double_precision(member: Constraint) -> Constraint | None:
     """Return a member whose matrix, if it has one, is in double precision; None where that is large."""
-    return member.in_double if isinstance(member, ResidualBall) else member
+    return member.in_double if isinstance(member, ResidualBall | SecondOrderCone) else member
 
 
 def _cone_rows(member: Constraint) -> ConeRows | None:
     """Return the rows of a member whose boundary Newton's method knows an equation for."""
     if isinstance(member, Polyhedron):
         return halfspace_rows(member.halfspaces.normals, member.halfspaces.bounds)
+    if isinstance(member, SecondOrderCone):
+        return member.cone_rows
     if not isinstance(member, ResidualBall):
         return None
     if is_complex(member.like) or member.sigma == 0.0 or not member.A.explicit:
@@ -324,4 +331,6 @@ def _member_cuts(member: Constraint, v: Vector, z: Array) -> list[Cut]:
 
 def _cut_by_slopes(member: Constraint, x: Array) -> bool:
     """Whether a subgradient is all that is cheap to know of a member."""
+    if isinstance(member, SecondOrderCone):
+        return not member.projects_in_closed_form
     return isinstance(member, FunctionConstraint) and member.projects_by_cuts(x)

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from lopro.constraints.compact import CompactSet
-from lopro.core.arrays import Array, is_complex, namespace, zeros
+from lopro.core.arrays import Array, is_complex, namespace, one_entry
 from lopro.core.validation import check_count, check_number, check_shape
 from lopro.functions import Ball, Constant, Source
 from lopro.functions.atoms import Interval
@@ -90,10 +90,8 @@ class Simplex(CompactSet):
 
     def linear_minimizer(self, direction: Array) -> Array:
         i = int(namespace(direction).argmin(direction))
-        corner = zeros((self.dim,), direction)
-        if self.equality or float(direction[i]) < 0.0:
-            corner[i] = self.total
-        return corner
+        outwards = self.equality or float(direction[i]) < 0.0
+        return one_entry(self.dim, i, self.total if outwards else 0.0, direction)
 
     def lipschitz(self, ball: Ball | None = None) -> Constant | None:
         return Constant(math.sqrt(self.dim), Source.DERIVED, "a distance in the l1 norm")

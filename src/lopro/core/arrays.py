@@ -233,6 +233,13 @@ def zeros(shape: tuple[int, ...], like: Array) -> Array:
     return namespace(like).zeros(shape, dtype=like.dtype, device=_device(like))
 
 
+def one_entry(size: int, i: int, value: Array | float, like: Array) -> Array:
+    """Return a vector with one entry that is not zero, in the library, dtype and device of ``like``."""
+    xp = namespace(like)
+    here = xp.arange(size, device=_device(like)) == i
+    return xp.where(here, zeros((size,), like) + value, zeros((size,), like))
+
+
 def diagonal_direction(like: Array) -> Array:
     """Return the unit vector with equal entries."""
     return (0.0 * like + 1.0) / math.sqrt(max(1, math.prod(like.shape)))

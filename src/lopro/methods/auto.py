@@ -14,7 +14,7 @@ from lopro.core.deadline import current_deadline
 from lopro.engines import EngineUnavailable
 from lopro.engines.answer import installed
 from lopro.errors import InfeasibleError, StalledError
-from lopro.functions.atoms import Interval
+from lopro.functions.atoms import Interval, SecondOrderCone
 from lopro.maps import SparseMap
 from lopro.methods.alternating import AlternatingDirections
 from lopro.methods.costs import admm_cost, least_conic_cost, least_newton_cost, passes_cost
@@ -224,7 +224,10 @@ def _second_order(problem: Problem) -> Iterator[Fit]:
     fits = (fit for fit in (first, newton, *others) if fit is not None)
     yield from sorted(fits, key=_operations)
     last: Fit | None = None
-    if quick:
+    cones = any(isinstance(term.atom, SecondOrderCone) for term in forms.sets)
+    if forms.linear and cones and _entries(problem) <= _SMALL_FORM:
+        last = InteriorPoint().fit(problem)
+    elif quick:
         last = ProgramEngines().fit_to(forms)
     elif newton is not None and forms.program_lacks is not None and not others:
         small = forms.composite.entries <= _SMALL_FORM

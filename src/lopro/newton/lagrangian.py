@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lopro.core.counting import count
-from lopro.functions.atoms import Ball, Interval, Step
+from lopro.functions.atoms import Ball, Interval, SecondOrderCone, Step
 from lopro.functions.complements import Complement
 from lopro.functions.term import Term
 from lopro.newton import curvature
@@ -173,10 +173,10 @@ def _length(term: Term) -> float:
 
 
 def _farthest_bound(term: Term) -> float:
-    """Return how far from zero the farthest row of an interval or point of a ball is; 0 for other terms."""
-    if isinstance(term.atom, Ball):
+    """Return how far from zero the farthest row, point of a ball or apex is; 0 for other terms."""
+    if isinstance(term.atom, Ball | SecondOrderCone):
         centre = 0.0 if term.offset is None else norm(term.offset)
-        return (centre + term.atom.radius) / float(np.sqrt(squared_norms(term)))
+        return (centre + term.atom.extent) / float(np.sqrt(squared_norms(term)))
     if not isinstance(term.atom, Interval):
         return 0.0
     bounds = np.abs(np.stack([term.atom.lower, term.atom.upper]))

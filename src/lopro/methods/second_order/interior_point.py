@@ -51,10 +51,10 @@ class InteriorPoint:
 
     Problem: min f(x) s.t. c(x) <= 0, where f is a sum of `L1Norm`, `Linear`, `LeastSquares`, `Quadratic`,
     `SquaredDistance`, `Logistic` and `PairLoss` with nonnegative factors, and the set is a `Polyhedron`,
-    a `Simplex`, a `ResidualBall`, a `PSDCone`, a `Spectrahedron` or an `Intersection` of those. Oracles:
-    none, it reads the data. Theorem (path-following for self-concordant barriers):
-    ``O(sqrt(nu) log 1/eps)`` iterations with a barrier of parameter ``nu``; each factors a matrix with as
-    many rows as there are data.
+    a `Simplex`, a `ResidualBall`, a `SecondOrderCone`, a `PSDCone`, a `Spectrahedron` or an
+    `Intersection` of those. Oracles: none, it reads the data. Theorem (path-following for self-concordant
+    barriers): ``O(sqrt(nu) log 1/eps)`` iterations with a barrier of parameter ``nu``; each factors a matrix
+    with as many rows as there are data.
 
     The point is made exactly feasible by one projection, and certified by lopro with the multiplier of
     the solver, which is moved into the dual cone first: what is certified does not rest on the solver.
