@@ -302,6 +302,11 @@ class PSDCone(OwnImage):
         self._check_symmetric(x)
         return project_psd(x)
 
+    def project_image(self, image: Image) -> Image:
+        # Not checked: near the origin the image may be smaller than the rounding of the terms it is the
+        # difference of. Its symmetric part is projected.
+        return (project_psd(image[0]),)
+
     def valid_inequality(self, x: Array, weight: float) -> ValidInequality:
         """Return minus a psd matrix: its product with every member of the cone is at most 0."""
         return ValidInequality(weight * self.subgradient(x), 0.0)

@@ -14,6 +14,7 @@ from support.projection_judges import (
     assert_stands_still,
 )
 
+import lopro
 from lopro.core.counting import Counts, counting
 from lopro.projections import psd
 from lopro.projections.psd import project_psd, smallest_eigenpairs
@@ -177,3 +178,13 @@ def test_clustered_spectrum_falls_back_or_agrees(rng: Any) -> None:
     values, vectors = smallest_eigenpairs(X, 1)
     assert values[0] == pytest.approx(-0.01, abs=1e-10)
     assert np.linalg.norm(X @ vectors - vectors * values) <= 1e-7
+
+
+def test_images_smaller_than_the_rounding_of_their_terms_are_projected():
+    """Multiplier methods shift the image; at a solution of zero only the rounding of the terms is left."""
+    cone = lopro.constraints.PSDCone(2)
+    image = np.array([[1e-9, 1e-16], [-1e-16, -1e-9]])
+    with pytest.raises(ValueError, match="symmetric"):
+        cone.project(image)
+    (projected,) = cone.project_image((image,))
+    np.testing.assert_allclose(projected, np.diag([1e-9, 0.0]), rtol=0, atol=1e-24)
