@@ -1,10 +1,15 @@
 """Basis pursuit denoising from top to bottom: the problem, its methods, and its result."""
 
 from lopro.basis_pursuit.api import bpdn, bpdn_path
-from lopro.basis_pursuit.application import bpdn_problem
+from lopro.basis_pursuit.application import (
+    BPDNResult,
+    LassoPath,
+    LassoResult,
+    ParetoCurve,
+    bpdn_problem,
+)
 from lopro.basis_pursuit.matrix_free import MatrixFree
 from lopro.basis_pursuit.regression import lasso, lasso_path
-from lopro.basis_pursuit.result import BPDNResult, LassoPath, LassoResult, ParetoCurve
 from lopro.basis_pursuit.working_set import ByProducts, WorkingSet
 
 __all__ = [

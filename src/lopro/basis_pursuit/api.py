@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.basis_pursuit.application import ProblemData, solve_one
+from lopro.basis_pursuit.application import BPDNResult, ParetoCurve, ProblemData, solve_one
 from lopro.basis_pursuit.batch import radii_for, shares_passes, solve_columns, solve_together
-from lopro.basis_pursuit.blocks import Repeated
-from lopro.basis_pursuit.result import BPDNResult, ParetoCurve
+from lopro.basis_pursuit.problem import Repeated
 from lopro.core.arrays import Array, eps, norm, to_numpy
 from lopro.core.deadline import Deadline
 from lopro.core.validation import check_array, check_number, check_shape

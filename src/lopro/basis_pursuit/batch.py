@@ -17,11 +17,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from lopro.basis_pursuit.application import ProblemData, solve_one
+from lopro.basis_pursuit.application import BPDNResult, ProblemData, solve_one
 from lopro.basis_pursuit.batch_newton import solve_dense
 from lopro.basis_pursuit.column_search import ColumnSearch
-from lopro.basis_pursuit.pool import Asking, Pool, Question
-from lopro.basis_pursuit.result import BPDNResult
+from lopro.basis_pursuit.columns import Asking, Pool, Question
 from lopro.basis_pursuit.working_set import WorkingSet, passes_are_expensive
 from lopro.core.arrays import Array, is_complex, to_numpy
 from lopro.core.counting import Counts, count, counting

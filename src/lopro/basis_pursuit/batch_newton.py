@@ -22,11 +22,10 @@ from typing import Any
 
 import numpy as np
 
-from lopro.basis_pursuit.application import ProblemData
+from lopro.basis_pursuit.application import BPDNResult, ProblemData
 from lopro.basis_pursuit.block_newton import aimed_residual
 from lopro.basis_pursuit.columns import cholesky_routines
 from lopro.basis_pursuit.problem import NORMS, SparseProblem
-from lopro.basis_pursuit.result import BPDNResult
 from lopro.certificates import Certificate
 from lopro.constraints.base import ValidInequality
 from lopro.core.arrays import (

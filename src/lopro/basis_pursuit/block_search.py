@@ -12,11 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from lopro.basis_pursuit.block_newton import BlockNewton, aimed_residual
-from lopro.basis_pursuit.blocks import BlockNorm, Repeated
 from lopro.basis_pursuit.columns import ColumnSet, Vector, largest
 from lopro.basis_pursuit.levels import Level, Penalty, Radius, Ratio
 from lopro.basis_pursuit.penalised import PenalisedProblem, SquareRootProblem
-from lopro.basis_pursuit.problem import stretch_at
+from lopro.basis_pursuit.problem import BlockNorm, Repeated, stretch_at
 from lopro.basis_pursuit.search import Search, thinned
 from lopro.basis_pursuit.support_newton import Solution
 from lopro.core.arrays import Array, is_single, to_numpy

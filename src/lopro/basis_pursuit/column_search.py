@@ -23,8 +23,17 @@ from typing import Any
 
 import numpy as np
 
-from lopro.basis_pursuit.columns import Vector, column_set, columns_to_add, largest
-from lopro.basis_pursuit.pool import Asking, Pool, Question, WholeMatrix, answered
+from lopro.basis_pursuit.columns import (
+    Asking,
+    Pool,
+    Question,
+    Vector,
+    WholeMatrix,
+    answered,
+    column_set,
+    columns_to_add,
+    largest,
+)
 from lopro.basis_pursuit.search import Search
 from lopro.basis_pursuit.support_newton import Solution, SupportNewton
 from lopro.core.arrays import Array, is_single, to_numpy

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -20,15 +20,20 @@ from lopro.core.arrays import Array, from_numpy, is_single, namespace, to_numpy
 from lopro.core.deadline import current_deadline
 from lopro.core.device_cholesky import device_factor
 from lopro.errors import StalledError
-from lopro.maps import LinearMap, NumPyMap, SparseMap
+from lopro.maps import Adjoint, Columns, LinearMap, NumPyMap, SparseMap
 from lopro.maps.algebra import dense, gram_of, times_for, widened
 
 __all__ = [
     "SETTINGS",
+    "Asking",
     "ColumnSet",
     "DeviceColumns",
+    "Pool",
+    "Question",
     "Solver",
     "Vector",
+    "WholeMatrix",
+    "answered",
     "cholesky_routines",
     "column_set",
     "columns_to_add",
@@ -60,6 +65,8 @@ class Settings:
     #: nonzeros, 256 and 220 with 200; 1.34 and 0.83 s for 2000 x 8000 with 0.3 of the noise as sigma; 0.99
     #: and 0.78 s for 4000 x 20000.
     single_from: int = 1000
+    #: Bytes of columns that a pool holds beside those in use.
+    capacity: int = 2**29
 
 
 SETTINGS = Settings()
@@ -70,6 +77,47 @@ def cholesky_routines(dtype: str) -> tuple[Any, Any, Any, Any]:
     """Return LAPACK's potrf, potrs, pstrf and posv for a type: a look-up takes as long as a small factor."""
     names = ("potrf", "potrs", "pstrf", "posv")
     return tuple(scipy.linalg.get_lapack_funcs(names, dtype=np.dtype(dtype)))
+
+
+class Pieces(list[Any]):
+    """Columns side by side in several arrays; there is never a second copy of all of them."""
+
+    def append_columns(self, new: Any, fits: Callable[[int], bool]) -> None:
+        """Hold another array; join neighbours where so many columns fit: each is a call in products."""
+        self.append(new)
+        joined: list[Any] = []
+        for piece in self:
+            dense = joined and not (
+                scipy.sparse.issparse(piece) or scipy.sparse.issparse(joined[-1])
+            )
+            if dense and fits(joined[-1].shape[1] + piece.shape[1]):
+                piece = namespace(piece).concat([joined.pop(), piece], axis=1)
+            joined.append(piece)
+        self[:] = joined
+
+    def placed(self) -> Iterator[tuple[slice, Any]]:
+        """Yield the arrays, each with the places of its columns."""
+        at = 0
+        for piece in self:
+            yield slice(at, at + piece.shape[1]), piece
+            at += piece.shape[1]
+
+    def keep(self, stays: Vector) -> None:
+        """Drop the columns that do not stay."""
+        for i, (at, piece) in enumerate(self.placed()):
+            if not stays[at].all():
+                self[i] = _taken(piece, np.flatnonzero(stays[at]))
+        self[:] = [piece for piece in self if piece.shape[1] > 0]
+
+
+def _taken(block: Any, positions: Vector) -> Any:
+    """Return some columns of an array."""
+    if scipy.sparse.issparse(block):
+        return block[:, positions]
+    if isinstance(block, np.ndarray):
+        # By rows of the transpose, which is in the order of storage where columns were read.
+        return np.take(block.T, positions, axis=0).T
+    return namespace(block).take(block, from_numpy(positions, block), axis=1)
 
 
 class ColumnSet:
@@ -99,8 +147,8 @@ class ColumnSet:
         self.single = single
         #: ``A^H A`` of the columns; in single precision, of the columns times `_scale`.
         self.gram: Any = np.empty((0, 0), dtype=np.float32 if single else y.dtype)
-        self._pieces: list[Any] = []  # columns in the order of the indices
-        self._copies: list[Any] = []  # of the pieces, scaled, in single precision
+        self._pieces = Pieces()  # columns in the order of the indices
+        self._copies = Pieces()  # of the pieces, scaled, in single precision
         self._scale = 1.0  # a power of two
         self._most = (self.correlations, 0.0)
 
@@ -141,51 +189,44 @@ class ColumnSet:
         stop = start + new.shape[1]
         if self.single and not self._pieces:
             self._scale = _scale_for(new)
-        self._pieces.append(new)
-        for (at, _), product in zip(self._placed(), self._products_with_last(), strict=True):
-            self.gram[start:stop, at] = product
-        self.gram[:start, start:stop] = self.gram[start:stop, :start].conj().T
-        for pieces in (self._copies, self._pieces):
-            _join_last(pieces)
-
-    def _products_with_last(self) -> list[Vector]:
-        """Return the products of the last piece with all of them, in the precision of the Gram matrix."""
-        new = self._pieces[-1]
-        if not self.single:
-            return [dense(gram_of(new, piece)) for piece in self._pieces]
-        scaled = new if self._scale == 1.0 else self._scale * new
+        beside = self._copies if self.single else self._pieces
         with np.errstate(over="ignore", invalid="ignore"):  # the factor will tell
-            self._copies.append(scaled.astype(np.float32))
-            return [self._copies[-1].T @ copy for copy in self._copies]
+            of_gram = (self._scale * new).astype(np.float32) if self.single else new
+            for at, piece in beside.placed():
+                self.gram[start:stop, at] = self._product(of_gram, piece)
+            self.gram[start:stop, start:stop] = self._product(of_gram, of_gram)
+        self.gram[:start, start:stop] = self.gram[start:stop, :start].conj().T
+        small = SETTINGS.small // max(1, len(self.y))
+        self._pieces.append_columns(new, lambda columns: columns <= small)
+        if self.single:
+            self._copies.append_columns(of_gram, lambda columns: columns <= small)
+
+    def _product(self, a: Any, b: Any) -> Vector:
+        return a.T @ b if self.single else dense(gram_of(a, b))
 
     def keep(self, stays: Vector) -> None:
         """Drop the columns that do not stay."""
-        self.gram = submatrix(self.gram, np.flatnonzero(stays))
-        for pieces in (self._copies, self._pieces):
-            _compress(pieces, stays)
-        self._keep_indices(np.flatnonzero(stays))
-
-    def _keep_indices(self, kept: Vector) -> None:
+        kept = np.flatnonzero(stays)
+        self.gram = self._gram_of(kept)
+        self._copies.keep(stays)
+        self._pieces.keep(stays)
         self.indices, self.weights = self.indices[kept], self.weights[kept]
         self.correlations = self.correlations[kept]
+
+    def _gram_of(self, positions: Vector) -> Any:
+        """Return the Gram matrix of some of the columns."""
+        return submatrix(self.gram, positions)
 
     def to_double(self) -> None:
         """Compute the Gram matrix in double precision, now and for columns to come."""
         if self.single:
-            self.single, self._copies, self._scale = False, [], 1.0
+            self.single, self._copies, self._scale = False, Pieces(), 1.0
             self.gram = np.empty((len(self), len(self)), dtype=self.y.dtype)
-            pieces, self._pieces, start = self._pieces, [], 0
+            pieces, self._pieces, start = self._pieces, Pieces(), 0
             for piece in pieces:
                 current_deadline().check()
                 self._append(piece, start)
                 start += piece.shape[1]
-
-    def _placed(self) -> Iterator[tuple[slice, Any]]:
-        """Yield the pieces, each with the places of its columns."""
-        at = 0
-        for piece in self._pieces:
-            yield slice(at, at + piece.shape[1]), piece
-            at += piece.shape[1]
 
     def toarray(self) -> Vector:
         """Return the columns side by side."""
@@ -201,14 +242,14 @@ class ColumnSet:
     def forward(self, x: Vector) -> Vector:
         """Return ``A x`` for coefficients of all columns of the set, one vector or the columns of a block."""
         image = np.zeros((len(self.y), *x.shape[1:]), dtype=self.y.dtype)
-        for at, piece in self._placed():
+        for at, piece in self._pieces.placed():
             image += piece @ x[at]
         return image
 
     def adjoint(self, r: Vector) -> Vector:
         """Return ``A^H r`` for all columns of the set."""
         pulled = np.empty_like(self.correlations)
-        for at, piece in self._placed():
+        for at, piece in self._pieces.placed():
             pulled[at] = piece.conj().T @ r
         return pulled
 
@@ -300,28 +341,6 @@ def _scale_for(block: Vector) -> float:
     return math.ldexp(1.0, -math.frexp(peak)[1])
 
 
-def _join_last(pieces: list[Any]) -> None:
-    """Copy the last two pieces into one where they are small: each is a call of its own in products."""
-    if len(pieces) < 2 or scipy.sparse.issparse(pieces[-1]) or scipy.sparse.issparse(pieces[-2]):
-        return
-    rows, columns = pieces[-1].shape
-    if rows * (columns + pieces[-2].shape[1]) <= SETTINGS.small:
-        last = pieces.pop()
-        pieces[-1] = np.concatenate([pieces[-1], last], axis=1)
-
-
-def _compress(pieces: list[Any], stays: Vector) -> None:
-    """Keep the columns that stay, piece by piece: there is never a second copy of all columns."""
-    at = 0
-    for i, piece in enumerate(pieces):
-        mask = stays[at : at + piece.shape[1]]
-        at += piece.shape[1]
-        if not mask.all():
-            pieces[i] = piece[:, mask]
-        del piece
-    pieces[:] = [piece for piece in pieces if piece.shape[1] > 0]
-
-
 def column_set(A: LinearMap, like: Array, y: Vector, weights: Vector, equations: bool) -> ColumnSet:
     """Return a set of no columns yet, for a map and points of the library and precision of ``like``.
 
@@ -354,10 +373,9 @@ class DeviceColumns(ColumnSet):
 
     def _gram_of(self, positions: Vector) -> Array:
         """Return the Gram matrix of some of the columns, on the device."""
-        return self._taken(self._taken(self.gram, positions, 0), positions, 1)
-
-    def _taken(self, block: Array, positions: Vector, axis: int) -> Array:
-        return namespace(block).take(block, from_numpy(positions, block), axis=axis)
+        there = from_numpy(positions, self.gram)
+        xp = namespace(self.gram)
+        return xp.take(xp.take(self.gram, there, axis=0), there, axis=1)
 
     def extend(
         self, indices: Vector, read: Callable[[Vector], Array], correlations: Vector
@@ -384,31 +402,11 @@ class DeviceColumns(ColumnSet):
             upper = xp.concat([self.gram, beside.T], axis=1)
             corner = xp.concat([upper, xp.concat([beside, corner], axis=1)], axis=0)
         self.gram = corner
-        self._pieces.append(new)
-        self._join_small_pieces()
-
-    def _join_small_pieces(self) -> None:
-        """Copy neighbours into one as long as they are small: each piece is a call of its own in products."""
-        joined: list[Array] = []
-        for piece in self._pieces:
-            if joined and joined[-1].shape[1] + piece.shape[1] <= SETTINGS.device_piece:
-                piece = namespace(piece).concat([joined.pop(), piece], axis=1)
-            joined.append(piece)
-        self._pieces = joined
-
-    def keep(self, stays: Vector) -> None:
-        kept = np.flatnonzero(stays)
-        self.gram = self._gram_of(kept)
-        for i, (at, piece) in enumerate(self._placed()):
-            if not stays[at].all():
-                self._pieces[i] = self._taken(piece, np.flatnonzero(stays[at]), 1)
-        self._pieces = [piece for piece in self._pieces if piece.shape[1] > 0]
-        self._join_small_pieces()
-        self._keep_indices(kept)
+        self._pieces.append_columns(new, lambda columns: columns <= SETTINGS.device_piece)
 
     def forward(self, x: Vector) -> Vector:
         there = from_numpy(x, self._like)
-        parts = [self._times(widened(piece), there[at, ...]) for at, piece in self._placed()]
+        parts = [self._times(widened(piece), there[at, ...]) for at, piece in self._pieces.placed()]
         if not parts:
             return np.zeros((len(self.y), *x.shape[1:]))
         return to_numpy(sum(parts[1:], start=parts[0]))
@@ -430,3 +428,152 @@ class DeviceColumns(ColumnSet):
         found = device_factor(there)
         dependent = SETTINGS.dependent * float(np.finfo(np.float64).eps)
         return None if found is None or found.loses(dependent) else found.solve
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """What a search asks of the matrix: correlations with a dual point, and columns to be in the pool."""
+
+    dual: Vector | None = None
+    columns: Vector | None = None
+
+
+#: A search as a generator: it yields questions, and is sent the correlations of all columns (or None).
+Asking: TypeAlias = Generator[Question, Any, None]
+
+
+def answered(asking: Asking, pool: Pool | WholeMatrix) -> None:
+    """Answer the questions of one search until it has no more."""
+    reply: Any = None
+    while True:
+        try:
+            question = asking.send(reply)
+        except StopIteration:
+            return
+        (reply,) = pool.answer([question])
+
+
+class WholeMatrix:
+    """A matrix in memory: a pool that holds all columns, and answers at once.
+
+    Parameters
+    ----------
+    adjoint : callable
+        The correlations of all columns with a dual point.
+    """
+
+    def __init__(self, adjoint: Callable[[Vector], Vector]) -> None:
+        self._adjoint = adjoint
+
+    def answer(self, questions: Sequence[Question]) -> list[Any]:
+        """Answer several questions; columns are there."""
+        return [None if q.dual is None else self._adjoint(q.dual) for q in questions]
+
+
+class Pool:
+    """Columns that have been read, in the library of their matrix, held for all searches on it.
+
+    Where the matrix is stored or distributed, a pass over it costs the same whatever it is asked for. So more
+    columns are fetched than are needed at once, and all that the columns in the pool allow is done before the
+    next pass.
+
+    Parameters
+    ----------
+    A : LinearMap
+        With columns.
+    capacity : int
+        Bytes to hold; columns in use are never dropped.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.basis_pursuit.columns import Pool, Question
+    >>> from lopro.maps import linear_map
+    >>> pool = Pool(linear_map(np.array([[1.0, 2.0, 3.0]])))
+    >>> pool.answer([Question(dual=np.ones(1), columns=np.array([2, 0]))])
+    [array([1., 2., 3.])]
+    >>> pool.indices, pool.read(np.array([2]))
+    (array([0, 2]), array([[3.]]))
+    """
+
+    def __init__(self, A: LinearMap, capacity: int = SETTINGS.capacity) -> None:
+        self.A = A
+        self.indices: Vector = np.empty(0, dtype=np.intp)
+        self._place = np.full(A.shape[1], -1, dtype=np.int32)
+        self._pieces = Pieces()
+        self._score = np.zeros(A.shape[1])  # how near to a violation a column was last
+        #: Columns to hold, beside those in use if these are many.
+        self.most = max(1, capacity // (8 * A.shape[0]))
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    def __contains__(self, index: int) -> bool:
+        return bool(self._place[index] >= 0)
+
+    def answer(self, questions: Sequence[Question]) -> list[Any]:
+        """Answer several questions from one pass, where the matrix answers requests together."""
+        duals = [q.dual for q in questions if q.dual is not None]
+        new = self.lacking(questions)
+        requests: list[Any] = [Columns(new)] if new.size else []
+        if duals:
+            block = duals[0] if len(duals) == 1 else np.stack(duals, axis=1)
+            requests.append(Adjoint(from_numpy(block, self.A.like)))
+        answers = list(self.A.read(*requests)) if requests else []
+        if new.size:
+            self._add(new, answers.pop(0))
+        pulled = to_numpy(answers[0]).reshape(self.A.shape[1], -1).T if duals else ()
+        found = iter(pulled)
+        return [None if q.dual is None else next(found) for q in questions]
+
+    def lacking(self, questions: Sequence[Question]) -> Vector:
+        """Return the columns that are asked for and not in the pool."""
+        asked = [q.columns for q in questions if q.columns is not None]
+        indices = np.unique(np.concatenate([np.empty(0, dtype=np.intp), *asked]))
+        return np.asarray(indices[self._place[indices] < 0])
+
+    def _add(self, indices: Vector, block: Any) -> None:
+        self._place[indices] = np.arange(len(self), len(self) + len(indices))
+        self.indices = np.concatenate([self.indices, indices])
+        self._pieces.append(block.toarray() if hasattr(block, "toarray") else block)
+
+    def note(self, excess: Vector) -> None:
+        """Remember how near to a violation columns are; those far from it are dropped first."""
+        self._score = excess
+
+    def room_for(self, count: int, in_use: Vector) -> None:
+        """Drop columns that are far from any use, if the pool would grow beyond its capacity."""
+        surplus = len(self) + count - max(self.most, 2 * len(in_use))
+        # The columns that stay are copied: not for the sake of a few.
+        if surplus <= self.most // 20:
+            return
+        free = np.setdiff1d(self.indices, in_use)
+        self._drop(free[np.argsort(self._score[free], kind="stable")[:surplus]])
+
+    def _drop(self, leaving: Vector) -> None:
+        stays = np.isin(self.indices, leaving, invert=True)
+        self._pieces.keep(stays)
+        self._place[self.indices] = -1
+        self.indices = self.indices[stays]
+        self._place[self.indices] = np.arange(len(self))
+
+    def read(self, indices: Vector) -> Array:
+        """Return columns of the pool, as the columns of a matrix."""
+        positions = self._place[indices]
+        order = np.argsort(positions, kind="stable")
+        here, parts = positions[order], []
+        for at, piece in self._pieces.placed():
+            local = here[(here >= at.start) & (here < at.stop)] - at.start
+            if local.size:
+                parts.append(_taken(piece, local))
+        whole = namespace(parts[0]).concat(parts, axis=1) if len(parts) > 1 else parts[0]
+        back = np.argsort(order, kind="stable")
+        return whole if (back[1:] > back[:-1]).all() else _taken(whole, back)
+
+    def adjoint(self, r: Vector) -> Vector:
+        """Return the correlations of the columns of the pool, on the host."""
+        if not self._pieces:
+            return np.empty(0)
+        there = from_numpy(r, self._pieces[0])
+        times = times_for(there)
+        return np.concatenate([to_numpy(times(widened(p).T, there)) for p in self._pieces])

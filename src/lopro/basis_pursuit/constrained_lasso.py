@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.basis_pursuit.application import ProblemData, solve_one
+from lopro.basis_pursuit.application import BPDNResult, LassoResult, ProblemData, solve_one
 from lopro.basis_pursuit.problem import SparseProblem, stretch_at
-from lopro.basis_pursuit.result import BPDNResult, LassoResult
 from lopro.core.arrays import Array, asarray_like, eps, norm, to_numpy, widest
 from lopro.core.counting import Counts, counting
 from lopro.core.deadline import Deadline, OutOfTime, current_deadline

@@ -11,15 +11,13 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
 from typing import ClassVar, TypeAlias
 
-from lopro.basis_pursuit.blocks import BlockNorm
 from lopro.basis_pursuit.column_search import ColumnSearch
-from lopro.basis_pursuit.conic_dual import ConicDual, fits_cones, solve_by_cones
+from lopro.basis_pursuit.columns import answered
 from lopro.basis_pursuit.operator_search import OperatorSearch, State
-from lopro.basis_pursuit.path import one_nonzero
 from lopro.basis_pursuit.penalised import PenalisedProblem, sparse_form
-from lopro.basis_pursuit.pool import answered
-from lopro.basis_pursuit.problem import SparseForm, SparseProblem
-from lopro.basis_pursuit.search import newton_rounds
+from lopro.basis_pursuit.problem import BlockNorm, SparseForm, SparseProblem
+from lopro.basis_pursuit.programs import ConicDual, fits_cones, solve_by_cones
+from lopro.basis_pursuit.search import newton_rounds, one_nonzero
 from lopro.constraints import ResidualBall
 from lopro.core.arrays import Array, eps, is_complex, norm, to_numpy
 from lopro.core.validation import check_count
@@ -30,20 +28,27 @@ from lopro.protocol import Candidate, Candidates, Card, Multiplier, Verdict, Wor
 
 __all__ = ["MatrixFree"]
 
-#: Multiplier updates without progress after which the last method gives up.
-_PATIENCE = 20
-#: Steps between two updates, and updates without progress, where interior points have failed: more would take
-#: very long and end no better.
-_SHORT, _LITTLE = 5, 2
 
-#: Equations begin with this much of ``|y|`` as a radius, for at most so many steps.
-_RELAXED, _RELAXED_STEPS = 1e-2, 60
+@dataclass(frozen=True)
+class Settings:
+    """What steers the methods behind shrinkage."""
 
-#: Columns that an operator is asked for at most, each a product; and rounds of Newton's method with them.
-_COLUMNS, _ROUNDS = 2000, 25
+    #: Multiplier updates without progress after which the last method gives up.
+    patience: int = 20
+    #: Steps between two updates, and updates without progress, where interior points have failed: more would
+    #: take very long and end no better.
+    short: int = 5
+    little: int = 2
+    #: Equations begin with this much of ``|y|`` as a radius, for at most so many steps.
+    relaxed: float = 1e-2
+    relaxed_steps: int = 60
+    #: Columns that an operator is asked for at most, each a product; and rounds of Newton's method with them.
+    columns: int = 2000
+    rounds: int = 25
 
-#: Another method that goes on from a point.
-Resort: TypeAlias = "Callable[[Workbench, SparseProblem, Array], Candidates]"
+
+SETTINGS = Settings()
+
 #: Whether a search has lasted long enough; None stands for one that has ended without success.
 Enough: TypeAlias = "Callable[[OperatorSearch | None], bool]"
 #: Candidates, and in the end the point to go on from; None where nothing is left to do.
@@ -105,17 +110,19 @@ class MatrixFree:
             )
 
     def run(self, bench: Workbench, x0: Array) -> Candidates:
-        yield from self._from(bench, x0, _cones, _never)
+        yield from self.go_on(bench, x0)
 
-    def after_cones(self, bench: Workbench, x0: Array) -> Candidates:
-        """Run where interior points have been tried, or are not for this problem."""
-        yield from self._from(bench, x0, _nothing, _never)
+    def go_on(
+        self,
+        bench: Workbench,
+        x0: Array,
+        enough: Enough = lambda search: False,
+        cones: bool = True,
+    ) -> Leaving:
+        """Run until that is enough; return the point that another method should go on from.
 
-    def until(self, bench: Workbench, x0: Array, enough: Enough) -> Leaving:
-        """Run until that is enough; return the point that another method should go on from."""
-        return (yield from self._from(bench, x0, _cones, enough))
-
-    def _from(self, bench: Workbench, x0: Array, cones: Resort, enough: Enough) -> Leaving:
+        Without ``cones`` interior points have been tried, or are not for this problem.
+        """
         sparse = sparse_form(bench.problem, x0)
         if isinstance(sparse, PenalisedProblem):
             return (yield from self._penalised(bench, sparse, x0, enough))
@@ -133,16 +140,14 @@ class MatrixFree:
                 yield from _finish_by_columns(bench, self._nearly(bench, sparse, x0))
             if enough(None):
                 return x0
-            yield from cones(bench, sparse, x0)
-            yield from _multipliers(bench, sparse, x0)
+            yield from _resorts(bench, sparse, x0, cones)
             return None
         search = OperatorSearch(bench, sparse, self.memory)
         if (yield from self._steps(bench, search, x0, enough)):
             return search.point()
         if not ball.A.has_columns and _reads_columns(sparse):
             yield from _finish_by_columns(bench, search.point())
-        yield from cones(bench, sparse, search.point())
-        yield from _multipliers(bench, sparse, search.point())
+        yield from _resorts(bench, sparse, search.point(), cones)
         return None
 
     def _steps(
@@ -181,32 +186,32 @@ class MatrixFree:
     def _nearly(self, bench: Workbench, sparse: SparseProblem, x0: Array) -> Array:
         """Return a point that almost solves equations: its support is the one to begin with."""
         ball = sparse.ball
-        relaxed = ResidualBall(ball.A, ball.y, _RELAXED * norm(ball.y))
+        relaxed = ResidualBall(ball.A, ball.y, SETTINGS.relaxed * norm(ball.y))
         search = OperatorSearch(bench, replace(sparse, ball=relaxed), self.memory)
         state: State = search.start(x0)
-        for _ in range(_RELAXED_STEPS):
+        for _ in range(SETTINGS.relaxed_steps):
             if bench.exhausted or not search.moving(state):
                 break
             state = bench.advance(search.algorithm, search.norm, state, 1)
             search.judge(state)
-            if search.close(_RELAXED):
+            if search.close(SETTINGS.relaxed):
                 break
         return search.point()
 
 
-def _multipliers(bench: Workbench, sparse: SparseProblem, x: Array) -> Candidates:
-    """Go on with first-order multipliers, the last resort."""
+def _resorts(bench: Workbench, sparse: SparseProblem, x: Array, cones: bool) -> Candidates:
+    """Go on with interior points, where the problem is small enough, and first-order multipliers at last."""
     small = fits_cones(sparse)
-    last = MultiplierMethod(_SHORT, _LITTLE) if small else MultiplierMethod(patience=_PATIENCE)
-    bench.hand_over(last)
-    yield from last.run(bench, x)
-
-
-def _cones(bench: Workbench, sparse: SparseProblem, x: Array) -> Candidates:
-    """Go on with interior points, where the problem is small enough."""
-    if fits_cones(sparse):
+    if cones and small:
         bench.hand_over(ConicDual())
         yield from solve_by_cones(bench, sparse, x)
+    last = (
+        MultiplierMethod(SETTINGS.short, SETTINGS.little)
+        if small
+        else MultiplierMethod(patience=SETTINGS.patience)
+    )
+    bench.hand_over(last)
+    yield from last.run(bench, x)
 
 
 def _reads_columns(sparse: SparseForm) -> bool:
@@ -214,7 +219,7 @@ def _reads_columns(sparse: SparseForm) -> bool:
     if isinstance(sparse.objective, BlockNorm):
         return False
     on_host = not is_complex(sparse.like) and type(sparse.y) is type(to_numpy(sparse.y))
-    return on_host and min(sparse.A.shape) <= _COLUMNS
+    return on_host and min(sparse.A.shape) <= SETTINGS.columns
 
 
 def _finish_by_columns(bench: Workbench, x: Array) -> Candidates:
@@ -227,18 +232,10 @@ def _finish_by_columns(bench: Workbench, x: Array) -> Candidates:
     answered(search.begin(0.0 * to_numpy(x), first=10), search.pool)
     if not search.resume_at(to_numpy(x)):
         search.follow_path(0.5)
-    yield from newton_rounds(bench, search, _ROUNDS)
+    yield from newton_rounds(bench, search, SETTINGS.rounds)
     if not search.done:
         search.follow_path(0.7)
-        yield from newton_rounds(bench, search, 4 * _ROUNDS)
-
-
-def _never(search: OperatorSearch | None) -> bool:
-    return False
-
-
-def _nothing(bench: Workbench, sparse: SparseProblem, x: Array) -> Candidates:
-    yield from ()
+        yield from newton_rounds(bench, search, 4 * SETTINGS.rounds)
 
 
 def _at_zero(bench: Workbench, sparse: SparseProblem, x0: Array) -> Candidate:

@@ -16,9 +16,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from lopro.basis_pursuit.blocks import BlockNorm
 from lopro.basis_pursuit.levels import Level, Penalty, Ratio
-from lopro.basis_pursuit.problem import NORMS, SparseForm, SparseProblem, residual_ball_of
+from lopro.basis_pursuit.problem import (
+    NORMS,
+    BlockNorm,
+    SparseForm,
+    SparseProblem,
+    residual_ball_of,
+)
 from lopro.constraints import Box, WholeSpace
 from lopro.constraints.base import ValidInequality
 from lopro.core.arrays import (

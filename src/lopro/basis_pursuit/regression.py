@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from lopro.basis_pursuit.application import ProblemData, solve_one
+from lopro.basis_pursuit.application import LassoPath, LassoResult, ProblemData, solve_one
 from lopro.basis_pursuit.batch import shares_passes, solve_together
 from lopro.basis_pursuit.column_search import ColumnSearch
 from lopro.basis_pursuit.constrained_lasso import solve_constrained
 from lopro.basis_pursuit.penalised import sparse_form
-from lopro.basis_pursuit.result import LassoPath, LassoResult
 from lopro.basis_pursuit.working_set import WorkingSet, in_blocks, passes_are_expensive
 from lopro.core.arrays import Array, asarray_like, to_numpy
 from lopro.core.deadline import Deadline

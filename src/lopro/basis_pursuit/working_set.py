@@ -16,23 +16,25 @@ from typing import ClassVar
 
 import numpy as np
 
+from lopro.basis_pursuit import support_newton
 from lopro.basis_pursuit.block_search import BlockSearch
-from lopro.basis_pursuit.blocks import BlockNorm, Repeated
 from lopro.basis_pursuit.column_search import Checkpoint, ColumnSearch, SupportLimit
-from lopro.basis_pursuit.conic_dual import ConicDual, fits_cones, solve_by_cones
+from lopro.basis_pursuit.columns import Pool, answered
 from lopro.basis_pursuit.matrix_free import MatrixFree
 from lopro.basis_pursuit.operator_search import OperatorSearch
-from lopro.basis_pursuit.path import FEW_COLUMNS, FEW_ROWS, one_nonzero, signs_at_radius
 from lopro.basis_pursuit.penalised import sparse_form
-from lopro.basis_pursuit.pool import Pool, answered
-from lopro.basis_pursuit.problem import SparseForm, SparseProblem
+from lopro.basis_pursuit.problem import BlockNorm, Repeated, SparseForm, SparseProblem
 from lopro.basis_pursuit.programs import (
+    ConicDual,
     PursuitPrograms,
+    fits_cones,
     fits_program,
     improve_penalised,
     is_tiny,
+    solve_by_cones,
 )
-from lopro.basis_pursuit.search import Search, newton_rounds
+from lopro.basis_pursuit.search import Search, newton_rounds, one_nonzero
+from lopro.basis_pursuit.support_newton import signs_at_radius
 from lopro.core.arrays import Array, is_complex, norm, to_numpy
 from lopro.core.deadline import OutOfTime
 from lopro.core.validation import check_count
@@ -206,12 +208,16 @@ class WorkingSet:
             bench.hand_over(ConicDual())
             yield from self._helped(bench, search, solve_by_cones(bench, sparse, search.point()))
         bench.hand_over(MatrixFree())
-        yield from self._helped(bench, search, MatrixFree().after_cones(bench, search.point()))
+        yield from self._helped(
+            bench, search, MatrixFree().go_on(bench, search.point(), cones=False)
+        )
 
     def _begin_at_end_of_path(self, search: ColumnSearch, x0: Array) -> bool:
         """Begin with the signs at the end of the path, where that is short and there is no other start."""
         rows, columns = search.A.shape
-        few = rows <= FEW_ROWS and columns <= FEW_COLUMNS and isinstance(search.A, NumPyMap)
+        limits = support_newton.SETTINGS
+        few = rows <= limits.few_rows and columns <= limits.few_columns
+        few = few and isinstance(search.A, NumPyMap)
         given = self.first is not None or np.count_nonzero(to_numpy(x0)) > 0
         if given or not (few and search.plain and 0.0 < search.sigma < np.inf):
             return False
@@ -264,7 +270,7 @@ class WorkingSet:
             yield from newton_rounds(bench, search, 3 * SETTINGS.long_path)
         if not search.done:
             bench.hand_over(MatrixFree())
-            yield from MatrixFree().after_cones(bench, search.point())
+            yield from MatrixFree().go_on(bench, search.point(), cones=False)
 
     def _from_afar(self, bench: Workbench, search: ColumnSearch, x0: Array) -> Candidates:
         """Newton's method on a pool of columns; where it does not end, other searches, or `MatrixFree`."""
@@ -379,7 +385,7 @@ class ByProducts:
         point: Array | None = x0
         zero = isinstance(form, SparseProblem) and norm(form.y) <= form.ball.sigma
         if zero or (min(A.shape) > SETTINGS.few and A.entries is None):
-            point = yield from MatrixFree().until(bench, x0, _costs_more_than_reading(A))
+            point = yield from MatrixFree().go_on(bench, x0, _costs_more_than_reading(A))
         elif isinstance(form, SparseProblem):
             found = one_nonzero(bench, form, x0)
             if found is not None:

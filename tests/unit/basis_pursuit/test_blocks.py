@@ -14,7 +14,7 @@ from scipy.sparse.linalg import aslinearoperator
 import lopro
 from lopro.basis_pursuit import block_newton
 from lopro.basis_pursuit.block_newton import newton_solver
-from lopro.basis_pursuit.blocks import BlockNorm
+from lopro.basis_pursuit.problem import BlockNorm
 
 Vector = Any
 

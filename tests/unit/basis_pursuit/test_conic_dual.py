@@ -7,7 +7,7 @@ import pytest
 from scipy.sparse.linalg import aslinearoperator
 
 import lopro
-from lopro.basis_pursuit.conic_dual import rotated_dual
+from lopro.basis_pursuit.programs import rotated_dual
 
 
 def spread(rng: np.random.Generator, m: int, n: int, fall: float) -> np.ndarray:

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import lopro
-from lopro.basis_pursuit.conic_dual import ConicDual
-from lopro.basis_pursuit.programs import PursuitPrograms
+from lopro.basis_pursuit.programs import ConicDual, PursuitPrograms
 from lopro.errors import MissingCapabilityError
 
 

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from support.map_kinds import KINDS, Kind
 
-from lopro.basis_pursuit.columns import DeviceColumns
-from lopro.basis_pursuit.pool import Pool, Question
+from lopro.basis_pursuit.columns import DeviceColumns, Pool, Question
 from lopro.core.arrays import to_numpy
 from lopro.core.counting import Counts, counting
 from lopro.core.device_cholesky import device_factor

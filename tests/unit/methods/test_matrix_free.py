@@ -200,7 +200,7 @@ def test_stagnation_hands_over(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Real operators are asked for the columns of the support, large complex ones go on with multipliers."""
-    monkeypatch.setattr("lopro.basis_pursuit.conic_dual.FEW_COLUMNS", 0)
+    monkeypatch.setattr("lopro.basis_pursuit.programs.FEW_COLUMNS", 0)
     A, y, sigma = small(seed, dtype=dtype)
     result = lopro.solve(problem_of(aslinearoperator(A), y, sigma), method=MatrixFree(patience=1))
     taken, idle = (columns, fallbacks) if dtype is np.float64 else (fallbacks, columns)
