@@ -8,6 +8,12 @@ from lopro.basis_pursuit.application import (
     ParetoCurve,
     bpdn_problem,
 )
+from lopro.basis_pursuit.logistic_regression import (
+    LogisticResult,
+    sparse_logistic,
+    sparse_logistic_path,
+)
+from lopro.basis_pursuit.loss_search import WorkingSetNewton
 from lopro.basis_pursuit.matrix_free import MatrixFree
 from lopro.basis_pursuit.regression import lasso, lasso_path
 from lopro.basis_pursuit.working_set import ByProducts, WorkingSet
@@ -17,12 +23,16 @@ __all__ = [
     "ByProducts",
     "LassoPath",
     "LassoResult",
+    "LogisticResult",
     "MatrixFree",
     "ParetoCurve",
     "WorkingSet",
+    "WorkingSetNewton",
     "bpdn",
     "bpdn_path",
     "bpdn_problem",
     "lasso",
     "lasso_path",
+    "sparse_logistic",
+    "sparse_logistic_path",
 ]

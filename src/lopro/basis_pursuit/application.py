@@ -7,13 +7,15 @@ import math
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from lopro.basis_pursuit.loss_search import WorkingSetNewton
 from lopro.basis_pursuit.matrix_free import MatrixFree
 from lopro.basis_pursuit.penalised import FitMultiplier, PenalisedProblem, sparse_form
 from lopro.basis_pursuit.problem import BlockNorm, SparseProblem
+from lopro.basis_pursuit.sparse_loss import sparse_loss
 from lopro.basis_pursuit.working_set import ByProducts, WorkingSet
 from lopro.constraints import Box, Intersection, ResidualBall, WholeSpace
 from lopro.core.arrays import (
@@ -53,9 +55,12 @@ __all__ = [
     "ParetoCurve",
     "ProblemData",
     "bpdn_problem",
+    "checked_norm",
     "lasso_problem",
     "solve_one",
 ]
+
+T = TypeVar("T", bound="BPDNResult")
 
 
 @dataclass(frozen=True, repr=False)
@@ -114,12 +119,12 @@ class LassoResult(BPDNResult):
         return LassoResult(**fields, dual=dual)
 
 
-class LassoPath(list[LassoResult]):
+class LassoPath(list[T]):
     """Results for several weights of the penalty, in the order of these.
 
     Parameters
     ----------
-    results : sequence of LassoResult
+    results : sequence of LassoResult or LogisticResult
         One for each weight.
     lams : sequence of float
         The weights.
@@ -133,7 +138,7 @@ class LassoPath(list[LassoResult]):
            [2., 3.]]))
     """
 
-    def __init__(self, results: Sequence[LassoResult], lams: Sequence[float]) -> None:
+    def __init__(self, results: Sequence[T], lams: Sequence[float]) -> None:
         super().__init__(results)
         self.lams = tuple(float(lam) for lam in lams)
 
@@ -199,17 +204,20 @@ class ParetoCurve(list[BPDNResult]):
 
 
 class BasisPursuit:
-    """The l1 norm over a residual ball, or added to least squares; possibly with ``x >= 0``."""
+    """The l1 norm over a residual ball, or added to least squares or a logistic loss."""
 
-    name = "basis pursuit denoising or the LASSO"
+    name = "basis pursuit denoising, the LASSO or sparse logistic regression"
     methods: dict[str, Any] = {  # noqa: RUF012
         "ByProducts": ByProducts,
         "MatrixFree": MatrixFree,
         "WorkingSet": WorkingSet,
+        "WorkingSetNewton": WorkingSetNewton,
     }
 
     def recognise(self, problem: Problem) -> Method | None:
         """Return the method of `lopro.bpdn` for a problem of this form."""
+        if sparse_loss(problem) is not None:
+            return WorkingSetNewton()
         form = sparse_form(problem)
         if form is None or form.objective.least_weight <= 0.0:
             return None
@@ -250,7 +258,7 @@ def bpdn_problem(
     (2,)
     """
     ball = ResidualBall(A, y, sigma)
-    objective = _norm(ball.like, ball.A.shape[1], weights, groups)
+    objective = checked_norm(ball.like, ball.A.shape[1], weights, groups)
     if not nonneg:
         return Problem(objective, ball, gap_scale=0.0)
     return Problem(
@@ -282,7 +290,7 @@ def lasso_problem(
     ridge = check_number("ridge", ridge, minimum=0.0)
     squares = LeastSquares(A, y)
     like, (rows, d) = squares.like, squares.A.shape
-    parts: list[Objective] = [squares, lam * _norm(like, d, weights, groups)]
+    parts: list[Objective] = [squares, lam * checked_norm(like, d, weights, groups)]
     if ridge > 0.0:
         if square_root or groups is not None or is_complex(like):
             raise ValueError("ridge is for the LASSO of real data without groups")
@@ -295,7 +303,7 @@ def lasso_problem(
     return Problem(Sum(*parts), constraint, gap_scale=0.0)
 
 
-def _norm(like: Array, d: int, weights: Any, groups: Any) -> L1Norm | BlockNorm:
+def checked_norm(like: Array, d: int, weights: Any, groups: Any = None) -> L1Norm | BlockNorm:
     """Return the weighted l1 norm, or the sum of the lengths of groups."""
     objective: L1Norm | BlockNorm
     if groups is not None:

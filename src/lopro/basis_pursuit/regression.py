@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -21,7 +21,7 @@ from lopro.driver.options import Callback, Options
 from lopro.problem import Problem
 from lopro.protocol import Method, Workbench
 
-__all__ = ["lasso", "lasso_path"]
+__all__ = ["descending", "lasso", "lasso_path", "weights_of_path"]
 
 
 def lasso(
@@ -131,7 +131,7 @@ def lasso_path(
     square_root: bool = False,
     tol: float = 1e-6,
     time_limit: float | None = None,
-) -> LassoPath:
+) -> LassoPath[LassoResult]:
     """Solve the LASSO for several weights of the penalty, each from the solution before it.
 
     Columns, their products with each other and with ``y`` are computed once for all weights. Where ``A`` is
@@ -175,11 +175,7 @@ def lasso_path(
     with Deadline(time_limit).active():
         data = ProblemData(A, weights, nonneg, groups, 0.0, square_root)
         y = check_array("y", y, ndim=1)
-        chosen = _grid(data, y, count, ratio) if lams is None else _numbers("lams", lams)
-        ridges = [float(rho) for rho in np.atleast_1d(np.asarray(ridge))]
-        ridges = ridges * len(chosen) if np.ndim(ridge) == 0 else ridges
-        if len(ridges) != len(chosen):
-            raise ValueError(f"ridge must be a number or {len(chosen)} of them, got {len(ridges)}")
+        chosen, ridges = weights_of_path(lams, ridge, lambda: _largest(data, y), count, ratio)
         each = [
             replace(data, ridge=rho).penalised(y, lam)
             for lam, rho in zip(chosen, ridges, strict=True)
@@ -199,19 +195,43 @@ def _numbers(name: str, values: Any) -> list[float]:
     return found
 
 
-def _grid(data: ProblemData, y: Array, count: int, ratio: float) -> list[float]:
+def weights_of_path(
+    lams: Sequence[float] | None,
+    ridge: float | Sequence[float],
+    largest: Callable[[], float],
+    count: int,
+    ratio: float,
+) -> tuple[list[float], list[float]]:
+    """Return the weights of a path and its ridges: those given, or a grid from the largest weight down."""
+    chosen = _grid(largest(), count, ratio) if lams is None else _numbers("lams", lams)
+    ridges = [float(rho) for rho in np.atleast_1d(np.asarray(ridge))]
+    ridges = ridges * len(chosen) if np.ndim(ridge) == 0 else ridges
+    if len(ridges) != len(chosen):
+        raise ValueError(f"ridge must be a number or {len(chosen)} of them, got {len(ridges)}")
+    return chosen, ridges
+
+
+def descending(lams: Sequence[float]) -> list[int]:
+    """Return the order in which the weights of a path are worked through."""
+    return sorted(range(len(lams)), key=lambda i: -lams[i])
+
+
+def _grid(most: float, count: int, ratio: float) -> list[float]:
     """Return weights from the least one that leaves nothing down to a share of it."""
     count = check_count("count", count)
     ratio = check_number("ratio", ratio, minimum=0.0, maximum=1.0, exclusive=True)
+    if not most > 0.0:
+        raise ValueError("y is orthogonal to every column: the solution is zero for every lam")
+    return [float(lam) for lam in most * np.geomspace(1.0, ratio, count)]
+
+
+def _largest(data: ProblemData, y: Array) -> float:
+    """Return the least weight for which the solution is zero."""
     form = sparse_form(data.penalised(y, 1.0))
     assert form is not None
     right = asarray_like(form.y, form.of_duals)
     most = form.gauge(form.A.adjoint(right))
-    if data.square_root:
-        most /= float(np.linalg.norm(to_numpy(y))) or 1.0
-    if not most > 0.0:
-        raise ValueError("y is orthogonal to every column: the solution is zero for every lam")
-    return [float(lam) for lam in most * np.geomspace(1.0, ratio, count)]
+    return most / (float(np.linalg.norm(to_numpy(y))) or 1.0) if data.square_root else most
 
 
 def _solve_path(
@@ -227,7 +247,7 @@ def _solve_path(
     method: Method | None = AlongPath() if held else None
     results: dict[int, LassoResult] = {}
     x0 = None
-    for i in sorted(range(len(lams)), key=lambda i: -lams[i]):
+    for i in descending(lams):
         results[i] = solve_one(problems[i], x0, method, options)
         if results[i].success:
             x0 = results[i].x

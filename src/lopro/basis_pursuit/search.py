@@ -30,12 +30,13 @@ from lopro.core.arrays import (
 from lopro.core.exact import square_beyond
 from lopro.errors import InfeasibleError, StalledError
 from lopro.functions import Image
+from lopro.maps import LinearMap
 from lopro.maps.algebra import widened
 from lopro.objectives import L1Norm
 from lopro.problem import Problem
 from lopro.protocol import Candidate, Candidates, Multiplier, Target, Workbench
 
-__all__ = ["Search", "newton_rounds", "one_nonzero", "thinned"]
+__all__ = ["Search", "columns_of", "newton_rounds", "one_nonzero", "thinned"]
 
 #: Share of entries that are not zero up to which products of sparse columns are quicker than dense ones.
 _SPARSE = 0.03
@@ -51,6 +52,15 @@ def thinned(block: Any) -> Any:
     block = widened(block)
     few = block.nnz <= _SPARSE * math.prod(block.shape)
     return scipy.sparse.csc_array(block) if few else block.toarray()
+
+
+def columns_of(A: LinearMap, indices: Vector) -> Any:
+    """Return columns, as an array or sparse if they are very much so; those of an operator by products."""
+    if not A.has_columns:
+        units = np.zeros((A.shape[1], len(indices)))
+        units[indices, np.arange(len(indices))] = 1.0
+        return np.asarray(A.forward(units))
+    return thinned(A.columns(indices))
 
 
 class Search:
@@ -139,11 +149,7 @@ class Search:
 
     def read(self, indices: Vector) -> Array:
         """Return columns: as an array, or sparse if they are very much so."""
-        if not self.A.has_columns:
-            units = np.zeros((self.A.shape[1], len(indices)))
-            units[indices, np.arange(len(indices))] = 1.0
-            return np.asarray(self.A.forward(units))
-        return thinned(self.A.columns(indices))
+        return columns_of(self.A, indices)
 
     # What a solution on the columns of the set is worth.
 

@@ -11,7 +11,7 @@ from lopro.core.validation import check_array, check_shape
 from lopro.functions import atoms
 from lopro.objectives.sample_loss import SampleLoss
 
-__all__ = ["HingeLoss", "Logistic", "SquaredHingeLoss"]
+__all__ = ["HingeLoss", "Logistic", "SquaredHingeLoss", "checked_signs"]
 
 
 class LabelledLoss(SampleLoss):
@@ -20,7 +20,7 @@ class LabelledLoss(SampleLoss):
     def __init__(self, X: Any, labels: Any, l2: float = 0.0, batch_size: int = 1) -> None:
         super().__init__(X, l2, batch_size)
         #: The labels as -1 and 1; do not write on them.
-        self.labels: Array = _checked_signs(labels, self.X.shape[0], self.X.like)
+        self.labels: Array = checked_signs(labels, self.X.shape[0], self.X.like)
         self.targets = self.labels
 
 
@@ -126,7 +126,7 @@ class SquaredHingeLoss(LabelledLoss):
         return atoms.SquaredHinge(targets), None
 
 
-def _checked_signs(labels: Any, n: int, like: Array) -> Array:
+def checked_signs(labels: Any, n: int, like: Array) -> Array:
     """Return labels of -1 and 1, or of 0 and 1, as -1 and 1."""
     y = to_numpy(check_array("labels", labels, ndim=1, allow_complex=False))
     check_shape("labels", y, (n,))

@@ -1,4 +1,4 @@
-"""The mean logistic loss of labelled scores."""
+"""The logistic loss of labelled scores, its mean or a weighted sum."""
 
 from __future__ import annotations
 
@@ -12,21 +12,24 @@ from lopro.core.arrays import Array, Companion, namespace, to_numpy
 from lopro.functions.atoms.base import Atom, Enclosed
 from lopro.functions.cone_program import ConeBuilder, RealImage, place_rows
 from lopro.linalg.dense import EPS
-from lopro.linalg.rounding import total
+from lopro.linalg.rounding import Estimate, total
 
 __all__ = ["Logistic"]
 
 #: Units in the last place by which exp and log1p may be off; libraries promise less than 4.
 _LIBRARY = 4.0 * EPS
+_TINY = float(np.finfo(np.float64).tiny)
 
 
 class Logistic(Atom):
-    """``g(z) = mean_i log(1 + exp(-y_i z_i))`` with labels ``y_i`` of -1 and 1.
+    """``g(z) = sum_i w_i log(1 + exp(-y_i z_i))`` with labels ``y_i`` of -1 and 1.
 
     Parameters
     ----------
     labels : array of shape (n,)
         -1 and 1.
+    weights : array of shape (n,), optional
+        ``w``, not negative; ``1 / n`` by default, the mean.
 
     Examples
     --------
@@ -35,56 +38,93 @@ class Logistic(Atom):
     >>> g = Logistic(np.array([1.0, -1.0]))
     >>> round(g.value(np.zeros(2)), 6), g.slope(np.zeros(2)), g.curvature(np.zeros(2))
     (0.693147, array([-0.25,  0.25]), array([0.125, 0.125]))
+    >>> Logistic(np.array([1.0, -1.0]), np.array([4.0, 0.0])).slope(np.zeros(2))
+    array([-2.,  0.])
     """
 
     smooth = True
     separable = True
     extent = 1.0
 
-    def __init__(self, labels: Array) -> None:
+    def __init__(self, labels: Array, weights: Array | None = None) -> None:
         self.labels = Companion(labels)
         self.count = labels.shape[0]
-        self.steepness = 1.0 / self.count
+        self._weights = None if weights is None else Companion(weights)
+        most = 1.0 / self.count if weights is None else float(namespace(weights).max(weights))
+        self.steepness = most
+
+    def _weighted(self, values: Array) -> Array:
+        """Return ``w`` times something."""
+        return (
+            values / self.count if self._weights is None else values * self._weights.beside(values)
+        )
 
     def linearize(self, z: Array) -> tuple[float, Callable[[], Array]]:
-        y = self.labels.beside(z)
-        return _mean_loss(y * z), lambda: _slopes(y, z) / self.count
+        xp, y = namespace(z), self.labels.beside(z)
+        losses = _losses(y * z)
+        value = xp.mean(losses) if self._weights is None else xp.sum(self._weighted(losses))
+        return float(value), lambda: self._weighted(_slopes(y, z))
 
     def curvature(self, z: Array) -> Array:
         xp = namespace(z)
         e = xp.exp(-xp.abs(z))
-        return e / (1.0 + e) ** 2 / self.count
+        return self._weighted(e / (1.0 + e) ** 2)
 
     def conjugate(self, v: Array) -> float:
-        """Return ``mean of a log a + (1 - a) log(1 - a)`` for ``a = -n y v`` between 0 and 1."""
-        xp = namespace(v)
-        a = -self.count * self.labels.beside(v) * v
+        """Return ``sum w (a log a + (1 - a) log(1 - a))`` for ``a = -y v / w`` between 0 and 1."""
+        xp, a = namespace(v), self._shares(v)
         if not bool(xp.all((a >= 0.0) & (a <= 1.0))):
             return math.inf
-        return float(xp.mean(_entropy(a) + _entropy(1.0 - a)))
+        return float(xp.sum(self._weighted(_entropy(a) + _entropy(1.0 - a))))
+
+    def _shares(self, v: Array) -> Array:
+        """Return ``-y v / w``; for weights of 0, 0 or infinity."""
+        xp, pulled = namespace(v), -self.labels.beside(v) * v
+        if self._weights is None:
+            return self.count * pulled
+        w, zero = self._weights.beside(v), xp.zeros_like(v)
+        of_none = xp.where(v == 0.0, zero, zero + math.inf)
+        return xp.where(w > 0.0, pulled / xp.where(w > 0.0, w, zero + 1.0), of_none)
 
     def into_domain(self, v: Array) -> Array:
         xp, y = namespace(v), self.labels.beside(v)
-        return -y * xp.clip(-y * v, 0.0, 1.0 / self.count)
+        most = self._weighted(xp.ones_like(v))
+        return -y * xp.minimum(xp.clip(-y * v, 0.0, None), most)
 
     def enclose(self, z: Array, error: Array) -> Enclosed:
         y = self.labels.beside(z)
         losses = np.logaddexp(0.0, -y * z)
         # The loss has slope at most 1, and its slope at most 1/4.
-        value = total(losses, (2.0 * _LIBRARY) * losses + error) / self.count
-        slopes = _slopes(y, z) / self.count
-        bound = (_LIBRARY * np.abs(slopes) + 0.25 * error / self.count) * (1.0 + 8.0 * EPS)
+        off = (2.0 * _LIBRARY) * losses + error
+        if self._weights is None:
+            value = total(losses, off) / self.count
+        else:
+            value = total(self._weighted(losses), self._weighted(off + 2.0 * EPS * losses))
+        slopes = self._weighted(_slopes(y, z))
+        bound = (_LIBRARY * np.abs(slopes) + 0.25 * self._weighted(error)) * (1.0 + 8.0 * EPS)
         return value, slopes, bound + EPS * np.abs(slopes)
 
+    def enclose_conjugate(self, v: Array) -> Estimate:
+        a = self._shares(v)
+        if not bool(np.all((a >= 0.0) & (a <= 1.0))):
+            return Estimate(math.inf, 0.0)
+        above, below = _entropy(a), _entropy(1.0 - a)
+        # A share is off by two roundings; the slope of the entropy there is log a - log(1 - a).
+        slope = np.abs(np.log(np.maximum(a, _TINY))) + np.abs(np.log(np.maximum(1.0 - a, EPS)))
+        off = 2.0 * _LIBRARY * (np.abs(above) + np.abs(below)) + 4.0 * EPS * a * (1.0 + slope)
+        return total(self._weighted(above + below), self._weighted(off))
+
     def add_to_cone_program(self, program: ConeBuilder, image: RealImage, scale: float) -> None:
-        """Add the mean of ``t_i >= log(1 + exp(u_i))``, ``u_i = -y_i z_i``, by two exponential cones.
+        """Add the sum of ``w_i t_i``, ``t_i >= log(1 + exp(u_i))``, ``u_i = -y_i z_i``, by two cones each.
 
         ``exp(u - t) <= p``, ``exp(-t) <= q`` and ``p + q <= 1``.
         """
         n = self.count
         y = np.asarray(to_numpy(self.labels.array), dtype=np.float64)
         t, p, q = (program.new_variables(n) for _ in range(3))
-        program.add_linear(np.full(n, scale / n), t)
+        given = None if self._weights is None else np.asarray(to_numpy(self._weights.array))
+        weights = np.full(n, 1.0 / n) if given is None else given.astype(np.float64)
+        program.add_linear(scale * weights, t)
         one = scipy.sparse.eye_array(n, format="csr")
         program.add_inequalities(np.ones(n), (one, p), (one, q))
         u = scipy.sparse.diags_array(-y) @ scipy.sparse.csr_array(image.D)
@@ -100,11 +140,11 @@ class Logistic(Atom):
         program.add_exponential(bounds, (t_rows, t), lower)
 
 
-def _mean_loss(s: Array) -> float:
-    """Return the mean of ``log(1 + exp(-s))``; only negative numbers are exponentiated."""
+def _losses(s: Array) -> Array:
+    """Return ``log(1 + exp(-s))``; only negative numbers are exponentiated."""
     xp = namespace(s)
     size = xp.abs(s)
-    return float(xp.mean(xp.log1p(xp.exp(-size)) + 0.5 * (size - s)))
+    return xp.log1p(xp.exp(-size)) + 0.5 * (size - s)
 
 
 def _slopes(y: Array, z: Array) -> Array:
