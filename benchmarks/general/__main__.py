@@ -2,10 +2,10 @@
 
     python -m benchmarks.general [FAMILY ...] [--data FOLDER] [--small] [--redraw]
 
-Families are polyhedral, correlation, composite, imaging, networks, sequences, control, maros, netlib and
-sdplib; all by default, but for collections where no folder is known (--data, or LOPRO_DATA, names the folder
-that holds them). One process, one thread, one judge; JSON, a table and a performance profile go to
-benchmarks/results.
+Families are polyhedral, everyday, correlation, composite, imaging, networks, sequences, forced, control,
+maros, netlib, cblib, maxcut and sdplib; all by default, but for collections where no folder is known (--data,
+or LOPRO_DATA, names the folder that holds them). One process, one thread, one judge; JSON, a table and a
+performance profile go to benchmarks/results.
 """
 
 from __future__ import annotations
@@ -20,17 +20,21 @@ from pathlib import Path
 #: A family, its module and what that is called with.
 FAMILIES: dict[str, tuple[str, list[str]]] = {
     "polyhedral": ("polyhedral", []),
+    "everyday": ("everyday", []),
     "correlation": ("correlation", []),
     "composite": ("composite", []),
     "imaging": ("imaging", []),
     "networks": ("linear", ["networks"]),
     "sequences": ("sequences", ["drift", "portfolio"]),
+    "forced": ("forced", []),
     "control": ("sequences", ["control"]),
     "maros": ("programs", ["maros"]),
     "netlib": ("linear", ["netlib", "infeasible"]),
+    "cblib": ("cblib", []),
+    "maxcut": ("maxcut", []),
     "sdplib": ("sdplib", []),
 }
-COLLECTIONS = ("control", "maros", "netlib", "sdplib")
+COLLECTIONS = ("control", "maros", "netlib", "cblib", "maxcut", "sdplib")
 THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 

@@ -64,14 +64,15 @@ def graphs(small: bool) -> Iterator[tuple[str, Any]]:
     yield "random 10000, degree 6", random_graph(10_000, 6.0)
 
 
-def main(small: bool = False) -> list[dict[str, Any]]:
+def measured(small: bool = False) -> list[dict[str, Any]]:
     """Print and return one row for each graph."""
     rows = []
     for name, C in graphs(small):
         start = time.perf_counter()
         result = lopro.fixed_diagonal(C, tol=TOL)
         row = {
-            "graph": name,
+            "problem": name,
+            "peer": "lopro",
             "nodes": C.shape[0],
             "status": result.status.name,
             "value": result.fun,
@@ -89,5 +90,10 @@ def main(small: bool = False) -> list[dict[str, Any]]:
     return rows
 
 
+def main(arguments: list[str]) -> None:
+    """Measure all graphs and write the rows down."""
+    write_json("general_maxcut", {"runs": measured("--small" in arguments)})
+
+
 if __name__ == "__main__":
-    write_json("general_maxcut", {"runs": main("--small" in sys.argv)})
+    main(sys.argv[1:])

@@ -192,6 +192,18 @@ def measure(steps: Sequence[QuadraticProgram], repeats: int) -> dict[str, Any]:
     return found
 
 
+def entries(runs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the runs as the table of all benchmarks takes them: steps from the last result, and peers."""
+    names = {"warm": "lopro", "piqp": "piqp", "proxqp": "proxqp"}
+    return [
+        {
+            "problem": run["sequence"], "peer": name, "seconds": 1e-3 * run[peer],
+            "status": "CONVERGED" if run[f"{peer} solved"] == run["steps"] else "",
+        }
+        for run in runs for peer, name in names.items() if math.isfinite(run[peer])
+    ]  # fmt: skip
+
+
 FAMILIES: dict[str, Callable[[bool], Sequences]] = {
     "control": control, "drift": drift, "portfolio": portfolio,
 }  # fmt: skip
@@ -215,6 +227,8 @@ def main(arguments: list[str] | None = None) -> None:
             proved = f"{row['cold solved']}, {row['warm solved']} of {len(steps)}"
             print(f"{name:24s}{times}{ratios}  {proved:>15s}", flush=True)
     name = "_".join(["sequences", *(options.family or [])])
+    if not options.small:
+        write_json(f"general_{name}", {"runs": entries(runs)})
     print(f"numbers in {write_json(name, {'runs': runs})}")
 
 

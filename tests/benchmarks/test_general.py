@@ -78,3 +78,29 @@ def test_a_family_runs_at_toy_size_and_ours_solves_all() -> None:
     for line in ours:
         numbers = line.split("lopro")[1].split()
         assert float(numbers[2]) <= 1e-9 and float(numbers[3]) <= 1e-6
+
+
+def test_rows_of_sequences_and_images_are_entries_of_the_table(
+    profile: Any, tmp_path: Path
+) -> None:
+    from benchmarks.general import imaging, sequences
+
+    steps = {"sequence": "s", "steps": 3, "warm solved": 3, "piqp solved": 2, "proxqp solved": 3}
+    runs = sequences.entries([steps | {"warm": 4.0, "piqp": 1.0, "proxqp": math.nan}])
+    image = {"problem": "p", "tol": 1e-3, "seconds": 2.0, "peer": 1.0, "success": True}
+    runs += imaging.entries([image])
+    (tmp_path / "general_made_up.json").write_text(json.dumps({"runs": runs}))
+    found = profile.profile(profile.entries_of(tmp_path))
+    assert found["lopro"] == [1.0, 1.0]
+    assert found["piqp"] == found["primal-dual"] == [math.inf, math.inf]
+    assert "proxqp" not in found
+
+
+def test_everyday_problems_are_solved_at_toy_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT))
+    from benchmarks.general import everyday
+
+    for name in ("quantile", "svm", "poisson", "assets"):
+        ours, *peers = everyday.measured(name, everyday.CASES[name](True))
+        assert ours.note.startswith("CONVERGED")
+        assert peers and all(peer.judged.gap <= 1e-4 for peer in peers)

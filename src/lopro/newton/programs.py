@@ -76,6 +76,7 @@ def solve_program(
     problem: Callable[[], Composite] | None = None,
     split: Callable[[Array, Array], Image] = lambda rows, box: (rows, box),
     proof: ProgramProof | None = None,
+    size: int | None = None,
 ) -> Outcome:
     """Solve a quadratic or linear program by the engine that fits, and prove its answer.
 
@@ -98,6 +99,8 @@ def solve_program(
         what makes its multipliers of those of the rows and of the box; by default the program itself.
     proof : ProgramProof, optional
         Proves answers from the data alone where these tell enough; by default nothing is proved so.
+    size : int, optional
+        Number of variables of the problem, which are the first ones of the program; by default all.
 
     Raises
     ------
@@ -143,14 +146,14 @@ def solve_program(
         if found is not None and isinstance(found.certificate, Emptiness):
             excluded = _farther(excluded, found)
         if answer.finite and not (answer.status.empty or answer.status.unbounded):
-            v, convexity = split(answer.rows, answer.box), None
+            x, v, convexity = answer.x[:size], split(answer.rows, answer.box), None
             if proof is not None:
-                at_once = proof.outcome(answer.x, answer.rows, v)
+                at_once = proof.outcome(x, answer.rows[: len(proof.upper)], v)
                 if at_once is not None and at_once.proves(tol, feasibility, scale, length):
                     return dataclasses.replace(at_once, status=Status.CONVERGED)
                 convexity = proof.convexity
             accuracy = tol, feasibility, scale, length
-            found = prove(problem(), answer.x, v, *accuracy, convexity, lambda: deadline.passed)
+            found = prove(problem(), x, v, *accuracy, convexity, lambda: deadline.passed)
             if found.status is Status.CONVERGED:
                 return found
             best = found if best is None or found.better(best, feasibility, length) else best
@@ -158,7 +161,7 @@ def solve_program(
             break
     if unavailable is not None and not asked:
         raise unavailable
-    best = best or _unproved(program, problem(), Status.STOPPED)
+    best = best or _unproved(problem(), Status.STOPPED)
     if excluded is None or best.violation <= feasibility:
         return best
     return dataclasses.replace(best, certificate=excluded.certificate, ray=excluded.ray)
@@ -225,9 +228,9 @@ def program_composite(program: QuadraticProgram) -> Composite:
     return Composite(QuadraticForm(program.P, program.q, program.constant), [rows, box])
 
 
-def _unproved(program: QuadraticProgram, problem: Composite, status: Status) -> Outcome:
+def _unproved(problem: Composite, status: Status) -> Outcome:
     """Return the outcome of a run that has no point to show."""
-    zero = np.zeros(len(program.q))
+    zero = np.zeros(problem.size)
     v, bound = tuple(np.zeros(t.size) for t in problem.terms), Bound.everywhere(-math.inf)
     outside = relative_violation(problem, zero)
     return Outcome(status, zero, v, problem.value(zero), bound, 0.0, outside, 0)
@@ -249,15 +252,15 @@ def _without_solution(
         y, emptiness = _emptiness(program, rows, box, answer.rows / size)
         if emptiness.radius > 0.0:
             status = Status.EMPTY if emptiness.proved else Status.STOPPED
-            outcome = _unproved(program, problem(), status)
+            outcome = _unproved(problem(), status)
             return dataclasses.replace(outcome, certificate=emptiness, ray=y)
     if answer.status.unbounded and norm(answer.x) > 0.0:
         for v in without_remnants(answer.x / norm(answer.x)):
             d = ray_of_rows(program.P, program.A, program.lower, program.upper, box, v)
             descent = check_descent(program.P, program.q, rows, d)
             if descent.proved:
-                outcome = _unproved(program, problem(), Status.UNBOUNDED)
-                return dataclasses.replace(outcome, certificate=descent, ray=d)
+                outcome = _unproved(problem(), Status.UNBOUNDED)
+                return dataclasses.replace(outcome, certificate=descent, ray=d[: outcome.x.size])
     return None
 
 
@@ -284,11 +287,12 @@ def _from_a_point(program: QuadraticProgram, found: Outcome, seconds: float | No
     """
     flat = dataclasses.replace(program, P=None, q=0.0 * program.q, constant=0.0)
     point = solve_program(flat, 1.0, seconds=seconds)
+    x = point.x[: len(found.x)]
     if point.status is Status.EMPTY:
-        return point
+        return dataclasses.replace(point, x=x)
     problem = program_composite(program)
     begins = begins_a_ray(point.violation, point.x, reach_units(problem))
     status = Status.UNBOUNDED if begins else Status.STOPPED
     return dataclasses.replace(
-        found, status=status, x=point.x, fun=problem.value(point.x), violation=point.violation
+        found, status=status, x=x, fun=problem.value(point.x), violation=point.violation
     )

@@ -12,7 +12,7 @@ import scipy.sparse
 
 import lopro
 from lopro import NewtonMultipliers, Problem, ProgramEngines
-from lopro.constraints import Affine, Intersection, Polyhedron, ResidualBall
+from lopro.constraints import Affine, Box, Intersection, Polyhedron, ResidualBall
 from lopro.engines import QuadraticProgram
 from lopro.methods.baselines import InteriorPoint
 from lopro.methods.costs import engine_cost, newton_cost
@@ -218,3 +218,60 @@ def test_plans_rank_by_operations() -> None:
     D = scipy.sparse.diags_array([np.ones(600)], offsets=[0], format="csr")
     sparse = Problem(SquaredDistance(np.ones(600)), Polyhedron(D, np.ones(600)))
     assert lopro.Auto().choose(sparse) == ProgramEngines()
+
+
+def factor_model(rng: Any, n: int) -> tuple[Problem, Problem]:
+    """Return a sum of few squares over sparse rows and bounds, and the same by its matrix."""
+    F, b, own = rng.standard_normal((4, n)), rng.standard_normal(4), 0.1 + rng.random(n)
+    c = rng.standard_normal(n)
+    groups = scipy.sparse.csr_array((np.ones(n), (np.arange(n) % 3, np.arange(n))), (3, n))
+    D = scipy.sparse.diags_array(np.sqrt(own)).tocsr()
+    f = 2.0 * LeastSquares(F, b) + LeastSquares(D, np.zeros(n)) + Linear(c)
+    whole = Quadratic(2.0 * F.T @ F + np.diag(own), c - 2.0 * b @ F, float(b @ b))
+    lower, upper = np.array([1.0, -np.inf, -1.0]), np.array([1.0, 0.5, 1.0])
+    sets = Intersection(Affine(groups, lower, upper), Box(np.zeros(n), np.full(n, 3.0)))
+    return Problem(f, sets), Problem(whole, sets)
+
+
+def test_the_images_of_few_squares_are_variables_of_a_sparse_program(rng: Any) -> None:
+    """A factor model of 4 factors: its matrix would be dense; scales and offsets are kept."""
+    problem, whole = factor_model(rng, 200)
+    forms = Forms(problem)
+    p = forms.program
+    assert forms.sparse and forms.rows == 7 and forms.variables == 204
+    assert p.A.nnz + p.P.nnz == 200 + 4 * 200 + 4 + 204
+    x = rng.standard_normal(200)
+    y = p.A[3:, :200] @ x - p.lower[3:]
+    z = np.concatenate([x, y])
+    assert 0.5 * z @ (p.P @ z) + p.q @ z + p.constant == pytest.approx(whole.objective.value(x))
+    result, expected = lopro.solve(problem), lopro.solve(whole, tol=1e-9)
+    assert result.success and result.method == "Auto() -> ProgramEngines()"
+    assert result.fun == pytest.approx(expected.fun, rel=1e-6)
+    assert result.x.shape == (200,)
+    assert [v.shape for v in result.multipliers] == [(3,), (200,)]
+    slope = whole.objective.subgradient(result.x) + problem.constraint.members()[0].M.adjoint(
+        result.multipliers[0]
+    )
+    assert slope + result.multipliers[1] == pytest.approx(np.zeros(200), abs=1e-6)
+
+
+def test_an_empty_set_under_few_squares_is_told_with_the_multipliers_of_its_own_rows(
+    rng: Any,
+) -> None:
+    f = factor_model(rng, 60)[0].objective
+    total = Affine(scipy.sparse.csr_array(np.ones((1, 60))), -1.0, -1.0)
+    problem = Problem(f, Intersection(total, Box(np.zeros(60), np.full(60, np.inf))))
+    result = lopro.solve(problem, method=ProgramEngines())
+    assert result.status is lopro.Status.INFEASIBLE
+    assert [np.shape(v) for v in result.ray] == [(1,), (60,)]
+
+
+def test_squares_with_a_sparse_normal_matrix_add_no_variables(rng: Any) -> None:
+    n = 30
+    steps = scipy.sparse.diags_array([-np.ones(n), np.ones(n)], offsets=[0, 1], shape=(n - 1, n))
+    f = LeastSquares(steps.tocsr(), np.ones(n - 1))
+    rows = scipy.sparse.csr_array(np.ones((1, n)))
+    assert Forms(Problem(f, Affine(rows, 1.0, 1.0))).variables == n
+    few = LeastSquares(rng.standard_normal((3, n)), np.ones(3))
+    dense = Problem(few, Polyhedron(rng.standard_normal((5, n)), np.ones(5)))
+    assert Forms(dense).program_lacks == "the objective is not given by a matrix P"

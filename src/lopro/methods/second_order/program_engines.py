@@ -100,7 +100,7 @@ class ProgramEngines:
         density = "" if forms.sparse else "dense "
         usual = "highs" if forms.linear else "piqp" if installed("piqp") else "clarabel"
         first = self.engines[0] if self.engines else usual
-        cost = engine_cost(forms.rows, forms.size, forms.entries, forms.sparse, first)
+        cost = engine_cost(forms.rows, forms.variables, forms.entries, forms.sparse, first)
         return Fit(self, f"it is a {density}{kind} program", cost, partial(self._run, forms))
 
     def run(self, bench: Workbench, x0: Array) -> Candidates:
@@ -130,6 +130,7 @@ class ProgramEngines:
             problem=lambda: forms.composite,
             split=forms.split,
             proof=forms.proof,
+            size=forms.size,
         )
         bench.tick()
         count("factorizations")
