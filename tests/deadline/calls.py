@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
+import pytest
+import scipy.io
 import scipy.sparse
 from scipy.sparse.linalg import aslinearoperator
 
@@ -14,7 +18,10 @@ import lopro
 from lopro import constraints as lc
 from lopro import objectives as lo
 
-__all__ = ["CALLS"]
+__all__ = ["CALLS", "DATA", "LARGE", "semidefinite"]
+
+ROOT = Path(__file__).parent.parent.parent
+DATA = Path(os.environ.get("LOPRO_DATA", ROOT.parent / "shared" / "data"))
 
 #: A call whose data are at hand; it takes the options of a run.
 Call: TypeAlias = Callable[..., Any]
@@ -137,6 +144,50 @@ def transport() -> Call:
     return partial(lopro.solve, lopro.Problem(cost, plans))
 
 
+def variation() -> Call:
+    """A third of the pixels of a noisy image of 128 x 128: find the image of least total variation."""
+    rng, n = _rng(), 128
+    image = np.zeros((n, n))
+    image[30:90, 40:100], image[60:, 20:50] = 1.0, 0.5
+    seen = np.sort(rng.choice(n * n, n * n // 3, replace=False))
+    noise = 0.02 * rng.standard_normal(len(seen))
+    rows = scipy.sparse.eye_array(n * n, format="csr")[seen]
+    ball = lc.ResidualBall(rows, image.ravel()[seen] + noise, float(np.linalg.norm(noise)))
+    return partial(lopro.solve, lopro.Problem(lo.TotalVariation((n, n)), ball))
+
+
+def _file(*parts: str) -> Path:
+    path = DATA.joinpath(*parts)
+    if not path.exists():
+        pytest.skip(f"no {path}: set LOPRO_DATA to a folder with {'/'.join(parts)}")
+    return path
+
+
+def pilot87() -> Call:
+    """A linear program of Netlib."""
+    data = scipy.io.loadmat(_file("netlib", "feasible", "pilot87.mat"))
+    sides = {key: data[key].ravel().astype(float) for key in ("b", "h_l", "h_u", "x_l", "x_u", "c")}
+    sides = {key: np.where(np.abs(v) < 1e20, v, np.copysign(np.inf, v)) for key, v in sides.items()}
+    rows = [lc.Affine(scipy.sparse.csr_array(data["A"]), sides["b"], sides["b"])]
+    if data["G"].shape[0]:
+        rows.append(lc.Affine(scipy.sparse.csr_array(data["G"]), sides["h_l"], sides["h_u"]))
+    box = lc.Box(sides["x_l"], sides["x_u"])
+    return partial(lopro.solve, lopro.Problem(lo.Linear(sides["c"]), lc.Intersection(*rows, box)))
+
+
+def semidefinite(name: str) -> Call:
+    """A program of SDPLIB."""
+    return partial(lopro.solve, lopro.read_sdpa(_file("sdplib", f"{name}.dat-s")))
+
+
+def truss5() -> Call:
+    """A semidefinite program of SDPLIB."""
+    return semidefinite("truss5")
+
+
+#: Programs that take longer than the limits they are given, with a point to show before.
+LARGE = ("transport", "variation", "pilot87", "truss5")
+
 #: Every public entry, by name: what makes the data, and returns the call.
 CALLS: dict[str, Callable[[], Call]] = {
     f.__name__: f
@@ -154,5 +205,8 @@ CALLS: dict[str, Callable[[], Call]] = {
         callables,
         correlation,
         transport,
+        variation,
+        pilot87,
+        truss5,
     )
 }

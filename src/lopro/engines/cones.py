@@ -6,6 +6,7 @@ them to be inside, so every cone that describes a set can move them there.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -176,6 +177,8 @@ class PSDTriangle:
         values, vectors = np.linalg.eigh(self.matrix(z))
         # Rounding may leave an eigenvalue just below zero again, by less than this.
         shift = 16.0 * self.order * _EPS * float(np.abs(values).max(initial=0.0))
+        if values.min(initial=math.inf) >= shift:
+            return z
         psd = (vectors * (np.maximum(values, 0.0) + shift)) @ vectors.T
         inside: Vector = psd[i, j] * np.where(i == j, 1.0, np.sqrt(2.0))
         return inside

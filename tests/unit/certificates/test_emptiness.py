@@ -76,3 +76,13 @@ def test_sides_that_are_rounding_beside_others_contradict_nothing() -> None:
     assert check_empty([(A, least, np.array([-1e-15, INF, 1.0]))], [y], 2).margin <= 0.0
     assert check_empty([(A, least, np.array([-1e-9, INF, 100.0]))], [y], 2).proved
     assert check_empty([(A[:2], least[:2], most[:2])], [y[:2]], 2).proved
+
+
+def test_what_three_sets_leave_is_rounding() -> None:
+    """0.1 + 0.2 - 0.3 is no zero in floats: the sums of slopes are charged with their rounding."""
+    balls = [Term(Ball(1.0), Identity(1), np.array([center])) for center in (-10.0, -10.0, 10.0)]
+    found = exclude(balls, [np.array([0.1]), np.array([0.2]), np.array([-0.3])], 1)
+    assert found.residual > 0.0 and found.proved
+    assert found.margin == pytest.approx(6.0 - 0.6, rel=1e-9)
+    off = exclude(balls, [np.array([0.1]), np.array([0.2]), np.array([-0.3 + 4e-15])], 1)
+    assert not off.proved

@@ -237,6 +237,19 @@ def test_an_empty_program_with_a_ray_of_descent_is_not_unbounded() -> None:
     assert by_cvxpy(-x[2], disc)[0] == "infeasible"
 
 
+@pytest.mark.parametrize("unit", [1.0, 0.3])
+@pytest.mark.parametrize("falls", [False, True])
+def test_a_matrix_that_is_never_semidefinite_is_proved_to_be(falls: bool, unit: float) -> None:
+    """Its product with [[2, 1], [1, 3]] is -1 everywhere; multipliers that are so far inside lose nothing."""
+    x = cp.Variable(4)
+    parts = [[[3, 0], [0, -2]], [[1, -1], [-1, 0]], [[0, -3], [-3, 2]]]
+    M = np.array([[0, 1], [1, -1]]) + unit * sum(
+        x[k] * (np.array(part) / 3.0) for k, part in enumerate(parts)
+    )
+    rows = [M >> 0, cp.norm(x[:2] - 1.0) <= 9.0, x[0] + x[1] <= 3.0]
+    assert by_cvxpy(-x[3] if falls else x[0], rows)[0] == "infeasible"
+
+
 def test_a_program_that_falls_has_a_point_and_a_direction() -> None:
     rows = Affine([[1.0, -1.0]], None, [1.0])
     signs = Polyhedron.box(np.zeros(2), np.full(2, INF))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -229,3 +230,12 @@ def test_multipliers_are_repaired_only_where_they_prove_too_little(monkeypatch):
     rough, sharp = solve_conic(disc(), 1e-3), solve_conic(disc(), 1e-15)
     assert rough.status is Status.CONVERGED and rough.gap <= 1e-3 * 5.0
     assert len(calls) == 1 and sharp.gap <= rough.gap
+
+
+def test_multipliers_well_inside_a_matrix_cone_are_left_alone() -> None:
+    """A shift of all eigenvalues would leave more of a contradiction than rounding."""
+    cone, r = PSDTriangle(2), np.sqrt(2.0)
+    inside = np.array([0.3, 0.1 * r, 0.7])
+    assert cone.into_dual(inside).tolist() == inside.tolist()
+    edge = cone.matrix(cone.into_dual(np.array([0.1, 0.3 * r, 0.9])))  # up to rounding, of rank one
+    assert Fraction(edge[0, 0]) * Fraction(edge[1, 1]) > Fraction(edge[0, 1]) ** 2
