@@ -1,0 +1,363 @@
+"""Sparse logistic regression as classifiers, with the parameters of scikit-learn and a proved gap."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import scipy  # parts of it load when first used
+from sklearn.base import BaseEstimator
+from sklearn.linear_model._base import LinearClassifierMixin
+from sklearn.model_selection import check_cv
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from lopro.basis_pursuit import sparse_logistic, sparse_logistic_path
+from lopro.basis_pursuit.logistic_regression import LogisticData
+from lopro.core.validation import check_count, check_number, check_unmasked
+from lopro.sklearn._linear import refuse_complex
+from lopro.sklearn._watching import (
+    FLOATS,
+    CallbackSupportMixin,
+    FitWatcher,
+    check_outcome,
+    with_callbacks,
+)
+
+__all__ = ["SparseLogisticRegression", "SparseLogisticRegressionCV"]
+
+_ADVICE = "Decrease C, increase tol or max_iter, or scale the features."
+
+
+class _SparseClassifier(CallbackSupportMixin, LinearClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Two classes, and a linear score with few features; subclasses fit it."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the probabilities of the two classes, one row for each sample."""
+        check_is_fitted(self)
+        above = scipy.special.expit(self.decision_function(X))
+        return np.stack([1.0 - above, above], axis=1)
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Return the logarithms of the probabilities."""
+        check_is_fitted(self)
+        score = self.decision_function(X)
+        return np.stack([scipy.special.log_expit(-score), scipy.special.log_expit(score)], axis=1)
+
+    def _checked(self, X: Any, y: Any, weights: Any) -> tuple[Any, np.ndarray, np.ndarray | None]:
+        """Return checked samples, labels of -1 and 1, and weights; keep the classes."""
+        refuse_complex(X)
+        check_unmasked("X", X)
+        X, y = validate_data(self, X, y, accept_sparse=["csr", "csc"], dtype=FLOATS)
+        check_classification_targets(y)
+        kind = type_of_target(y, input_name="y")
+        self.classes_ = np.unique(y)
+        if len(self.classes_) > 2:
+            raise ValueError(
+                f"Only binary classification is supported. The type of the target is {kind}; "
+                "wrap the estimator in sklearn.multiclass.OneVsRestClassifier."
+            )
+        used = y
+        if weights is not None:
+            weights = _check_sample_weight(weights, X, dtype=X.dtype, ensure_non_negative=True)
+            used = y[weights > 0.0]
+        if len(np.unique(used)) < 2:
+            raise ValueError(
+                "y needs samples of two classes with positive weights, got one class only"
+            )
+        return X, np.where(y == self.classes_[1], 1.0, -1.0), weights
+
+    def _penalties(self, C: Any, share: float) -> tuple[Any, Any]:
+        """Return the weights of the norm and of the ridge that a C stands for."""
+        return share / C, (1.0 - share) / C
+
+
+class SparseLogisticRegression(_SparseClassifier):
+    """Logistic regression of two classes with a penalty of the coefficients, l1 and possibly squared.
+
+    Minimises ``C sum_i log(1 + exp(-b_i (x_i coef + intercept))) + l1_ratio |coef|_1
+    + (1 - l1_ratio) |coef|^2 / 2`` for labels ``b_i`` of -1 and 1, as scikit-learn's ``LogisticRegression``
+    does. The intercept is not penalised.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Inverse weight of the penalty, positive.
+    l1_ratio : float, default=1.0
+        Share of the l1 norm, in (0, 1].
+    fit_intercept : bool, default=True
+        Add a constant, which costs nothing.
+    positive : bool, default=False
+        Ask for nonnegative coefficients.
+    tol : float, default=1e-6
+        Relative duality gap to certify. With float32 data, rounding ends progress near 1e-6.
+    max_iter : int, optional
+        Limit of iterations; none by default.
+    warm_start : bool, default=False
+        Start from the coefficients of the fit before.
+    verbose : int, default=0
+        Show progress on the terminal.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        The classes; the second one has the positive scores.
+    coef_ : ndarray of shape (1, n_features)
+        The coefficients.
+    intercept_ : ndarray of shape (1,)
+        The constant; 0 without ``fit_intercept``.
+    dual_gap_ : float
+        The objective is at most this much above the optimum. It is proved, not estimated.
+    n_iter_ : int
+        Iterations.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.sklearn import SparseLogisticRegression
+    >>> X = np.random.default_rng(0).standard_normal((60, 100))
+    >>> y = np.where(X[:, 3] - X[:, 70] > 0, "high", "low")
+    >>> model = SparseLogisticRegression(C=0.2).fit(X, y)
+    >>> model.coef_[0, [3, 70]].round(1), model.predict(X[:2]), bool(model.dual_gap_ < 1e-5)
+    (array([-1.4,  0.7]), array(['high', 'low'], dtype='<U4'), True)
+    """
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        l1_ratio: float = 1.0,
+        fit_intercept: bool = True,
+        positive: bool = False,
+        tol: float = 1e-6,
+        max_iter: int | None = None,
+        warm_start: bool = False,
+        verbose: int = 0,
+    ) -> None:
+        self.C = C
+        self.l1_ratio = l1_ratio
+        self.fit_intercept = fit_intercept
+        self.positive = positive
+        self.tol = tol
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+        self.verbose = verbose
+
+    @with_callbacks  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Find the coefficients.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Real; float32 stays float32.
+        y : array of shape (n_samples,)
+            Two classes.
+        sample_weight : array of shape (n_samples,), optional
+            Weights of the losses.
+
+        Returns
+        -------
+        object
+            The estimator itself.
+        """
+        C = check_number("C", self.C, minimum=0.0, exclusive=True)
+        share = _checked_share(self.l1_ratio)
+        X, labels, weights = self._checked(X, y, sample_weight)
+        watcher = FitWatcher(self, X, y)
+        lam, ridge = self._penalties(C, share)
+        result = sparse_logistic(
+            X,
+            labels,
+            lam,
+            ridge=ridge,
+            intercept=self.fit_intercept,
+            sample_weight=weights,
+            nonneg=self.positive,
+            x0=self._start(X),
+            tol=self.tol,
+            max_iter=self.max_iter,
+            callback=watcher.callback(self._attributes),
+            progress=bool(self.verbose),
+        )
+        check_outcome(result, _ADVICE)
+        constant = [result.intercept] if self.fit_intercept else []
+        for name, value in self._attributes(np.append(result.x, constant)).items():
+            setattr(self, name, value.astype(X.dtype))
+        self.dual_gap_ = C * result.certificate.gap
+        self.n_iter_ = result.iterations
+        watcher.done()
+        return self
+
+    def _attributes(self, x: np.ndarray) -> dict[str, Any]:
+        """Return the fitted attributes at coefficients, with the intercept behind them if there is one."""
+        if not self.fit_intercept:
+            return {"coef_": x[None, :], "intercept_": np.zeros(1, dtype=x.dtype)}
+        return {"coef_": x[None, :-1], "intercept_": x[-1:]}
+
+    def _start(self, X: Any) -> np.ndarray | None:
+        coef = getattr(self, "coef_", None) if self.warm_start else None
+        if coef is None or coef.shape != (1, X.shape[1]):
+            return None
+        own = self.intercept_ if self.fit_intercept else []
+        return np.append(coef[0], own).astype(X.dtype)
+
+
+class SparseLogisticRegressionCV(_SparseClassifier):
+    """`SparseLogisticRegression` whose ``C``, and ``l1_ratio`` if there are several, lose least on tests.
+
+    Parameters
+    ----------
+    Cs : int or array, default=20
+        How many C to try, from the largest one for which the solution is zero up to ``1 / eps`` of it; or the
+        numbers themselves.
+    l1_ratio : float or list of float, default=1.0
+        Shares of the l1 norm to try, in (0, 1].
+    eps : float, default=1e-2
+        The smallest C over the largest.
+    fit_intercept, positive, tol
+        As in `SparseLogisticRegression`.
+    cv : int, splitter or iterable, optional
+        As everywhere in scikit-learn; five folds with the classes in proportion by default.
+
+    Attributes
+    ----------
+    C_, l1_ratio_ : float
+        The chosen ones.
+    Cs_ : ndarray of shape (n_Cs,)
+        The C tried with ``l1_ratio_``, the smallest first.
+    log_loss_path_ : ndarray of shape (n_l1_ratio, n_Cs, n_folds)
+        Mean log losses on the test data; without the first axis for a single ``l1_ratio``.
+    classes_, coef_, intercept_, dual_gap_, n_iter_, n_features_in_, feature_names_in_
+        As in `SparseLogisticRegression`, of the fit to all data.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.sklearn import SparseLogisticRegressionCV
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((100, 50))
+    >>> y = X[:, 3] - X[:, 40] + 0.3 * rng.standard_normal(100) > 0
+    >>> model = SparseLogisticRegressionCV(Cs=8).fit(X, y)
+    >>> model.log_loss_path_.shape, bool(abs(model.coef_[0, [3, 40]]).min() > 1.0)
+    ((8, 5), True)
+    """
+
+    def __init__(
+        self,
+        Cs: Any = 20,
+        *,
+        l1_ratio: Any = 1.0,
+        eps: float = 1e-2,
+        fit_intercept: bool = True,
+        positive: bool = False,
+        tol: float = 1e-6,
+        cv: Any = None,
+    ) -> None:
+        self.Cs = Cs
+        self.l1_ratio = l1_ratio
+        self.eps = eps
+        self.fit_intercept = fit_intercept
+        self.positive = positive
+        self.tol = tol
+        self.cv = cv
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Choose C, and fit with it to all data.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Real.
+        y : array of shape (n_samples,)
+            Two classes.
+        sample_weight : array of shape (n_samples,), optional
+            Weights of the losses, of training and of test data.
+
+        Returns
+        -------
+        object
+            The estimator itself.
+        """
+        check_number("eps", self.eps, minimum=0.0, maximum=1.0, exclusive=True)
+        shares = [_checked_share(share) for share in np.atleast_1d(self.l1_ratio)]
+        X, labels, weights = self._checked(X, y, sample_weight)
+        folds = list(check_cv(self.cv, labels, classifier=True).split(X, labels))
+        grids = [self._grid(X, labels, weights, share) for share in shares]
+        losses = np.array(
+            [
+                [self._losses(X, labels, weights, share, Cs, fold) for fold in folds]
+                for share, Cs in zip(shares, grids, strict=True)
+            ]
+        )
+        of_folds = [1.0 if weights is None else float(weights[test].sum()) for _, test in folds]
+        mean = np.average(losses, axis=1, weights=of_folds)
+        best = np.unravel_index(int(mean.argmin()), mean.shape)
+        self.l1_ratio_, self.Cs_ = shares[best[0]], grids[best[0]]
+        self.C_ = float(self.Cs_[best[1]])
+        path = losses.transpose(0, 2, 1)
+        self.log_loss_path_ = path[0] if len(shares) == 1 else path
+        model = SparseLogisticRegression(
+            self.C_,
+            l1_ratio=self.l1_ratio_,
+            fit_intercept=self.fit_intercept,
+            positive=self.positive,
+            tol=self.tol,
+        ).fit(X, labels, weights)
+        for name in ("coef_", "intercept_", "dual_gap_", "n_iter_"):
+            setattr(self, name, getattr(model, name))
+        return self
+
+    def _grid(
+        self, X: Any, labels: np.ndarray, weights: np.ndarray | None, share: float
+    ) -> np.ndarray:
+        """Return the C to try, the smallest first."""
+        if np.ndim(self.Cs) == 1:
+            given = [check_number("Cs", C, minimum=0.0, exclusive=True) for C in self.Cs]
+            return np.sort(np.array(given))
+        count = check_count("Cs", self.Cs)
+        data = LogisticData(X, labels, self.fit_intercept, None, weights, self.positive)
+        # Where nothing correlates with the labels every C gives zero.
+        most = max(data.largest(), float(np.finfo(X.dtype).tiny) ** 0.5)
+        return np.asarray(share / most * np.geomspace(1.0, 1.0 / self.eps, count))
+
+    def _losses(
+        self,
+        X: Any,
+        labels: np.ndarray,
+        weights: np.ndarray | None,
+        share: float,
+        Cs: np.ndarray,
+        fold: tuple[Any, Any],
+    ) -> np.ndarray:
+        """Return the mean log losses on some samples after fits to others, one for each C."""
+        train, test = fold
+        lams, ridges = self._penalties(Cs, share)
+        results = sparse_logistic_path(
+            X[train],
+            labels[train],
+            lams.tolist(),
+            ridge=ridges.tolist(),
+            intercept=self.fit_intercept,
+            sample_weight=None if weights is None else weights[train],
+            nonneg=self.positive,
+            tol=self.tol,
+        )
+        scores = [X[test] @ result.x + result.intercept for result in results]
+        losses = np.logaddexp(0.0, -labels[test] * np.array(scores))
+        return np.average(losses, axis=1, weights=None if weights is None else weights[test])
+
+
+def _checked_share(value: Any) -> float:
+    share = check_number("l1_ratio", value, minimum=0.0, maximum=1.0)
+    if share == 0.0:
+        raise ValueError("l1_ratio must be positive; without an l1 norm use LogisticRegression")
+    return share
