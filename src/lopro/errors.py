@@ -9,6 +9,7 @@ __all__ = [
     "InfeasibleError",
     "MissingCapabilityError",
     "NonFiniteError",
+    "PrecisionWarning",
     "ProjectionError",
     "StalledError",
     "UnboundedError",
@@ -50,6 +51,10 @@ class ProjectionError(RuntimeError):
 
 class ZeroRowWarning(UserWarning):
     """Rows without a coefficient have sides that are rounding; they count as satisfied."""
+
+
+class PrecisionWarning(UserWarning):
+    """The tolerance is below what the precision of the data allows to prove."""
 
 
 class BoundContradictionWarning(UserWarning):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
@@ -17,12 +18,14 @@ from lopro.constraints import (
     Polyhedron,
     WholeSpace,
 )
-from lopro.core.arrays import Array, asarray_like, copy, take
+from lopro.core.arrays import Array, asarray_like, copy, is_single, take
 from lopro.core.differences import forward_differences
 from lopro.core.validation import check_array, check_callable, host_array
 from lopro.driver.options import Callback, Options
 from lopro.driver.result import Iterate, Result
 from lopro.driver.stopping import Rule
+from lopro.errors import PrecisionWarning
+from lopro.maps.algebra import widened
 from lopro.objectives import FunctionObjective, Objective
 from lopro.problem import Problem
 from lopro.protocol import Method
@@ -120,8 +123,9 @@ def _objective(fun: Any, jac: Any, x0: Array, smooth: bool, more: dict[str, Any]
         value, slope = (lambda x: _pair(fun(x))[0]), (lambda x: _pair(fun(x))[1])
     elif jac is None:
         differences = forward_differences(fun, x0)
-        value, slope = fun, differences
-        more = more | {"slope_error": differences.error}
+        at = widened if _takes_double(fun, x0) else copy
+        value, slope = (lambda x: fun(at(x))), (lambda x: differences(at(x)))
+        more = more | {"slope_error": lambda x: differences.error(at(x))}
     else:
         check_callable("jac", jac)
         value, slope = fun, jac
@@ -130,6 +134,26 @@ def _objective(fun: Any, jac: Any, x0: Array, smooth: bool, more: dict[str, Any]
     if smooth:
         return FunctionObjective(value, gradient=slope, **more)
     return FunctionObjective(value, subgradient=slope, **more)
+
+
+def _takes_double(fun: Any, x0: Array) -> bool:
+    """Whether ``fun`` takes a tensor in double precision for one in single: differences lose half the digits.
+
+    Functions with data in single precision may refuse it, as products of PyTorch do.
+    """
+    if isinstance(x0, np.ndarray) or not is_single(x0):
+        return False
+    try:
+        fun(widened(x0))
+    except (TypeError, ValueError, RuntimeError):
+        warnings.warn(
+            "differences of a function that takes tensors in single precision only have about three digits: "
+            "a tolerance below 1e-1 will rarely be proved; give jac, or x0 and data in float64",
+            PrecisionWarning,
+            stacklevel=4,
+        )
+        return False
+    return True
 
 
 def _autodiff(fun: Any, jac: str, x0: Array) -> Callable[[Array], Array]:

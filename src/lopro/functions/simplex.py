@@ -8,7 +8,7 @@ import numpy as np
 
 from lopro.core.arrays import Array, copy, is_complex, namespace, to_numpy
 
-__all__ = ["project_l1_ball", "project_simplex", "simplex_threshold"]
+__all__ = ["l1_ball_jacobian", "project_l1_ball", "project_simplex", "simplex_threshold"]
 
 
 def simplex_threshold(values: np.ndarray[Any, Any], total: float) -> tuple[float, float]:
@@ -53,6 +53,24 @@ def project_simplex(x: Array, total: float, *, equality: bool = True) -> Array:
     largest, t = simplex_threshold(to_numpy(x), total)
     left = (x - largest) - t
     return xp.where(left > 0.0, left, xp.zeros_like(x))
+
+
+def l1_ball_jacobian(w: Array, radius: float) -> tuple[Array, Array, Array]:
+    """Return ``diag(values) - weight row row'``, a generalised Jacobian of the projection at a host vector.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.functions.simplex import l1_ball_jacobian
+    >>> l1_ball_jacobian(np.array([3.0, -2.0, 0.5]), 2.0)
+    (array([1., 1., 0.]), array([[ 1., -1.,  0.]]), array([0.5]))
+    """
+    sizes = np.abs(w)
+    if sizes.sum() <= radius:
+        return np.ones(len(w)), np.zeros((1, len(w))), np.zeros(1)
+    largest, t = simplex_threshold(sizes, radius)
+    kept = np.asarray((sizes - largest) - t > 0.0, dtype=np.float64)
+    return kept, (kept * np.sign(w))[None, :], np.array([1.0 / max(1.0, float(kept.sum()))])
 
 
 def project_l1_ball(x: Array, radius: float) -> Array:

@@ -14,7 +14,7 @@ from lopro.core.deadline import current_deadline
 from lopro.engines import EngineUnavailable
 from lopro.engines.answer import installed
 from lopro.errors import InfeasibleError, StalledError
-from lopro.functions.atoms import Interval, SecondOrderCone
+from lopro.functions.atoms import Interval, L1Ball, LInf, SecondOrderCone
 from lopro.maps import SparseMap
 from lopro.methods.alternating import AlternatingDirections
 from lopro.methods.costs import admm_cost, least_conic_cost, least_newton_cost, passes_cost
@@ -167,6 +167,10 @@ def _plan(problem: Problem) -> Iterator[Fit]:
     general = fit_of(MultiplierMethod(), problem, reason)
     if general is not None:
         yield replace(general, cost=passes_cost(_entries(problem)))
+        if NewtonMultipliers() not in tried and _has_coupled(problem):
+            newton = NewtonMultipliers().fit(problem)
+            if newton is not None:
+                yield newton
         return
     general = InteriorPoint().fit(problem)
     if general is not None:
@@ -268,6 +272,15 @@ def _operations(fit: Fit) -> float:
     return math.inf if fit.cost is None else fit.cost.operations
 
 
+def _has_coupled(problem: Problem) -> bool:
+    """Whether a term couples its largest entries: Newton's steps change few of them at a time.
+
+    Least squares of 100 x 300 with an l-infinity norm take it over 30 s, and the method of multipliers 1 s;
+    of 400 x 100 over an l1 ball 0.04 and 0.2 s.
+    """
+    return any(isinstance(term.atom, L1Ball | LInf) for term in problem.terms)
+
+
 def _suits_newton(forms: Forms) -> bool:
     """Whether Newton's method is among the fast ones: f has curvature, or is a norm and the set has rows.
 
@@ -275,6 +288,8 @@ def _suits_newton(forms: Forms) -> bool:
     norms over balls, are solved faster by interior points and first order.
     """
     if forms.composite_lacks is not None:
+        return False
+    if _has_coupled(forms.problem):
         return False
     rows = all(isinstance(term.atom, Interval) for term in forms.sets)
     return not forms.linear or (rows and not any(is_norm_of_image(term) for term in forms.norms))

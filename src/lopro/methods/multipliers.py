@@ -223,9 +223,14 @@ class MultiplierMethod:
             if wrap_up:
                 raise StalledError
             penalty = penalty.recentred(constraint, state.image_x[-constraint.image_length :])
-            if reached.slack > 0.3 * slack:
+            if reached.slack > 0.3 * slack and not self._at_rounding(bench, x):
                 penalty = penalty.stiffened(3.0)
             slack = reached.slack
+
+    def _at_rounding(self, bench: Workbench, x: Array) -> bool:
+        """Whether what is violated is rounding: a stiffer penalty multiplies it and brings x no nearer."""
+        with bench.observe():
+            return bench.constraint.violation(x) <= _ROUNDINGS * eps(x)
 
     def _accuracy(self, bench: Workbench, fun: float) -> float:
         """Return the accuracy of the inner problems: a tenth of the gap allowed."""

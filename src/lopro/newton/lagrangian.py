@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lopro.core.counting import count
-from lopro.functions.atoms import Ball, Interval, SecondOrderCone, Step
+from lopro.functions.atoms import Ball, Interval, L1Ball, SecondOrderCone, Step
 from lopro.functions.complements import Complement
 from lopro.functions.term import Term
 from lopro.newton import curvature
@@ -174,7 +174,7 @@ def _length(term: Term) -> float:
 
 def _farthest_bound(term: Term) -> float:
     """Return how far from zero the farthest row, point of a ball or apex is; 0 for other terms."""
-    if isinstance(term.atom, Ball | SecondOrderCone):
+    if isinstance(term.atom, Ball | L1Ball | SecondOrderCone):
         centre = 0.0 if term.offset is None else norm(term.offset)
         return (centre + term.atom.extent) / float(np.sqrt(squared_norms(term)))
     if not isinstance(term.atom, Interval):

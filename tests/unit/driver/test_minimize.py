@@ -12,6 +12,7 @@ from scipy.optimize import Bounds, LinearConstraint, NonlinearConstraint
 
 import lopro
 from lopro.constraints import Intersection, Polyhedron, ResidualBall
+from lopro.errors import PrecisionWarning
 from lopro.minimize import as_constraint
 
 CENTER = np.array([3.0, -0.5])
@@ -194,3 +195,29 @@ def test_neither_the_start_nor_the_points_are_shared():
     result = lopro.minimize(vandal, x0, jac, constraint=BOX)
     np.testing.assert_allclose(result.x, [1.0, -0.5], atol=1e-3)
     np.testing.assert_array_equal(x0, 0.0)
+
+
+def test_differences_of_tensors_in_single_precision_are_taken_in_double() -> None:
+    torch = pytest.importorskip("torch")
+    target = torch.asarray([1.0, -2.0, 3.0], dtype=torch.float32)
+    seen = set()
+
+    def fun(x):
+        seen.add(x.dtype)
+        return 0.5 * float(((x - target) ** 2).sum())
+
+    box = lopro.constraints.Polyhedron.box(-torch.ones(3), torch.ones(3))
+    result = lopro.minimize(fun, torch.zeros(3), constraint=box, tol=1e-3)
+    assert result.success
+    assert result.x.dtype == torch.float32
+    assert seen == {torch.float64}
+
+
+def test_what_takes_single_precision_only_is_said_before_the_run() -> None:
+    torch = pytest.importorskip("torch")
+    A = torch.eye(2, dtype=torch.float32)
+    with pytest.warns(PrecisionWarning, match="give jac"):
+        result = lopro.minimize(
+            lambda x: float(((A @ x - 1.0) ** 2).sum()), torch.zeros(2), max_iter=50
+        )
+    assert result.x.dtype == torch.float32

@@ -117,3 +117,15 @@ def test_it_gives_up_when_nothing_gets_better(line: Line, x0: float, patience: i
     assert result.fun == pytest.approx(line.optimum, rel=1e-12)
     useful = sum(gap > 1e-13 * line.optimum for gap, _ in line.gaps_and_bounds(x0, 60))
     assert useful + patience <= result.iterations / 25 <= useful + patience + 6
+
+
+def test_penalties_are_not_stiffened_for_what_is_rounding() -> None:
+    """In single precision the slack stops falling at 1e-8; tripled each time, penalties left the numbers."""
+    rng = np.random.default_rng(0)
+    A, b = (rng.standard_normal(s).astype(np.float32) for s in ((9, 6), 9))
+    f = lopro.objectives.LInfNorm() + lopro.objectives.LeastSquares(A, b)
+    rows = lopro.constraints.Affine(rng.standard_normal((2, 6)).astype(np.float32), 0.1, 0.1)
+    problem = lopro.Problem(f, rows)
+    result = lopro.solve(problem, method=lopro.MultiplierMethod(), tol=0.0, max_iter=20000)
+    assert result.status.name in ("STALLED", "MAX_ITER")
+    assert result.certificate.relative_gap < 1e-4

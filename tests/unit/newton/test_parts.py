@@ -11,7 +11,16 @@ import scipy.sparse
 import scipy.sparse.linalg
 from support.newton_examples import interval
 
-from lopro.functions.atoms import L1, Ball, GroupNorm, HalfSquare, Huber, SecondOrderCone
+from lopro.functions.atoms import (
+    L1,
+    Ball,
+    GroupNorm,
+    HalfSquare,
+    Huber,
+    L1Ball,
+    LInf,
+    SecondOrderCone,
+)
 from lopro.functions.term import Term
 from lopro.maps import Identity, linear_map
 from lopro.maps.host import host_map
@@ -30,6 +39,8 @@ def parts() -> dict[str, Any]:
         "ball": Term(Ball(1.5), offset=center),
         "point": Term(Ball(0.0), offset=center),
         "cone": Term(SecondOrderCone(), offset=-OFFSET),
+        "l1 ball": Term(L1Ball(1.2), offset=center),
+        "largest": Term(LInf(), offset=center, scale=0.8),
         "l1": Term(L1(np.linspace(0.0, 2.0, SIZE))),
         "shifted l1": Term(L1(0.7), offset=center),
         "two-sided l1": Term(L1(np.linspace(0.0, 2.0, SIZE), 0.3), offset=center),

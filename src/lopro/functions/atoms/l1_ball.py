@@ -8,7 +8,8 @@ import numpy as np
 
 from lopro.core.arrays import Array, namespace, norm
 from lopro.functions.atoms.base import Atom, Step
-from lopro.functions.simplex import project_l1_ball
+from lopro.functions.complements import DiagonalPlusRows
+from lopro.functions.simplex import l1_ball_jacobian, project_l1_ball
 from lopro.linalg.rounding import Estimate
 
 __all__ = ["L1Ball"]
@@ -31,10 +32,11 @@ class L1Ball(Atom):
     """
 
     is_set = True
+    proximable = True
     steepness = 0.0
 
     def __init__(self, radius: float) -> None:
-        self.radius = radius
+        self.radius = self.extent = radius
 
     def value(self, z: Array) -> float:
         xp = namespace(z)
@@ -42,6 +44,10 @@ class L1Ball(Atom):
 
     def prox(self, w: Array, step: Step) -> Array:
         return project_l1_ball(w, self.radius)
+
+    def complement(self, w: Array, step: Step) -> DiagonalPlusRows:
+        values, row, weight = l1_ball_jacobian(w, self.radius)
+        return DiagonalPlusRows(1.0 - values, row, weight)
 
     def conjugate(self, v: Array) -> float:
         xp = namespace(v)

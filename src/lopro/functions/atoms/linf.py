@@ -8,11 +8,12 @@ from collections.abc import Callable
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.core.arrays import Array, namespace
+from lopro.core.arrays import Array, eps, namespace
 from lopro.core.moduli import unit_phase
 from lopro.functions.atoms.base import Atom, Step
+from lopro.functions.complements import DiagonalPlusRows
 from lopro.functions.cone_program import ConeBuilder, RealImage
-from lopro.functions.simplex import project_l1_ball
+from lopro.functions.simplex import l1_ball_jacobian, project_l1_ball
 from lopro.linalg.rounding import EPS, Estimate
 
 __all__ = ["LInf"]
@@ -29,6 +30,7 @@ class LInf(Atom):
     (4.0, array([ 2., -2.]))
     """
 
+    proximable = True
     steepness = 1.0
 
     def linearize(self, z: Array) -> tuple[float, Callable[[], Array]]:
@@ -48,11 +50,18 @@ class LInf(Atom):
         # Moreau: what is left of w by the projection on the dual ball.
         return w - project_l1_ball(w, float(step))
 
+    def complement(self, w: Array, step: Step) -> DiagonalPlusRows:
+        # What the projection on the dual ball keeps of a change of w.
+        values, row, weight = l1_ball_jacobian(w, float(step))
+        return DiagonalPlusRows(values, row, -weight)
+
     def conjugate(self, v: Array) -> float:
         return 0.0 if self.gauge(v) <= 1.0 else math.inf
 
     def into_domain(self, v: Array) -> Array:
-        return project_l1_ball(v, 1.0)
+        # A little farther in than the rounding of a sum.
+        unit = 1.0 + (v.shape[0] + 4) * eps(v)
+        return v if self.gauge(v) * unit <= 1.0 else project_l1_ball(v, 1.0 / unit**2)
 
     def gauge(self, v: Array) -> float:
         """Return the least ``t >= 0`` with ``v`` in ``t`` times the domain of the conjugate."""

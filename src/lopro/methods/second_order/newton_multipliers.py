@@ -14,7 +14,7 @@ from lopro.core.arrays import Array
 from lopro.core.deadline import OutOfTime
 from lopro.driver.minorants import feasibility_tolerance
 from lopro.errors import StalledError
-from lopro.functions.atoms import Ball, Interval, SecondOrderCone
+from lopro.functions.atoms import Atom, Ball, Interval, L1Ball, SecondOrderCone
 from lopro.maps.host import host_vector
 from lopro.methods.answers import answer
 from lopro.methods.costs import newton_cost
@@ -40,6 +40,12 @@ _PATIENCE = 3
 _INSIDE = 0.1
 #: Entries of matrices up to which a projection takes no longer than a few steps.
 _QUICKLY_PROJECTED = 1_000_000
+#: The sets in words.
+_SETS: dict[tuple[type[Atom], ...], str] = {
+    (Interval,): "rows",
+    (Ball, L1Ball): "balls",
+    (SecondOrderCone,): "cones",
+}
 
 
 @dataclass(frozen=True)
@@ -48,12 +54,12 @@ class NewtonMultipliers:
 
     Problem: min f(x) + sum of g(Dx) s.t. Mx in Q, where f is a sum of `LeastSquares`, `Quadratic`, `Linear`,
     `SquaredDistance`, `Logistic` and smooth `FunctionObjective` with nonnegative factors, g(Dx) an `L1Norm`,
-    a `GroupNorm` or a `TotalVariation`, and the set a `Polyhedron`, a box, an `Affine` set, a `Simplex`, a
-    `ResidualBall`, a `SecondOrderCone`, or an `Intersection` of those. Oracles: it reads the data; of
-    operators and callables it asks for products and derivatives, which are those of L-BFGS where there is no
-    Hessian. Every outer step minimises f and the centred Moreau envelopes of all others, for a set
-    ``beta/2 dist(Mx + u/beta, Q)^2``, by Newton's method and takes over the multipliers; the iterates
-    converge superlinearly where the solution is not degenerate.
+    an `LInfNorm`, a `GroupNorm` or a `TotalVariation`, and the set a `Polyhedron`, a box, an `Affine` set, a
+    `Simplex`, a `ResidualBall`, an `L1Ball`, a `SecondOrderCone`, or an `Intersection` of those. Oracles: it
+    reads the data; of operators and callables it asks for products and derivatives, which are those of L-BFGS
+    where there is no Hessian. Every outer step minimises f and the centred Moreau envelopes of all others,
+    for a set ``beta/2 dist(Mx + u/beta, Q)^2``, by Newton's method and takes over the multipliers; the
+    iterates converge superlinearly where the solution is not degenerate.
 
     Its bound needs no radius: the multipliers are refined until the slope of the Lagrangian is rounding,
     and what rounding is left costs ``|slope|^2 / (2 mu)`` where f is strongly convex; elsewhere the
@@ -128,11 +134,7 @@ class NewtonMultipliers:
 def _reason(forms: Forms) -> str:
     """Return why the method fits a problem."""
     kinds = {type(term.atom) for term in forms.sets}
-    sets = " and ".join(
-        name
-        for kind, name in ((Interval, "rows"), (Ball, "balls"), (SecondOrderCone, "cones"))
-        if kind in kinds
-    )
+    sets = " and ".join(name for kind, name in _SETS.items() if kinds.intersection(kind))
     known = has_second_derivatives(forms.problem)
     smooth = "f has second derivatives at hand" if known else "f is smooth (L-BFGS)"
     norms = ", norms have a prox," if forms.norms else ""

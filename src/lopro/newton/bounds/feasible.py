@@ -16,7 +16,7 @@ import scipy  # parts of it load when first used
 
 from lopro.certificates import Box, Units, Violation, column_units, of_rows
 from lopro.certificates.violation import ball_size, relative
-from lopro.functions.atoms import Ball, Interval
+from lopro.functions.atoms import Ball, Interval, L1Ball
 from lopro.functions.term import Term
 from lopro.linalg.sparse import affords_gram, sparse_factors
 from lopro.maps.host import Transferred, host_matrix
@@ -106,7 +106,7 @@ def _size(term: Term, x: Array, image: Array) -> float:
     """Return what a ball or a cone compares: its own data, and where there are none its products."""
     products = norm(term.row_norms) * norm(x)
     offset = 0.0 if term.offset is None else norm(term.offset)
-    if isinstance(term.atom, Ball):
+    if isinstance(term.atom, Ball | L1Ball):
         return ball_size(term.atom.radius, offset, lambda: products)
     return norm(image) + offset or products
 
