@@ -1,10 +1,9 @@
-"""A quadratic program whose multipliers are nearly known: guess the active rows, solve, correct the guess.
+"""A quadratic program whose multipliers are nearly known: begin with its active rows, exchange a few.
 
-After a small change of the data most rows that were active still are. The equations of the active rows are
-one linear system, of their number once the matrix of the objective is factorised; rows that its solution
-violates become active, multipliers of the wrong sign release theirs, until nothing changes. That is the
-primal-dual active set method, a semismooth Newton method (M. Hintermueller, K. Ito, K. Kunisch, SIAM J.
-Optim. 13, 2002).
+After a small change of the data most rows that were active still are. Their multipliers solve one linear
+system, of their number once the matrix of the objective is factorised; those with the wrong sign are left
+out. Then the row that is violated most becomes active, and those whose multipliers vanish on the way to it
+leave: the dual active set method of D. Goldfarb and A. Idnani, Math. Program. 27 (1983), begun near its end.
 """
 
 from __future__ import annotations
@@ -23,15 +22,17 @@ from lopro.linalg.dense import SingularSystem, cholesky, cholesky_solve
 
 __all__ = ["solve_by_active_set"]
 
-#: Systems at most, and in a row without fewer changes of the guess than before. With ``n`` active rows a
-#: system takes ``4/3 n^3`` operations, one iteration of an interior point method ``7 n^3``. Programs n x 2n
-#: whose slopes and sides move by 2 % settle after one to five systems (n = 16 to 1000), those that move by
-#: 10 % after two to nine, some after three with more changes (``python -m benchmarks.general.sequences``).
-_SYSTEMS, _PATIENCE = 12, 3
-#: Share of the largest multiplier below which one is what an interior point method has left of zero.
+#: Exchanges at most, in all and for each variable, and factorisations at most. An exchange reads all rows,
+#: PIQP factorises a matrix of their size about ten times. Programs n x 2n whose slopes and sides move by 2 %
+#: take 0 to 12 exchanges (n = 30 to 300), by 20 % 4 to 9 (n = 30) and 50 to 90 (n = 300), consecutive steps
+#: of a walking robot 3 or 4 (``python -m benchmarks.general.sequences``).
+_EXCHANGES, _PER_VARIABLE, _FACTORISATIONS = 10, 0.5, 4
+#: Share of the slope, or of the largest multiplier, below which a multiplier is nothing.
 _NOTHING = 1e-6
-#: Roundings of the products of a row below which it is not violated.
-_ROUNDINGS = 64.0 * float(np.finfo(np.float64).eps)
+#: Share of its length by which a row must leave the active ones to be independent of them.
+_INDEPENDENT = 1e-10
+#: A row is violated by more than so many roundings of its product.
+_ROUNDINGS = 1024.0 * float(np.finfo(np.float64).eps)
 
 
 def solve_by_active_set(program: QuadraticProgram, rows: Vector, box: Vector) -> Answer:
@@ -40,14 +41,15 @@ def solve_by_active_set(program: QuadraticProgram, rows: Vector, box: Vector) ->
     Parameters
     ----------
     program : QuadraticProgram
-        Dense, with a matrix ``P``.
+        Dense, with a positive definite matrix ``P``.
     rows, box : arrays
         Multipliers of rows and bounds of a program much like it.
 
     Returns
     -------
     Answer
-        SOLVED, or FAILED without a point where the guess does not settle.
+        SOLVED, or FAILED without a point where that takes many exchanges. Iterations are exchanges and
+        factorisations.
 
     Examples
     --------
@@ -59,82 +61,189 @@ def solve_by_active_set(program: QuadraticProgram, rows: Vector, box: Vector) ->
     >>> answer.x, answer.rows, answer.iterations
     (array([ 2., -1.]), array([1.]), 1)
     """
-    begin, systems = time.perf_counter(), 0
+    begin, made = time.perf_counter(), 0
     with contextlib.suppress(SingularSystem):
-        guess = _Guess(program, rows, box)
-        least, idle = len(guess.signs), 0
-        while systems < _SYSTEMS and idle < _PATIENCE:
-            x, multipliers = guess.solved()
-            systems, changes = systems + 1, guess.corrected(x, multipliers)
-            if changes > guess.active + 2:
-                break  # next to nothing of the guess was of use
-            if changes == 0:
+        search = _Exchanges(program, rows, box)
+        most = _EXCHANGES + _PER_VARIABLE * len(program.q)
+        for made in range(1, _FACTORISATIONS + 1):
+            search.factorise()
+            before, found = search.exchanges, search.violated()
+            while found is not None and search.exchanges < most and search.include(*found):
+                found = search.violated()
+            if found is None and (search.exchanges == before or search.settled()):
+                x, multipliers = search.solution()
                 own = multipliers[len(rows) :] if program.boxed else np.zeros(len(box))
                 vectors, spent = (x, multipliers[: len(rows)], own), time.perf_counter() - begin
-                return Answer(AnswerStatus.SOLVED, *vectors, systems, spent, message="settled")
-            least, idle = (changes, 0) if changes < least else (least, idle + 1)
+                steps = made + search.exchanges
+                return Answer(AnswerStatus.SOLVED, *vectors, steps, spent, message="settled")
+            if found is not None:
+                break
     nothing = np.full(len(program.q), np.nan), np.zeros(len(rows)), np.zeros(len(box))
-    return Answer(AnswerStatus.FAILED, *nothing, systems, message="the active rows do not settle")
+    return Answer(AnswerStatus.FAILED, *nothing, made, message="the active rows do not settle")
 
 
-class _Guess:
-    """Which rows and bounds are active, at their upper (1) or lower (-1) sides."""
+class _Exchanges:
+    """Active rows and bounds with their multipliers, which have the right signs, and the point of these.
+
+    With ``P = L L'`` the point is ``y = L'x``, rows are columns of ``V = L^-1 M'`` with length 1, and the
+    active ones with their signs are ``N``: ``y = -(L^-1 q + N v)``. The inverse of ``N'N`` is kept up to date
+    in the exchanges, and computed anew before the end.
+    """
 
     def __init__(self, program: QuadraticProgram, rows: Vector, box: Vector) -> None:
-        p = self.program = program
-        self.M, self.lower, self.upper, given = p.A, p.lower, p.upper, rows
+        p, given = program, rows
+        M, lower, upper = p.A, p.lower, p.upper
         if p.boxed:
-            self.M = np.vstack([p.A, np.eye(len(p.q))])
-            self.lower = np.concatenate([p.lower, p.least])
-            self.upper = np.concatenate([p.upper, p.most])
+            M = np.vstack([p.A, np.eye(len(p.q))])
+            lower, upper = np.concatenate([p.lower, p.least]), np.concatenate([p.upper, p.most])
             given = np.concatenate([rows, box])
-        self.equal = self.lower == self.upper
-        norms = np.sqrt(np.einsum("ij,ij->i", self.M, self.M))
-        #: Products of rows are rounded by no more than this, for points of length 1.
-        self.slack = _ROUNDINGS * norms
-        # Interior point methods leave a little of all multipliers; in units of the slope they compare.
-        pull = np.abs(given) * norms
-        known = np.where(pull > _NOTHING * float(pull.max(initial=0.0)), given, 0.0)
-        self.signs = _possible(known, self.lower, self.upper, self.equal)
-        # With P = L L' every system is one with the Gram matrix of columns of L^-1 M'.
         assert p.P is not None
-        self.factor = cholesky(np.array(p.P))
-        self.images = self._halfway(self.M.T)
-        self.slope = self._halfway(p.q)
-
-    @property
-    def active(self) -> int:
-        """The number of active rows and bounds."""
-        return int(np.count_nonzero(self.signs))
+        self._L = cholesky(np.array(p.P))
+        V, self._slope = self._halfway(M.T), self._halfway(p.q)
+        lengths = np.sqrt(np.einsum("ij,ij->j", V, V))
+        #: Rows without an entry have no image; they are violated or not.
+        self._lengths = np.where(lengths > 0.0, lengths, 1.0)
+        self._V = V / self._lengths
+        self._lower, self._upper = lower / self._lengths, upper / self._lengths
+        self._equal = lower == upper
+        pull = given * self._lengths
+        size = max(float(np.abs(pull).max(initial=0.0)), float(np.linalg.norm(self._slope)))
+        known = np.where(np.abs(pull) > _NOTHING * size, pull, 0.0)
+        missing = ((known > 0.0) & np.isposinf(upper)) | ((known < 0.0) & np.isneginf(lower))
+        signs = np.where(self._equal, 1.0, np.where(missing, 0.0, np.sign(known)))
+        #: The active rows and bounds, and their sides: 1 for upper ones.
+        self._active = np.flatnonzero(signs)
+        self._signs = signs[self._active]
+        #: Room for the columns of N and for the inverse, of which the first ones are in use.
+        self._columns = np.empty((len(p.q), len(p.q) + 1), order="F")
+        self._room = np.empty((len(p.q) + 1, len(p.q) + 1), order="F")
+        #: Of the active rows, as long as their inverse has not been asked for.
+        self._factor: Any = None
+        self.exchanges = 0
 
     def _halfway(self, rhs: Any, back: bool = False) -> Any:
         """Return ``L^-1 rhs``, or ``L'^-1 rhs`` on the way back."""
-        return scipy.linalg.lapack.dtrtrs(self.factor, rhs, lower=1, trans=int(back))[0]
+        return scipy.linalg.lapack.dtrtrs(self._L, rhs, lower=1, trans=int(back))[0]
 
-    def solved(self) -> tuple[Vector, Vector]:
-        """Return the point and the multipliers at which the active rows and bounds hold with equality."""
-        used = np.flatnonzero(self.signs)
-        sides = np.where(self.signs > 0.0, self.upper, self.lower)[used]
-        V, active = self.images[:, used], np.zeros(0)
-        if len(used):
-            active = cholesky_solve(cholesky(V.T @ V), -(sides + self.slope @ V))
-        multipliers = np.zeros(len(self.signs))
-        multipliers[used] = active
-        return -self._halfway(self.slope + V @ active, back=True), multipliers
+    @property
+    def _N(self) -> Any:
+        return self._columns[:, : len(self._active)]
 
-    def corrected(self, x: Vector, multipliers: Vector) -> int:
-        """Take in what is violated and release what pulls the wrong way; return how many sides changed."""
-        slack, image = self.slack * float(np.sqrt(x @ x)), self.M @ x
-        kept = np.where(self.signs * multipliers >= 0.0, self.signs, 0.0)
-        outside = (image > self.upper + slack) * 1.0 - (image < self.lower - slack)
-        now = np.where(self.equal, 1.0, np.where(self.signs == 0.0, outside, kept))
-        changes = int(np.count_nonzero(now != self.signs))
-        self.signs = now
-        return changes
+    @property
+    def _inverse(self) -> Any:
+        return self._room[: len(self._active), : len(self._active)]
 
+    def factorise(self) -> None:
+        """Compute multipliers and point of the active rows, without dependent ones and wrong signs."""
+        while True:
+            N = self._V[:, self._active] * self._signs
+            gram = N.T @ N
+            _, order, rank, _ = scipy.linalg.lapack.dpstrf(gram, tol=_INDEPENDENT)
+            if rank < len(self._active):
+                self._keep(np.sort(order[:rank] - 1))
+                continue
+            self._v, factor = np.zeros(0), None
+            if len(self._active):
+                factor = cholesky(gram)
+                self._v = -cholesky_solve(factor, self._sides() + self._slope @ N)
+            wrong = (self._v < 0.0) & ~self._equal[self._active]
+            if not wrong.any():
+                break
+            self._keep(np.flatnonzero(~wrong))
+        self._factor = factor
+        self._N[:] = N
+        self._y = -(self._slope + N @ self._v)
 
-def _possible(multipliers: Vector, lower: Vector, upper: Vector, equal: Any) -> Vector:
-    """Return the signs of multipliers without those of missing sides; equations are always active."""
-    signs = np.sign(multipliers)
-    missing = ((signs > 0.0) & np.isposinf(upper)) | ((signs < 0.0) & np.isneginf(lower))
-    return np.where(equal, 1.0, np.where(missing, 0.0, signs))
+    def settled(self) -> bool:
+        """Remove what exchanges have left of rounding and say whether that has been enough.
+
+        Then the active rows hold, their multipliers have the right signs, and no row is violated.
+        """
+        missing = self._sides() + (self._slope + self._N @ self._v) @ self._N
+        self._v = self._v - self._inverse @ missing
+        self._y = -(self._slope + self._N @ self._v)
+        off = np.abs(self._y @ self._N - self._sides())
+        allowed = _ROUNDINGS * float(np.linalg.norm(self._y))
+        right = (self._v >= 0.0) | self._equal[self._active]
+        return bool((off <= allowed).all() and right.all()) and self.violated() is None
+
+    def _keep(self, chosen: Any) -> None:
+        self._active, self._signs = self._active[chosen], self._signs[chosen]
+
+    def _sides(self) -> Vector:
+        upper, lower = self._upper[self._active], self._lower[self._active]
+        return np.where(self._signs > 0.0, upper, -lower)
+
+    def violated(self) -> tuple[int, float] | None:
+        """Return the row that is violated most and its side; None where none is."""
+        image = self._y @ self._V
+        excess = np.maximum(image - self._upper, self._lower - image)
+        excess[self._active] = 0.0
+        row = int(np.argmax(excess)) if len(excess) else 0
+        if not len(excess) or excess[row] <= _ROUNDINGS * float(np.linalg.norm(self._y)):
+            return None
+        return row, 1.0 if image[row] > self._upper[row] else -1.0
+
+    def include(self, row: int, sign: float) -> bool:
+        """Make a row active, and let those go whose multipliers vanish on the way; whether that can be."""
+        n = sign * self._V[:, row]
+        side = self._upper[row] if sign > 0.0 else -self._lower[row]
+        pull = 0.0
+        if self._factor is not None:
+            self._inverse[:] = cholesky_solve(self._factor, np.eye(len(self._active)))
+            self._factor = None
+        while True:
+            self.exchanges += 1
+            products = n @ self._N
+            change = self._inverse @ products
+            direction = n - self._N @ change
+            left = float(direction @ direction)
+            step, leaving = self._first_to_vanish(change)
+            if left > _INDEPENDENT:
+                full = (float(n @ self._y) - side) / left
+                step, leaving = (full, None) if full <= step else (step, leaving)
+                self._y = self._y - step * direction
+            elif leaving is None:
+                return False  # the active rows contradict this one
+            self._v, pull = self._v - step * change, pull + step
+            if leaving is None:
+                self._add(row, sign, n, pull, change, left)
+                return True
+            self._remove(leaving)
+
+    def _first_to_vanish(self, change: Vector) -> tuple[float, int | None]:
+        """Return the step at which the first multiplier is zero, and which that is."""
+        falling = np.flatnonzero((change > 0.0) & ~self._equal[self._active])
+        if not len(falling):
+            return np.inf, None
+        steps = self._v[falling] / change[falling]
+        first = int(np.argmin(steps))
+        return max(0.0, float(steps[first])), int(falling[first])
+
+    def _add(
+        self, row: int, sign: float, n: Vector, pull: float, change: Vector, left: float
+    ) -> None:
+        k, inverse = len(self._active), self._inverse
+        inverse += np.outer(change, change / left)
+        self._room[:k, k] = self._room[k, :k] = -change / left
+        self._room[k, k] = 1.0 / left
+        self._columns[:, k] = n
+        self._active, self._signs = np.append(self._active, row), np.append(self._signs, sign)
+        self._v = np.append(self._v, pull)
+
+    def _remove(self, place: int) -> None:
+        """Take one out of the active rows; the last one gets its place."""
+        k, room = len(self._active) - 1, self._inverse
+        room -= np.outer(room[:, place], room[place] / room[place, place])
+        for vector in (self._active, self._signs, self._v):
+            vector[place] = vector[k]
+        room[place], room[:, place] = room[k], room[:, k]
+        room[place, place] = room[k, k]
+        self._columns[:, place] = self._columns[:, k]
+        self._active, self._signs, self._v = self._active[:k], self._signs[:k], self._v[:k]
+
+    def solution(self) -> tuple[Vector, Vector]:
+        """Return the point and the multipliers of all rows and bounds."""
+        multipliers = np.zeros(len(self._lengths))
+        multipliers[self._active] = self._signs * self._v / self._lengths[self._active]
+        return self._halfway(self._y, back=True), multipliers

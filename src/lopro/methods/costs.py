@@ -27,6 +27,7 @@ __all__ = [
     "admm_cost",
     "conic_cost",
     "engine_cost",
+    "guess_pays",
     "least_conic_cost",
     "least_newton_cost",
     "newton_cost",
@@ -49,6 +50,10 @@ class Settings:
     #: Iterations of PIQP (7 to 15) and of Clarabel (10 to 25).
     piqp_iterations: float = 12.0
     clarabel_iterations: float = 18.0
+    #: Operations of PIQP in the time that the Python code of a guess of the active rows takes, few exchanges.
+    #: PIQP over the guess, n x 2n moved by 2 %: 0.6 to 0.7 with n = 16 and 30, 1.2 with 50, 1.5 with 100, 2.7
+    #: with 300 (``python -m benchmarks.general.sequences``).
+    active_set: float = 5e6
     #: Operations of a product in the time that Clarabel takes for an operation of a banded factorisation, and
     #: in each iteration for an entry of the data, posing and proof included. Total variation, one thread,
     #: seconds by this estimate and measured: 64 x 64 0.31 and 0.30, 128 x 128 3.1 and 2.1, a signal of 50,000
@@ -133,6 +138,19 @@ def engine_cost(rows: int, size: int, entries: int, sparse: bool, name: str = "p
         each = factor * (rows * n * n + n**3 / 3.0)
     work = f"{s.piqp_iterations:.0f} iterations of {name}, {size} variables and {rows} rows"
     return Cost(work, s.engine_call + s.piqp_iterations * each)
+
+
+def guess_pays(rows: int, size: int) -> bool:
+    """Whether a guess of the active rows of a dense quadratic program may be faster than PIQP.
+
+    Examples
+    --------
+    >>> from lopro.methods.costs import guess_pays
+    >>> guess_pays(60, 30), guess_pays(200, 100)
+    (False, True)
+    """
+    iterations = engine_cost(rows, size, 0, False).operations - SETTINGS.engine_call
+    return iterations >= SETTINGS.active_set
 
 
 def conic_cost(form: ConeProgram) -> Cost:

@@ -19,7 +19,7 @@ from lopro.engines.answer import installed
 from lopro.errors import MissingCapabilityError, StalledError
 from lopro.maps.host import host_vector
 from lopro.methods.answers import answer, evidence_of
-from lopro.methods.costs import engine_cost
+from lopro.methods.costs import engine_cost, guess_pays
 from lopro.methods.second_order.forms import Forms, member_multipliers
 from lopro.newton.programs import solve_program
 from lopro.problem import Problem
@@ -112,7 +112,7 @@ class ProgramEngines:
     def _warm(self, forms: Forms, bench: Workbench) -> Iterator[Engine]:
         """Yield what begins with the multipliers that were given, where there are some."""
         given = bench.multipliers0 if bench.warm and forms.has_active_sets else None
-        if given is not None:
+        if given is not None and guess_pays(forms.rows, forms.size):
             rows, box = forms.joined([host_vector(v) for v in given])
             yield lambda program, tol, seconds: solve_by_active_set(program, rows, box)
 
