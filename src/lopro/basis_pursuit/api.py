@@ -11,7 +11,7 @@ import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro.basis_pursuit.application import BPDNResult, ParetoCurve, ProblemData, solve_one
-from lopro.basis_pursuit.batch import radii_for, shares_passes, solve_columns, solve_together
+from lopro.basis_pursuit.batch import radii_for, shares_passes, solve_all, solve_columns
 from lopro.basis_pursuit.problem import Repeated
 from lopro.core.arrays import Array, eps, norm, to_numpy
 from lopro.core.deadline import Deadline
@@ -212,7 +212,7 @@ def bpdn_path(
         problems = [data.problem(y, radius) for radius in radii]
         free = method is None and x0 is None and not options.limited
         if free and shares_passes(data.A, problems):
-            return ParetoCurve(solve_together(data, problems, options), radii)
+            return ParetoCurve(solve_all(data, problems, options), radii)
         results: dict[int, BPDNResult] = {}
         for i in sorted(range(len(radii)), key=lambda i: -radii[i]):
             results[i] = solve_one(problems[i], x0, method, options)

@@ -70,7 +70,7 @@ def solve_columns(
     rest = [j for j in range(k) if found[j] is None]
     problems = [data.problem(Y[:, j], float(radii[j])) for j in rest]
     if shared:
-        results = solve_together(data, problems, options)
+        results = solve_all(data, problems, options)
     else:
         results = [
             solve_one(problem, None if starts is None else starts[:, j], method, options)
@@ -90,9 +90,7 @@ def radii_for(sigma: Any, k: int) -> Any:
     return np.broadcast_to(to_numpy(radii).astype(np.float64), (k,))
 
 
-def solve_together(
-    data: ProblemData, problems: list[Problem], options: Options
-) -> list[BPDNResult]:
+def solve_all(data: ProblemData, problems: list[Problem], options: Options) -> list[BPDNResult]:
     """Solve problems on one matrix; what no shared search finds is solved alone."""
     proposed: list[Proposed | None] = [None] * len(problems)
     with suppress(OutOfTime):

@@ -359,10 +359,10 @@ class Searches:
         sizes = to_numpy(count_true(self.taking_part))
         order = np.argsort(sizes, kind="stable")
         largest = max(1, int(sizes.max()))
-        together = SETTINGS.systems
+        systems_at_once = SETTINGS.systems
         if not isinstance(self.z, np.ndarray):
-            together = max(1, SETTINGS.entries // largest**2)
-        groups = [order[i : i + together] for i in range(0, len(order), together)]
+            systems_at_once = max(1, SETTINGS.entries // largest**2)
+        groups = [order[i : i + systems_at_once] for i in range(0, len(order), systems_at_once)]
         moved = [self._step(some, int(sizes[some].max())) for some in groups]
         back = np.argsort(order)
         self.z, self.alpha = (

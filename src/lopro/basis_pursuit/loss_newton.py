@@ -194,7 +194,7 @@ def minimise_on_signs(G: Vector, q: Vector, prices: Vector, x: Vector, nonneg: b
     >>> minimise_on_signs(np.eye(2), np.array([3.0, 0.5]), np.ones(2), np.zeros(2), False)
     array([2., 0.])
     """
-    signs, together = np.sign(x), True
+    signs, several = np.sign(x), True
     for _ in range(SETTINGS.faces):
         current_deadline().check()
         S = np.flatnonzero(signs)
@@ -208,14 +208,14 @@ def minimise_on_signs(G: Vector, q: Vector, prices: Vector, x: Vector, nonneg: b
             entering = np.flatnonzero((signs == 0.0) & (slack > 0.0))
             if not entering.size:
                 return x
-            if not together:
+            if not several:
                 entering = entering[[int(slack[entering].argmax())]]
             signs = signs.copy()
             signs[entering] = np.sign(g[entering])
             continue
         x, moved = _towards(G, q, prices, x, aim, flipped)
-        # Columns that joined together may go the wrong way, one alone does not.
-        together = together and moved
+        # Several columns that enter at once may take a wrong sign; a single one does not.
+        several = several and moved
         signs = np.sign(x) if moved else np.where(flipped & (x == 0.0), 0.0, signs)
     return x
 

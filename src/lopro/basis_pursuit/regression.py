@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from lopro.basis_pursuit.application import LassoPath, LassoResult, ProblemData, solve_one
-from lopro.basis_pursuit.batch import shares_passes, solve_together
+from lopro.basis_pursuit.batch import shares_passes, solve_all
 from lopro.basis_pursuit.column_search import ColumnSearch
 from lopro.basis_pursuit.constrained_lasso import solve_constrained
 from lopro.basis_pursuit.penalised import sparse_form
@@ -239,7 +239,7 @@ def _solve_path(
 ) -> list[LassoResult]:
     """Solve for all penalties, in the order given."""
     if shares_passes(data.A, problems):
-        found: list[Any] = solve_together(data, problems, options)
+        found: list[Any] = solve_all(data, problems, options)
         return found
     form = sparse_form(problems[0])
     assert form is not None

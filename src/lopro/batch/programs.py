@@ -84,7 +84,7 @@ class QuadraticPrograms:
     def __len__(self) -> int:
         return int(self.q.shape[0])
 
-    def part(self, places: slice) -> Programs:
+    def subset(self, places: slice) -> Programs:
         """Return some of the programs in double precision, with nothing missing."""
         q, A = in_double(self.q[places, ...]), self.A
         count, n = q.shape
@@ -103,7 +103,7 @@ class QuadraticPrograms:
             side(self.least, -inf, of_box), side(self.most, inf, of_box),
         )  # fmt: skip
 
-    def posed(self, place: int) -> Problem:
+    def problem_at(self, place: int) -> Problem:
         """Return one of the programs as a problem."""
 
         def at(array: Array | None) -> Array | None:

@@ -40,14 +40,14 @@ class Batch:
     split: Callable[[Array, Array], tuple[Array, ...]]
 
     @cached_property
-    def told(self) -> dict[str, np.ndarray[Any, Any]]:
+    def on_host(self) -> dict[str, np.ndarray[Any, Any]]:
         """Values, certificates and steps, on the host."""
         return {name: to_numpy(self.answers[name]) for name in ("fun", "steps", *_CERTIFICATE)}
 
     @cached_property
     def proved(self) -> np.ndarray[Any, Any]:
         """Which problems are certified to the tolerance."""
-        return np.asarray(self.told["relative_gap"] <= self.tol)
+        return np.asarray(self.on_host["relative_gap"] <= self.tol)
 
     def status(self, k: int) -> Status:
         """Return why the run of one problem ended."""
@@ -59,8 +59,8 @@ class Batch:
 
     def result(self, k: int) -> Result:
         """Return what `lopro.solve` would return for one problem."""
-        status, steps = self.status(k), int(self.told["steps"][k])
-        numbers = {name: float(self.told[name][k]) for name in _CERTIFICATE}
+        status, steps = self.status(k), int(self.on_host["steps"][k])
+        numbers = {name: float(self.on_host[name][k]) for name in _CERTIFICATE}
         source, message = "multipliers of the rows", status.value
         if math.isfinite(numbers["radius"]):
             within = f"within a distance of {numbers['radius']:.3g}"
@@ -69,7 +69,7 @@ class Batch:
                 message = f"{message}, among the points {within}"
         return Result(
             x=asarray_like(copy(self.answers["x"][k, :]), self.like),
-            fun=float(self.told["fun"][k]), status=status, message=message,
+            fun=float(self.on_host["fun"][k]), status=status, message=message,
             certificate=Certificate(source=source, **numbers),
             counts=Counts(factorizations=steps + 1), certificate_counts=Counts(), iterations=steps,
             seconds=self.seconds, method=METHOD, history=History(),
@@ -152,14 +152,16 @@ class Results(Sequence[Result]):
     @property
     def fun(self) -> np.ndarray[Any, Any]:
         """The values."""
-        found: np.ndarray[Any, Any] = self._numbers(lambda b: b.told["fun"], lambda r: r.fun, float)
+        found: np.ndarray[Any, Any] = self._numbers(
+            lambda b: b.on_host["fun"], lambda r: r.fun, float
+        )
         return found
 
     @property
     def gap(self) -> np.ndarray[Any, Any]:
         """The certified gaps."""
         found: np.ndarray[Any, Any] = self._numbers(
-            lambda b: b.told["gap"], lambda r: r.certificate.gap, float
+            lambda b: b.on_host["gap"], lambda r: r.certificate.gap, float
         )
         return found
 

@@ -44,7 +44,7 @@ class ScaledPrograms:
 
     @staticmethod
     def of(programs: Programs) -> ScaledPrograms:
-        """Return programs in their own units; equations are told from inequalities."""
+        """Return programs in their own units; equations are separated from inequalities."""
         xp, A = namespace(programs.q), programs.A
         equal = _equations(programs)
         first, other = np.flatnonzero(equal), np.flatnonzero(~equal)

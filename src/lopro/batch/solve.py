@@ -61,7 +61,7 @@ def solve_batch(
     >>> from lopro.batch.solve import solve_batch
     >>> from lopro.core.deadline import Deadline
     >>> q = -np.ones((2, 1))
-    >>> programs = QuadraticPrograms(q, np.array([[[1.0]], [[2.0]]])).part(slice(0, 2))
+    >>> programs = QuadraticPrograms(q, np.array([[[1.0]], [[2.0]]])).subset(slice(0, 2))
     >>> answers = solve_batch(programs, q, 1e-6, Deadline())
     >>> answers["x"].round(6), bool((answers["relative_gap"] <= 1e-6).all())
     (array([[1. ],

@@ -87,11 +87,11 @@ def solve_many(
     deadline = Deadline(options.time_limit)
     with deadline.active():
         if isinstance(problems, QuadraticPrograms):
-            posed: Callable[[int], Problem] = problems.posed
+            problem_at: Callable[[int], Problem] = problems.problem_at
             batches = _of_stacks(problems, options, deadline)
         else:
             _check(problems)
-            posed = problems.__getitem__
+            problem_at = problems.__getitem__
             batches = _of_list(problems, options, deadline)
         results = Results(len(problems))
         for places, batch in batches if batched else ():
@@ -99,7 +99,7 @@ def solve_many(
             ended = batch.otherwise is not Status.STALLED or deadline.passed
             results.add(places, batch, ended)
         for place in results.missing():
-            results.put(place, _solve_one(posed(place), method, options, deadline))
+            results.put(place, _solve_one(problem_at(place), method, options, deadline))
         return results
 
 
@@ -135,7 +135,7 @@ def _of_stacks(
         return (*((rows,) if m else ()), *((box,) if boxed else ()))
 
     for part in slices(count, n, m, programs.q):
-        batch = _solve(programs.part(part), programs.q, options, deadline, split)
+        batch = _solve(programs.subset(part), programs.q, options, deadline, split)
         yield range(part.start, part.stop), batch
 
 

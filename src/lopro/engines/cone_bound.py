@@ -92,9 +92,9 @@ class ConicData:
         if len(others):
             shape = len(self.cones), len(self.b)
             sums = scipy.sparse.csr_array((np.ones(len(others)), (owner[others], others)), shape)
-            together = np.sqrt(sums @ A.multiply(A)), np.sqrt(sums @ (self.b * self.b))
+            norms = np.sqrt(sums @ A.multiply(A)), np.sqrt(sums @ (self.b * self.b))
             used = np.flatnonzero(~apart)
-            blocks.append((together[0].tocsr()[used], together[1][used]))
+            blocks.append((norms[0].tocsr()[used], norms[1][used]))
         return reach_units(blocks, len(self.q), curvature_units(self.P.diagonal(), self.q))
 
     def blocks(self, z: Vector) -> list[Vector]:

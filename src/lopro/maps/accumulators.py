@@ -27,11 +27,11 @@ class Accumulator:
     Blocks are ordered by columns, then by rows.
     """
 
-    def part(self, block: Matrix, rows: slice, columns: slice) -> Any:
+    def contribution(self, block: Matrix, rows: slice, columns: slice) -> Any:
         """Return the contribution of a block; called for several blocks at the same time."""
         raise NotImplementedError
 
-    def add(self, part: Any, rows: slice, columns: slice) -> None:
+    def add(self, share: Any, rows: slice, columns: slice) -> None:
         """Add the contribution of a block."""
         raise NotImplementedError
 
@@ -46,11 +46,11 @@ class _Forward(Accumulator):
         wide = np.result_type(dtype, wide_dtype(self._X.dtype))
         self._total = np.zeros((shape[0], *self._X.shape[1:]), dtype=wide)
 
-    def part(self, block: Matrix, rows: slice, columns: slice) -> Matrix:
+    def contribution(self, block: Matrix, rows: slice, columns: slice) -> Matrix:
         return product(block, self._X[columns])
 
-    def add(self, part: Matrix, rows: slice, columns: slice) -> None:
-        self._total[rows] += part
+    def add(self, share: Matrix, rows: slice, columns: slice) -> None:
+        self._total[rows] += share
 
     def answer(self) -> Matrix:
         return self._total
@@ -62,11 +62,11 @@ class _Adjoint(Accumulator):
         wide = np.result_type(dtype, wide_dtype(self._Y.dtype))
         self._total = np.zeros((shape[1], *self._Y.shape[1:]), dtype=wide)
 
-    def part(self, block: Matrix, rows: slice, columns: slice) -> Matrix:
+    def contribution(self, block: Matrix, rows: slice, columns: slice) -> Matrix:
         return adjoint_product(block, self._Y[rows])
 
-    def add(self, part: Matrix, rows: slice, columns: slice) -> None:
-        self._total[columns] += part
+    def add(self, share: Matrix, rows: slice, columns: slice) -> None:
+        self._total[columns] += share
 
     def answer(self) -> Matrix:
         return self._total
@@ -77,11 +77,11 @@ class _Columns(Accumulator):
         self._indices = request.indices
         self._block = np.empty((shape[0], len(self._indices)), dtype=dtype, order="F")
 
-    def part(self, block: Matrix, rows: slice, columns: slice) -> Matrix:
+    def contribution(self, block: Matrix, rows: slice, columns: slice) -> Matrix:
         return np.asarray(block[:, within(self._indices, columns)[1]])
 
-    def add(self, part: Matrix, rows: slice, columns: slice) -> None:
-        self._block[rows, within(self._indices, columns)[0]] = part
+    def add(self, share: Matrix, rows: slice, columns: slice) -> None:
+        self._block[rows, within(self._indices, columns)[0]] = share
 
     def answer(self) -> Matrix:
         return self._block
@@ -92,11 +92,11 @@ class _Rows(Accumulator):
         self._indices = request.indices
         self._block = np.empty((len(self._indices), shape[1]), dtype=dtype)
 
-    def part(self, block: Matrix, rows: slice, columns: slice) -> Matrix:
+    def contribution(self, block: Matrix, rows: slice, columns: slice) -> Matrix:
         return np.asarray(block[within(self._indices, rows)[1]])
 
-    def add(self, part: Matrix, rows: slice, columns: slice) -> None:
-        self._block[within(self._indices, rows)[0], columns] = part
+    def add(self, share: Matrix, rows: slice, columns: slice) -> None:
+        self._block[within(self._indices, rows)[0], columns] = share
 
     def answer(self) -> Matrix:
         return self._block
@@ -107,11 +107,11 @@ class _Norms(Accumulator):
         self._axis = request.axis
         self._squares = np.zeros(shape[1 - self._axis])
 
-    def part(self, block: Matrix, rows: slice, columns: slice) -> Matrix:
+    def contribution(self, block: Matrix, rows: slice, columns: slice) -> Matrix:
         return squares(block, self._axis)
 
-    def add(self, part: Matrix, rows: slice, columns: slice) -> None:
-        self._squares[columns if self._axis == 0 else rows] += part
+    def add(self, share: Matrix, rows: slice, columns: slice) -> None:
+        self._squares[columns if self._axis == 0 else rows] += share
 
     def answer(self) -> Matrix:
         return np.sqrt(self._squares)

@@ -30,7 +30,7 @@ class Bands:
     --------
     >>> import numpy as np
     >>> from lopro.maps.grid import Bands
-    >>> bands = Bands.of_chunks(10, chunk=2, together=2)
+    >>> bands = Bands.of_chunks(10, chunk=2, per_band=2)
     >>> bands.all()
     [slice(0, 4, None), slice(4, 8, None), slice(8, 10, None)]
     >>> bands.around(np.array([2, 3, 9]))
@@ -40,12 +40,12 @@ class Bands:
     #: The start of each chunk, and the end of the last one.
     edges: Vector
     #: Number of chunks of a band.
-    together: int
+    per_band: int
 
     @staticmethod
-    def of_chunks(length: int, chunk: int, together: int) -> Bands:
+    def of_chunks(length: int, chunk: int, per_band: int) -> Bands:
         """Return bands of chunks of equal length; the last chunk may be shorter."""
-        return Bands(np.append(np.arange(0, length, chunk), length), together)
+        return Bands(np.append(np.arange(0, length, chunk), length), per_band)
 
     def all(self) -> list[slice]:
         """Return bands that cover the whole range."""
@@ -61,8 +61,8 @@ class Bands:
         """Join neighbouring chunks (in ascending order) to bands."""
         found: list[slice] = []
         for run in np.split(chunks, np.flatnonzero(np.diff(chunks) > 1) + 1):
-            for i in range(0, len(run), self.together):
-                part = run[i : i + self.together]
+            for i in range(0, len(run), self.per_band):
+                part = run[i : i + self.per_band]
                 found.append(slice(int(self.edges[part[0]]), int(self.edges[part[-1] + 1])))
         return found
 

@@ -94,7 +94,7 @@ class StoredMap(StreamedMap):
             with reading:
                 block = self.fetch(place)
             self._check_block(block, place)
-            return [accumulators[i].part(block, *place) for i in who]
+            return [accumulators[i].contribution(block, *place) for i in who]
 
         visits = in_order(visit, needed, self.workers)
         with closing(visits):

@@ -19,7 +19,7 @@ from lopro.linalg.rounding import gamma
 
 def proofs(stacks: QuadraticPrograms | Programs, tol: float = 1e-6) -> Proofs:
     whole = slice(0, len(stacks.q))
-    programs = stacks.part(whole) if isinstance(stacks, QuadraticPrograms) else stacks
+    programs = stacks.subset(whole) if isinstance(stacks, QuadraticPrograms) else stacks
     return Proofs.of(programs, ScaledPrograms.of(programs).columns, tol, feasible=1e-9)
 
 
@@ -101,7 +101,7 @@ def test_convexity_of_squares_is_that_of_their_sum() -> None:
     D = np.array([[[1.0, 1.0]], [[2.0, 0.0]]])
     eye, no = np.broadcast_to(np.eye(2), (2, 2, 2)), np.zeros((2, 2))
     terms = (Square(D, no[:, :1], np.ones(2)), Square(eye, no, np.full(2, 0.5)))
-    proof = proofs(replace(QuadraticPrograms(no).part(slice(0, 2)), squares=terms))
+    proof = proofs(replace(QuadraticPrograms(no).subset(slice(0, 2)), squares=terms))
     mu, columns = proof.convexity, proof.columns
     P = np.swapaxes(D, 1, 2) @ D + 0.5 * np.eye(2)
     least = np.linalg.eigvalsh(columns[:, :, None] * P * columns[:, None, :])[:, 0]
@@ -188,7 +188,9 @@ def random_programs(seed: int, count: int = 40) -> tuple[Programs, Any, Any]:
     square = Square(D, rng.standard_normal((count, 4)), rng.random(count))
     P = np.swapaxes(B, 1, 2) @ B
     stacks = QuadraticPrograms(q, P, A, upper=sides, least=least, most=most)
-    programs = replace(stacks.part(slice(0, count)), squares=(square,), constant=rng.random(count))
+    programs = replace(
+        stacks.subset(slice(0, count)), squares=(square,), constant=rng.random(count)
+    )
     return programs, x, rng.random((count, m))
 
 
@@ -260,7 +262,7 @@ def test_an_error_of_the_gradient_is_paid_even_where_the_slope_is_zero() -> None
     """Towards both missing and given bounds, and over the square: 0.5 * 1 + (2 * 0.5)^2 / (2 * 4)."""
     programs = QuadraticPrograms(
         np.zeros((1, 2)), 4.0 * np.eye(2)[None], least=one(-1.0, -np.inf)
-    ).part(slice(0, 1))
+    ).subset(slice(0, 1))
     proof = Proofs(programs, one(2.0, 2.0), np.full(1, 4.0), np.ones(1), np.zeros(1), 1e-9)
     x, slope = one(0.0, 0.0), Enclosures(np.zeros((1, 2)), one(0.5, 0.5))
     bound = proof.lower_bounds(Enclosures.exact(np.full(1, 3.0)), slope, x, np.full((1, 2), 1e9))
@@ -269,7 +271,7 @@ def test_an_error_of_the_gradient_is_paid_even_where_the_slope_is_zero() -> None
 
 
 def test_an_error_of_the_value_is_paid() -> None:
-    programs = QuadraticPrograms(np.zeros((1, 1))).part(slice(0, 1))
+    programs = QuadraticPrograms(np.zeros((1, 1))).subset(slice(0, 1))
     zero, flat = np.zeros((1, 1)), Enclosures.exact(np.zeros((1, 1)))
     bounds = proofs(programs).lower_bounds(
         Enclosures(np.full(1, 2.0), np.full(1, 0.5)), flat, zero, zero
@@ -298,7 +300,7 @@ def test_a_violation_beside_nothing_is_infinite() -> None:
 def test_typical_sizes_are_those_of_rows_slopes_and_traces() -> None:
     P, q = np.diag([2.0, 6.0])[None], one(3.0, 4.0)
     rows = QuadraticPrograms(q, P, A=np.array([[[3.0, 4.0]]]), upper=one(10.0), lower=one(-15.0))
-    unit, value = rows.part(slice(0, 1)).typical()
+    unit, value = rows.subset(slice(0, 1)).typical()
     assert (unit[0], value[0]) == (
         3.0,
         20.0,
@@ -307,15 +309,15 @@ def test_typical_sizes_are_those_of_rows_slopes_and_traces() -> None:
     scaled = QuadraticPrograms(
         q * columns, P * columns[:, None] * columns, A=columns * [[[3.0, 4.0]]], upper=one(10.0)
     )
-    assert scaled.part(slice(0, 1)).typical()[1][0] == 20.0
-    unit, value = QuadraticPrograms(q, P).part(slice(0, 1)).typical()
+    assert scaled.subset(slice(0, 1)).typical()[1][0] == 20.0
+    unit, value = QuadraticPrograms(q, P).subset(slice(0, 1)).typical()
     assert unit[0] == pytest.approx(125.0 / 114.0)
     assert value[0] == pytest.approx(5.0 * 125.0 / 114.0)
-    boxed = QuadraticPrograms(0.0 * q, P, most=one(5.0, 2.0)).part(slice(0, 1))
+    boxed = QuadraticPrograms(0.0 * q, P, most=one(5.0, 2.0)).subset(slice(0, 1))
     assert boxed.typical()[1][0] == pytest.approx(0.5 * 4.0 * 25.0)
 
 
 def test_an_asymmetry_of_rounding_is_evened_out() -> None:
     P = np.array([[[2.0, 1.0], [1.0 + 2.0**-50, 2.0]]])
-    part = QuadraticPrograms(one(0.0, 0.0), P).part(slice(0, 1))
+    part = QuadraticPrograms(one(0.0, 0.0), P).subset(slice(0, 1))
     assert (np.swapaxes(part.P, 1, 2) == part.P).all()

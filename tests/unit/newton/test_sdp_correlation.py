@@ -102,7 +102,7 @@ def test_entries_that_exclude_each_other(rng):
     ray = refusal.value.certificate / np.linalg.norm(refusal.value.certificate)
 
     def judge():
-        return Judge(CorrelationTarget.of(G, None, fixed).posed()[0].program())
+        return Judge(CorrelationTarget.of(G, None, fixed).nearest_problem()[0].program())
 
     assert judge().contradiction(ray)[1].proved
     # The same direction proves nothing once the entries are compatible.
@@ -115,7 +115,7 @@ def test_bound_is_below_every_feasible_value_for_any_multipliers(rng):
     n = 12
     G, w = noisy(rng, n), rng.uniform(0.5, 2.0, n)
     best = nearest_correlation(G, w)
-    problem, T = CorrelationTarget.of(G, w).posed()
+    problem, T = CorrelationTarget.of(G, w).nearest_problem()
     found = problem.solve(T)
 
     def bound(y):

@@ -116,7 +116,7 @@ class _Search:
 
     def __init__(self, target: CorrelationTarget, tol: float, stopped: Callable[[], bool]) -> None:
         self.target, self.tol, self.stopped = target, tol, stopped
-        self.problem, self.T = target.posed()
+        self.problem, self.T = target.nearest_problem()
         self.scale = _NEAR * 0.5 * norm(self.T) ** 2
         self.keeps = len(self.problem.lower) > len(target.G)
         self.decompositions = self.products = 0
@@ -129,7 +129,7 @@ class _Search:
         if self.stopped():
             return self._without_any_step()
         margin, accuracy = self._first_margin(), min(1e-10, 0.01 * self.tol)
-        problem, T = asked.posed(margin)
+        problem, T = asked.nearest_problem(margin)
         best: NearestCorrelation | None = None
         found: Nearest | None = None
         for _ in range(_ATTEMPTS):
@@ -150,7 +150,7 @@ class _Search:
             accuracy *= 1e-2
             if X is None and 16.0 * off < margin:
                 margin *= 8.0
-                problem, T = asked.posed(margin)
+                problem, T = asked.nearest_problem(margin)
         assert found is not None
         return best or self._violating(found)
 

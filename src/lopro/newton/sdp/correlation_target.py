@@ -76,7 +76,7 @@ class CorrelationTarget:
                 f"1 - min_eigenvalue = {1.0 - self.least:g} in size"
             )
 
-    def posed(self, margin: float = 0.0) -> tuple[NearestProblem, Array]:
+    def nearest_problem(self, margin: float = 0.0) -> tuple[NearestProblem, Array]:
         """Return the problem of Z and T, with the least eigenvalue raised by a margin."""
         n, least, roots = len(self.G), self.least + margin, np.sqrt(self.w)
         i, j = np.nonzero(np.tril(self.kept, -1))
