@@ -77,7 +77,9 @@ class Lopro(CLARABEL):  # type: ignore[misc]
 
     Options of ``problem.solve``: ``tol`` (the relative gap to prove, 1e-6) and ``time_limit`` in seconds.
     When the time is up, or after Ctrl-C, the status is ``user_limit`` with the best point; without one
-    CVXPY raises its ``SolverError``.
+    CVXPY raises its ``SolverError``. All instances are equal, so that CVXPY compiles a problem with
+    parameters once. Linear and quadratic programs begin with the last point and multipliers of the same
+    problem, unless ``warm_start=False``.
 
     Examples
     --------
@@ -104,6 +106,12 @@ class Lopro(CLARABEL):  # type: ignore[misc]
         """Return the name of the solver."""
         return "LOPRO"
 
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other)
+
+    def __hash__(self) -> int:
+        return hash(type(self))
+
     def import_solver(self) -> None:
         """Do nothing: lopro is imported already."""
 
@@ -129,7 +137,12 @@ class Lopro(CLARABEL):  # type: ignore[misc]
         with Deadline(limit).active() as deadline:
             problem = _problem(data)
             if problem is not None:
-                result = solve(problem, method=ProgramEngines(), tol=tol, time_limit=limit)
+                last = _last_result(solver_cache, self.name(), problem) if warm_start else None
+                result = solve(
+                    problem, method=ProgramEngines(), tol=tol, time_limit=limit, warm_start=last
+                )
+                if solver_cache is not None and result.multipliers is not None:
+                    solver_cache[self.name()] = result
                 if result.status in _SAID:
                     return _of_result(result, len(data[settings.B]), deadline.elapsed)
             program = _program(data)
@@ -151,6 +164,16 @@ class Lopro(CLARABEL):  # type: ignore[misc]
             "with Reduced Projections and Improved Rates}, author={Yang, Tianbao and Lin, Qihang and "
             "Zhang, Lijun}, booktitle={ICML}, year={2017}}"
         )
+
+
+def _last_result(cache: dict[str, Any] | None, name: str, problem: Problem) -> Result | None:
+    """Return the last result of a problem with as many variables and rows, if there is one."""
+    last = None if cache is None else cache.get(name)
+    if not isinstance(last, Result) or last.multipliers is None or last.x.shape != problem.shape:
+        return None
+    images = problem.constraint.multipliers_of(problem.constraint.image(last.x))
+    shapes = [v.shape for v in last.multipliers]
+    return last if shapes == [z.shape for z in images] else None
 
 
 def _problem(data: dict[str, Any]) -> Problem | None:

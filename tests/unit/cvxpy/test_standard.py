@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 cvxpy = pytest.importorskip("cvxpy")
@@ -89,3 +90,51 @@ def test_options_are_checked() -> None:
         problem.solve(solver=lopro.cvxpy.Lopro(), max_iter=3)
     with pytest.raises(ValueError, match="tol must be"):
         problem.solve(solver=lopro.cvxpy.Lopro(), tol=0.0)
+
+
+def parametric() -> tuple[Any, Any]:
+    """Return a problem of nonnegative least squares whose data are a parameter."""
+    rng = np.random.default_rng(0)
+    A, b = rng.standard_normal((30, 8)), cvxpy.Parameter(30)
+    x = cvxpy.Variable(8)
+    rows = [x >= 0, cvxpy.sum(x) <= 1]
+    return cvxpy.Problem(cvxpy.Minimize(cvxpy.sum_squares(A @ x - b)), rows), b
+
+
+def test_a_problem_with_parameters_is_compiled_once_for_all_instances(rng: Any) -> None:
+    problem, b = parametric()
+    b.value = rng.standard_normal(30)
+    problem.solve(solver=lopro.cvxpy.Lopro())
+    compiled = problem._cache.param_prog
+    b.value = rng.standard_normal(30)
+    found = problem.solve(solver=lopro.cvxpy.Lopro())
+    assert compiled is not None and problem._cache.param_prog is compiled
+    assert found == pytest.approx(problem.solve(solver="CLARABEL"), rel=1e-5)
+    assert lopro.cvxpy.Lopro() != cvxpy.reductions.solvers.defines.SOLVER_MAP_CONIC["CLARABEL"]
+
+
+def test_programs_begin_with_the_last_result_of_the_same_problem(
+    rng: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[Any] = []
+    solve = lopro.cvxpy.solve
+
+    def spied(*args: Any, warm_start: Any, **options: Any) -> Any:
+        given.append(warm_start)
+        return solve(*args, warm_start=warm_start, **options)
+
+    monkeypatch.setattr(lopro.cvxpy, "solve", spied)
+    problem, b = parametric()
+    for warm in (True, True, False, True):
+        b.value = rng.standard_normal(30)
+        problem.solve(solver=lopro.cvxpy.Lopro(), warm_start=warm)
+        assert problem.status == "optimal"
+    assert [last is None for last in given] == [True, False, True, False]
+    assert given[1].success and given[1] is not given[3]
+    # Other sizes: what was kept is of no use.
+    cache = {"LOPRO": given[1]}
+    f = lopro.objectives.Quadratic(np.eye(3), np.ones(3))
+    assert lopro.cvxpy._last_result(cache, "LOPRO", lopro.Problem(f)) is None
+    f = lopro.objectives.Quadratic(np.eye(len(given[1].x)))
+    row = lopro.constraints.Affine(np.ones((1, len(given[1].x))), 1.0, 1.0)
+    assert lopro.cvxpy._last_result(cache, "LOPRO", lopro.Problem(f, row)) is None
