@@ -14,7 +14,7 @@ import numpy as np
 from lopro.basis_pursuit.loss_search import WorkingSetNewton
 from lopro.basis_pursuit.matrix_free import MatrixFree
 from lopro.basis_pursuit.penalised import FitMultiplier, PenalisedProblem, sparse_form
-from lopro.basis_pursuit.problem import BlockNorm, SparseProblem
+from lopro.basis_pursuit.problem import NORMS, BlockNorm, SparseProblem
 from lopro.basis_pursuit.sparse_loss import sparse_loss
 from lopro.basis_pursuit.working_set import ByProducts, WorkingSet
 from lopro.constraints import Box, Intersection, ResidualBall, WholeSpace
@@ -207,6 +207,7 @@ class BasisPursuit:
     """The l1 norm over a residual ball, or added to least squares or a logistic loss."""
 
     name = "basis pursuit denoising, the LASSO or sparse logistic regression"
+    objectives: tuple[type[Any], ...] = (*NORMS, Sum)
     methods: dict[str, Any] = {  # noqa: RUF012
         "ByProducts": ByProducts,
         "MatrixFree": MatrixFree,

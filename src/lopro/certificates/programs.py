@@ -17,7 +17,6 @@ from lopro.certificates.violation import Violation, of_rows
 from lopro.functions.term import Term
 from lopro.linalg.dense import Array, Matrix
 from lopro.linalg.eigenvalues import least_eigenvalue, rounding_of_gram
-from lopro.linalg.products import enclose_adjoint, enclose_forward
 from lopro.linalg.rounding import (
     EPS,
     Enclosure,
@@ -138,8 +137,9 @@ class ProgramProof:
             if term.is_identity:
                 parts.append(Enclosure(*term.enclose(x, np.zeros(len(x)))))
                 continue
-            value, slope, error = term.enclose(*enclose_forward(term.D, x))
-            parts.append(Enclosure(value, *enclose_adjoint(term.D, slope, error)))
+            B = host_matrix(term.D)
+            value, slope, error = term.enclose(*product(B, x))
+            parts.append(Enclosure(value, *adjoint_product(B, slope, error)))
         first, *others = parts
         return sum(others, start=first)
 

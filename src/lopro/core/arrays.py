@@ -7,6 +7,7 @@ elements of R^(2n).
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterable
 from typing import Any, TypeAlias
@@ -195,8 +196,13 @@ def as_complex(x: Array) -> Array:
 def eps(x: Array) -> float:
     """Return the rounding unit of the dtype of ``x``."""
     if isinstance(x, np.ndarray):
-        return float(np.finfo(x.dtype).eps)
+        return _eps_of(x.dtype)
     return float(namespace(x).finfo(x.dtype).eps)
+
+
+@functools.cache
+def _eps_of(dtype: Any) -> float:
+    return float(np.finfo(dtype).eps)
 
 
 def copy(x: Array) -> Array:

@@ -114,14 +114,9 @@ class Deadline:
         outer = self._outer
         return self._interrupted_at < math.inf or (outer is not None and outer.stopped_by_user)
 
-    @contextmanager
-    def wrapping_up(self) -> Iterator[None]:
+    def wrapping_up(self) -> AbstractContextManager[None]:
         """Grant the block the extra time in which a late run may finish its last point."""
-        self._wrapping += 1
-        try:
-            yield
-        finally:
-            self._wrapping -= 1
+        return _WrappingUp(self)
 
     def check(self) -> None:
         """Raise `OutOfTime` if no time is left."""
@@ -180,6 +175,19 @@ class _Active:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         if self._token is not None:
             _current.reset(self._token)
+
+
+class _WrappingUp:
+    """A block in which a deadline has extra time."""
+
+    def __init__(self, deadline: Deadline) -> None:
+        self._deadline = deadline
+
+    def __enter__(self) -> None:
+        self._deadline._wrapping += 1
+
+    def __exit__(self, *exception: object) -> None:
+        self._deadline._wrapping -= 1
 
 
 def _sigint_is_free() -> bool:

@@ -40,15 +40,10 @@ def check_array(
 
     With ``finite=False`` the entries are not read; the caller has to check for NaN and inf later.
     """
-    array = _plain(name, value)
-    xp = namespace(array)
-    if xp.isdtype(array.dtype, ("bool", "integral")):
-        array = xp.astype(array, xp.float64)
-    if array.dtype not in (xp.float32, xp.float64, xp.complex64, xp.complex128):
-        raise TypeError(
-            f"{name} must hold float32, float64, complex64 or complex128 numbers, "
-            f"got dtype {array.dtype}"
-        )
+    if type(value) is np.ndarray and value.dtype.isnative and value.dtype.char in "fdFD":
+        array = value
+    else:
+        array = _floating(name, _plain(name, value))
     if not allow_complex and is_complex(array):
         raise TypeError(f"{name} must be real, got dtype {array.dtype}")
     allowed = (ndim,) if isinstance(ndim, int) else ndim
@@ -61,6 +56,19 @@ def check_array(
         raise ValueError(f"{name} must not be empty, got shape {tuple(array.shape)}")
     if finite and not isfinite(array):
         raise ValueError(f"{name} must be finite, but it contains NaN or inf")
+    return array
+
+
+def _floating(name: str, array: Array) -> Array:
+    """Return an array of integers as one of doubles; raise for what holds no floating-point numbers."""
+    xp = namespace(array)
+    if xp.isdtype(array.dtype, ("bool", "integral")):
+        array = xp.astype(array, xp.float64)
+    if array.dtype not in (xp.float32, xp.float64, xp.complex64, xp.complex128):
+        raise TypeError(
+            f"{name} must hold float32, float64, complex64 or complex128 numbers, "
+            f"got dtype {array.dtype}"
+        )
     return array
 
 

@@ -112,6 +112,8 @@ class ProvedBound:
         """Return the bound with its centre, which is the candidate unless another one is told."""
         if self.local is not None:
             return self.local
+        if math.isinf(self.radius):
+            return Bound.everywhere(self.value)
         centre = to_real_vector(x if self.centre is None else self.centre)
         return Bound(self.value, np.zeros(0), centre, limit=self.radius)
 

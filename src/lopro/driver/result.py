@@ -69,7 +69,7 @@ class Iterate:
 
     def row(self) -> dict[str, Any]:
         """Return everything but the point."""
-        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name != "x"}
+        return {name: getattr(self, name) for name in History.columns}
 
 
 class History:

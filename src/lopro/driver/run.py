@@ -8,7 +8,6 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Iterator
-from copy import copy as shallow_copy
 from dataclasses import replace
 from typing import TypeVar
 
@@ -291,8 +290,8 @@ class Run:
             message=self._message(status, certificate),
             certificate=certificate,
             # Copies: the run may go on after this result.
-            counts=shallow_copy(bench.counts),
-            certificate_counts=shallow_copy(bench.certificate_counts),
+            counts=bench.counts.copy(),
+            certificate_counts=bench.certificate_counts.copy(),
             iterations=bench.iterations,
             seconds=bench.seconds,
             method=" -> ".join([repr(self.method), *bench.methods]),

@@ -17,7 +17,7 @@ from lopro.linalg.dense import EPS
 from lopro.linalg.rounding import Estimate, dot
 from lopro.maps.arrays import NumPyMap
 from lopro.maps.base import LinearMap
-from lopro.maps.host import host_map, host_vector
+from lopro.maps.host import engine_matrix, host_map, host_vector
 from lopro.maps.identity import Identity
 
 __all__ = ["Term", "scaled"]
@@ -107,6 +107,11 @@ class Term:
         return self.D.shape[0]
 
     @cached_property
+    def entries(self) -> Any:
+        """The entries of ``D`` on the host; None for none, for operators, and for large data on a device."""
+        return None if self.map is None else engine_matrix(self.map)
+
+    @cached_property
     def row_norms(self) -> np.ndarray[Any, Any]:
         """Norms of the rows of ``D``, on the host; an estimate for operators."""
         return host_vector(self.D.row_norms)
@@ -117,6 +122,11 @@ class Term:
     def is_set(self) -> bool:
         """Whether the values are 0 and infinity."""
         return self.atom.is_set
+
+    @property
+    def second_order(self) -> bool:
+        """Whether second-order methods take it as a smooth function: of a callable its gradient will do."""
+        return self.atom.smooth and self.atom.differentiable
 
     @property
     def separable(self) -> bool:

@@ -191,8 +191,8 @@ class NumPyMap(ArrayMap):
     """
 
     def __init__(self, A: Any, name: str = "A") -> None:
-        array = check_array(name, A, ndim=2, finite=False)
-        super().__init__(array, name)
+        super().__init__(A, name)
+        array = self._array
         self._in_slabs = array.nbytes >= SETTINGS.slab_bytes and array.flags.c_contiguous
         if array.size < SETTINGS.many_entries:
             self._check_finite()
@@ -201,6 +201,7 @@ class NumPyMap(ArrayMap):
         if self._known_finite:
             return
         with np.errstate(invalid="ignore", over="ignore"):
+            self._known_finite = bool(np.isfinite(np.add.reduce(self._array, axis=None)))
             super()._check_finite()
 
     @cached_property

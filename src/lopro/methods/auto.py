@@ -45,6 +45,8 @@ class Application(Protocol):
 
     #: Its name in explanations.
     name: str
+    #: The classes of objectives that its problems have: others are not looked at.
+    objectives: tuple[type[Any], ...]
     #: Its methods, by their public names.
     methods: dict[str, Any]
 
@@ -70,7 +72,8 @@ def applications() -> tuple[Application, ...]:
 def recognised(problem: Problem) -> tuple[str, Method] | None:
     """Return the name of the application whose form a problem has, and its method; None for others."""
     for application in _applications:
-        method = application.recognise(problem)
+        fits = isinstance(problem.objective, application.objectives)
+        method = application.recognise(problem) if fits else None
         if method is not None:
             return application.name, method
     return None

@@ -74,6 +74,7 @@ class MetricLearning:
     """The loss on pairs with the l1 norm off the diagonal, over positive semidefinite matrices."""
 
     name = "sparse metric learning"
+    objectives: tuple[type[Any], ...] = (SparseMetric,)
     methods: dict[str, Any] = {  # noqa: RUF012
         "ConsensusADMM": ConsensusADMM,
         "FeatureWorkingSet": FeatureWorkingSet,
@@ -81,10 +82,7 @@ class MetricLearning:
 
     def recognise(self, problem: Problem) -> Method | None:
         """Return the method of `lopro.learn_metric` for a problem of this form."""
-        fits = isinstance(problem.objective, SparseMetric) and isinstance(
-            problem.constraint, PSDCone
-        )
-        return self.choose(problem) if fits else None
+        return self.choose(problem) if isinstance(problem.constraint, PSDCone) else None
 
     def choose(self, problem: Problem) -> Method:
         """Return the method."""

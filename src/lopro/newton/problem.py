@@ -17,7 +17,7 @@ from lopro.newton.arrays import Array
 from lopro.newton.callables import SmoothCallable
 from lopro.newton.smooth import LeastSquares, Loss, QuadraticForm, Smooth, Sum
 
-__all__ = ["Composite", "is_smooth"]
+__all__ = ["Composite"]
 
 
 class Composite:
@@ -80,7 +80,7 @@ class Composite:
     @staticmethod
     def lacks(terms: Iterable[Term]) -> str | None:
         """Return in words which terms are not supported; None if all are."""
-        return next((_lacking(t) for t in terms if not (is_smooth(t) or _has_prox(t))), None)
+        return next((_lacking(t) for t in terms if not (t.second_order or _has_prox(t))), None)
 
     @property
     def entries(self) -> int:
@@ -132,16 +132,10 @@ def _has_prox(term: Term) -> bool:
     return term.atom.proximable and not isinstance(term.atom, Opaque)
 
 
-def is_smooth(term: Term) -> bool:
-    """Whether a term has derivatives; a callable has a gradient at least."""
-    atom = term.atom
-    return atom.smooth and (not isinstance(atom, Opaque) or hasattr(atom.function, "has_hessian"))
-
-
 def _smooth_part(term: Term, size: int) -> Smooth | None:
     """Return a smooth term as the Newton method takes it; None for others."""
     atom = term.atom
-    if not is_smooth(term):
+    if not term.second_order:
         return None
     if isinstance(atom, Opaque):
         return SmoothCallable(atom, size, term.scale)

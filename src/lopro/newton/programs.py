@@ -69,7 +69,7 @@ def solve_program(
     tol: float = 1e-6,
     feasibility: float = FEASIBLE,
     scale: float = 0.0,
-    length: float = 0.0,
+    length: Callable[[], float] = lambda: 0.0,
     seconds: float | None = None,
     convex: bool = False,
     engines: Sequence[Engine] = (),
@@ -86,8 +86,10 @@ def solve_program(
     ----------
     program : QuadraticProgram
         What to solve.
-    tol, feasibility, scale, length : float
+    tol, feasibility, scale : float
         As for `lopro.newton.prove`.
+    length : callable
+        Gives the length there; asked for where a bound loses with the distance.
     seconds : float, optional
         Time limit.
     convex : bool
@@ -149,14 +151,14 @@ def solve_program(
             x, v, convexity = answer.x[:size], split(answer.rows, answer.box), None
             if proof is not None:
                 at_once = proof.outcome(x, answer.rows[: len(proof.upper)], v)
-                if at_once is not None and at_once.proves(tol, feasibility, scale, length):
+                if at_once is not None and at_once.proves(tol, feasibility, scale):
                     return dataclasses.replace(at_once, status=Status.CONVERGED)
                 convexity = proof.convexity
-            accuracy = tol, feasibility, scale, length
+            accuracy = tol, feasibility, scale, length()
             found = prove(problem(), x, v, *accuracy, convexity, lambda: deadline.passed)
             if found.status is Status.CONVERGED:
                 return found
-            best = found if best is None or found.better(best, feasibility, length) else best
+            best = found if best is None or found.better(best, feasibility, length()) else best
         if deadline.passed:
             break
     if unavailable is not None and not asked:

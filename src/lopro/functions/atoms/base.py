@@ -41,6 +41,8 @@ class Atom:
     is_set: bool = False
     #: Whether there is a gradient, and second derivatives by entry (`curvature`), almost everywhere.
     smooth: bool = False
+    #: Whether its slopes are derivatives that a second-order method may take; not of every callable.
+    differentiable: bool = True
     #: Whether there is a `prox`, and a `complement` of its Jacobian.
     proximable: bool = False
     #: Whether it is a sum of functions of one entry each.

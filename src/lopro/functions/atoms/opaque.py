@@ -36,6 +36,7 @@ class Opaque(Atom):
         self.function = function
         self.is_set = is_set
         self.smooth = not is_set and bool(getattr(function, "smooth", False))
+        self.differentiable = hasattr(function, "has_hessian")
         self.proximable = is_set or bool(getattr(function, "proximable", False))
         if is_set:
             self.steepness = 0.0

@@ -24,7 +24,7 @@ from lopro.functions.atoms import HalfSquare, Interval, Linear, Opaque, Quadrati
 from lopro.functions.term import Term
 from lopro.maps.host import engine_matrix, host_matrix, host_vector, widens_there
 from lopro.newton.arrays import Array, Image
-from lopro.newton.problem import Composite, is_smooth
+from lopro.newton.problem import Composite
 from lopro.problem import Problem
 
 __all__ = [
@@ -91,7 +91,7 @@ class Forms:
         maps = [term.map for term in (*self.terms, *self.sets) if term.map is not None]
         return all(on_host(A.like) or widens_there(A) for A in maps)
 
-    @property
+    @cached_property
     def size(self) -> int:
         """Number of variables."""
         assert self.problem.shape is not None
@@ -105,12 +105,12 @@ class Forms:
     @cached_property
     def norms(self) -> tuple[Term, ...]:
         """The terms of the objective that have a prox only."""
-        return tuple(term for term in self.terms if not is_smooth(term))
+        return tuple(term for term in self.terms if not term.second_order)
 
-    @property
+    @cached_property
     def linear(self) -> bool:
         """Whether the smooth terms of the objective are linear."""
-        return all(isinstance(term.atom, Linear) for term in self.terms if is_smooth(term))
+        return all(isinstance(t.atom, Linear) for t in self.terms if t.second_order)
 
     @cached_property
     def composite_lacks(self) -> str | None:
@@ -165,12 +165,12 @@ class Forms:
         if not isinstance(term.atom, HalfSquare) or term.is_identity or self._has_dense_rows:
             return False
         rows, columns = term.D.shape
-        B = _matrix(term)
+        B = term.entries
         return B is not None and rows * (_FEW if isinstance(B, np.ndarray) else 1) <= columns
 
     def _adds_variables(self, term: Term) -> bool:
         """Whether the images of a square are variables of the program: their normal matrix is not sparse."""
-        return self._is_sparse(term) and not _has_sparse_normal_matrix(_matrix(term))
+        return self._is_sparse(term) and not _has_sparse_normal_matrix(term.entries)
 
     @cached_property
     def _has_dense_rows(self) -> bool:
@@ -218,13 +218,13 @@ class Forms:
     @cached_property
     def _matrices(self) -> list[Any]:
         """The matrices of the sets, but for bounds of variables."""
-        return [_matrix(term) for term in self.sets if not term.is_identity]
+        return [term.entries for term in self.sets if not term.is_identity]
 
     @cached_property
     def _curved(self) -> list[tuple[Term, Any]]:
         """The matrices of the objective, with their terms."""
         return [
-            (t, _matrix(t) if isinstance(t.atom, HalfSquare) else engine_matrix(t.atom.P))
+            (t, t.entries if isinstance(t.atom, HalfSquare) else engine_matrix(t.atom.P))
             for t in self.terms
             if isinstance(t.atom, Quadratic)
             or (isinstance(t.atom, HalfSquare) and t.map is not None)
@@ -350,11 +350,6 @@ def term_multipliers(constraint: Constraint, multipliers: Sequence[Array]) -> li
     return found
 
 
-def _matrix(term: Term) -> Any:
-    """Return the entries of the map of a term on the host; None for operators and large data on a device."""
-    return None if term.map is None else engine_matrix(term.map)
-
-
 def _is_quadratic(term: Term) -> bool:
     """Whether a term is linear, or quadratic with a matrix at hand or one that is cheap to form."""
     atom = term.atom
@@ -364,7 +359,7 @@ def _is_quadratic(term: Term) -> bool:
         return engine_matrix(atom.P) is not None
     if not isinstance(atom, HalfSquare):
         return False
-    B = _matrix(term)
+    B = term.entries
     return isinstance(B, np.ndarray) and B.shape[0] >= B.shape[1]
 
 
@@ -378,7 +373,7 @@ def _has_sparse_normal_matrix(B: Any) -> bool:
 
 def _with_images(program: QuadraticProgram, terms: Sequence[Term]) -> QuadraticProgram:
     """Return a program with variables ``y = D x - b`` and the squares ``s/2 |y|^2``."""
-    B = scipy.sparse.vstack([scipy.sparse.csr_array(_matrix(term)) for term in terms], format="csr")
+    B = scipy.sparse.vstack([scipy.sparse.csr_array(term.entries) for term in terms], format="csr")
     k, n = B.shape
     sides = [np.zeros(t.size) if t.offset is None else host_vector(t.offset).ravel() for t in terms]
     b, free = np.concatenate(sides), np.full(k, np.inf)
@@ -425,7 +420,7 @@ def _parts(term: Term, size: int) -> tuple[Any, Array, float]:
     atom = term.atom
     if isinstance(atom, Quadratic):
         return engine_matrix(atom.P), host_vector(atom.q), atom.constant
-    B = None if term.is_identity else _matrix(term)
+    B = None if term.is_identity else term.entries
     b = np.zeros(size if B is None else len(B)) if term.offset is None else host_vector(term.offset)
     square = 0.5 * float(b @ b)
     if B is None:

@@ -123,7 +123,7 @@ class ProgramEngines:
             bench.target.tol,
             feasibility_tolerance(x0),
             bench.target.scale,
-            bench.unit,
+            lambda: bench.unit,
             None if math.isinf(left) else left,
             convex=True,  # objectives have looked at their matrices when they were made
             engines=[*self._warm(forms, bench), *self._engines(forms)],
