@@ -13,9 +13,9 @@ from lopro.certificates import Certificate
 from lopro.certificates.certificate import Outcome, Status
 from lopro.core.arrays import Array
 from lopro.core.validation import check_array, check_shape
-from lopro.driver.options import Options
+from lopro.driver.candidate import checked_multipliers
 from lopro.driver.run import Run
-from lopro.driver.workbench import checked_multipliers
+from lopro.driver.workbench import Options
 from lopro.errors import MissingCapabilityError
 from lopro.functions.atoms import Interval
 from lopro.functions.term import Term

@@ -17,9 +17,9 @@ from lopro.core.arrays import Array, eps, norm, to_numpy
 from lopro.core.deadline import Deadline
 from lopro.core.validation import check_array, check_number, check_shape
 from lopro.driver.minorants import feasibility_tolerance
-from lopro.driver.options import Callback, Options
 from lopro.driver.result import Iterate, Status
 from lopro.driver.stopping import Rule
+from lopro.driver.workbench import Callback, Options
 from lopro.errors import MissingCapabilityError
 from lopro.maps import LinearMap, linear_map
 from lopro.maps.algebra import dense

@@ -45,8 +45,8 @@ from lopro.core.deadline import OutOfTime, current_deadline
 from lopro.core.device_cholesky import solve_many_definite
 from lopro.core.threads import one_pool
 from lopro.driver.minorants import FENCHEL
-from lopro.driver.options import Options
 from lopro.driver.result import History, Iterate, Status
+from lopro.driver.workbench import Options
 from lopro.maps import ArrayMap, LinearMap, NumPyMap
 from lopro.problem import Problem
 from lopro.protocol import Target

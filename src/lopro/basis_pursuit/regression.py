@@ -17,7 +17,7 @@ from lopro.basis_pursuit.working_set import WorkingSet, in_blocks, passes_are_ex
 from lopro.core.arrays import Array, asarray_like, to_numpy
 from lopro.core.deadline import Deadline
 from lopro.core.validation import check_array, check_count, check_number
-from lopro.driver.options import Callback, Options
+from lopro.driver.workbench import Callback, Options
 from lopro.problem import Problem
 from lopro.protocol import Method, Workbench
 

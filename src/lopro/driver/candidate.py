@@ -10,14 +10,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from lopro.certificates import Bound, Certificate
-from lopro.constraints.base import ValidInequality
+from lopro.constraints.base import Constraint, ValidInequality
 from lopro.core.arrays import Array, asarray_like, is_complex
 from lopro.core.real_vectors import to_real_vector
+from lopro.core.validation import check_array, check_shape
 from lopro.functions import Image
 from lopro.penalties import Penalised
 
@@ -29,6 +30,7 @@ __all__ = [
     "PenalisedMinimum",
     "ProvedBound",
     "Verdict",
+    "checked_multipliers",
 ]
 
 
@@ -198,3 +200,31 @@ class Verdict:
         """Return what should fall: the certified gap, or the value where there is no certificate."""
         gap = self.certificate().gap
         return gap if math.isfinite(gap) else self.fun
+
+
+def checked_multipliers(constraint: Constraint, start: Array, given: Any) -> Image | None:
+    """Return the multipliers in the library and precision of the start, or raise an error.
+
+    Examples
+    --------
+    >>> import numpy as np, lopro
+    >>> from lopro.driver.candidate import checked_multipliers
+    >>> rows = lopro.constraints.Affine(np.eye(2), lower=0.0, upper=1.0)
+    >>> checked_multipliers(rows, np.zeros(2), [[1.0, -2.0]])
+    (array([ 1., -2.]),)
+    """
+    if given is None:
+        return None
+    if not all(member.has_image_set for member in constraint.members()):
+        raise ValueError(f"multipliers0 are for sets given by linear maps, not for {constraint!r}")
+    images = constraint.multipliers_of(tuple(0.0 * z for z in constraint.image(start)))
+    if isinstance(given, np.ndarray) or len(given) != len(images):
+        raise ValueError(
+            f"multipliers0 must be a sequence of {len(images)} arrays, one for each set, got {given!r}"
+        )
+    found = []
+    for k, (v, image) in enumerate(zip(given, images, strict=True)):
+        array = check_array(f"multipliers0[{k}]", v)
+        check_shape(f"multipliers0[{k}]", array, tuple(image.shape))
+        found.append(asarray_like(array, image))
+    return tuple(found)

@@ -1,10 +1,11 @@
-"""The workbench of a run: what a method may use, each use within the budget and counted."""
+"""The workbench of a run: what a method may use, within the budgets of its options and counted."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -16,21 +17,74 @@ from lopro.constraints import Constraint
 from lopro.core.arrays import Array, asarray_like, inner, isfinite, norm
 from lopro.core.counting import Counts, count, counting
 from lopro.core.deadline import Deadline, OutOfTime
-from lopro.core.validation import check_array, check_seed, check_shape
+from lopro.core.validation import (
+    check_callable,
+    check_count,
+    check_number,
+    check_seed,
+)
+from lopro.driver.candidate import checked_multipliers
 from lopro.driver.counted import CountedConstraint, counted_problem
 from lopro.driver.method import Method, Stepper
-from lopro.driver.options import Options
 from lopro.driver.printing import Progress
-from lopro.driver.result import Status
+from lopro.driver.result import Iterate, Status
+from lopro.driver.stopping import Rule, as_rule
 from lopro.errors import NonFiniteError
 from lopro.functions import Image
 from lopro.objectives import Objective
 from lopro.penalties import Penalised, Penalty
 from lopro.problem import Problem
 
-F = TypeVar("F")
+__all__ = ["Callback", "Options"]
 
-__all__ = ["Spent", "Workbench", "checked_multipliers"]
+F = TypeVar("F")
+Callback = Callable[[Iterate], Any]
+
+__all__ = ["Spent", "Workbench"]
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options that all entry points share; `lopro.solve` documents them."""
+
+    tol: float = 1e-6
+    max_iter: int | None = None
+    max_projections: int | None = None
+    time_limit: float | None = None
+    stop: Rule | Callable[[Iterate], bool] | None = None
+    callback: Callback | None = None
+    progress: bool = False
+    seed: Any = None
+    multipliers0: Any = None
+
+    def __post_init__(self) -> None:
+        check_number("tol", self.tol, minimum=0.0)
+        if self.max_iter is not None:
+            check_count("max_iter", self.max_iter)
+        if self.max_projections is not None:
+            check_count("max_projections", self.max_projections)
+        if self.time_limit is not None:
+            check_number("time_limit", self.time_limit, minimum=0.0, exclusive=True)
+        if self.callback is not None:
+            check_callable("callback", self.callback)
+        if self.stop is not None:
+            object.__setattr__(self, "stop", as_rule(self.stop))
+
+    @property
+    def rule(self) -> Rule | None:
+        """The stopping rule, if there is one."""
+        assert self.stop is None or isinstance(self.stop, Rule)
+        return self.stop
+
+    @property
+    def limited(self) -> bool:
+        """Whether a budget may end the run."""
+        limits = (self.max_iter, self.max_projections, self.time_limit, self.stop)
+        return any(limit is not None for limit in limits)
+
+    def within_call(self) -> Options:
+        """Return the options of a subproblem, whose deadline is that of the enclosing call."""
+        return self if self.time_limit is None else replace(self, time_limit=None)
 
 
 class Spent(Exception):
@@ -237,31 +291,3 @@ class Workbench:
     def seconds(self) -> float:
         """Wall time since the start of the call."""
         return self.deadline.elapsed
-
-
-def checked_multipliers(constraint: Constraint, start: Array, given: Any) -> Image | None:
-    """Return the multipliers in the library and precision of the start, or raise an error.
-
-    Examples
-    --------
-    >>> import numpy as np, lopro
-    >>> from lopro.driver.workbench import checked_multipliers
-    >>> rows = lopro.constraints.Affine(np.eye(2), lower=0.0, upper=1.0)
-    >>> checked_multipliers(rows, np.zeros(2), [[1.0, -2.0]])
-    (array([ 1., -2.]),)
-    """
-    if given is None:
-        return None
-    if not all(member.has_image_set for member in constraint.members()):
-        raise ValueError(f"multipliers0 are for sets given by linear maps, not for {constraint!r}")
-    images = constraint.multipliers_of(tuple(0.0 * z for z in constraint.image(start)))
-    if isinstance(given, np.ndarray) or len(given) != len(images):
-        raise ValueError(
-            f"multipliers0 must be a sequence of {len(images)} arrays, one for each set, got {given!r}"
-        )
-    found = []
-    for k, (v, image) in enumerate(zip(given, images, strict=True)):
-        array = check_array(f"multipliers0[{k}]", v)
-        check_shape(f"multipliers0[{k}]", array, tuple(image.shape))
-        found.append(asarray_like(array, image))
-    return tuple(found)

@@ -21,8 +21,7 @@ from lopro import Problem, Status
 from lopro.certificates.certificate import Status as ProgramStatus
 from lopro.constraints import Affine, Intersection, Polyhedron, ResidualBall
 from lopro.core.deadline import Deadline
-from lopro.driver.options import Options
-from lopro.driver.workbench import Workbench
+from lopro.driver.workbench import Options, Workbench
 from lopro.engines import QuadraticProgram
 from lopro.errors import InfeasibleError, ProjectionError, ZeroRowWarning
 from lopro.newton.programs import solve_program
