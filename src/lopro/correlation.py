@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from lopro.certificates import Certificate, feasibility_tolerance
 from lopro.constraints import Affine, Intersection, PSDCone
 from lopro.core.arrays import asarray_like
 from lopro.core.counting import Counts
 from lopro.core.deadline import EIGH, Deadline
 from lopro.core.validation import check_array, check_shape, host_array
-from lopro.driver.minorants import Certificate, feasibility_tolerance
 from lopro.driver.result import History, Iterate, Result, Status
 from lopro.driver.workbench import Options
 from lopro.methods.semidefinite import LowRankFactors

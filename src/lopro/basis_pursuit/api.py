@@ -13,10 +13,10 @@ import scipy  # parts of it load when first used
 from lopro.basis_pursuit.application import BPDNResult, ParetoCurve, ProblemData, solve_one
 from lopro.basis_pursuit.batch import radii_for, shares_passes, solve_all, solve_columns
 from lopro.basis_pursuit.problem import Repeated
+from lopro.certificates import feasibility_tolerance
 from lopro.core.arrays import Array, eps, norm, to_numpy
 from lopro.core.deadline import Deadline
 from lopro.core.validation import check_array, check_number, check_shape
-from lopro.driver.minorants import feasibility_tolerance
 from lopro.driver.result import Iterate, Status
 from lopro.driver.stopping import Rule
 from lopro.driver.workbench import Callback, Options

@@ -8,13 +8,13 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from lopro.certificates import Bound, Certificate, Target
+from lopro.certificates import Bound, Certificate, Target, feasibility_tolerance
 from lopro.constraints.base import ValidInequality
 from lopro.core.arrays import Array, eps, inner
 from lopro.core.deadline import OutOfTime
 from lopro.core.real_vectors import to_real_vector
 from lopro.driver.candidate import Candidate, Claim, Multiplier, PenalisedMinimum, ProvedBound
-from lopro.driver.minorants import feasibility_tolerance, lower_bound, solution_radius
+from lopro.driver.minorants import lower_bound, solution_radius
 from lopro.errors import BoundContradictionWarning
 from lopro.functions import Image, Source
 from lopro.problem import Problem

@@ -13,13 +13,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lopro.certificates import Certificate, feasibility_tolerance
 from lopro.constraints.base import ValidInequality
 from lopro.core.arrays import Array, eps, inner, norm
 from lopro.functions import Constant
 from lopro.problem import Problem
 
-__all__ = ["Certificate", "Minorant", "feasibility_tolerance", "lower_bound", "solution_radius"]
+__all__ = ["Minorant", "lower_bound", "solution_radius"]
 
 FENCHEL = "Fenchel dual, multiplier scaled to feasibility"
 NO_BOUND = (

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+from lopro.certificates import Certificate
 from lopro.constraints.base import ValidInequality
 from lopro.core.arrays import Array
 from lopro.core.counting import Counts
 from lopro.core.optional import needing
 from lopro.driver.candidate import Claim
-from lopro.driver.minorants import Certificate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,13 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeAlias, cast
 
-from lopro.certificates import Bound, Emptiness
+from lopro.certificates import Bound, Emptiness, feasibility_tolerance
 from lopro.certificates.certificate import Outcome, Status
 from lopro.constraints.base import Constraint, ValidInequality
 from lopro.constraints.box import Box
 from lopro.core.arrays import Array, asarray_like, from_numpy, norm
 from lopro.core.deadline import OutOfTime, current_deadline
-from lopro.driver.minorants import feasibility_tolerance
 from lopro.errors import InfeasibleError, UnboundedError
 from lopro.functions.term import Term
 from lopro.protocol import Candidate, ProvedBound, Workbench

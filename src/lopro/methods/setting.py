@@ -13,10 +13,11 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
+from lopro.certificates import feasibility_tolerance
 from lopro.constraints.base import ValidInequality
 from lopro.core.arrays import Array, norm
 from lopro.core.validation import check_number
-from lopro.driver.minorants import feasibility_tolerance, solution_radius
+from lopro.driver.minorants import solution_radius
 from lopro.errors import MissingCapabilityError
 from lopro.functions import Ball, Constant, Source
 from lopro.methods.inner.subgradient import check_stochastic

@@ -10,9 +10,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from lopro.certificates import feasibility_tolerance
 from lopro.core.arrays import Array
 from lopro.core.deadline import OutOfTime
-from lopro.driver.minorants import feasibility_tolerance
 from lopro.errors import StalledError
 from lopro.functions.atoms import Atom, Ball, Interval, L1Ball, SecondOrderCone
 from lopro.maps.host import host_vector

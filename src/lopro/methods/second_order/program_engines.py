@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar
 
+from lopro.certificates import feasibility_tolerance
 from lopro.certificates.certificate import Status
 from lopro.core.arrays import Array, asarray_like
 from lopro.core.counting import count
 from lopro.core.deadline import current_deadline
-from lopro.driver.minorants import feasibility_tolerance
 from lopro.engines import ENGINES, Engine, engines_for
 from lopro.engines.active_set import solve_by_active_set
 from lopro.engines.answer import installed

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
+from lopro.certificates import feasibility_tolerance
 from lopro.core.arrays import Array, norm
 from lopro.core.validation import check_count, check_number
-from lopro.driver.minorants import feasibility_tolerance, solution_radius
+from lopro.driver.minorants import solution_radius
 from lopro.errors import MissingCapabilityError, StalledError
 from lopro.functions.term import Term
 from lopro.methods.splitting.bound import bound_from

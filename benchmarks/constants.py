@@ -1,0 +1,141 @@
+"""What constants change: each is divided and multiplied by a factor, and Newton's work is counted.
+
+    python -m benchmarks.constants newton [--factor 10] [--only NAME] [--skip NAME]
+
+For every numeric constant of the modules of a package: the factorisations and iterations of some problems
+relative to those with its own value (the ratio of the sums, and the largest ratio of one problem), and the
+problems that are not certified any more. A constant that changes
+nothing at either end is a candidate for removal, with the branch that it steers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import importlib
+import pkgutil
+import warnings
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+import lopro
+from lopro.constraints import Affine, Box, Intersection, Polyhedron, ResidualBall
+from lopro.objectives import HingeLoss, L1Norm, LeastSquares, Linear, Logistic, Quadratic
+
+#: What a problem took: factorisations and steps, and whether it was certified.
+Work = tuple[float, bool]
+
+
+def problems() -> Iterator[tuple[str, Callable[[], Any]]]:
+    """Yield calls of Newton's method on small problems of each of its kinds, from fixed seeds."""
+    rng = np.random.default_rng(0)
+    newton = lopro.NewtonMultipliers()
+    X, y = rng.standard_normal((200, 20)), np.sign(rng.standard_normal(200))
+    A, b = rng.standard_normal((60, 20)), rng.standard_normal(60)
+    G = rng.standard_normal((40, 20))
+    rows = Polyhedron(G, 0.1 + rng.random(40))
+    n, m = 30, 60
+    C = rng.standard_normal((m, n))
+    side = C @ rng.standard_normal(n) + rng.random(m)
+    sides = Polyhedron(
+        np.vstack([C, np.eye(n), -np.eye(n)]), np.concatenate([side, np.full(2 * n, 5.0)])
+    )
+    D = scipy.sparse.diags_array(
+        [-np.ones(199), np.ones(199)], offsets=[0, 1], shape=(199, 200)
+    ).tocsr()
+    eye, cube = scipy.sparse.eye_array(200, format="csr"), Box(-np.ones(80), np.ones(80))
+    wide = rng.standard_normal((30, 80))
+    found = {
+        "least squares, rows": (LeastSquares(A, b), rows),
+        "logistic, rows": (Logistic(X, y), rows),
+        "logistic, box": (Logistic(X, y), Box(-np.full(20, 0.05), np.full(20, 0.05))),
+        "logistic, columns 1e-6 to 1e6": (Logistic(X * np.logspace(-6, 6, 20), y), None),
+        "quadratic, equations": (Quadratic(A.T @ A), Affine(G[:8], lower=1.0, upper=1.0)),
+        "linear, many rows": (Linear(rng.standard_normal(n)), sides),
+        "linear, degenerate": (Linear(np.ones(n)), Polyhedron(np.vstack([C, C, -np.eye(n)]), np.zeros(150))),
+        "sparse differences": (Quadratic(eye, -rng.standard_normal(200)), Affine(D, lower=-0.1, upper=0.1)),
+        "wide least squares, box": (LeastSquares(wide, rng.standard_normal(30)), cube),
+        "l1, rows": (L1Norm(shape=(20,)), Polyhedron(-G, -np.abs(G @ rng.standard_normal(20)))),
+        "hinge, ridge": (HingeLoss(X, y) + 0.5 * Quadratic(np.eye(20)), None),
+        "ball and rows": (Linear(rng.standard_normal(20)), Intersection(rows, ResidualBall(A, b, 8.0))),
+        "empty": (LeastSquares(A, b), Intersection(rows, Polyhedron(-G[:1], np.array([-50.0])))),
+    }  # fmt: skip
+    for name, (f, c) in found.items():
+        problem = lopro.Problem(f) if c is None else lopro.Problem(f, c)
+        yield name, lambda problem=problem: lopro.solve(problem, method=newton, max_iter=300)
+
+
+def measure() -> dict[str, Work]:
+    """Return the work of all problems."""
+    found = {}
+    for name, call in problems():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            result = call()
+        certified = result.success or result.status.name == "INFEASIBLE"
+        found[name] = float(result.iterations + result.counts.factorizations), certified
+    return found
+
+
+def constants(package: str) -> Iterator[tuple[ModuleType, str]]:
+    """Yield the modules of a package with the names of their numeric constants."""
+    home = importlib.import_module(f"lopro.{package}")
+    for info in pkgutil.walk_packages(home.__path__, f"{home.__name__}."):
+        module = importlib.import_module(info.name)
+        with open(str(module.__file__), encoding="utf-8") as file:
+            tree = ast.parse(file.read())
+        for node in tree.body:
+            if isinstance(node, ast.Assign):
+                names = [
+                    t.id for top in node.targets for t in ast.walk(top) if isinstance(t, ast.Name)
+                ]
+                for name in names:
+                    value = getattr(module, name)
+                    if isinstance(value, (int, float)) and not isinstance(value, bool):
+                        yield module, name
+
+
+def compare(base: dict[str, Work], now: dict[str, Work]) -> str:
+    """Return the largest change, the change of the sum, and what is lost, in words."""
+    ratios = {k: (now[k][0] + 1.0) / (base[k][0] + 1.0) for k in base}
+    worst = max(ratios, key=lambda k: abs(np.log(ratios[k])))
+    whole = sum(w for w, _ in now.values()) / sum(w for w, _ in base.values())
+    lost = [k for k in base if base[k][1] and not now[k][1]]
+    changed = sum(r != 1.0 for r in ratios.values())
+    said = f"{whole:5.2f} in all, {ratios[worst]:5.2f} at most ({worst}), {changed} changed"
+    return said + (f", lost: {', '.join(lost)}" if lost else "")
+
+
+def main() -> None:
+    """Print a line for each constant and end."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("package", help="of lopro: newton, for instance")
+    parser.add_argument("--factor", type=float, default=10.0)
+    parser.add_argument("--only", default="", help="names that contain this")
+    parser.add_argument("--skip", help="names that contain this are left out")
+    options = parser.parse_args()
+    base = measure()
+    for name, (work, certified) in base.items():
+        print(f"{name:32s} {work:6.0f} {'certified' if certified else 'not certified'}", flush=True)
+    for module, name in constants(options.package):
+        full = f"{module.__name__}.{name}"
+        if options.only not in full or (options.skip and options.skip in full):
+            continue
+        own = getattr(module, name)
+        for factor in (1.0 / options.factor, options.factor):
+            setattr(module, name, type(own)(own * factor) if isinstance(own, int) else own * factor)
+            try:
+                said = compare(base, measure())
+            except Exception as error:
+                said = f"{type(error).__name__}: {error}"
+            setattr(module, name, own)
+            label = f"{module.__name__.removeprefix('lopro.')}.{name} = {own:g}"
+            print(f"{label:48s} x {factor:<5g} {said}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
