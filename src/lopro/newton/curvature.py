@@ -11,7 +11,7 @@ import functools
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import scipy  # parts of it load when first used
@@ -26,6 +26,7 @@ from lopro.functions.complements import (
     DiagonalPlusRows,
 )
 from lopro.maps import Identity, LinearMap
+from lopro.maps.algebra import dense
 from lopro.maps.host import Transferred, host_matrix, rows_at_a_time, slabs
 from lopro.newton.arrays import Array, Matrix
 
@@ -41,17 +42,54 @@ __all__ = [
     "complement_pieces",
     "diagonal",
     "is_host_matrix",
-    "on_device",
     "trace",
     "weighted",
 ]
 
 
+class Piece:
+    """A symmetric matrix as a part of a second derivative; what systems ask of it beside its products."""
+
+    #: Whether the matrix is in the memory of a device.
+    on_device: bool = False
+    #: Whether it is sparse, or diagonal.
+    sparse: bool = False
+    #: Whether it is new in every step, and not only in its weights.
+    renewed: bool = False
+    #: B where the piece is ``B' S B``, and how many consecutive rows a block of S takes; None for others.
+    factor: Any = None
+    height: int = 1
+    #: What changes from step to step while the pattern stays: the entries are linear in it. None: nothing.
+    coefficients: Any = None
+
+    def apply(self, s: Array) -> Array:
+        """Return the product with a vector of the host."""
+        raise NotImplementedError
+
+    def diagonal(self) -> Array:
+        """Return the diagonal, or its mean where only products are known."""
+        raise NotImplementedError
+
+    def dense(self) -> Array:
+        """Return the matrix as an array of the host."""
+        raise TypeError("a matrix on a device is not fetched")
+
+    def assembled(self) -> Any:
+        """Return the matrix, on its device."""
+        return self.dense()
+
+
 @dataclass(frozen=True)
-class Diagonal:
+class Diagonal(Piece):
     """``diag(values)``, not negative."""
 
     values: Array
+    sparse = True
+
+    @property
+    def coefficients(self) -> Array:
+        """The diagonal."""
+        return self.values
 
     def apply(self, s: Array) -> Array:
         return self.values * s
@@ -61,15 +99,23 @@ class Diagonal:
 
 
 @dataclass(frozen=True)
-class Constant:
+class Constant(Piece):
     """A positive semidefinite matrix, dense, sparse or on a device, that is the same at every point."""
 
     matrix: Matrix
 
     @property
-    def on_device(self) -> bool:
+    def on_device(self) -> bool:  # type: ignore[override]
         """Whether the matrix is in the memory of a device."""
         return not is_host_matrix(self.matrix)
+
+    @property
+    def sparse(self) -> bool:  # type: ignore[override]
+        """Whether the matrix is sparse."""
+        return bool(scipy.sparse.issparse(self.matrix))
+
+    def dense(self) -> Array:
+        return dense(self.matrix)
 
     def apply(self, s: Array) -> Array:
         if self.on_device:
@@ -82,12 +128,27 @@ class Constant:
         return np.asarray(self.matrix.diagonal())
 
     def assembled(self) -> Any:
-        """Return the matrix."""
         return self.matrix
 
 
+class _Between(Piece):
+    """``B' S B`` for a ``B`` that never changes."""
+
+    B: Matrix
+
+    @property
+    def sparse(self) -> bool:  # type: ignore[override]
+        """Whether ``B`` is sparse."""
+        return bool(scipy.sparse.issparse(self.B))
+
+    @property
+    def factor(self) -> Matrix:
+        """``B``."""
+        return self.B
+
+
 @dataclass(frozen=True)
-class Gram:
+class Gram(_Between):
     """``B' diag(weights) B`` with ``weights >= 0``: ``B`` never changes, the weights do.
 
     Of a matrix on a device the weights are there, too.
@@ -97,9 +158,14 @@ class Gram:
     weights: Any
 
     @property
-    def on_device(self) -> bool:
+    def on_device(self) -> bool:  # type: ignore[override]
         """Whether the matrix is in the memory of a device."""
         return not is_host_matrix(self.B)
+
+    @property
+    def coefficients(self) -> Any:
+        """The weights."""
+        return self.weights
 
     def apply(self, s: Array) -> Array:
         if self.on_device:
@@ -135,7 +201,7 @@ def _square(xp: Any, rows: Any, roots: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Blocks:
+class Blocks(_Between):
     """``B' S B`` with a block diagonal ``S >= 0``: ``B`` never changes, the blocks do.
 
     ``blocks`` has the shape (groups, k, k); a group is k consecutive rows of ``B``.
@@ -143,6 +209,20 @@ class Blocks:
 
     B: Matrix
     blocks: Array
+    renewed = True
+
+    @property
+    def height(self) -> int:  # type: ignore[override]
+        """Rows of a group."""
+        return int(self.blocks.shape[1])
+
+    @property
+    def coefficients(self) -> Array:
+        """The entries of the blocks, one after the other."""
+        return self.blocks.ravel()
+
+    def dense(self) -> Array:
+        return dense(self.B.T @ (self.middle @ self.B))
 
     @property
     def middle(self) -> Matrix:
@@ -160,7 +240,7 @@ class Blocks:
 
 
 @dataclass(frozen=True)
-class LowRank:
+class LowRank(Piece):
     """``rows' core rows`` with few rows, new in every step, and a symmetric core of any sign.
 
     By itself it may be indefinite; the sum with the other pieces is not.
@@ -168,6 +248,10 @@ class LowRank:
 
     rows: Array
     core: Array
+    renewed = True
+
+    def dense(self) -> Array:
+        return np.asarray(self.rows.T @ (self.core @ self.rows))
 
     def apply(self, s: Array) -> Array:
         return np.asarray((self.core @ (self.rows @ s)) @ self.rows)
@@ -177,26 +261,22 @@ class LowRank:
 
 
 @dataclass(frozen=True)
-class Product:
+class Product(Piece):
     """A positive semidefinite matrix known by its products; ``mean`` is about its mean eigenvalue."""
 
     product: Callable[[Array], Array]
     mean: float
     size: int
+    renewed = True
+
+    def dense(self) -> Array:
+        return np.array([self.product(e) for e in np.eye(self.size)])
 
     def apply(self, s: Array) -> Array:
         return self.product(s)
 
     def diagonal(self) -> Array:
         return np.full(self.size, self.mean)
-
-
-Piece: TypeAlias = Diagonal | Constant | Gram | Blocks | LowRank | Product
-
-
-def on_device(piece: Piece) -> bool:
-    """Whether the matrix of a piece is in the memory of a device."""
-    return isinstance(piece, Constant | Gram) and piece.on_device
 
 
 def weighted(D: LinearMap, weights: Array) -> Piece:

@@ -28,7 +28,7 @@ from lopro.maps import ArrayMap, linear_map
 from lopro.maps.host import Transferred
 from lopro.methods.second_order import composite
 from lopro.newton.arrays import EPS
-from lopro.newton.curvature import Constant, Diagonal, Gram, LowRank, on_device
+from lopro.newton.curvature import Constant, Diagonal, Gram, LowRank
 from lopro.newton.smooth import LeastSquares, Loss, QuadraticForm
 from lopro.newton.systems import ConjugateGradients, SingularSystem, SystemOnDevice, choose_system
 
@@ -175,7 +175,7 @@ def test_derivatives_are_those_of_the_host() -> None:
         (own,), (piece,) = ours.curvature(x, image), known.curvature(x, known.image(x))
         np.testing.assert_allclose(own.apply(d), piece.apply(d), rtol=1e-12, atol=1e-12)
         np.testing.assert_allclose(own.diagonal(), piece.diagonal(), rtol=1e-12)
-        assert on_device(own) and not on_device(piece)
+        assert own.on_device and not piece.on_device
         whole = to_numpy(own.assembled())
         np.testing.assert_allclose(whole @ d, piece.apply(d), rtol=1e-12, atol=1e-12)
         slope = ours.along(x, image, d, direction)

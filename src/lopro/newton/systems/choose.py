@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lopro.newton.curvature import Diagonal, Gram, LowRank, Piece, Product, on_device
+from lopro.newton.curvature import Diagonal, Gram, LowRank, Piece, Product
 from lopro.newton.systems.dense import DenseSystem, RowSpaceSystem, SystemOnDevice
 from lopro.newton.systems.iterative import ConjugateGradients, CorrectedSystem, System
 from lopro.newton.systems.sparse import SparseSystem, is_sparse, pair_count
@@ -46,9 +46,9 @@ def choose_system(size: int, pieces: Sequence[Piece]) -> System:
     'RowSpaceSystem'
     """
     if any(isinstance(p, Product) for p in pieces):
-        small = size <= _SMALL and not any(on_device(p) for p in pieces)
+        small = size <= _SMALL and not any(p.on_device for p in pieces)
         return DenseSystem(size) if small else ConjugateGradients(size)
-    if any(on_device(p) for p in pieces):
+    if any(p.on_device for p in pieces):
         return SystemOnDevice(size) if size <= _LARGE_THERE else ConjugateGradients(size)
     rest = [p for p in pieces if not isinstance(p, LowRank)]
     share = _THIN if size <= _FILLING else 1.0

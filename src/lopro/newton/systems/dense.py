@@ -14,16 +14,13 @@ from lopro.core.deadline import current_deadline
 from lopro.core.device_cholesky import can_factor_on_device, device_factor
 from lopro.linalg.dense import SingularSystem, cholesky, cholesky_solve
 from lopro.linalg.sparse import gram
+from lopro.maps.algebra import dense
 from lopro.newton.arrays import EPS, Array, Matrix
 from lopro.newton.curvature import (
-    Blocks,
     Constant,
     Diagonal,
     Gram,
-    LowRank,
     Piece,
-    Product,
-    on_device,
 )
 from lopro.newton.systems.iterative import refined
 
@@ -90,7 +87,7 @@ class DenseSystem:
 
     def _changed(self, pieces: Sequence[Piece], shift: float) -> bool:
         grams = [p for p in pieces if isinstance(p, Gram)]
-        changed = any(isinstance(p, Product | LowRank | Blocks) for p in pieces)
+        changed = any(p.renewed for p in pieces)
         for piece in grams:
             if id(piece.B) not in self._grams:
                 self._grams[id(piece.B)] = _UpdatedGram(piece.B)
@@ -111,20 +108,9 @@ class DenseSystem:
         for piece in pieces:
             if isinstance(piece, Diagonal):
                 on_diagonal += piece.values
-            elif isinstance(piece, Product):
-                total += np.array([piece.apply(e) for e in np.eye(self.size)])
-            elif isinstance(piece, Constant):
-                dense = isinstance(piece.matrix, np.ndarray)
-                total += piece.matrix if dense else piece.matrix.toarray()
-            elif isinstance(piece, LowRank):
-                total += piece.rows.T @ (piece.core @ piece.rows)
-            elif isinstance(piece, Blocks):
-                product = piece.B.T @ (piece.middle @ piece.B)
-                total += product if isinstance(product, np.ndarray) else product.toarray()
-            elif isinstance(piece, Gram):
-                total += self._grams[id(piece.B)].matrix
             else:
-                raise TypeError("a matrix on a device is not fetched")
+                kept = self._grams.get(id(piece.B)) if isinstance(piece, Gram) else None
+                total += piece.dense() if kept is None else kept.matrix
         total.flat[:: self.size + 1] += on_diagonal
         return total
 
@@ -173,9 +159,7 @@ class RowSpaceSystem:
 
 def _scaled_rows(gram: Gram) -> Array:
     used = np.flatnonzero(gram.weights)
-    rows = gram.B[used]
-    dense = rows if isinstance(rows, np.ndarray) else rows.toarray()
-    return np.asarray(np.sqrt(gram.weights[used])[:, None] * dense)
+    return np.asarray(np.sqrt(gram.weights[used])[:, None] * dense(gram.B[used]))
 
 
 class SystemOnDevice:
@@ -208,13 +192,13 @@ class SystemOnDevice:
 
     def _formed(self, pieces: Sequence[Piece], shift: float) -> Any:
         """Return the sum of the pieces, on the device."""
-        there = [p.assembled() for p in pieces if isinstance(p, Constant | Gram) and p.on_device]
+        there = [p.assembled() for p in pieces if p.on_device]
         H = functools.reduce(operator.add, there)
         on_diagonal, others = np.full(self.size, shift), []
         for piece in pieces:
             if isinstance(piece, Diagonal):
                 on_diagonal = on_diagonal + piece.values
-            elif not on_device(piece):
+            elif not piece.on_device:
                 others.append(piece)
         if others:
             H = H + asarray_like(self._host.assembled(others, 0.0), H)

@@ -15,28 +15,20 @@ import scipy  # parts of it load when first used
 
 from lopro.linalg.dense import SingularSystem
 from lopro.newton.arrays import EPS, Array, Matrix
-from lopro.newton.curvature import Blocks, Constant, Diagonal, Gram, LowRank, Piece, Product
+from lopro.newton.curvature import Constant, Diagonal, Piece
 
 __all__ = ["FixedPattern", "SparseSystem", "is_sparse", "pair_count"]
 
 
 def is_sparse(pieces: Sequence[Piece]) -> bool:
     """Whether every piece is diagonal or a sparse matrix."""
-    for piece in pieces:
-        if isinstance(piece, Constant) and not scipy.sparse.issparse(piece.matrix):
-            return False
-        if isinstance(piece, Gram | Blocks) and not scipy.sparse.issparse(piece.B):
-            return False
-        if isinstance(piece, Product | LowRank):
-            return False
-    return True
+    return all(piece.sparse for piece in pieces)
 
 
 def pair_count(pieces: Sequence[Piece]) -> int:
     """Return the number of products that the entries of all ``B'B`` take."""
-    grams = [(p.B, 1) for p in pieces if isinstance(p, Gram)]
-    blocks = [(p.B, p.blocks.shape[1]) for p in pieces if isinstance(p, Blocks)]
-    counts = [np.diff(B.tocsr().indptr[::size]).astype(np.int64) for B, size in grams + blocks]
+    found = [(p.factor.tocsr(), p.height) for p in pieces if p.factor is not None]
+    counts = [np.diff(B.indptr[::height]).astype(np.int64) for B, height in found]
     return sum(int((count**2).sum()) for count in counts)
 
 
@@ -68,14 +60,8 @@ class FixedPattern:
         total = np.zeros(len(self.rows))
         total[self._diagonal] = shift
         for piece, entry_map in zip(pieces, self._maps, strict=True):
-            if isinstance(piece, Diagonal):
-                total += entry_map @ piece.values
-            elif isinstance(piece, Gram):
-                total += entry_map @ piece.weights
-            elif isinstance(piece, Blocks):
-                total += entry_map @ piece.blocks.ravel()
-            else:
-                total += entry_map
+            changing = piece.coefficients
+            total += entry_map if changing is None else entry_map @ changing
         return total
 
 
@@ -91,13 +77,11 @@ class _Source:
 
 
 def _source(size: int, piece: Piece) -> _Source:
+    if piece.factor is not None:
+        return _pairs(piece.factor, piece.height)
     if isinstance(piece, Constant):
         coo = scipy.sparse.tril(piece.matrix).tocoo()
         return _Source(coo.coords[0], coo.coords[1], coo.data)
-    if isinstance(piece, Gram):
-        return _pairs(piece.B)
-    if isinstance(piece, Blocks):
-        return _pairs(piece.B, piece.blocks.shape[1])
     if isinstance(piece, Diagonal):
         return _Source(np.arange(size), np.arange(size), np.ones(size), np.arange(size), size)
     raise TypeError("products have no pattern")
