@@ -24,14 +24,59 @@ import scipy.sparse
 
 import lopro
 from lopro.constraints import Affine, Box, Intersection, Polyhedron, ResidualBall
+from lopro.methods.semidefinite import semidefinite_form
+from lopro.newton.sdp import solve
 from lopro.objectives import HingeLoss, L1Norm, LeastSquares, Linear, Logistic, Quadratic
 
 #: What a problem took: factorisations and steps, and whether it was certified.
 Work = tuple[float, bool]
 
 
-def problems() -> Iterator[tuple[str, Callable[[], Any]]]:
-    """Yield calls of Newton's method on small problems of each of its kinds, from fixed seeds."""
+def problems(package: str) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """Yield calls that run a package on small problems, from fixed seeds."""
+    return over_matrices() if package == "newton.sdp" else over_vectors()
+
+
+def over_matrices() -> Iterator[tuple[str, Callable[[], Any]]]:
+    """Yield semidefinite programs and nearest matrices."""
+    rng, n = np.random.default_rng(1), 24
+    C, G = rng.standard_normal((n, n)), np.corrcoef(rng.standard_normal((n, 12)))
+    C, G = C + C.T, G + 0.3 * (np.triu(C, 1) + np.triu(C, 1).T) / n
+    cone, at = lopro.constraints.PSDCone(n), np.arange(n)
+    ones = Affine.entries((at, at), 1.0, 1.0, shape=(n, n))
+    i, j = np.triu_indices(n, 1)
+    zero = Affine.entries((i[::9], j[::9]), 0.0, 0.0, shape=(n, n))
+    trace = Affine(np.eye(n).reshape(1, -1), 1.0, 1.0, shape=(n, n))
+    rows = np.stack([M + M.T for M in rng.standard_normal((10, n, n))])
+    inside = np.einsum("kij,ij->k", rows, np.eye(n))
+    dense = Affine(rows.reshape(10, -1), inside, inside, shape=(n, n))
+    W = scipy.sparse.random_array((60, 60), density=0.1, rng=rng).toarray()
+    near = lopro.objectives.SquaredDistance(C)
+    sets = {
+        "diagonal": (Linear(C), Intersection(cone, ones), None),
+        "entries of zero": (
+            Linear(C),
+            Intersection(cone, trace, zero),
+            None,
+        ),
+        "dense rows": (Linear(C @ C / n), Intersection(cone, dense), None),
+        "nearest, diagonal": (near, Intersection(cone, ones), lopro.NearestSemidefinite()),
+        "nearest, dense rows": (near, Intersection(cone, dense), lopro.NearestSemidefinite()),
+    }
+    for name, (f, c, method) in sets.items():
+        problem = lopro.Problem(f, c)
+        if method is None:
+            program = semidefinite_form(problem).program
+            yield name, lambda program=program: solve(program, engines=("newton",), seconds=10.0)
+        else:
+            yield name, lambda p=problem, m=method: lopro.solve(p, method=m)
+    yield "low rank", lambda: lopro.fixed_diagonal((W + W.T) / 4)
+    yield "correlation", lambda: lopro.nearest_correlation(G)
+    yield "correlation, far", lambda: lopro.nearest_correlation(np.clip(2.0 * C, -1.0, 1.0))
+
+
+def over_vectors() -> Iterator[tuple[str, Callable[[], Any]]]:
+    """Yield problems of each of the kinds of Newton's method for vectors."""
     rng = np.random.default_rng(0)
     newton = lopro.NewtonMultipliers()
     X, y = rng.standard_normal((200, 20)), np.sign(rng.standard_normal(200))
@@ -62,6 +107,13 @@ def problems() -> Iterator[tuple[str, Callable[[], Any]]]:
         "l1, rows": (L1Norm(shape=(20,)), Polyhedron(-G, -np.abs(G @ rng.standard_normal(20)))),
         "hinge, ridge": (HingeLoss(X, y) + 0.5 * Quadratic(np.eye(20)), None),
         "ball and rows": (Linear(rng.standard_normal(20)), Intersection(rows, ResidualBall(A, b, 8.0))),
+        "a callable, box": (
+            lopro.objectives.FunctionObjective(
+                lambda x: float(np.sum(np.cosh(x - b[:20]))),
+                gradient=lambda x: np.sinh(x - b[:20]), shape=(20,), smoothness=20.0,
+            ),
+            Box(-np.ones(20), np.ones(20)),
+        ),
         "empty": (LeastSquares(A, b), Intersection(rows, Polyhedron(-G[:1], np.array([-50.0])))),
     }  # fmt: skip
     for name, (f, c) in found.items():
@@ -69,16 +121,23 @@ def problems() -> Iterator[tuple[str, Callable[[], Any]]]:
         yield name, lambda problem=problem: lopro.solve(problem, method=newton, max_iter=300)
 
 
-def measure() -> dict[str, Work]:
+def measure(package: str) -> dict[str, Work]:
     """Return the work of all problems."""
     found = {}
-    for name, call in problems():
+    for name, call in problems(package):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             result = call()
-        certified = result.success or result.status.name == "INFEASIBLE"
-        found[name] = float(result.iterations + result.counts.factorizations), certified
+        certified = result.status.name in ("CONVERGED", "INFEASIBLE")
+        found[name] = _work(result), certified
     return found
+
+
+def _work(result: Any) -> float:
+    if not hasattr(result, "counts"):
+        return float(result.steps)
+    counts = result.counts
+    return float(result.iterations + counts.factorizations + counts.eigendecompositions)
 
 
 def constants(package: str) -> Iterator[tuple[ModuleType, str]]:
@@ -118,7 +177,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="names that contain this")
     parser.add_argument("--skip", help="names that contain this are left out")
     options = parser.parse_args()
-    base = measure()
+    base = measure(options.package)
     for name, (work, certified) in base.items():
         print(f"{name:32s} {work:6.0f} {'certified' if certified else 'not certified'}", flush=True)
     for module, name in constants(options.package):
@@ -129,7 +188,7 @@ def main() -> None:
         for factor in (1.0 / options.factor, options.factor):
             setattr(module, name, type(own)(own * factor) if isinstance(own, int) else own * factor)
             try:
-                said = compare(base, measure())
+                said = compare(base, measure(options.package))
             except Exception as error:
                 said = f"{type(error).__name__}: {error}"
             setattr(module, name, own)
