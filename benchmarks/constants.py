@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import argparse
 import ast
+import dataclasses
+import functools
 import importlib
 import pkgutil
 import warnings
 from collections.abc import Callable, Iterator
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -140,22 +141,40 @@ def _work(result: Any) -> float:
     return float(result.iterations + counts.factorizations + counts.eigendecompositions)
 
 
-def constants(package: str) -> Iterator[tuple[ModuleType, str]]:
-    """Yield the modules of a package with the names of their numeric constants."""
+def constants(package: str) -> Iterator[tuple[str, float, Callable[[Any], None]]]:
+    """Yield the numeric constants of a package: full name, value, and what sets another one.
+
+    Fields of classes called Settings count as well: what is set is their default.
+    """
     home = importlib.import_module(f"lopro.{package}")
     for info in pkgutil.walk_packages(home.__path__, f"{home.__name__}."):
         module = importlib.import_module(info.name)
+        name = info.name.removeprefix("lopro.")
         with open(str(module.__file__), encoding="utf-8") as file:
             tree = ast.parse(file.read())
         for node in tree.body:
             if isinstance(node, ast.Assign):
-                names = [
-                    t.id for top in node.targets for t in ast.walk(top) if isinstance(t, ast.Name)
-                ]
-                for name in names:
-                    value = getattr(module, name)
-                    if isinstance(value, (int, float)) and not isinstance(value, bool):
-                        yield module, name
+                targets = [t for top in node.targets for t in ast.walk(top)]
+                for key in [t.id for t in targets if isinstance(t, ast.Name)]:
+                    if type(getattr(module, key)) in (int, float):
+                        setter = functools.partial(setattr, module, key)
+                        yield f"{name}.{key}", getattr(module, key), setter
+            if isinstance(node, ast.ClassDef) and node.name == "Settings":
+                kind = getattr(module, node.name)
+                for i, field in enumerate(dataclasses.fields(kind)):
+                    if type(field.default) in (int, float):
+                        yield (
+                            f"{name}.{field.name}",
+                            field.default,
+                            functools.partial(_default, kind, i),
+                        )
+
+
+def _default(kind: Any, i: int, value: Any) -> None:
+    """Set the default of the field i of a dataclass all of whose fields have one."""
+    found = list(kind.__init__.__defaults__)
+    found[i] = value
+    kind.__init__.__defaults__ = tuple(found)
 
 
 def compare(base: dict[str, Work], now: dict[str, Work]) -> str:
@@ -180,20 +199,14 @@ def main() -> None:
     base = measure(options.package)
     for name, (work, certified) in base.items():
         print(f"{name:32s} {work:6.0f} {'certified' if certified else 'not certified'}", flush=True)
-    for module, name in constants(options.package):
-        full = f"{module.__name__}.{name}"
-        if options.only not in full or (options.skip and options.skip in full):
+    for name, own, setter in constants(options.package):
+        if options.only not in name or (options.skip and options.skip in name):
             continue
-        own = getattr(module, name)
         for factor in (1.0 / options.factor, options.factor):
-            setattr(module, name, type(own)(own * factor) if isinstance(own, int) else own * factor)
-            try:
-                said = compare(base, measure(options.package))
-            except Exception as error:
-                said = f"{type(error).__name__}: {error}"
-            setattr(module, name, own)
-            label = f"{module.__name__.removeprefix('lopro.')}.{name} = {own:g}"
-            print(f"{label:48s} x {factor:<5g} {said}", flush=True)
+            setter(type(own)(own * factor))
+            said = compare(base, measure(options.package))
+            setter(own)
+            print(f"{name + f' = {own:g}':48s} x {factor:<5g} {said}", flush=True)
 
 
 if __name__ == "__main__":

@@ -17,9 +17,11 @@ from lopro.newton.smooth import Slope
 
 __all__ = ["Secants", "SmoothCallable"]
 
-#: The number of differences that are kept.
+#: The number of differences kept: with one, the callable of ``python -m benchmarks.constants newton``
+#: takes 24 % more steps, with a hundred as many.
 _MEMORY = 10
-#: Differences whose curvature is a smaller share than this of what it could be are rounding.
+#: Differences whose curvature is a smaller share than this of what it could be are rounding: 1e-11 and
+#: 1e-9 change nothing there (``python -m benchmarks.constants newton``).
 _FLAT = 1e-10
 
 
@@ -86,8 +88,10 @@ class Secants:
 
 
 #: Assumed rounding error of a user's function, in rounding units, of its value and of each gradient entry.
+#: A tenth and ten times as much change nothing in ``python -m benchmarks.constants newton``.
 _ROUNDINGS = 64.0
 #: The first difference of gradients is taken over this share of the point, or over this length at zero.
+#: A tenth and ten times as much change nothing in ``python -m benchmarks.constants newton``.
 _PROBE = 1e-6
 
 

@@ -30,6 +30,8 @@ __all__ = ["Outcome", "Status", "outcomes", "prove", "solve"]
 
 #: Refining solves the last inner problem to rounding, with penalties too small to amplify it.
 _REFINING = Settings(stiffness=1.0, growth=1.0, inner=0.0, max_steps=50)
+#: None takes 9 % fewer steps in ``python -m benchmarks.constants newton``, ten times as many 16 %
+#: more.
 _REFINEMENTS = 4
 #: Outer steps after which certificates of emptiness and unboundedness are looked for: that is costly.
 _LOOKS = frozenset(2**k for k in range(1, 20))

@@ -11,7 +11,8 @@ from support.driver_cases import BUILDERS, ellipsoid, l1_halfspace
 
 import lopro
 from lopro import Problem
-from lopro.driver.minorants import Certificate, lower_bound
+from lopro.certificates import Certificate
+from lopro.driver.minorants import lower_bound
 from lopro.errors import BoundContradictionWarning
 from lopro.methods.inner import (
     AcceleratedGradient,

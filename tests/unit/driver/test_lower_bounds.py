@@ -9,6 +9,7 @@ import pytest
 
 import lopro
 from lopro import Problem, Status
+from lopro.certificates import Certificate
 from lopro.constraints import (
     Affine,
     Box,
@@ -17,7 +18,7 @@ from lopro.constraints import (
     ResidualBall,
     ValidInequality,
 )
-from lopro.driver.minorants import Certificate, lower_bound
+from lopro.driver.minorants import lower_bound
 from lopro.methods.inner import ConstantStep, SubgradientDescent
 from lopro.methods.paper.theorems import Theorem2
 from lopro.methods.theory import ProblemConstants

@@ -134,6 +134,7 @@ def units_of(problem: Composite) -> Units:
 
 
 #: Corrections: each removes what the rounding of the last one left, and takes in rows it has pushed out.
+#: None instead of 8 changes 3 % of the steps of ``python -m benchmarks.constants newton``, 80 nothing.
 _ROUNDS = 8
 
 
