@@ -115,13 +115,31 @@ def column_units(
             units = np.minimum(units, np.where(sides > 0.0, sides, np.inf))
             continue
         units = np.minimum(units, _smallest_ratios(A, sides))
-        flat = np.flatnonzero((sides == 0.0) & np.isfinite(b))
-        if len(flat) and not np.isfinite(units).all():
-            homogeneous.append(scipy.sparse.csr_array(abs(A[flat])))
+        flat = (sides == 0.0) & np.isfinite(b)
+        if flat.any() and not np.isfinite(units).all():
+            homogeneous.append((A, flat))
     if np.isfinite(units).all() or not homogeneous:
         return Units.given(np.where(np.isfinite(units), units, 0.0))
-    rows = scipy.sparse.vstack(homogeneous, format="coo")
-    return _handed_on(rows.row, rows.col, rows.data, rows.shape[0], units)
+    parts, rows = [], 0
+    for A, flat in homogeneous:
+        row, column, entry = _entries(A, flat)
+        parts.append((row + rows, column, entry))
+        rows += A.shape[0]
+    row, column, entry = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return _handed_on(row, column, entry, rows, units)
+
+
+def _entries(A: Any, used: Any) -> tuple[Any, Any, Vector]:
+    """Return row, column and size of the entries of some rows that are not 0."""
+    if not scipy.sparse.issparse(A):
+        rows = np.flatnonzero(used)
+        sizes = np.abs(np.asarray(A[rows], dtype=np.float64))
+        row, column = np.nonzero(sizes)
+        return rows[row], column, sizes[row, column]
+    A = A.tocsr()
+    row = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
+    kept = used[row] & (A.data != 0.0)
+    return row[kept], A.indices[kept], np.abs(A.data[kept])
 
 
 def reach_units(
@@ -167,12 +185,11 @@ def _mean_ratios(A: Any, sides: Vector) -> Vector:
     used, n = np.flatnonzero(sides > 0.0), A.shape[1]
     sums, counts = np.zeros(n), np.zeros(n)
     if scipy.sparse.issparse(A):
-        rows = scipy.sparse.coo_array(A[used] if len(used) < A.shape[0] else A)
-        i, j, entries = (part[rows.data != 0.0] for part in (rows.row, rows.col, rows.data))
-        shares = np.log(sides[used]) - 0.5 * np.log(
-            np.maximum(1, np.bincount(i, minlength=len(used)))
+        i, j, entries = _entries(A, sides > 0.0)
+        shares = np.log(np.where(sides > 0.0, sides, 1.0)) - 0.5 * np.log(
+            np.maximum(1, np.bincount(i, minlength=len(sides)))
         )
-        sums = np.bincount(j, shares[i] - np.log(np.abs(entries)), n)
+        sums = np.bincount(j, shares[i] - np.log(entries), n)
         counts = np.bincount(j, minlength=n)
         return np.where(counts > 0.0, np.exp(sums / np.maximum(counts, 1.0)), 0.0)
     step = max(1, _ENTRIES // max(1, n))
@@ -212,10 +229,8 @@ def _smallest_ratios(A: Any, sides: Vector) -> Vector:
     used, n = np.flatnonzero(sides > 0.0), A.shape[1]
     found = np.full(n, np.inf)
     if scipy.sparse.issparse(A):
-        rows = scipy.sparse.coo_array(A[used] if len(used) < A.shape[0] else A)
-        present = rows.data != 0.0
-        ratios = sides[used][rows.row[present]] / np.abs(rows.data[present])
-        np.minimum.at(found, rows.col[present], ratios)
+        row, column, entry = _entries(A, sides > 0.0)
+        np.minimum.at(found, column, sides[row] / entry)
         return found
     step = max(1, _ENTRIES // max(1, n))
     for start in range(0, len(used), step):
@@ -228,8 +243,6 @@ def _smallest_ratios(A: Any, sides: Vector) -> Vector:
 
 def _handed_on(row: Any, column: Any, entry: Any, rows: int, units: Vector) -> Units:
     """Return units that rows with the side 0 hand on from the columns that have one to the others."""
-    present = entry != 0.0
-    row, column, entry = row[present], column[present], entry[present]
     known = _spread(row, column, entry, rows, units)
     lone = ~np.isfinite(known)
     groups = np.full(len(units), -1, dtype=np.intp)

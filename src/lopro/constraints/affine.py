@@ -260,7 +260,8 @@ def _without_noise(M: LinearMap, lower: Any, upper: Any) -> tuple[Any, Any]:
 def _one_sided(matrix: Any, above: Any, below: Any) -> Array:
     """Return the rows with an upper bound, and below them minus those with a lower one."""
     if scipy.sparse.issparse(matrix):
-        rows = matrix.tocsr()
-        return scipy.sparse.vstack([rows[above], -rows[below]], format="csr")
+        rows = matrix.tocsr()[np.concatenate([above, below])]
+        rows.data[rows.indptr[len(above)] :] *= -1.0
+        return rows
     parts = [take(matrix, above), -take(matrix, below)]
     return namespace(matrix).concat(parts, axis=0)
