@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import scipy  # parts of it load when first used
 
+from lopro.core.aside import run_aside
 from lopro.engines.answer import BYTES_OF_SPARSE, Answer, AnswerStatus, require_memory, time_left
 from lopro.engines.forms import OneSided, QuadraticProgram, in_handy_units, nonzeros
 
@@ -75,11 +78,12 @@ def solve_by_highs(
 def _solved(
     p: QuadraticProgram, rows: OneSided, options: dict[str, Any], method: str = "highs"
 ) -> Any:
-    """Return what SciPy says."""
+    """Return what SciPy says, or that the time is up."""
     bounds = np.column_stack([p.least, p.most])
-    return scipy.optimize.linprog(
-        p.q, rows.G, rows.h, rows.A, rows.b, bounds, method, options=options
-    )
+    given = p.q, rows.G, rows.h, rows.A, rows.b, bounds, method
+    found = run_aside(partial(scipy.optimize.linprog, *given, options=options))
+    # HiGHS does not hear Ctrl-C, and it may pass its own limit.
+    return found or SimpleNamespace(status=1, nit=0, x=None, message="left at the deadline")
 
 
 def _contradiction(p: QuadraticProgram, said: Answer, options: dict[str, Any]) -> Answer:

@@ -3,9 +3,11 @@
 import math
 import signal
 import sys
+import time
 
 import numpy as np
 import pytest
+import scipy.optimize
 import scipy.sparse
 from support.engine_samples import assert_optimal, program
 
@@ -155,6 +157,46 @@ def test_ctrl_c_ends_clarabel_between_two_iterations(capfd):
     finally:
         signal.signal(signal.SIGINT, before)
     assert "".join(capfd.readouterr()) == ""
+
+
+def assignment(size: int) -> QuadraticProgram:
+    """An assignment problem, which takes HiGHS seconds."""
+    eye, ones = scipy.sparse.eye_array(size), np.ones((1, size))
+    rows = [scipy.sparse.kron(eye, ones), scipy.sparse.kron(ones, eye)]
+    cost = np.random.default_rng(0).random(size * size)
+    A = scipy.sparse.vstack(rows, format="csr")
+    return QuadraticProgram.of(None, cost, A, np.ones(2 * size), np.ones(2 * size), least=0.0)
+
+
+def test_ctrl_c_ends_highs():
+    program = assignment(300)
+    began = []
+
+    def interrupt(number, frame):
+        began.append(time.perf_counter())
+        signal.raise_signal(signal.SIGINT)
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        with Deadline().active():
+            signal.setitimer(signal.ITIMER_REAL, 0.3)
+            found = solve_by_highs(program)
+            elapsed = time.perf_counter() - began[0]
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+    assert found.status is AnswerStatus.TIME and not found.finite
+    assert found.message == "left at the deadline"
+    assert elapsed < 2.0
+
+
+def test_what_highs_raises_is_raised(monkeypatch):
+    def broken(*arguments, **options):
+        raise ZeroDivisionError("inside")
+
+    monkeypatch.setattr(scipy.optimize, "linprog", broken)
+    with pytest.raises(ZeroDivisionError, match="inside"):
+        solve_by_highs(assignment(3))
 
 
 def test_an_exception_in_the_callback_is_raised_and_not_printed(monkeypatch, capfd):
