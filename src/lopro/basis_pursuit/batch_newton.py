@@ -56,7 +56,7 @@ __all__ = ["BatchNewton", "Proposal", "Searches", "solve_dense"]
 
 @dataclass(frozen=True)
 class Settings:
-    """What steers the searches of a batch."""
+    """Settings of the searches of a batch."""
 
     #: Searches that share products: enough for the speed of matrix products, few enough to hold their points.
     products: int = 128
@@ -72,9 +72,9 @@ class Settings:
     #: The same on a device: 10,000 columns of 2,000 rows, 10 to 20 ms of an H200, where each right-hand side
     #: alone takes 30.
     device_columns_each: int = 2000
-    #: Steps after which a search is given up.
+    #: Most steps of a search.
     steps: int = 30
-    #: The first alpha, of the largest correlation, and what a step may leave of it.
+    #: The first alpha in units of the largest correlation, and the least factor of a step.
     start: float = 0.1
     descent: float = 0.1
     #: alpha stays where it is beyond this error of the equations, in units of alpha, and beyond this share of
@@ -84,7 +84,7 @@ class Settings:
     #: The length of a new coefficient in units of what it would grow to alone, and the least of any.
     growth: float = 0.3
     least: float = 1e-6
-    #: Of the rows: a support beyond is left to a search of its own.
+    #: Share of the rows: larger supports are left to a separate search.
     support: float = 0.75
 
 
@@ -93,7 +93,7 @@ SETTINGS = Settings()
 
 @dataclass(frozen=True, eq=False)
 class Proposal:
-    """A feasible point that is proved to be a solution, and the steps that it took."""
+    """A feasible point with a proof of optimality, and the number of steps."""
 
     x: Array
     fun: float
@@ -230,7 +230,7 @@ def _from_batch(
 
 
 class Searches:
-    """Some searches side by side: a row of each array is one of those that go on."""
+    """Several searches at once: each array has one row per search that is not finished."""
 
     def __init__(
         self, matrix: Array, gram: Array, form: SparseProblem, y: Array, radii: Any, tol: float
@@ -246,13 +246,13 @@ class Searches:
         self.z = zeros((y.shape[0], matrix.shape[1]), matrix)
         self.alpha, self.size = 0.0 * self.sigma, lengths(self.y)
         self.found: list[Proposal | None] = [None] * y.shape[0]
-        #: Which of the right-hand sides the rows are.
+        #: The index of the right-hand side of each row.
         self.places = np.arange(y.shape[0])
-        # Zero is the solution of some, and others are equations: both are solved alone.
+        # Problems with the solution zero, and equations, are solved separately.
         self._go_on((self.sigma > 0.0) & (self.sigma < 0.9 * self.size))
 
     def _go_on(self, these: Array, *names: str) -> None:
-        """Go on with some of the rows; ``names`` are arrays of rows beside the state."""
+        """Keep some of the rows, also of the arrays ``names``."""
         on_host = to_numpy(these)
         if not on_host.all():
             kept = np.flatnonzero(on_host)
@@ -262,7 +262,7 @@ class Searches:
                 setattr(self, name, self.xp.take(getattr(self, name), index, axis=0))
 
     def proposals(self) -> list[Proposal | None]:
-        """Step until all have ended or are given up."""
+        """Step until all searches are finished or the limit of steps is reached."""
         for steps in range(SETTINGS.steps):
             self._price(steps)
             if self.places.size == 0:
@@ -272,7 +272,7 @@ class Searches:
         return self.found
 
     def _price(self, steps: int) -> None:
-        """Compute residuals and correlations of all; end those that prove to be done."""
+        """Compute residuals and correlations of all searches; remove those whose gap is closed."""
         images = self.z @ self.matrix.T if steps else 0.0 * self.y
         residuals = self.y - images
         self.pulled = conj(conj(residuals) @ self.matrix)
@@ -284,7 +284,7 @@ class Searches:
             self._choose(steps)
 
     def _proved(self, residuals: Array, images: Array, steps: int) -> Array:
-        """Note what is proved by points and residuals that leave less than half of the gap allowed.
+        """Record the points whose gap is below half of the tolerance.
 
         The formulas are those of `SparseProblem.proved`, for all rows at once.
         """
@@ -303,7 +303,7 @@ class Searches:
         support = of_y + of_ball + blur
         fun = xp.sum(self.weights * abs(self.z), axis=1)
         feasible = (length > 0.0) & (length <= self.sigma) & (gauge > 0.0) & xp.isfinite(gauge)
-        # Where rounding counts the sums have to be exact: alone.
+        # Where rounding matters exact sums are needed: these are solved separately.
         exact = blur <= 1e-10 * abs(support)
         done = feasible & exact & (-support > fun * (1.0 - 0.5 * self.tol))
         numbers = to_numpy(xp.stack([xp.astype(done, fun.dtype), fun, support, shrink]))
@@ -324,7 +324,7 @@ class Searches:
         return ValidInequality(-self.weights, support, dual)
 
     def _choose(self, steps: int) -> None:
-        """Choose the columns of the next step, and how far alpha may come down."""
+        """Choose the columns of the next step, and the least alpha of the step."""
         xp, rows = self.xp, self.y.shape[1]
         size = (self.pulled if self.nonneg else abs(self.pulled)) / self.weights
         if not steps:
@@ -335,7 +335,7 @@ class Searches:
         solved = (nonzeros > 0) & self._solved_well(support, missing, nonzeros)
         lowest = xp.where(solved, SETTINGS.descent + 0.0 * self.alpha, 1.0 + 0.0 * self.alpha)
         self.lowest = lowest * self.alpha
-        # At most a third as many columns join as there are, and fewer as equations run out.
+        # At most a third as many columns enter as there are, and at most half of the remaining rows.
         missing, nonzeros = to_numpy(xp.stack([missing, nonzeros]))
         left = (2 if is_complex(self.z) else 1) * rows - nonzeros
         room = np.minimum(np.maximum(max(10, rows // 16), nonzeros // 3), np.maximum(1, left // 2))
@@ -345,7 +345,7 @@ class Searches:
         self._go_on(few, "pulled", "length", "lowest", "taking_part")
 
     def _solved_well(self, support: Array, missing: Array, nonzeros: Array) -> Array:
-        """Whether alpha may come down: with signs at once, with directions where the equations are met."""
+        """Whether alpha may decrease: always for real data, else if equations are solved."""
         xp, z, alpha = self.xp, self.z, self.alpha[:, None]
         if not is_complex(z):
             return nonzeros >= 0
@@ -355,7 +355,7 @@ class Searches:
         return (unsolved <= SETTINGS.unsolved) & (missing <= SETTINGS.missing * nonzeros)
 
     def _step_all(self) -> None:
-        """Make a Newton step of all searches, those of about the same size together."""
+        """Make a Newton step of all searches, in groups of about the same size."""
         sizes = to_numpy(count_true(self.taking_part))
         order = np.argsort(sizes, kind="stable")
         largest = max(1, int(sizes.max()))
@@ -389,7 +389,7 @@ class Searches:
         lengths, pulls = abs(z), abs(slope)
         along, safe = xp.where(lengths > 0.0, z, slope), xp.where(lengths > 0.0, lengths, pulls)
         u = xp.where(there & (safe > 0.0), along / xp.where(safe > 0.0, safe, 1.0 + none), 0.0 * z)
-        # Turning costs as much as a coefficient is short; new ones have no length yet.
+        # The curvature across a coefficient is inverse to its modulus; new ones have an estimated modulus.
         stiff = entries_at(self.stiff, places)
         new = SETTINGS.growth * (pulls - start * weights)
         units = xp.where(there, start * weights, 1.0 + none)
@@ -411,7 +411,7 @@ class Searches:
     def _system(
         self, places: Array, there: Array, u: Array, turning: Array, forces: Array
     ) -> tuple[Array, Array]:
-        """Return matrices, filled up with ones on the diagonal, and correlations: along, and across."""
+        """Return matrices, padded with ones on the diagonal, and correlations: along, and across."""
         xp = self.xp
         G = gram_matrices(self.gram, places)
         u = xp.astype(u, G.dtype)
@@ -433,7 +433,7 @@ class Searches:
     ) -> Array:
         """Return the next alphas: those at which residuals become as long as sigma, or the lowest allowed.
 
-        As ``H p`` is known, ``p' A^H A p`` is ``p' H p`` less what turning costs.
+        As ``H p`` is known, ``p' A^H A p`` is ``p' H p`` less the curvature of the norm.
         """
         xp, n = self.xp, turning.shape[1]
         alpha, sigma, size, length, lowest, z = (
@@ -450,7 +450,7 @@ class Searches:
         a, pq, pp = products(q, 1, q), products(q, 1, p), products(p, 0, p)
         b = xp.sum(felt * q, axis=1) - pq
         left = length**2 - 2.0 * xp.sum(felt * p, axis=1) + pp
-        # With signs a step is exact, and needs none of the tolerance.
+        # For real data a step is exact: the target is sigma itself.
         allowed = self.tol * float(is_complex(z)) * xp.sum(self.weights * abs(z), axis=1)
         aimed = aimed_residual(*to_numpy(xp.stack([sigma, allowed, alpha, size])))
         c = left - asarray_like(aimed, left) ** 2

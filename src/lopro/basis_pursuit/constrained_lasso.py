@@ -1,9 +1,9 @@
 """The LASSO in its constrained form: ``min |A x - y|_2  s.t.  sum w_i |x_i| <= tau``, certified.
 
-It is basis pursuit denoising seen from the other side. Where ``v(sigma)`` is the least norm for a radius,
-the answer is the residual ``sigma`` with ``v(sigma) = tau``: a point of the Pareto curve, found by Newton's
+The problem is the inverse of basis pursuit denoising: with ``v(sigma)`` the least norm for a radius, the
+optimal residual is the ``sigma`` with ``v(sigma) = tau``, a point of the Pareto curve, found by Newton's
 method. A dual point ``nu`` of `bpdn` proves ``|A x - y| >= (Re <y, nu> - tau) / |nu|`` for every allowed
-``x``, and that number is also where Newton's method goes next: radii that are tried are proved lower bounds.
+``x``, and that number is also the next iterate of Newton's method: the radii are proved lower bounds.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from lopro.protocol import Certificate, Target
 __all__ = ["solve_constrained"]
 
 _MOST_RADII = 60
-_FLOOR = 1e-3  # of |y|: gaps of residuals below are relative to this
+_FLOOR = 1e-3  # in units of |y|: the gap scale
 _SOURCE = "dual point of basis pursuit denoising"
 
 
@@ -39,7 +39,7 @@ def solve_constrained(
     tau, tol = check_number("tau", tau, minimum=0.0), options.tol
     with Deadline(options.time_limit).active() as deadline:
         y = check_array("y", y, ndim=1)
-        # What bpdn leaves open is an error of the bound here; most of the tolerance is for the root.
+        # The gap of bpdn is an error of the bound here; most of the tolerance is for the root search.
         finer = dataclasses.replace(options.within_call(), tol=max(0.02 * tol, 1e-12))
         search = _Search(data, y, tau, Target(tol, _FLOOR * norm(y)))
         try:
@@ -66,12 +66,12 @@ class _Search:
         self._stretch = 0.0  # about the norm of A
         self.own, self.runs = Counts(), list[BPDNResult]()
         self.curve: list[tuple[float, float]] = []
-        self.empty = -1.0  # the largest radius for which there is no point
+        self.empty = -1.0  # the largest radius with an empty ball
         self.status: Status | None = None
 
     @property
     def _dual_like(self) -> Array:
-        """What dual points are like: complex as soon as either A or y is."""
+        """An array of the type of dual points: complex if A or y is."""
         return widest((self.sparse.ball.y, self.sparse.ball.like))
 
     @property
@@ -80,7 +80,7 @@ class _Search:
         return self.target.reached(self.upper - self.lower, self.upper)
 
     def run(self, x0: Array | None, options: Options) -> None:
-        """Try radii until the gap is closed, or nothing moves any more."""
+        """Try radii until the gap is closed, or there is no more progress."""
         self._keep_if_better(self.like if x0 is None else self.data.problem(self.y, 0.0).start(x0))
         start, tried_least_squares = x0, False
         sigma = self._next()
@@ -108,8 +108,8 @@ class _Search:
     def _next(self) -> float:
         """Return the next radius: Newton's, the lower bound.
 
-        It may be shorter than any residual, which is half-way then; and while nothing is proved a part of the
-        residual is cheaper than equations.
+        Below the least residual the radius is bisected. Without a bound a share of the residual is tried,
+        as equations cost more.
         """
         if self.lower <= self.empty:
             return 0.5 * (self.empty + self.upper)
@@ -118,7 +118,7 @@ class _Search:
         return 0.05 * self.upper
 
     def _try_least_squares(self) -> None:
-        """Evaluate the point of least residual: where tau does not bind, it is the answer."""
+        """Evaluate the least-squares solution, the answer where the bound tau is not active."""
         A = self.data.A
         operator = scipy.sparse.linalg.LinearOperator(
             A.shape,
@@ -140,7 +140,7 @@ class _Search:
         self._keep_if_better(asarray_like(np.maximum(x, 0.0) if self.data.nonneg else x, self.like))
 
     def _learn(self, found: BPDNResult, sigma: float) -> None:
-        """Draw a bound from the dual point of basis pursuit denoising."""
+        """Derive a bound from the dual point of basis pursuit denoising."""
         if found.dual is None:
             return
         ball = self.data.problem(self.y, sigma)
@@ -172,7 +172,7 @@ class _Search:
             self.lower, self.dual = bound, dual
 
     def late(self) -> None:
-        """Note that the time is up."""
+        """Set the status of a run whose deadline has passed."""
         stopped = current_deadline().stopped_by_user
         self.status = Status.INTERRUPTED if stopped else Status.TIME_LIMIT
 
@@ -184,7 +184,7 @@ class _Search:
             self.upper, self.lower, violation, _SOURCE, self.target,
             absolute=max(0.0, size - self.tau),
         )  # fmt: skip
-        # A bound beyond the residual by more than rounding would be false, and is not taken for a proof.
+        # A bound above the residual by more than rounding is false and proves nothing.
         contradiction = self.lower - self.upper > 1e-9 * norm(self.y)
         done = self.done and not contradiction
         status = Status.CONVERGED if done else self.status or Status.STALLED

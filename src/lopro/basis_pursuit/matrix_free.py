@@ -1,8 +1,8 @@
-"""Basis pursuit denoising for operators: two products a step, and a certificate that costs none.
+"""Basis pursuit denoising for operators: two products per step, and a certificate without extra products.
 
 The residual and its correlations ``A^H r``, which every step computes, are also a dual point: scaled to
-feasibility they bound the optimum from below. So the gap is known at all times; and as the path aims slightly
-inside the ball, points need no projection.
+feasibility they bound the optimum from below. So the gap is known after every step; and as the target
+residual is slightly below sigma, points are feasible without a projection.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ __all__ = ["MatrixFree"]
 class Settings:
     """What steers the methods behind shrinkage."""
 
-    #: Multiplier updates without progress after which the last method gives up.
+    #: Multiplier updates without progress after which the last method stops.
     patience: int = 20
     #: Steps between two updates, and updates without progress, where interior points have failed: more would
     #: take very long and end no better.
     short: int = 5
     little: int = 2
-    #: Equations begin with this much of ``|y|`` as a radius, for at most so many steps.
+    #: Equations are relaxed to a ball of this radius, in units of ``|y|``, for at most this number of steps.
     relaxed: float = 1e-2
     relaxed_steps: int = 60
-    #: Columns that an operator is asked for at most, each a product; and rounds of Newton's method with them.
+    #: Most columns computed from an operator, one product each, and rounds of Newton's method with them.
     columns: int = 2000
     rounds: int = 25
 
@@ -51,7 +51,7 @@ SETTINGS = Settings()
 
 #: Whether a search has lasted long enough; None stands for one that has ended without success.
 Enough: TypeAlias = "Callable[[OperatorSearch | None], bool]"
-#: Candidates, and in the end the point to go on from; None where nothing is left to do.
+#: Candidates, then the point from which to continue; None where the run is complete.
 Leaving: TypeAlias = "Generator[Candidate, Verdict, Array | None]"
 
 
@@ -61,15 +61,15 @@ class MatrixFree:
 
     Problem: `L1Norm` with positive weights over a `ResidualBall`, real or complex, optionally intersected
     with ``x >= 0``. Oracles: one product with A and one with its adjoint per step, and a few random products
-    after which short columns take longer steps. Where it is slow and the rows of A are orthogonal, splitting
-    goes on; where there is no progress, and for ``sigma = 0``, `MultiplierMethod` takes over from its point.
+    that estimate column norms. Where it is slow and the rows of A are orthogonal, Douglas-Rachford splitting
+    continues; without progress, and for ``sigma = 0``, `MultiplierMethod` continues from its point.
 
     Parameters
     ----------
     memory : int
-        How many earlier points are kept (three vectors of the length of x and one of that of y each).
+        Number of earlier points that are stored (three vectors of the length of x and one of that of y each).
     patience : int
-        Give up after so many steps in a row without a better gap.
+        Stop after this number of steps in a row without a better gap.
 
     Examples
     --------
@@ -153,7 +153,7 @@ class MatrixFree:
     def _steps(
         self, bench: Workbench, search: OperatorSearch, x0: Array, enough: Enough
     ) -> Generator[Candidate, Verdict, bool]:
-        """Step until there is no progress, or it is enough; return whether it is."""
+        """Step until there is no progress or ``enough`` holds; return which."""
         state: State = search.start(x0)
         while search.idle <= self.patience * search.slowness and search.moving(state):
             state = bench.advance(search.algorithm, search.norm, state, 1)
@@ -174,7 +174,7 @@ class MatrixFree:
     def _penalised(
         self, bench: Workbench, sparse: PenalisedProblem, x0: Array, enough: Enough
     ) -> Leaving:
-        """Step towards the given weight of the penalty; columns of the support finish the search."""
+        """Step to the given weight of the penalty; finish by Newton's method on its support."""
         search = OperatorSearch(bench, sparse, self.memory)
         if (yield from self._steps(bench, search, x0, enough)):
             return search.point()
@@ -184,7 +184,7 @@ class MatrixFree:
         raise StalledError
 
     def _nearly(self, bench: Workbench, sparse: SparseProblem, x0: Array) -> Array:
-        """Return a point that almost solves equations: its support is the one to begin with."""
+        """Return an approximate solution of the equations, whose support starts the search."""
         ball = sparse.ball
         relaxed = ResidualBall(ball.A, ball.y, SETTINGS.relaxed * norm(ball.y))
         search = OperatorSearch(bench, replace(sparse, ball=relaxed), self.memory)
@@ -215,7 +215,7 @@ def _resorts(bench: Workbench, sparse: SparseProblem, x: Array, cones: bool) -> 
 
 
 def _reads_columns(sparse: SparseForm) -> bool:
-    """Whether an operator may be asked for columns: a real one of moderate size, on the host."""
+    """Whether to compute columns of an operator: if it is real, of moderate size, and on the host."""
     if isinstance(sparse.objective, BlockNorm):
         return False
     on_host = not is_complex(sparse.like) and type(sparse.y) is type(to_numpy(sparse.y))
@@ -223,10 +223,10 @@ def _reads_columns(sparse: SparseForm) -> bool:
 
 
 def _finish_by_columns(bench: Workbench, x: Array) -> Candidates:
-    """Go on from a point of a first-order method with the columns of its support; each costs a product.
+    """Continue from a point of a first-order method with the columns of its support, one product each.
 
-    Where that method is slow, because columns are nearly dependent or sigma is tiny, its support is a good
-    one, and a few rounds of Newton's method end the search.
+    Where that method is slow, because columns are nearly dependent or sigma is tiny, its support is close to
+    the optimal one, and a few rounds of Newton's method finish.
     """
     search = ColumnSearch(bench.problem, bench.target, bench.tick)
     answered(search.begin(0.0 * to_numpy(x), first=10), search.pool)
@@ -239,6 +239,6 @@ def _finish_by_columns(bench: Workbench, x: Array) -> Candidates:
 
 
 def _at_zero(bench: Workbench, sparse: SparseProblem, x0: Array) -> Candidate:
-    """Zero is feasible: nothing can be shorter."""
+    """Return the candidate zero, which is optimal if it is feasible."""
     zero = 0.0 * x0
     return Candidate(zero, Multiplier(sparse.at_zero(zero)))

@@ -1,4 +1,4 @@
-"""The LASSO and its relatives: a norm that makes zeros against a residual, with a penalty or a bound."""
+"""The LASSO and related regressions: a sparsity-inducing norm as a penalty or as a bound."""
 
 from __future__ import annotations
 
@@ -57,13 +57,13 @@ def lasso(
         Weight of the norm, positive; from ``max |A^H y|_i / w_i`` on the solution is zero. scikit-learn's
         ``alpha`` is ``lam / m``. Exactly one of ``tau`` and ``lam``.
     x0 : array, optional
-        A start; a good one saves most of the work.
+        A start; one close to the solution saves most of the work.
     weights : array or float, optional
         Positive weights ``w`` of the norm; one for each group where there are groups.
     nonneg : bool
         Ask for ``x >= 0`` (real problems).
     groups : array of length d, optional
-        Which group a coefficient belongs to: the norm is the sum of ``w_g |x_g|_2``. With ``lam``.
+        The group of each coefficient: the norm is the sum of ``w_g |x_g|_2``. With ``lam``.
     ridge : float
         Add ``ridge |x|^2 / 2``: the elastic net. With ``lam``, real data, no groups.
     square_root : bool
@@ -134,8 +134,8 @@ def lasso_path(
 ) -> LassoPath[LassoResult]:
     """Solve the LASSO for several weights of the penalty, each from the solution before it.
 
-    Columns, their products with each other and with ``y`` are computed once for all weights. Where ``A`` is
-    in a file or on a cluster, all weights are searched together and share passes.
+    Columns, their products with each other and with ``y`` are computed once for all weights. If ``A`` is
+    in a file or on a cluster, the searches for all weights share passes.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ def lasso_path(
         spaced on a logarithmic scale from the least one for which the solution is zero down to ``ratio`` of
         it.
     count : int
-        How many weights.
+        Number of weights.
     ratio : float
         The smallest weight over the largest.
     weights, nonneg, groups
@@ -156,7 +156,7 @@ def lasso_path(
     square_root, tol
         As in `lasso`.
     time_limit : float, optional
-        Seconds of wall time for the whole path; weights that are not done by then say so.
+        Seconds of wall time for the whole path; results that are not finished have the status TIME_LIMIT.
 
     Returns
     -------
@@ -217,7 +217,7 @@ def descending(lams: Sequence[float]) -> list[int]:
 
 
 def _grid(most: float, count: int, ratio: float) -> list[float]:
-    """Return weights from the least one that leaves nothing down to a share of it."""
+    """Return weights from the least one with the solution zero down to a share of it."""
     count = check_count("count", count)
     ratio = check_number("ratio", ratio, minimum=0.0, maximum=1.0, exclusive=True)
     if not most > 0.0:
@@ -256,7 +256,7 @@ def _solve_path(
 
 @dataclass(frozen=True, eq=False)
 class AlongPath(WorkingSet):
-    """`WorkingSet` that goes on with the columns of the search before."""
+    """`WorkingSet` that starts with the columns of the previous search."""
 
     _before: list[ColumnSearch] = field(default_factory=list, repr=False)
 

@@ -110,7 +110,7 @@ class Status(enum.Enum):
 
     CONVERGED = "the gap is proved"
     EMPTY = "multipliers prove that no point satisfies the constraints"
-    UNBOUNDED = "the objective falls without end along the ray"
+    UNBOUNDED = "the objective decreases without bound along the ray"
     STOPPED = "time or steps were used up"
     STALLED = "no further progress in floating point"
 

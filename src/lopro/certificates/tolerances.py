@@ -77,8 +77,8 @@ class Target:
     tol : float
         The relative gap to reach.
     scale : float
-        Gaps are relative to ``max(scale, |f(x)|)``, or to ``max(scale, m)`` where the magnitude ``m`` of
-        the terms of ``f(x)`` is told.
+        Gaps are relative to ``max(scale, |f(x)|)``, or to ``max(scale, m)`` if the magnitude ``m`` of the
+        terms of ``f(x)`` is given.
 
     Examples
     --------
@@ -94,7 +94,7 @@ class Target:
     scale: float = 1.0
 
     def unit(self, fun: float, magnitude: float | None = None) -> float:
-        """Return what the gap of a point with value ``fun`` is compared with."""
+        """Return the denominator of the relative gap of a point with value ``fun``."""
         return max(self.scale, abs(fun) if magnitude is None else magnitude)
 
     def gap(self, fun: float, magnitude: float | None = None) -> float:

@@ -1,9 +1,11 @@
-"""Read and write numbers: npy, npz, Matrix Market and text, told apart by their suffix."""
+"""Read and write files by their suffix: arrays (npy, npz, Matrix Market, text) and tables of samples."""
 
 from __future__ import annotations
 
+import csv
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ import scipy  # parts of it load when first used
 
 from lopro.cli.exit_codes import BadInput
 
-__all__ = ["check_writable", "delimiter_of", "read_array", "read_vector", "write_array"]
+__all__ = ["Samples", "check_writable", "read_array", "read_samples", "read_vector", "write_array"]
 
 _TEXT = {".csv": ",", ".tsv": "\t", ".txt": None}
 
@@ -96,7 +98,7 @@ def _read_mtx(path: Path, key: str | None) -> Any:
     return found.tocsr() if scipy.sparse.issparse(found) else found
 
 
-def delimiter_of(path: Path) -> str | None:
+def _delimiter_of(path: Path) -> str | None:
     """Return what separates the columns of a text file with this suffix (None: white space)."""
     return _TEXT.get(path.suffix, ",")
 
@@ -105,7 +107,7 @@ def _read_text(path: Path, key: str | None) -> Any:
     text = path.read_text(encoding="utf-8-sig")
     if not text.strip():
         raise BadInput(f"{path} is empty")
-    delimiter = delimiter_of(path)
+    delimiter = _delimiter_of(path)
     first = text.lstrip().splitlines()[0]
     header = not all(_is_number(cell) for cell in first.split(delimiter) if cell.strip())
     dtype = np.complex128 if "j" in text else np.float64
@@ -143,7 +145,7 @@ def write_array(path: Path, **arrays: Any) -> None:
     elif path.suffix == ".mtx":
         scipy.io.mmwrite(path, scipy.sparse.coo_array(np.atleast_2d(first.T).T))
     else:
-        np.savetxt(path, first, delimiter=delimiter_of(path) or " ", fmt="%.17g")
+        np.savetxt(path, first, delimiter=_delimiter_of(path) or " ", fmt="%.17g")
 
 
 def check_writable(path: Path | None) -> None:
@@ -155,3 +157,80 @@ def check_writable(path: Path | None) -> None:
         raise BadInput(f"the output {path} must end in one of {', '.join(known)}")
     if path.is_dir():
         raise BadInput(f"the output {path} is a folder")
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Samples with their labels, and the names of the features."""
+
+    X: np.ndarray
+    labels: np.ndarray
+    features: list[str]
+
+
+def read_samples(path: Path, label: str, ignore: Sequence[str] = ()) -> Samples:
+    r"""Read a text file with a line of names, one line per sample, and a column of labels.
+
+    ``label`` and ``ignore`` are names of columns, or their numbers counted from 0 (negative ones from
+    the end).
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from lopro.cli.files import read_samples
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "data.csv"
+    ...     _ = path.write_text("height,weight,kind\n1,2,cat\n3,4,dog\n")
+    ...     read_samples(path, "kind").X
+    array([[1., 2.],
+           [3., 4.]])
+    """
+    names, rows = _table(path)
+    chosen = _column(names, label, path)
+    dropped = {chosen, *(_column(names, name, path) for name in ignore)}
+    kept = [j for j in range(len(names)) if j not in dropped]
+    if not kept:
+        raise BadInput(f"{path} has no feature left beside the label {names[chosen]!r}")
+    X = np.array([[_as_number(row[j], path, line, names[j]) for j in kept] for line, row in rows])
+    return Samples(X, np.array([row[chosen].strip() for _, row in rows]), [names[j] for j in kept])
+
+
+def _table(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
+    if not path.is_file():
+        raise BadInput(f"there is no file {path}")
+    if path.suffix in {".npy", ".npz", ".mtx"}:
+        raise BadInput(
+            f"{path} has no columns with names: give the labels as a file, --labels FILE"
+        )
+    with path.open(newline="", encoding="utf-8-sig") as file:
+        delimiter = _delimiter_of(path)
+        reader = csv.reader(file, delimiter=delimiter or " ", skipinitialspace=True)
+        rows = [(reader.line_num, row) for row in reader if any(cell.strip() for cell in row)]
+    if len(rows) < 2:
+        raise BadInput(f"{path} must have a line of names and at least one sample below it")
+    names = [name.strip() for name in rows[0][1]]
+    for line, row in rows[1:]:
+        if len(row) != len(names):
+            raise BadInput(f"{path}, line {line}: {len(row)} cells, but {len(names)} columns")
+    return names, rows[1:]
+
+
+def _column(names: list[str], asked: str, path: Path) -> int:
+    if asked in names:
+        return names.index(asked)
+    try:
+        return range(len(names))[int(asked)]
+    except (ValueError, IndexError):
+        shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
+        raise BadInput(f"{path} has no column {asked!r}; its columns are {shown}") from None
+
+
+def _as_number(cell: str, path: Path, line: int, name: str) -> float:
+    try:
+        return float(cell)
+    except ValueError:
+        raise BadInput(
+            f"{path}, line {line}, column {name!r}: {cell!r} is not a number (leave a column out "
+            f"with --ignore {name!r})"
+        ) from None

@@ -11,8 +11,14 @@ import numpy as np
 from lopro.cli.answers import console, print_json, progress_wanted, summary
 from lopro.cli.arguments import add_output, add_solver, budget_of, method_named
 from lopro.cli.exit_codes import BadInput, code_of
-from lopro.cli.files import check_writable, read_array, read_vector, write_array
-from lopro.cli.tables import Samples, read_samples
+from lopro.cli.files import (
+    Samples,
+    check_writable,
+    read_array,
+    read_samples,
+    read_vector,
+    write_array,
+)
 from lopro.metric import learn_metric
 
 __all__ = ["add", "run"]

@@ -4,8 +4,7 @@ from lopro.methods.alternating import AlternatingDirections
 from lopro.methods.auto import Auto
 from lopro.methods.multipliers import MultiplierMethod
 from lopro.methods.nearest_point import NearestPoint
-from lopro.methods.paper.lopgd import LoPGD
-from lopro.methods.paper.lopnag import LoPNAG
+from lopro.methods.paper.low_projection import LoPGD, LoPNAG
 from lopro.methods.paper.one_projection import OneProjection
 from lopro.methods.second_order import NewtonMultipliers, ProgramEngines
 from lopro.methods.semidefinite import LowRankFactors, NearestSemidefinite, SemidefiniteEngines

@@ -20,7 +20,7 @@ from lopro.methods.alternating import AlternatingDirections
 from lopro.methods.costs import admm_cost, least_conic_cost, least_newton_cost, passes_cost
 from lopro.methods.multipliers import MultiplierMethod
 from lopro.methods.nearest_point import NearestPoint
-from lopro.methods.paper.lopgd import LoPGD
+from lopro.methods.paper.low_projection import LoPGD
 from lopro.methods.second_order import NewtonMultipliers, ProgramEngines
 from lopro.methods.second_order.forms import Forms
 from lopro.methods.second_order.interior_point import InteriorPoint, UnprovedRay

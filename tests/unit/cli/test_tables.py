@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from lopro.cli.exit_codes import BadInput
-from lopro.cli.tables import read_samples
+from lopro.cli.files import read_samples
 
 
 @pytest.fixture
