@@ -108,7 +108,7 @@ def solved(f: Any, s: Any, method: Any = None, **options: Any) -> Case:
     """Return the case of an objective over a set."""
 
     def call(of: Convert, tol: float) -> Found:
-        given = {"tol": tol, "time_limit": 20.0} | options
+        given = {"tol": tol, "time_limit": 120.0} | options
         return found(lopro.solve(lopro.Problem(f(of), s(of)), method=method, **given))
 
     return Case(call, rough=bool(options))

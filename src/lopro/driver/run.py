@@ -56,12 +56,16 @@ class Run:
             raise TypeError(f"problem must be a lopro.Problem, got {problem!r}")
         if isinstance(method, type) or not (hasattr(method, "run") and hasattr(method, "check")):
             raise TypeError(f"method must be a method such as lopro.Auto(), got {method!r}")
-        self.method, self._fit = method, required_fit(method, problem)
+        with counting(Counts()) as prepared:
+            self.method, self._fit = method, required_fit(method, problem)
         self.warnings: list[str] = []
         self.history = History()
         self.status: Status | None = None  # None while running
         self._x0 = problem.start(x0)
         self.bench = Workbench(problem, options, self.deadline, self._x0)
+        # Forms that are made to see what fits belong to the run; so do matrices that were copied for them.
+        self.bench.counts.transfers += prepared.transfers
+        self.bench.counts.bytes_transferred += prepared.bytes_transferred
         self._rule = options.rule
         self._stopped_by = "the caller"
         self._nonfinite = ""

@@ -242,7 +242,8 @@ class MultiplierMethod:
         """Minimise F until its gradient contributes less to the gap than the slack of the last update."""
 
         def tolerance(fun: float) -> float:
-            finest = self._accuracy(bench, fun)
+            # In single precision values of F are known no better than that, and its slopes less.
+            finest = max(self._accuracy(bench, fun), 4.0 * eps(x) * bench.target.unit(fun))
             return max(finest, min(0.1 * slack, 0.01 * abs(fun) + finest))
 
         return minimised(bench, F, x, L, tolerance, steps=self.steps)

@@ -1,0 +1,44 @@
+"""Single precision: what can be proved is said before the run, and every run ends."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import lopro
+from lopro.errors import PrecisionWarning
+
+RNG = np.random.default_rng(0)
+A, B, Q = (RNG.standard_normal(s).astype(np.float32) for s in ((9, 6), 9, 6))
+BALL = lopro.constraints.ResidualBall(A, B, 3.0)
+LINEAR = lopro.objectives.Linear(Q)
+
+
+def test_a_tolerance_below_what_can_be_proved_is_said_and_the_run_ends() -> None:
+    with pytest.warns(PrecisionWarning, match="the least gap that MultiplierMethod"):
+        result = lopro.solve(lopro.Problem(LINEAR, BALL), tol=1e-9)
+    assert result.status.name == "STALLED"
+    assert result.certificate.relative_gap < 1e-4
+
+
+def test_nothing_is_said_of_tolerances_that_can_be_proved() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert lopro.solve(lopro.Problem(LINEAR, BALL), tol=1e-4).success
+        # In double precision, and by methods that widen the data.
+        ball = lopro.constraints.ResidualBall(A.astype(float), B.astype(float), 3.0)
+        linear = lopro.objectives.Linear(Q.astype(float))
+        assert lopro.solve(lopro.Problem(linear, ball), tol=1e-7).success
+        assert lopro.solve(lopro.Problem(lopro.objectives.LeastSquares(A, B)), tol=1e-7).success
+
+
+def test_newton_takes_over_where_the_largest_entries_are_coupled() -> None:
+    f = lopro.objectives.LInfNorm() + lopro.objectives.LeastSquares(A, B)
+    rows = lopro.constraints.Affine(A[:2], 0.1, 0.1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = lopro.solve(lopro.Problem(f, rows), tol=1e-6)
+    assert result.success
+    assert result.x.dtype == np.float32
