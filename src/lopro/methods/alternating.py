@@ -90,7 +90,7 @@ class AlternatingDirections:
             raise MissingCapabilityError(f"the objective {problem.objective!r} has no prox")
         if not problem.constraint.projects_in_closed_form:
             raise MissingCapabilityError(
-                f"the projection on {problem.constraint!r} is not a formula"
+                f"the projection on {problem.constraint!r} has no closed form"
             )
 
     def run(self, bench: Workbench, x0: Array) -> Candidates:
