@@ -13,6 +13,7 @@ import scipy  # parts of it load when first used
 from lopro.basis_pursuit.application import BPDNResult, ParetoCurve, ProblemData, solve_one
 from lopro.basis_pursuit.batch import radii_for, shares_passes, solve_all, solve_columns
 from lopro.basis_pursuit.problem import Repeated
+from lopro.basis_pursuit.search import columns_of
 from lopro.certificates import feasibility_tolerance
 from lopro.core.arrays import Array, eps, norm, to_numpy
 from lopro.core.deadline import Deadline
@@ -313,7 +314,7 @@ class FreeColumns:
         w = to_numpy(weights)
         self.A, self.free, self.costly = A, np.flatnonzero(w == 0.0), np.flatnonzero(w != 0.0)
         self.weights = w[self.costly]
-        self._columns = self._read(self.free)
+        self._columns = np.asarray(dense(columns_of(A, self.free)))
         U, s, _ = np.linalg.svd(self._columns, full_matrices=False)
         cut = max(A.shape) * eps(A.like) * (float(s[0]) if s.size else 0.0)
         self._basis = U[:, s > cut]
@@ -328,14 +329,6 @@ class FreeColumns:
         fits = w.shape == (data.A.shape[1],)
         return FreeColumns(data.A, w) if fits and w.min() == 0.0 < w.max() else None
 
-    def _read(self, indices: Any) -> Any:
-        """Return columns as an array, by products where there is no other way."""
-        if self.A.has_columns:
-            return dense(self.A.columns(indices))
-        units = np.zeros((self.A.shape[1], len(indices)), dtype=self.A.like.dtype)
-        units[indices, np.arange(len(indices))] = 1.0
-        return np.asarray(self.A.forward(units))
-
     def shorten(self, v: Any) -> Any:
         """Return the part of vectors outside of the range of the free columns."""
         for _ in range(2):  # what is left of a first pass is rounding of what was taken away
@@ -345,7 +338,7 @@ class FreeColumns:
     def _shortened_map(self) -> LinearMap:
         rows, d = self.A.shape[0], self.A.shape[1]
         if self.A.explicit and not scipy.sparse.issparse(self.A.matrix):
-            return linear_map(self.shorten(self._read(self.costly)), "A")
+            return linear_map(self.shorten(np.asarray(dense(columns_of(self.A, self.costly)))), "A")
         dtype = np.result_type(self.A.like.dtype, self._basis.dtype)
 
         def matvec(x: Any) -> Any:

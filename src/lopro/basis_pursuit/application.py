@@ -17,7 +17,7 @@ from lopro.basis_pursuit.penalised import FitMultiplier, PenalisedProblem, spars
 from lopro.basis_pursuit.problem import NORMS, BlockNorm, SparseProblem
 from lopro.basis_pursuit.sparse_loss import sparse_loss
 from lopro.basis_pursuit.working_set import ByProducts, WorkingSet
-from lopro.constraints import Box, Intersection, ResidualBall, WholeSpace
+from lopro.constraints import Box, Constraint, Intersection, ResidualBall, WholeSpace
 from lopro.core.arrays import (
     Array,
     asarray_like,
@@ -258,13 +258,7 @@ def bpdn_problem(
     >>> bpdn_problem(np.eye(2), np.ones(2), 0.5).shape
     (2,)
     """
-    ball = ResidualBall(A, y, sigma)
-    objective = checked_norm(ball.like, ball.A.shape[1], weights, groups)
-    if not nonneg:
-        return Problem(objective, ball, gap_scale=0.0)
-    return Problem(
-        objective, Intersection(ball, _orthant(ball.like, ball.A.shape[1])), gap_scale=0.0
-    )
+    return ProblemData(A, weights, nonneg, groups).problem(y, sigma)
 
 
 def lasso_problem(
@@ -287,21 +281,7 @@ def lasso_problem(
     >>> lasso_problem(np.eye(2), np.ones(2), 0.5).objective.value(np.ones(2))
     1.0
     """
-    lam = check_number("lam", lam, minimum=0.0, exclusive=True)
-    ridge = check_number("ridge", ridge, minimum=0.0)
-    squares = LeastSquares(A, y)
-    like, (rows, d) = squares.like, squares.A.shape
-    parts: list[Objective] = [squares, lam * checked_norm(like, d, weights, groups)]
-    if ridge > 0.0:
-        if square_root or groups is not None or is_complex(like):
-            raise ValueError("ridge is for the LASSO of real data without groups")
-        parts.append(ridge * SquaredDistance(zeros((d,), like)))
-    if square_root:
-        if is_complex(like):
-            raise TypeError("square_root asks for real data, got complex A or y")
-        parts[0] = OfAtom(GroupNorm(rows), squares.A, squares.b)
-    constraint = _orthant(like, d) if nonneg else WholeSpace((d,))
-    return Problem(Sum(*parts), constraint, gap_scale=0.0)
+    return ProblemData(A, weights, nonneg, groups, ridge, square_root).penalised(y, lam)
 
 
 def checked_norm(like: Array, d: int, weights: Any, groups: Any = None) -> L1Norm | BlockNorm:
@@ -350,22 +330,30 @@ class ProblemData:
 
     def problem(self, y: Array, sigma: float) -> Problem:
         """Return the problem for one right-hand side."""
-        return bpdn_problem(
-            self.A, y, sigma, weights=self.weights, nonneg=self.nonneg, groups=self.groups
-        )
+        ball = ResidualBall(self.A, y, sigma)
+        objective = checked_norm(ball.like, ball.A.shape[1], self.weights, self.groups)
+        constraint: Constraint = ball
+        if self.nonneg:
+            constraint = Intersection(ball, _orthant(ball.like, ball.A.shape[1]))
+        return Problem(objective, constraint, gap_scale=0.0)
 
     def penalised(self, y: Array, lam: float) -> Problem:
         """Return the problem with a penalty for one right-hand side."""
-        return lasso_problem(
-            self.A,
-            y,
-            lam,
-            weights=self.weights,
-            nonneg=self.nonneg,
-            groups=self.groups,
-            ridge=self.ridge,
-            square_root=self.square_root,
-        )
+        lam = check_number("lam", lam, minimum=0.0, exclusive=True)
+        ridge = check_number("ridge", self.ridge, minimum=0.0)
+        squares = LeastSquares(self.A, y)
+        like, (rows, d) = squares.like, squares.A.shape
+        parts: list[Objective] = [squares, lam * checked_norm(like, d, self.weights, self.groups)]
+        if ridge > 0.0:
+            if self.square_root or self.groups is not None or is_complex(like):
+                raise ValueError("ridge is for the LASSO of real data without groups")
+            parts.append(ridge * SquaredDistance(zeros((d,), like)))
+        if self.square_root:
+            if is_complex(like):
+                raise TypeError("square_root asks for real data, got complex A or y")
+            parts[0] = OfAtom(GroupNorm(rows), squares.A, squares.b)
+        constraint = _orthant(like, d) if self.nonneg else WholeSpace((d,))
+        return Problem(Sum(*parts), constraint, gap_scale=0.0)
 
 
 def solve_one(problem: Problem, x0: Array | None, method: Method | None, options: Options) -> Any:

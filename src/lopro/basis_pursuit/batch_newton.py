@@ -37,6 +37,7 @@ from lopro.core.arrays import (
     is_single,
     isfinite,
     namespace,
+    take,
     to_numpy,
     zeros,
 )
@@ -366,7 +367,7 @@ class Searches:
         moved = [self._step(some, int(sizes[some].max())) for some in groups]
         back = np.argsort(order)
         self.z, self.alpha = (
-            rows_of(self.xp.concat([parts[k] for parts in moved]), back) for k in range(2)
+            take(self.xp.concat([parts[k] for parts in moved]), back) for k in range(2)
         )
 
     def _step(self, some: Any, n: int) -> tuple[Array, Array]:
@@ -376,7 +377,7 @@ class Searches:
         """
         xp = self.xp
         mask, alpha, slope, z = (
-            rows_of(v, some) for v in (self.taking_part, self.alpha, self.pulled, self.z)
+            take(v, some) for v in (self.taking_part, self.alpha, self.pulled, self.z)
         )
         if n == 0:
             return z, alpha
@@ -437,7 +438,7 @@ class Searches:
         """
         xp, n = self.xp, turning.shape[1]
         alpha, sigma, size, length, lowest, z = (
-            rows_of(v, some)
+            take(v, some)
             for v in (self.alpha, self.sigma, self.size, self.length, self.lowest, self.z)
         )
 
@@ -485,14 +486,6 @@ def count_true(mask: Array) -> Array:
     """Return how many entries of each row are true."""
     xp = namespace(mask)
     return xp.sum(xp.astype(mask, xp.int64), axis=1)
-
-
-def rows_of(x: Array, some: np.ndarray[Any, Any]) -> Array:
-    """Return some rows; the indices are on the host."""
-    if isinstance(x, np.ndarray):
-        return x[some]
-    xp = namespace(x)
-    return xp.take(x, xp.asarray(np.array(some, dtype=np.int64), device=x.device), axis=0)
 
 
 def entries_at(v: Array, places: Array) -> Array:

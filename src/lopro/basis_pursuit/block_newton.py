@@ -26,7 +26,7 @@ import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro.basis_pursuit.columns import ColumnSet, Vector, cholesky_routines, largest, submatrix
-from lopro.basis_pursuit.levels import Level
+from lopro.basis_pursuit.support_newton import Level
 from lopro.core.deadline import current_deadline
 from lopro.errors import StalledError
 
@@ -76,7 +76,7 @@ class BlockNewton:
     >>> import numpy as np
     >>> from lopro.basis_pursuit.block_newton import BlockNewton
     >>> from lopro.basis_pursuit.columns import ColumnSet
-    >>> from lopro.basis_pursuit.levels import Radius
+    >>> from lopro.basis_pursuit.support_newton import Radius
     >>> columns = ColumnSet(np.array([[3.0 + 4.0j]]), np.ones(1))
     >>> newton = BlockNewton(columns, Radius(1.0))
     >>> newton.extend(

@@ -13,11 +13,10 @@ import numpy as np
 
 from lopro.basis_pursuit.block_newton import BlockNewton, aimed_residual
 from lopro.basis_pursuit.columns import ColumnSet, Vector, largest
-from lopro.basis_pursuit.levels import Level, Penalty, Radius, Ratio
 from lopro.basis_pursuit.penalised import PenalisedProblem, SquareRootProblem
-from lopro.basis_pursuit.problem import BlockNorm, Repeated, stretch_at
+from lopro.basis_pursuit.problem import BlockNorm, Repeated
 from lopro.basis_pursuit.search import Search, thinned
-from lopro.basis_pursuit.support_newton import Solution
+from lopro.basis_pursuit.support_newton import Level, Penalty, Radius, Ratio, Solution
 from lopro.core.arrays import Array, is_single, to_numpy
 from lopro.core.deadline import current_deadline
 from lopro.core.real_vectors import power_of_two
@@ -223,15 +222,13 @@ class BlockSearch(Search):
     ) -> None:
         dual = residual / alpha if alpha > 0.0 else residual
         settled = self.newton.error <= SETTINGS.settled and not self.newton.excess.any()
-        self.solution = Solution(x, np.empty(0), alpha, residual, dual, reached, settled)
-        self._places, self._image = places, self.y - residual
-        if is_single(self._like):
-            rounded = self._rows(x).astype(to_numpy(self._like).dtype).astype(self.y.dtype)
-            image = self.newton.columns.forward(rounded * (self._unit_a / self._unit_y))
-            self._image = image.ravel() * self._unit_y
-        self._stretch = max(self._stretch, stretch_at(x, self._image))
-        norm_of_x = float(self.newton.value * (self._unit_y / self._unit_a))
-        self.fun = self.sparse.value(norm_of_x, x, residual)
+        solution = Solution(x, np.empty(0), alpha, residual, dual, reached, settled)
+        ratio = self._unit_y / self._unit_a
+
+        def forward(x: Vector) -> Vector:
+            return self.newton.columns.forward(self._rows(x) / ratio).ravel() * self._unit_y
+
+        self.accept(solution, places, float(self.newton.value * ratio), forward)
 
     def _price_all(self) -> None:
         """Price all blocks: a bound, and those that are missing."""

@@ -42,7 +42,7 @@ from lopro.core.threads import one_pool
 from lopro.problem import Problem
 from lopro.protocol import Target
 
-__all__ = ["SETTINGS", "Checkpoint", "ColumnSearch", "SupportLimit"]
+__all__ = ["SETTINGS", "Checkpoint", "ColumnSearch"]
 
 
 @dataclass(frozen=True)
@@ -62,6 +62,8 @@ class Settings:
     missing_single: float = 1e-5
     #: Rounds in a row with more missing columns than before, after which the search is given up.
     diverging: int = 2
+    #: Share of the rows that the support may fill, and the rounds above sigma that it may fill more.
+    limit: tuple[float, int] = (0.5, 0)
     #: One column may join for so many nonzeros. Where alpha is known more may: `benchmarks.lasso` at a
     #: fiftieth, 1000 x 10000 and sparse, takes 11 and 9 products instead of 15 and 14.
     added_part: int = 3
@@ -86,24 +88,6 @@ class Settings:
 
 
 SETTINGS = Settings()
-
-
-@dataclass
-class SupportLimit:
-    """Stop when ``|support| / rows`` exceeds a share for more than so many rounds above sigma."""
-
-    share: float
-    rounds: int = 0
-    seen: int = 0
-
-    def count(self, share: float) -> None:
-        """Take note of a round."""
-        self.seen += share > self.share
-
-    @property
-    def exceeded(self) -> bool:
-        """Whether to stop."""
-        return self.seen > self.rounds
 
 
 class ColumnSearch(Search):
@@ -155,7 +139,8 @@ class ColumnSearch(Search):
         self._before = None if before is None else before.latest
         #: What a round leaves of alpha, and when to stop.
         self.descent = SETTINGS.descent if pool is None else SETTINGS.pass_descent
-        self._limit = SupportLimit(0.5)
+        #: Stop when ``|support| / rows`` was above a share for more than so many rounds above sigma.
+        self._limit, self._full_rounds = SETTINGS.limit, 0
         #: With a pool: whether the end of the path was reached, and sigma was not.
         self._at_end = False
         # Of solutions that reach sigma: how many columns the last one lacks, and how often in a row there
@@ -210,7 +195,7 @@ class ColumnSearch(Search):
         chosen = np.union1d(given, likely[size[likely] > 0.0])
         signs = np.sign(self.correlations[chosen])
         signs = np.sign(x0[chosen]) if given.size else np.where(size[chosen] > self.floor, signs, 0)
-        self._extend(chosen, signs)
+        self.extend(chosen, signs)
 
     def _begin_after(self, alpha: float, excess: Vector) -> None:
         """Begin with the signs of the search before, and the columns that may gain one on the way.
@@ -224,11 +209,15 @@ class ColumnSearch(Search):
         near = np.flatnonzero(excess > max(share, SETTINGS.least_share))
         new = near[largest(excess[near], columns_to_add(self.signs, self.columns.rank, 1))]
         new.sort()  # memory is read in its order
-        self._extend(new, np.zeros(new.size))
+        self.extend(new, np.zeros(new.size))
 
-    def follow_path(self, descent: float, limit: SupportLimit | None = None) -> None:
-        """Restart at half of the largest alpha; multiply it by ``descent`` wherever signs have settled."""
-        self.settling, self.descent, self._limit = True, descent, limit or SupportLimit(math.inf)
+    def follow_path(self, descent: float, limit: tuple[float, int] = (math.inf, 0)) -> None:
+        """Restart at half of the largest alpha; multiply it by ``descent`` wherever signs have settled.
+
+        It is stuck once the support fills more than a share of the rows for so many rounds above sigma.
+        """
+        self.settling, self.descent = True, descent
+        self._limit, self._full_rounds = limit, 0
         most = float(self.sparse.excess(self.correlations).max(initial=0.0))
         self.floor = max(0.5 * most, self.level.least)
         self.signs = 0.0 * self.signs
@@ -236,11 +225,11 @@ class ColumnSearch(Search):
     def propose(self, x: Vector, residual: Vector) -> None:
         """Make a point that another method has found the present solution; its residual is a dual point."""
         new = np.setdiff1d(np.flatnonzero(x), self.columns.indices)
-        self._extend(new, np.zeros(new.size))
+        self.extend(new, np.zeros(new.size))
         at, alpha = x[self.columns.indices], self.level.least
         dual = residual / alpha
         solution = Solution(at, np.sign(at), alpha, residual, dual, reached=True, settled=False)
-        self.accept(solution, self.columns)
+        self._accept_on_columns(solution)
         self._rough = False
         self._price_all(solution, self.pulled(dual))
 
@@ -255,15 +244,11 @@ class ColumnSearch(Search):
     def resume_with(self, signs: Vector) -> None:
         """Restart with signs of all columns."""
         self._restart_with(signs.astype(self.y.dtype))
-        self.settling, self._limit = False, SupportLimit(0.5)
-
-    def resume_with_columns(self, indices: Vector, signs: Vector) -> None:
-        """Restart with these columns and their signs."""
-        self._extend(indices, signs)
+        self.settling, self._limit, self._full_rounds = False, SETTINGS.limit, 0
 
     def _restart_with(self, signs: Vector) -> None:
         new = np.setdiff1d(np.flatnonzero(signs), self.columns.indices)
-        self._extend(new, np.zeros(new.size))
+        self.extend(new, np.zeros(new.size))
         self.signs, self.floor, self._guided = signs[self.columns.indices], 0.0, True
 
     # A round: solve, price, add.
@@ -297,7 +282,8 @@ class ColumnSearch(Search):
             self._diverging = self._diverging + 1 if more else 0
             self._lacking = self.missing.size
         if not solution.reached or self._any_alpha:
-            self._limit.count(np.count_nonzero(solution.signs) / self.columns.rank)
+            share = np.count_nonzero(solution.signs) / self.columns.rank
+            self._full_rounds += int(share > self._limit[0])
         if not solution.reached:
             self._lower_floor(solution)
 
@@ -379,9 +365,14 @@ class ColumnSearch(Search):
             solution = self.support_newton.solve(self.signs, self.floor, steps)
         if solution.reached:
             self.floor = 0.0
-        self.accept(solution, self.columns)
+        self._accept_on_columns(solution)
         self.signs = solution.signs
         return solution
+
+    def _accept_on_columns(self, solution: Solution) -> None:
+        c = self.columns
+        norm_of_x = float(c.weights @ np.abs(solution.x))
+        self.accept(solution, c.indices, norm_of_x, c.forward)
 
     def _add(self, indices: Vector, excess: Vector, signs: Vector) -> None:
         """Add the columns that violate most, at most a part as many as there are nonzeros."""
@@ -394,9 +385,10 @@ class ColumnSearch(Search):
         kept = largest(excess, columns_to_add(self.signs, self.columns.rank, part))
         if kept.size:
             kept.sort()  # memory is read in its order
-            self._extend(indices[kept], signs[kept])
+            self.extend(indices[kept], signs[kept])
 
-    def _extend(self, indices: Vector, signs: Vector) -> None:
+    def extend(self, indices: Vector, signs: Vector) -> None:
+        """Take more columns into use, with the signs of their coefficients."""
         self.columns.extend(indices, self.read, self.correlations[indices])
         self.signs = np.concatenate([self.signs, signs])
 
@@ -422,14 +414,15 @@ class ColumnSearch(Search):
         assert solution is not None
         if self._held is not None:
             return self.missing.size == 0 if solution.reached else self._at_end
+        full = self._full_rounds > self._limit[1]
         if solution.reached:
-            if self._any_alpha and self._limit.exceeded:
+            if self._any_alpha and full:
                 return True
             lost = self._diverging >= SETTINGS.diverging and not (self.settling or self._guided)
             return lost or (self._thorough and self.missing.size == 0)
         if self.settling and not solution.settled and self.missing.size == 0:
             return True
-        return self._limit.exceeded
+        return full
 
 
 #: What NumPy raises for a file that is no archive, is cut off, or lacks an array.
@@ -536,7 +529,7 @@ class Checkpoint:
         if not apart <= _SAME * size:
             raise self._of_another_problem
         search.floor, search.descent = (float(number) for number in state["path"])
-        search.resume_with_columns(state["in_use"], state["signs"])
+        search.extend(state["in_use"], state["signs"])
 
     def save(self) -> None:
         """Replace what was saved; a disk that takes nothing more is warned of once, and the run goes on."""

@@ -260,9 +260,7 @@ class ColumnSet:
         if support.size == 0:
             return lambda right: right
         current_deadline().need(support.size**3 / 3.0)
-        G = submatrix(self.gram, support)
-        if self.ridge > 0.0:
-            np.einsum("ii->i", G)[:] += self._scale**2 * self.ridge
+        G = self._to_factor(support)
         potrf, potrs, *_ = cholesky_routines(G.dtype.char)
         least = self._dependent * G.diagonal()
         # G is symmetric, and its transpose is in the order LAPACK wants: nothing is copied.
@@ -290,26 +288,24 @@ class ColumnSet:
 
     def independent(self, support: Vector) -> tuple[Vector, Solver]:
         """Return a largest independent part of some columns, found by pivoting, and a solver for it."""
-        G = self._host_gram_of(support)
+        G = to_numpy(self._to_factor(support))
         potrf, potrs, pstrf, _ = cholesky_routines(G.dtype.char)
         least = float((self._dependent * G.diagonal()).max(initial=0.0))
         _, pivots, rank, _ = pstrf(G, lower=True, tol=least)
         left = np.delete(support, pivots[rank:] - 1)
         if left.size == 0:
             return left, lambda right: right
-        factor, info = potrf(self._host_gram_of(left), lower=True, clean=False)
+        factor, info = potrf(to_numpy(self._to_factor(left)), lower=True, clean=False)
         if info != 0:
             raise StalledError("the Gram matrix of independent columns is not definite")
         return left, lambda right: np.asarray(potrs(factor, right, lower=True)[0])
 
-    def _host_gram_of(self, positions: Vector) -> Vector:
-        """Return what is factored for some columns, on the host."""
-        return submatrix(self.host_gram, positions) + self.ridge * np.eye(len(positions))
-
-    @property
-    def host_gram(self) -> Vector:
-        """The Gram matrix on the host."""
-        return np.asarray(self.gram)
+    def _to_factor(self, positions: Vector) -> Any:
+        """Return the Gram matrix of some columns with the ridge on its diagonal."""
+        G = self._gram_of(positions)
+        if self.ridge == 0.0:
+            return G
+        return G + from_numpy(self._scale**2 * self.ridge * np.eye(len(positions)), G)
 
 
 def submatrix(matrix: Vector, positions: Vector) -> Vector:
@@ -367,10 +363,6 @@ class DeviceColumns(ColumnSet):
         self._times = times_for(like)
         self.gram = from_numpy(np.empty((0, 0)), self._like)
 
-    @property
-    def host_gram(self) -> Vector:
-        return to_numpy(self.gram)
-
     def _gram_of(self, positions: Vector) -> Array:
         """Return the Gram matrix of some of the columns, on the device."""
         there = from_numpy(positions, self.gram)
@@ -422,10 +414,7 @@ class DeviceColumns(ColumnSet):
         if support.size == 0 or isinstance(self.gram, np.ndarray):
             return super().factor(support)
         current_deadline().check()
-        there = self._gram_of(support)
-        if self.ridge > 0.0:
-            there = there + from_numpy(self.ridge * np.eye(support.size), there)
-        found = device_factor(there)
+        found = device_factor(self._to_factor(support))
         dependent = SETTINGS.dependent * float(np.finfo(np.float64).eps)
         return None if found is None or found.loses(dependent) else found.solve
 

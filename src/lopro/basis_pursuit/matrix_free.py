@@ -8,7 +8,7 @@ residual is slightly below sigma, points are feasible without a projection.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
 from lopro.basis_pursuit.column_search import ColumnSearch
@@ -18,7 +18,6 @@ from lopro.basis_pursuit.penalised import PenalisedProblem, sparse_form
 from lopro.basis_pursuit.problem import BlockNorm, SparseForm, SparseProblem
 from lopro.basis_pursuit.programs import ConicDual, fits_cones, solve_by_cones
 from lopro.basis_pursuit.search import newton_rounds, one_nonzero
-from lopro.constraints import ResidualBall
 from lopro.core.arrays import Array, eps, is_complex, norm, to_numpy
 from lopro.core.validation import check_count
 from lopro.errors import MissingCapabilityError, StalledError
@@ -39,9 +38,6 @@ class Settings:
     #: take very long and end no better.
     short: int = 5
     little: int = 2
-    #: Equations are relaxed to a ball of this radius, in units of ``|y|``, for at most this number of steps.
-    relaxed: float = 1e-2
-    relaxed_steps: int = 60
     #: Most columns computed from an operator, one product each, and rounds of Newton's method with them.
     columns: int = 2000
     rounds: int = 25
@@ -137,7 +133,7 @@ class MatrixFree:
         least = sparse.objective.least_weight
         if ball.sigma == 0.0 or least == 0.0:
             if ball.sigma == 0.0 and least > 0.0 and _reads_columns(sparse):
-                yield from _finish_by_columns(bench, self._nearly(bench, sparse, x0))
+                yield from _finish_by_columns(bench, x0)
             if enough(None):
                 return x0
             yield from _resorts(bench, sparse, x0, cones)
@@ -182,21 +178,6 @@ class MatrixFree:
         if not sparse.A.has_columns and _reads_columns(sparse):
             yield from _finish_by_columns(bench, search.point())
         raise StalledError
-
-    def _nearly(self, bench: Workbench, sparse: SparseProblem, x0: Array) -> Array:
-        """Return an approximate solution of the equations, whose support starts the search."""
-        ball = sparse.ball
-        relaxed = ResidualBall(ball.A, ball.y, SETTINGS.relaxed * norm(ball.y))
-        search = OperatorSearch(bench, replace(sparse, ball=relaxed), self.memory)
-        state: State = search.start(x0)
-        for _ in range(SETTINGS.relaxed_steps):
-            if bench.exhausted or not search.moving(state):
-                break
-            state = bench.advance(search.algorithm, search.norm, state, 1)
-            search.judge(state)
-            if search.close(SETTINGS.relaxed):
-                break
-        return search.point()
 
 
 def _resorts(bench: Workbench, sparse: SparseProblem, x: Array, cones: bool) -> Candidates:

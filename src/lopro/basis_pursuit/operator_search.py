@@ -412,10 +412,6 @@ class OperatorSearch:
             # Real measurements of a complex map have a complex dual.
             self.proof = self.sparse.as_given(found, self._like)
 
-    def close(self, share: float) -> bool:
-        """Whether the gap is less than a share of the value."""
-        return self._gap <= share * self._value
-
     @property
     def certified(self) -> bool:
         """Whether the point at hand should satisfy the driver.

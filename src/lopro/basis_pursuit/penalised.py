@@ -16,7 +16,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from lopro.basis_pursuit.levels import Level, Penalty, Ratio
 from lopro.basis_pursuit.problem import (
     NORMS,
     BlockNorm,
@@ -24,6 +23,7 @@ from lopro.basis_pursuit.problem import (
     SparseProblem,
     residual_ball_of,
 )
+from lopro.basis_pursuit.support_newton import Level, Penalty, Ratio
 from lopro.constraints import Box, WholeSpace
 from lopro.constraints.base import ValidInequality
 from lopro.core.arrays import (

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from lopro.basis_pursuit.levels import Level, Radius
+from lopro.basis_pursuit.support_newton import Level, Radius
 from lopro.constraints import Box, Intersection, ResidualBall
 from lopro.constraints.base import Constraint, ValidInequality
 from lopro.core.arrays import (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.basis_pursuit.columns import ColumnSet, Vector
+from lopro.basis_pursuit.columns import Vector
 from lopro.basis_pursuit.penalised import PenalisedProblem, sparse_form
 from lopro.basis_pursuit.problem import BlockNorm, SparseProblem, images_at, stretch_at
 from lopro.basis_pursuit.support_newton import Solution
@@ -29,17 +30,20 @@ from lopro.core.arrays import (
 )
 from lopro.core.exact import square_beyond
 from lopro.errors import InfeasibleError, StalledError
-from lopro.functions import Image
 from lopro.maps import LinearMap
 from lopro.maps.algebra import widened
 from lopro.objectives import L1Norm
 from lopro.problem import Problem
-from lopro.protocol import Candidate, Candidates, Multiplier, Target, Workbench
+from lopro.protocol import Candidate, Candidates, Evidence, Multiplier, Target, Workbench
 
 __all__ = ["Search", "columns_of", "newton_rounds", "one_nonzero", "thinned"]
 
 #: Share of entries that are not zero up to which products of sparse columns are quicker than dense ones.
 _SPARSE = 0.03
+#: Of ``|y|``: for a smaller sigma one nonzero is hardly ever enough.
+_CLOSE_TO_Y = 0.9
+#: Of the rounding of ``|y|^2``: what is less is computed exactly.
+_CANCELS = 1e9
 
 
 def thinned(block: Any) -> Any:
@@ -153,15 +157,20 @@ class Search:
 
     # What a solution on the columns of the set is worth.
 
-    def accept(self, solution: Solution, columns: ColumnSet) -> None:
-        """Make a solution on some columns the present one."""
-        self.solution, self._places = solution, columns.indices
-        norm_of_x = float(columns.weights @ np.abs(solution.x))
+    def accept(
+        self,
+        solution: Solution,
+        places: Vector,
+        norm_of_x: float,
+        forward: Callable[[Vector], Vector],
+    ) -> None:
+        """Make a solution the present one: its places among all columns, its norm, and how to multiply it."""
+        self.solution, self._places = solution, places
         self.fun = self.sparse.value(norm_of_x, solution.x, solution.residual)
         self._image = self.y - solution.residual
         if is_single(self._like):
-            rounded = solution.x.astype(np.float32).astype(np.float64)
-            self._image = columns.forward(rounded)
+            single = to_numpy(self._like).dtype
+            self._image = forward(solution.x.astype(single).astype(self.y.dtype))
         self._stretch = max(self._stretch, stretch_at(solution.x, self._image))
 
     def price(self, solution: Solution, everywhere: Vector) -> Vector:
@@ -233,31 +242,25 @@ class Search:
             x[self._places] = self.solution.x
         return asarray_like(x, self._like)
 
-    def evidence(self) -> ValidInequality:
-        """Return the multiplier behind the best bound, in the library of the problem."""
-        return self.proof if self.plain else self.sparse.as_given(self.proof, self._like)
+    @property
+    def _evidence(self) -> Evidence:
+        """The multiplier behind the best bound, in the library of the problem."""
+        proof = self.proof if self.plain else self.sparse.as_given(self.proof, self._like)
+        return self.sparse.evidence(proof)
 
-    def image(self) -> Image | None:
-        """Return the image of the point under the maps of the constraint, if it is inside the ball."""
+    def measured_candidate(self) -> Candidate | None:
+        """Return the present solution with its image; None where that is unknown, or outside of the ball."""
         if self.solution is None:
             return None
+        x, image = self.point(), asarray_like(self._image, self._like)
+        if isinstance(self.sparse, PenalisedProblem):
+            return Candidate(x, self._evidence, objective_image=self.sparse.image_at(x, image))
         # An equation holds up to rounding.
         allowed = self.sigma or 1e-12 * float(np.linalg.norm(self.y))
         if float(np.linalg.norm(self._image - self.y)) > allowed:
             return None
-        of_ball = asarray_like(self._image, self._like)
-        return images_at(self.point(), of_ball, self.problem.constraint)
-
-    def measured_candidate(self) -> Candidate | None:
-        """Return the present solution with its image; None where that is unknown, or outside of the ball."""
-        x, evidence = self.point(), self.sparse.evidence(self.evidence())
-        if isinstance(self.sparse, PenalisedProblem):
-            if self.solution is None:
-                return None
-            known = self.sparse.image_at(x, asarray_like(self._image, self._like))
-            return Candidate(x, evidence, objective_image=known)
-        image = self.image()
-        return None if image is None else Candidate(x, evidence, image=image)
+        images = images_at(x, image, self.problem.constraint)
+        return Candidate(x, self._evidence, image=images)
 
     def candidate(self, bench: Workbench) -> Candidate:
         """Return the present solution as a candidate.
@@ -265,7 +268,7 @@ class Search:
         It is feasible, as the columns in use tell, and a product with all of the matrix would tell no more.
         Where it is not, by rounding, it is projected.
         """
-        x, evidence = self.point(), self.sparse.evidence(self.evidence())
+        x, evidence = self.point(), self._evidence
         if not self.constrained:
             return self.measured_candidate() or Candidate(x, evidence)
         if self.plain and self.solution is not None and self.solution.alpha == 0.0:
@@ -288,10 +291,6 @@ def newton_rounds(bench: Workbench, search: Any, rounds: int) -> Candidates:
             if search.done or search.stuck:
                 return
             search.add_missing()
-
-
-_CLOSE_TO_Y = 0.9  # of |y|: below, one nonzero is hardly ever enough
-_CANCELS = 1e9  # of the rounding of |y|^2: what is less is computed exactly
 
 
 def one_nonzero(bench: Workbench, sparse: SparseProblem, x0: Array) -> Candidate | None:

@@ -23,9 +23,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from lopro.basis_pursuit.levels import Level
 from lopro.basis_pursuit.mixing import Blend, History, Mixture, Point, how_many
 from lopro.basis_pursuit.penalised import PenalisedProblem
+from lopro.basis_pursuit.support_newton import Level
 from lopro.constraints.residual_ball import ResidualBall
 from lopro.core.arrays import (
     Array,

@@ -18,7 +18,7 @@ import numpy as np
 
 from lopro.basis_pursuit import support_newton
 from lopro.basis_pursuit.block_search import BlockSearch
-from lopro.basis_pursuit.column_search import Checkpoint, ColumnSearch, SupportLimit
+from lopro.basis_pursuit.column_search import Checkpoint, ColumnSearch
 from lopro.basis_pursuit.columns import Pool, answered
 from lopro.basis_pursuit.matrix_free import MatrixFree
 from lopro.basis_pursuit.operator_search import OperatorSearch
@@ -238,14 +238,14 @@ class WorkingSet:
         self, bench: Workbench, search: ColumnSearch, sparse: SparseProblem
     ) -> Candidates:
         """Follow the path from its start, unless the search is done or a program is as quick."""
-        s, limit = SETTINGS, None
+        s, limit = SETTINGS, (np.inf, 0)
         if search.done or (is_tiny(search) and fits_program(sparse, s.at_once)):
             return
         if is_tiny(search):
             # Where solutions are sparse the path is short, and as long as they are it costs little.
-            limit = SupportLimit(s.tiny_share)
+            limit = (s.tiny_share, 0)
         elif fits_program(sparse, s.soon):
-            limit = SupportLimit(s.full_share, s.full_rounds)
+            limit = (s.full_share, s.full_rounds)
         search.follow_path(s.descent, limit)
         yield from newton_rounds(
             bench, search, s.short_path if fits_program(sparse) else s.long_path
@@ -304,8 +304,8 @@ class WorkingSet:
 def _finish_penalised(bench: Workbench, search: ColumnSearch) -> Candidates:
     """Follow the path to the penalty from its start; where that fails as well, a general method goes on."""
     if not search.done:
-        limit = None if search.level.least > 0.0 else SupportLimit(SETTINGS.full_share)
-        search.follow_path(SETTINGS.descent, limit)
+        share = np.inf if search.level.least > 0.0 else SETTINGS.full_share
+        search.follow_path(SETTINGS.descent, (share, 0))
         yield from newton_rounds(bench, search, SETTINGS.long_path)
     if not search.done:
         yield from improve_penalised(bench, search, SETTINGS.short_path)

@@ -101,7 +101,7 @@ def test_columns_on_a_device_and_their_gram_matrix(kind: Kind, tmp_path: Any) ->
         np.testing.assert_allclose(held.correlations, exact, rtol=0.0, atol=1e-15)
         np.testing.assert_array_equal(held.weights, np.linspace(1.0, 2.0, 40)[S])
         np.testing.assert_allclose(
-            held.host_gram, wide[:, S].T @ wide[:, S], rtol=digits, atol=1e-13
+            to_numpy(held.gram), wide[:, S].T @ wide[:, S], rtol=digits, atol=1e-13
         )
         x, r = RNG.standard_normal(4), RNG.standard_normal(12)
         np.testing.assert_allclose(held.forward(x), wide[:, S] @ x, rtol=digits, atol=1e-13)

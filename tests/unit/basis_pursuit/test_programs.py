@@ -11,9 +11,11 @@ import pytest
 import lopro
 from lopro.basis_pursuit import programs
 from lopro.basis_pursuit.application import bpdn_problem
-from lopro.basis_pursuit.column_search import SupportLimit
+from lopro.basis_pursuit.column_search import ColumnSearch
+from lopro.basis_pursuit.columns import answered
 from lopro.basis_pursuit.problem import SparseProblem
 from lopro.basis_pursuit.programs import Pair, optimal_pair
+from lopro.protocol import Target
 
 
 def posed(m: int, d: int, share: float, *, unit: float = 1.0) -> tuple[Any, SparseProblem, Any]:
@@ -132,11 +134,19 @@ def test_units_do_not_matter(unit: float) -> None:
     assert unit * result.fun == pytest.approx(expected.fun, rel=2e-6)
 
 
-def test_a_support_limit_is_exceeded_after_some_rounds() -> None:
-    limit = SupportLimit(0.9, rounds=2)
-    for share, enough in ((0.95, False), (0.5, False), (0.9, False), (1.0, False), (0.91, True)):
-        limit.count(share)
-        assert limit.exceeded is enough
+def test_a_path_is_left_after_some_rounds_with_a_full_support() -> None:
+    A, y, sigma = crowded(1)
+    search = ColumnSearch(bpdn_problem(A, y, sigma), Target(1e-6, 0.0))
+    answered(search.begin(np.zeros(A.shape[1]), None), search.pool)
+    stuck = {}
+    for share in (0.0, 0.9):
+        search.follow_path(0.7, (share, 2))
+        stuck[share] = []
+        for _ in range(3):
+            search.round()
+            stuck[share].append(search.stuck)
+            search.add_missing()
+    assert stuck == {0.0: [False, False, True], 0.9: [False, False, False]}
 
 
 @pytest.mark.parametrize("library", ["array_api_strict", "torch"])

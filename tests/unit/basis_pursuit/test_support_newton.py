@@ -10,8 +10,7 @@ import scipy.sparse
 
 import lopro
 from lopro.basis_pursuit.columns import ColumnSet, DeviceColumns, column_set
-from lopro.basis_pursuit.levels import Radius
-from lopro.basis_pursuit.support_newton import SupportNewton
+from lopro.basis_pursuit.support_newton import Radius, SupportNewton
 from lopro.maps import linear_map
 
 ROWS, COLUMNS = 120, 40
