@@ -9,7 +9,7 @@ import numpy as np
 
 from lopro.core.arrays import Array
 from lopro.core.deadline import Deadline
-from lopro.driver.printing import Progress
+from lopro.driver.progress import Progress
 from lopro.driver.result import Iterate, Result
 from lopro.driver.run import Run
 from lopro.driver.stopping import Rule

@@ -9,11 +9,10 @@ import numpy as np
 
 from lopro.core.arrays import to_numpy
 from lopro.core.optional import needing
+from lopro.driver.printing import Printed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from lopro.driver.result import Result
 
 __all__ = ["plot_result"]
 
@@ -23,7 +22,7 @@ ROUNDING = float(np.finfo(np.float64).eps)
 STEMS = 200
 
 
-def plot_result(result: Result, ax: Axes | None = None) -> Axes:
+def plot_result(result: Printed, ax: Axes | None = None) -> Axes:
     """Draw the certified relative gap and the violation against the iterations.
 
     Runs with several candidates but fewer than two gaps show values and lower bounds. A run with one
@@ -79,7 +78,7 @@ def _draw_values(ax: Axes, columns: dict[str, Any]) -> None:
         ax.plot(columns["iterations"], bounds, "v--", ms=4, label="lower bound")
 
 
-def _draw_point(ax: Axes, result: Result) -> None:
+def _draw_point(ax: Axes, result: Printed) -> None:
     """Draw the entries of the point, moduli of complex ones; matrices as images."""
     x = to_numpy(result.x)
     x, name = (np.abs(x), "modulus") if np.iscomplexobj(x) else (x, "value")

@@ -1,27 +1,53 @@
-"""Printed results, and the progress line on the terminal."""
+"""Results as text, in one line and as a table."""
 
 from __future__ import annotations
 
 import html
 import math
-import time
-from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
-__all__ = ["Progress", "in_one_line", "lines_of", "table_of"]
+from lopro.certificates import Certificate
+from lopro.core.counting import Counts
+from lopro.driver.candidate import Claim
 
-if TYPE_CHECKING:
-    from lopro.core.counting import Counts
-    from lopro.driver.result import Iterate, Result
+__all__ = ["Printed", "in_one_line", "lines_of", "table_of"]
+
+
+class Printed:
+    """The attributes of a result that are shown, and how it shows itself."""
+
+    x: Any
+    fun: float
+    status: Any
+    message: str
+    certificate: Certificate
+    counts: Counts
+    iterations: int
+    seconds: float
+    method: str
+    history: Any
+    warnings: tuple[str, ...]
+    claim: Claim | None
+
+    def __str__(self) -> str:
+        head, *rows = lines_of(self)
+        return "\n".join([": ".join(head), *(f"  {name:<11}  {text}" for name, text in rows)])
+
+    def __repr__(self) -> str:
+        return in_one_line(self)
+
+    def _repr_html_(self) -> str:
+        """Return a small table for notebooks."""
+        return table_of(self)
 
 
 #: Points with at most this many entries are printed in full in one line.
 SHORT = 6
 
 
-def lines_of(result: Result) -> list[tuple[str, str]]:
+def lines_of(result: Printed) -> list[tuple[str, str]]:
     """Return the rows of a printed result, names and texts; the status comes first."""
     rows = [(result.status.name, result.message)]
     if math.isfinite(result.fun):
@@ -30,7 +56,7 @@ def lines_of(result: Result) -> list[tuple[str, str]]:
     return rows + [("warning", warning) for warning in result.warnings]
 
 
-def _proof(result: Result) -> list[tuple[str, str]]:
+def _proof(result: Printed) -> list[tuple[str, str]]:
     """Return the value and its certificate; only for results with a point."""
     c = result.certificate
     rows = [
@@ -46,7 +72,7 @@ def _proof(result: Result) -> list[tuple[str, str]]:
     return rows
 
 
-def _work(result: Result) -> str:
+def _work(result: Printed) -> str:
     """Return the operation counts of the run, without those that are zero."""
     counts = result.counts
     done = [
@@ -66,7 +92,7 @@ def _counted(number: int, thing: str) -> str:
     return f"{number} {thing}{'' if number == 1 else 's'}"
 
 
-def _bound(result: Result) -> str:
+def _bound(result: Printed) -> str:
     """Return the lower bound with the digits of the value: rounded alike, it is not shown above the value."""
     c = result.certificate
     if not math.isfinite(c.lower_bound):
@@ -83,7 +109,7 @@ def _shown(number: float) -> str:
     return f"{number:.6g}" if math.isfinite(number) else "unknown"
 
 
-def in_one_line(result: Result) -> str:
+def in_one_line(result: Printed) -> str:
     """Return the status, the value, the gap, the method and the point, or its shape where it is long.
 
     Examples
@@ -100,7 +126,7 @@ def in_one_line(result: Result) -> str:
     return f"{type(result).__name__}({result.status.name}, {parts})"
 
 
-def table_of(result: Result) -> str:
+def table_of(result: Printed) -> str:
     """Return the lines as a table in HTML."""
     cells = [
         f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
@@ -108,65 +134,3 @@ def table_of(result: Result) -> str:
         for name, text in lines_of(result)
     ]
     return f"<table>{''.join(cells)}</table>"
-
-
-class Progress:
-    """Shows epoch, iterations, value, gap and bytes read; refreshed at most ten times a second."""
-
-    def __init__(self) -> None:
-        # Imported here: runs without progress do not pay for the import.
-        from rich.console import Console
-        from rich.live import Live
-
-        self._console = Console(stderr=True)
-        if not self._console.is_terminal:
-            self._console.width = 200  # columns; in a file the line must not be wrapped
-        self._live = Live(console=self._console, refresh_per_second=10, transient=False)
-        self._last = 0.0
-        self._summary = "first epoch"
-        self._read = ""
-
-    def __enter__(self) -> Progress:
-        self._live.__enter__()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._live.__exit__(kind, error, traceback)
-        if not self._console.is_terminal:
-            self._console.line()  # on a terminal the display ends its line by itself
-
-    def tick(self, iterations: int, counts: Counts) -> None:
-        """Report the iterations so far, and what was read from matrices."""
-        if counts.bytes_read:
-            self._read = f"  passes {counts.passes}  read {_in_bytes(counts.bytes_read)}"
-        now = time.monotonic()
-        if now - self._last > 0.1:
-            self._last = now
-            self._say(iterations)
-
-    def show(self, iterate: Iterate) -> None:
-        """Report the outcome of an epoch."""
-        self._summary = (
-            f"epoch {iterate.epoch}  f {iterate.fun:.8g}  gap {iterate.relative_gap:.1e}  "
-            f"projections {iterate.projections}"
-        )
-        self._say(iterate.iterations)
-
-    def _say(self, iterations: int) -> None:
-        from rich.text import Text
-
-        said = f"lopro  {self._summary}  iteration {iterations}{self._read}"
-        self._live.update(Text(said, no_wrap=True, overflow="ellipsis"))
-
-
-def _in_bytes(number: int) -> str:
-    """Return a number of bytes with three digits and a unit."""
-    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if number >= size:
-            return f"{number / size:.3g} {unit}"
-    return f"{number} bytes"

@@ -15,6 +15,8 @@ from lopro.core.arrays import Array
 from lopro.core.counting import Counts
 from lopro.core.optional import needing
 from lopro.driver.candidate import Claim
+from lopro.driver.plotting import plot_result
+from lopro.driver.printing import Printed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -121,7 +123,7 @@ class History:
 
 
 @dataclass(frozen=True, repr=False)
-class Result:
+class Result(Printed):
     """The answer of `lopro.solve`.
 
     ``success`` is True exactly when ``status`` is CONVERGED: a feasible point whose certified gap is
@@ -167,25 +169,6 @@ class Result:
         """Whether the point is feasible and certified to the tolerance asked for."""
         return self.status is Status.CONVERGED
 
-    def __str__(self) -> str:
-        from lopro.driver.printing import lines_of
-
-        head, *rows = lines_of(self)
-        return "\n".join([": ".join(head), *(f"  {name:<11}  {text}" for name, text in rows)])
-
-    def __repr__(self) -> str:
-        from lopro.driver.printing import in_one_line
-
-        return in_one_line(self)
-
-    def _repr_html_(self) -> str:
-        """Return a small table for notebooks."""
-        from lopro.driver.printing import table_of
-
-        return table_of(self)
-
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the gap against the iterations, or the point of a run with one candidate; needs matplotlib."""
-        from lopro.driver.plotting import plot_result
-
         return plot_result(self, ax)

@@ -20,7 +20,7 @@ from lopro.core.deadline import Deadline, OutOfTime
 from lopro.driver.candidate import Candidate, PenalisedMinimum, Verdict
 from lopro.driver.incumbent import Incumbent, Judged
 from lopro.driver.method import Candidates, Method, next_candidate, required_fit
-from lopro.driver.printing import Progress
+from lopro.driver.progress import Progress
 from lopro.driver.result import History, Iterate, Result, Status
 from lopro.driver.workbench import Callback, Options, Spent, Workbench
 from lopro.errors import (

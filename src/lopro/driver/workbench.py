@@ -26,7 +26,7 @@ from lopro.core.validation import (
 from lopro.driver.candidate import checked_multipliers
 from lopro.driver.counted import CountedConstraint, counted_problem
 from lopro.driver.method import Method, Stepper
-from lopro.driver.printing import Progress
+from lopro.driver.progress import Progress
 from lopro.driver.result import Iterate, Status
 from lopro.driver.stopping import Rule, as_rule
 from lopro.errors import NonFiniteError

@@ -12,6 +12,7 @@ import numpy as np
 
 from lopro.core.arrays import Array, Companion, eps, inner, namespace
 from lopro.functions.atoms.base import Atom, Enclosed, Step
+from lopro.functions.atoms.interval import Interval
 from lopro.functions.complements import Complement
 from lopro.linalg.dense import EPS
 from lopro.linalg.rounding import Estimate, dot
@@ -20,7 +21,7 @@ from lopro.maps.base import LinearMap
 from lopro.maps.host import engine_matrix, host_map, host_vector
 from lopro.maps.identity import Identity
 
-__all__ = ["Term", "scaled"]
+__all__ = ["Term", "bounds_of", "scaled"]
 
 #: Multipliers of more rows than this are looked at for zeros, and rows are gathered where that takes fewer
 #: entries by this factor: a gathered row is copied before it is multiplied.
@@ -235,3 +236,26 @@ def scaled(factor: float, terms: Iterable[Term]) -> tuple[Term, ...]:
             replace(term, scale=factor * term.scale) if atom is None else replace(term, atom=atom)
         )
     return tuple(found)
+
+
+def bounds_of(
+    terms: Iterable[Term], size: int
+) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Return the largest lower and the smallest upper bounds of single variables among terms of this size.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.functions.atoms import Interval
+    >>> from lopro.functions.term import Term, bounds_of
+    >>> signs = Term(Interval(np.zeros(2), np.full(2, np.inf)))
+    >>> cube = Term(Interval(-np.ones(2), np.ones(2)))
+    >>> bounds_of([signs, cube], 2)
+    (array([0., 0.]), array([1., 1.]))
+    """
+    lower, upper = np.full(size, -np.inf), np.full(size, np.inf)
+    for term in terms:
+        if term.is_identity and isinstance(term.atom, Interval):
+            lower = np.maximum(lower, term.atom.lower)
+            upper = np.minimum(upper, term.atom.upper)
+    return lower, upper

@@ -10,7 +10,7 @@ import numpy as np
 
 from lopro.errors import MissingCapabilityError
 from lopro.functions.atoms import HalfSquare, Interval, Linear, Opaque, Quadratic
-from lopro.functions.term import Term
+from lopro.functions.term import Term, bounds_of
 from lopro.maps import Identity
 from lopro.maps.host import host_map, host_vector
 from lopro.newton.arrays import Array
@@ -34,7 +34,7 @@ class Composite:
     --------
     >>> import numpy as np
     >>> from lopro.functions.atoms import HalfSquare, Interval
-    >>> from lopro.functions.term import Term
+    >>> from lopro.functions.term import Term, bounds_of
     >>> from lopro.newton import Composite
     >>> square = Term(HalfSquare(), offset=np.array([3.0, 4.0]))
     >>> half = Term(Interval(np.full(2, -np.inf), np.ones(2)))
@@ -99,12 +99,7 @@ class Composite:
     @cached_property
     def box(self) -> tuple[Array, Array]:
         """The largest lower and the smallest upper bounds of single variables; do not write on them."""
-        lower, upper = np.full(self.size, -np.inf), np.full(self.size, np.inf)
-        for term in self.terms:
-            if term.is_identity and isinstance(term.atom, Interval):
-                lower = np.maximum(lower, term.atom.lower)
-                upper = np.minimum(upper, term.atom.upper)
-        return lower, upper
+        return bounds_of(self.terms, self.size)
 
     @cached_property
     def norms(self) -> tuple[Term, ...]:

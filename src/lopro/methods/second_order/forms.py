@@ -21,7 +21,7 @@ from lopro.core.arrays import is_complex, is_single, on_host
 from lopro.engines import QuadraticProgram
 from lopro.errors import MissingCapabilityError
 from lopro.functions.atoms import HalfSquare, Interval, Linear, Opaque, Quadratic
-from lopro.functions.term import Term
+from lopro.functions.term import Term, bounds_of
 from lopro.maps.host import engine_matrix, host_matrix, host_vector, widens_there
 from lopro.newton.arrays import Array, Image
 from lopro.newton.problem import Composite
@@ -238,12 +238,7 @@ class Forms:
     @cached_property
     def box(self) -> tuple[Array, Array]:
         """The largest lower and the smallest upper bounds of single variables."""
-        lower, upper = np.full(self.size, -np.inf), np.full(self.size, np.inf)
-        for term in self.sets:
-            if term.is_identity and isinstance(term.atom, Interval):
-                lower = np.maximum(lower, term.atom.lower)
-                upper = np.minimum(upper, term.atom.upper)
-        return lower, upper
+        return bounds_of(self.sets, self.size)
 
     def split(self, rows: Array, box: Array) -> Image:
         """Return one array for each term of the sets from multipliers of all rows and of the box."""
