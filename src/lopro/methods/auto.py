@@ -51,7 +51,7 @@ class Application(Protocol):
 
     #: Its name in explanations.
     name: str
-    #: The classes of objectives that its problems have: others are not looked at.
+    #: The classes of objectives that its problems have: `recognise` is not called for others.
     objectives: tuple[type[Any], ...]
     #: Its methods, by their public names.
     methods: dict[str, Any]

@@ -47,7 +47,7 @@ class UnprovedRay(OverflowError):
 
 @dataclass(frozen=True)
 class InteriorPoint:
-    """A second opinion on small problems of known structure, by Clarabel.
+    """An interior point method (Clarabel) for small problems with conic forms, to check other methods.
 
     Problem: min f(x) s.t. c(x) <= 0, where f is a sum of `L1Norm`, `Linear`, `LeastSquares`, `Quadratic`,
     `SquaredDistance`, `Logistic` and `PairLoss` with nonnegative factors, and the set is a `Polyhedron`,
