@@ -24,7 +24,7 @@ from lopro.certificates.certificate import Outcome, Status
 from lopro.certificates.emptiness import without_remnants
 from lopro.core.deadline import Deadline, OutOfTime, current_deadline
 from lopro.core.real_vectors import Vector
-from lopro.engines import Answer, ConeProgram, solve_cones
+from lopro.engines import Answer, AnswerStatus, ConeProgram, solve_cones
 from lopro.engines.cone_bound import ConicData, conic_bound, repaired
 from lopro.engines.cone_points import falling_ray, made_feasible, violation, violation_charge
 from lopro.engines.cones import Nonnegative, Zero
@@ -33,6 +33,10 @@ __all__ = ["solve_conic"]
 
 #: Accuracy requested from the engine.
 _ACCURACY = 1e-10
+
+#: Answers asked for again with the residuals of the last one added to the sides. CBLIB's sched_50_50_orig: a
+#: gap of 1.9e-6, then 4.9e-6, 2.9e-7 and 7.5e-8, at 0.9 s each.
+_CORRECTIONS = 3
 
 #: Multipliers, the bound that they prove, and the charge for the violation of the point.
 _Proof: TypeAlias = "tuple[Vector, Bound, float]"
@@ -76,7 +80,7 @@ def solve_conic(data: ConicData, tol: float = 1e-6, seconds: float | None = None
 
 
 def _by_clarabel(data: ConicData, tol: float) -> Outcome:
-    answer = _asked(data, data.P, data.q)
+    answer = _asked(data, data.P, data.q, data.b)
     x, z, status = answer.x, answer.rows, answer.status
     if status.empty:
         return _excluded(data, z, answer.iterations)
@@ -84,7 +88,7 @@ def _by_clarabel(data: ConicData, tol: float) -> Outcome:
     if ray is not None:
         # Without a point that it begins at, a ray of descent proves nothing.
         n = len(data.q)
-        point = _asked(data, scipy.sparse.csr_array((n, n)), np.zeros(n))
+        point = _asked(data, scipy.sparse.csr_array((n, n)), np.zeros(n), data.b)
         if point.status.empty:
             return _excluded(data, point.rows, point.iterations)
         outside = violation(data, point.x).relative if point.finite else math.inf
@@ -92,6 +96,41 @@ def _by_clarabel(data: ConicData, tol: float) -> Outcome:
             return Outcome(Status.UNBOUNDED, ray, z, steps=answer.iterations)
     if not answer.finite or status.unbounded:
         return Outcome(Status.STOPPED, x, z, steps=answer.iterations)
+    return _corrected(data, tol, answer)
+
+
+def _corrected(data: ConicData, tol: float, answer: Answer) -> Outcome:
+    """Return what an answer proves, or one to shifted sides that makes up for what the engine leaves.
+
+    An engine that stops early has slacks in the cones, but not those of its point. With the difference added
+    to the sides it leaves about as much again, and the slacks of the new point are in the cones.
+    """
+    best, sides = _proved(data, tol, answer), data.b
+    for _ in range(_CORRECTIONS):
+        ended = best.status is not Status.STALLED or current_deadline().passed
+        if ended or answer.status is AnswerStatus.SOLVED:
+            break
+        sides = sides + (data.b - data.A @ answer.x - answer.slacks)
+        if not np.isfinite(sides).all():
+            break
+        answer = _asked(data, data.P, data.q, sides)
+        if not answer.finite or answer.status.empty or answer.status.unbounded:
+            break
+        found = _proved(data, tol, answer)
+        best = replace(found if _closer(found, best) else best, steps=best.steps + found.steps)
+    return best
+
+
+def _closer(one: Outcome, other: Outcome) -> bool:
+    """Whether an outcome is feasible with a smaller gap, or nearer to that."""
+    if max(one.violation, other.violation) > FEASIBLE:
+        return one.violation < other.violation
+    return one.gap < other.gap
+
+
+def _proved(data: ConicData, tol: float, answer: Answer) -> Outcome:
+    """Return what the point and the multipliers of an answer prove."""
+    x, z = answer.x, answer.rows
     near, off = made_feasible(data, x)
 
     def proof(v: Vector, multipliers: Vector) -> _Proof:
@@ -109,8 +148,8 @@ def _by_clarabel(data: ConicData, tol: float) -> Outcome:
     return _judged(data, tol, near, off, answer.iterations, proofs())
 
 
-def _asked(data: ConicData, P: Any, q: Vector) -> Answer:
-    """Return what Clarabel finds for this objective over the cones of a program.
+def _asked(data: ConicData, P: Any, q: Vector, b: Vector) -> Answer:
+    """Return what Clarabel finds for this objective and these sides over the rows and cones of a program.
 
     It is given rows of comparable size, so that its tolerances mean the same for each; powers of two round
     nothing.
@@ -118,7 +157,7 @@ def _asked(data: ConicData, P: Any, q: Vector) -> Answer:
     cones = [cone for cone, _ in data.cones]
     sizes = _row_sizes(data)
     A = scipy.sparse.diags_array(1.0 / sizes) @ data.A
-    answer = solve_cones(ConeProgram(P, q, A, data.b / sizes, cones), _ACCURACY)
+    answer = solve_cones(ConeProgram(P, q, A, b / sizes, cones), _ACCURACY)
     return replace(answer, rows=answer.rows / sizes, slacks=answer.slacks * sizes)
 
 
