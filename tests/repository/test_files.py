@@ -145,3 +145,20 @@ def test_scripts_for_figures_find_what_they_import(script, tmp_path):
     call = [sys.executable, "-c", code]
     done = subprocess.run(call, capture_output=True, text=True, cwd=tmp_path, env=environment)
     assert done.returncode == 0, done.stderr
+
+
+#: Names that were replaced by the usual words of optimisation: support limit, contribution, problem, check.
+RIDDLES = (
+    r"\b(Crowd|EasySet|rough_newton|first_piece|lockstep|signed_support|solve_together)\b"
+    r"|\bdef _?(look|part|pose|posed|together|told)\("
+)
+
+
+def test_names_that_were_replaced_do_not_come_back():
+    assert re.search(RIDDLES, "class Crowd:") and re.search(RIDDLES, "    def _look(self):")
+    found = [
+        f"{path.relative_to(ROOT)}: {match.group(0)}"
+        for path in sorted((ROOT / "src").rglob("*.py"))
+        for match in re.finditer(RIDDLES, path.read_text(encoding="utf-8"))
+    ]
+    assert found == []

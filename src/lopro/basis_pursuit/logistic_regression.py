@@ -105,11 +105,13 @@ def sparse_logistic(
     method : Method, optional
         `WorkingSetNewton` by default.
     tol : float
-        Certified relative gap to reach, ``gap / fun``.
-    max_iter, callback, progress
-        As in `lopro.solve`; the last entry of points is the intercept, where there is one.
+        Certified relative gap to reach, as in `lopro.solve`.
+    max_iter : int, optional
+        As in `lopro.solve`.
     time_limit : float, optional
         Seconds of wall time for the whole call.
+    callback, progress
+        As in `lopro.solve`; the last entry of points is the intercept, where there is one.
 
     Returns
     -------
@@ -151,9 +153,13 @@ def sparse_logistic_path(
 
     Parameters
     ----------
-    A, labels, intercept, weights, sample_weight, nonneg, tol
+    A, labels
         As in `sparse_logistic`.
-    lams, count, ratio, ridge, time_limit
+    lams, count, ratio
+        As in `lasso_path`.
+    intercept, weights, sample_weight, nonneg
+        As in `sparse_logistic`.
+    ridge, tol, time_limit
         As in `lasso_path`.
 
     Returns

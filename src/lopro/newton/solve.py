@@ -34,7 +34,7 @@ _REFINING = Settings(stiffness=1.0, growth=1.0, inner=0.0, max_steps=50)
 #: more.
 _REFINEMENTS = 4
 #: Outer steps after which certificates of emptiness and unboundedness are looked for: that is costly.
-_LOOKS = frozenset(2**k for k in range(1, 20))
+_CHECKS = frozenset(2**k for k in range(1, 20))
 
 
 def _outcome(
@@ -143,7 +143,7 @@ def outcomes(
             outcome = prove(problem, x, v, tol, feasibility, scale, length, convexity, stopped)
             yield dataclasses.replace(outcome, steps=state.steps + outcome.steps)
             told = True
-        elif before is not None and rounds in _LOOKS:
+        elif before is not None and rounds in _CHECKS:
             found = _without_solution(problem, before, state, feasibility)
             if found is not None and found.status is not Status.STOPPED:
                 yield found
