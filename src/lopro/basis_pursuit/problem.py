@@ -461,6 +461,6 @@ def residual_ball_of(constraint: Constraint) -> tuple[ResidualBall | None, bool]
     balls = [m for m in members if isinstance(m, ResidualBall)]
     rest = [m for m in members if not isinstance(m, ResidualBall)]
     orthants = [m for m in rest if isinstance(m, Box) and m.is_orthant]
-    if len(balls) != 1 or len(rest) > 1 or len(orthants) != len(rest):
+    if len(balls) != 1 or len(rest) > 1 or len(orthants) != len(rest) or len(balls[0].shape) != 1:
         return None, False
     return balls[0], len(rest) == 1

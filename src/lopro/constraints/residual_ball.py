@@ -10,6 +10,7 @@ import numpy as np
 
 from lopro.certificates.violation import ball_size
 from lopro.constraints.base import Constraint, ValidInequality
+from lopro.constraints.polyhedron import checked_point_shape
 from lopro.constraints.residual_forms import ResidualForm, ResidualNorm, SquaredResidual
 from lopro.constraints.residual_geometry import ResidualGeometry
 from lopro.core.arrays import (
@@ -23,6 +24,7 @@ from lopro.core.arrays import (
     inner,
     is_complex,
     is_single,
+    namespace,
     norm,
     to_numpy,
 )
@@ -62,6 +64,9 @@ class ResidualBall(ResidualGeometry, MappedFunction, Constraint):
         The radius, a norm (the paper's tau is its square); 0 means ``A x = y``.
     form : SquaredResidual or ResidualNorm
         Which function ``c`` describes the set.
+    shape : tuple of int, optional
+        Shape of the points where they are not vectors, as of matrices and images: ``A`` acts on
+        ``x.ravel()``, and ``y`` may have any shape with one number for each row.
     tight_frame : float, optional
         ``c`` where ``A A^H = c I`` is known of an operator: the projection becomes one formula.
 
@@ -85,9 +90,17 @@ class ResidualBall(ResidualGeometry, MappedFunction, Constraint):
     array([0.6, 0.8])
     >>> round(ball.regularity().value, 9)
     2.0
+
+    Images near another one:
+
+    >>> near = lc.ResidualBall(np.eye(4), np.zeros((2, 2)), 1.0, shape=(2, 2))
+    >>> near.project(np.array([[3.0, 0.0], [0.0, 4.0]])).round(9)
+    array([[0.6, 0. ],
+           [0. , 0.8]])
     """
 
     has_image_set = True
+    shape: tuple[int, ...]
 
     def __init__(
         self,
@@ -96,10 +109,12 @@ class ResidualBall(ResidualGeometry, MappedFunction, Constraint):
         sigma: float,
         form: ResidualForm | None = None,
         *,
+        shape: Any = None,
         tight_frame: float | None = None,
     ) -> None:
         self.A = linear_map(A, "A")
-        self.y = copy(from_numpy(to_numpy(check_array("y", y, ndim=1)), self.A.like))
+        given = to_numpy(check_array("y", y, ndim=1 if shape is None else None))
+        self.y = copy(from_numpy(given.reshape(-1), self.A.like))
         check_shape("y", self.y, (self.A.shape[0],))
         self.sigma = check_number("sigma", sigma, minimum=0.0)
         self.form: ResidualForm = SquaredResidual() if form is None else form
@@ -107,7 +122,7 @@ class ResidualBall(ResidualGeometry, MappedFunction, Constraint):
             raise TypeError(f"form must be SquaredResidual() or ResidualNorm(), got {form!r}")
         # The norm has a kink where A x = y, the centre of the set, and nowhere else.
         self.smooth = isinstance(self.form, SquaredResidual) or self.sigma > 0.0
-        self.shape = (self.A.shape[1],)
+        self.shape = checked_point_shape(shape, self.A)
         self._y = Companion(self.y)
         self._size_of_y = norm(self.y)
         # Points are complex as soon as either A or y is.
@@ -140,13 +155,24 @@ class ResidualBall(ResidualGeometry, MappedFunction, Constraint):
         return (Term(atoms.Interval(y, y), self.A),)
 
     def image(self, x: Array) -> Image:
-        return (self.A.forward(x),)
+        return (self.A.forward(self._vector(x)),)
+
+    def _vector(self, x: Array) -> Array:
+        """Return a point as the vector that A acts on."""
+        if len(self.shape) == 1:
+            return x
+        check_shape("x", x, self.shape)
+        return namespace(x).reshape(x, (-1,))
+
+    def _point(self, v: Array) -> Array:
+        """Return the point that a vector stands for."""
+        return v if len(self.shape) == 1 else namespace(v).reshape(v, self.shape)
 
     def linearize_at(self, image: Image) -> Linearization:
         r = image[0] - self._y.beside(image[0])
         length = norm(r)
         c = self.form.value(length, self.sigma)
-        return c, lambda: self.A.adjoint(self.form.slope(length) * r)
+        return c, lambda: self._point(self.A.adjoint(self.form.slope(length) * r))
 
     def lipschitz(self, ball: Ball | None = None) -> Constant | None:
         largest = self.largest_singular_value
@@ -154,7 +180,7 @@ class ResidualBall(ResidualGeometry, MappedFunction, Constraint):
             return largest
         if ball is None:
             return None
-        r = norm(self.A.forward(ball.center) - self._y.beside(ball.center))
+        r = norm(self.image(ball.center)[0] - self._y.beside(ball.center))
         value = 2.0 * largest.value * (r + largest.value * ball.radius)
         return Constant(value, largest.source, "2 |A| times the longest residual on the ball")
 
@@ -215,7 +241,7 @@ class ResidualBall(ResidualGeometry, MappedFunction, Constraint):
     def with_matrix(self) -> ResidualBall:
         """Return the same ball with all entries of A: those of an operator take many products."""
         A = CopiedMap(self.A.toarray(), self.A.name)
-        return ResidualBall(A, self.y, self.sigma, self.form)
+        return ResidualBall(A, self.y, self.sigma, self.form, shape=self.shape)
 
     @cached_property
     def in_double(self) -> ResidualBall | None:
@@ -232,7 +258,11 @@ class ResidualBall(ResidualGeometry, MappedFunction, Constraint):
         if math.prod(A.shape) > _HELD_TWICE or not self.as_matrix.A.explicit:
             return None
         return ResidualBall(
-            widened(self.as_matrix.A.matrix), widened(to_numpy(y)), self.sigma, self.form
+            widened(self.as_matrix.A.matrix),
+            widened(to_numpy(y)),
+            self.sigma,
+            self.form,
+            shape=self.shape,
         )
 
     @property
@@ -253,7 +283,7 @@ class ResidualBall(ResidualGeometry, MappedFunction, Constraint):
         return excess / size
 
     def absolute_violation(self, x: Array) -> float:
-        image = self.A.forward(x)
+        (image,) = self.image(x)
         return max(0.0, norm(image - self._y.beside(image)) - self.sigma)
 
     def _size_of_products(self, x: Array, image: Array) -> float:
@@ -274,8 +304,10 @@ class ResidualBall(ResidualGeometry, MappedFunction, Constraint):
             point = self.in_double.project_rounded(x)
             if point is not None:
                 return point
-        y = self._y.beside(x)
-        return project_residual_ball(x, self.A, y, self.sigma, tight_frame=self.tight_frame)
+        v, y = self._vector(x), self._y.beside(x)
+        return self._point(
+            project_residual_ball(v, self.A, y, self.sigma, tight_frame=self.tight_frame)
+        )
 
     def project_rounded(self, x: Array) -> Array | None:
         """Return the projection in the precision of ``x``, where this set is in double precision.
@@ -286,17 +318,18 @@ class ResidualBall(ResidualGeometry, MappedFunction, Constraint):
         # An equation (sigma = 0) that holds to the last bit of y is left alone, and with it the zeros of x.
         if self.violation(wide) <= (4.0 * unit if self.sigma == 0.0 else 0.0):
             return copy(x)
-        point = nearest_rounded(x, self.A, self.y, self.sigma)
-        if point is None or self.violation(widened(to_numpy(point))) > 32.0 * unit:
+        nearest = nearest_rounded(self._vector(x), self.A, self.y, self.sigma)
+        if nearest is None:
             return None
-        return point
+        point = self._point(nearest)
+        return None if self.violation(widened(to_numpy(point))) > 32.0 * unit else point
 
     def valid_inequality(self, x: Array, weight: float) -> ValidInequality:
         """Return the supporting half-space with the slope of ``weight * c`` at ``x``."""
-        image = self.A.forward(x)
+        (image,) = self.image(x)
         r = image - self._y.beside(image)
         dual = (weight * self.form.slope(norm(r))) * r
-        return ValidInequality(self.A.adjoint(dual), self.support_image((dual,)), (dual,))
+        return ValidInequality(self.pullback((dual,)), self.support_image((dual,)), (dual,))
 
     def project_image(self, image: Image) -> Image:
         (z,) = image
@@ -305,7 +338,7 @@ class ResidualBall(ResidualGeometry, MappedFunction, Constraint):
         return (y + (z - y) * (self.sigma / length),) if length > self.sigma else (1.0 * z,)
 
     def pullback(self, dual: Image) -> Array:
-        return self.A.adjoint(dual[0])
+        return self._point(self.A.adjoint(dual[0]))
 
     def support_image(self, dual: Image) -> float:
         """Return ``Re <y, nu> + sigma |nu|``, rounded up: lower bounds rest on it."""

@@ -36,7 +36,7 @@ SETTINGS = Settings()
 def checked_parts(problem: Problem, method: str, advice: str = "") -> tuple[L1Norm, ResidualBall]:
     """Return objective and constraint; raise unless they are an l1 norm and a residual ball."""
     f, c = problem.objective, problem.constraint
-    if not (isinstance(f, L1Norm) and isinstance(c, ResidualBall)):
+    if not (isinstance(f, L1Norm) and isinstance(c, ResidualBall) and len(c.shape) == 1):
         raise MissingCapabilityError(
             f"{method} minimises an L1Norm over a ResidualBall, got {f!r} over {c!r}{advice}"
         )
