@@ -243,18 +243,24 @@ class ResidualBall(ResidualGeometry, MappedFunction, Constraint):
         A = CopiedMap(self.A.toarray(), self.A.name)
         return ResidualBall(A, self.y, self.sigma, self.form, shape=self.shape)
 
-    @cached_property
+    @property
     def in_double(self) -> ResidualBall | None:
         """The same ball in double precision (itself, where it is); None where A is large or not at hand.
 
         Rounding in a residual is as large as ``eps |A| |x|``. Where sigma is small beside that, or the
         least-squares residual close to sigma, single precision cannot tell where the boundary is.
         """
-        A, y = self.A, self.y
+        A = self.A
         if not isinstance(A.like, np.ndarray) or (A.explicit and not A.in_memory):
             return None
-        if not is_single(A.like) and not is_single(y):
+        if not is_single(A.like) and not is_single(self.y):
             return self
+        return self._widened
+
+    @cached_property
+    def _widened(self) -> ResidualBall | None:
+        """A copy in double precision; None where A is large or not at hand."""
+        A, y = self.A, self.y
         if math.prod(A.shape) > _HELD_TWICE or not self.as_matrix.A.explicit:
             return None
         return ResidualBall(

@@ -77,9 +77,10 @@ class Run:
     @functools.cached_property
     def incumbent(self) -> Incumbent:
         """The best point and bounds; created within the loop, because the target evaluates f."""
-        return Incumbent(
-            self.bench.counted, self.bench.target, self.warnings, lambda: self.bench.unit
-        )
+        bench = (
+            self.bench
+        )  # without the run: what refers to itself is only freed by the garbage collector
+        return Incumbent(bench.counted, bench.target, self.warnings, lambda: bench.unit)
 
     @property
     def counts(self) -> Counts:

@@ -64,10 +64,12 @@ def host_map(A: LinearMap) -> LinearMap:
     >>> host_map(A) is A, host_map(linear_map(np.ones((1, 2), np.float32))).matrix.dtype
     (True, dtype('float64'))
     """
-    found: LinearMap | None = A.__dict__.get("_on_host")
-    if found is None:
-        found = A.__dict__["_on_host"] = _host_map(A)
-    return found
+    if "_on_host" not in A.__dict__:
+        made = _host_map(A)
+        # A map that refers to itself would keep its entries until the next garbage collection.
+        A.__dict__["_on_host"] = None if made is A else made
+    found: LinearMap | None = A.__dict__["_on_host"]
+    return A if found is None else found
 
 
 def _host_map(A: LinearMap) -> LinearMap:
