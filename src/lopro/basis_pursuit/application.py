@@ -316,7 +316,7 @@ def _in_precision_of(like: Array, weights: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class ProblemData:
-    """What the problems of one call share: the matrix, the weights, the signs."""
+    """The data that the problems of one call share: matrix, weights, signs."""
 
     A: Any
     weights: Any = None

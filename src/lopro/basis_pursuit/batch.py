@@ -37,7 +37,7 @@ __all__ = ["SETTINGS", "Proposed", "SharedPasses", "radii_for", "shares_passes",
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """What steers searches that share passes."""
+    """Settings of searches that share passes."""
 
     #: Bytes that the columns of all searches may take, as far as that can be told before.
     memory: int = 2**31

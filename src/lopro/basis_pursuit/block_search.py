@@ -32,7 +32,7 @@ __all__ = ["BlockSearch"]
 
 @dataclass(frozen=True)
 class Settings:
-    """What steers searches over blocks.
+    """Settings of searches over blocks.
 
     Products of 12 instances (complex, groups, joint), geometric mean 16.1: with ``start = 0.5`` 17.0, with
     ``descent = 0.5`` 16.7, with ``unsolved = 0.1`` 17.6, with any `near` 20.3.

@@ -47,7 +47,7 @@ __all__ = ["SETTINGS", "Checkpoint", "ColumnSearch"]
 
 @dataclass(frozen=True)
 class Settings:
-    """What steers working-set searches."""
+    """Settings of working-set searches."""
 
     #: Newton steps where all columns are at hand, and where a solution only guides to missing ones.
     thorough_steps: int = 30
@@ -137,7 +137,7 @@ class ColumnSearch(Search):
         #: The last alpha and the correlations of all columns there; those of the search before.
         self.latest: tuple[float, Vector] | None = None
         self._before = None if before is None else before.latest
-        #: What a round leaves of alpha, and when to stop.
+        #: The factor of alpha in a round, and when to stop.
         self.descent = SETTINGS.descent if pool is None else SETTINGS.pass_descent
         #: Stop when ``|support| / rows`` was above a share for more than so many rounds above sigma.
         self._limit, self._full_rounds = SETTINGS.limit, 0
@@ -425,7 +425,7 @@ class ColumnSearch(Search):
         return full
 
 
-#: What NumPy raises for a file that is no archive, is cut off, or lacks an array.
+#: The errors of NumPy for a file that is not an archive, is truncated, or lacks an array.
 _UNREADABLE = (zipfile.BadZipFile, zlib.error, EOFError, KeyError, TypeError, ValueError)
 
 #: Of the largest correlation: products of the same data agree to this, in single precision too.
@@ -498,7 +498,7 @@ class Checkpoint:
 
     @property
     def _of_another_problem(self) -> ValueError:
-        """What refuses the file of another problem."""
+        """The error for the file of another problem."""
         return ValueError(
             f"checkpoint {str(self.path)!r} belongs to another problem: other A, y, sigma, weights or "
             "signs; remove it, or name another file"

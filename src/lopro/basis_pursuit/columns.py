@@ -421,7 +421,7 @@ class DeviceColumns(ColumnSet):
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """What a search asks of the matrix: correlations with a dual point, and columns to be in the pool."""
+    """The requests of a search to the matrix: correlations with a dual point, and columns for the pool."""
 
     dual: Vector | None = None
     columns: Vector | None = None

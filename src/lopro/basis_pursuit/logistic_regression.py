@@ -191,7 +191,7 @@ def sparse_logistic_path(
 
 @dataclass(frozen=True, eq=False)
 class LogisticData:
-    """What the problems of one call share."""
+    """The data that the problems of one call share."""
 
     A: Any
     labels: Any

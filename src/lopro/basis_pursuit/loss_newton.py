@@ -28,7 +28,7 @@ _EPS = float(np.finfo(np.float64).eps)
 class Settings:
     """Accuracies of Newton's method on columns; all are relative."""
 
-    #: What a step must gain of what its model promises (Armijo), and how often steps are halved.
+    #: The share of the predicted decrease that a step must reach (Armijo), and the most halvings.
     gain: float = 1e-4
     halvings: int = 30
     #: Of the price: what a correlation of the model may exceed it by.

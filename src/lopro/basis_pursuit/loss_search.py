@@ -29,7 +29,7 @@ _EPS = float(np.finfo(np.float64).eps)
 
 @dataclass(frozen=True)
 class Settings:
-    """What steers the search."""
+    """Settings of the search."""
 
     #: A correlation counts as missing beyond 1 by this.
     missing: float = 1e-9
@@ -69,7 +69,7 @@ class LossSearch:
         self.missing = np.empty(0, dtype=np.intp)
         self._excess = np.zeros(self.A.shape[1])
 
-    # What is asked of the matrix.
+    # Requests to the matrix.
 
     def _read(self, indices: Vector) -> Any:
         block = columns_of(self.A, indices)
@@ -180,7 +180,7 @@ class LossSearch:
     def round(self) -> None:
         """Solve on the columns at hand as well as the gap is worth it, then price all columns."""
         newton, allowed = self.newton, self.target.gap(self.newton.fun)
-        # What a bound loses where correlations exceed the prices by a share: that share of the penalty.
+        # Correlations that exceed the weights by a share cost the bound that share of the penalty.
         penalty = newton.form.penalty(newton.x, newton.indices) or newton.fun
         share = max(SETTINGS.guiding * self.gap, SETTINGS.final * allowed) / penalty
         with one_pool():
@@ -192,7 +192,7 @@ class LossSearch:
         r = self._dual_point()
         self._learn(r, self._pulled(r))
 
-    # What it proposes.
+    # Candidates.
 
     def point(self) -> Array:
         """Return the present coefficients among all, in the library of the problem."""

@@ -30,7 +30,7 @@ __all__ = ["MatrixFree"]
 
 @dataclass(frozen=True)
 class Settings:
-    """What steers the methods behind shrinkage."""
+    """Settings of the methods that follow shrinkage."""
 
     #: Multiplier updates without progress after which the last method stops.
     patience: int = 20

@@ -46,7 +46,7 @@ __all__ = ["OperatorSearch", "SplitState", "Splitting", "State", "is_frame", "th
 
 @dataclass(frozen=True)
 class Settings:
-    """What steers the choice of algorithm and steps."""
+    """Settings of the choice of algorithm and steps."""
 
     #: Steps after which the lengths of columns are estimated, by up to 16 products: without that "operator
     #: lengths" of `benchmarks.bpdn.counts` take 1.9 and 3.8 times as many.
@@ -69,11 +69,11 @@ State: TypeAlias = "ShrinkageState | SplitState"
 
 @dataclass(frozen=True)
 class SplittingSettings:
-    """What steers the splitting."""
+    """Settings of the splitting."""
 
     #: Steps are longer than those of the plain iteration by this factor; below 2 it converges.
     relaxation: float = 1.97
-    #: What shrinkage takes off at first, in means of the nonzeros of a start.
+    #: The first threshold of shrinkage, in means of the nonzeros of a start.
     threshold: float = 1.5
     #: The threshold changes by this factor at most, after every so many steps, so many times, to bring both
     #: parts of the iteration into this balance: 1461 products instead of 1781 (cosine, 350 of 700).
@@ -392,7 +392,7 @@ class OperatorSearch:
         self.algorithm, self.idle = splitting, 0
         return splitting.start(p)
 
-    # What is proved.
+    # Bounds.
 
     def _improve_bound(self, p: Point | Mixture) -> None:
         """Scale the residual to a feasible dual point; it bounds the optimum from below."""
@@ -426,7 +426,7 @@ class OperatorSearch:
     def _is_enough(self, fun: float, bound: float) -> bool:
         return fun - bound <= self._ask * self.bench.target.gap(fun)
 
-    # What is proposed.
+    # Candidates.
 
     def _allowed(self, x: Array) -> bool:
         return not self.sparse.nonneg or float(namespace(x).min(x)) >= 0.0

@@ -94,7 +94,7 @@ class PenalisedProblem(SparseForm):
     def level(self, margin: float) -> Level:
         return Penalty(self.lam)
 
-    # What first-order methods ask of a ball: any residual is short enough here.
+    # The interface of a ball for first-order methods: here any residual is allowed.
 
     sigma: ClassVar[float] = math.inf
     tight_frame: ClassVar[float | None] = None

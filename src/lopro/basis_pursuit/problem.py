@@ -226,7 +226,7 @@ class Repeated(LinearMap):
         return self.base.adjoint_exactly(self._as_block(y)).reshape(-1)
 
 
-#: What basis pursuit minimises.
+#: The objectives of basis pursuit.
 NORMS = (L1Norm, BlockNorm)
 
 

@@ -73,7 +73,7 @@ class Settings:
     operations: float = 1e10
     #: sigma relative to y: the vertex for sigma = 0 has most of the signs.
     tiny: float = 1e-4
-    #: What PIQP is asked for; a correlation so close to its weight is at it.
+    #: The accuracy requested from PIQP; a correlation this close to its weight counts as equal to it.
     residual: float = 1e-10
     active: float = 1e-6
     #: Of the largest pivot: columns with smaller ones depend on others.

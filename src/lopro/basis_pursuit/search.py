@@ -1,4 +1,4 @@
-"""What every search for columns keeps: the columns, their signs, a solution and the best dual value."""
+"""The state of every search for columns: columns, signs, a solution and the best dual value."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ class Search:
         self.sparse.check_units(correlations, self.y)
         self._stretch = float(np.linalg.norm(correlations)) / (float(np.linalg.norm(self.y)) or 1.0)
 
-    # What is asked of the matrix.
+    # Requests to the matrix.
 
     def pulled(self, dual: Vector, *, rough: bool = False) -> Vector:
         """Return the correlations of all columns with a dual point; roughly, in the precision of the data."""
@@ -155,7 +155,7 @@ class Search:
         """Return columns: as an array, or sparse if they are very much so."""
         return columns_of(self.A, indices)
 
-    # What a solution on the columns of the set is worth.
+    # The bound from a solution on the columns of the set.
 
     def accept(
         self,

@@ -53,7 +53,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Settings:
-    """What steers mixed shrinkage.
+    """Settings of mixed shrinkage.
 
     Products of 18 operators (blurs, cosines, random columns), geometric mean 153: without `same` 165, with
     ``outside = 0`` 164, with ``unsolved = 0`` 202, without `growth` 163, without both of these limits 433.
@@ -72,7 +72,7 @@ class Settings:
     down: float = 0.95
     outside: float = 0.2
     unsolved: float = 4.0
-    #: What a step leaves of the parameter, which stays positive where no point is feasible.
+    #: The least factor of the parameter in a step; it stays positive where no point is feasible.
     furthest: float = 0.2
     #: So many times the nonzeros may enter in one step down.
     growth: float = 1.2

@@ -63,7 +63,7 @@ class Radius:
 
 @dataclass(frozen=True, eq=False)
 class SparseLoss:
-    """What a search for columns knows of the problem; vectors are NumPy's, in double precision."""
+    """The problem as a search for columns uses it; vectors are NumPy arrays in double precision."""
 
     parts: tuple[Objective, ...]
     #: The loss, with its map and its factor.

@@ -50,14 +50,14 @@ __all__ = ["ByProducts", "WorkingSet", "in_blocks", "passes_are_expensive"]
 
 @dataclass(frozen=True)
 class Settings:
-    """What steers the order of searches."""
+    """Settings of the order of searches."""
 
     #: Columns per row from which on products take most of the time.
     wide: int = 50
     #: Rounds of a path where programs can follow, and where they would be too large.
     short_path: int = 60
     long_path: int = 150
-    #: What a settled round of a path leaves of alpha.
+    #: The factor of alpha after a round of a path with settled signs.
     descent: float = 0.7
     #: Operations (rows squared times columns) of programs that are as quick as a path, and as some rounds of
     #: one whose support exceeds 0.9 of the rows.

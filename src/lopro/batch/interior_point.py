@@ -20,7 +20,7 @@ __all__ = ["Iterates", "Settings", "advance", "complementarity", "start"]
 
 @dataclass(frozen=True)
 class Settings:
-    """What steers the method; units are those of `ScaledPrograms`, where entries are about 1."""
+    """Settings of the method; units are those of `ScaledPrograms`, where entries are about 1."""
 
     #: Steps end at this share of the way to the boundary (Mehrotra 1992 takes 0.9 to 0.9995).
     boundary: float = 0.995

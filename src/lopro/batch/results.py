@@ -18,7 +18,7 @@ from lopro.driver.result import History, Result, Status
 
 __all__ = ["METHOD", "Batch", "Results"]
 
-#: What ``result.method`` says.
+#: The text of ``result.method``.
 METHOD = "BatchInteriorPoint()"
 _CERTIFICATE = (
     "gap", "relative_gap", "lower_bound", "violation", "radius", "absolute_violation", "charge",
@@ -29,7 +29,7 @@ _CERTIFICATE = (
 class Batch:
     """Problems that were solved together."""
 
-    #: What `lopro.batch.solve.solve_batch` returns.
+    #: The arrays that `lopro.batch.solve.solve_batch` returns.
     answers: dict[str, Array]
     tol: float
     #: Why those ended that are not certified.

@@ -37,7 +37,7 @@ class _Active:
     at: Iterates
     #: Steps since complementarity was small enough.
     ready: Array
-    #: What complementarity may be.
+    #: Tolerance of complementarity.
     allowed: Array
 
 

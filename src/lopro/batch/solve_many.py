@@ -95,7 +95,7 @@ def solve_many(
             batches = _of_list(problems, options, deadline)
         results = Results(len(problems))
         for places, batch in batches if batched else ():
-            # What is not proved goes to `lopro.solve`, unless a limit has ended it.
+            # Problems without a proof go to `lopro.solve`, unless a limit has ended them.
             ended = batch.otherwise is not Status.STALLED or deadline.passed
             results.add(places, batch, ended)
         for place in results.missing():

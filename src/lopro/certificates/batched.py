@@ -215,7 +215,7 @@ class Proofs:
             at, gradient = p.evaluate(z)[:2]
             images, sizes = times(p.A, z), times(moduli, abs(z))
         slack = Enclosures.of(images, sizes, x.shape[-1]) - Enclosures.exact(side)
-        # What rounding makes of A x beside a large side is in the error of the difference.
+        # The rounding of A x beside a large side is part of the error of the difference.
         at = at + Enclosures.dot(slack.value, v, slack.error)
         bound, radius = self._bound(x if z is None else z, at, gradient + pulled)
         fun, infinite = value.value, xp.full_like(bound, float("inf"))

@@ -111,7 +111,7 @@ class _Entries:
         """Return the box with the bounds that follow at once from those it has; None where none does."""
         i, j, a, m = self.row, self.column, self.a, len(self.sides)
         up = a > 0.0
-        # What each entry adds to its row at least, and whether nothing bounds that.
+        # The least contribution of each entry to its row, and whether it is unbounded.
         least = a * np.where(up, box.lower[j], box.upper[j])
         open_ = np.isinf(least)
         least = np.where(open_, 0.0, least)

@@ -1,4 +1,4 @@
-"""What is known of a point: its certificate for the user, and what a run has proved."""
+"""The certificate of a point for the user, and the outcome of a run with its proofs."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ class Outcome:
 
     @property
     def gap(self) -> float:
-        """What is proved: the value is at most so far above the optimal one, violation included."""
+        """The proved gap: the value is at most this much above the optimal one, violation included."""
         return self.fun + self.charge - self.bound.value
 
     def holds(self, tol: float, scale: float = 0.0, length: float = 0.0) -> bool:

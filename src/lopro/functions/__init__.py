@@ -1,4 +1,4 @@
-"""What objectives and constraints share: values, slopes, images under linear maps, and constants."""
+"""The common base of objectives and constraints: values, slopes, images under linear maps, constants."""
 
 from lopro.core.constants import Ball, Constant, Source
 from lopro.functions.base import Function, Image, Linearization, MappedFunction

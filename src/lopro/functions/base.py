@@ -1,4 +1,4 @@
-"""What an objective and a constraint have in common: values, slopes, constants, and images.
+"""The common interface of objectives and constraints: values, slopes, constants, and images.
 
 A function is called in two ways. A reader of a formula asks for ``value(x)`` and
 ``subgradient(x)``. An algorithm asks in two steps: ``image(x)`` does the expensive linear part
@@ -17,7 +17,7 @@ from lopro.core.constants import Ball, Constant
 
 __all__ = ["Function", "Image", "Linearization", "MappedFunction"]
 
-#: What the linear part of a function makes of a point: one array per linear map.
+#: The image of a point under the linear part of a function: one array per linear map.
 Image: TypeAlias = tuple[Array, ...]
 
 #: A value, and a function that returns the subgradient there when it is needed.

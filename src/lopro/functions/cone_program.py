@@ -1,4 +1,4 @@
-"""What an atom needs to become a part of a cone program: a builder, and the image it acts on."""
+"""Interface between atoms and cone programs: a builder, and the image of the variables."""
 
 from __future__ import annotations
 

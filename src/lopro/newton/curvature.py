@@ -59,7 +59,7 @@ class Piece:
     #: B where the piece is ``B' S B``, and how many consecutive rows a block of S takes; None for others.
     factor: Any = None
     height: int = 1
-    #: What changes from step to step while the pattern stays: the entries are linear in it. None: nothing.
+    #: Values that change in each step with a fixed pattern; entries are linear in them. None: no such values.
     coefficients: Any = None
 
     def apply(self, s: Array) -> Array:

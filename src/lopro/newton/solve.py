@@ -33,7 +33,7 @@ _REFINING = Settings(stiffness=1.0, growth=1.0, inner=0.0, max_steps=50)
 #: None takes 9 % fewer steps in ``python -m benchmarks.constants newton``, ten times as many 16 %
 #: more.
 _REFINEMENTS = 4
-#: Outer steps after which certificates of emptiness and unboundedness are looked for: that is costly.
+#: Outer steps after which certificates of emptiness and unboundedness are computed, which is costly.
 _CHECKS = frozenset(2**k for k in range(1, 20))
 
 

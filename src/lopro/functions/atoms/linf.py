@@ -51,7 +51,7 @@ class LInf(Atom):
         return w - project_l1_ball(w, float(step))
 
     def complement(self, w: Array, step: Step) -> DiagonalPlusRows:
-        # What the projection on the dual ball keeps of a change of w.
+        # The complement is the Jacobian of the projection on the dual ball.
         values, row, weight = l1_ball_jacobian(w, float(step))
         return DiagonalPlusRows(values, row, -weight)
 

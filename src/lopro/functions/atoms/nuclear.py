@@ -56,7 +56,7 @@ class Nuclear(Atom):
         U, s, Vh = singular_values(xp.reshape(z, self.shape))
 
         def slope() -> Array:
-            # What is rounding among the singular values has no direction of its own.
+            # Singular values within rounding have no well-defined vectors.
             kept = s > max(self.shape) * eps(z) * float(s[0])
             return xp.reshape((U * _beside(xp.astype(kept, s.dtype), U)) @ Vh, tuple(z.shape))
 
