@@ -17,7 +17,7 @@ from lopro.basis_pursuit.search import columns_of
 from lopro.certificates import feasibility_tolerance
 from lopro.core.arrays import Array, eps, norm, to_numpy
 from lopro.core.deadline import Deadline
-from lopro.core.validation import check_array, check_number, check_shape
+from lopro.core.validation import check_array, check_number, check_numbers, check_shape
 from lopro.driver.result import Iterate, Status
 from lopro.driver.stopping import Rule
 from lopro.driver.workbench import Callback, Options
@@ -204,7 +204,7 @@ def bpdn_path(
     >>> [bool(r.success) for r in path]
     [True, True, True]
     """
-    radii = _radii(sigmas)
+    radii = check_numbers("sigmas", sigmas)
     options = Options(
         tol, max_iter, max_projections, time_limit, stop, callback, progress, seed
     ).within_call()
@@ -220,15 +220,6 @@ def bpdn_path(
             if results[i].success:
                 x0 = results[i].x
         return ParetoCurve([results[i] for i in range(len(radii))], radii)
-
-
-def _radii(sigmas: Any) -> list[float]:
-    if not hasattr(sigmas, "__iter__") or isinstance(sigmas, (str, bytes)):
-        raise TypeError(f"sigmas must be a sequence of numbers, got {sigmas!r}")
-    radii = [check_number(f"sigmas[{i}]", s, minimum=0.0) for i, s in enumerate(sigmas)]
-    if not radii:
-        raise ValueError("sigmas must not be empty")
-    return radii
 
 
 def _solve_joint(

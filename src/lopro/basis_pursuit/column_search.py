@@ -261,13 +261,17 @@ class ColumnSearch(Search):
                 return
             yield from self._fetch()
 
+    def ask(self, asking: Asking) -> None:
+        """Have the pool answer all questions of one of the generators here."""
+        answered(asking, self.pool)
+
     def round(self) -> None:
         """Solve on the columns at hand, then price all of them."""
-        answered(self._solve_and_price(), self.pool)
+        self.ask(self._solve_and_price())
 
     def add_missing(self) -> None:
         """Add the columns that violate most, or have them fetched."""
-        answered(self._fetch(), self.pool)
+        self.ask(self._fetch())
 
     def _solve_and_price(self) -> Asking:
         self._tick()

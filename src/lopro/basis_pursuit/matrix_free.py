@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
 from lopro.basis_pursuit.column_search import ColumnSearch
-from lopro.basis_pursuit.columns import answered
 from lopro.basis_pursuit.operator_search import OperatorSearch, State
 from lopro.basis_pursuit.penalised import PenalisedProblem, sparse_form
 from lopro.basis_pursuit.problem import BlockNorm, SparseForm, SparseProblem
@@ -210,7 +209,7 @@ def _finish_by_columns(bench: Workbench, x: Array) -> Candidates:
     the optimal one, and a few rounds of Newton's method finish.
     """
     search = ColumnSearch(bench.problem, bench.target, bench.tick)
-    answered(search.begin(0.0 * to_numpy(x), first=10), search.pool)
+    search.ask(search.begin(0.0 * to_numpy(x), first=10))
     if not search.resume_at(to_numpy(x)):
         search.follow_path(0.5)
     yield from newton_rounds(bench, search, SETTINGS.rounds)

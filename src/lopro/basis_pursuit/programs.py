@@ -24,7 +24,6 @@ import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro.basis_pursuit.column_search import ColumnSearch
-from lopro.basis_pursuit.columns import answered
 from lopro.basis_pursuit.problem import (
     NORMS,
     BlockNorm,
@@ -140,7 +139,7 @@ class PursuitPrograms:
 
     def run(self, bench: Workbench, x0: Array) -> Candidates:
         search = ColumnSearch(bench.problem, bench.target, bench.tick)
-        answered(search.begin(x0, None), search.pool)
+        search.ask(search.begin(x0, None))
         yield from self.improve(bench, search)
 
     def improve(self, bench: Workbench, search: ColumnSearch) -> Candidates:

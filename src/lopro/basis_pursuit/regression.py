@@ -33,7 +33,7 @@ from lopro.basis_pursuit.working_set import WorkingSet, in_blocks, passes_are_ex
 from lopro.core.arrays import Array, asarray_like, eps, norm, to_numpy, widest
 from lopro.core.counting import Counts, counting
 from lopro.core.deadline import Deadline, OutOfTime, current_deadline
-from lopro.core.validation import check_array, check_count, check_number
+from lopro.core.validation import check_array, check_count, check_number, check_numbers
 from lopro.driver.result import History, Status
 from lopro.driver.workbench import Callback, Options
 from lopro.maps.double import wide_dtype
@@ -206,18 +206,6 @@ def lasso_path(
         return LassoPath(_solve_path(data, each, chosen, options), chosen)
 
 
-def _numbers(name: str, values: Any) -> list[float]:
-    if not hasattr(values, "__iter__") or isinstance(values, (str, bytes)):
-        raise TypeError(f"{name} must be a sequence of numbers, got {values!r}")
-    found = [
-        check_number(f"{name}[{i}]", value, minimum=0.0, exclusive=True)
-        for i, value in enumerate(values)
-    ]
-    if not found:
-        raise ValueError(f"{name} must not be empty")
-    return found
-
-
 def weights_of_path(
     lams: Sequence[float] | None,
     ridge: float | Sequence[float],
@@ -226,7 +214,8 @@ def weights_of_path(
     ratio: float,
 ) -> tuple[list[float], list[float]]:
     """Return the weights of a path and its ridges: those given, or a grid from the largest weight down."""
-    chosen = _grid(largest(), count, ratio) if lams is None else _numbers("lams", lams)
+    given = None if lams is None else check_numbers("lams", lams, exclusive=True)
+    chosen = given or _grid(largest(), count, ratio)
     ridges = [float(rho) for rho in np.atleast_1d(np.asarray(ridge))]
     ridges = ridges * len(chosen) if np.ndim(ridge) == 0 else ridges
     if len(ridges) != len(chosen):

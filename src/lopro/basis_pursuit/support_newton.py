@@ -304,7 +304,9 @@ class SupportNewton:
             signs = self._next_signs(face.signs, point)
             if signs is not face.signs:
                 return point, signs, False
-            error = float(np.abs(self._error(point, face) / self._weights(face)).max(initial=0.0))
+            error = float(
+                np.abs(self._error(point, face) / c.weights[face.support]).max(initial=0.0)
+            )
             share = _norm(point.residual) / (_norm(c.y) or 1.0)
             if error <= SETTINGS.refined * point.alpha + SETTINGS.rounding * c.most * share:
                 return point, signs, True
@@ -357,9 +359,6 @@ class SupportNewton:
         S, ridge = face.support, self.columns.ridge
         off = point.correlations[S] - point.alpha * face.slope
         return off - ridge * point.x[S] if ridge > 0.0 else off
-
-    def _weights(self, face: _Face) -> Vector:
-        return self.columns.weights[face.support]
 
     def _on_columns(self, support: Vector, values: Vector) -> Vector:
         """Return coefficients of all columns that have these values on a support."""

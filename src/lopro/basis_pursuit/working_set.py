@@ -19,7 +19,7 @@ import numpy as np
 from lopro.basis_pursuit import support_newton
 from lopro.basis_pursuit.block_search import BlockSearch
 from lopro.basis_pursuit.column_search import Checkpoint, ColumnSearch
-from lopro.basis_pursuit.columns import Pool, answered
+from lopro.basis_pursuit.columns import Pool
 from lopro.basis_pursuit.matrix_free import MatrixFree
 from lopro.basis_pursuit.operator_search import OperatorSearch
 from lopro.basis_pursuit.penalised import sparse_form
@@ -188,7 +188,7 @@ class WorkingSet:
     def _in_memory(self, bench: Workbench, search: ColumnSearch, x0: Array) -> Candidates:
         """Search from the end of the path, where it is short, or from the columns that matter most."""
         if not self._begin_at_end_of_path(search, x0):
-            answered(search.begin(x0, self.first), search.pool)
+            search.ask(search.begin(x0, self.first))
         yield from newton_rounds(bench, search, self.rounds)
         sparse, programs = search.sparse, PursuitPrograms(self.rounds)
         if not isinstance(sparse, SparseProblem):
@@ -222,7 +222,7 @@ class WorkingSet:
         if given or not (few and search.plain and 0.0 < search.sigma < np.inf):
             return False
         sparse = search.sparse
-        answered(search.multiply_y(), search.pool)
+        search.ask(search.multiply_y())
         signs = signs_at_radius(
             search.read(np.arange(columns)),
             search.y,
@@ -291,12 +291,12 @@ class WorkingSet:
     def _begin(self, search: ColumnSearch, x0: Array) -> None:
         """Fetch the first columns, or those of the checkpoint, and keep that up to date from now on."""
         if self.checkpoint is None:
-            answered(search.begin(x0, self.first), search.pool)
+            search.ask(search.begin(x0, self.first))
             return
         checkpoint = Checkpoint(self.checkpoint, search)
         saved = checkpoint.load()
         questions = search.begin(x0, self.first) if saved is None else checkpoint.go_on_from(saved)
-        answered(questions, search.pool)
+        search.ask(questions)
         search.after_round = checkpoint.save
         search.after_round()
 

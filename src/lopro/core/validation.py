@@ -18,6 +18,7 @@ __all__ = [
     "check_count",
     "check_fields",
     "check_number",
+    "check_numbers",
     "check_offers",
     "check_seed",
     "check_shape",
@@ -149,6 +150,19 @@ def check_number(
             f"{name} must be in {bracket[0]}{minimum:g}, {maximum:g}{bracket[1]}, got {number:g}"
         )
     return number
+
+
+def check_numbers(name: str, values: Any, *, exclusive: bool = False) -> list[float]:
+    """Return a sequence, not empty, of nonnegative numbers as floats; of positive ones with ``exclusive``."""
+    if not hasattr(values, "__iter__") or isinstance(values, (str, bytes)):
+        raise TypeError(f"{name} must be a sequence of numbers, got {values!r}")
+    found = [
+        check_number(f"{name}[{i}]", value, minimum=0.0, exclusive=exclusive)
+        for i, value in enumerate(values)
+    ]
+    if not found:
+        raise ValueError(f"{name} must not be empty")
+    return found
 
 
 def as_float(name: str, value: Any) -> float:

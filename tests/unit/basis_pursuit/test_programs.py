@@ -12,7 +12,6 @@ import lopro
 from lopro.basis_pursuit import programs
 from lopro.basis_pursuit.application import bpdn_problem
 from lopro.basis_pursuit.column_search import ColumnSearch
-from lopro.basis_pursuit.columns import answered
 from lopro.basis_pursuit.problem import SparseProblem
 from lopro.basis_pursuit.programs import Pair, optimal_pair
 from lopro.protocol import Target
@@ -137,7 +136,7 @@ def test_units_do_not_matter(unit: float) -> None:
 def test_a_path_is_left_after_some_rounds_with_a_full_support() -> None:
     A, y, sigma = crowded(1)
     search = ColumnSearch(bpdn_problem(A, y, sigma), Target(1e-6, 0.0))
-    answered(search.begin(np.zeros(A.shape[1]), None), search.pool)
+    search.ask(search.begin(np.zeros(A.shape[1]), None))
     stuck = {}
     for share in (0.0, 0.9):
         search.follow_path(0.7, (share, 2))
