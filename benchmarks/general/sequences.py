@@ -3,7 +3,8 @@
     python -m benchmarks.general.sequences [control] [drift] [portfolio] [--small] [--repeats N]
 
 - control: consecutive steps of walking and balancing robots (``mpc``, in the folder that LOPRO_DATA names);
-- drift: random dense programs n x 2n whose slope and sides move by 2, 5 or 20 % in every step;
+- drift: random dense programs n x 2n whose slope and sides move by 2, 5 or 20 % in every step, 4 to 2,000
+  steps;
 - portfolio: 500 assets with 20 factors, sectors and a limit on the turnover, 50 levels of risk aversion.
 
 A step is posed, solved and proved from its arrays; PIQP starts anew, ProxQP from its last result. Times are
@@ -54,7 +55,7 @@ def control(small: bool) -> Sequences:
 def drift(small: bool) -> Sequences:
     """Yield programs with an interior around zero, of which about n rows are active."""
     sizes = [(30, 10, 0.02)] if small else [
-        (30, 200, 0.02), (30, 200, 0.2), (100, 20, 0.05), (300, 8, 0.02), (300, 8, 0.2), (1000, 4, 0.02),
+        (30, 2000, 0.02), (30, 200, 0.2), (100, 20, 0.05), (300, 8, 0.02), (300, 8, 0.2), (1000, 4, 0.02),
     ]  # fmt: skip
     for n, count, move in sizes:
         rng = np.random.default_rng(n)
