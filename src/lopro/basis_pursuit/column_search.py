@@ -130,7 +130,7 @@ class ColumnSearch(Search):
         self.columns.ridge = self.sparse.ridge
         #: Whether alpha comes down only where signs have settled; whether the search began on a path.
         self.settling, self._along_path = pool is not None, False
-        self.pool: Pool | WholeMatrix = WholeMatrix(self._multiplied) if pool is None else pool
+        self._pool = pool
         on_device = is_single(self._like) and not isinstance(self._like, np.ndarray)
         #: Whether products in single precision may tell which columns are missing, and whether they do.
         self._single, self._rough = on_device and pool is None, on_device and pool is None
@@ -148,6 +148,11 @@ class ColumnSearch(Search):
         self._lacking, self._diverging, self._guided = math.inf, 0, False
         #: Called when the columns for the next round are there.
         self.after_round: Callable[[], None] = lambda: None
+
+    @property
+    def pool(self) -> Pool | WholeMatrix:
+        """Answers questions; one that is held for a matrix in memory would refer back to the search."""
+        return WholeMatrix(self._multiplied) if self._pool is None else self._pool
 
     def _multiplied(self, dual: Vector) -> Vector:
         return self.pulled(dual, rough=self._rough)

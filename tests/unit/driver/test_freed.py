@@ -8,7 +8,7 @@ import pytest
 
 import lopro
 from lopro.constraints import L1Ball, Polyhedron, ResidualBall
-from lopro.objectives import LeastSquares, Linear, Logistic, Quadratic, SquaredDistance
+from lopro.objectives import L1Norm, LeastSquares, Linear, Logistic, Quadratic, SquaredDistance
 
 M = np.random.default_rng(0).standard_normal((12, 4))
 PROBLEMS = {
@@ -16,6 +16,7 @@ PROBLEMS = {
     "quadratic": lambda: (Quadratic(M.T @ M, np.ones(4)), Polyhedron(M, np.ones(12)), None),
     "logistic": lambda: (Logistic(M.copy(), np.sign(M[:, 0])), Polyhedron(M, np.ones(12)), None),
     "ball": lambda: (Linear(np.ones(4)), ResidualBall(M.copy(), M[:, 0], 2.0), None),
+    "basis pursuit": lambda: (L1Norm(), ResidualBall(M.T.copy(), M[0], 0.1), None),
     "projections": lambda: (SquaredDistance(np.full(4, 3.0)), L1Ball(4), lopro.LoPGD()),
 }
 

@@ -178,7 +178,7 @@ LABELS = [0, 1, 0, 1]
         (
             {"X": None, "labels": None, "pairs": 0.0 * GOOD, "targets": [1.0] * 4},
             ValueError,
-            "all vanish",
+            "are zero",
         ),
         ({"max_pairs": 0}, ValueError, "max_pairs must be at least 1"),
         ({"max_pairs": 2.5}, TypeError, "max_pairs must be an integer"),
