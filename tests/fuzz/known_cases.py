@@ -218,6 +218,7 @@ KNOWN: dict[str, Callable[[], Case]] = {
             ("program", 506),  # an optimum of 0 in such units
             ("program", 165),  # a singular system of differences in a projection
             ("cvxpy", 3),  # a problem without a constraint
+            ("entries", 77000154),  # a square without a slope, in columns of their own units
             ("cvxpy", 136),  # an empty program with a direction of descent
         )
     },

@@ -36,6 +36,7 @@ FROZEN = {
     "conic": "2f4b2b4e3cc9f997",
     "interrupt": "18a53740251cfffc",
     "cones": "9ec0c7d6e74f99d8",
+    "entries": "fcd9476d951b7929",
 }
 
 

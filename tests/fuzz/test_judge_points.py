@@ -16,6 +16,7 @@ from fuzz.kinds import make
 from fuzz.machine.attempt import attempt
 from fuzz.machine.case import decide
 from fuzz.planted.case import CvxpyCase, ProgramCase
+from fuzz.planted.entries import EntriesCase
 
 PLANTED = ("program", "composite", "regression", "correlation")
 
@@ -103,6 +104,23 @@ def test_planted_points_are_feasible_and_columns_are_in_many_units() -> None:
     assert max(spread) > 11.0
 
 
+def test_one_forgery_among_several_answers_is_found() -> None:
+    several = 0
+    for seed in range(40):
+        case = make("entries", seed)
+        assert isinstance(case, EntriesCase)
+        known = [p.known() for p in case.programs]
+        if any(not k.points or k.unbounded for k in known):
+            continue
+        good = tuple(right(case, k) for k in known)
+        assert decide(case, Outcome(good)).kind is Class.CERTIFIED
+        false = replace(good[-1], status="INFEASIBLE", success=False)
+        assert labels(case, *good[:-1], false) == "false INFEASIBLE"
+        assert decide(case, Outcome(good[1:])).label == "results missing"
+        several += len(good) > 1
+    assert several > 5
+
+
 def of_cvxpy(case: CvxpyCase, status: str, x: Any, bound: float) -> Outcome:
     """Return what the judge reads of CVXPY's problem."""
     certificate = SimpleNamespace(lower_bound=bound, radius=np.inf)
@@ -156,7 +174,7 @@ def test_cones_are_empty_or_unbounded_by_construction() -> None:
     }
 
 
-@pytest.mark.parametrize("kind", [*PLANTED, "cvxpy", "cones", "large", "interrupt"])
+@pytest.mark.parametrize("kind", [*PLANTED, "cvxpy", "cones", "entries", "large", "interrupt"])
 def test_some_calls_are_right(kind: str) -> None:
     for seed in range(2 if kind == "large" else 8):
         case = make(kind, seed)

@@ -84,8 +84,8 @@ class Programs:
 
         The length is the distance of the farthest row from zero, or else of the best step from zero along
         the slope. The value is the one at zero; where that is 0, the slope there over units of columns that
-        sides tell, or the length where they tell none; or else half of the trace of the Hessian times the
-        square of the length: the mean over points of this length.
+        sides tell, or the length where they tell none; or else half of the diagonal of the Hessian times the
+        squares of these: the mean over points of such entries.
         """
         xp = namespace(self.q)
         P, q, constant = self.multiplied_out()
@@ -101,8 +101,11 @@ class Programs:
                 far = xp.maximum(far, largest(bounded / units))
         step = slope * slope * slope / or_one(curvature)
         unit = xp.where(far > 0.0, far, xp.where(curvature > 0.0, step, zero))
-        mean = 0.5 * xp.sum(xp.linalg.diagonal(P), axis=-1) / q.shape[-1] * unit * unit
-        over_units = xp.sum(abs(q) * self._column_units(), axis=-1)
+        diagonal, units = xp.linalg.diagonal(P), self._column_units()
+        mean = 0.5 * xp.sum(diagonal * units * units, axis=-1)
+        alike = 0.5 * xp.sum(diagonal, axis=-1) / q.shape[-1] * unit * unit
+        mean = xp.where(mean > 0.0, mean, alike)
+        over_units = xp.sum(abs(q) * units, axis=-1)
         over_units = xp.where(over_units > 0.0, over_units, slope * unit)
         value = xp.where(constant != 0.0, abs(constant), xp.where(slope > 0.0, over_units, mean))
         return unit, xp.where(xp.isfinite(value), value, zero)

@@ -154,6 +154,11 @@ class Workbench:
                 return 0.0
             # Neither does a minimiser: signs at random are none of a norm or a square.
             signs = np.random.default_rng(0).choice([-1.0, 1.0], size=tuple(start.shape))
+            units = self.problem.constraint.column_units()
+            if isinstance(units, np.ndarray):
+                value = abs(float(f.value(asarray_like(units.reshape(signs.shape) * signs, start))))
+                if value > 0.0:
+                    return value
             return abs(float(f.value(asarray_like(self.unit * signs, start))))
         except (ValueError, OverflowError):
             return 0.0  # a start that is out of the range of f tells no scale

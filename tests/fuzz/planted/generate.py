@@ -8,7 +8,7 @@ import numpy as np
 
 from fuzz.planted.program import Array, Program
 
-__all__ = ["draw_program", "transport"]
+__all__ = ["draw_program", "in_units", "transport"]
 
 Rng = np.random.Generator
 
@@ -28,7 +28,7 @@ def draw_program(rng: Rng) -> Program:
     way = str(rng.choice(list(_WAYS), p=list(_WAYS.values())))
     made = {"empty": _empty, "unbounded": _unbounded}.get(way)
     program = _optimal(rng, way) if made is None else made(rng)
-    return _in_units(rng, replace(program, way=way))
+    return in_units(rng, replace(program, way=way))
 
 
 def _optimal(rng: Rng, way: str) -> Program:
@@ -146,7 +146,7 @@ def _unbounded(rng: Rng) -> Program:
     return Program(q, A, lower, upper, -free, free, z, unbounded=True)
 
 
-def _in_units(rng: Rng, program: Program) -> Program:
+def in_units(rng: Rng, program: Program) -> Program:
     """Change units of the value, the ball, single rows and single columns, or of many."""
 
     def units(count: int) -> Array:

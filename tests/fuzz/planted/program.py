@@ -103,7 +103,10 @@ class Program:
         """Return what a judge needs."""
         u = self.of_columns
         points = [] if self.empty else [self.solution / u]
-        typical = max(self.size(1.0 / u), self.size(self.solution / u))
+        # A point of typical size: sides over coefficients, which are integers.
+        sides = np.concatenate([self.lower, self.upper, self.low, self.high])
+        reach = float(np.abs(sides[np.isfinite(sides)]).max(initial=1.0))
+        typical = max(self.size(reach / u), self.size(self.solution / u))
         return Known(
             self.value,
             self.excess,

@@ -313,8 +313,10 @@ def test_typical_sizes_are_those_of_rows_slopes_and_traces() -> None:
     unit, value = QuadraticPrograms(q, P).subset(slice(0, 1)).typical()
     assert unit[0] == pytest.approx(125.0 / 114.0)
     assert value[0] == pytest.approx(5.0 * 125.0 / 114.0)
-    boxed = QuadraticPrograms(0.0 * q, P, most=one(5.0, 2.0)).subset(slice(0, 1))
-    assert boxed.typical()[1][0] == pytest.approx(0.5 * 4.0 * 25.0)
+    for u in (np.ones(2), columns):
+        boxed = QuadraticPrograms(0.0 * q, P * u[:, None] * u, most=one(5.0, 2.0) / u)
+        typical = boxed.subset(slice(0, 1)).typical()[1][0]
+        assert typical == pytest.approx(0.5 * (2.0 * 25.0 + 6.0 * 4.0))
 
 
 def test_an_asymmetry_of_rounding_is_evened_out() -> None:

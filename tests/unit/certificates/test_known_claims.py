@@ -378,6 +378,23 @@ def test_what_counts_as_zero_does_not_depend_on_the_units_of_columns() -> None:
             assert bench.target.scale == 1e-8 * 12.0
 
 
+@pytest.mark.parametrize("units", [(1.0, 1.0), (2.0**26, 2.0**-4), (2.0**-19, 2.0**19)])
+def test_a_square_without_a_slope_at_zero_is_zero_in_the_units_of_its_columns(units: Any) -> None:
+    """A value of 0.59 passed as an optimum of 0: one length counted as typical of all columns."""
+    u = np.array(units)
+    P = np.array([[10.0, -1.0], [-1.0, 20.0]]) * np.outer(u, u)
+    A = np.array([[4.0, 0.0], [-1.0, 2.0], [0.0, -3.0]]) * u
+    rows = Affine(A, [-3.0, -2.0, -5.0], [1.0, 1.0, 2.0])
+    problem = Problem(Quadratic(P, np.zeros(2)), rows)
+    # The typical entries are 1 / 4 and 1 / 2, or 2 / 3 where only the last row tells.
+    typical = 0.5 * (10.0 * 0.25**2 + 20.0 * 0.5**2)
+    assert Workbench(
+        problem, Options(tol=1e-3), Deadline(), np.zeros(2)
+    ).target.scale == pytest.approx(1e-8 * typical, rel=0.3)
+    for result in lopro.solve_many([problem] * 2, tol=1e-6):
+        assert not result.success or result.fun <= 1e-6 * 1e-7 * typical
+
+
 def test_cvxpy_without_a_constraint() -> None:
     x = cp.Variable(2)
     status, certificate = by_cvxpy(cp.quad_form(x, 2.0 * np.eye(2)) - 4.0 * x[0], [])
