@@ -203,3 +203,13 @@ def test_what_is_large_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     limit(read_turning=19)
     turning = bpdn_problem(Watched(A + 0j).A, y, sigma)
     assert repr(BasisPursuit().choose(turning)).startswith("MatrixFree")
+
+
+def test_equations_begin_from_the_columns_that_matter_most() -> None:
+    """A relaxed problem before them took 53 products here."""
+    rng = np.random.default_rng(3)
+    A, x = rng.standard_normal((100, 300)) / 10.0, np.zeros(300)
+    x[rng.choice(300, 10, replace=False)] = rng.standard_normal(10)
+    watched = Watched(A)
+    assert lopro.bpdn(watched.A, A @ x, 0.0).success
+    assert watched.products <= 35
