@@ -92,6 +92,7 @@ def test_most_methods_apply_somewhere(records: dict[str, Any]) -> None:
         "NearestSemidefinite",
         "ProgramEngines",
         "SemidefiniteEngines",
+        "WorkingSetNewton",
     }
     assert set(SHORT_NAMES) - elsewhere <= ran
     sampled = {c["method"] for c in records["stochastic"]["curves"] if "sampled" in c["method"]}

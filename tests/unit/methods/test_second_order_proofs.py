@@ -36,7 +36,7 @@ def told(
     multipliers = (np.array([2.0, -5.0]),)
     point = np.array(x, dtype=float)
     outcome = Outcome(Status.STOPPED, point, multipliers, 7.0, bound, charge, 0.0, 1)
-    candidate = answer(composite(problem), outcome, bench, np.zeros(2), member_multipliers)
+    candidate = answer(composite(problem).terms, outcome, bench, np.zeros(2), member_multipliers)
     np.testing.assert_array_equal(candidate.x, point)
     assert candidate.before is None
     assert isinstance(candidate.evidence, ProvedBound)
@@ -111,7 +111,7 @@ def test_a_point_outside_is_projected_and_its_bound_stays() -> None:
     bench = lopro.iterate(problem).bench
     bound = Bound.everywhere(7.0)
     outcome = Outcome(Status.STOPPED, np.array([1.0, 1.0]), (np.zeros(2),), 0.0, bound, 0.5, 0.3, 1)
-    candidate = answer(composite(problem), outcome, bench, np.zeros(2), member_multipliers)
+    candidate = answer(composite(problem).terms, outcome, bench, np.zeros(2), member_multipliers)
     assert candidate.x == pytest.approx([0.5, 0.5])
     np.testing.assert_array_equal(candidate.before, [1.0, 1.0])
     assert (candidate.evidence.value, candidate.evidence.gained) == (7.0, 0.0)
@@ -127,7 +127,7 @@ def test_no_solution_is_an_error_that_carries_its_proof(status: Any, error: Any)
     outcome = Outcome(status, np.zeros(2), (np.zeros(2),), 0.0, bound, 0.0, 0.0, 1, ray=ray)
     with pytest.raises(error) as told:
         answer(
-            composite(problem),
+            composite(problem).terms,
             outcome,
             lopro.iterate(problem).bench,
             np.zeros(2),
