@@ -44,6 +44,7 @@ def by_hand(c: Constraint, x: Any) -> float:
         outside = np.maximum(np.maximum(x - c.upper, c.lower - x), 0.0)
         side = np.where(x > c.upper, c.upper, c.lower)
         other = np.where(x > c.upper, c.lower, c.upper)
+        other = np.where(np.isfinite(other), other, 0.0)
         compared = np.abs(x) + np.abs(side)
         return float(
             (outside / np.where(side == 0.0, np.maximum(np.abs(x), np.abs(other)), compared)).max()
