@@ -1,8 +1,8 @@
 """A solver for CVXPY: ``problem.solve(solver=lopro.cvxpy.Lopro())``.
 
-Quadratic objectives over zero, nonnegative, second-order and semidefinite cones. CVXPY says ``optimal``
-exactly where the gap is proved; the proof is in ``problem.solver_stats.extra_stats``. It needs CVXPY:
-``pip install "lopro[cvxpy]"``.
+Quadratic objectives over zero, nonnegative, second-order, semidefinite and exponential cones. CVXPY says
+``optimal`` exactly where the gap is proved; the proof is in ``problem.solver_stats.extra_stats``. It needs
+CVXPY: ``pip install "lopro[cvxpy]"``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from lopro.core.validation import check_number
 from lopro.driver import result as driver
 from lopro.driver.result import Result
 from lopro.engines.cone_bound import ConicData
-from lopro.engines.cones import Nonnegative, PSDTriangle, SecondOrder, SetCone, Zero
+from lopro.engines.cones import Cone, Nonnegative, PSDTriangle, SecondOrder, Zero
+from lopro.engines.exponentials import Exponentials
 from lopro.engines.proved_cones import solve_conic
 from lopro.methods import ProgramEngines
 from lopro.objectives import Linear, Quadratic
@@ -92,11 +93,9 @@ class Lopro(CLARABEL):  # type: ignore[misc]
     True
     """
 
-    # Multipliers of exponential and power cones cannot be moved into the dual cone here.
+    # Multipliers of power cones cannot be moved into the dual cone here.
     SUPPORTED_CONSTRAINTS = [  # noqa: RUF012
-        cone
-        for cone in CLARABEL.SUPPORTED_CONSTRAINTS
-        if not cone.__name__.startswith(("Exp", "Pow"))
+        cone for cone in CLARABEL.SUPPORTED_CONSTRAINTS if not cone.__name__.startswith("Pow")
     ]
 
     #: Bounds of variables (``cvxpy.Variable(bounds=...)``) are passed apart from the other rows.
@@ -180,7 +179,7 @@ def _problem(data: dict[str, Any]) -> Problem | None:
     """Return a linear or quadratic program as `lopro.solve` takes it; None for others."""
     dims, q = data[ConicSolver.DIMS], np.asarray(data[settings.C], dtype=np.float64)
     least, most = _sides(data, len(q))
-    if dims.soc or dims.psd or (least > most).any():
+    if dims.soc or dims.psd or dims.exp or (least > most).any():
         return None
     P, b = data.get(settings.P), np.asarray(data[settings.B], dtype=np.float64)
     try:
@@ -220,13 +219,15 @@ def _of_result(result: Result, rows: int, seconds: float) -> _Answer:
 
 def _program(data: dict[str, Any]) -> ConicData:
     dims = data[ConicSolver.DIMS]
-    cones: list[tuple[SetCone, int]] = []
+    cones: list[tuple[Cone, int]] = []
     if dims.zero:
         cones.append((Zero(dims.zero), dims.zero))
     if dims.nonneg:
         cones.append((Nonnegative(dims.nonneg), dims.nonneg))
     cones.extend((SecondOrder(size), size) for size in dims.soc)
     cones.extend((PSDTriangle(order), order * (order + 1) // 2) for order in dims.psd)
+    if dims.exp:
+        cones.append((Exponentials(dims.exp), 3 * dims.exp))
     q = np.asarray(data[settings.C], dtype=np.float64)
     P = data.get(settings.P)
     P = scipy.sparse.csr_array((len(q), len(q))) if P is None else scipy.sparse.csr_array(P)
@@ -246,7 +247,7 @@ def _without_noise(A: Any, b: Any, dims: Any) -> Any:
     return np.where(np.isin(np.arange(len(b)), rows), 0.0, b) if len(rows) else b
 
 
-def _bounds(least: Any, most: Any) -> Iterator[tuple[SetCone, Any, Any]]:
+def _bounds(least: Any, most: Any) -> Iterator[tuple[Cone, Any, Any]]:
     """Yield bounds of variables as further rows, ``b - A x`` in a cone: fixed ones, then the two sides."""
     eye = scipy.sparse.eye_array(len(least), format="csr")
     fixed = np.flatnonzero(least == most)

@@ -23,13 +23,13 @@ from lopro.engines.answer import (
 )
 from lopro.engines.cones import (
     Cone,
-    Exponentials,
     Nonnegative,
     PSDTriangle,
     SecondOrder,
     SecondOrders,
     Zero,
 )
+from lopro.engines.exponentials import Exponentials
 from lopro.engines.forms import (
     ConeProgram,
     QuadraticProgram,

@@ -21,7 +21,8 @@ from lopro.certificates.bound import bound_over_rows, sharpened
 from lopro.certificates.units import curvature_units
 from lopro.core.deadline import current_deadline
 from lopro.core.real_vectors import Vector
-from lopro.engines.cones import Nonnegative, SecondOrder, SetCone, Zero
+from lopro.engines.cones import Cone, Nonnegative, SecondOrder, Zero
+from lopro.engines.exponentials import Exponentials
 from lopro.linalg.rounding import Enclosure, Estimate, adjoint_product, dot, product
 from lopro.linalg.sparse import sparse_factors
 
@@ -47,7 +48,7 @@ class ConicData:
         All of ``P``, not only a triangle.
     q, b : arrays
         The linear part and the right-hand side.
-    cones : sequence of (SetCone, int)
+    cones : sequence of (Cone, int)
         The cones, in the order of the rows, with their numbers of rows.
     """
 
@@ -55,7 +56,7 @@ class ConicData:
     q: Vector
     A: Any
     b: Vector
-    cones: Sequence[tuple[SetCone, int]]
+    cones: Sequence[tuple[Cone, int]]
 
     @cached_property
     def units(self) -> Units:
@@ -72,6 +73,9 @@ class ConicData:
             known = size if isinstance(cone, Zero | Nonnegative) else 1
             if isinstance(cone, Zero | Nonnegative | SecondOrder):
                 upper[start : start + known] = self.b[start : start + known]
+            elif isinstance(cone, Exponentials):
+                own = start + np.flatnonzero(np.arange(size) % 3)
+                upper[own] = self.b[own]
             start += size
         return [(self.A, lower, upper)]
 
@@ -82,19 +86,27 @@ class ConicData:
         return Box(*whole).implied(self.linear_rows)
 
     @cached_property
+    def groups(self) -> Vector:
+        """The number of the group of each row: of one cone, or of one triple; other rows are alone."""
+        found, last = [np.zeros(0, np.intp)], 0
+        for cone, size in self.cones:
+            each = {Zero: 1, Nonnegative: 1, Exponentials: 3}.get(type(cone), max(size, 1))
+            found.append(last + np.arange(size) // each)
+            last += -(-size // each)
+        return np.concatenate(found)
+
+    @cached_property
     def reach_units(self) -> Units:
         """The units of the variables in which solutions are far; the rows of a cone are of one unit."""
-        apart = np.array([isinstance(cone, Zero | Nonnegative) for cone, _ in self.cones], bool)
-        owner = np.repeat(np.arange(len(self.cones)), [size for _, size in self.cones])
-        alone, A = np.flatnonzero(apart[owner]), scipy.sparse.csr_array(self.A)
+        A, alone = scipy.sparse.csr_array(self.A), np.bincount(self.groups)[self.groups] == 1
         blocks = [(A[alone], self.b[alone])]
-        others = np.flatnonzero(~apart[owner])
+        others = np.flatnonzero(~alone)
         if len(others):
-            shape = len(self.cones), len(self.b)
-            sums = scipy.sparse.csr_array((np.ones(len(others)), (owner[others], others)), shape)
+            used, owner = np.unique(self.groups[others], return_inverse=True)
+            shape = len(used), len(self.b)
+            sums = scipy.sparse.csr_array((np.ones(len(others)), (owner, others)), shape)
             norms = np.sqrt(sums @ A.multiply(A)), np.sqrt(sums @ (self.b * self.b))
-            used = np.flatnonzero(~apart)
-            blocks.append((norms[0].tocsr()[used], norms[1][used]))
+            blocks.append((norms[0].tocsr(), norms[1]))
         return reach_units(blocks, len(self.q), curvature_units(self.P.diagonal(), self.q))
 
     def blocks(self, z: Vector) -> list[Vector]:
@@ -102,10 +114,20 @@ class ConicData:
         ends = np.cumsum([size for _, size in self.cones], dtype=np.intp)
         return np.split(z, ends)[: len(ends)]
 
+    @cached_property
+    def _row_norms(self) -> Vector:
+        """By how much the slope of the Lagrangian moves with the multiplier of each row."""
+        A = scipy.sparse.csr_array(self.A)
+        return np.asarray(np.sqrt(A.multiply(A).sum(axis=1))).ravel()
+
     def inside(self, z: Vector) -> Vector:
         """Return multipliers in the dual cones near ``z``."""
         pairs = zip(self.cones, self.blocks(z), strict=True)
-        parts = [cone.into_dual(part) for (cone, _), part in pairs]
+        costs = self.blocks(self._row_norms)
+        parts = [
+            cone.into_dual(part, cost) if isinstance(cone, Exponentials) else cone.into_dual(part)
+            for ((cone, _), part), cost in zip(pairs, costs, strict=True)
+        ]
         return np.concatenate(parts) if parts else np.zeros(0)
 
 

@@ -14,7 +14,8 @@ from lopro.certificates.emptiness import is_rounding, without_remnants
 from lopro.certificates.violation import ball_size, magnitudes, units_of_entries
 from lopro.core.real_vectors import Vector
 from lopro.engines.cone_bound import ConicData
-from lopro.engines.cones import Nonnegative, PSDTriangle, SecondOrder, Zero
+from lopro.engines.cones import Cone, Nonnegative, PSDTriangle, SecondOrder, Zero
+from lopro.engines.exponentials import Exponentials
 from lopro.linalg.rounding import EPS, dot
 from lopro.linalg.sparse import sparse_factors
 
@@ -39,9 +40,11 @@ def violation(data: ConicData, x: Vector, units: Units | None = None) -> Violati
         elif (distance := cone.outside(own)) == 0.0:
             continue
         elif isinstance(cone, PSDTriangle):
-            found = Violation(_of_matrix(cone, own, sizes.of(rows)), distance)
+            found = Violation(_of_matrix(cone, own, sizes.of(cone, rows)), distance)
+        elif isinstance(cone, Exponentials):
+            found = Violation(cone.relative(own, sizes.of(cone, rows)), distance)
         else:
-            found = Violation(distance / (_of_cone(sizes.of(rows)) or math.inf), distance)
+            found = Violation(distance / (_of_cone(sizes.of(cone, rows)) or math.inf), distance)
         worst = worst.and_also(found)
     return worst
 
@@ -64,9 +67,12 @@ class _Sizes:
     def __init__(self, data: ConicData, x: Vector, units: Units | None) -> None:
         self._data, self._x, self._units = data, x, units
 
-    def of(self, rows: slice) -> Vector:
-        """Return the sizes of some rows."""
-        return (self._own if self._data.b[rows].any() else self._at_least)[rows]
+    def of(self, cone: Cone, rows: slice) -> Vector:
+        """Return the sizes of the rows of a cone; units count where a whole group of rows has the side 0."""
+        told = cone.sizes(np.abs(self._data.b[rows])) > 0.0
+        if told.all():
+            return self._own[rows]
+        return np.where(told, self._own[rows], self._at_least[rows])
 
     @cached_property
     def _own(self) -> Vector:
@@ -122,12 +128,8 @@ def _missed(data: ConicData, x: Vector) -> Vector:
     for cone, size in data.cones:
         rows = slice(start, start + size)
         start += size
-        if isinstance(cone, Zero):
-            missed[rows] = -slack[rows]
-        elif cone.outside(slack[rows]) > 0.0:
-            missed[rows] = (
-                cone.into_dual(slack[rows]) - slack[rows]
-            )  # cones here are their own duals
+        if cone.outside(slack[rows]) > 0.0:
+            missed[rows] = cone.into(slack[rows]) - slack[rows]
     return missed
 
 
@@ -194,17 +196,14 @@ def _whole_cones(data: ConicData, rows: Vector) -> Vector:
 def _tangents(data: ConicData, x: Vector, used: Vector) -> Any:
     """Return the combinations of used rows that have to change, as a sparse matrix.
 
-    Of a second-order cone ``|u| <= t`` it is one, ``t - v'u / |v|`` for the present v: that u stays as it is
-    may contradict other rows.
+    Of cones with a smooth boundary it is its normal near the present point.
     """
     slack, start, parts = data.b - data.A @ x, 0, []
     for cone, size in data.cones:
         within = used[start : start + size]
         part = scipy.sparse.eye_array(size, format="csr")[np.flatnonzero(within)]
-        if isinstance(cone, SecondOrder) and within.any():
-            v = slack[start + 1 : start + size]
-            slope = np.concatenate([[1.0], -v / (float(np.linalg.norm(v)) or 1.0)])
-            part = scipy.sparse.csr_array(slope[None, :])
+        if isinstance(cone, SecondOrder | Exponentials) and within.any():
+            part = cone.tangents(slack[start : start + size])
         parts.append(part)
         start += size
     return scipy.sparse.block_diag(parts, format="csr")

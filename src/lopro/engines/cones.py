@@ -18,12 +18,10 @@ from lopro.core.real_vectors import Vector
 __all__ = [
     "Cone",
     "ConeRows",
-    "Exponentials",
     "Nonnegative",
     "PSDTriangle",
     "SecondOrder",
     "SecondOrders",
-    "SetCone",
     "Zero",
     "ball_rows",
     "halfspace_rows",
@@ -42,9 +40,9 @@ class Cone(Protocol):
         """The number of rows whose slacks are in it."""
         ...
 
-
-class SetCone(Cone, Protocol):
-    """A cone that describes a set, so that its multipliers bound the problem from below."""
+    def into(self, z: Vector) -> Vector:
+        """Return a point of the cone near ``z``."""
+        ...
 
     def into_dual(self, z: Vector) -> Vector:
         """Return a point of the dual cone near ``z``, inside in spite of rounding."""
@@ -80,6 +78,9 @@ class Zero:
     def outside(self, z: Vector) -> float:
         return float(np.abs(z).max(initial=0.0))
 
+    def into(self, z: Vector) -> Vector:
+        return 0.0 * z
+
     def into_dual(self, z: Vector) -> Vector:
         return z
 
@@ -111,6 +112,8 @@ class Nonnegative:
     def into_dual(self, z: Vector) -> Vector:
         return np.maximum(z, 0.0)
 
+    into = into_dual  # the cone is its own dual
+
     def sizes(self, z: Vector) -> Vector:
         return np.abs(z)
 
@@ -139,6 +142,16 @@ class SecondOrder:
     def into_dual(self, z: Vector) -> Vector:
         longest = np.linalg.norm(z[1:]) * (1.0 + 2.0 * self.size * _EPS)
         return np.concatenate([[max(longest, z[0])], z[1:]])
+
+    into = into_dual  # the cone is its own dual
+
+    def tangents(self, z: Vector) -> scipy.sparse.csr_array:
+        """Return the normal ``t - v'u / |v|`` of the boundary near ``z = (t, v)``, as a row.
+
+        One row, not all entries: that v stays as it is may contradict what else is asked of them.
+        """
+        v = z[1:]
+        return scipy.sparse.csr_array([np.append(1.0, -v / (float(np.linalg.norm(v)) or 1.0))])
 
     def sizes(self, z: Vector) -> Vector:
         return np.full(len(z), np.linalg.norm(z))
@@ -183,6 +196,8 @@ class PSDTriangle:
         inside: Vector = psd[i, j] * np.where(i == j, 1.0, np.sqrt(2.0))
         return inside
 
+    into = into_dual  # the cone is its own dual
+
     def sizes(self, z: Vector) -> Vector:
         return np.full(len(z), np.linalg.norm(z))
 
@@ -217,27 +232,11 @@ class SecondOrders:
         inside[:, 0] = np.maximum(inside[:, 0], longest)
         return inside.ravel()
 
+    into = into_dual  # the cone is its own dual
+
     def sizes(self, z: Vector) -> Vector:
         lengths = np.linalg.norm(z.reshape(self.count, self.size), axis=1)
         return np.repeat(lengths, self.size)
-
-
-@dataclass(frozen=True)
-class Exponentials:
-    """Several cones ``y exp(x / y) <= z`` of triples ``(x, y, z)``, for logistic losses.
-
-    Examples
-    --------
-    >>> from lopro.engines.cones import Exponentials
-    >>> Exponentials(count=4).rows
-    12
-    """
-
-    count: int
-
-    @property
-    def rows(self) -> int:
-        return 3 * self.count
 
 
 @dataclass(frozen=True, eq=False)
@@ -255,7 +254,7 @@ class ConeRows:
 
     rows: Any
     bounds: Vector
-    cone: SetCone
+    cone: Cone
 
 
 def triangle(order: int) -> tuple[Any, Any]:

@@ -14,12 +14,12 @@ from lopro.engines.clarabel import solve_cones
 from lopro.engines.cones import (
     Cone,
     ConeRows,
-    Exponentials,
     Nonnegative,
     PSDTriangle,
     SecondOrders,
     Zero,
 )
+from lopro.engines.exponentials import Exponentials
 from lopro.engines.forms import ConeProgram
 
 __all__ = ["ConicProgram"]
@@ -129,9 +129,7 @@ class ConicProgram:
 
     def solve(self, accuracy: float) -> Answer:
         """Return Clarabel's iterate whatever its status; the caller judges it."""
-        form = self.form()
-        # Programs with exponential cones are solved in the units in which they are posed.
-        return solve_cones(form, accuracy, scaled=form.dual_known)
+        return solve_cones(self.form(), accuracy)
 
     def of_sets(self, values: Vector) -> list[Vector]:
         """Return the part of each set in slacks or multipliers of the whole program."""

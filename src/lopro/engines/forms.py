@@ -149,11 +149,6 @@ class ConeProgram:
     b: Vector
     cones: Sequence[Cone]
 
-    @property
-    def dual_known(self) -> bool:
-        """Whether multipliers can be moved into the dual of every cone: not of exponential ones."""
-        return all(hasattr(cone, "into_dual") for cone in self.cones)
-
 
 class OneSided:
     """The rows of a quadratic program as equations ``A x = b`` and inequalities ``G x <= h``.

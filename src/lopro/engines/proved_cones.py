@@ -27,7 +27,6 @@ from lopro.core.real_vectors import Vector
 from lopro.engines import Answer, AnswerStatus, ConeProgram, solve_cones
 from lopro.engines.cone_bound import ConicData, conic_bound, repaired
 from lopro.engines.cone_points import falling_ray, made_feasible, violation, violation_charge
-from lopro.engines.cones import Nonnegative, Zero
 
 __all__ = ["solve_conic"]
 
@@ -230,9 +229,7 @@ def _excluded(data: ConicData, z: Vector, iterations: int) -> Outcome:
 def _row_sizes(data: ConicData) -> Vector:
     """Return the powers of two nearest to the largest entries of rows, of all rows of a cone together."""
     largest = abs(data.A).max(axis=1).toarray().ravel() if data.A.nnz else np.zeros(len(data.b))
-    found = []
-    for (cone, _), own in zip(data.cones, data.blocks(largest), strict=True):
-        apart = isinstance(cone, Zero | Nonnegative)
-        sizes = own if apart else np.full(len(own), own.max(initial=0.0))
-        found.append(np.exp2(np.rint(np.log2(np.where(sizes > 0.0, sizes, 1.0)))))
-    return np.concatenate(found) if found else np.zeros(0)
+    together = np.zeros(int(data.groups.max(initial=-1)) + 1)
+    np.maximum.at(together, data.groups, largest)
+    sizes = together[data.groups]
+    return np.exp2(np.rint(np.log2(np.where(sizes > 0.0, sizes, 1.0))))

@@ -18,10 +18,13 @@ FAMILIES = (
     helpers.StandardTestQPs,
     helpers.StandardTestSOCPs,
     helpers.StandardTestSDPs,
+    helpers.StandardTestECPs,
+    helpers.StandardTestMixedCPs,
 )
-#: Integer programs are another subject; lp_7 asks SDPA's module whether to run at all (its problem is solved
-#: below); qp_bound_attr reads a field that only interfaces for quadratic programs have (solved below, too).
-LEFT_OUT = ("mi_", "lp_7", "qp_bound_attr")
+#: Integer programs and power cones are other subjects; lp_7 asks SDPA's module whether to run at all (its
+#: problem is solved below); qp_bound_attr reads a field that only interfaces for quadratic programs have
+#: (solved below, too).
+LEFT_OUT = ("mi_", "pcp", "lp_7", "qp_bound_attr")
 
 CASES = [
     pytest.param(getattr(family, name), id=name)

@@ -18,13 +18,13 @@ from lopro.engines import (
     solve_cones,
 )
 from lopro.engines.cones import (
-    Exponentials,
     Nonnegative,
     PSDTriangle,
     SecondOrder,
     SecondOrders,
     Zero,
 )
+from lopro.engines.exponentials import Exponentials
 from lopro.engines.forms import _powers
 
 QUADRATIC = [solve_by_piqp, solve_by_clarabel]

@@ -7,7 +7,7 @@ import math
 import operator
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import ClassVar, cast
+from typing import ClassVar
 
 import numpy as np
 import scipy  # parts of it load when first used
@@ -22,7 +22,6 @@ from lopro.core.real_vectors import Vector, from_real_vector, to_real_vector
 from lopro.core.validation import check_number
 from lopro.engines import Answer, AnswerStatus, ConeProgram, solve_cones
 from lopro.engines.cone_bound import ConicData, conic_bound, repaired
-from lopro.engines.cones import SetCone
 from lopro.errors import InfeasibleError, MissingCapabilityError, StalledError
 from lopro.linalg.rounding import EPS, Estimate
 from lopro.methods.costs import conic_cost
@@ -134,7 +133,7 @@ class InteriorPoint:
         bench: Workbench,
         x0: Array,
     ) -> Candidates:
-        answer = solve_cones(form, self.accuracy, scaled=form.dual_known)
+        answer = solve_cones(form, self.accuracy)
         count("factorizations", answer.iterations)
         for _ in range(answer.iterations):
             if not bench.tick():
@@ -148,9 +147,8 @@ class InteriorPoint:
         if verdict.certificate().relative_gap <= bench.target.tol:
             return
         # The rows of the objective have multipliers, too: with all of them no radius is needed.
-        if form.dual_known:
-            bound = _proved_bound(form, program, answer, bench, inequality)
-            yield Candidate(x, bound, before=x_hat)
+        bound = _proved_bound(form, program, answer, bench, inequality)
+        yield Candidate(x, bound, before=x_hat)
 
 
 def _point_of(problem: Problem) -> Array:
@@ -176,7 +174,7 @@ def _proved_bound(
 ) -> ProvedBound:
     """Return the bound of the multipliers of the whole program, with the distance within which it holds."""
     current_deadline().check()
-    cones = [(cast("SetCone", cone), cone.rows) for cone in form.cones]
+    cones = [(cone, cone.rows) for cone in form.cones]
     P, A = scipy.sparse.csr_array(form.P), scipy.sparse.csr_array(form.A)
     data = ConicData(P, form.q, A, form.b, cones)
     v, z = repaired(data, answer.x, answer.rows, answer.slacks)

@@ -121,8 +121,8 @@ def spoiled_bounds(known, monkeypatch, *, repaired: bool) -> list[float]:
     """Return the lower bounds that come of multipliers with noise, relative to the optimum."""
     rng = np.random.default_rng(5)
 
-    def noisy(form: ConeProgram, accuracy: float, *, scaled: bool) -> Answer:
-        answer = solve_cones(form, accuracy, scaled=scaled)
+    def noisy(form: ConeProgram, accuracy: float) -> Answer:
+        answer = solve_cones(form, accuracy)
         return replace(answer, rows=answer.rows + 0.02 * rng.standard_normal(len(answer.rows)))
 
     monkeypatch.setattr(interior_point, "solve_cones", noisy)

@@ -1,0 +1,192 @@
+"""Exponential cones: duals in fifty digits, violations by hand, and programs whose optimum is known."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal, localcontext
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import lopro
+from lopro.certificates.certificate import Status
+from lopro.engines.cone_bound import ConicData, conic_bound, repaired
+from lopro.engines.cone_points import violation, violation_charge
+from lopro.engines.cones import Nonnegative, SecondOrder, Zero
+from lopro.engines.exponentials import Exponentials
+from lopro.engines.proved_cones import solve_conic
+from lopro.methods.baselines import InteriorPoint
+
+ONE = Exponentials(1)
+
+
+def in_dual(u: float, v: float, w: float) -> bool:
+    """Whether ``-u exp(v / u - 1) <= w``, in fifty digits; where u is zero, whether v and w are not below."""
+    with localcontext() as context:
+        context.prec, context.Emin, context.Emax = 50, -(10**9), 10**9
+        if u == 0.0:
+            return v >= 0.0 and w >= 0.0
+        return u < 0.0 and -Decimal(u) * (Decimal(v) / Decimal(u) - 1).exp() <= Decimal(w)
+
+
+def triples(rng: np.random.Generator, count: int, decades: float) -> Any:
+    return rng.standard_normal((count, 3)) * 10.0 ** rng.uniform(-decades, decades, (count, 3))
+
+
+@pytest.mark.parametrize("decades", [0.0, 1.0, 6.0])
+def test_multipliers_are_moved_into_the_dual_in_spite_of_rounding(decades: float) -> None:
+    """The change is in the dual cone, too: more of it leaves them inside."""
+    rng = np.random.default_rng(0)
+    given = triples(rng, 300, decades)
+    for costs in (None, np.tile([1.0, 0.0, 1.0], 300), np.tile([1.0, 1.0, 0.0], 300)):
+        moved = Exponentials(300).into_dual(given.ravel(), costs).reshape(-1, 3)
+        assert all(in_dual(*triple) for triple in moved.tolist())
+        further = given + 4.0 * (moved - given)
+        outside = further - Exponentials(300).into_dual(further.ravel()).reshape(-1, 3)
+        lengths = np.linalg.norm(np.abs(given) + np.abs(moved), axis=1)
+        assert (np.linalg.norm(outside, axis=1) <= 1e-13 * 4.0 * lengths).all()
+
+
+def test_multipliers_move_no_more_than_they_have_to() -> None:
+    """(-1, -1) asks for w = 1, (-1, ., 1) for v = -1, and (1, 0, 0) for the multiple of (-1, 0, 1/e)."""
+    w_raised = ONE.into_dual(np.array([-1.0, -1.0, 0.9]))
+    assert w_raised == pytest.approx([-1.0, -1.0, 1.0], rel=1e-14)
+    v_raised = ONE.into_dual(np.array([-1.0, -1.1, 1.0]), np.array([1.0, 0.0, 1.0]))
+    assert v_raised == pytest.approx([-1.0, -1.0, 1.0], rel=1e-14)
+    assert ONE.into_dual(np.array([1.0, 0.0, 0.0])) == pytest.approx([0.0, 0.0, math.exp(-1.0)])
+    inside = np.array([-1.0, -1.0, 1.1, 0.0, 2.0, 3.0])
+    np.testing.assert_array_equal(Exponentials(2).into_dual(inside), inside)
+
+
+def test_members_of_the_cone_and_of_its_dual_form_no_obtuse_angle() -> None:
+    rng = np.random.default_rng(1)
+    cones = Exponentials(400)
+    x = cones.into(triples(rng, 400, 1.0).ravel()).reshape(-1, 3)
+    z = cones.into_dual(triples(rng, 400, 1.0).ravel()).reshape(-1, 3)
+    assert cones.outside(x.ravel()) <= 1e-12 * np.abs(x).max()
+    products, sizes = (x * z).sum(axis=1), np.abs(x * z).sum(axis=1)
+    assert (products >= -1e-13 * sizes).all()
+
+
+@pytest.mark.parametrize(
+    ("triple", "outside"),
+    [
+        ((0.0, 1.0, 0.5), 0.5),  # z is raised to 1
+        ((2.0, 1.0, math.e), 1.0),  # x is lowered to 1
+        ((2.0, 2.0, 2.0 * math.e), 0.0),
+        ((-3.0, -0.25, 1.0), 0.25),  # y becomes 0
+        ((0.5, -0.25, -2.0), 2.0),  # all of them
+        ((-1.0, 0.0, 0.0), 0.0),
+        ((800.0, 1.0, 1.0), 800.0),  # its exponential overflows
+    ],
+)
+def test_a_triple_is_outside_by_its_least_move(triple: Any, outside: float) -> None:
+    z = np.array(triple)
+    assert ONE.outside(z) == pytest.approx(outside, abs=1e-15)
+    assert np.abs(ONE.into(z) - z).max() == pytest.approx(outside, abs=1e-15)
+    assert ONE.outside(ONE.into(z)) <= 1e-12
+
+
+def exponential(scale: float = 1.0, x_cost: float = -2.0) -> ConicData:
+    """Min t + x_cost x over ``exp(x) <= t``, with x counted in multiples of ``scale``."""
+    A = scipy.sparse.csr_array([[-scale, 0.0], [0.0, 0.0], [0.0, -1.0]])
+    q, b = np.array([x_cost * scale, 1.0]), np.array([0.0, 1.0, 0.0])
+    return ConicData(scipy.sparse.csr_array((2, 2)), q, A, b, [(ONE, 3)])
+
+
+def test_each_row_of_a_triple_is_compared_with_its_own_terms() -> None:
+    """``exp(x) <= 1e6`` at ``log(1e6) + 1e-3``: by 1e-3 of x, which the large side does not hide."""
+    A, b = scipy.sparse.csr_array([[-1.0], [0.0], [0.0]]), np.array([0.0, 1.0, 1e6])
+    data = ConicData(scipy.sparse.csr_array((1, 1)), np.zeros(1), A, b, [(ONE, 3)])
+    x = math.log(1e6) + 1e-3
+    assert violation(data, np.array([x])).relative == pytest.approx(1e-3 / x, rel=1e-9)
+    assert violation(data, np.array([math.log(1e6) - 1e-9])).relative == 0.0
+
+
+def test_one_triple_does_not_hide_another() -> None:
+    """Both are at (1, 1, 2), of 1 and of 1e12: z is short of e, and compared with 2 + 1."""
+    A = scipy.sparse.csr_array([[-1.0], [0.0], [0.0], [-1e12], [0.0], [0.0]])
+    b = np.array([0.0, 1.0, 2.0, 0.0, 1e12, 2e12])
+    data = ConicData(scipy.sparse.csr_array((1, 1)), np.zeros(1), A, b, [(Exponentials(2), 6)])
+    found = violation(data, np.ones(1))
+    assert found.relative == pytest.approx((math.e - 2.0) / 3.0, rel=1e-12)
+    assert found.absolute == pytest.approx(1e12 * (1.0 - math.log(2.0)), rel=1e-12)
+    large = ConicData(data.P, data.q, A, b + np.array([0.0, 0.0, 0.0, 0.0, 0.0, 1e12]), data.cones)
+    assert violation(large, np.ones(1)).relative == pytest.approx((math.e - 2.0) / 3.0, rel=1e-12)
+
+
+def test_triples_have_units_of_their_own() -> None:
+    cones = [(Nonnegative(2), 2), (SecondOrder(3), 3), (Exponentials(2), 6), (Zero(1), 1)]
+    none, A = scipy.sparse.csr_array((1, 1)), scipy.sparse.csr_array((12, 1))
+    data = ConicData(none, np.zeros(1), A, np.zeros(12), cones)
+    assert data.groups.tolist() == [0, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4, 5]
+
+
+def test_the_normal_of_the_boundary_is_orthogonal_to_it() -> None:
+    """Along x it goes by (1, 0, exp(x / y)), and along rays of the cone by the triple itself."""
+    z = np.array([0.7, 2.0, 2.0 * math.exp(0.35), -3.0, 0.5, 0.5 * math.exp(-6.0)])
+    for normal, (x, y, top) in zip(
+        Exponentials(2).tangents(z).toarray().reshape(2, 2, 3)[[0, 1], [0, 1]],
+        z.reshape(2, 3),
+        strict=True,
+    ):
+        assert normal @ [x, y, top] == pytest.approx(0.0, abs=1e-15)
+        assert normal @ [1.0, 0.0, math.exp(x / y)] == pytest.approx(0.0, abs=1e-15)
+        assert normal[2] > 0.0 and np.linalg.norm(normal) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("noise", [1e-9, 1e-6])
+def test_repairing_leaves_rounding_of_the_slope(noise: float) -> None:
+    """Min exp(x) - 2x: 2 - 2 log 2 at log 2, with the multipliers (-2, -2 + 2 log 2, 1)."""
+    data, rng = exponential(), np.random.default_rng(0)
+    z = np.array([-2.0, -2.0 + 2.0 * math.log(2.0), 1.0]) + noise * rng.standard_normal(3)
+    v = np.array([math.log(2.0), 2.0])
+    bound = conic_bound(data, *repaired(data, v, z, np.array([math.log(2.0), 1.0, 2.0])))
+    optimum = 2.0 - 2.0 * math.log(2.0)
+    assert bound.slope <= 1e-14
+    assert optimum - 10.0 * noise <= bound.value <= optimum
+
+
+@pytest.mark.parametrize("scale", [1.0, 2.0**-20, 2.0**20])
+def test_a_program_with_a_known_optimum_is_proved(scale: float) -> None:
+    outcome = solve_conic(exponential(scale), 1e-8)
+    optimum = 2.0 - 2.0 * math.log(2.0)
+    assert outcome.status is Status.CONVERGED
+    assert outcome.lower_bound <= optimum <= outcome.fun + outcome.charge
+    assert outcome.fun + outcome.charge - outcome.lower_bound <= 1e-8 * outcome.unit
+    assert outcome.x[0] * scale == pytest.approx(math.log(2.0), abs=1e-4)
+
+
+def test_the_charge_is_the_multiplier_times_what_is_missing() -> None:
+    """T is short of exp(0) = 1 by 1/4, and its multiplier is 3; the tangents at (0, 1) are the same."""
+    data = exponential()
+    charge = violation_charge(data, np.array([0.0, 0.75]), np.array([-3.0, -3.0, 3.0]))
+    assert charge == pytest.approx(0.75, rel=1e-12)
+
+
+def test_programs_without_a_solution_are_told_with_their_proof() -> None:
+    """``exp(x) <= 1/2`` beside ``x >= 0`` is empty, and alone it lets x fall for ever."""
+    A = scipy.sparse.csr_array([[-1.0], [0.0], [0.0], [-1.0]])
+    b, none = np.array([0.0, 1.0, 0.5, 0.0]), scipy.sparse.csr_array((1, 1))
+    empty = ConicData(none, np.ones(1), A, b, [(ONE, 3), (Nonnegative(1), 1)])
+    outcome = solve_conic(empty)
+    assert outcome.status is Status.EMPTY
+    z = outcome.multipliers
+    assert in_dual(*z[:3].tolist()) and z[3] >= 0.0
+    assert float(b @ z) < 0.0 and abs(float((A.T @ z)[0])) <= 1e-12
+    falling = solve_conic(ConicData(none, np.ones(1), A[:3], b[:3], [(ONE, 3)]))
+    assert falling.status is Status.UNBOUNDED and falling.x[0] < 0.0
+
+
+def test_interior_points_prove_logistic_losses_without_a_radius() -> None:
+    """The set is unbounded: only the multipliers of the objective's own rows tell a bound."""
+    rng = np.random.default_rng(0)
+    X, rows = rng.standard_normal((200, 5)), rng.standard_normal((3, 5))
+    labels = np.sign(X @ rng.standard_normal(5) + rng.standard_normal(200))
+    f, c = lopro.objectives.Logistic(X, labels), lopro.constraints.Polyhedron(rows, np.full(3, 0.1))
+    result = lopro.solve(lopro.Problem(f, c), method=InteriorPoint())
+    assert result.success
+    other = lopro.solve(lopro.Problem(f, c), method=lopro.NewtonMultipliers())
+    assert result.fun == pytest.approx(other.fun, rel=2e-6)
