@@ -1,140 +1,88 @@
-"""What constants change: each is divided and multiplied by a factor, and Newton's work is counted.
+"""What constants change: each is divided and multiplied by a factor, and the work is counted.
 
-    python -m benchmarks.constants newton [--factor 10] [--only NAME] [--skip NAME]
+    python -m benchmarks.constants PACKAGE [--factor 10] [--only NAME] [--skip NAME] [--time]
 
-For every numeric constant of the modules of a package: the factorisations and iterations of some problems
-relative to those with its own value (the ratio of the sums, and the largest ratio of one problem), and the
-problems that are not certified any more. A constant that changes
-nothing at either end is a candidate for removal, with the branch that it steers.
+For every numeric constant of the modules of a package (newton, newton.sdp, linalg, ...): the work on some
+problems relative to that with its own value (the ratio of the sums, and the largest ratio of one problem),
+and the problems that are not certified any more. Work is the number of iterations, factorisations and
+eigendecompositions, or with ``--time`` the processor time. A constant that changes nothing at either end is a
+candidate for removal, with the branch that it steers.
+
+`FAMILIES` names the problems of each package: the longest name that a package begins with counts. A problem
+is a name and a call that returns a result, an outcome, or its work as a number.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
-import dataclasses
 import functools
+import gc
 import importlib
 import pkgutil
+import sys
+import time
 import warnings
 from collections.abc import Callable, Iterator
+from types import ModuleType
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 
-import lopro
-from lopro.constraints import Affine, Box, Intersection, Polyhedron, ResidualBall
-from lopro.methods.semidefinite import semidefinite_form
-from lopro.newton.sdp import solve
-from lopro.objectives import HingeLoss, L1Norm, LeastSquares, Linear, Logistic, Quadratic
-
-#: What a problem took: factorisations and steps, and whether it was certified.
+#: What a problem took, and whether it was certified.
 Work = tuple[float, bool]
+
+_VECTORS, _MATRICES = "constants_newton:over_vectors", "constants_newton:over_matrices"
+_PROGRAMS = "constants_newton:programs"
+
+#: Functions that yield the problems of a package, as ``module:function`` of this folder.
+FAMILIES = {
+    "newton": (_VECTORS,),
+    "newton.programs": (_PROGRAMS,),
+    "newton.systems": (_VECTORS, _PROGRAMS),
+    "newton.smooth": (_VECTORS, _PROGRAMS),
+    "newton.sdp": (_MATRICES,),
+    "certificates": (_VECTORS, _PROGRAMS),
+    "linalg": (_VECTORS, _PROGRAMS, _MATRICES),
+    "methods.semidefinite": (_MATRICES,),
+}
+
+#: The processor time of a problem is the least of so many runs.
+RUNS = 3
 
 
 def problems(package: str) -> Iterator[tuple[str, Callable[[], Any]]]:
     """Yield calls that run a package on small problems, from fixed seeds."""
-    return over_matrices() if package == "newton.sdp" else over_vectors()
+    known = [name for name in FAMILIES if f"{package}.".startswith(f"{name}.")]
+    if not known:
+        raise SystemExit(f"no problems for {package!r}: add a line to FAMILIES")
+    for family in FAMILIES[max(known, key=len)]:
+        module, _, function = family.partition(":")
+        yield from getattr(importlib.import_module(f"benchmarks.{module}"), function)()
 
 
-def over_matrices() -> Iterator[tuple[str, Callable[[], Any]]]:
-    """Yield semidefinite programs and nearest matrices."""
-    rng, n = np.random.default_rng(1), 24
-    C, G = rng.standard_normal((n, n)), np.corrcoef(rng.standard_normal((n, 12)))
-    C, G = C + C.T, G + 0.3 * (np.triu(C, 1) + np.triu(C, 1).T) / n
-    cone, at = lopro.constraints.PSDCone(n), np.arange(n)
-    ones = Affine.entries((at, at), 1.0, 1.0, shape=(n, n))
-    i, j = np.triu_indices(n, 1)
-    zero = Affine.entries((i[::9], j[::9]), 0.0, 0.0, shape=(n, n))
-    trace = Affine(np.eye(n).reshape(1, -1), 1.0, 1.0, shape=(n, n))
-    rows = np.stack([M + M.T for M in rng.standard_normal((10, n, n))])
-    inside = np.einsum("kij,ij->k", rows, np.eye(n))
-    dense = Affine(rows.reshape(10, -1), inside, inside, shape=(n, n))
-    W = scipy.sparse.random_array((60, 60), density=0.1, rng=rng).toarray()
-    near = lopro.objectives.SquaredDistance(C)
-    sets = {
-        "diagonal": (Linear(C), Intersection(cone, ones), None),
-        "entries of zero": (
-            Linear(C),
-            Intersection(cone, trace, zero),
-            None,
-        ),
-        "dense rows": (Linear(C @ C / n), Intersection(cone, dense), None),
-        "nearest, diagonal": (near, Intersection(cone, ones), lopro.NearestSemidefinite()),
-        "nearest, dense rows": (near, Intersection(cone, dense), lopro.NearestSemidefinite()),
-    }
-    for name, (f, c, method) in sets.items():
-        problem = lopro.Problem(f, c)
-        if method is None:
-            program = semidefinite_form(problem).program
-            yield name, lambda program=program: solve(program, engines=("newton",), seconds=10.0)
-        else:
-            yield name, lambda p=problem, m=method: lopro.solve(p, method=m)
-    yield "low rank", lambda: lopro.fixed_diagonal((W + W.T) / 4)
-    yield "correlation", lambda: lopro.nearest_correlation(G)
-    yield "correlation, far", lambda: lopro.nearest_correlation(np.clip(2.0 * C, -1.0, 1.0))
-
-
-def over_vectors() -> Iterator[tuple[str, Callable[[], Any]]]:
-    """Yield problems of each of the kinds of Newton's method for vectors."""
-    rng = np.random.default_rng(0)
-    newton = lopro.NewtonMultipliers()
-    X, y = rng.standard_normal((200, 20)), np.sign(rng.standard_normal(200))
-    A, b = rng.standard_normal((60, 20)), rng.standard_normal(60)
-    G = rng.standard_normal((40, 20))
-    rows = Polyhedron(G, 0.1 + rng.random(40))
-    n, m = 30, 60
-    C = rng.standard_normal((m, n))
-    side = C @ rng.standard_normal(n) + rng.random(m)
-    sides = Polyhedron(
-        np.vstack([C, np.eye(n), -np.eye(n)]), np.concatenate([side, np.full(2 * n, 5.0)])
-    )
-    D = scipy.sparse.diags_array(
-        [-np.ones(199), np.ones(199)], offsets=[0, 1], shape=(199, 200)
-    ).tocsr()
-    eye, cube = scipy.sparse.eye_array(200, format="csr"), Box(-np.ones(80), np.ones(80))
-    wide = rng.standard_normal((30, 80))
-    found = {
-        "least squares, rows": (LeastSquares(A, b), rows),
-        "logistic, rows": (Logistic(X, y), rows),
-        "logistic, box": (Logistic(X, y), Box(-np.full(20, 0.05), np.full(20, 0.05))),
-        "logistic, columns 1e-6 to 1e6": (Logistic(X * np.logspace(-6, 6, 20), y), None),
-        "quadratic, equations": (Quadratic(A.T @ A), Affine(G[:8], lower=1.0, upper=1.0)),
-        "linear, many rows": (Linear(rng.standard_normal(n)), sides),
-        "linear, degenerate": (Linear(np.ones(n)), Polyhedron(np.vstack([C, C, -np.eye(n)]), np.zeros(150))),
-        "sparse differences": (Quadratic(eye, -rng.standard_normal(200)), Affine(D, lower=-0.1, upper=0.1)),
-        "wide least squares, box": (LeastSquares(wide, rng.standard_normal(30)), cube),
-        "l1, rows": (L1Norm(shape=(20,)), Polyhedron(-G, -np.abs(G @ rng.standard_normal(20)))),
-        "hinge, ridge": (HingeLoss(X, y) + 0.5 * Quadratic(np.eye(20)), None),
-        "ball and rows": (Linear(rng.standard_normal(20)), Intersection(rows, ResidualBall(A, b, 8.0))),
-        "a callable, box": (
-            lopro.objectives.FunctionObjective(
-                lambda x: float(np.sum(np.cosh(x - b[:20]))),
-                gradient=lambda x: np.sinh(x - b[:20]), shape=(20,), smoothness=20.0,
-            ),
-            Box(-np.ones(20), np.ones(20)),
-        ),
-        "empty": (LeastSquares(A, b), Intersection(rows, Polyhedron(-G[:1], np.array([-50.0])))),
-    }  # fmt: skip
-    for name, (f, c) in found.items():
-        problem = lopro.Problem(f) if c is None else lopro.Problem(f, c)
-        yield name, lambda problem=problem: lopro.solve(problem, method=newton, max_iter=300)
-
-
-def measure(package: str) -> dict[str, Work]:
+def measure(package: str, timed: bool = False) -> dict[str, Work]:
     """Return the work of all problems."""
     found = {}
     for name, call in problems(package):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            result = call()
-        certified = result.status.name in ("CONVERGED", "INFEASIBLE")
-        found[name] = _work(result), certified
+            least = np.inf
+            for _ in range(RUNS if timed else 1):
+                begin = time.process_time()
+                result = call()
+                least = min(least, time.process_time() - begin)
+        status = getattr(getattr(result, "status", None), "name", "CONVERGED")
+        found[name] = 1e3 * least if timed else _work(result), status in _CERTIFIED
     return found
 
 
+_CERTIFIED = ("CONVERGED", "INFEASIBLE", "EMPTY", "UNBOUNDED")
+
+
 def _work(result: Any) -> float:
+    if isinstance(result, (int, float)):
+        return float(result)
     if not hasattr(result, "counts"):
         return float(result.steps)
     counts = result.counts
@@ -144,37 +92,71 @@ def _work(result: Any) -> float:
 def constants(package: str) -> Iterator[tuple[str, float, Callable[[Any], None]]]:
     """Yield the numeric constants of a package: full name, value, and what sets another one.
 
-    Fields of classes called Settings count as well: what is set is their default.
+    Entries of tuples count one by one, and so do fields of classes whose names end in Settings.
     """
-    home = importlib.import_module(f"lopro.{package}")
-    for info in pkgutil.walk_packages(home.__path__, f"{home.__name__}."):
-        module = importlib.import_module(info.name)
-        name = info.name.removeprefix("lopro.")
+    for module in _modules(package):
         with open(str(module.__file__), encoding="utf-8") as file:
             tree = ast.parse(file.read())
         for node in tree.body:
-            if isinstance(node, ast.Assign):
-                targets = [t for top in node.targets for t in ast.walk(top)]
-                for key in [t.id for t in targets if isinstance(t, ast.Name)]:
-                    if type(getattr(module, key)) in (int, float):
-                        setter = functools.partial(setattr, module, key)
-                        yield f"{name}.{key}", getattr(module, key), setter
-            if isinstance(node, ast.ClassDef) and node.name == "Settings":
+            if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
+                for key in _names(node):
+                    yield from _of(module, key, functools.partial(_set_global, module, key))
+            if isinstance(node, ast.ClassDef) and node.name.endswith("Settings"):
                 kind = getattr(module, node.name)
-                for i, field in enumerate(dataclasses.fields(kind)):
-                    if type(field.default) in (int, float):
-                        yield (
-                            f"{name}.{field.name}",
-                            field.default,
-                            functools.partial(_default, kind, i),
-                        )
+                fields = [
+                    key
+                    for part in node.body
+                    if isinstance(part, ast.AnnAssign)
+                    for key in _names(part)
+                ]
+                for key in fields:
+                    yield from _of(kind, key, functools.partial(_set_field, kind, key))
 
 
-def _default(kind: Any, i: int, value: Any) -> None:
-    """Set the default of the field i of a dataclass all of whose fields have one."""
+def _modules(package: str) -> Iterator[ModuleType]:
+    home = importlib.import_module(f"lopro.{package}")
+    if not hasattr(home, "__path__"):
+        yield home
+        return
+    for info in pkgutil.walk_packages(home.__path__, f"{home.__name__}."):
+        yield importlib.import_module(info.name)
+
+
+def _names(node: ast.Assign | ast.AnnAssign) -> list[str]:
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    return [t.id for top in targets for t in ast.walk(top) if isinstance(t, ast.Name)]
+
+
+def _of(
+    home: Any, key: str, setter: Callable[[Any], None]
+) -> Iterator[tuple[str, float, Callable[[Any], None]]]:
+    """Yield a number, or the entries of a tuple of numbers."""
+    value = getattr(home, key, None)
+    name = f"{getattr(home, '__module__', home.__name__).removeprefix('lopro.')}.{key}"
+    if type(value) in (int, float):
+        yield name, value, setter
+    elif type(value) is tuple and all(type(v) in (int, float) for v in value):
+        for i, v in enumerate(value):
+            yield f"{name}[{i}]", v, lambda new, i=i: setter((*value[:i], new, *value[i + 1 :]))
+
+
+def _set_global(home: ModuleType, key: str, value: Any) -> None:
+    """Set a constant in its module and in those that import it."""
+    before = getattr(home, key)
+    for name, module in list(sys.modules.items()):
+        if name.startswith("lopro.") and getattr(module, key, None) is before:
+            setattr(module, key, value)
+
+
+def _set_field(kind: Any, key: str, value: Any) -> None:
+    """Set the default of a field of a dataclass all of whose fields have one, in its instances as well."""
+    places = list(kind.__dataclass_fields__)
     found = list(kind.__init__.__defaults__)
-    found[i] = value
+    found[places.index(key)] = value
     kind.__init__.__defaults__ = tuple(found)
+    setattr(kind, key, value)
+    for instance in [o for o in gc.get_objects() if type(o) is kind]:
+        object.__setattr__(instance, key, value)
 
 
 def compare(base: dict[str, Work], now: dict[str, Work]) -> str:
@@ -195,18 +177,27 @@ def main() -> None:
     parser.add_argument("--factor", type=float, default=10.0)
     parser.add_argument("--only", default="", help="names that contain this")
     parser.add_argument("--skip", help="names that contain this are left out")
+    parser.add_argument("--time", action="store_true", help="measure processor time")
     options = parser.parse_args()
-    base = measure(options.package)
+    base = measure(options.package, options.time)
     for name, (work, certified) in base.items():
         print(f"{name:32s} {work:6.0f} {'certified' if certified else 'not certified'}", flush=True)
     for name, own, setter in constants(options.package):
         if options.only not in name or (options.skip and options.skip in name):
             continue
         for factor in (1.0 / options.factor, options.factor):
-            setter(type(own)(own * factor))
-            said = compare(base, measure(options.package))
+            setter(_scaled(own, factor))
+            try:
+                said = compare(base, measure(options.package, options.time))
+            except Exception as error:  # a constant that this breaks is needed
+                said = f"{type(error).__name__}: {error}"
             setter(own)
             print(f"{name + f' = {own:g}':48s} x {factor:<5g} {said}", flush=True)
+
+
+def _scaled(value: float, factor: float) -> float:
+    """Return the value times the factor; integers stay such."""
+    return type(value)(value * factor)
 
 
 if __name__ == "__main__":
