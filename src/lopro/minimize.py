@@ -117,13 +117,16 @@ def minimize(
 def _objective(fun: Any, jac: Any, x0: Array, smooth: bool, more: dict[str, Any]) -> Objective:
     check_callable("fun", fun)
     shape = tuple(x0.shape)
+    coarse = False
     if isinstance(jac, str):
         value, slope = fun, _autodiff(fun, jac, x0)
     elif jac is True:
         value, slope = (lambda x: _pair(fun(x))[0]), (lambda x: _pair(fun(x))[1])
     elif jac is None:
         differences = forward_differences(fun, x0)
-        at = widened if _takes_double(fun, x0) else copy
+        single = is_single(x0) and not isinstance(x0, np.ndarray)
+        coarse = single and not _takes_double(fun, x0)
+        at = widened if single and not coarse else copy
         value, slope = (lambda x: fun(at(x))), (lambda x: differences(at(x)))
         more = more | {"slope_error": lambda x: differences.error(at(x))}
     else:
@@ -131,18 +134,17 @@ def _objective(fun: Any, jac: Any, x0: Array, smooth: bool, more: dict[str, Any]
         value, slope = fun, jac
     # Methods that compute on the host hand a tensor to functions that were written for one.
     more = more | {"shape": shape, "like": None if isinstance(x0, np.ndarray) else x0}
-    if smooth:
-        return FunctionObjective(value, gradient=slope, **more)
-    return FunctionObjective(value, subgradient=slope, **more)
+    more = more | {"gradient" if smooth else "subgradient": slope}
+    objective = FunctionObjective(value, **more)
+    objective.coarse_slopes = coarse
+    return objective
 
 
 def _takes_double(fun: Any, x0: Array) -> bool:
     """Whether ``fun`` takes a tensor in double precision for one in single: differences lose half the digits.
 
-    Functions with data in single precision may refuse it, as products of PyTorch do.
+    Functions with data in single precision may refuse it, as products of PyTorch do; a warning says so.
     """
-    if isinstance(x0, np.ndarray) or not is_single(x0):
-        return False
     try:
         fun(widened(x0))
     except (TypeError, ValueError, RuntimeError):

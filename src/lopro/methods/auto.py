@@ -169,6 +169,8 @@ def _say_what_can_be_proved(method: Method, bench: Workbench, x0: Array) -> None
         0.0 < bench.target.tol < least and isinstance(method, _FIRST_ORDER)
     ):
         return
+    if bench.problem.objective.coarse_slopes:
+        return  # the slopes limit the gap, not the points; the warning was given where they were made
     if _has_coupled(bench.problem):
         return  # Newton's method takes over, in double precision
     warnings.warn(

@@ -41,6 +41,8 @@ class Objective(Function):
     stochastic: bool = False
     #: Whether terms of both signs make up the value, so that `magnitude` is more than its modulus.
     cancels: bool = False
+    #: Whether its slopes have fewer digits than the points, so that these do not tell what can be proved.
+    coarse_slopes: bool = False
 
     # NumPy scalars leave ``factor * f`` to `__rmul__` instead of looking for an array in f.
     __array_ufunc__ = None
