@@ -118,8 +118,9 @@ class Exponentials:
         moved = (self.into(z) - z).reshape(self.count, 3)
         smooth = (y > 0.0) & np.isfinite(rows).all(axis=1)
         rows = np.where(smooth[:, None], rows, moved)
-        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-        rows = rows / np.where(lengths > 0.0, lengths, 1.0)
+        for order in (np.inf, 2):  # squares of the entries may overflow
+            lengths = np.linalg.norm(rows, order, axis=1, keepdims=True)
+            rows = rows / np.where(lengths > 0.0, lengths, 1.0)
         ends = 3 * np.arange(self.count + 1)
         return scipy.sparse.csr_array(
             (rows.ravel(), np.arange(self.rows), ends), (self.count, self.rows)

@@ -89,6 +89,12 @@ def test_a_triple_is_outside_by_its_least_move(triple: Any, outside: float) -> N
     assert ONE.outside(ONE.into(z)) <= 1e-12
 
 
+def test_normals_of_steep_boundaries_have_length_one() -> None:
+    """The slope is exp(500) there; its square overflows."""
+    (normal,) = ONE.tangents(np.array([500.0, 1.0, 0.0])).toarray()
+    assert normal == pytest.approx(np.array([-1.0, 499.0, 0.0]) / math.hypot(1.0, 499.0), rel=1e-14)
+
+
 def exponential(scale: float = 1.0, x_cost: float = -2.0) -> ConicData:
     """Min t + x_cost x over ``exp(x) <= t``, with x counted in multiples of ``scale``."""
     A = scipy.sparse.csr_array([[-scale, 0.0], [0.0, 0.0], [0.0, -1.0]])
