@@ -14,7 +14,14 @@ from fuzz.invalid.case import invalid_case
 from fuzz.losses.case import certify_case, loss_case
 from fuzz.machine.case import Case
 from fuzz.metric.generate import metric_case
-from fuzz.planted.case import cones_case, conic_case, cvxpy_case, large_case, program_case
+from fuzz.planted.case import (
+    cones_case,
+    conic_case,
+    cvxpy_case,
+    exponential_case,
+    large_case,
+    program_case,
+)
 from fuzz.planted.entries import entries_case
 from fuzz.regression.case import regression_case
 from fuzz.sparse.generate import bpdn_case, many_case, path_case
@@ -45,6 +52,7 @@ KINDS["interrupt"] = interrupted([make for make, _ in KINDS.values()]), 4
 # Kinds below this line are not interrupted: what the seeds of that kind make is frozen.
 KINDS["cones"] = cones_case, 6
 KINDS["entries"] = entries_case, 6
+KINDS["exponential"] = exponential_case, 6
 
 
 def make(kind: str, seed: int) -> Case:

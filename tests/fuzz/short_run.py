@@ -28,6 +28,7 @@ CASES = {
     "composite": 30,
     "correlation": 20,
     "conic": 40,
+    "exponential": 30,
 }
 
 KNOWN_FAILURES = Path(__file__).with_name("known_failures.json")

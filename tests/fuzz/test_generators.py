@@ -37,6 +37,7 @@ FROZEN = {
     "interrupt": "18a53740251cfffc",
     "cones": "9ec0c7d6e74f99d8",
     "entries": "fcd9476d951b7929",
+    "exponential": "e5788ed80d5c44fb",
 }
 
 

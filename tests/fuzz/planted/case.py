@@ -15,16 +15,19 @@ from fuzz.judge.points import check_bound, check_status, check_value, judge_by_p
 from fuzz.judge.verdict import Class, Finding, Verdict
 from fuzz.machine.script import Script
 from fuzz.planted.conic import Conic, draw_cones, draw_conic
+from fuzz.planted.exponential import ATOMS, Exponential, draw_exponential
 from fuzz.planted.generate import draw_program, transport
 from fuzz.planted.program import Program
 
 __all__ = [
     "ConicCase",
     "CvxpyCase",
+    "ExponentialCase",
     "ProgramCase",
     "cones_case",
     "conic_case",
     "cvxpy_case",
+    "exponential_case",
     "large_case",
     "program_case",
 ]
@@ -175,6 +178,28 @@ class ConicCase(CvxpyCase):
         return script
 
 
+@dataclass(frozen=True)
+class ExponentialCase(CvxpyCase):
+    """The same with exponentials, logistic losses, entropies or a logarithm of a sum of exponentials."""
+
+    program: Exponential  # type: ignore[assignment]
+    kind: str = "exponential"
+
+    def script(self) -> Script:
+        script, p = self._data(), self.program
+        value = "q @ x" + (f" + {ATOMS[p.atom]}" if p.w.any() else "")
+        script.setup = [
+            "import cvxpy",
+            "import lopro.cvxpy",
+            f"x = cvxpy.Variable({p.dim})",
+            "rows = [float(cone) * cvxpy.exp(e @ x - float(k)) <= g @ x + float(h), A @ x <= b]",
+            f"result = cvxpy.Problem(cvxpy.Minimize({value}), rows)",
+        ]
+        options = f"tol={self.tol!r}, time_limit={self.limit!r}"
+        script.call = f"result.solve(solver=lopro.cvxpy.Lopro(), {options})"
+        return script
+
+
 def _tol(rng: np.random.Generator) -> float:
     return float(rng.choice([1e-3, 1e-6, 1e-6, 1e-8]))
 
@@ -201,6 +226,12 @@ def cones_case(seed: int) -> ConicCase:
     """A program over cones without a feasible point, without a least value, or with a norm as its value."""
     rng = np.random.default_rng([19, seed])
     return ConicCase(draw_cones(rng), _tol(rng), kind="cones")
+
+
+def exponential_case(seed: int) -> ExponentialCase:
+    """A program with exponential cones by CVXPY."""
+    rng = np.random.default_rng([21, seed])
+    return ExponentialCase(draw_exponential(rng), _tol(rng))
 
 
 def large_case(seed: int) -> ProgramCase:
