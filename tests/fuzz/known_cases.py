@@ -209,6 +209,10 @@ KNOWN: dict[str, Callable[[], Case]] = {
             ("project", 707007697),  # a thin ball in single precision, through an operator
             ("project", 707008535),  # and with a tall sparse matrix
             ("solve", 707009753),  # a set whose looser bounds are 1e8 times as large as it is
+            (
+                "solve",
+                75965000997,
+            ),  # a multiplier of a matrix cone that is outside of its polar by rounding
             ("solve", 202006689),  # a point very far from a ball
             ("minimize", 101006605),  # a simplex cut from nearby
             ("minimize", 202007875),  # differences far from the start

@@ -206,6 +206,10 @@ class Constraint(Function):
         """Return ``M' dual``."""
         raise NotImplementedError
 
+    def into_domain(self, dual: Image) -> Image:
+        """Return a dual near this one whose support is finite: after rounding it may be infinite."""
+        return dual
+
     def support_image(self, dual: Image) -> float:
         """Return ``sup {<dual, q> : q in Q}`` for a ``dual`` that is normal to ``Q`` somewhere."""
         raise NotImplementedError

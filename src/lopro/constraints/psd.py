@@ -311,6 +311,14 @@ class PSDCone(OwnImage):
         """Return minus a psd matrix: its product with every member of the cone is at most 0."""
         return ValidInequality(weight * self.subgradient(x), 0.0)
 
+    def into_domain(self, dual: Image) -> Image:
+        """Return the dual less a multiple of the identity, where it has positive eigenvalues by rounding."""
+        V = symmetric_part(dual[0])
+        largest = -float(eigenvalues(-V)[0]) + (self.dim + 8) * eps(V) * norm(V)
+        if largest <= 0.0:
+            return dual
+        return (V - largest * asarray_like(np.eye(self.dim), V),)
+
     def support_image(self, dual: Image) -> float:
         return 0.0
 

@@ -145,6 +145,9 @@ class SecondOrderCone(MappedFunction, Constraint):
     def pullback(self, dual: Image) -> Array:
         return self.D.adjoint(dual[0])
 
+    def into_domain(self, dual: Image) -> Image:
+        return (self.terms[0].into_domain(dual[0]),)
+
     def support_image(self, dual: Image) -> float:
         """Return ``<-offset, nu>``, rounded up: lower bounds rest on it."""
         (nu,) = dual

@@ -210,6 +210,9 @@ class CountedConstraint(Constraint):
     def image(self, x: Array) -> Image:
         return self.target.image(x)
 
+    def into_domain(self, dual: Image) -> Image:
+        return self.target.into_domain(dual)
+
     def support_image(self, dual: Image) -> float:
         return self.target.support_image(dual)
 

@@ -182,7 +182,7 @@ class SetPenalty:
         return square / (2.0 * self.beta), lambda: constraint.pullback(dual)
 
     def valid_inequality(self, constraint: Constraint, x: Array) -> ValidInequality:
-        dual = self.dual(constraint, constraint.image(x))
+        dual = constraint.into_domain(self.dual(constraint, constraint.image(x)))
         return ValidInequality(constraint.pullback(dual), constraint.support_image(dual), dual)
 
     def recentred(self, constraint: Constraint, image: Image) -> SetPenalty:

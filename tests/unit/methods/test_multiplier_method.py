@@ -7,6 +7,7 @@ multiplier is ``u + beta a (x - b)``: the distance of ``a u`` from ``z - b`` shr
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,8 +15,9 @@ import pytest
 
 import lopro
 from lopro import MultiplierMethod, Status
-from lopro.constraints import Polyhedron
+from lopro.constraints import Polyhedron, PSDCone, SecondOrderCone
 from lopro.objectives import SquaredDistance
+from lopro.penalties import SetPenalty
 
 
 @dataclass(frozen=True)
@@ -129,3 +131,19 @@ def test_penalties_are_not_stiffened_for_what_is_rounding() -> None:
     result = lopro.solve(problem, method=lopro.MultiplierMethod(), tol=0.0, max_iter=20000)
     assert result.status.name in ("STALLED", "MAX_ITER")
     assert result.certificate.relative_gap < 1e-4
+
+
+@pytest.mark.parametrize("size", [1.0, 1e3, 1e6])
+def test_multipliers_of_cones_are_in_the_polar_in_spite_of_rounding(size):
+    """They are differences of projections, whose rounding is that of a large part within the cone."""
+    Q = np.linalg.qr(np.random.default_rng(0).standard_normal((5, 5)))[0]
+    X = (Q * [-1.0, -0.5, size, 2.0 * size, 0.0]) @ Q.T
+    found = SetPenalty(2.0).valid_inequality(PSDCone(5), 0.5 * (X + X.T))
+    assert np.linalg.eigvalsh(found.dual[0]).max() <= 0.0 == found.support
+    assert found.direction == pytest.approx(
+        2.0 * (Q * [-1.0, -0.5, 0.0, 0.0, 0.0]) @ Q.T, abs=1e-14 * size
+    )
+    cone = SecondOrderCone(np.eye(5)[1:], c=np.eye(5)[0])
+    x = np.array([0.0, 1.0, 2.0, 3.0, 4.0]) + size * np.array([1.0, 0.0, 0.0, 0.0, 0.0])
+    (v,) = SetPenalty(1.0 / 3.0).valid_inequality(cone, x).dual
+    assert math.fsum(np.square(v[1:])) <= v[0] ** 2 and v[0] <= 0.0
