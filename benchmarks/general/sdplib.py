@@ -27,7 +27,7 @@ from lopro.certificates import Bound
 from lopro.engines import solve_cones
 from lopro.newton.sdp import Outcome, SemidefiniteProgram, Status, read_sdpa, solve
 from lopro.newton.sdp.dual_form import dual_form, primal_blocks
-from lopro.newton.sdp.search import Search
+from lopro.newton.sdp.search import SemidefiniteSearch
 from lopro.newton.sdp.solve import work_of_a_step
 from lopro.newton.spectral import Spectrum
 
@@ -115,7 +115,7 @@ def _positive(x: Any) -> Any:
 
 def judged(program: SemidefiniteProgram, X: Any, y: Any, rays: bool) -> Outcome:
     """Judge an answer in the units of the program."""
-    search = Search(program, TOL, 0.0, lambda: False)
+    search = SemidefiniteSearch(program, TOL, 0.0, lambda: False)
     X, y = tuple(_positive(np.nan_to_num(x)) for x in X), np.nan_to_num(y)
     if rays and search.check_rays(
         tuple(x / search.units.x for x in X), y * search.units.rows / search.units.cost

@@ -19,7 +19,7 @@ from lopro.errors import InfeasibleError
 from lopro.newton.sdp.dual_point import Centre, DualPoint
 from lopro.newton.sdp.hessian import Directions
 from lopro.newton.sdp.nearest import NearestProblem
-from lopro.newton.sdp.program import Block, SemidefiniteProgram, StandardRows
+from lopro.newton.sdp.program import SemidefiniteBlock, SemidefiniteProgram, StandardRows
 
 
 def test_value_slope_and_projection_are_those_of_the_raveled_matrix(rng: Any) -> None:
@@ -191,7 +191,7 @@ def test_scales_of_the_diagonal_cost_few_products(rng: Any) -> None:
     G, w = rng.uniform(-1.0, 1.0, (n, n)), np.geomspace(0.1, 10.0, n)
     places = np.arange(n) * (n + 1)
     rows = scipy.sparse.csr_array((np.ones(n), (np.arange(n), places)), (n, n * n))
-    program = SemidefiniteProgram(w, (Block(n, False, np.zeros((n, n)), rows),))
+    program = SemidefiniteProgram(w, (SemidefiniteBlock(n, False, np.zeros((n, n)), rows),))
     centre = Centre(((G + G.T) * np.sqrt(np.outer(w, w)),), 1.0)
     directions = Directions(program)
     directions.explicit = False

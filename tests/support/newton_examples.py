@@ -12,11 +12,11 @@ from lopro.functions import atoms
 from lopro.functions.term import Term
 from lopro.maps import LinearMap, linear_map
 from lopro.newton import Composite
-from lopro.newton.smooth import LeastSquares, Loss, QuadraticForm, Sum
+from lopro.newton.smooth import Loss, QuadraticForm, SmoothSum, SquaredLoss
 
 
 def least_squares(B, b, scale=1.0):
-    return LeastSquares(Term(atoms.HalfSquare(), linear_map(B), np.asarray(b), scale))
+    return SquaredLoss(Term(atoms.HalfSquare(), linear_map(B), np.asarray(b), scale))
 
 
 def linear(q):
@@ -101,7 +101,7 @@ def smooth_functions(rng, d=5):
         "squared distance": ridge,
         "logistic": logistic(A, labels),
         "sparse logistic": logistic(sparse(A), labels, 1.0),
-        "sum": Sum([logistic(A, labels, 1.0), ridge, linear(rng.standard_normal(d))]),
+        "sum": SmoothSum([logistic(A, labels, 1.0), ridge, linear(rng.standard_normal(d))]),
         "huber": huber(A, rng.standard_normal(9), 0.8, 2.0),
         "squared hinge": Loss(Term(atoms.SquaredHinge(labels), linear_map(A), scale=3.0)),
         "poisson": Loss(Term(atoms.Poisson(counts), linear_map(0.5 * A))),

@@ -7,7 +7,7 @@ from lopro.certificates.bound import Bound, bound_from
 from lopro.certificates.box import Box
 from lopro.certificates.certificate import Certificate
 from lopro.certificates.emptiness import Emptiness, check_empty, exclude, exclude_cones
-from lopro.certificates.rays import Descent, begins_a_ray, check_descent
+from lopro.certificates.rays import DescentRay, begins_a_ray, check_descent
 from lopro.certificates.tolerances import (
     BEYOND,
     FARTHER,
@@ -31,7 +31,7 @@ __all__ = [
     "Bound",
     "Box",
     "Certificate",
-    "Descent",
+    "DescentRay",
     "Emptiness",
     "Target",
     "Units",

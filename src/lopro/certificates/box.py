@@ -62,7 +62,7 @@ class Box:
         >>> orthant.implied([rows]).upper.round(12)
         array([4., 2., 6.])
         """
-        rows = _Entries.of(blocks)
+        rows = _RowEntries.of(blocks)
         box, rounds = self, int(_WORK / max(1, len(rows.a))) + 1
         for _ in range(rounds):
             if box.bounded or current_deadline().passed:
@@ -75,7 +75,7 @@ class Box:
 
 
 @dataclass(frozen=True, eq=False)
-class _Entries:
+class _RowEntries:
     """Rows ``a'x <= side`` by their entries; a row with two sides is there twice."""
 
     row: Any
@@ -84,7 +84,7 @@ class _Entries:
     sides: Vector
 
     @staticmethod
-    def of(blocks: Iterable[tuple[Any, Vector, Vector]]) -> _Entries:
+    def of(blocks: Iterable[tuple[Any, Vector, Vector]]) -> _RowEntries:
         rows, columns, entries, sides, start = [], [], [], [], 0
         for A, lower, upper in blocks:
             if not scipy.sparse.issparse(A) and A.size > _LISTED:
@@ -100,7 +100,7 @@ class _Entries:
                 sides.append(side[used])
                 start += int(used.sum())
         empty = [np.zeros(0, dtype=np.intp)]
-        return _Entries(
+        return _RowEntries(
             np.concatenate([*empty, *rows]),
             np.concatenate([*empty, *columns]),
             np.concatenate([np.zeros(0), *entries]),

@@ -9,7 +9,7 @@ from typing import Any
 
 from lopro.certificates.bound import Bound
 from lopro.certificates.emptiness import Emptiness
-from lopro.certificates.rays import Descent
+from lopro.certificates.rays import DescentRay
 from lopro.certificates.tolerances import FEASIBLE, Target
 
 __all__ = ["Certificate", "Outcome", "Status"]
@@ -139,7 +139,7 @@ class Outcome:
         The largest violation, relative to what the rows compare and in the units of its own row.
     steps : int
         Newton steps, steps of the engine, or eigendecompositions.
-    certificate : Emptiness or Descent, optional
+    certificate : Emptiness or DescentRay, optional
         The checked certificate of a problem without solution, whose vector is ``ray``; where the status is
         STOPPED, the radius within which multipliers exclude all points.
     ray : optional
@@ -158,7 +158,7 @@ class Outcome:
     charge: float = 0.0
     violation: float = math.inf
     steps: int = 0
-    certificate: Emptiness | Descent | None = None
+    certificate: Emptiness | DescentRay | None = None
     ray: object = None
     engine: str = ""
     absolute_violation: float = math.nan

@@ -19,11 +19,11 @@ from lopro.certificates.tolerances import FARTHER, FEASIBLE, NOISE
 from lopro.certificates.units import Units
 from lopro.core.real_vectors import Vector
 
-__all__ = ["Descent", "begins_a_ray", "check_descent"]
+__all__ = ["DescentRay", "begins_a_ray", "check_descent"]
 
 
 @dataclass(frozen=True)
-class Descent:
+class DescentRay:
     """A direction along which a quadratic objective falls, checked.
 
     Going a distance t from any feasible point changes the objective by at most
@@ -67,7 +67,9 @@ def begins_a_ray(violation: float, x: Vector, units: Units) -> bool:
     return violation <= max(NOISE, FEASIBLE / max(1.0, far))
 
 
-def check_descent(P: Any, gradient: Any, rows: Sequence[tuple[Any, Any, Any]], d: Any) -> Descent:
+def check_descent(
+    P: Any, gradient: Any, rows: Sequence[tuple[Any, Any, Any]], d: Any
+) -> DescentRay:
     """Check a ray ``d`` of the objective ``1/2 x'Px + gradient'x`` over ``lower <= A x <= upper``.
 
     Parameters
@@ -91,7 +93,7 @@ def check_descent(P: Any, gradient: Any, rows: Sequence[tuple[Any, Any, Any]], d
     direction = np.asarray(d, dtype=np.float64)
     length = math.sqrt(exact_dot(direction, direction))
     if length == 0.0:
-        return Descent(0.0, 0.0, math.inf)
+        return DescentRay(0.0, 0.0, math.inf)
     drift, rounding = 0.0, True
     for A, lower, upper in rows:
         image, norms, sizes = _images(A, direction)
@@ -107,7 +109,7 @@ def check_descent(P: Any, gradient: Any, rows: Sequence[tuple[Any, Any, Any]], d
         curvature = exact_dot(direction, image) / length**2
         rounding = rounding and is_rounding(image, sizes, len(direction))
     slope = -exact_dot(gradient, direction) / length
-    return Descent(slope * (1.0 - 1e-15) if slope > 0.0 else slope, curvature, drift, rounding)
+    return DescentRay(slope * (1.0 - 1e-15) if slope > 0.0 else slope, curvature, drift, rounding)
 
 
 def _images(A: Any, d: Any) -> tuple[Any, Any, Any]:

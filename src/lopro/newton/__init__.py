@@ -1,13 +1,13 @@
 """Second-order kernels: semismooth Newton on augmented Lagrangians, and bounds that need no radius."""
 
-from lopro.newton.multipliers import Iterate, Settings, iterate
+from lopro.newton.multipliers import OuterIterate, Settings, iterate
 from lopro.newton.problem import Composite
 from lopro.newton.solve import Outcome, Status, outcomes, prove, solve
 
 __all__ = [
     "Composite",
-    "Iterate",
     "Outcome",
+    "OuterIterate",
     "Settings",
     "Status",
     "iterate",

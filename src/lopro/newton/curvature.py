@@ -32,7 +32,7 @@ from lopro.newton.arrays import Array, Matrix
 
 __all__ = [
     "Blocks",
-    "Constant",
+    "ConstantMatrix",
     "Diagonal",
     "Gram",
     "LowRank",
@@ -99,7 +99,7 @@ class Diagonal(Piece):
 
 
 @dataclass(frozen=True)
-class Constant(Piece):
+class ConstantMatrix(Piece):
     """A positive semidefinite matrix, dense, sparse or on a device, that is the same at every point."""
 
     matrix: Matrix

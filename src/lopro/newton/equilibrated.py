@@ -24,7 +24,7 @@ from lopro.maps.host import host_matrix
 from lopro.newton.arrays import Array
 from lopro.newton.bounds.lower import bounds_variables, reach_units
 from lopro.newton.problem import Composite
-from lopro.newton.smooth import LeastSquares, Loss, QuadraticForm, Smooth, Sum
+from lopro.newton.smooth import Loss, QuadraticForm, Smooth, SmoothSum, SquaredLoss
 
 __all__ = ["Equilibrated"]
 
@@ -87,7 +87,7 @@ class Equilibrated:
             terms = [_term(term, sizes) for term in problem.terms]
         except _NotExplicit:
             return None
-        scaled = Composite(smooth[0] if len(smooth) == 1 else Sum(smooth), terms)
+        scaled = Composite(smooth[0] if len(smooth) == 1 else SmoothSum(smooth), terms)
         return Equilibrated(scaled, sizes, problem)
 
     def multipliers(self, given: Sequence[Array]) -> list[Array]:
@@ -125,7 +125,7 @@ class Equilibrated:
 
 def _smooth(part: Smooth, sizes: Array) -> Smooth:
     if isinstance(part, Loss):
-        kind = LeastSquares if isinstance(part, LeastSquares) else Loss
+        kind = SquaredLoss if isinstance(part, SquaredLoss) else Loss
         return kind(dataclasses.replace(part.term, map=_scaled(part.map, sizes)))
     if not isinstance(part, QuadraticForm):
         raise _NotExplicit

@@ -21,7 +21,7 @@ import numpy as np
 from lopro.functions.complements import Complement
 from lopro.linalg.dense import SingularSystem
 from lopro.newton.arrays import EPS, Array, Image, norm
-from lopro.newton.lagrangian import AugmentedLagrangian, Point
+from lopro.newton.lagrangian import CompositeLagrangian, PointWithImages
 from lopro.newton.smooth import Slope
 from lopro.newton.systems.iterative import System
 
@@ -113,7 +113,7 @@ class Local:
     proximal term.
     """
 
-    point: Point
+    point: PointWithImages
     targets: Image
     duals: Image
     stationarity: Array
@@ -122,7 +122,7 @@ class Local:
     noise: float
 
     @staticmethod
-    def of(F: AugmentedLagrangian, point: Point) -> Local:
+    def of(F: CompositeLagrangian, point: PointWithImages) -> Local:
         """Evaluate ``F`` and its gradient."""
         targets = F.targets(point)
         duals = F.duals(targets)
@@ -148,7 +148,9 @@ class NoDescent(SingularSystem):
         self.local = local
 
 
-def _noise(F: AugmentedLagrangian, point: Point, targets: Image, duals: Image, own: float) -> float:
+def _noise(
+    F: CompositeLagrangian, point: PointWithImages, targets: Image, duals: Image, own: float
+) -> float:
     """Return about the size of the gradient's rounding: multipliers are differences times penalties."""
     total = own * own
     largest = float(np.abs(point.x).max(initial=0.0))
@@ -162,8 +164,8 @@ def _noise(F: AugmentedLagrangian, point: Point, targets: Image, duals: Image, o
 
 
 def minimise(
-    F: AugmentedLagrangian,
-    start: Point,
+    F: CompositeLagrangian,
+    start: PointWithImages,
     system: System,
     tolerance: Callable[[Local], float],
     stopped: Callable[[], bool],
@@ -173,9 +175,9 @@ def minimise(
 
     Parameters
     ----------
-    F : AugmentedLagrangian
+    F : CompositeLagrangian
         What to minimise.
-    start : Point
+    start : PointWithImages
         Where to begin.
     system : System
         Solves with the generalised Hessians.
@@ -219,7 +221,7 @@ def minimise(
     return local, max_steps, False
 
 
-def _step(F: AugmentedLagrangian, local: Local, system: System) -> Local | None:
+def _step(F: CompositeLagrangian, local: Local, system: System) -> Local | None:
     """Return the point after a Newton step, None where the slope is lost to rounding."""
     complements: tuple[Complement, ...] = F.complements(local.targets)
     pieces = F.pieces(local.point, complements)
@@ -228,6 +230,6 @@ def _step(F: AugmentedLagrangian, local: Local, system: System) -> Local | None:
     slope = float(local.gradient @ d)
     if not slope < 0.0:
         return None
-    direction = Point.of(F.problem, d)
+    direction = PointWithImages.of(F.problem, d)
     t = least_along(F.along(local.point, local.targets, direction), slope, _LINE)
     return Local.of(F, local.point.moved(t, direction)) if t > 0.0 else None

@@ -17,11 +17,11 @@ from lopro.newton.curvature import Piece, complement_pieces
 from lopro.newton.problem import Composite
 from lopro.newton.smooth import Slope
 
-__all__ = ["AugmentedLagrangian", "Point", "mean_curvature", "squared_norms"]
+__all__ = ["CompositeLagrangian", "PointWithImages", "mean_curvature", "squared_norms"]
 
 
 @dataclass(frozen=True)
-class Point:
+class PointWithImages:
     """A point (or a direction) with its images under the maps of the smooth part and of the terms."""
 
     x: Array
@@ -29,20 +29,20 @@ class Point:
     rows: Image
 
     @staticmethod
-    def of(problem: Composite, x: Array) -> Point:
+    def of(problem: Composite, x: Array) -> PointWithImages:
         """Return the point with its images: one product for each map."""
-        return Point(x, problem.smooth.image(x), tuple(t.image(x) for t in problem.terms))
+        return PointWithImages(x, problem.smooth.image(x), tuple(t.image(x) for t in problem.terms))
 
-    def moved(self, t: float, direction: Point) -> Point:
+    def moved(self, t: float, direction: PointWithImages) -> PointWithImages:
         """Return ``x + t d`` with its images, without products."""
-        return Point(
+        return PointWithImages(
             self.x + t * direction.x,
             shifted(self.image, t, direction.image),
             shifted(self.rows, t, direction.rows),
         )
 
 
-class AugmentedLagrangian:
+class CompositeLagrangian:
     """``f(x) + sum_i min_z g_i(z) + beta_i/2 |D_i x + u_i/beta_i - z|^2 - |u_i|^2 / (2 beta_i)``.
 
     Parameters
@@ -79,7 +79,7 @@ class AugmentedLagrangian:
             u / beta for u, beta in zip(self.multipliers, self.penalties, strict=True)
         )
 
-    def targets(self, point: Point) -> Image:
+    def targets(self, point: PointWithImages) -> Image:
         """Return ``w_i = D_i x + u_i / beta_i``."""
         return tuple(y + c for y, c in zip(point.rows, self._centres, strict=True))
 
@@ -92,7 +92,7 @@ class AugmentedLagrangian:
             )
         )
 
-    def stationarity(self, point: Point, duals: Image) -> tuple[Array, float]:
+    def stationarity(self, point: PointWithImages, duals: Image) -> tuple[Array, float]:
         """Return the gradient of the Lagrangian ``f(x) + sum <v_i, D_i x>``, and the size of that of f."""
         count("gradients")
         gradient, size = self.problem.smooth.sized_gradient(point.x, point.image)
@@ -113,13 +113,15 @@ class AugmentedLagrangian:
             for term, w, step in zip(self.problem.terms, targets, self._steps, strict=True)
         )
 
-    def pieces(self, point: Point, complements: Sequence[Complement]) -> tuple[Piece, ...]:
+    def pieces(
+        self, point: PointWithImages, complements: Sequence[Complement]
+    ) -> tuple[Piece, ...]:
         """Return the generalised Hessian without the proximal term, in pieces."""
         own = self.problem.smooth.curvature(point.x, point.image)
         terms = zip(self.problem.terms, complements, self.penalties, strict=True)
         return (*own, *(p for term, c, beta in terms for p in complement_pieces(c, term.D, beta)))
 
-    def along(self, point: Point, targets: Image, direction: Point) -> Slope:
+    def along(self, point: PointWithImages, targets: Image, direction: PointWithImages) -> Slope:
         """Return the derivatives along a direction."""
         smooth = self.problem.smooth.along(point.x, point.image, direction.x, direction.image)
         d = direction.x
@@ -151,7 +153,7 @@ def squared_norms(term: Term) -> Step:
     return mean if mean > 0.0 else 1.0
 
 
-def mean_curvature(problem: Composite, point: Point) -> float:
+def mean_curvature(problem: Composite, point: PointWithImages) -> float:
     """Return a scale in units of ``f`` over those of ``x`` squared: from the Hessian, else the gradient."""
     pieces = problem.smooth.curvature(point.x, point.image)
     mean = curvature.trace(pieces, problem.size) / problem.size

@@ -19,11 +19,16 @@ from lopro.functions.atoms import Step
 from lopro.linalg.dense import SingularSystem
 from lopro.newton.arrays import EPS, Array, Image, norm
 from lopro.newton.inner import Local, NoDescent, minimise
-from lopro.newton.lagrangian import AugmentedLagrangian, Point, mean_curvature, squared_norms
+from lopro.newton.lagrangian import (
+    CompositeLagrangian,
+    PointWithImages,
+    mean_curvature,
+    squared_norms,
+)
 from lopro.newton.problem import Composite
 from lopro.newton.systems import System, choose_system
 
-__all__ = ["Iterate", "Settings", "iterate"]
+__all__ = ["OuterIterate", "Settings", "iterate"]
 
 
 #: Relative violations below this are rounding; a larger penalty would only amplify it.
@@ -68,12 +73,12 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Iterate:
+class OuterIterate:
     """The state after an outer step.
 
     Attributes
     ----------
-    point : Point
+    point : PointWithImages
         The point with its images.
     multipliers : tuple of arrays
         One for each term, in the subdifferential of its part near ``D x``.
@@ -85,7 +90,7 @@ class Iterate:
         Newton steps so far.
     """
 
-    point: Point
+    point: PointWithImages
     multipliers: Image
     stationarity: float
     violation: float
@@ -104,7 +109,7 @@ def iterate(
     settings: Settings | None = None,
     stopped: Callable[[], bool] = never,
     system: System | None = None,
-) -> Iterator[Iterate]:
+) -> Iterator[OuterIterate]:
     """Yield the state after every outer step; it is for the consumer to stop.
 
     Parameters
@@ -134,7 +139,7 @@ def iterate(
     >>> state.point.x.round(9), state.multipliers[0].round(9)
     (array([1. , 0.5]), array([2., 0.]))
     """
-    run = _Run(problem, x0, multipliers0, settings or Settings(), system)
+    run = _OuterLoop(problem, x0, multipliers0, settings or Settings(), system)
     ended = False
 
     def asked() -> bool:
@@ -152,7 +157,7 @@ def iterate(
             yield state
 
 
-class _Run:
+class _OuterLoop:
     """Point, multipliers and penalties of a run."""
 
     def __init__(
@@ -166,7 +171,7 @@ class _Run:
         self.problem = problem
         self.settings = settings
         x = np.zeros(problem.size) if x0 is None else np.array(x0, dtype=np.float64)
-        self.point = Point.of(problem, x)
+        self.point = PointWithImages.of(problem, x)
         zeros = [np.zeros(term.size) for term in problem.terms]
         given = zeros if multipliers0 is None else [np.array(u, dtype=float) for u in multipliers0]
         self.multipliers: Image = tuple(given)
@@ -188,11 +193,11 @@ class _Run:
 
     def _fitting_system(self) -> System:
         zeros: list[Array] = [np.zeros(term.size) for term in self.problem.terms]
-        F = AugmentedLagrangian(self.problem, zeros, self.penalties)
+        F = CompositeLagrangian(self.problem, zeros, self.penalties)
         complements = F.complements(F.targets(self.point))
         return choose_system(self.problem.size, F.pieces(self.point, complements))
 
-    def advance(self, stopped: Callable[[], bool]) -> Iterate:
+    def advance(self, stopped: Callable[[], bool]) -> OuterIterate:
         """Make one outer step; an inner problem that was left unsolved keeps its multipliers."""
         before = self.steps
         local, solved = self._solved(stopped)
@@ -207,11 +212,11 @@ class _Run:
             self.multipliers = local.duals
             self._grow(violations, local)
             self._loosen(relative, worst)
-        return Iterate(self.point, local.duals, relative, worst, self.steps)
+        return OuterIterate(self.point, local.duals, relative, worst, self.steps)
 
-    def _lagrangian(self) -> AugmentedLagrangian:
+    def _lagrangian(self) -> CompositeLagrangian:
         anchor = self.point.x if self.shift > 0.0 else None
-        return AugmentedLagrangian(
+        return CompositeLagrangian(
             self.problem, self.multipliers, self.penalties, anchor, self.shift
         )
 

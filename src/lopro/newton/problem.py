@@ -15,7 +15,7 @@ from lopro.maps import Identity
 from lopro.maps.host import host_map, host_vector
 from lopro.newton.arrays import Array
 from lopro.newton.callables import SmoothCallable
-from lopro.newton.smooth import LeastSquares, Loss, QuadraticForm, Smooth, Sum
+from lopro.newton.smooth import Loss, QuadraticForm, Smooth, SmoothSum, SquaredLoss
 
 __all__ = ["Composite"]
 
@@ -75,7 +75,7 @@ class Composite:
                 raise MissingCapabilityError(_lacking(term))
         if not smooth:
             smooth = [QuadraticForm(None, np.zeros(size))]
-        return Composite(smooth[0] if len(smooth) == 1 else Sum(smooth), others)
+        return Composite(smooth[0] if len(smooth) == 1 else SmoothSum(smooth), others)
 
     @staticmethod
     def lacks(terms: Iterable[Term]) -> str | None:
@@ -140,7 +140,7 @@ def _smooth_part(term: Term, size: int) -> Smooth | None:
         return _quadratic(atom, term.scale)
     here = term.on_host(size)
     fits = isinstance(atom, HalfSquare) and not isinstance(here.map, Identity)
-    return LeastSquares(here) if fits else Loss(here)
+    return SquaredLoss(here) if fits else Loss(here)
 
 
 def _quadratic(atom: Quadratic, scale: float) -> QuadraticForm:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lopro.certificates import Box, Descent, Emptiness, Units, check_descent, exclude
+from lopro.certificates import Box, DescentRay, Emptiness, Units, check_descent, exclude
 from lopro.certificates.emptiness import interval_rows
 from lopro.functions.atoms import Interval
 from lopro.functions.term import Term
@@ -24,7 +24,7 @@ from lopro.newton.arrays import Array, Image, Matrix, norm
 from lopro.newton.bounds.feasible import made_feasible
 from lopro.newton.bounds.lower import box_of
 from lopro.newton.curvature import Piece, is_host_matrix, weighted
-from lopro.newton.multipliers import Iterate
+from lopro.newton.multipliers import OuterIterate
 from lopro.newton.problem import Composite
 from lopro.newton.smooth import QuadraticForm
 from lopro.newton.systems import SingularSystem, choose_system
@@ -147,8 +147,8 @@ def _on_cone(cone: Composite, v: Array) -> Array:
 
 
 def descent_ray(
-    problem: Composite, before: Iterate, after: Iterate
-) -> tuple[Array, Descent] | None:
+    problem: Composite, before: OuterIterate, after: OuterIterate
+) -> tuple[Array, DescentRay] | None:
     """Return the direction in which the points of a run move, and what it proves (quadratic objectives)."""
     rows = interval_rows(problem.terms)
     f = problem.smooth

@@ -25,9 +25,9 @@ from lopro.linalg.rounding import Enclosure, Estimate, dot
 from lopro.maps import Identity, LinearMap, NumPyMap, SparseMap
 from lopro.maps.host import Transferred, host_matrix
 from lopro.newton.arrays import EPS, Array, Image, Matrix
-from lopro.newton.curvature import Constant, Piece, weighted
+from lopro.newton.curvature import ConstantMatrix, Piece, weighted
 
-__all__ = ["LeastSquares", "Loss", "QuadraticForm", "Slope", "Smooth", "Sum"]
+__all__ = ["Loss", "QuadraticForm", "Slope", "Smooth", "SmoothSum", "SquaredLoss"]
 
 #: First and second derivative along a line, as a function of the step.
 Slope: TypeAlias = Callable[[float], tuple[float, float]]
@@ -159,7 +159,7 @@ class Loss:
         return self.term.scale if identity else 0.0
 
 
-class LeastSquares(Loss):
+class SquaredLoss(Loss):
     """``s/2 |Bx - b|^2``, through the normal matrix where there are more rows than columns.
 
     The image of a point is then ``s B'B x``: products with the normal matrix are cheaper than with ``B``.
@@ -184,9 +184,9 @@ class LeastSquares(Loss):
         return product if self.term.scale == 1.0 else self.term.scale * product
 
     @cached_property
-    def _form(self) -> Constant | None:
+    def _form(self) -> ConstantMatrix | None:
         P = self.normal_matrix
-        return None if P is None else Constant(P)
+        return None if P is None else ConstantMatrix(P)
 
     @cached_property
     def _q(self) -> Array:
@@ -268,7 +268,7 @@ class QuadraticForm:
 
     @cached_property
     def _form(self) -> tuple[Piece, ...]:
-        return () if self.map is None else (Constant(self.P),)
+        return () if self.map is None else (ConstantMatrix(self.P),)
 
     def value(self, x: Array) -> float:
         bent = 0.0 if self.map is None else 0.5 * float(x @ self.map.forward(x))
@@ -314,15 +314,15 @@ def _symmetric(P: Any) -> LinearMap:
     return SparseMap(P, "P") if scipy.sparse.issparse(P) else NumPyMap(P, "P")
 
 
-class Sum:
+class SmoothSum:
     """The sum of smooth functions of the same size.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from lopro.newton.smooth import QuadraticForm, Sum
+    >>> from lopro.newton.smooth import QuadraticForm, SmoothSum
     >>> parts = [QuadraticForm(None, np.ones(2)), QuadraticForm(np.eye(2), np.zeros(2))]
-    >>> Sum(parts).value(np.ones(2))
+    >>> SmoothSum(parts).value(np.ones(2))
     3.0
     """
 

@@ -6,7 +6,7 @@ import dataclasses
 import math
 from collections.abc import Callable, Iterator, Sequence
 
-from lopro.certificates import FEASIBLE, Descent, Emptiness, begins_a_ray
+from lopro.certificates import FEASIBLE, DescentRay, Emptiness, begins_a_ray
 from lopro.certificates.certificate import Outcome, Status
 from lopro.core.deadline import OutOfTime
 from lopro.newton.arrays import Array
@@ -20,7 +20,7 @@ from lopro.newton.bounds import (
 from lopro.newton.bounds.lower import reach_units
 from lopro.newton.equilibrated import Equilibrated
 from lopro.newton.inner import UnboundedBelow
-from lopro.newton.multipliers import Iterate, Settings, iterate, never
+from lopro.newton.multipliers import OuterIterate, Settings, iterate, never
 from lopro.newton.problem import Composite
 from lopro.newton.rays import descent_ray, farkas_multipliers
 from lopro.newton.smooth import QuadraticForm
@@ -131,8 +131,8 @@ def outcomes(
         )
         return
     convexity: float | None = None
-    before: Iterate | None = None
-    state: Iterate | None = None
+    before: OuterIterate | None = None
+    state: OuterIterate | None = None
     told = False
     excluded: Outcome | None = None
     for rounds, state in enumerate(iterate(problem, x0, multipliers0, settings, stopped)):
@@ -247,7 +247,7 @@ def _at_the_better_point(problem: Composite, now: Outcome, other: Outcome) -> Ou
 
 
 def _without_solution(
-    problem: Composite, before: Iterate, after: Iterate, feasibility: float
+    problem: Composite, before: OuterIterate, after: OuterIterate, feasibility: float
 ) -> Outcome | None:
     """Return the outcome of a problem without feasible points or without a least value, if it is one.
 
@@ -270,5 +270,5 @@ def _without_solution(
     return None
 
 
-def _with(outcome: Outcome, certificate: Emptiness | Descent, ray: object) -> Outcome:
+def _with(outcome: Outcome, certificate: Emptiness | DescentRay, ray: object) -> Outcome:
     return dataclasses.replace(outcome, certificate=certificate, ray=ray)

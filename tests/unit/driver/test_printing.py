@@ -13,7 +13,7 @@ import pytest
 import lopro
 from lopro import Problem
 from lopro.constraints import Polyhedron
-from lopro.newton.lagrangian import AugmentedLagrangian
+from lopro.newton.lagrangian import CompositeLagrangian
 from lopro.objectives import LeastSquares, Linear
 from lopro.protocol import Candidate, Claim, ProvedBound
 
@@ -127,13 +127,13 @@ def test_a_notebook_gets_a_table():
 
 def test_newton_runs_count_their_gradients(rng, monkeypatch):
     asked = []
-    original = AugmentedLagrangian.stationarity
+    original = CompositeLagrangian.stationarity
 
     def spy(self, point, duals):
         asked.append(point)
         return original(self, point, duals)
 
-    monkeypatch.setattr(AugmentedLagrangian, "stationarity", spy)
+    monkeypatch.setattr(CompositeLagrangian, "stationarity", spy)
     rows = Polyhedron(rng.standard_normal((20, 6)), np.ones(20))
     f = LeastSquares(rng.standard_normal((10, 6)), rng.standard_normal(10))
     result = lopro.solve(Problem(f, rows), method=lopro.NewtonMultipliers())

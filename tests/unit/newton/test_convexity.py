@@ -13,7 +13,7 @@ from support.newton_examples import (
 )
 
 from lopro.linalg.eigenvalues import least_eigenvalue, negative_curvature
-from lopro.newton.smooth import Sum
+from lopro.newton.smooth import SmoothSum
 
 
 def with_spectrum(rng, values):
@@ -63,7 +63,7 @@ def test_by_kind(rng):
     assert squared_distance(np.zeros(2), 2.0).strong_convexity() == 2.0
     assert linear(np.ones(2)).strong_convexity() == 0.0
     assert logistic(B, np.ones(30)).strong_convexity() == 0.0
-    both = Sum([squared_distance(np.zeros(5), 2.0), quadratic(np.eye(5), np.zeros(5))])
+    both = SmoothSum([squared_distance(np.zeros(5), 2.0), quadratic(np.eye(5), np.zeros(5))])
     assert 2.4 <= both.strong_convexity() <= 3.0
 
 

@@ -20,7 +20,7 @@ from support.newton_examples import (
 from lopro.errors import MissingCapabilityError
 from lopro.functions.atoms import Atom
 from lopro.newton.arrays import EPS
-from lopro.newton.smooth import Sum
+from lopro.newton.smooth import SmoothSum
 
 
 def exact_quadratic(P, q, x):
@@ -118,7 +118,7 @@ def test_logistic(rng):
 
 def test_sum(rng):
     q, x, center = rng.standard_normal(3), rng.standard_normal(3), rng.standard_normal(3)
-    found = Sum([linear(q), squared_distance(center)]).enclose(x)
+    found = SmoothSum([linear(q), squared_distance(center)]).enclose(x)
     moved = [a - b for a, b in zip(rational(x), rational(center), strict=True)]
     gradient = [a + b for a, b in zip(rational(q), moved, strict=True)]
     assert_encloses(found, exact_dot(q, x) + sum(m * m for m in moved) / 2, gradient)

@@ -24,7 +24,7 @@ from lopro.core.deadline import OutOfTime
 from lopro.functions.atoms import L1
 from lopro.functions.term import Term
 from lopro.newton import Outcome, Settings, Status, iterate, solve
-from lopro.newton.smooth import Sum
+from lopro.newton.smooth import SmoothSum
 from lopro.newton.systems.dense import DenseSystem
 
 
@@ -93,7 +93,7 @@ def test_logistic_regression_between_two_sided_rows(rng, ridge):
     labels = np.where(A @ np.ones(6) + rng.standard_normal(400) > 0, 1.0, -1.0)
     f = logistic(A, labels, 1 / 400)
     if ridge:
-        f = Sum([f, squared_distance(np.zeros(6), ridge)])
+        f = SmoothSum([f, squared_distance(np.zeros(6), ridge)])
     problem = composed(f, [(interval(-0.05, 0.05, size=3), C)])
     outcome = solve(problem, tol=1e-9)
     assert outcome.status is Status.CONVERGED

@@ -28,8 +28,8 @@ from lopro.maps import ArrayMap, linear_map
 from lopro.maps.host import Transferred
 from lopro.methods.second_order import composite
 from lopro.newton.arrays import EPS
-from lopro.newton.curvature import Constant, Diagonal, Gram, LowRank
-from lopro.newton.smooth import LeastSquares, Loss, QuadraticForm
+from lopro.newton.curvature import ConstantMatrix, Diagonal, Gram, LowRank
+from lopro.newton.smooth import Loss, QuadraticForm, SquaredLoss
 from lopro.newton.systems import ConjugateGradients, SingularSystem, SystemOnDevice, choose_system
 
 RNG = np.random.default_rng(5)
@@ -164,7 +164,7 @@ def test_derivatives_are_those_of_the_host() -> None:
     square = Term(HalfSquare(), linear_map(A), B)
     pairs = [
         (Loss(replace(logistic, map=elsewhere_map(A))), Loss(logistic)),
-        (LeastSquares(replace(square, map=elsewhere_map(A))), LeastSquares(square)),
+        (SquaredLoss(replace(square, map=elsewhere_map(A))), SquaredLoss(square)),
         (QuadraticForm(elsewhere_map(P), B[:20], 2.0), QuadraticForm(P, B[:20], 2.0)),
     ]
     for ours, known in pairs:
@@ -192,8 +192,8 @@ def test_logistic_losses_far_out_neither_overflow_nor_vanish() -> None:
 
 def test_a_large_normal_matrix_is_not_formed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lopro.newton.smooth._FORMED", 10)
-    known = LeastSquares(Term(HalfSquare(), linear_map(A), B))
-    f = LeastSquares(Term(HalfSquare(), elsewhere_map(A), B))
+    known = SquaredLoss(Term(HalfSquare(), linear_map(A), B))
+    f = SquaredLoss(Term(HalfSquare(), elsewhere_map(A), B))
     x, d = RNG.standard_normal(20), RNG.standard_normal(20)
     assert f.normal_matrix is None and f.strong_convexity() == 0.0
     gradient = known.gradient(x, known.image(x))
@@ -223,7 +223,7 @@ def test_few_weights_gather_their_rows_and_many_go_by_slabs(
 def test_a_system_is_the_sum_of_what_is_here_and_there() -> None:
     rows = RNG.standard_normal((1, 20))
     pieces = [
-        Constant(strict(P)),
+        ConstantMatrix(strict(P)),
         Gram(strict(C), strict(H)),
         Diagonal(H[:20]),
         LowRank(rows, np.array([[2.0]])),
@@ -234,7 +234,7 @@ def test_a_system_is_the_sum_of_what_is_here_and_there() -> None:
     solved = system.solve(pieces, 0.5, B[:20], 0.0)
     np.testing.assert_allclose(solved, np.linalg.solve(whole, B[:20]), rtol=1e-10)
     with pytest.raises(SingularSystem):
-        system.solve([Constant(strict(WIDE.T @ WIDE))], 0.0, B[:20], 0.0)
+        system.solve([ConstantMatrix(strict(WIDE.T @ WIDE))], 0.0, B[:20], 0.0)
     assert isinstance(choose_system(10_000, pieces), ConjugateGradients)
 
 
@@ -256,10 +256,10 @@ def test_products_are_off_by_no_more_than_their_bounds_and_the_bounds_are_those_
 
 
 def test_strong_convexity_is_proved_on_the_host_and_less_what_the_device_rounded() -> None:
-    f = LeastSquares(Term(HalfSquare(), elsewhere_map(A), B))
+    f = SquaredLoss(Term(HalfSquare(), elsewhere_map(A), B))
     mu = np.linalg.eigvalsh(P)[0]
     assert 0.4 * mu < f.strong_convexity() < mu
-    wide = LeastSquares(Term(HalfSquare(), elsewhere_map(WIDE), B[:10]))
+    wide = SquaredLoss(Term(HalfSquare(), elsewhere_map(WIDE), B[:10]))
     assert wide.strong_convexity() == 0.0
     assert 0.4 * mu < QuadraticForm(elsewhere_map(P), B[:20]).strong_convexity() < mu
     known = QuadraticForm(P, B[:20]).strong_convexity()

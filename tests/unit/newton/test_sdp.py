@@ -12,13 +12,13 @@ import scipy.sparse
 
 from lopro.core.deadline import Deadline, OutOfTime, using_clock
 from lopro.linalg.eigenvalues import is_above, missing
-from lopro.newton.sdp import Block, Judge, SemidefiniteProgram, Status, read_sdpa, solve
+from lopro.newton.sdp import Judge, SemidefiniteBlock, SemidefiniteProgram, Status, read_sdpa, solve
 from lopro.newton.sdp.dual_point import Centre, DualPoint
 from lopro.newton.sdp.faces import reduced
 from lopro.newton.sdp.hessian import Directions, _add_gram, _factor
 from lopro.newton.sdp.onto_rows import onto_rows
 from lopro.newton.sdp.program import ScaledProgram
-from lopro.newton.sdp.search import Search
+from lopro.newton.sdp.search import SemidefiniteSearch
 from lopro.newton.sdp.solve import cliques, order_of_engines
 
 ENGINES = ["newton", "clarabel"]
@@ -65,8 +65,8 @@ def random_program(rng, n=6, m=4):
     program = SemidefiniteProgram(
         np.array([np.sum(a * X) for a in A]) + D @ x,
         (
-            Block(n, False, C, rows),
-            Block(3, True, rng.uniform(0.1, 1.0, 3) + y @ D, scipy.sparse.csr_array(D)),
+            SemidefiniteBlock(n, False, C, rows),
+            SemidefiniteBlock(3, True, rng.uniform(0.1, 1.0, 3) + y @ D, scipy.sparse.csr_array(D)),
         ),
     )
     return program, (X, x), y
@@ -217,7 +217,7 @@ def test_faces_are_reduced_and_the_bound_is_for_the_original(rng):
 def test_an_interior_point_of_the_dual_removes_the_slope():
     """The dual allows for y <= 1; a share of y = 0.5 brings 1 + 1e-6 back, and no farther than needed."""
     program = SemidefiniteProgram.dense(np.eye(2), [unit(2, 0, 0)], [1.0])
-    search = Search(program, 1e-6, 1.0, lambda: False)
+    search = SemidefiniteSearch(program, 1e-6, 1.0, lambda: False)
     X = (np.diag([1.0, 0.0]),)
     assert search.judge.trace_bound == math.inf
     assert not search.consider(X, np.array([1.0 + 1e-6]))
@@ -345,7 +345,7 @@ def test_scaled_programs_are_the_same_program(rng):
 def test_units(cost, size):
     plain = theta(5, CYCLE)
     (block,) = plain.blocks
-    blocks = (Block(5, False, cost * block.C, block.A),)
+    blocks = (SemidefiniteBlock(5, False, cost * block.C, block.A),)
     found = solve(SemidefiniteProgram(size * plain.b, blocks), 1e-6, scale=0.0)
     assert found.status is Status.CONVERGED
     assert found.fun == pytest.approx(-math.sqrt(5.0) * cost * size, rel=2e-6)

@@ -6,7 +6,7 @@ from support.newton_examples import linear, quadratic, smooth_functions
 
 from lopro.newton.arrays import shifted
 from lopro.newton.curvature import apply, diagonal
-from lopro.newton.smooth import Sum
+from lopro.newton.smooth import SmoothSum
 
 NAMES = list(smooth_functions(np.random.default_rng(0)))
 
@@ -60,4 +60,4 @@ def test_unsymmetric_matrix_means_its_symmetric_part(rng):
 
 def test_sum_of_different_sizes_is_refused():
     with pytest.raises(ValueError, match="same size"):
-        Sum([linear(np.ones(2)), linear(np.ones(3))])
+        SmoothSum([linear(np.ones(2)), linear(np.ones(3))])

@@ -6,7 +6,7 @@ import scipy.sparse
 from support.newton_examples import differences
 
 from lopro.linalg.sparse import gram
-from lopro.newton.curvature import Constant, Diagonal, Gram, Product, apply
+from lopro.newton.curvature import ConstantMatrix, Diagonal, Gram, Product, apply
 from lopro.newton.systems import (
     ConjugateGradients,
     DenseSystem,
@@ -30,7 +30,7 @@ def random_pieces(rng, n=12, sparse=False):
     P = B.T @ B
     wrap = scipy.sparse.csr_array if sparse else np.asarray
     weights = rng.uniform(0.5, 2.0, 20) * (rng.uniform(size=20) < 0.6)
-    return [Constant(wrap(P)), Gram(wrap(B), weights), Diagonal(rng.uniform(0.0, 1.0, n))]
+    return [ConstantMatrix(wrap(P)), Gram(wrap(B), weights), Diagonal(rng.uniform(0.0, 1.0, n))]
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -102,9 +102,9 @@ def test_bands_of_every_width_and_any_order(rng):
         P = P + P.T + (2.0 * width + 4.0) * scipy.sparse.eye_array(n)
         order = rng.permutation(n) if shuffled else np.arange(n)
         P = scipy.sparse.csr_array(P)[order][:, order]
-        system = SparseSystem(n, [Constant(P)])
+        system = SparseSystem(n, [ConstantMatrix(P)])
         rhs = rng.standard_normal(n)
-        np.testing.assert_allclose(P @ system.solve([Constant(P)], 0.0, rhs), rhs, atol=1e-10)
+        np.testing.assert_allclose(P @ system.solve([ConstantMatrix(P)], 0.0, rhs), rhs, atol=1e-10)
         if width < 40:
             assert system.width < 40
 
@@ -120,7 +120,7 @@ def test_choice(rng):
     assert chosen(400, Diagonal(np.ones(400)), narrow) is SparseSystem
     assert chosen(400, Diagonal(np.ones(400)), Gram(wide, np.ones(3))) is RowSpaceSystem
     assert chosen(400, Gram(tall, np.ones(500))) is DenseSystem
-    assert chosen(400, Constant(np.eye(400)), Gram(wide, np.ones(3))) is DenseSystem
+    assert chosen(400, ConstantMatrix(np.eye(400)), Gram(wide, np.ones(3))) is DenseSystem
     assert chosen(400, Product(lambda s: s, 1.0, 400)) is ConjugateGradients
     assert chosen(40, Product(lambda s: s, 1.0, 40)) is DenseSystem
     rows = Gram(scipy.sparse.csr_array(tall), np.ones(500))

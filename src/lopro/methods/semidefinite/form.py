@@ -17,7 +17,7 @@ from lopro.constraints.spectrahedron import Spectrahedron
 from lopro.core.arrays import is_complex
 from lopro.errors import MissingCapabilityError
 from lopro.maps.host import transferred
-from lopro.newton.sdp import Block, SemidefiniteProgram
+from lopro.newton.sdp import SemidefiniteBlock, SemidefiniteProgram
 from lopro.newton.sdp.program import StandardRows
 from lopro.objectives import Linear, Objective, Scaled, SquaredDistance, Sum
 from lopro.problem import Problem
@@ -210,9 +210,9 @@ def _split(cost: Any, rows: StandardRows, n: int) -> tuple[SemidefiniteProgram, 
     label, used = _components(cost, rows, n)
     sizes, slacks = np.bincount(label), rows.slack.shape[1]
     if len(sizes) == 1 and n > 1:
-        blocks, indices = [Block(n, False, cost, rows.A)], [np.arange(n)]
+        blocks, indices = [SemidefiniteBlock(n, False, cost, rows.A)], [np.arange(n)]
         if slacks:
-            blocks.append(Block(slacks, True, np.zeros(slacks), rows.slack))
+            blocks.append(SemidefiniteBlock(slacks, True, np.zeros(slacks), rows.slack))
             indices.append(np.arange(0))
         return SemidefiniteProgram(rows.b, tuple(blocks)), tuple(indices)
     columns = rows.A.tocsc()
@@ -220,13 +220,15 @@ def _split(cost: Any, rows: StandardRows, n: int) -> tuple[SemidefiniteProgram, 
     for k in np.flatnonzero(sizes > 1):
         at = np.flatnonzero(label == k)
         own = (at[:, None] * n + at).ravel()
-        blocks.append(Block(len(at), False, cost[np.ix_(at, at)], columns[:, own].tocsr()))
+        blocks.append(
+            SemidefiniteBlock(len(at), False, cost[np.ix_(at, at)], columns[:, own].tocsr())
+        )
         indices.append(at)
     alone = np.flatnonzero((sizes[label] == 1) & used)
     if len(alone) + slacks:
         C = np.concatenate([cost[alone, alone], np.zeros(slacks)])
         A = scipy.sparse.hstack([columns[:, alone * n + alone], rows.slack], format="csr")
-        blocks.append(Block(len(C), True, C, A))
+        blocks.append(SemidefiniteBlock(len(C), True, C, A))
         indices.append(alone)
     return SemidefiniteProgram(rows.b, tuple(blocks)), tuple(indices)
 

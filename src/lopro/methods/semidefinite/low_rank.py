@@ -100,13 +100,13 @@ class LowRankFactors:
 
     def run(self, bench: Workbench, x0: Array) -> Candidates:
         form = diagonal_form(bench.problem)
-        search = _Search(form, bench, x0)
+        search = _LowRankSearch(form, bench, x0)
         search.begin(x0 if form.rank is not None else form.start(self.rank))
         yield from search.candidates() if form.fixed is None else search.with_entries()
         raise StalledError
 
 
-class _Search:
+class _LowRankSearch:
     """Steps, proofs, and escapes from points that are stationary and not optimal."""
 
     def __init__(self, form: DiagonalForm, bench: Workbench, x0: Array) -> None:

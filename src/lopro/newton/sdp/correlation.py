@@ -108,10 +108,10 @@ def nearest_correlation(
     >>> found.gap <= 1e-8 * found.fun
     True
     """
-    return _Search(target, tol, stopped).run()
+    return _CorrelationSearch(target, tol, stopped).run()
 
 
-class _Search:
+class _CorrelationSearch:
     """Newton's method, repeated with more accuracy or a wider margin until the gap is proved."""
 
     def __init__(self, target: CorrelationTarget, tol: float, stopped: Callable[[], bool]) -> None:

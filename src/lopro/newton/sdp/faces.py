@@ -12,13 +12,13 @@ import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro.newton.arrays import EPS, Array
-from lopro.newton.sdp.program import Block, SemidefiniteProgram
+from lopro.newton.sdp.program import SemidefiniteBlock, SemidefiniteProgram
 
-__all__ = ["Face", "reduced"]
+__all__ = ["ConeFace", "reduced"]
 
 
 @dataclass(frozen=True)
-class Face:
+class ConeFace:
     """A program on a face of the cone, and the way back.
 
     Attributes
@@ -68,7 +68,7 @@ class Face:
         return full
 
 
-def reduced(program: SemidefiniteProgram) -> Face:
+def reduced(program: SemidefiniteProgram) -> ConeFace:
     """Return the program on the smallest face that single rows show.
 
     Examples
@@ -96,10 +96,10 @@ def reduced(program: SemidefiniteProgram) -> Face:
     kept = np.setdiff1d(np.arange(len(program.b)), [k for k, _, _ in dropped])
     blocks = tuple(_on_face(p, Q, kept) for p, Q in zip(program.blocks, bases, strict=True))
     reduced_program = SemidefiniteProgram(program.b[kept], blocks)
-    return Face(reduced_program, tuple(bases), kept, tuple(dropped))
+    return ConeFace(reduced_program, tuple(bases), kept, tuple(dropped))
 
 
-def _may_be_semidefinite(block: Block, k: int) -> bool:
+def _may_be_semidefinite(block: SemidefiniteBlock, k: int) -> bool:
     """Whether the signs of a row allow for it: no entry without its diagonal ones, all of these alike."""
     places = block.A.indices[block.A.indptr[k] : block.A.indptr[k + 1]]
     values = block.A.data[block.A.indptr[k] : block.A.indptr[k + 1]]
@@ -125,12 +125,14 @@ def _null_space(A: Array) -> tuple[Array | None, float]:
     return np.asarray(vectors[:, null]), sign
 
 
-def _on_face(block: Block, Q: Array | None, kept: Array) -> Block:
+def _on_face(block: SemidefiniteBlock, Q: Array | None, kept: Array) -> SemidefiniteBlock:
     if Q is None:
-        return Block(block.size, block.diagonal, block.C, block.A[kept])
+        return SemidefiniteBlock(block.size, block.diagonal, block.C, block.A[kept])
     m, n, r = len(kept), block.size, Q.shape[1]
     half = np.asarray(block.A[kept].reshape(m * n, n) @ Q).reshape(m, n, r)
     rows = np.matmul(Q.T, half)
     rows = 0.5 * (rows + rows.transpose(0, 2, 1))
     C = Q.T @ block.C @ Q
-    return Block(r, False, 0.5 * (C + C.T), scipy.sparse.csr_array(rows.reshape(m, r * r)))
+    return SemidefiniteBlock(
+        r, False, 0.5 * (C + C.T), scipy.sparse.csr_array(rows.reshape(m, r * r))
+    )

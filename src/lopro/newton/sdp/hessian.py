@@ -18,7 +18,7 @@ from lopro.linalg.conjugate_gradients import conjugate_gradients
 from lopro.linalg.dense import SingularSystem, cholesky_solve
 from lopro.newton.arrays import Array
 from lopro.newton.sdp.dual_point import DualPoint, Signs
-from lopro.newton.sdp.program import Block, SemidefiniteProgram
+from lopro.newton.sdp.program import SemidefiniteBlock, SemidefiniteProgram
 from lopro.newton.spectral import Spectrum, entries_of_sum, symmetric_pattern
 
 __all__ = ["Directions"]
@@ -35,10 +35,10 @@ _SHIFT, _MORE = 1e-9, 100.0
 _PRODUCT_SHIFT = 1e-7
 
 
-class _Rows:
+class _BlockRows:
     """The rows of a block of matrices, restricted to the entries that they use."""
 
-    def __init__(self, block: Block) -> None:
+    def __init__(self, block: SemidefiniteBlock) -> None:
         self.block = block
         n = block.size
         places = np.unique(block.A.indices)
@@ -83,7 +83,7 @@ class Directions:
 
     def __init__(self, program: SemidefiniteProgram) -> None:
         self.program = program
-        self.rows = [None if p.diagonal else _Rows(p) for p in program.blocks]
+        self.rows = [None if p.diagonal else _BlockRows(p) for p in program.blocks]
         self.explicit = self._size() <= _SMALL
         self.products = 0
         self.matrices = 0
@@ -168,7 +168,7 @@ class Directions:
             shift *= _MORE
 
 
-def _factor(block: Block, spectrum: Spectrum | Signs) -> Array:
+def _factor(block: SemidefiniteBlock, spectrum: Spectrum | Signs) -> Array:
     """Return ``G`` with ``A J A* = G G'``."""
     m, n = block.A.shape[0], block.size
     if isinstance(spectrum, Signs):

@@ -18,7 +18,7 @@ from lopro.newton.sdp.dual_point import Centre, DualPoint
 from lopro.newton.sdp.hessian import Directions
 from lopro.newton.sdp.program import SemidefiniteProgram
 
-__all__ = ["State", "iterate", "minimised"]
+__all__ = ["DualIterate", "iterate", "minimised"]
 
 _ARMIJO = 1e-4
 #: Trials of a line search, each a quarter of the last, and how often it is repeated with more damping.
@@ -35,7 +35,7 @@ _SIGMA = 10.0
 
 
 @dataclass(frozen=True)
-class State:
+class DualIterate:
     """The state after an outer step, in the units of the program that is solved.
 
     Attributes
@@ -62,7 +62,7 @@ def iterate(
     program: SemidefiniteProgram,
     stopped: Callable[[], bool] = never,
     start: tuple[tuple[Array, ...], Array, float] | None = None,
-) -> Iterator[State]:
+) -> Iterator[DualIterate]:
     """Yield the state after every outer step; it is for the consumer to stop.
 
     Parameters
@@ -74,7 +74,7 @@ def iterate(
     start : (X, y, sigma), optional
         Where to begin.
     """
-    run = _Run(program, start)
+    run = _DualRun(program, start)
     while not stopped():
         yield run.advance(stopped)
 
@@ -104,12 +104,12 @@ def minimised(
     stopped : callable
         Whether time is up.
     """
-    run = _Run(program, (centre, y, 1.0))
+    run = _DualRun(program, (centre, y, 1.0))
     point = run.settle(tolerance, limit, stopped)
     return point, (run.decompositions, run.directions.products)
 
 
-class _Run:
+class _DualRun:
     """X, y and sigma of a run."""
 
     def __init__(
@@ -124,7 +124,7 @@ class _Run:
         self.centre = Centre(start[0], start[2])
         self.y = start[1]
 
-    def advance(self, stopped: Callable[[], bool]) -> State:
+    def advance(self, stopped: Callable[[], bool]) -> DualIterate:
         """Minimise the augmented Lagrangian and take over the X found, or try a smaller penalty."""
         point = self._evaluate(self.y)
         centre, first = self.centre, self.steps
@@ -136,14 +136,14 @@ class _Run:
             if self.steps - first >= _AT_A_TIME:
                 # The consumer may have seen enough; if not, the same inner problem goes on.
                 self.y = point.y
-                return State(point, centre, primal, dual, self.decompositions, self.steps)
+                return DualIterate(point, centre, primal, dual, self.decompositions, self.steps)
             following = self._newton(point, primal, stopped)
             solved = following is not None
             point = following or point
         primal, dual = point.primal_residual, point.moved / centre.sigma
         self.y = point.y
         self.centre = self._next(point, primal, dual, solved)
-        return State(point, centre, primal, dual, self.decompositions, self.steps)
+        return DualIterate(point, centre, primal, dual, self.decompositions, self.steps)
 
     def settle(self, tolerance: float, limit: int, stopped: Callable[[], bool]) -> DualPoint:
         """Minimise the augmented Lagrangian to a residual, or as far as it goes."""

@@ -26,7 +26,7 @@ from lopro.newton.multipliers import never
 from lopro.newton.sdp.dual_point import DualPoint
 from lopro.newton.sdp.judge import Judge
 from lopro.newton.sdp.multipliers import minimised
-from lopro.newton.sdp.program import Block, SemidefiniteProgram, StandardRows
+from lopro.newton.sdp.program import SemidefiniteBlock, SemidefiniteProgram, StandardRows
 from lopro.newton.sdp.solve import solve
 from lopro.newton.spectral import Spectrum
 
@@ -190,8 +190,10 @@ class NearestProblem:
         """Return the rows as a program without a cost, in this unit and with slacks as light as this."""
         n, s = self.size, self.rows.slack.shape[1]
         blocks = (
-            Block(n, False, np.zeros((n, n)), self.rows.A),
-            Block(s, True, np.zeros(s), scipy.sparse.csr_array(light * self.rows.slack)),
+            SemidefiniteBlock(n, False, np.zeros((n, n)), self.rows.A),
+            SemidefiniteBlock(
+                s, True, np.zeros(s), scipy.sparse.csr_array(light * self.rows.slack)
+            ),
         )
         return SemidefiniteProgram(self.rows.b / unit, blocks)
 

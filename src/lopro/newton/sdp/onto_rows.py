@@ -16,7 +16,7 @@ from lopro.linalg.dense import SingularSystem
 from lopro.newton.arrays import EPS, Array, norm
 from lopro.newton.multipliers import never
 from lopro.newton.sdp.multipliers import minimised
-from lopro.newton.sdp.program import Block, ScaledProgram, SemidefiniteProgram
+from lopro.newton.sdp.program import ScaledProgram, SemidefiniteBlock, SemidefiniteProgram
 
 __all__ = ["nearest_blocks", "onto_rows"]
 
@@ -118,7 +118,9 @@ def nearest_blocks(
            [0. , 0.5]])
     """
     scaled = ScaledProgram.of(program)
-    blocks = tuple(Block(p.size, p.diagonal, 0.0 * p.C, p.A) for p in scaled.program.blocks)
+    blocks = tuple(
+        SemidefiniteBlock(p.size, p.diagonal, 0.0 * p.C, p.A) for p in scaled.program.blocks
+    )
     flat, y = SemidefiniteProgram(scaled.program.b, blocks), np.zeros(len(program.b))
     centre = tuple(x / scaled.x for x in X)
     try:

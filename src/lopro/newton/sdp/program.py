@@ -15,11 +15,11 @@ import scipy  # parts of it load when first used
 from lopro.core.real_vectors import power_of_two
 from lopro.newton.arrays import Array, Matrix, norm
 
-__all__ = ["Block", "ScaledProgram", "SemidefiniteProgram", "StandardRows"]
+__all__ = ["ScaledProgram", "SemidefiniteBlock", "SemidefiniteProgram", "StandardRows"]
 
 
 @dataclass(frozen=True)
-class Block:
+class SemidefiniteBlock:
     """A block of X: a symmetric matrix, or a vector of nonnegative numbers where it is diagonal.
 
     Attributes
@@ -46,14 +46,14 @@ class Block:
         rows: int,
         cost: tuple[Any, Any, Array],
         entries: tuple[Any, Any, Any, Array],
-    ) -> Block:
+    ) -> SemidefiniteBlock:
         """Build a block from entries of one triangle: ``(i, j, value)`` and ``(k, i, j, value)``."""
         i, j, values = cost
         k, p, q, weights = entries
         if diagonal:
             C = np.bincount(i, weights=values, minlength=size).astype(np.float64)
             A = scipy.sparse.coo_array((weights, (k, p)), shape=(rows, size)).tocsr()
-            return Block(size, True, C, A)
+            return SemidefiniteBlock(size, True, C, A)
         C = np.zeros((size, size))
         np.add.at(C, (i, j), values)
         C = C + C.T - np.diag(C.diagonal())
@@ -61,7 +61,7 @@ class Block:
         places = np.concatenate([p * size + q, q[off] * size + p[off]])
         owners, both = np.concatenate([k, k[off]]), np.concatenate([weights, weights[off]])
         A = scipy.sparse.coo_array((both, (owners, places)), shape=(rows, size * size)).tocsr()
-        return Block(size, False, C, A)
+        return SemidefiniteBlock(size, False, C, A)
 
     @property
     def full(self) -> bool:
@@ -96,14 +96,16 @@ class SemidefiniteProgram:
     """
 
     b: Array
-    blocks: tuple[Block, ...]
+    blocks: tuple[SemidefiniteBlock, ...]
 
     @staticmethod
     def dense(C: Any, rows: Sequence[Any], b: Any) -> SemidefiniteProgram:
         """Return a program with one block from dense symmetric matrices."""
         C = np.asarray(C, dtype=np.float64)
         A = scipy.sparse.csr_array(np.array([np.asarray(a, np.float64).ravel() for a in rows]))
-        return SemidefiniteProgram(np.asarray(b, np.float64), (Block(len(C), False, C, A),))
+        return SemidefiniteProgram(
+            np.asarray(b, np.float64), (SemidefiniteBlock(len(C), False, C, A),)
+        )
 
     def value(self, X: Sequence[Array]) -> float:
         """Return ``<C, X>``."""
@@ -165,7 +167,7 @@ class ScaledProgram:
         cost = power_of_two(float(np.sqrt(sum(float(np.sum(p.C**2)) for p in program.blocks))))
         scale = scipy.sparse.diags_array(1.0 / rows)
         blocks = tuple(
-            Block(p.size, p.diagonal, p.C / cost, scipy.sparse.csr_array(scale @ p.A))
+            SemidefiniteBlock(p.size, p.diagonal, p.C / cost, scipy.sparse.csr_array(scale @ p.A))
             for p in program.blocks
         )
         return ScaledProgram(SemidefiniteProgram(program.b / (rows * x), blocks), rows, x, cost)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from lopro.newton.sdp.program import Block, SemidefiniteProgram
+from lopro.newton.sdp.program import SemidefiniteBlock, SemidefiniteProgram
 
 __all__ = ["read_sdpa"]
 
@@ -54,7 +54,7 @@ def read_sdpa(path: str | Path) -> SemidefiniteProgram:
     )
 
 
-def _block(entries: np.ndarray, size: int, rows: int) -> Block:
+def _block(entries: np.ndarray, size: int, rows: int) -> SemidefiniteBlock:
     """Return a block: of a matrix, or of numbers where the size is negative."""
     matrix, i, j = (
         entries[:, 0].astype(int),
@@ -63,7 +63,7 @@ def _block(entries: np.ndarray, size: int, rows: int) -> Block:
     )
     values = entries[:, 4]
     cost = matrix == 0
-    return Block.of(
+    return SemidefiniteBlock.of(
         abs(size), size < 0, rows, (i[cost], j[cost], -values[cost]),
         (matrix[~cost] - 1, i[~cost], j[~cost], values[~cost]),
     )  # fmt: skip

@@ -14,10 +14,10 @@ from lopro.newton.arrays import Array, norm
 from lopro.newton.sdp.faces import reduced
 from lopro.newton.sdp.judge import DualBound, Judge, PrimalValue
 from lopro.newton.sdp.onto_rows import nearest_blocks, onto_rows
-from lopro.newton.sdp.program import Block, ScaledProgram, SemidefiniteProgram
+from lopro.newton.sdp.program import ScaledProgram, SemidefiniteBlock, SemidefiniteProgram
 from lopro.newton.spectral import Spectrum
 
-__all__ = ["Search"]
+__all__ = ["SemidefiniteSearch"]
 
 #: Margins that are asked for, as shares of the one that costs a third of the allowed gap. Those above it give
 #: multipliers in the interior of the dual, of which others need a share.
@@ -27,7 +27,7 @@ _TINY = float(np.finfo(np.float64).tiny)
 _CUBES = 1e5
 
 
-class Search:
+class SemidefiniteSearch:
     """The program as engines see it, and the judgement of what they find in its original units.
 
     Attributes
@@ -67,7 +67,7 @@ class Search:
         if self.margin == 0.0:
             return self.units.program
         blocks = tuple(
-            Block(p.size, p.diagonal, p.C - self.margin * p.identity, p.A)
+            SemidefiniteBlock(p.size, p.diagonal, p.C - self.margin * p.identity, p.A)
             for p in self.units.program.blocks
         )
         return SemidefiniteProgram(self.units.program.b, blocks)

@@ -14,9 +14,9 @@ from lopro.engines import EngineUnavailable, solve_cones
 from lopro.linalg.dense import SingularSystem
 from lopro.newton.arrays import norm
 from lopro.newton.sdp.dual_form import dual_form, primal_blocks
-from lopro.newton.sdp.multipliers import State, iterate
-from lopro.newton.sdp.program import Block, ScaledProgram, SemidefiniteProgram
-from lopro.newton.sdp.search import Search
+from lopro.newton.sdp.multipliers import DualIterate, iterate
+from lopro.newton.sdp.program import ScaledProgram, SemidefiniteBlock, SemidefiniteProgram
+from lopro.newton.sdp.search import SemidefiniteSearch
 
 __all__ = ["cliques", "order_of_engines", "solve", "work_of_a_step"]
 
@@ -86,7 +86,7 @@ def solve(
         return deadline.passed or not deadline.affords(work)
 
     with deadline.active():
-        search = Search(program, tol, scale, stopped, terms)
+        search = SemidefiniteSearch(program, tol, scale, stopped, terms)
         newton = _NewtonRun(search)
         for engine, limit in _order(engines, search):
             search.engine = engine
@@ -101,7 +101,9 @@ def solve(
     return replace(found, steps=newton.decompositions)
 
 
-def _order(engines: tuple[str, ...] | None, search: Search) -> tuple[tuple[str, float], ...]:
+def _order(
+    engines: tuple[str, ...] | None, search: SemidefiniteSearch
+) -> tuple[tuple[str, float], ...]:
     if engines is None:
         return order_of_engines(search.handy.program)
     unknown = [name for name in engines if name not in ("newton", "clarabel")]
@@ -110,7 +112,7 @@ def _order(engines: tuple[str, ...] | None, search: Search) -> tuple[tuple[str, 
     return tuple((name, math.inf) for name in engines)
 
 
-def _by_clarabel(search: Search, deadline: Deadline) -> None:
+def _by_clarabel(search: SemidefiniteSearch, deadline: Deadline) -> None:
     """Solve by Clarabel; repeat with a looser accuracy or a margin if the bound of its answer is too weak."""
     for scaled, accuracy in _ATTEMPTS:
         in_units = ScaledProgram.of if scaled else ScaledProgram.plain
@@ -142,9 +144,9 @@ def _by_clarabel(search: Search, deadline: Deadline) -> None:
 class _NewtonRun:
     """The method of multipliers: goes on from where it was, with a margin once only the bound is lacking."""
 
-    def __init__(self, search: Search) -> None:
+    def __init__(self, search: SemidefiniteSearch) -> None:
         self.search = search
-        self.last: State | None = None
+        self.last: DualIterate | None = None
         self.decompositions = 0
         self.failed = self.waited = 0
         self.least = math.inf
@@ -186,7 +188,7 @@ class _NewtonRun:
             search.evaluate(self.last.point.X, self.last.point.y)
         return False
 
-    def _stalled(self, state: State) -> bool:
+    def _stalled(self, state: DualIterate) -> bool:
         """Whether nothing but rounding is left, or the residuals have not fallen for long."""
         residual = max(state.primal, state.dual)
         self.waited += 1
@@ -224,7 +226,7 @@ def work_of_a_step(program: SemidefiniteProgram) -> float:
     return sum((0.5 * size * (size + 1)) ** 3 / 3.0 for size in sizes)
 
 
-def cliques(block: Block) -> list[int]:
+def cliques(block: SemidefiniteBlock) -> list[int]:
     """Return the sizes of the cliques that eliminating the sparse slack of a block makes: least degree first.
 
     A pattern that is not sparse is one clique.

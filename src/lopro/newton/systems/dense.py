@@ -17,7 +17,7 @@ from lopro.linalg.sparse import gram
 from lopro.maps.algebra import dense
 from lopro.newton.arrays import EPS, Array, Matrix
 from lopro.newton.curvature import (
-    Constant,
+    ConstantMatrix,
     Diagonal,
     Gram,
     Piece,
@@ -93,7 +93,7 @@ class DenseSystem:
                 self._grams[id(piece.B)] = _UpdatedGram(piece.B)
             changed |= self._grams[id(piece.B)].update(piece.weights)
         diagonals = tuple(p.values for p in pieces if isinstance(p, Diagonal))
-        constants = tuple(id(p.matrix) for p in pieces if isinstance(p, Constant))
+        constants = tuple(id(p.matrix) for p in pieces if isinstance(p, ConstantMatrix))
         last, self._last = self._last, (shift, constants, diagonals)
         return changed or not (
             len(last) == 3

@@ -15,7 +15,7 @@ import scipy  # parts of it load when first used
 
 from lopro.linalg.dense import SingularSystem
 from lopro.newton.arrays import EPS, Array, Matrix
-from lopro.newton.curvature import Constant, Diagonal, Piece
+from lopro.newton.curvature import ConstantMatrix, Diagonal, Piece
 
 __all__ = ["FixedPattern", "SparseSystem", "is_sparse", "pair_count"]
 
@@ -79,7 +79,7 @@ class _Source:
 def _source(size: int, piece: Piece) -> _Source:
     if piece.factor is not None:
         return _pairs(piece.factor, piece.height)
-    if isinstance(piece, Constant):
+    if isinstance(piece, ConstantMatrix):
         coo = scipy.sparse.tril(piece.matrix).tocoo()
         return _Source(coo.coords[0], coo.coords[1], coo.data)
     if isinstance(piece, Diagonal):
