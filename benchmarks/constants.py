@@ -20,6 +20,7 @@ import functools
 import gc
 import importlib
 import pkgutil
+import signal
 import sys
 import time
 import warnings
@@ -49,6 +50,8 @@ FAMILIES = {
 
 #: The processor time of a problem is the least of so many runs.
 RUNS = 3
+#: Seconds after which a problem counts as not solved.
+LIMIT = 20
 
 
 def problems(package: str) -> Iterator[tuple[str, Callable[[], Any]]]:
@@ -62,19 +65,34 @@ def problems(package: str) -> Iterator[tuple[str, Callable[[], Any]]]:
 
 
 def measure(package: str, timed: bool = False) -> dict[str, Work]:
-    """Return the work of all problems."""
+    """Return the work of all problems: infinite where a call raises or takes longer than `LIMIT`."""
     found = {}
     for name, call in problems(package):
+        runs = [_run(call, timed) for _ in range(RUNS if timed else 1)]
+        found[name] = min(work for work, _ in runs), runs[0][1]
+    return found
+
+
+def _run(call: Callable[[], Any], timed: bool) -> Work:
+    before = signal.signal(signal.SIGALRM, _too_long)
+    signal.alarm(LIMIT)
+    begin = time.process_time()
+    try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            least = np.inf
-            for _ in range(RUNS if timed else 1):
-                begin = time.process_time()
-                result = call()
-                least = min(least, time.process_time() - begin)
-        status = getattr(getattr(result, "status", None), "name", "CONVERGED")
-        found[name] = 1e3 * least if timed else _work(result), status in _CERTIFIED
-    return found
+            result = call()
+    except Exception:  # a constant that this breaks is needed
+        return np.inf, False
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+    spent = 1e3 * (time.process_time() - begin)
+    status = getattr(getattr(result, "status", None), "name", "CONVERGED")
+    return spent if timed else _work(result), status in _CERTIFIED
+
+
+def _too_long(number: int, frame: Any) -> None:
+    raise TimeoutError
 
 
 _CERTIFIED = ("CONVERGED", "INFEASIBLE", "EMPTY", "UNBOUNDED")
@@ -187,10 +205,7 @@ def main() -> None:
             continue
         for factor in (1.0 / options.factor, options.factor):
             setter(_scaled(own, factor))
-            try:
-                said = compare(base, measure(options.package, options.time))
-            except Exception as error:  # a constant that this breaks is needed
-                said = f"{type(error).__name__}: {error}"
+            said = compare(base, measure(options.package, options.time))
             setter(own)
             print(f"{name + f' = {own:g}':48s} x {factor:<5g} {said}", flush=True)
 

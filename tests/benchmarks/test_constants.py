@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -64,3 +65,17 @@ def test_every_family_yields_problems_with_work(tool: Any) -> None:
 def test_changes_are_told_in_words(tool: Any) -> None:
     base, now = {"a": (9.0, True), "b": (9.0, True)}, {"a": (9.0, True), "b": (19.0, False)}
     assert tool.compare(base, now) == " 1.56 in all,  2.00 at most (b), 1 changed, lost: b"
+
+
+def test_a_call_that_fails_or_takes_too_long_is_lost(
+    tool: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails() -> Any:
+        raise ValueError
+
+    def waits() -> Any:
+        time.sleep(10.0)
+
+    monkeypatch.setattr(tool, "LIMIT", 1)
+    assert tool._run(fails, False) == tool._run(waits, False) == (float("inf"), False)
+    assert tool._run(lambda: 3, False) == (3.0, True)
