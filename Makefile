@@ -103,10 +103,10 @@ deadline: $(DEV)
 test: lint types check
 
 # Formatters and type checkers speak of their newest releases only.
-oldest: tests/oldest.py pyproject.toml
+oldest: .ci/oldest.py pyproject.toml
 	@echo "== pytest with the oldest releases"
 	@test -x .venv-oldest/bin/python || $(PYTHON) -m venv .venv-oldest
-	@.venv-oldest/bin/python tests/oldest.py > .venv-oldest/constraints.txt
+	@.venv-oldest/bin/python .ci/oldest.py > .venv-oldest/constraints.txt
 	@.venv-oldest/bin/python -m pip --disable-pip-version-check install -qq -e ".[dev]" \
 		-c .venv-oldest/constraints.txt
 	.venv-oldest/bin/python -m pytest -n $(JOBS) $(PYTEST_ARGS)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from contract_cases import LIBRARIES, Case, Convert, Found, Q, every, torch
+from support.array_calls import LIBRARIES, Case, Convert, Found, Q, every, torch
 
 from lopro.core.arrays import to_numpy
 from lopro.errors import MissingCapabilityError

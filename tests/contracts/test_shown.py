@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 
-import contract_cases
 import numpy as np
 import pytest
+from support import array_calls
 
 import lopro
 
-CASES = contract_cases.methods() | contract_cases.applications()
+CASES = array_calls.methods() | array_calls.applications()
 
 
 @pytest.fixture
@@ -26,13 +26,13 @@ def pyplot():
 @pytest.mark.parametrize("name", CASES)
 def test_a_result_shows_its_value_its_bound_and_a_picture(name, monkeypatch, pyplot):
     results = []
-    original = contract_cases.found
+    original = array_calls.found
 
     def kept(result):
         results.append(result)
         return original(result)
 
-    monkeypatch.setattr(contract_cases, "found", kept)
+    monkeypatch.setattr(array_calls, "found", kept)
     CASES[name].call(np.asarray, 1e-3)
     (result,) = results
     if isinstance(result, (list, lopro.batch.Results)):

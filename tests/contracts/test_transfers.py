@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from contract_cases import strict
+from support.array_calls import strict
 
 import lopro
 import lopro.constraints as lc

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from crosscheck.generator import Case, cases
 from support.clarabel_reference import reference
+from support.random_models import Case, cases
 
 import lopro
 from lopro import Status

@@ -8,8 +8,8 @@ from typing import Any
 
 import cvxpy as cp
 import numpy as np
-from theory.checks import Recorded, Seen, count_projections, size
-from theory.known import Known
+from support.known_problem import Known
+from support.theorem_checks import Recorded, Seen, count_projections, size
 
 import lopro
 

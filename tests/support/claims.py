@@ -12,7 +12,7 @@ from itertools import accumulate
 from typing import Any
 
 import pytest
-from theory.known import Known
+from support.known_problem import Known
 
 import lopro
 from lopro.constraints import FunctionConstraint

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 
-from crosscheck.generator import Case
+from support.random_models import Case
 
 
 def reference(case: Case) -> float:

@@ -8,7 +8,7 @@ from typing import Any
 
 import cvxpy as cp
 import numpy as np
-from theory.checks import Recorded
+from support.theorem_checks import Recorded
 
 import lopro
 from lopro.constraints import Box, Constraint, L1Ball, Polyhedron, Simplex, Spectrahedron

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from crosscheck.generator import cases
 from support.clarabel_reference import reference
-from theory.checks import Recorded, Seen
-from theory.known import Known, Vector
-from theory.problems import t3, t4, t6_ellipsoid
+from support.known_problem import Known, Vector
+from support.random_models import cases
+from support.theorem_checks import Recorded, Seen
+from support.theory_problems import t3, t4, t6_ellipsoid
 
 import lopro
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from theory.known import Known
-from theory.problems import rotation
+from support.known_problem import Known
+from support.theory_problems import rotation
 
 from lopro.constraints import Polyhedron
 from lopro.objectives import FunctionObjective, Quadratic

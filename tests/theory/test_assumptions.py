@@ -7,9 +7,26 @@ from typing import Any
 
 import numpy as np
 import pytest
-from theory.checks import SLACK, error_bound_ratio, lipschitz_ratio, regularity_ratio, samples, size
-from theory.problems import Known, all_problems, solution_ball, t2, t3, t4, t5, t6_box, t6_ellipsoid
-from theory.problems import t9 as psd
+from support.theorem_checks import (
+    SLACK,
+    error_bound_ratio,
+    lipschitz_ratio,
+    regularity_ratio,
+    samples,
+    size,
+)
+from support.theory_problems import (
+    Known,
+    all_problems,
+    solution_ball,
+    t2,
+    t3,
+    t4,
+    t5,
+    t6_box,
+    t6_ellipsoid,
+)
+from support.theory_problems import t9 as psd
 
 from lopro.constraints import FunctionConstraint, ResidualNorm
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from theory.checks import iterates, penalised
-from theory.problems import t2, t6_box
+from support.theorem_checks import iterates, penalised
+from support.theory_problems import t2, t6_box
 
 import lopro
 from lopro import OneProjection

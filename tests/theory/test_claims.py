@@ -7,7 +7,7 @@ import math
 import pytest
 from scipy.optimize import minimize_scalar
 from support.claims import check_claims
-from theory.problems import Known, t1, t3, t4, t6_box
+from support.theory_problems import Known, t1, t3, t4, t6_box
 
 import lopro
 from lopro.penalties import QuadraticHinge, Softplus

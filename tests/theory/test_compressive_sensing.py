@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from theory.checks import size
-from theory.problems import Known, t7, t8
+from support.theorem_checks import size
+from support.theory_problems import Known, t7, t8
 
 import lopro
 from lopro.constraints import ResidualBall

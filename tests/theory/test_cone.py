@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from theory.checks import SLACK, constraint_ratio, lipschitz_ratio, penalised, size
-from theory.known import Known
-from theory.problems import rotation, t9
+from support.known_problem import Known
+from support.theorem_checks import SLACK, constraint_ratio, lipschitz_ratio, penalised, size
+from support.theory_problems import rotation, t9
 
 from lopro.constraints import Distance, KyFan, MinEigenvalue, NegativeSum, PSDCone
 from lopro.penalties import Hinge

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from theory.problems import Known, t2, t3, t4, t5, t6_box, t6_ellipsoid, t9
+from support.theory_problems import Known, t2, t3, t4, t5, t6_box, t6_ellipsoid, t9
 
 from lopro.methods.theory import ProblemConstants, epochs_needed, probe_error_bound
 

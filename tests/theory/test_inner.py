@@ -7,8 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from theory.checks import PrintedAlgorithm2, accelerated_bound, inner_ratio, penalised, size
-from theory.problems import Known, t1, t2, t3, t4, t6_ellipsoid, t8
+from support.theorem_checks import (
+    PrintedAlgorithm2,
+    accelerated_bound,
+    inner_ratio,
+    penalised,
+    size,
+)
+from support.theory_problems import Known, t1, t2, t3, t4, t6_ellipsoid, t8
 
 from lopro.methods.inner import (
     AcceleratedGradient,

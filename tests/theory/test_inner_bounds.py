@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from theory.checks import penalised
-from theory.problems import Known, t1, t2, t3, t4, t6_box
+from support.theorem_checks import penalised
+from support.theory_problems import Known, t1, t2, t3, t4, t6_box
 
 import lopro
 from lopro.functions import Ball

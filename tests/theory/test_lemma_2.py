@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.optimize
-from theory.checks import SLACK, noise, size
-from theory.problems import Known, t2, t3, t4
+from support.theorem_checks import SLACK, noise, size
+from support.theory_problems import Known, t2, t3, t4
 
 
 def lemma_ratio(away: float, D: float, eps: float, drop: float) -> float:

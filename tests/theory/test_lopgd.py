@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from theory.checks import run_schedule
-from theory.problems import Known, t1, t2, t3, t4, t5, t6_box
+from support.theorem_checks import run_schedule
+from support.theory_problems import Known, t1, t2, t3, t4, t5, t6_box
 
 import lopro
 from lopro import LoPGD

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from theory.checks import (
+from support.theorem_checks import (
     PrintedAlgorithm2,
     Run,
     accelerated_bound,
@@ -16,7 +16,7 @@ from theory.checks import (
     iterates,
     run_schedule,
 )
-from theory.problems import Known, t1, t3, t4, t6_ellipsoid, t7
+from support.theory_problems import Known, t1, t3, t4, t6_ellipsoid, t7
 
 import lopro
 from lopro import LoPNAG

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.optimize
-from theory.checks import Recorded, penalised, size
-from theory.problems import Known, t1, t4
+from support.theorem_checks import Recorded, penalised, size
+from support.theory_problems import Known, t1, t4
 
 import lopro
 from lopro import LoPNAG

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from theory.checks import Recorded, count_projections, penalised, size
-from theory.problems import Known, t1, t3, t4, t6_box, t6_ellipsoid, t8
+from support.theorem_checks import Recorded, count_projections, penalised, size
+from support.theory_problems import Known, t1, t3, t4, t6_box, t6_ellipsoid, t8
 
 import lopro
 from lopro import OneProjection

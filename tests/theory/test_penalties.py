@@ -10,8 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.optimize import linprog, minimize_scalar
-from theory.checks import SLACK, finite_difference_ratio, gradient_lipschitz_ratio, noise, size
-from theory.problems import Known, t1, t3, t4
+from support.theorem_checks import (
+    SLACK,
+    finite_difference_ratio,
+    gradient_lipschitz_ratio,
+    noise,
+    size,
+)
+from support.theory_problems import Known, t1, t3, t4
 
 from lopro.methods.theory import SOFTPLUS_CURVATURE, ProblemConstants
 from lopro.penalties import CentredSoftplus, Hinge, QuadraticHinge, Softplus

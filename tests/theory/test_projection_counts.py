@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from theory.checks import count_projections, penalised
-from theory.problems import Known, t2, t3, t4, t6_box, t6_ellipsoid
+from support.theorem_checks import count_projections, penalised
+from support.theory_problems import Known, t2, t3, t4, t6_box, t6_ellipsoid
 
 import lopro
 from lopro import LoPGD, LoPNAG, OneProjection

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from theory.checks import SLACK, constraint_ratio, size
+from support.theorem_checks import SLACK, constraint_ratio, size
 
 from lopro.constraints import (
     MaxForm,

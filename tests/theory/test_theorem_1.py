@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.optimize
-from theory.checks import exactness_ratio, penalised, samples, size, theorem_1_ratio
-from theory.problems import Known, all_problems, t1, t2, t3, t4, t5, t6_ellipsoid, t7, t8
+from support.theorem_checks import exactness_ratio, penalised, samples, size, theorem_1_ratio
+from support.theory_problems import Known, all_problems, t1, t2, t3, t4, t5, t6_ellipsoid, t7, t8
 
 from lopro.constraints import ResidualNorm
 from lopro.penalties import Hinge, QuadraticHinge, Softplus

@@ -13,7 +13,7 @@ import pytest
 import scipy.sparse
 from scipy.sparse.linalg import aslinearoperator
 from support.bpdn_constructed import Constructed, check, constructed
-from theory.checks import Recorded
+from support.theorem_checks import Recorded
 
 import lopro
 from lopro.methods.paper.adaptive import AdaptiveSmoothing

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from crosscheck.generator import cases
+from support.random_models import cases
 
 import lopro
 from lopro import Problem

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from crosscheck.generator import cases
+from support.random_models import cases
 
 import lopro
 

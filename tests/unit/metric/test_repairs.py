@@ -18,7 +18,7 @@ from support.metric_cases import (
     wide,
 )
 from support.metric_known import all_pairs, by_clarabel, classes, value
-from theory.checks import Recorded
+from support.theorem_checks import Recorded
 
 import lopro
 from lopro.constraints import PSDCone

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse
-from contract_cases import strict
 from scipy.sparse.linalg import aslinearoperator
+from support.array_calls import strict
 
 import lopro
 from lopro.constraints import Intersection, Polyhedron, ResidualBall, ResidualNorm

@@ -8,7 +8,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 from support.frank_wolfe_runs import CASES, Case, count_linear_minimizations, values_along
-from theory.checks import SLACK, count_projections
+from support.theorem_checks import SLACK, count_projections
 
 import lopro
 from lopro import Problem, Status

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from support.claims import check_claims
 from support.sequential_runs import agreement
-from theory.checks import Recorded, count_projections, iterates, penalised
-from theory.problems import t1, t2, t3, t4, t5, t6_box, t6_ellipsoid, t9
+from support.theorem_checks import Recorded, count_projections, iterates, penalised
+from support.theory_problems import t1, t2, t3, t4, t5, t6_box, t6_ellipsoid, t9
 
 import lopro
 from lopro import Problem, Status

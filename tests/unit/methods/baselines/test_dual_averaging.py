@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
+from support.theorem_checks import iterates, penalised, size
+from support.theory_problems import t1
 from support.tilted import tilted
-from theory.checks import iterates, penalised, size
-from theory.problems import t1
 
 from lopro.constraints import Polyhedron
 from lopro.methods.baselines.dual_averaging import DualAveraging

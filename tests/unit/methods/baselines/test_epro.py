@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from support.baseline_runs import Ran, gap, referee, run
 from support.claims import check_claims
+from support.theorem_checks import iterates, penalised, size
+from support.theory_problems import Known, t6_box
 from support.tilted import ball_radius, first_bound, noisy, outside, tilted
-from theory.checks import iterates, penalised, size
-from theory.problems import Known, t6_box
 
 import lopro
 from lopro.constraints import Box, Constraint, Polyhedron, ResidualBall

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 from support.sequential_runs import KNOWN, agreement, image_multiplier, staged
-from theory.checks import count_projections
-from theory.problems import t4
+from support.theorem_checks import count_projections
+from support.theory_problems import t4
 
 import lopro
 from lopro import Problem, Status

@@ -10,9 +10,9 @@ import cvxpy as cp
 import numpy as np
 import pytest
 from support.claims import check_claims
+from support.theorem_checks import SLACK, Recorded, count_projections
+from support.theory_problems import t2, t6_box
 from support.touch_problems import Polygon, rows
-from theory.checks import SLACK, Recorded, count_projections
-from theory.problems import t2, t6_box
 
 import lopro
 from lopro import Problem, Status

@@ -11,10 +11,10 @@ import array_api_strict
 import numpy as np
 import pytest
 import scipy.sparse.linalg
-from crosscheck.generator import Case, cases
 from support.clarabel_reference import reference
-from theory.checks import count_projections
-from theory.problems import t3, t4, t6_ellipsoid, t8, t9
+from support.random_models import Case, cases
+from support.theorem_checks import count_projections
+from support.theory_problems import t3, t4, t6_ellipsoid, t8, t9
 
 import lopro
 from lopro import Problem, Status

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 from scipy.sparse.linalg import aslinearoperator
-from theory.checks import SLACK, count_projections
+from support.theorem_checks import SLACK, count_projections
 
 import lopro
 from lopro import Problem, Status

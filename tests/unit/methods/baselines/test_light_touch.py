@@ -11,8 +11,8 @@ import cvxpy as cp
 import numpy as np
 import pytest
 import scipy.sparse
+from support.theorem_checks import SLACK, Recorded, count_projections
 from support.touch_problems import Polygon, rows
-from theory.checks import SLACK, Recorded, count_projections
 
 import lopro
 from lopro import Problem

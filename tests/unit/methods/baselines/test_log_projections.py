@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 from support.baseline_runs import Ran, gap, run
+from support.theory_problems import Known, t3, t6_ellipsoid, t9
 from support.tilted import first_bound, noisy, tilted
-from theory.problems import Known, t3, t6_ellipsoid, t9
 
 import lopro
 from lopro.errors import MissingCapabilityError

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from support.baseline_runs import gap, referee, run
 from support.claims import check_claims
+from support.theorem_checks import size
+from support.theory_problems import Known, t1, t2, t3, t4, t5, t6_box, t9
 from support.tilted import ball_radius, noisy, outside, tilted
-from theory.checks import size
-from theory.problems import Known, t1, t2, t3, t4, t5, t6_box, t9
 
 import lopro
 from lopro.constraints import Box, Polyhedron, ResidualBall, ResidualNorm

@@ -10,8 +10,8 @@ import array_api_strict
 import numpy as np
 import pytest
 from support.sequential_runs import agreement
-from theory.checks import Recorded, count_projections
-from theory.problems import t1, t3, t4, t5
+from support.theorem_checks import Recorded, count_projections
+from support.theory_problems import t1, t3, t4, t5
 
 import lopro
 from lopro import Problem, Status

@@ -8,8 +8,8 @@ import cvxpy as cp
 import numpy as np
 import pytest
 from support.baseline_runs import gap, referee, run
-from theory.checks import size
-from theory.known import Known
+from support.known_problem import Known
+from support.theorem_checks import size
 
 import lopro
 from lopro.constraints import Box, Polyhedron

@@ -11,9 +11,9 @@ import cvxpy as cp
 import numpy as np
 import pytest
 from support.baseline_runs import gap, referee, run
+from support.theorem_checks import size
+from support.theory_problems import Known, t2, t3, t4, t5, t9
 from support.tilted import tilted
-from theory.checks import size
-from theory.problems import Known, t2, t3, t4, t5, t9
 
 import lopro
 from lopro.constraints import Polyhedron, PSDCone, ResidualNorm

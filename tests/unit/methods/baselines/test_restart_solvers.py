@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from theory.problems import Known, t2, t3, t4, t5, t6_ellipsoid
+from support.theory_problems import Known, t2, t3, t4, t5, t6_ellipsoid
 
 import lopro
 from lopro import LoPGD, LoPNAG, OneProjection

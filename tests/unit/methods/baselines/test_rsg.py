@@ -9,8 +9,8 @@ import cvxpy as cp
 import numpy as np
 import pytest
 from support.baseline_runs import gap, referee, run
-from theory.checks import run_schedule
-from theory.problems import Known, t1, t2, t3, t4, t5
+from support.theorem_checks import run_schedule
+from support.theory_problems import Known, t1, t2, t3, t4, t5
 
 import lopro
 from lopro.constraints import Polyhedron

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.theorem_checks import noise
+from support.theory_problems import Known, t2, t4, t6_box, t6_ellipsoid, t9
 from support.tilted import tilted
-from theory.checks import noise
-from theory.problems import Known, t2, t4, t6_box, t6_ellipsoid, t9
 
 from lopro.driver.run import Run
 from lopro.driver.workbench import Options

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from support.claims import silent
 from support.sequential_runs import agreement
-from theory.checks import Recorded, count_projections
-from theory.problems import t2, t3, t4, t5, t6_box, t9
+from support.theorem_checks import Recorded, count_projections
+from support.theory_problems import t2, t3, t4, t5, t6_box, t9
 
 import lopro
 from lopro import Problem, Status

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 import scipy.optimize
-from theory.known import Known, Vector
-from theory.sparse_problems import t7, t8
+from support.known_problem import Known, Vector
+from support.theory_sparse_problems import t7, t8
 
 from lopro.constraints import (
     Box,

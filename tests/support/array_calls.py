@@ -1,7 +1,7 @@
-"""Calls of everything that takes arrays, for every array library: what `test_contract.py` runs.
+"""Calls of everything that takes arrays, for every array library: tests/contracts runs them.
 
-A case is a function of a conversion: it poses a problem with converted data, solves it and returns the
-points and the value. Arrays of array-api-strict on its second device stand in for those of a GPU: they
+A case is a function of a conversion: it converts the data, solves the problem and returns the points and
+the value. Arrays of array-api-strict on its second device stand in for those of a GPU: they
 refuse to be mixed with others, and to be read by NumPy unless they are copied.
 """
 
@@ -80,7 +80,7 @@ UNPROVED = {("variation", "l1 ball"), ("linear", "cone")}
 
 @dataclass(frozen=True)
 class Found:
-    """What a call has returned."""
+    """The answer of a call: point, value, status and lower bound."""
 
     x: Any
     fun: float
@@ -97,7 +97,7 @@ class Case:
 
 
 def found(result: Any) -> Found:
-    """Return what a result says."""
+    """Return the answer of a result, of the first one if there are several."""
     first = result[0] if isinstance(result, (list, lopro.batch.Results)) else result
     value = getattr(first, "fun", None)
     bound = float(first.certificate.lower_bound)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from theory.known import Known, Vector
+from support.known_problem import Known, Vector
 
 from lopro.constraints import ResidualBall
 from lopro.objectives import L1Norm

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 pytest.importorskip("sphinx", reason='needs Sphinx: pip install "lopro[docs]"')
 

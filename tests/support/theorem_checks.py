@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from theory.known import Known, Vector
+from support.known_problem import Known, Vector
 
 import lopro
 from lopro.methods.inner import AcceleratedGradient
