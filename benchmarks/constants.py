@@ -5,8 +5,9 @@
 For every numeric constant of the modules of a package (newton, newton.sdp, linalg, ...): the work on some
 problems relative to that with its own value (the ratio of the sums, and the largest ratio of one problem),
 and the problems that are not certified any more. Work is the number of iterations, factorisations and
-eigendecompositions, or with ``--time`` the processor time. A constant that changes nothing at either end is a
-candidate for removal, with the branch that it steers.
+eigendecompositions, of `basis_pursuit` that of products (`benchmarks.bpdn.counted`), or with ``--time`` the
+processor time. A constant that changes nothing at either end is a candidate for removal, with the branch that
+it steers.
 
 `FAMILIES` names the problems of each package: the longest name that a package begins with counts. A problem
 is a name and a call that returns a result, an outcome, or its work as a number.
@@ -38,6 +39,7 @@ _PROGRAMS = "constants_newton:programs"
 
 #: Functions that yield the problems of a package, as ``module:function`` of this folder.
 FAMILIES = {
+    "basis_pursuit": ("bpdn.counted:calls",),
     "newton": (_VECTORS,),
     "newton.programs": (_PROGRAMS,),
     "newton.systems": (_VECTORS, _PROGRAMS),

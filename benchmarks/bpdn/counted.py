@@ -1,10 +1,11 @@
-"""Some seventy instances of all kinds for `counts`, each small enough for a busy machine."""
+"""Some hundred instances of all kinds for `counts`, each small enough for a busy machine."""
 
 from __future__ import annotations
 
 import math
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,11 @@ from benchmarks.bpdn.classes import (
     positive,
     transition,
 )
+from benchmarks.lasso import instance as random_columns
+from benchmarks.lasso import polynomials
 from lopro.maps import StoredMap
 
-__all__ = ["INSTANCES"]
+__all__ = ["INSTANCES", "calls"]
 
 
 def uniform(m: int, d: int, k: int, share: float = 1.0, seed: int = 0) -> Any:
@@ -189,6 +192,49 @@ def lasso(make: Callable[[], Any], share: float, **options: Any) -> Any:
     return run
 
 
+def noisy(m: int, d: int, density: float | None = None) -> Any:
+    """Return the matrix and the measurements of `benchmarks.lasso`."""
+    return random_columns(m, d, density)
+
+
+def operator(data: Any) -> Any:
+    """Return measurements with a matrix that is known by its products."""
+    return as_operator((*data, 0.0))[:2]
+
+
+def penalised(make: Callable[[], Any], share: float, **options: Any) -> Any:
+    """Return what solves the LASSO, or a relative, with a share of ``max |A^H y|`` as the penalty."""
+
+    def run() -> Any:
+        A, y = make()
+        pulled = lopro.maps.linear_map(A).adjoint(y)
+        return lopro.lasso(A, y, lam=share * float(abs(pulled).max()), **options)
+
+    def in_units_of_y() -> Any:
+        A, y = make()
+        most = float(np.abs(A.T @ y).max()) / float(np.linalg.norm(y))
+        return lopro.lasso(A, y, lam=share * most, **options)
+
+    return in_units_of_y if options.get("square_root") else run
+
+
+def penalties(make: Callable[[], Any]) -> Any:
+    """Return what solves the LASSO for ten penalties down to a hundredth of the largest."""
+    return lambda: list(lopro.lasso_path(*make(), count=10))
+
+
+def logistic(make: Callable[[], Any], share: float, **options: Any) -> Any:
+    """Return what solves sparse logistic regression of the signs of y."""
+
+    def run() -> Any:
+        A, y = make()
+        labels = np.sign(y)
+        lam = 0.5 * share * float(np.abs(A.T @ labels).max())
+        return lopro.sparse_logistic(A, labels, lam, **options)
+
+    return run
+
+
 def complexly(*arguments: Any) -> Any:
     return gaussian(*arguments, iscomplex=True)
 
@@ -271,6 +317,28 @@ INSTANCES: dict[str, Callable[[], Any]] = {
     "lasso nonneg": lasso(lambda: uniform(100, 300, 8), 0.7, nonneg=True),
     "lasso complex": lasso(lambda: complexly(60, 200, 6, 0.05, 0), 0.8),
     "lasso slack": lasso(lambda: gaussian(100, 60, 8, 0.05, 0), 3.0),
+    "penalised 300x1500, 0.5": penalised(lambda: noisy(300, 1500), 0.5),
+    "penalised 300x1500, 0.1": penalised(lambda: noisy(300, 1500), 0.1),
+    "penalised 300x1500, 0.02": penalised(lambda: noisy(300, 1500), 0.02),
+    "penalised wide 60x6000": penalised(lambda: noisy(60, 6000), 0.05),
+    "penalised sparse 2000x10000": penalised(lambda: noisy(2000, 10000, 2e-3), 0.05),
+    "penalised nonneg": penalised(lambda: noisy(200, 800), 0.05, nonneg=True),
+    "penalised groups": penalised(lambda: noisy(200, 800), 0.1, groups=np.arange(800) // 4),
+    "penalised complex": penalised(lambda: complexly(100, 300, 10, 0.05, 0)[:2], 0.05),
+    "penalised operator": penalised(lambda: operator(noisy(200, 800)), 0.05),
+    "penalised cosine": penalised(lambda: cosine(8192, 2500, 100, 1e-3)[:2], 0.02),
+    "penalised stored": penalised(lambda: on(noisy(80, 2000), StoredMap), 0.1),
+    "penalised torch": penalised(lambda: tensors((*noisy(200, 800), 0.0), "float64")[:2], 0.05),
+    "penalised polynomials": penalised(lambda: polynomials(60, 6, 4), 0.01),
+    "elastic net": penalised(lambda: noisy(200, 800), 0.05, ridge=5.0),
+    "square root": penalised(lambda: noisy(200, 800), 0.3, square_root=True),
+    "penalties dense": penalties(lambda: noisy(300, 1500)),
+    "penalties stored": penalties(lambda: on(noisy(80, 2000), StoredMap)),
+    "logistic 200x800": logistic(lambda: noisy(200, 800), 0.1),
+    "logistic 200x800, 0.01": logistic(lambda: noisy(200, 800), 0.01),
+    "logistic intercept": logistic(lambda: noisy(200, 800), 0.05, intercept=True),
+    "logistic ridge": logistic(lambda: noisy(200, 800), 0.05, ridge=1.0),
+    "logistic sparse": logistic(lambda: noisy(500, 2500, 1e-2), 0.2),
     "start": lambda: _from_start(uniform(200, 600, 20)),
     "infeasible": lambda: lopro.bpdn(np.eye(4)[:, :2], np.ones(4), 0.5),
     "recognised by solve": lambda: lopro.solve(_problem(uniform(100, 300, 8))),
@@ -286,3 +354,29 @@ def _from_start(instance: Any) -> Any:
 def _problem(instance: Any) -> Any:
     A, y, sigma = instance
     return lopro.Problem(lopro.objectives.L1Norm(), lopro.constraints.ResidualBall(A, y, sigma))
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What an instance took: products with the matrix or its adjoint, and how the last of its runs ended.
+
+    All columns read one by one count as one product.
+    """
+
+    steps: float
+    status: Any
+
+
+def calls() -> Iterator[tuple[str, Callable[[], Counted]]]:
+    """Yield all instances, with what they took instead of results."""
+    for name, run in INSTANCES.items():
+        yield name, lambda run=run: _counted(run())
+
+
+def _counted(found: Any) -> Counted:
+    results = found if isinstance(found, list) else [found]
+    products = sum(
+        r.counts.matvecs + r.counts.rmatvecs + r.counts.columns / len(r.x) for r in results
+    )
+    unsolved = [r.status for r in results if not r.success]
+    return Counted(products, (unsolved or [results[-1].status])[0])

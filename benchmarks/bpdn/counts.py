@@ -1,4 +1,4 @@
-"""What `lopro.bpdn` counts on some seventy instances: products, passes, columns, steps, the method at work.
+"""What `lopro.bpdn` and `lopro.lasso` count on some hundred instances: products, columns, steps, methods.
 
 Counts are exact, so that two commits can be compared on a busy machine:
 
