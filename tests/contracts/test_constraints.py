@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.catalogue import CONSTRAINTS, ConstraintCase
+from support.catalogue import BOUNDED, CONSTRAINTS, ConstraintCase
 from support.catalogue_objectives import LIBRARIES, NUMPY, Library
 
 from lopro.constraints import Intersection
@@ -197,9 +197,7 @@ def test_radius(case: ConstraintCase, rng: Any) -> None:
     points = [case.feasible(rng) for _ in range(30)] + [case.boundary(rng) for _ in range(30)]
     if R is not None:
         assert max(norm(z) for z in points if z is not None) <= R.value
-    bounded = {"ball-tall", "ball-complex", "intersection", "l1-ball", "simplex", "simplex-filled"}
-    bounded |= {"spectrahedron", "spectrahedron-fixed-complex", "l1-ball-around"}
-    assert (R is not None) == (case.name in bounded)
+    assert (R is not None) == (case.name in BOUNDED), "see BOUNDED in tests/support/catalogue.py"
 
 
 @every

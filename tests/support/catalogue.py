@@ -2,7 +2,8 @@
 
 To put a new constraint under all contracts, add one line to ``CONSTRAINTS``: a name, a function
 that builds it from a converter (NumPy data in, data of the library and dtype under test out), and a
-function that draws a feasible point. Boundary points are found on rays from feasible ones.
+function that draws a feasible point; if it defines `radius`, add the name to ``BOUNDED`` as well.
+Boundary points are found on rays from feasible ones.
 """
 
 from __future__ import annotations
@@ -419,6 +420,19 @@ def _semidefinite(name: str, kind: int) -> ConstraintCase:
 
     return ConstraintCase(name, build, draw, symmetric=True, thin=kind == 1)
 
+
+#: The cases whose sets state a radius.
+BOUNDED = {
+    "ball-tall",
+    "ball-complex",
+    "intersection",
+    "l1-ball",
+    "l1-ball-around",
+    "simplex",
+    "simplex-filled",
+    "spectrahedron",
+    "spectrahedron-fixed-complex",
+}
 
 CONSTRAINTS = [
     _ball("ball-wide-squared", WIDE, 1.0, SquaredResidual()),
