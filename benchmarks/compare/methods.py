@@ -1,7 +1,7 @@
-"""Every method of `lopro.card.methods`, and the one table of what some of them are told.
+"""Every method of `lopro.methods.registry`, and the parameters that some of them are given.
 
-Methods are made without arguments. Those that need constants which the problem cannot find by itself get
-the instance's, and those whose default schedule would end before the time does get a longer one.
+Methods are made without arguments. Those that need constants which cannot be computed from the problem get
+those of the instance, and those whose default schedule would end before the time limit get a longer one.
 """
 
 from __future__ import annotations

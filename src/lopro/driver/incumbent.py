@@ -255,10 +255,13 @@ class Incumbent:
     def _certify(self) -> Certificate:
         known = None if self.best is None else self._known()
         if self.best is None or known is None:
-            fun = math.nan if self.best is None else self.best.fun
-            violation = math.inf if self.best is None else self.best.violation
+            if self.best is None:
+                return Certificate.of(
+                    math.nan, -math.inf, math.inf, "no epoch was completed", absolute=math.nan
+                )
+            fun, violation = self.best.fun, self.best.violation
             return Certificate.of(
-                fun, -math.inf, violation, "no epoch was completed", absolute=math.nan
+                fun, -math.inf, violation, "no lower bound was found", absolute=math.nan
             )
         best, target = self.best, self.target
         unit = Target(target.tol, target.unit(best.fun, best.magnitude))

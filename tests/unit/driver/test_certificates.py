@@ -311,3 +311,21 @@ def test_a_wrong_strong_convexity_or_ball_proves_nothing(rng, ball):
         method = lopro.OneProjection(inner, Hinge(4.0), 60)
         result = lopro.solve(known.problem, np.full(4, 0.2), method, tol=0.0)
         assert result.certificate.lower_bound <= known.optimum + rounding(known)
+
+
+class _OnePoint:
+    """A method that projects its start and gives no evidence."""
+
+    def check(self, problem):
+        pass
+
+    def run(self, bench, x0):
+        yield Candidate(bench.project(x0), None)
+
+
+def test_a_point_without_evidence_has_a_value_and_no_bound(rng):
+    known = l1_halfspace(rng)
+    result = lopro.solve(known.problem, method=_OnePoint(), x0=np.zeros(5))
+    assert known.optimum - 1e-12 <= result.fun < np.inf
+    assert result.certificate.lower_bound == -np.inf
+    assert result.certificate.source == "no lower bound was found"
