@@ -44,7 +44,7 @@ def notes(version: str) -> tuple[str | None, str]:
 
 
 def complaints(tag: str) -> list[str]:
-    """Return what keeps the tag from being a release."""
+    """Return the reasons why the tag cannot be released."""
     version = tag.removeprefix("v")
     wrong = [
         f"{name} states {found or 'no version'}, not {version}"

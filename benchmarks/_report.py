@@ -1,4 +1,4 @@
-"""What every benchmark shares: where results go, and on which machine they were measured."""
+"""The folder of results, and a description of the machine that they were measured on."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DOCS_IMAGES = Path(__file__).parent.parent / "docs" / "images"
 
 
 def environment() -> dict[str, Any]:
-    """Return what a reader needs to judge a timing."""
+    """Return the machine, the versions and the commit of a measurement."""
     return {
         "command": " ".join(["python", *sys.argv]),
         "python": platform.python_version(),

@@ -1,4 +1,4 @@
-"""Where figures go, and the style that they share with the report's."""
+"""The folder and the style of figures; the report has the same style."""
 
 from __future__ import annotations
 

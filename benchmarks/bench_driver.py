@@ -1,4 +1,4 @@
-"""What the driver costs, with counting, history and certificates on.
+"""Cost of the driver, with counting, history and certificates on.
 
     python benchmarks/bench_driver.py [--quick] [--threads N]
 

@@ -1,4 +1,4 @@
-"""What constants change: each is divided and multiplied by a factor, and the work is counted.
+"""Sensitivity to constants: each is divided and multiplied by a factor, and the work is counted.
 
     python -m benchmarks.constants PACKAGE [--factor 10] [--only NAME] [--skip NAME] [--time]
 

@@ -1,4 +1,4 @@
-"""How much memory engines take for each entry of what they factor (Linux).
+"""Memory of engines for each entry of the matrix that they factor (Linux).
 
     python -m benchmarks.engine_memory
 
@@ -36,7 +36,7 @@ def measured(case: str, size: int) -> float:
 
 
 def _clarabel(case: str, n: int) -> tuple[Callable[[], object], float]:
-    """Return what runs the solver, and the entries of one triangle of its matrix."""
+    """Return a function that runs the solver, and the entries of one triangle of its matrix."""
     import clarabel
 
     settings = clarabel.DefaultSettings()

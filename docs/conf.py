@@ -1,4 +1,4 @@
-"""How the documentation is built: ``make docs`` in the folder above, with warnings as errors."""
+"""Settings of the documentation: ``make docs`` in the folder above builds it, with warnings as errors."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class Objective(BaseObjective):
         self.lower_bound = best.certificate.lower_bound
 
     def get_objective(self):
-        """Return what a solver may know."""
+        """Return the data that a solver is given."""
         return {"A": self.A.source, "y": self.y, "sigma": self.sigma}
 
     def evaluate_result(self, x, projections=math.nan, products=math.nan):

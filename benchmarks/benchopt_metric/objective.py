@@ -30,7 +30,7 @@ class Objective(BaseObjective):
         self.lower_bound = best.certificate.lower_bound
 
     def get_objective(self):
-        """Return what a solver may know."""
+        """Return the data that a solver is given."""
         pairs, targets = self.loss.pairs, self.loss.targets
         return {"X": self.loss.X, "pairs": pairs, "targets": targets, "l1": self.l1}
 

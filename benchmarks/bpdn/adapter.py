@@ -1,4 +1,4 @@
-"""What an adapter is: a method's name, where it applies, and how it is called."""
+"""Adapters: the name of a method, the problems it applies to, and its call."""
 
 from __future__ import annotations
 

@@ -161,7 +161,7 @@ def groups(instance: Any) -> Any:
 
 
 def bpdn(make: Callable[[], Any], of: Callable[[Any], Any] | None = None, **options: Any) -> Any:
-    """Return what solves an instance."""
+    """Return a function that solves an instance."""
 
     def run() -> Any:
         instance = make()
@@ -171,7 +171,7 @@ def bpdn(make: Callable[[], Any], of: Callable[[Any], Any] | None = None, **opti
 
 
 def path(make: Callable[[], Any], shares: tuple[float, ...]) -> Any:
-    """Return what solves an instance for some radii, relative to y."""
+    """Return a function that solves an instance for several radii, given relative to y."""
 
     def run() -> Any:
         A, y, _ = make()
@@ -182,7 +182,7 @@ def path(make: Callable[[], Any], shares: tuple[float, ...]) -> Any:
 
 
 def lasso(make: Callable[[], Any], share: float, **options: Any) -> Any:
-    """Return what solves the constrained form with a share of the norm of the solution."""
+    """Return a function that solves the constrained form with a share of the norm of the solution."""
 
     def run() -> Any:
         A, y, sigma = make()
@@ -203,7 +203,7 @@ def operator(data: Any) -> Any:
 
 
 def penalised(make: Callable[[], Any], share: float, **options: Any) -> Any:
-    """Return what solves the LASSO, or a relative, with a share of ``max |A^H y|`` as the penalty."""
+    """Return a function that solves the LASSO or a variant; the penalty is a share of ``max |A^H y|``."""
 
     def run() -> Any:
         A, y = make()
@@ -219,12 +219,12 @@ def penalised(make: Callable[[], Any], share: float, **options: Any) -> Any:
 
 
 def penalties(make: Callable[[], Any]) -> Any:
-    """Return what solves the LASSO for ten penalties down to a hundredth of the largest."""
+    """Return a function that solves the LASSO for ten penalties down to a hundredth of the largest."""
     return lambda: list(lopro.lasso_path(*make(), count=10))
 
 
 def logistic(make: Callable[[], Any], share: float, **options: Any) -> Any:
-    """Return what solves sparse logistic regression of the signs of y."""
+    """Return a function that solves sparse logistic regression of the signs of y."""
 
     def run() -> Any:
         A, y = make()
@@ -358,7 +358,7 @@ def _problem(instance: Any) -> Any:
 
 @dataclass(frozen=True)
 class Counted:
-    """What an instance took: products with the matrix or its adjoint, and how the last of its runs ended.
+    """Products with the matrix or its adjoint of an instance, and the status of its last run.
 
     All columns read one by one count as one product.
     """

@@ -1,4 +1,4 @@
-"""What `lopro.bpdn` and `lopro.lasso` count on some hundred instances: products, columns, steps, methods.
+"""Counts of `lopro.bpdn` and `lopro.lasso` on some hundred instances: products, columns, steps, methods.
 
 Counts are exact, so that two commits can be compared on a busy machine:
 
@@ -26,7 +26,7 @@ COUNTERS = ("matvecs", "rmatvecs", "columns", "passes", "projections")
 
 
 def rows_of(result: Any) -> Iterator[dict[str, Any]]:
-    """Yield what is recorded of one result, or of each of several."""
+    """Yield the record of one result, or of each of several."""
     for one in result if isinstance(result, list) else [result]:
         counts = {name: int(getattr(one.counts, name)) for name in COUNTERS}
         yield {
@@ -42,7 +42,7 @@ def rows_of(result: Any) -> Iterator[dict[str, Any]]:
 
 
 def record(names: list[str] | None = None) -> dict[str, Any]:
-    """Return what is counted on each instance."""
+    """Return the counts of each instance."""
     found: dict[str, Any] = {}
     for name in names or list(INSTANCES):
         started = time.perf_counter()

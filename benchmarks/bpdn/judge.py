@@ -15,7 +15,7 @@ __all__ = ["Judge", "Verdict"]
 
 @dataclass(frozen=True)
 class Verdict:
-    """What an answer is worth once it is feasible."""
+    """Value, bound and relative gap of an answer that has been made feasible."""
 
     #: ``|x|_1`` of the projected point.
     value: float

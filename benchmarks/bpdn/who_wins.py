@@ -1,4 +1,4 @@
-"""Who wins where: times relative to SPGL1, class by class, in one process and in turns.
+"""Times relative to SPGL1 for classes of problems, in one process and in turns.
 
 ``OPENBLAS_NUM_THREADS=1 python -m benchmarks.bpdn.who_wins`` measures and keeps the numbers as JSON beside
 this file; ``--write`` puts the table of what is kept into the documentation. Ours is certified to 1e-6; SPGL1

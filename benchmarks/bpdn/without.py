@@ -1,4 +1,4 @@
-"""What each fallback of `lopro.bpdn` gains: counts with one of them switched off.
+"""Counts of `lopro.bpdn` with one of its fallbacks switched off.
 
     python -m benchmarks.bpdn.without                     # all of them
     python -m benchmarks.bpdn.without programs cones      # some

@@ -146,7 +146,7 @@ SAMPLING = (
 
 
 def arguments(name: str, instance: Instance, stochastic: bool, T: int) -> dict[str, Any]:
-    """Return what a method is told about an instance; most are told nothing."""
+    """Return the arguments of a method for an instance; most have none."""
     given: dict[str, Any] = dict(LONGER.get(name, {}))
     if name in HORIZON:
         given["iterations"] = T

@@ -1,4 +1,4 @@
-"""What is kept of a comparison: one JSON file for each problem, enough to draw and tabulate it again."""
+"""Records of a comparison: one JSON file for each problem, from which figures and tables are made."""
 
 from __future__ import annotations
 

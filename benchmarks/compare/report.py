@@ -55,7 +55,7 @@ def _small(number: float) -> str:
 
 
 def short(reason: str) -> str:
-    """Return what is missing, without what the message says next (the instance, and what to use instead)."""
+    """Return the part of a message that names the missing capability, without the advice that follows."""
     named = re.sub(r"<[\w.]*?(\w+) object at 0x[0-9a-f]+>", r"\1", reason)
     return re.split(r"; |, got |: use |: give |\. Use |, and it is not known here", named)[0]
 

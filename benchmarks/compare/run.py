@@ -59,7 +59,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Curve:
-    """What a method made of a problem: points, or the reason why it does not apply."""
+    """The points of a method on a problem, or the reason why it does not apply."""
 
     method: str
     family: str

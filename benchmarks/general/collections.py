@@ -1,4 +1,4 @@
-"""Where the public collections of problems are: the user says, by an argument or by LOPRO_DATA."""
+"""Folders of the public collections of problems, given by an argument or by LOPRO_DATA."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def by_scs(G: Any, W: Any) -> Any:
 
 
 def judged(answer: Any, G: Any, W: Any, bound: float) -> dict[str, Any]:
-    """Return what an answer amounts to: value, feasibility, and the gap to a proved lower bound."""
+    """Return value, feasibility, and gap to a proved lower bound of an answer."""
     own = isinstance(answer, lopro.Result)
     X = answer.x if own else answer
     fun = 0.5 * float(np.sum(W * (X - G) ** 2))

@@ -1,4 +1,4 @@
-"""What every benchmark here shares: one clock, one judge, one table."""
+"""Shared by the benchmarks of this folder: the clock, the judge and the table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an adapter is: a method's name, where it applies, and how it is called."""
+"""Adapters: the name of a method, the problems it applies to, and its call."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Adapter", "Answer", "Settings", "Snapshot"]
 
 @dataclass(frozen=True)
 class Settings:
-    """What every method is told."""
+    """The settings that every method gets."""
 
     time_limit: float
     #: Certified relative gap at which methods that can prove one stop.
@@ -25,7 +25,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Where a method was on its way; the bound is the one that it had proved by then."""
+    """An iterate of a method, and the bound that it had proved by then."""
 
     seconds: float
     iterations: int

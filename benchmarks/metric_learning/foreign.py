@@ -79,7 +79,7 @@ _VERSIONS = (
 
 
 def _called(command: list[str], limit: float = PATIENCE) -> str:
-    """Return what a command prints; raise with the end of its complaint if it fails."""
+    """Return the output of a command; raise with the end of its error message if it fails."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=limit)
     except subprocess.TimeoutExpired:

@@ -15,7 +15,7 @@ __all__ = ["Judge", "Verdict"]
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a matrix is worth once it is positive semidefinite."""
+    """Value and gap of a matrix that has been made positive semidefinite."""
 
     #: The objective at the projected point.
     objective: float

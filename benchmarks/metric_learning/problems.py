@@ -58,7 +58,7 @@ class Instance:
 
     @property
     def objective(self) -> SparseMetric:
-        """What is minimised."""
+        """The function that is minimised."""
         objective = self.problem.objective
         assert isinstance(objective, SparseMetric)
         return objective

@@ -1,4 +1,4 @@
-"""What one GPU should solve, each problem with its proof: seconds, status, gap and memory.
+"""Problems that one GPU should solve, each with its proof: seconds, status, gap and memory.
 
 python -m benchmarks.scale.device_targets [TARGET ...] [--device cuda] [--scale full] [--limit 60]
                                           [--repeats 2] [--library torch] [--profile]

@@ -1,4 +1,4 @@
-"""What a pass over a matrix costs beside reading it: for every kind of storage, interleaved in one process.
+"""Cost of a pass over a matrix relative to reading it, for every kind of storage, in turns.
 
 python -m benchmarks.scale.passes [--gigabytes 1] [--dtype float32] [--rows 4096] [--duals 1 4]
                                   [--kinds numpy memmap zarr hdf5 dask torch] [--rounds 5] [--cold]

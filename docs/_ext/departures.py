@@ -54,7 +54,7 @@ def with_departures_in_notes(lines: list[str]) -> list[str]:
 
 
 def split(lines: list[str]) -> tuple[list[str], list[list[str]]]:
-    """Return what stands before the first section, and the sections with their titles."""
+    """Return the text before the first section, and the sections with their titles."""
     starts = [
         i
         for i, (title, line) in enumerate(itertools.pairwise(lines))

@@ -135,7 +135,7 @@ def methods_table(prefix: str) -> str:
 
 
 def help_of(command: str) -> str:
-    """Return what ``lopro COMMAND --help`` prints on a page of this width."""
+    """Return the output of ``lopro COMMAND --help`` for a page of this width."""
     os.environ["COLUMNS"] = "100"
     with contextlib.redirect_stdout(io.StringIO()) as printed, contextlib.suppress(SystemExit):
         main([command, "--help"])

@@ -1,4 +1,4 @@
-"""How fast the methods close the gap, against the clock and against projections, on both applications.
+"""Convergence of the gap, against time and against projections, on both applications.
 
 Every run gets the same time. A gap is ``f(x) - (best lower bound that any of the runs has proved)``,
 relative to the value: a certified bound of how far a run is from the optimum, fair to methods that

@@ -58,7 +58,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came out, and the number of projections in the paper's theorems for that gap."""
+    """The outcome of a case, and the number of projections in the paper's theorems for that gap."""
 
     case: Case
     result: Result

@@ -34,7 +34,7 @@ __all__ = ["PAPER", "Printed", "Row", "Settings", "Table1", "main", "table1"]
 
 @dataclass(frozen=True)
 class Printed:
-    """What the paper prints for a row (its instance and its machine are others)."""
+    """The numbers that the paper prints for a row (its instance and its machine are others)."""
 
     recovery_error: float
     objective: float
@@ -58,7 +58,7 @@ PAPER = {
 
 @dataclass(frozen=True)
 class Settings:
-    """How large, and how long."""
+    """Sizes and lengths of the runs."""
 
     m: int = 1000
     d: int = 5000

@@ -1,4 +1,4 @@
-"""What Table 2 consists of: the paper's numbers, sizes and lengths, rows, and the trials before them."""
+"""The data of Table 2: the paper's numbers, sizes and lengths, rows, and the trials before them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["DEFAULT", "FULL", "PAPER", "QUICK", "Printed", "Row", "Settings", "T
 
 @dataclass(frozen=True)
 class Printed:
-    """What the paper prints for a row (its start, its 40 examples and its machine are not known)."""
+    """The paper's numbers of a row (its start, its 40 examples and its machine are not known)."""
 
     objective: float
     hours: float
@@ -41,7 +41,7 @@ PAPER = {
 
 @dataclass(frozen=True)
 class Settings:
-    """How large, and how long."""
+    """Sizes and lengths of the runs."""
 
     #: The first so many features, and the first so many samples.
     features: int = 2000

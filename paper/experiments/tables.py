@@ -1,4 +1,4 @@
-"""What the two tables of the paper share on a terminal: rows in groups, and how they are published."""
+"""Shared by the two tables of the paper on a terminal: rows in groups, and their output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a section of the report consists of, as data that a file can hold and a page can show."""
+"""The blocks of a section of the report, as data that a file can hold and a page can show."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ class Draft:
         self._blocks.append(Pictures(tuple(map(self._picture, drawings)), most))
 
     def section(self) -> Section:
-        """Return what has been written."""
+        """Return the section as written so far."""
         return Section(self.title, tuple(self._blocks), self.facts, tuple(self.failures))
 
     def _picture(self, drawing: Drawing) -> Picture:

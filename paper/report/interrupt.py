@@ -12,7 +12,7 @@ __all__ = ["interruptible"]
 
 
 class _Stop(BaseException):
-    """What the handler raises; no code in between catches it."""
+    """The exception that the handler raises; no code in between catches it."""
 
 
 def _stop(number: int, frame: FrameType | None) -> None:

@@ -1,4 +1,4 @@
-"""What is asked of the parts of the report: how large, with which data, and whom to tell."""
+"""The order for the parts of the report: the scale, the data, and the progress display."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Order", "Part", "Scale"]
 
 
 class Scale(Enum):
-    """How large the parts are."""
+    """The scale of the parts."""
 
     SHORT = "short: small instances, about a minute in all"
     USUAL = "usual: Table 1 at the paper's size, the rest cut to fit into ten minutes"

@@ -1,4 +1,4 @@
-"""How far the job is: a live list of parts on a terminal, plain lines in a pipe."""
+"""Progress of the job: a live list of parts on a terminal, plain lines in a pipe."""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ class Broken:
         self.error = error
 
     def check(self, problem: lopro.Problem) -> None:
-        """Say nothing."""
+        """Accept every problem."""
 
     def run(self, bench: Any, x0: Any) -> Any:
         bench.project(x0)

@@ -1,4 +1,4 @@
-"""What `benchmarks.lasso` measures with: gaps at points, and expansions into monomials."""
+"""Gaps at points and expansions into monomials, which `benchmarks.lasso` uses."""
 
 from math import comb
 

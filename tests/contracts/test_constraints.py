@@ -1,4 +1,4 @@
-"""What every constraint promises, checked on the whole catalogue by sampling."""
+"""The protocol of constraints, checked on the whole catalogue by sampling."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def size(*points: Any) -> float:
 
 
 def steepness(case: ConstraintCase, x: Any) -> float:
-    """How large a rounding error of c is at x, in units of 1e-16."""
+    """The rounding error of c at x, in units of 1e-16."""
     c = case.numpy
     return size(x) * (1.0 + norm(c.subgradient(x))) + abs(c.value(x))
 

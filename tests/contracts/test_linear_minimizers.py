@@ -1,4 +1,4 @@
-"""What a constraint with a linear minimiser promises: a feasible point below all others."""
+"""The protocol of linear minimisers: a feasible point below all others."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def directions(case: ConstraintCase, rng: np.random.Generator, count: int = 20) 
 
 
 def worst_excess(case: ConstraintCase, minimizer: Any, rng: np.random.Generator) -> float:
-    """How far a minimiser is above a feasible point, relative to rounding at 1e-9."""
+    """The amount by which a minimiser is above a feasible point, relative to rounding at 1e-9."""
     worst = -np.inf
     for g in directions(case, rng):
         s = minimizer(g)

@@ -1,4 +1,4 @@
-"""What every objective promises, checked by sampling: `catalogue_objectives` says on which ones."""
+"""The protocol of objectives, checked by sampling on those of `catalogue_objectives`."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def pairs(entry: Entry, rng: np.random.Generator, count: int = 6):
 
 
 def rounding(f: Objective, *points: np.ndarray) -> float:
-    """What evaluation in double precision may leave: values are sums of terms of this size."""
+    """The rounding error of an evaluation in double precision: values are sums of terms of this size."""
     sizes = [abs(f.value(x)) + norm(f.subgradient(x)) * norm(x) for x in points]
     return 1e-13 * (1.0 + sum(sizes))
 
@@ -231,7 +231,7 @@ def test_minorant_is_below(entry, f, rng):
 
 
 def steep_directions(v):
-    """Where norms are least next to -<v, z>: at single entries, all signs, and minus the largest pair."""
+    """Points with small norms beside -<v, z>: single entries, all signs, and minus the largest pair."""
     for index in np.ndindex(*v.shape):
         z = np.zeros_like(v)
         z[index] = -v[index]

@@ -27,7 +27,7 @@ def nonzero(counts: Counts) -> dict[str, int]:
 
 
 def passes(count: int) -> dict[str, int]:
-    """What products with all of the matrix add besides."""
+    """The further passes that products with the whole matrix make."""
     return {"passes": count, "bytes_read": count * TALL.nbytes}
 
 

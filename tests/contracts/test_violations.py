@@ -1,4 +1,4 @@
-"""How far outside a point is, and how large a set is, as exact numbers from formulas written out here."""
+"""Violations of points and sizes of sets, as exact numbers from formulas written out here."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ def test_a_large_entry_does_not_hide_a_negative_eigenvalue(large: float) -> None
 
 
 def test_a_semidefinite_matrix_stays_feasible_in_all_units(rng: Any) -> None:
-    """What rounding leaves of a semidefinite matrix is no violation, whatever the units of its indices."""
+    """Rounding of a semidefinite matrix is no violation, whatever the units of its indices."""
     for n, rank in ((5, 2), (60, 20), (60, 59)):
         B = rng.standard_normal((n, rank)) * np.geomspace(1.0, 1e6, n)[:, None]
         X = B @ B.T

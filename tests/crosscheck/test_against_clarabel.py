@@ -12,7 +12,7 @@ from lopro import Status
 
 
 def compare(case: Case) -> tuple[str | None, str | None]:
-    """Return what is wrong with the answer, and why there is none; both None if all is well."""
+    """Return the error of the answer, and the reason why there is no answer; None where there is none."""
     best = reference(case)
     x0 = np.array(case.variable.value) if case.at_optimum else None
     result = lopro.solve(case.problem, x0, max_iter=60_000)

@@ -9,7 +9,7 @@ from deadline.calls import CALLS
 
 
 def main(name: str) -> None:
-    """Say that the call begins, make it, and print the statuses of its results."""
+    """Print that the call begins, make it, and print the statuses of its results."""
     import lopro  # what is imported now does not delay the call
 
     call = CALLS[name]()

@@ -49,7 +49,7 @@ def test_semidefinite_programs_return_soon_after_their_limit(name: str) -> None:
 @pytest.mark.parametrize("limit", [0.5, 2.0, 10.0])
 @pytest.mark.parametrize("name", LARGE)
 def test_programs_return_soon_after_their_limit(name: str, limit: float) -> None:
-    """Where the answer is there before the limit, it is the answer; a point with a gap is feasible."""
+    """An answer found before the limit is returned as proved; a point with a gap is feasible."""
     call = CALLS[name]()
     started = time.perf_counter()
     result = call(time_limit=limit)

@@ -63,7 +63,7 @@ class InterruptCase:
 
 
 def interrupted(others: list[Callable[[int], Case]]) -> Callable[[int], InterruptCase]:
-    """Return what makes a case of one of these kinds, interrupted early, from a seed."""
+    """Return a function that makes a case of one of these kinds, interrupted early, from a seed."""
 
     def make(seed: int) -> InterruptCase:
         rng = np.random.default_rng([17, seed])

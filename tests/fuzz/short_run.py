@@ -47,7 +47,7 @@ def records(kind: str, pool: Pool) -> list[Record]:
 
 
 def complaints(found: list[Record], known: dict[str, dict[str, str]]) -> list[str]:
-    """Return what is not as the list of known failures says: new failures, and those that are gone.
+    """Return the differences from the list of known failures: new failures, and those that are gone.
 
     A deadline that was missed is not counted here: tests do not measure time.
     """

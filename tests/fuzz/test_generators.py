@@ -42,7 +42,7 @@ FROZEN = {
 
 
 def skeleton(script: Script) -> str:
-    """Return what does not depend on the last digits: the code, shapes, dtypes and orders of magnitude."""
+    """Return the parts of a case without last digits: code, shapes, dtypes, orders of magnitude."""
     words = [*script.data, *script.setup, script.call]
     for name, array in script.arrays.items():
         words.append(f"{name} {array.shape} {array.dtype}")

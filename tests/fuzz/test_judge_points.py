@@ -22,7 +22,7 @@ PLANTED = ("program", "composite", "regression", "correlation")
 
 
 def known_of(case: Any) -> Known:
-    """Return what the judge of a case knows, without other points."""
+    """Return the known properties that the judge of a case has, without other points."""
     if case.kind == "program":
         found: Known = case.program.known()
     elif case.kind == "regression":
@@ -37,7 +37,7 @@ def known_of(case: Any) -> Known:
 
 
 def right(case: Any, known: Known) -> Claims:
-    """Return what a perfect solver would claim."""
+    """Return the claims of a perfect solver."""
     x = np.array(known.points[0], dtype=float)
     fun = known.value(x)
     return Claims("CONVERGED", True, x, fun, fun, 0.0, 0.0, 0.0)
@@ -122,7 +122,7 @@ def test_one_forgery_among_several_answers_is_found() -> None:
 
 
 def of_cvxpy(case: CvxpyCase, status: str, x: Any, bound: float) -> Outcome:
-    """Return what the judge reads of CVXPY's problem."""
+    """Return the known properties of CVXPY's problem."""
     certificate = SimpleNamespace(lower_bound=bound, radius=np.inf)
     problem = SimpleNamespace(
         status=status,

@@ -51,7 +51,7 @@ class Mutant:
         return text.replace(self.before, self.after)
 
     def flaws(self, root: Path) -> list[str]:
-        """Return what is wrong with the entry, judged by the sources under ``root``."""
+        """Return the errors of the entry, judged by the sources under ``root``."""
         found = []
         if not (root / self.file).is_file():
             found.append(f"there is no {self.file}")

@@ -24,7 +24,7 @@ _PASSED, _FAILED = 0, 1
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the tests said to a mutant."""
+    """The outcome of the tests on a mutant."""
 
     mutant: Mutant
     verdict: str  # "noticed", "too slow", "survived", "broken"

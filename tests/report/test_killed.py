@@ -53,7 +53,7 @@ def finished(out: Path) -> dict[str, int]:
 
 
 def work(out: Path) -> None:
-    """What the process that is killed does: the whole job, with other parts."""
+    """The work of the process that is killed: the whole job, with other parts."""
     job.part = part  # type: ignore[assignment]
     job.reproduce(out=out)
 

@@ -1,4 +1,4 @@
-"""What the documents show is what happens: every Python block runs and prints the text below it."""
+"""Every Python block of the documents runs and prints the text below it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tables of bad input have in common: the form of a row, and good data to spoil."""
+"""Shared by the tables of bad input: the form of a row, and good data to spoil."""
 
 from __future__ import annotations
 

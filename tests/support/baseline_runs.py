@@ -1,4 +1,4 @@
-"""What the tests of baselines share: a counted run, and how a point of it compares with a bound."""
+"""Shared by the tests of baselines: a counted run, and the comparison of its points with a bound."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ class ConstraintCase:
         return z + scale * (u + u.conj().T if self.symmetric else u)
 
     def allowed_violation(self, x: Any) -> float:
-        """What rounding alone may do to `violation` at a feasible point.
+        """Return the violation that rounding alone may cause at a feasible point.
 
         Without a radius to compare with, a residual is measured in units of ``|y|``, and there a few
         roundings of the terms of ``A x - y`` count where ``x`` is large.

@@ -1,4 +1,4 @@
-"""What it takes to execute a theorem: a problem together with its solution and all its constants."""
+"""A problem together with its solution and all its constants, as theorems need them."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Known:
 
     @property
     def distance(self) -> float:
-        """How far the start is from the solution."""
+        """The distance of the start from the solution."""
         return float(np.linalg.norm(self.x0 - self.solution))
 
     def gap(self, x: Vector) -> float:

@@ -66,7 +66,7 @@ class Kind:
                 pytest.skip("CuPy finds no GPU")
 
     def nbytes(self, matrix: Matrix, A: LinearMap) -> int:
-        """Return what a pass reads."""
+        """Return the bytes that a pass reads."""
         if not self.entries:
             return 0
         return A.nbytes if self.name.startswith("cs") else int(matrix.nbytes)
@@ -76,7 +76,7 @@ class Kind:
 
 
 def memmap(order: str, mode: str = "r") -> Callable[[Matrix, Path], Any]:
-    """Return what writes a matrix to a file and maps it."""
+    """Return a function that writes a matrix to a file and maps it."""
 
     def make(matrix: Matrix, folder: Path) -> Any:
         path = folder / f"matrix-{order}-{mode}"

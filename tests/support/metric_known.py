@@ -134,7 +134,7 @@ def by_clarabel(objective: SparseMetric) -> tuple[float, Matrix]:
 
 
 def check(result: lopro.MetricResult, X: Matrix, labels: Matrix, l1: float) -> None:
-    """What every answer must be: psd, with the right value, loss and factor, and an honest bound."""
+    """Check an answer: psd, with the right value, loss and factor, and a true bound."""
     A = np.asarray(result.x)
     objective = SparseMetric(all_pairs(np.asarray(X, dtype=np.float64), labels), l1)
     assert np.array_equal(A, A.T) and np.linalg.eigvalsh(A)[0] >= -1e-12

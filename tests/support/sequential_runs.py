@@ -1,4 +1,4 @@
-"""What the tests of penalty and multiplier methods share: problems, multipliers, outside opinions."""
+"""Shared by the tests of penalty and multiplier methods: problems, multipliers, reference solutions."""
 
 from __future__ import annotations
 

@@ -271,7 +271,7 @@ class Seen:
 
     @property
     def plan(self) -> Minimised:
-        """What was asked of the inner algorithm."""
+        """The plan of the inner algorithm."""
         assert self.last is not None
         return self.last
 
@@ -349,7 +349,7 @@ def count_projections(constraint: Any) -> Callable[[], int]:
 
 @dataclass
 class Run:
-    """What a run has shown: the worst epoch against the invariant, and the end against 2 eps."""
+    """The outcome of a run: its worst epoch against the invariant, and its end against 2 eps."""
 
     invariant: float
     end: float

@@ -1,4 +1,4 @@
-"""What inner algorithms claim: ``bound`` as an exact number, and None wherever nothing is proved."""
+"""Bounds of inner algorithms: ``bound`` as an exact number, and None wherever nothing is proved."""
 
 from __future__ import annotations
 

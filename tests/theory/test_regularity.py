@@ -1,4 +1,4 @@
-"""Where rho comes from: Hoffman constants (P6), the polyhedral error bound, residual balls (E1)."""
+"""Sources of rho: Hoffman constants (P6), the polyhedral error bound, residual balls (E1)."""
 
 from __future__ import annotations
 

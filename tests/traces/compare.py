@@ -25,7 +25,7 @@ _CONTRADICTION = 1e-5
 
 @dataclass
 class SectionComparison:
-    """What the traces of one section have in common."""
+    """The comparison of the traces of one section."""
 
     name: str
     identical: int = 0

@@ -23,7 +23,7 @@ _HOME = Path(lopro.__file__).parent
 
 @dataclass
 class Walk:
-    """What a profiler saw of one call. A generator that goes on is one more call."""
+    """Files, calls and objects of one call, by a profiler. A generator that is resumed is one more call."""
 
     home: Path = _HOME
     files: Counter[str] = field(default_factory=Counter)

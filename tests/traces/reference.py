@@ -38,7 +38,7 @@ AGREE, ALLOWED = 1e-10, 1e-9
 
 
 def summary(entry: Any) -> list[Any]:
-    """Return what the reference keeps of a trace."""
+    """Return the part of a trace that the reference keeps."""
     if entry["status"] == "TIME_LIMIT" or entry.get(
         "timed"
     ):  # how far it came depends on the machine
@@ -56,7 +56,7 @@ def _number(text: Any) -> float | None:
 
 
 def differences(old: list[Any], new: list[Any]) -> list[str]:
-    """Return what differs between two summaries in words; null in the first agrees with everything."""
+    """Return the differences of two summaries in words; null in the first agrees with everything."""
     return [
         f"{name} {a} -> {b}"
         for name, a, b in zip(FIELDS, old, new, strict=True)

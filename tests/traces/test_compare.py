@@ -1,4 +1,4 @@
-"""What the comparison of two records calls identical, other bits, and different."""
+"""The comparison of two records: identical, other bits, different."""
 
 from __future__ import annotations
 

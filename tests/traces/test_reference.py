@@ -1,4 +1,4 @@
-"""What the library does is what it did: a sample of the recorded calls, by status, counts and values."""
+"""A sample of the recorded calls is repeated and compared by status, counts and values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What several solvers share: the list of tolerances, and an operator that counts."""
+"""Shared by several solvers: the list of tolerances, and an operator that counts its products."""
 
 from benchmark_utils.counting import Counted
 from benchmark_utils.tolerances import next_tolerance, patient, usable

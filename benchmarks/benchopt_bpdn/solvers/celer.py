@@ -19,7 +19,7 @@ class Solver(BaseSolver):
     stopping_criterion = patient()
 
     def skip(self, A, y, sigma):
-        """Say that it reads columns of a real matrix."""
+        """Skip complex problems and operators: it reads columns of a real matrix."""
         explicit = isinstance(A, np.ndarray) and np.isrealobj(A)
         return not explicit, None if explicit else "celer needs an explicit real matrix"
 

@@ -9,7 +9,7 @@ from benchopt import BaseSolver
 
 
 class Solver(BaseSolver):
-    """What one gets from a modelling language: fine for small problems."""
+    """The cone program of a modelling language: suited to small problems."""
 
     name = "Clarabel by CVXPY"
     requirements = ["pip::cvxpy"]
@@ -17,7 +17,7 @@ class Solver(BaseSolver):
     stopping_criterion = patient()
 
     def skip(self, A, y, sigma):
-        """Say that it needs an explicit matrix, and not a large one."""
+        """Skip operators and large matrices."""
         fits = isinstance(A, np.ndarray) and A.size <= 1e6
         return not fits, None if fits else "takes minutes from a million entries on"
 

@@ -15,7 +15,7 @@ class Dataset(BaseDataset):
     test_parameters = {"features": [5]}
 
     def skip(self):
-        """Say where the file is looked for."""
+        """Skip the data if there is no file, and name the places that are searched."""
         given = os.environ.get(ENVIRONMENT_VARIABLE)
         there = bool(given) or (cache_folder() / "colon-cancer.libsvm").is_file()
         return not there, None if there else f"set {ENVIRONMENT_VARIABLE} to the LIBSVM file"

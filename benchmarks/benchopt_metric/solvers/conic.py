@@ -14,7 +14,7 @@ SOLVERS = {
 
 
 class Solver(BaseSolver):
-    """What one gets from a modelling language: fine for few features."""
+    """The cone program of a modelling language: suited to few features."""
 
     name = "CVXPY on moments"
     requirements = ["pip::cvxpy", "pip::scs"]
@@ -24,7 +24,7 @@ class Solver(BaseSolver):
     test_config = {"solver": {"solver": "CLARABEL"}}
 
     def skip(self, X, pairs, targets, l1):
-        """Say that the cone is too large for it."""
+        """Skip problems whose cone is too large."""
         most = SOLVERS[self.solver][2]
         fits = X.shape[1] <= most
         return not fits, None if fits else f"not tried on more than {most} features"

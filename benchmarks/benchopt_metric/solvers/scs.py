@@ -9,7 +9,7 @@ from benchopt import BaseSolver
 
 
 class Solver(BaseSolver):
-    """What one gets from a modelling language: fine for small problems."""
+    """The cone program of a modelling language: suited to small problems."""
 
     name = "SCS by CVXPY"
     requirements = ["pip::cvxpy", "pip::scs"]
@@ -17,7 +17,7 @@ class Solver(BaseSolver):
     stopping_criterion = patient()
 
     def skip(self, X, pairs, targets, l1):
-        """Say that it forms a matrix with d^2 entries for each pair."""
+        """Skip large problems: it forms a matrix with d^2 entries for each pair."""
         fits = len(targets) * X.shape[1] ** 2 <= 2e6
         return not fits, None if fits else "needs d^2 numbers for each pair: too many"
 

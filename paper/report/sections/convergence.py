@@ -29,7 +29,7 @@ def _sizes(order: Order) -> tuple[tuple[int, int, int], Any, float]:
 
 
 def parameters(order: Order) -> dict[str, Any]:
-    """Return what the outcome depends on."""
+    """Return the parameters that determine the outcome."""
     size, settings, seconds = _sizes(order)
     return {"size": size, "settings": asdict(settings), "seconds": seconds} | data_key(order)
 

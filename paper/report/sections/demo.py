@@ -13,7 +13,7 @@ __all__ = ["parameters", "run"]
 
 
 def parameters(order: Order) -> dict[str, Any]:
-    """Return what the outcome depends on: nothing, it is always the same."""
+    """Return the parameters that determine the outcome: none, it is always the same."""
     return {}
 
 

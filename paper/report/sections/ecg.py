@@ -20,7 +20,7 @@ __all__ = ["parameters", "run"]
 
 
 def parameters(order: Order) -> dict[str, Any]:
-    """Return what the outcome depends on."""
+    """Return the parameters that determine the outcome."""
     return {"quarter": order.scale is Scale.SHORT}
 
 

@@ -16,7 +16,7 @@ __all__ = ["parameters", "run"]
 
 
 def parameters(order: Order) -> dict[str, Any]:
-    """Return what the outcome depends on."""
+    """Return the parameters that determine the outcome."""
     return {"side": order.of(64, 256, 256)}
 
 

@@ -34,7 +34,7 @@ def _size(order: Order) -> _Size:
 
 
 def parameters(order: Order) -> dict[str, Any]:
-    """Return what the outcome depends on."""
+    """Return the parameters that determine the outcome."""
     return vars(_size(order)) | data_key(order)
 
 

@@ -34,7 +34,7 @@ _WORDS = {
 
 
 def parameters(order: Order) -> dict[str, Any]:
-    """Return what the outcome depends on."""
+    """Return the parameters that determine the outcome."""
     return {"quick": order.scale is Scale.SHORT}
 
 

@@ -22,7 +22,7 @@ def _settings(order: Order) -> Settings:
 
 
 def parameters(order: Order) -> dict[str, Any]:
-    """Return what the outcome depends on."""
+    """Return the parameters that determine the outcome."""
     return {"settings": asdict(_settings(order))} | data_key(order)
 
 

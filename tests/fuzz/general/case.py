@@ -72,7 +72,7 @@ class SolveCase:
         return words + [f"{name}={value!r}" for name, value in self.options.items()]
 
     def asked(self) -> Asked:
-        """Return what the judge has to know of the options."""
+        """Return the options as the judge needs them."""
         tol = _DEFAULT_TOL if self.tol is None else self.tol
         start = np.zeros(self.model.shape) if self.x0 is None else self.x0
         with np.errstate(over="ignore", invalid="ignore"):

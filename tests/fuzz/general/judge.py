@@ -25,7 +25,7 @@ _REFERENCE = 1e-7
 
 @dataclass(frozen=True)
 class Asked:
-    """What a call asked for, beyond the problem."""
+    """The options of a call, beyond the problem."""
 
     tol: float
     dtype: Any
@@ -39,7 +39,7 @@ class Asked:
 
 
 def judge_model(model: Model, asked: Asked, claims: Claims) -> Verdict:
-    """Return what is to be said of one result."""
+    """Return the verdict on one result."""
     return _Judge(model, asked, claims).verdict()
 
 
@@ -70,7 +70,7 @@ class _Judge:
         return self._success() if claims.success else Verdict(Class.HONEST, claims.status)
 
     def _gap_scale(self) -> float:
-        """Return what gaps are relative to at least, as it is documented."""
+        """Return the least denominator of relative gaps, as it is documented."""
         if self.asked.gap_scale is not None:
             return self.asked.gap_scale
         f, x = self.model.objective, self.claims.x

@@ -27,7 +27,7 @@ __all__ = [
 
 
 class Objective:
-    """What a judge needs to know of an objective."""
+    """An objective as a judge evaluates it."""
 
     @property
     def untyped(self) -> bool:

@@ -29,7 +29,7 @@ EXACT = 64.0 * EPS
 
 
 class Set:
-    """What a judge needs to know of a set."""
+    """A set as a judge evaluates it."""
 
     @property
     def untyped(self) -> bool:

@@ -1,1 +1,1 @@
-"""What every judge shares: claims, verdicts, wide arithmetic, conic programs. No library code."""
+"""Shared by all judges: claims, verdicts, wide arithmetic, conic programs. No library code."""

@@ -1,4 +1,4 @@
-"""What a call claims, as plain numbers: judges see these and never an object of the library."""
+"""The claims of a call as plain numbers: judges see these and never an object of the library."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Raised:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a call: results or an exception, the seconds it took, and what it touched."""
+    """The outcome of a call: results or an exception, the seconds it took, and the inputs it changed."""
 
     claims: tuple[Claims, ...] = ()
     #: What a call gave back that is not a result, e.g. a projected point.

@@ -30,13 +30,13 @@ class Slot:
 
     @property
     def size(self) -> int:
-        """How many numbers the block stands for."""
+        """The number of rows of the block."""
         return int(self.basis.shape[0])
 
 
 @dataclass(frozen=True)
 class Reference:
-    """What Clarabel found: a point, its value, a lower bound, and how far it can be relied on."""
+    """Clarabel's answer: a point, its value, a lower bound, and their accuracy."""
 
     status: str
     point: np.ndarray[Any, Any]
@@ -110,7 +110,7 @@ class Program:
         self.require(clarabel.ExponentialConeT(), parts, constant)
 
     def solve(self) -> Reference:
-        """Return what Clarabel finds, with a lower bound from its multipliers."""
+        """Return Clarabel's answer, with a lower bound from its multipliers."""
         P, q, A, b = self._assembled()
         settings = clarabel.DefaultSettings()
         settings.verbose = False

@@ -1,4 +1,4 @@
-"""What the documentation promises, in one place: judges hold results to this and to nothing else."""
+"""The promises of the documentation, in one place: judges test results against these and nothing else."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def feasible_up_to(eps: float) -> float:
 
 
 def rounding(eps: float, size: Any) -> float:
-    """Return what rounding may add to a number whose terms have this size altogether."""
+    """Return the allowed rounding error of a number whose terms have this size altogether."""
     return _UNITS * eps * float(size)
 
 
@@ -53,7 +53,7 @@ def deadline(limit: float) -> float:
 
 
 def gap_unit(scale: float, fun: float) -> float:
-    """Return what a relative gap is relative to."""
+    """Return the denominator of a relative gap."""
     return max(scale, abs(fun))
 
 

@@ -16,7 +16,7 @@ __all__ = ["Known", "judge_by_points"]
 
 @dataclass(frozen=True)
 class Known:
-    """What is known of a problem.
+    """Known properties of a problem.
 
     ``points`` are feasible beyond doubt, ``size(x)`` is the sum of the absolute terms of a value, ``typical``
     that of points of typical size. Values are compared up to ``rounding`` times these.
@@ -35,7 +35,7 @@ class Known:
 
 
 def judge_by_points(known: Known, tol: float, claims: Claims) -> Verdict:
-    """Return what is to be said of one result."""
+    """Return the verdict on one result."""
     try:
         check_fields(claims, tol, math.inf, None, known.shape)
         return _checked(known, tol, claims)

@@ -56,7 +56,7 @@ class LossCase:
         return judge_by_points(self.known(), self.tol, outcome.claims[0])
 
     def known(self) -> Known:
-        """Return what a judge needs."""
+        """Return the known properties of the problem, for the judge."""
 
         def size(x: Array) -> float:
             return max(abs(self.sample.value(x)), self._terms(x))

@@ -1,1 +1,1 @@
-"""How cases are run: scripts, worker processes, the watchdog, shrinking, the summary."""
+"""Running cases: scripts, worker processes, the watchdog, shrinking, the summary."""

@@ -66,7 +66,7 @@ def _read(result: Any) -> tuple[tuple[Claims, ...], Any]:
 
 
 def _content(value: Any) -> Any:
-    """Return what makes up an input, for comparison; None for what is none."""
+    """Return the content of an input, for comparison; None for objects without data."""
     if isinstance(value, np.ndarray):
         return value.shape, value.dtype.str, value.tobytes()
     if scipy.sparse.issparse(value):

@@ -1,4 +1,4 @@
-"""What a case is: data made from a kind and a seed, its script, its judge, and simpler cases."""
+"""Cases: data made from a kind and a seed, with a script, a judge, and simpler cases."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Case(Protocol):
 
     @property
     def tags(self) -> dict[str, Any]:
-        """What the summary counts by: ``sane``, ``two_seconds`` and more."""
+        """The groups of the summary: ``sane``, ``two_seconds`` and more."""
         ...
 
     def script(self) -> Script:
@@ -36,7 +36,7 @@ class Case(Protocol):
         ...
 
     def judge(self, outcome: Outcome) -> Verdict:
-        """Return what is to be said of what came back."""
+        """Return the verdict on an outcome."""
         ...
 
     def excuse(self, raised: Raised) -> Verdict | None:

@@ -41,7 +41,7 @@ class _Worker:
         self.pipe.send(task)
 
     def hear(self) -> Any:
-        """Return what the task came to, or None if it goes on."""
+        """Return the outcome of the task, or None while it runs."""
         word, value = self.pipe.recv()
         if word == "done":
             return value

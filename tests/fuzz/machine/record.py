@@ -1,4 +1,4 @@
-"""What is kept of a call: plain data that travels between processes and into a file."""
+"""The record of a call: plain data that is passed between processes and written to a file."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Record:
 
     @property
     def name(self) -> str:
-        """What ``--case`` takes."""
+        """The name that ``--case`` takes."""
         return f"{self.kind}:{self.seed}"
 
     @property

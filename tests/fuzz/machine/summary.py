@@ -25,7 +25,7 @@ _COLUMNS = (
 
 @dataclass(frozen=True)
 class Quota:
-    """How many calls of a group ended without success and said so."""
+    """The limit on calls of a group that end without success and report it."""
 
     name: str
     calls: int

@@ -1,4 +1,4 @@
-"""What a worker process does: make a case, call, judge; or shrink a failure. It reports every phase."""
+"""A worker process: it makes a case, calls and judges, or shrinks a failure, and reports every phase."""
 
 from __future__ import annotations
 

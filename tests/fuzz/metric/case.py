@@ -80,7 +80,7 @@ class MetricCase:
         return script
 
     def problem(self) -> MetricProblem:
-        """Return what the judge has to know."""
+        """Return the problem as the judge needs it."""
         X = wide(self.X)
         if self.form == "differences":
             assert self.targets is not None

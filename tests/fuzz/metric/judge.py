@@ -23,7 +23,7 @@ _REFERENCE = 1e-6
 
 
 def judge_metric(problem: MetricProblem, tol: float, dtype: Any, claims: Claims) -> Verdict:
-    """Return what is to be said of one result."""
+    """Return the verdict on one result."""
     return _Judge(problem, tol, dtype, claims).verdict()
 
 

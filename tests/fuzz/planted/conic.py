@@ -106,7 +106,7 @@ class Conic:
         return max(0.0, *found)
 
     def known(self) -> Known:
-        """Return what a judge needs."""
+        """Return the known properties of the problem, for the judge."""
         best = self.solution / self.columns
         typical = max(self.size(best), self.size(1.0 / self.columns))
         return Known(

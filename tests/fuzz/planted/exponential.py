@@ -119,7 +119,7 @@ class Exponential:
         return float(max(0.0, *found))
 
     def known(self) -> Known:
-        """Return what a judge needs."""
+        """Return the known properties of the problem, for the judge."""
         best = self.solution / self.columns
         typical = max(self.size(best), self.unit * float(np.abs(self.q).sum() + self.w.sum()))
         return Known(

@@ -100,7 +100,7 @@ class Program:
         return max(found)
 
     def known(self) -> Known:
-        """Return what a judge needs."""
+        """Return the known properties of the problem, for the judge."""
         u = self.of_columns
         points = [] if self.empty else [self.solution / u]
         # A point of typical size: sides over coefficients, which are integers.

@@ -77,7 +77,7 @@ class Sample:
         return max(below, (self.residual(x) - side - 1e-14 * products) / scale)
 
     def known(self, others: list[Array], number: float | None = None) -> Known:
-        """Return what a judge needs; other points count where they are feasible."""
+        """Return the known properties of the problem; other points count where they are feasible."""
         points = [x for x in (self.solution, *others) if self.excess(x, number) <= 1e-14]
         typical = max(self.value(x, number) for x in (self.solution, 0.0 * self.solution))
 

@@ -57,7 +57,7 @@ class SparseCase:
 
     @property
     def parts(self) -> int:
-        """How many problems the call solves."""
+        """The number of problems that the call solves."""
         if self.kind == "many":
             return int(self.y.shape[1])
         return len(self.sigma) if isinstance(self.sigma, tuple) else 1
@@ -78,7 +78,7 @@ class SparseCase:
 
     @property
     def dtype(self) -> Any:
-        """What dtype the answer should have."""
+        """The dtype that the answer should have."""
         return np.result_type(self.A.dtype, self.y.dtype)
 
     def script(self) -> Script:

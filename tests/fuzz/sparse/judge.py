@@ -26,7 +26,7 @@ _DUAL = 1e-10
 
 @dataclass(frozen=True)
 class Asked:
-    """What a call asked for, beyond the problem."""
+    """The options of a call, beyond the problem."""
 
     tol: float
     dtype: Any
@@ -37,7 +37,7 @@ class Asked:
 
 
 def judge_column(column: Column, asked: Asked, claims: Claims) -> Verdict:
-    """Return what is to be said of one result."""
+    """Return the verdict on one result."""
     return _Judge(column, asked, claims).verdict()
 
 
