@@ -25,6 +25,13 @@ BY_OTHER_NAMES = {
     "format": "it rewrites; `lint` checks the same",
     "traces": "it rewrites the record that tests/traces compares with",
 }
+#: Modules that no workflow runs, and why.
+BY_HAND = {
+    "benchmarks.scale.device_targets": "it needs a GPU",
+    "benchmarks.track": "make track",
+    "fuzz": "make fuzz",
+    "traces": "it rewrites records; tests/traces calls its functions",
+}
 #: Programs that are not of this repository.
 OTHERS = {"git", "pip", "conda"}
 
@@ -95,6 +102,18 @@ def test_modules_are_programs_and_know_their_options(command):
     source = source_of(module)
     options = [word for word in arguments if word.startswith("--")]
     assert [option for option in options if f'"{option}"' not in source] == []
+    name = module.rstrip(".")
+    run = re.search(rf"run: python -m {re.escape(name)}( |$)", WORKFLOWS, re.MULTILINE)
+    assert run or name in BY_HAND, f"no workflow runs python -m {name}"
+
+
+@pytest.mark.parametrize(
+    "command", re.findall(r"run: python -m (benchmarks\S* ?.*)$", WORKFLOWS, re.M)
+)
+def test_options_in_workflows_are_known(command):
+    module, *arguments = shlex.split(command)
+    options = [word for word in arguments if word.startswith("--")]
+    assert [option for option in options if f'"{option}"' not in source_of(module)] == []
 
 
 @pytest.mark.parametrize("command", [c for c in starting_with("python") if " -m " not in c])
