@@ -16,6 +16,7 @@ __all__ = [
     "BEYOND",
     "FARTHER",
     "FEASIBLE",
+    "NEGLIGIBLE",
     "NOISE",
     "REMNANTS",
     "TOUCHING",
@@ -39,6 +40,11 @@ TOUCHING = 1e-10
 #: Shares of the largest entry of a ray below which others may be what an engine has left of zeros: none, and
 #: what residuals of 1e-10 leave with some loss. Proofs are checked afterwards: these decide what is tried.
 REMNANTS = (0.0, 1e-9, 1e-6)
+
+
+#: Values below this share of a typical value of the objective count as zero in relative gaps: half of the
+#: digits of double precision, of which the terms that cancel in such a value leave no more.
+NEGLIGIBLE = 1e-8
 
 
 def feasibility_tolerance(x: Array) -> float:
@@ -65,7 +71,7 @@ def negligible_share(tol: float) -> float:
     >>> negligible_share(1e-3), negligible_share(0.0), negligible_share(1e-10) > 1e-4
     (1e-08, 1e-08, True)
     """
-    return max(1e-8, NOISE / tol) if tol > 0.0 else 1e-8
+    return max(NEGLIGIBLE, NOISE / tol) if tol > 0.0 else NEGLIGIBLE
 
 
 @dataclass(frozen=True)

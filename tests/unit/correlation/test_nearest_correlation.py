@@ -70,7 +70,7 @@ def test_gap_bounds_the_distance_from_the_solution(rng):
     best = lopro.nearest_correlation(G, tol=1e-12)
     ticks = iter(np.arange(0.0, 1000.0, 0.01))
     with using_clock(lambda: next(ticks)):
-        early = lopro.nearest_correlation(G, time_limit=0.1)
+        early = lopro.nearest_correlation(G, time_limit=0.08)
     assert early.status is lopro.Status.TIME_LIMIT
     assert not early.success
     assert 0.1 < np.linalg.norm(early.x - best.x) <= np.sqrt(2.0 * early.certificate.gap)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 import scipy.sparse
 
 from lopro.core.deadline import Deadline, OutOfTime, using_clock
+from lopro.linalg.dense import SingularSystem
 from lopro.linalg.eigenvalues import is_above, missing
 from lopro.newton.sdp import Judge, SemidefiniteBlock, SemidefiniteProgram, Status, read_sdpa, solve
 from lopro.newton.sdp.dual_point import Centre, DualPoint
@@ -277,7 +279,7 @@ def test_hessian_is_the_derivative_of_the_gradient(rng):
     slope = (ahead.value - behind.value) / (2.0 * step)
     assert slope == pytest.approx(point.gradient @ h, rel=1e-6)
     explicit = Directions(program)
-    assert explicit.explicit
+    explicit.explicit = True
     d = explicit.find(point, centre.sigma, 1e-12, 1e-6)
     np.testing.assert_allclose(
         centre.sigma * explicit._product(point.spectra, d), -point.gradient, atol=1e-6
@@ -444,3 +446,30 @@ def test_hinf1_has_a_program_without_numbers():
         pytest.skip(f"no {path}: set LOPRO_DATA to a folder with sdplib/*.dat-s")
     found = solve(read_sdpa(path), seconds=5.0)
     assert np.isfinite(found.fun)
+
+
+def test_products_give_way_to_the_matrix_once_they_cost_as_much(rng):
+    program, _, y = random_program(rng)
+    centre = Centre(tuple(np.zeros(p.shape) for p in program.blocks), 2.0)
+    point = DualPoint.of(program, centre, y + 3.0 * rng.standard_normal(4))
+    directions = Directions(program)
+    found = directions.find(point, centre.sigma, 1e-300, 1e-6)
+    assert directions.explicit
+    assert directions.products <= 4  # one for each row
+    assert directions.matrices == 1
+    np.testing.assert_allclose(found, directions.find(point, centre.sigma, 0.0, 1e-6), rtol=1e-12)
+
+
+def test_a_matrix_that_cannot_be_factorised_asks_for_a_larger_shift(rng):
+    program, _, y = random_program(rng)
+    double = SemidefiniteProgram(
+        np.concatenate([program.b, program.b]),
+        tuple(replace(p, A=scipy.sparse.vstack([p.A, p.A], format="csr")) for p in program.blocks),
+    )
+    centre = Centre(tuple(np.zeros(p.shape) for p in program.blocks), 2.0)
+    point = DualPoint.of(double, centre, np.concatenate([y, y]))
+    directions = Directions(double)
+    directions.explicit = True
+    with pytest.raises(SingularSystem, match="larger shift"):
+        directions.find(point, centre.sigma, 0.0, 1e-12)
+    assert np.isfinite(directions.find(point, centre.sigma, 0.0, 1e3)).all()

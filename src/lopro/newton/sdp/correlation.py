@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lopro.certificates.tolerances import NEGLIGIBLE
 from lopro.linalg.eigenvalues import is_above, missing
 from lopro.linalg.rounding import gamma, total
 from lopro.newton.arrays import EPS, Array, norm
@@ -17,10 +18,9 @@ from lopro.newton.sdp.nearest import Nearest, NearestProblem
 
 __all__ = ["NearestCorrelation", "NoCorrelationMatrix", "nearest_correlation"]
 
-#: Most reductions of the residual, or increases of the margin, until the gap is proved.
+#: Reductions of the residual, or increases of the margin, at most. None loses the correlation matrices of
+#: ``python -m benchmarks.constants newton.sdp``, fifty change nothing.
 _ATTEMPTS = 5
-#: Gaps are relative to the value, and to this share of ``1/2 |G|^2`` where ``G`` is nearer than that.
-_NEAR = 1e-8
 
 
 class NoCorrelationMatrix(ValueError):
@@ -117,7 +117,7 @@ class _CorrelationSearch:
     def __init__(self, target: CorrelationTarget, tol: float, stopped: Callable[[], bool]) -> None:
         self.target, self.tol, self.stopped = target, tol, stopped
         self.problem, self.T = target.nearest_problem()
-        self.scale = _NEAR * 0.5 * norm(self.T) ** 2
+        self.scale = NEGLIGIBLE * 0.5 * norm(self.T) ** 2
         self.keeps = len(self.problem.lower) > len(target.G)
         self.decompositions = self.products = 0
 

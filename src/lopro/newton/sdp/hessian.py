@@ -23,16 +23,11 @@ from lopro.newton.spectral import Spectrum, entries_of_sum, symmetric_pattern
 
 __all__ = ["Directions"]
 
-#: Entries that the matrix ``G`` of a block may have.
-_ENTRIES = 4e7
-#: Up to so many it is formed from the beginning.
-_SMALL = 2e5
 #: Operations on the matrix between two checks of the deadline: hundredths of a second.
 _AT_ONCE = 1e9
-#: Shift of the explicit Hessian relative to its mean eigenvalue, and by how much it grows on failure.
-_SHIFT, _MORE = 1e-9, 100.0
-#: Shift of products; rows have about norm 1, so the Hessian has at most about that.
-_PRODUCT_SHIFT = 1e-7
+#: Shift of the Hessian relative to its mean eigenvalue. In ``python -m benchmarks.constants newton.sdp`` a
+#: tenth takes as many steps (11 % more for one problem), ten times as much 7 % less (30 % for one).
+_SHIFT = 1e-9
 
 
 class _BlockRows:
@@ -84,7 +79,7 @@ class Directions:
     def __init__(self, program: SemidefiniteProgram) -> None:
         self.program = program
         self.rows = [None if p.diagonal else _BlockRows(p) for p in program.blocks]
-        self.explicit = self._size() <= _SMALL
+        self.explicit = False
         self.products = 0
         self.matrices = 0
 
@@ -92,12 +87,15 @@ class Directions:
         """Return about ``-H^-1 gradient`` for the generalised Hessian ``H`` of the augmented Lagrangian.
 
         ``damping`` multiplies the small shift that keeps H regular: 1, and more after failed line searches.
-        Raises `OutOfTime` between products, or between the rows of the matrix.
+        Raises `SingularSystem` where the shift is too small for the matrix to be factorised, and `OutOfTime`
+        between products, or between the rows of the matrix.
         """
         if self.explicit:
             return self._by_matrix(point, damping) / sigma
         limit = self._affordable(point)
-        shift = min(1.0, _PRODUCT_SHIFT * damping)
+        shift = min(
+            1.0, _SHIFT * damping
+        )  # rows have about norm 1, and the Hessian at most about that
 
         def product(h: Array) -> Array:
             current_deadline().check()
@@ -106,7 +104,7 @@ class Directions:
         scale = 1.0 / (self._diagonal(point.spectra) + shift)
         d, made = conjugate_gradients(product, -point.gradient, accuracy, scale, limit)
         self.products += made
-        if made >= limit and self._size() <= _ENTRIES:
+        if made >= limit and self.program.has_few_images:
             self.explicit = True
             return self._by_matrix(point, damping) / sigma
         return np.asarray(d / sigma)
@@ -131,12 +129,8 @@ class Directions:
                 total += rows.diagonal(spectrum)
         return total
 
-    def _size(self) -> int:
-        """Return how many entries all ``G`` have at most."""
-        return len(self.program.b) * sum(p.size**2 for p in self.program.blocks if not p.diagonal)
-
     def _affordable(self, point: DualPoint) -> int:
-        """Return how many products cost as much as the matrix would."""
+        """Return how many products cost as much as the matrix would; at most one for each row."""
         m = len(self.program.b)
         product, matrix = 1.0, m**3 / 3.0
         for block, spectrum in zip(self.program.blocks, point.spectra, strict=True):
@@ -146,9 +140,9 @@ class Directions:
             small = max(1, min(r, n - r))
             product += 4.0 * n * n * small
             matrix += 2.0 * m * n * n * r + m * m * n * max(1, r)
-        if self._size() > _ENTRIES:
-            return 500
-        return int(min(500.0, max(10.0, matrix / product)))
+        if not self.program.has_few_images:
+            return m
+        return max(1, int(min(m, matrix / product)))
 
     def _by_matrix(self, point: DualPoint, damping: float) -> Array:
         H = np.zeros((len(self.program.b),) * 2)
@@ -156,16 +150,11 @@ class Directions:
             _add_gram(H, _factor(block, spectrum))
         self.matrices += 1
         mean = float(H.trace()) / len(H)
-        shift = min(1.0, _SHIFT * damping) * mean if mean > 0.0 else 1.0
-        while True:
-            shifted = H.copy()
-            shifted.flat[:: len(H) + 1] += shift
-            factor, info = scipy.linalg.lapack.dpotrf(shifted.T, lower=1, overwrite_a=1)
-            if info == 0:
-                return cholesky_solve(factor, -point.gradient)
-            if shift > mean:
-                raise SingularSystem("no shift makes the Hessian positive definite")
-            shift *= _MORE
+        H.flat[:: len(H) + 1] += min(1.0, _SHIFT * damping) * mean if mean > 0.0 else 1.0
+        factor, info = scipy.linalg.lapack.dpotrf(H.T, lower=1, overwrite_a=1)
+        if info != 0:
+            raise SingularSystem("a larger shift is needed")
+        return cholesky_solve(factor, -point.gradient)
 
 
 def _factor(block: SemidefiniteBlock, spectrum: Spectrum | Signs) -> Array:

@@ -32,8 +32,9 @@ from lopro.newton.spectral import Spectrum
 
 __all__ = ["Nearest", "NearestProblem"]
 
-#: Newton steps for each centre of the slacks, and centres.
-_STEPS, _CENTRES = 60, 60
+#: Centres of the slacks at most. A tenth loses "nearest, bounds of entries" of
+#: ``python -m benchmarks.constants newton.sdp``, ten times as many change nothing.
+_CENTRES = 60
 #: Slacks are measured in this unit: the larger, the less they count in the distance, which takes fewer
 #: centres and more steps for each. On random bounds of entries, n = 100: 58, 53, 58, 99 steps for 1, 2, 4, 8.
 _LIGHT = 2.0
@@ -143,7 +144,7 @@ class NearestProblem:
         tolerance = 1e-4 if len(s) else max(_TOLERANCE, accuracy * norm(program.b))
         for _ in range(_CENTRES if len(s) else 1):
             try:
-                point, work = minimised(program, (G, s / _LIGHT), y, tolerance, _STEPS, stopped)
+                point, work = minimised(program, (G, s / _LIGHT), y, tolerance, stopped)
             except SingularSystem:
                 break
             last, s, y, X = s, point.X[1] * _LIGHT, point.y, point.X[0]

@@ -20,11 +20,8 @@ from lopro.newton.sdp.program import ScaledProgram, SemidefiniteBlock, Semidefin
 
 __all__ = ["nearest_blocks", "onto_rows"]
 
-#: Entries of the images of all rows up to which the system is formed.
-_ENTRIES = 5e6
-_ROUNDS = 3
-#: Newton steps of a projection at most, and the residual to reach in handy units.
-_NEWTON_STEPS, _TOLERANCE = 60, 8.0 * EPS
+#: The residual of a projection to reach, in handy units.
+_TOLERANCE = 8.0 * EPS
 
 
 def onto_rows(
@@ -44,14 +41,14 @@ def onto_rows(
     """
     points = tuple(X)
     size = norm(program.b - program.rows(points))
-    for _ in range(_ROUNDS):
-        if size <= 1e-15 * norm(program.b) or stopped():
-            break
+    while size > EPS * norm(program.b) and not stopped():
         moved = _corrected(program, points, program.b - program.rows(points))
         left = norm(program.b - program.rows(moved))
-        if not left < size:
+        if left < size:
+            points = moved
+        if not left < 0.5 * size:
             break
-        points, size = moved, left
+        size = left
     return points
 
 
@@ -76,7 +73,7 @@ def _solution(
 ) -> Array:
     """Solve ``A (X A*h X) = residual``, by a factorisation where the images of the rows are few."""
     m = len(residual)
-    if m * sum(x.size for x in X) > _ENTRIES:
+    if not program.has_few_images:
         try:
             return np.asarray(conjugate_gradients(product, residual, 1e-8, 1.0, 100)[0])
         except SingularSystem:
@@ -124,7 +121,7 @@ def nearest_blocks(
     flat, y = SemidefiniteProgram(scaled.program.b, blocks), np.zeros(len(program.b))
     centre = tuple(x / scaled.x for x in X)
     try:
-        point, _ = minimised(flat, centre, y, _TOLERANCE, _NEWTON_STEPS, stopped)
+        point, _ = minimised(flat, centre, y, _TOLERANCE, stopped)
     except SingularSystem:
         return X
     return scaled.matrices(point.X)

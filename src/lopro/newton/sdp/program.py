@@ -18,6 +18,11 @@ from lopro.newton.arrays import Array, Matrix, norm
 __all__ = ["ScaledProgram", "SemidefiniteBlock", "SemidefiniteProgram", "StandardRows"]
 
 
+#: Entries of the images of all rows up to which they are formed, 300 MB. A tenth and ten times as much change
+#: nothing in ``python -m benchmarks.constants newton.sdp``.
+_IMAGES = 4e7
+
+
 @dataclass(frozen=True)
 class SemidefiniteBlock:
     """A block of X: a symmetric matrix, or a vector of nonnegative numbers where it is diagonal.
@@ -132,6 +137,12 @@ class SemidefiniteProgram:
             else:
                 parts.append(p.A @ p.A.T)
         return sum(parts[1:], parts[0])
+
+    @property
+    def has_few_images(self) -> bool:
+        """Whether images of all rows under changes of basis, one matrix each, fit into the memory."""
+        matrices = sum(p.size**2 for p in self.blocks if not p.diagonal)
+        return len(self.b) * matrices <= _IMAGES
 
     def adjoint(self, y: Array) -> list[Array]:
         """Return ``A* y``, one array for each block."""
