@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from multiprocessing.connection import Connection
 from typing import Any
@@ -12,7 +13,7 @@ from fuzz.kinds import make
 from fuzz.machine import worker
 from fuzz.machine.record import Record
 
-__all__ = ["burn", "misbehave"]
+__all__ = ["burn", "hear", "misbehave"]
 
 
 def misbehave(pipe: Connection, cpu_clock: bool) -> None:
@@ -35,6 +36,17 @@ def burn(pipe: Connection, cpu_clock: bool) -> None:
     worker.patience = lambda limit: 0.3
     worker.run_case = _burn  # type: ignore[assignment]
     worker.serve(pipe, cpu_clock)
+
+
+def hear(pipe: Connection, cpu_clock: bool) -> None:
+    """Tell who handles SIGINT in the calls of a real worker."""
+    worker.run_case = _heard  # type: ignore[assignment]
+    worker.serve(pipe, cpu_clock)
+
+
+def _heard(kind: str, seed: int, announce: Any, judging: Any) -> Record:
+    handler = getattr(signal.getsignal(signal.SIGINT), "__name__", "nobody")
+    return Record.of(kind, seed, Verdict(Class.CERTIFIED, handler))
 
 
 def _burn(kind: str, seed: int, announce: Any, judging: Any) -> Record:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 
@@ -20,7 +21,7 @@ from fuzz.machine.record import Record
 from fuzz.machine.script import Script
 from fuzz.machine.shrink import shrunk
 from fuzz.machine.summary import Summary
-from fuzz.pool_stubs import burn, misbehave
+from fuzz.pool_stubs import burn, hear, misbehave
 from fuzz.sparse.case import SparseCase
 
 
@@ -42,6 +43,18 @@ def test_processor_time_is_watched_as_well(monkeypatch):
     with pool.Pool(1, cpu_clock=True) as workers:
         ((_, record),) = workers.run([("bpdn", 0)])
     assert (record.verdict, record.label) == ("overrun", "hang")
+
+
+def test_workers_hear_ctrl_c_where_the_shell_has_it_ignored(monkeypatch):
+    """So it is for what a shell starts in the background: the library would leave the signal alone."""
+    monkeypatch.setattr(pool, "serve", hear)
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with pool.Pool(1) as workers:
+            ((_, record),) = workers.run([("bpdn", 0)])
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert record.label == "default_int_handler"
 
 
 def test_a_judge_that_does_not_end_is_no_defect_of_the_library(monkeypatch):
