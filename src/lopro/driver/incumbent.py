@@ -14,7 +14,7 @@ from lopro.core.arrays import Array, eps, inner
 from lopro.core.deadline import OutOfTime
 from lopro.core.real_vectors import to_real_vector
 from lopro.driver.candidate import Candidate, Claim, Multiplier, PenalisedMinimum, ProvedBound
-from lopro.driver.minorants import lower_bound, solution_radius
+from lopro.driver.minorants import lower_bound, radius_and_ceiling
 from lopro.errors import BoundContradictionWarning
 from lopro.functions import Image, Source
 from lopro.problem import Problem
@@ -147,11 +147,11 @@ class Incumbent:
         self._use(penalty.valid_inequality(self.problem.constraint, x_hat), x_hat)
         if penalty.above is None or evidence.bound is None:
             return
-        radius = solution_radius(self.problem, self.best.fun)
+        radius, ceiling = radius_and_ceiling(self.problem, self.best.fun)
         spent = None if radius is None else evidence.bound(radius.value)
         if radius is not None and spent is not None:
             source = f"R2: F(x_hat) - C gamma - B_T, |x*| <= {radius.value:.4g}"
-            self._consider(_global(value - penalty.above - spent, source))
+            self._consider(_global(min(value - penalty.above - spent, ceiling), source))
 
     def _consider(self, new: Known) -> None:
         """Keep a lower bound and its justification if it is the best so far around the best point."""

@@ -18,7 +18,7 @@ from lopro.core.arrays import Array, eps, inner, norm
 from lopro.functions import Constant
 from lopro.problem import Problem
 
-__all__ = ["Minorant", "lower_bound", "solution_radius"]
+__all__ = ["Minorant", "lower_bound", "radius_and_ceiling", "solution_radius"]
 
 FENCHEL = "Fenchel dual, multiplier scaled to feasibility"
 NO_BOUND = (
@@ -73,15 +73,32 @@ def solution_radius(problem: Problem, fun: float) -> Constant | None:
 
     It comes from the set where that is bounded, or from the sublevel set of the objective.
     """
-    found = [problem.radius, problem.objective.sublevel_radius(fun), problem.constraint.radius()]
-    known = [r for r in found if r is not None and math.isfinite(r.value)]
-    return min(known, key=lambda r: r.value) if known else None
+    radius, _ = radius_and_ceiling(problem, fun)
+    return radius
+
+
+def radius_and_ceiling(problem: Problem, level: float) -> tuple[Constant | None, float]:
+    """Return a radius and a value: feasible points are in the ball of the radius, or have at least the value.
+
+    The value is infinite where the whole set is known to be in the ball, and ``level`` where the points with
+    a value of at most that are. The level may be any number, such as the value of a point which is not quite
+    feasible. A bound that holds in the ball, or this value if that is less, holds everywhere.
+    """
+    found = [
+        (problem.radius, math.inf),
+        (problem.objective.sublevel_radius(level), level),
+        (problem.constraint.radius(), math.inf),
+    ]
+    known = [(r, ceiling) for r, ceiling in found if r is not None and math.isfinite(r.value)]
+    return min(known, key=lambda each: each[0].value) if known else (None, math.inf)
 
 
 def lower_bound(
     problem: Problem, x: Array, normal: ValidInequality, fun: float
 ) -> tuple[float, str]:
     """Return the best lower bound that a multiplier gives, and how it was obtained.
+
+    ``fun`` is the value of a point near the solution, which need not be feasible.
 
     Two uses of the multiplier are tried: as it is, paying for the slope that is left with the
     radius or with strong convexity; and scaled into the domain of the conjugate of ``f`` (norms),
@@ -96,9 +113,11 @@ def lower_bound(
         scaled = float(problem.objective.value(0.0 * x)) - scale * normal.support
         if scale == 1.0:  # feasible as it is: a radius adds nothing, and some are expensive
             return scaled, FENCHEL
-    radius = solution_radius(problem, fun)
+    radius, ceiling = radius_and_ceiling(problem, fun)
     minorant = Minorant.of(problem, x, normal)
-    best = minorant.least(None if radius is None else radius.value)
+    best = minorant.least(None)
+    if radius is not None:
+        best = max(best, min(ceiling, minorant.least(radius.value)))
     source = _source(minorant, radius)
     if scaled > best:
         best, source = scaled, FENCHEL

@@ -18,15 +18,28 @@ from lopro.constraints import (
     ResidualBall,
     ValidInequality,
 )
+from lopro.driver.incumbent import Incumbent
 from lopro.driver.minorants import lower_bound
 from lopro.methods.inner import ConstantStep, SubgradientDescent
 from lopro.methods.paper.theorems import Theorem2
 from lopro.methods.theory import ProblemConstants
 from lopro.objectives import Huber, L1Norm, LeastSquares, Linear, SquaredDistance
 from lopro.penalties import Hinge, QuadraticHinge, Softplus
-from lopro.protocol import Candidate, ProvedBound, Target
+from lopro.protocol import Candidate, Multiplier, ProvedBound, Target
 
 EPS = 2.0**-52
+
+
+class Plain(SquaredDistance):
+    """Half a square of which only the sublevel sets are known."""
+
+    def __init__(self):
+        super().__init__(np.zeros(1))
+
+    def strong_convexity(self):
+        return None
+
+
 HALF = Polyhedron(np.array([[1.0, 1.0]]), np.array([1.0]))  # unbounded: it has no radius
 
 
@@ -72,12 +85,22 @@ def test_a_slope_that_is_left_is_paid_for_with_strong_convexity():
 
 
 def test_the_radius_of_a_sublevel_set_counts_too():
-    """``|x|_1 / 2 <= 3`` bounds a solution by 6; the slope that is left is ``(0, 1/2)``."""
-    f = L1Norm(np.array([0.5, 0.5]))
-    bound, _ = lower_bound(
-        Problem(f, HALF), np.ones(2), ValidInequality(np.array([-0.25, -1.0]), -8.0), 3.0
-    )
-    assert bound == pytest.approx(8.0 - 0.5 * 6.0, rel=1e-13)
+    """``x^2 / 2 <= 2`` bounds a solution by 2; at 1/2 the slope ``1/2 - 4`` is left."""
+    half = Problem(Plain(), Polyhedron([[-1.0]], [-1.0]))
+    normal = ValidInequality(np.array([-4.0]), -4.0)
+    bound, source = lower_bound(half, np.array([0.5]), normal, 2.0)
+    assert bound == pytest.approx(0.125 - 0.25 + 4.0 - 3.5 * 2.0, rel=1e-13)
+    assert "|x*| <= 2 " in source
+
+
+def test_the_sublevel_set_of_a_point_outside_need_not_hold_a_solution():
+    """``min |x|^2 / 2`` over ``x >= 1``: no solution is within ``sqrt(2 f(1/2)) = 1/2`` of zero."""
+    known = Incumbent(Problem(Plain(), Polyhedron([[-1.0]], [-1.0])), Target(0.0), [])
+    x = np.array([0.5])
+    evidence = Multiplier(ValidInequality(np.array([-4.0]), -4.0))
+    known.learn(Candidate(x, evidence), known.judge(x).fun, None)
+    # Within that, 0.125 - 0.25 + 4 - 3.5 / 2 = 2.125 would be a bound: above the optimum of 1/2.
+    assert known.certificate.lower_bound == 0.125 == known.judge(x).fun
 
 
 def test_a_multiplier_is_scaled_into_the_domain_of_the_conjugate():
@@ -235,6 +258,18 @@ def test_what_a_violation_may_have_gained_is_a_part_of_the_gap(gained):
     problem = Problem(Linear(np.array([-1.0])), Polyhedron([[1.0]], [2.0]), gap_scale=1.0)
     c = lopro.solve(problem, method=Proves(), tol=0.0).certificate
     assert (c.lower_bound, c.gap, c.relative_gap) == (-2.5, 0.5 + gained, (0.5 + gained) / 2.0)
+
+
+@pytest.mark.parametrize(("outside", "charged"), [(1e-9, 1e-9), (1e-16, 0.0), (-1e-3, 0.0)])
+def test_the_multiplier_times_the_violation_is_charged(outside, charged):
+    """``min |x|`` over ``x >= 1``: of ``<-4, z> <= -4`` the bound uses a quarter, and so does the charge."""
+    known = Incumbent(Problem(L1Norm(), Polyhedron([[-1.0]], [-1.0])), Target(0.0), [])
+    x = np.array([1.0 - outside])
+    evidence = Multiplier(ValidInequality(np.array([-4.0]), -4.0))
+    known.learn(Candidate(x, evidence), known.judge(x).fun, None)
+    assert known.certificate.lower_bound == 1.0
+    assert known.certificate.charge == pytest.approx(charged, rel=1e-6)
+    assert known.certificate.gap == pytest.approx(max(charged, x[0] - 1.0 + charged), rel=1e-6)
 
 
 def test_the_radius_is_that_of_the_best_bound():

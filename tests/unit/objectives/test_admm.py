@@ -232,10 +232,12 @@ def test_no_multipliers_prove_more_than_the_optimum(which: int, gap: float) -> N
         u = tuple(v + noise * rng.standard_normal(v.shape) for v in state.u)
         x = state.x + noise * rng.standard_normal(4)
         moved = dataclasses.replace(state, x=x, images=parts.images(x), u=u)
-        found = bound_from(parts, moved, gap, 100.0, problem.constraint)
+        found = bound_from(parts, moved, gap, (100.0, math.inf), problem.constraint)
         assert found is not None and found.value <= optimum * (1.0 + 1e-13)
         best = max(best, found.value)
-        around = bound_from(parts, moved, gap, math.inf, problem.constraint)
+        below = bound_from(parts, moved, gap, (100.0, found.value - 1.0), problem.constraint)
+        assert below.value == found.value - 1.0  # points farther out may have as little
+        around = bound_from(parts, moved, gap, (math.inf, math.inf), problem.constraint)
         assert around is not None
         local = around.bound(x)
         away = float(np.linalg.norm(local.centre - SOLUTIONS[which]))

@@ -10,7 +10,7 @@ from typing import ClassVar
 from lopro.certificates import feasibility_tolerance
 from lopro.core.arrays import Array, norm
 from lopro.core.validation import check_count, check_number
-from lopro.driver.minorants import solution_radius
+from lopro.driver.minorants import radius_and_ceiling
 from lopro.errors import MissingCapabilityError, StalledError
 from lopro.functions.term import Term
 from lopro.methods.splitting.bound import bound_from
@@ -224,7 +224,9 @@ class ADMM:
                 break
             soft = advance(parts, soft, self.relaxation)
         with bench.observe():
-            radius = solution_radius(bench.problem, fun) if math.isfinite(fun) else None
+            radius, ceiling = None, math.inf
+            if math.isfinite(fun):
+                radius, ceiling = radius_and_ceiling(bench.problem, fun)
             reach = math.inf if radius is None else radius.value
             gap = bench.target.gap(fun)
-            return bound_from(parts, soft, gap, reach, bench.problem.constraint)
+            return bound_from(parts, soft, gap, (reach, ceiling), bench.problem.constraint)

@@ -50,7 +50,7 @@ class _Dual:
 
 
 def bound_from(
-    parts: Parts, state: State, gap: float, reach: float, constraint: Constraint
+    parts: Parts, state: State, gap: float, within: tuple[float, float], constraint: Constraint
 ) -> ProvedBound | None:
     """Return the lower bound that the multipliers of a state prove.
 
@@ -60,8 +60,9 @@ def bound_from(
         The terms, and where the iteration stands.
     gap : float
         The gap that is asked for: the residual should cost less.
-    reach : float
-        A distance from zero that no solution exceeds; infinite where none is known.
+    within : (float, float)
+        A distance from zero, infinite where none is known, and a value: feasible points farther out have at
+        least that.
     constraint : Constraint
         The set, for the multipliers as a user counts them.
     """
@@ -86,8 +87,9 @@ def bound_from(
     slope = length(dual.r) + dual.error
     source = "multipliers of all terms, stationary up to rounding"
     inequality = _inequality(parts, dual, x, constraint, like)
+    reach, ceiling = within
     if math.isfinite(reach):
-        value = value - slope * (reach + length(centre)) * (1.0 + 8.0 * EPS)
+        value = min(value - slope * (reach + length(centre)) * (1.0 + 8.0 * EPS), ceiling)
         return ProvedBound(value, source, inequality=inequality)
     # Its maps may be operators, whose columns tell no units.
     local = Bound(value, np.array([slope]), centre)
