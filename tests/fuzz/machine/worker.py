@@ -32,7 +32,7 @@ _SECOND_LOOKS = 2
 
 def serve(pipe: Connection, cpu_clock: bool = False) -> None:
     """Answer tasks until there are no more."""
-    # A shell starts what runs in the background with SIGINT ignored: calls that are interrupted would not end.
+    # What a shell starts in the background has SIGINT ignored, and the library leaves it alone then.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if cpu_clock:
         # The library and `attempt` read the clock by these names: a busy machine is left out.
