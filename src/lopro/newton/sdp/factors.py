@@ -36,9 +36,8 @@ _ACCEPT, _SHRINK, _GROW = 0.05, 0.25, 0.75
 #: an update of the multipliers leaves more than this share of what entries are off. Products of 16 runs with
 #: 3 or 120 fixed entries, n = 60: 13,600, 10,100 and 9,000 for 3, 10 and 30; updates 130, 146 and 183.
 _PENALTY, _CORRECTED = 10.0, 0.25
-#: The largest penalty, as a multiple of the largest weight. Where a fixed entry has no multiplier, as one of 1
-#: has none, multipliers of 7e7 times the weights turn the violations of 1e-9 that are allowed into false bounds
-#: (tests/unit/correlation: a fixed correlation of one); with 1e6 they are a thousandth of them.
+#: The largest penalty, as a multiple of the largest weight. Entries that have no multiplier (a fixed 1) make
+#: the penalty grow on; times the violation of 1e-9 that is allowed it stays a thousandth of the weights.
 _LARGEST = 1e6
 
 

@@ -20,8 +20,8 @@ from lopro.newton.spectral import Spectrum
 __all__ = ["SemidefiniteSearch"]
 
 #: Margins that are asked for, as shares of the one that costs a third of the allowed gap. The larger one
-#: gives multipliers in the interior of the dual, of which others need a share. A tenth and ten times of either,
-#: or others in between, take 3 % more or less in ``python -m benchmarks.constants newton.sdp``.
+#: gives multipliers in the interior of the dual, of which others need a share. A tenth and ten times of
+#: either, or others in between, take 3 % more or less in ``python -m benchmarks.constants newton.sdp``.
 _MARGINS = 1.0, 1000.0
 _TINY = float(np.finfo(np.float64).tiny)
 #: Sum of the cubes of the blocks up to which a point that stays off its rows is projected onto them.
