@@ -39,7 +39,7 @@ def by_proxqp(P: Any, q: Any, G: Any, h: Any) -> float:
     return float(solver.results.info.objValue)
 
 
-def posed(programs: Sequence[Program]) -> list[lopro.Problem]:
+def problems_of(programs: Sequence[Program]) -> list[lopro.Problem]:
     """Return the programs as problems."""
     return [
         lopro.Problem(lopro.objectives.Quadratic(P, q), lopro.constraints.Polyhedron(G, h))
@@ -64,7 +64,7 @@ def measure(n: int, m: int, instances: int, rounds: int, device: str | None) -> 
     stacked, few = stacks(programs, device), programs[: min(instances, 200)]
     calls: dict[str, tuple[int, Callable[[], Any]]] = {
         "stacked": (instances, lambda: lopro.solve_many(stacked)),
-        "list": (instances, lambda: lopro.solve_many(posed(programs))),
+        "list": (instances, lambda: lopro.solve_many(problems_of(programs))),
         "piqp": (len(few), lambda: [by_piqp(*data) for data in few]),
         "proxqp": (len(few), lambda: [by_proxqp(*data) for data in few]),
     }

@@ -36,7 +36,7 @@ from lopro.engines import QuadraticProgram, solve_by_piqp
 
 #: Returns the value that was reached.
 Peer = Callable[[], float]
-#: A problem posed by a user, and the peers of a case.
+#: A problem make_problem by a user, and the peers of a case.
 Case = tuple[Callable[[], lopro.Problem], dict[str, Peer]]
 LIMIT = 120.0
 
@@ -46,7 +46,7 @@ def quantile(small: bool) -> Case:
     X, y, _ = samples(rng, n, d)
     rising = np.diff(np.eye(d), axis=0)
 
-    def posed() -> lopro.Problem:
+    def make_problem() -> lopro.Problem:
         return lopro.Problem(lo.PinballLoss(X, y, 0.3), lc.Polyhedron(-rising, np.zeros(d - 1)))
 
     def highs() -> float:
@@ -58,7 +58,7 @@ def quantile(small: bool) -> Case:
         found = scipy.optimize.linprog(cost, G, np.zeros(d - 1), A, y, bounds, "highs-ipm")
         return float(found.fun)
 
-    return posed, {"highs-ipm": highs}
+    return make_problem, {"highs-ipm": highs}
 
 
 def svm(small: bool, n: int = 20_000) -> Case:
@@ -66,7 +66,7 @@ def svm(small: bool, n: int = 20_000) -> Case:
     X, _, labels = samples(rng, n, d)
     row = rng.standard_normal((1, d))
 
-    def posed() -> lopro.Problem:
+    def make_problem() -> lopro.Problem:
         box = lc.Box(-np.ones(d), np.ones(d))
         f = lo.HingeLoss(X, labels, l2=1.0)
         return lopro.Problem(f, lc.Intersection(lc.Affine(row, -0.1, 0.1), box))
@@ -82,7 +82,7 @@ def svm(small: bool, n: int = 20_000) -> Case:
         x = solve_by_piqp(QuadraticProgram.of(P, q, A, lower, upper, least, most)).x
         return float(0.5 * x[:d] @ x[:d] + x[d:].mean())
 
-    return posed, {"piqp": piqp}
+    return make_problem, {"piqp": piqp}
 
 
 def million(small: bool) -> Case:
@@ -95,7 +95,7 @@ def poisson(small: bool) -> Case:
     counts = rng.poisson(np.exp(0.2 * X @ rng.standard_normal(d))).astype(float)
     rising = np.diff(np.eye(d), axis=0)
 
-    def posed() -> lopro.Problem:
+    def make_problem() -> lopro.Problem:
         return lopro.Problem(lo.Poisson(X, counts), lc.Polyhedron(-rising, np.zeros(d - 1)))
 
     def trust() -> float:
@@ -109,7 +109,7 @@ def poisson(small: bool) -> Case:
         )
         return float(found.fun)
 
-    return posed, {"trust-constr": trust}
+    return make_problem, {"trust-constr": trust}
 
 
 def assets(small: bool) -> Case:
@@ -118,7 +118,7 @@ def assets(small: bool) -> Case:
     mu = 0.05 * rng.standard_normal(n)
     sectors = sp.csr_array((np.ones(n), (np.arange(n) % 10, np.arange(n))), (10, n))
 
-    def posed() -> lopro.Problem:
+    def make_problem() -> lopro.Problem:
         spread = lo.LeastSquares(sp.diags_array(np.sqrt(own)).tocsr(), np.zeros(n))
         f = lo.LeastSquares(F, np.zeros(k)) + spread + lo.Linear(-mu)
         total = lc.Affine(sp.csr_array(np.ones((1, n))), 1.0, 1.0)
@@ -136,7 +136,7 @@ def assets(small: bool) -> Case:
         return float(cp.Problem(cp.Minimize(0.5 * risk - mu @ x), rows).solve(solver=solver))
 
     peers = {"lopro by cvxpy": lopro.cvxpy.Lopro(), "clarabel by cvxpy": "CLARABEL"}
-    return posed, {name: partial(through_cvxpy, solver) for name, solver in peers.items()}
+    return make_problem, {name: partial(through_cvxpy, solver) for name, solver in peers.items()}
 
 
 CASES: dict[str, Callable[[bool], Case]] = {
@@ -146,9 +146,9 @@ CASES: dict[str, Callable[[bool], Case]] = {
 
 def measured(name: str, case: Case) -> list[Run]:
     """Solve a case by ours and by its peers."""
-    posed, peers = case
+    make_problem, peers = case
     begin = time.process_time()
-    result = lopro.solve(posed(), time_limit=LIMIT)
+    result = lopro.solve(make_problem(), time_limit=LIMIT)
     seconds, known = time.process_time() - begin, result.certificate
     judged = Judged(result.fun, known.violation, known.relative_gap, np.inf)
     runs = [Run(name, "lopro", seconds, judged, f"{result.status.name} {result.method}")]

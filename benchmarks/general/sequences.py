@@ -101,7 +101,7 @@ def portfolio(small: bool) -> Sequences:
     yield f"portfolio, {n} assets", steps
 
 
-def posed(p: QuadraticProgram) -> lopro.Problem:
+def problem_of(p: QuadraticProgram) -> lopro.Problem:
     """Return a program as a user poses it."""
     sets: list[Any] = [lopro.constraints.Affine(p.A, p.lower, p.upper)]
     if p.boxed:
@@ -113,14 +113,14 @@ def posed(p: QuadraticProgram) -> lopro.Problem:
 def cold(steps: Sequence[QuadraticProgram]) -> Iterator[bool]:
     """Solve every step by itself; say whether it was proved."""
     for p in steps:
-        yield lopro.solve(posed(p)).success
+        yield lopro.solve(problem_of(p)).success
 
 
 def warm(steps: Sequence[QuadraticProgram]) -> Iterator[bool]:
     """Solve every step from the result of the last one."""
     last: Any = None
     for p in steps:
-        last = lopro.solve(posed(p), warm_start=last)
+        last = lopro.solve(problem_of(p), warm_start=last)
         yield last.success
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.array_calls import LIBRARIES, Case, Convert, Found, Q, every, torch
+from support.array_calls import LIBRARIES, Answer, Case, Convert, Q, every, torch
 
 from lopro.core.arrays import to_numpy
 from lopro.errors import MissingCapabilityError
@@ -26,11 +26,11 @@ ADVICE = ("NumPy arrays", "float64", "lopro.")
 
 
 @functools.cache
-def expected(name: str) -> Found:
+def expected(name: str) -> Answer:
     """Return NumPy's answer in double precision."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found: Found = CASES[name].call(functools.partial(np.asarray, dtype=np.float64), 1e-6)
+        found: Answer = CASES[name].call(functools.partial(np.asarray, dtype=np.float64), 1e-6)
     if not CASES[name].rough:
         assert found.status in ("CONVERGED", "UNBOUNDED"), found
     return found
@@ -50,7 +50,7 @@ def outcome(name: str, of: Convert, tol: float) -> str:
     return "answer"
 
 
-def check(found: Found, reference: Found, case: Case, like: Any, tol: float) -> None:
+def check(found: Answer, reference: Answer, case: Case, like: Any, tol: float) -> None:
     """Check that an answer is NumPy's, in the library, dtype and device of the data."""
     assert type(found.x) is type(like)
     assert found.x.dtype == like.dtype

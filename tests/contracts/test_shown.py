@@ -26,13 +26,13 @@ def pyplot():
 @pytest.mark.parametrize("name", CASES)
 def test_a_result_shows_its_value_its_bound_and_a_picture(name, monkeypatch, pyplot):
     results = []
-    original = array_calls.found
+    original = array_calls.answer_of
 
     def kept(result):
         results.append(result)
         return original(result)
 
-    monkeypatch.setattr(array_calls, "found", kept)
+    monkeypatch.setattr(array_calls, "answer_of", kept)
     CASES[name].call(np.asarray, 1e-3)
     (result,) = results
     if isinstance(result, (list, lopro.batch.Results)):

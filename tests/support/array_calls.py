@@ -79,7 +79,7 @@ UNPROVED = {("variation", "l1 ball"), ("linear", "cone")}
 
 
 @dataclass(frozen=True)
-class Found:
+class Answer:
     """The answer of a call: point, value, status and lower bound."""
 
     x: Any
@@ -96,27 +96,27 @@ class Case:
     rough: bool = False
 
 
-def found(result: Any) -> Found:
+def answer_of(result: Any) -> Answer:
     """Return the answer of a result, of the first one if there are several."""
     first = result[0] if isinstance(result, (list, lopro.batch.Results)) else result
     value = getattr(first, "fun", None)
     bound = float(first.certificate.lower_bound)
-    return Found(first.x, float(value), first.status.name, bound)
+    return Answer(first.x, float(value), first.status.name, bound)
 
 
 def solved(f: Any, s: Any, method: Any = None, **options: Any) -> Case:
     """Return the case of an objective over a set."""
 
-    def call(of: Convert, tol: float) -> Found:
+    def call(of: Convert, tol: float) -> Answer:
         given = {"tol": tol, "time_limit": 120.0} | options
-        return found(lopro.solve(lopro.Problem(f(of), s(of)), method=method, **given))
+        return answer_of(lopro.solve(lopro.Problem(f(of), s(of)), method=method, **given))
 
     return Case(call, rough=bool(options))
 
 
 def called(entry: Callable[..., Any], **options: Any) -> Case:
     """Return the case of an application."""
-    return Case(lambda of, tol: found(entry(of, tol, **options)))
+    return Case(lambda of, tol: answer_of(entry(of, tol, **options)))
 
 
 def pairs() -> dict[str, Case]:
@@ -200,42 +200,42 @@ def applications() -> dict[str, Case]:
         "bpdn, equations": called(bpdn, sigma=0.0),
         "bpdn, nonneg": called(bpdn, y=np.abs(SPARSE[:, :3]) @ np.ones(3), sigma=2.0, nonneg=True),
         "bpdn, weights": Case(
-            lambda of, tol: found(
+            lambda of, tol: answer_of(
                 lopro.bpdn(of(SPARSE), of(Y), 0.1, weights=of(np.linspace(0.5, 2.0, 40)), tol=tol)
             )
         ),
         "bpdn, weights of 0": Case(
-            lambda of, tol: found(
+            lambda of, tol: answer_of(
                 lopro.bpdn(of(SPARSE), of(Y), 0.1, weights=of(np.arange(40.0) / 20.0), tol=tol)
             )
         ),
         "bpdn, two sides": called(bpdn, y=two),
         "bpdn, joint": called(bpdn, y=two, joint=True),
         "bpdn_path": Case(
-            lambda of, tol: found(list(lopro.bpdn_path(of(SPARSE), of(Y), [1.0, 0.5], tol=tol)))
+            lambda of, tol: answer_of(list(lopro.bpdn_path(of(SPARSE), of(Y), [1.0, 0.5], tol=tol)))
         ),
-        "lasso": Case(lambda of, tol: found(lopro.lasso(of(SPARSE), of(Y), tau=2.0, tol=tol))),
-        "lasso, lam": Case(lambda of, tol: found(lopro.lasso(of(SPARSE), of(Y), lam=2.0, tol=tol))),
+        "lasso": Case(lambda of, tol: answer_of(lopro.lasso(of(SPARSE), of(Y), tau=2.0, tol=tol))),
+        "lasso, lam": Case(lambda of, tol: answer_of(lopro.lasso(of(SPARSE), of(Y), lam=2.0, tol=tol))),
         "nearest_correlation": Case(
-            lambda of, tol: found(lopro.nearest_correlation(of(NEARLY), tol=tol))
+            lambda of, tol: answer_of(lopro.nearest_correlation(of(NEARLY), tol=tol))
         ),
         "nearest_correlation, weights": Case(
-            lambda of, tol: found(
+            lambda of, tol: answer_of(
                 lopro.nearest_correlation(of(NEARLY), of(1.0 + NEARLY * NEARLY), tol=tol)
             )
         ),
         "max-cut": Case(
-            lambda of, tol: found(
+            lambda of, tol: answer_of(
                 lopro.solve(
                     lopro.Problem(lo.Linear(of(S)), MATRIX_SETS["cone and diagonal"](of)), tol=tol
                 )
             )
         ),
         "learn_metric": Case(
-            lambda of, tol: found(lopro.learn_metric(of(POINTS), CLASSES, l1=0.1, tol=tol))
+            lambda of, tol: answer_of(lopro.learn_metric(of(POINTS), CLASSES, l1=0.1, tol=tol))
         ),
         "minimize": Case(
-            lambda of, tol: found(
+            lambda of, tol: answer_of(
                 lopro.minimize(
                     lambda x: 0.5 * float(((x - of(Q)) ** 2).sum() if hasattr(x, "sum") else _sum(x, of)),
                     of(np.zeros(N)), lambda x: x - of(Q), constraint=SETS["box"](of), tol=tol,
@@ -243,7 +243,7 @@ def applications() -> dict[str, Case]:
             )
         ),
         "minimize, differences": Case(
-            lambda of, tol: found(
+            lambda of, tol: answer_of(
                 lopro.minimize(
                     lambda x: 0.5 * float(((x - of(Q)) ** 2).sum() if hasattr(x, "sum") else _sum(x, of)),
                     of(np.zeros(N)), constraint=SETS["box"](of), tol=max(tol, 1e-5),
@@ -251,7 +251,7 @@ def applications() -> dict[str, Case]:
             )
         ),
         "solve_many": Case(
-            lambda of, tol: found(
+            lambda of, tol: answer_of(
                 lopro.solve_many(
                     [lopro.Problem(OBJECTIVES["least squares"](of), SETS["rows"](of))] * 2, tol=tol
                 )

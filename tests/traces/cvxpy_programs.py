@@ -70,7 +70,7 @@ def _problems(cp: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
     M = rng.standard_normal((4, 4))
     M = M + M.T
 
-    def posed(objective: Callable[[Any], Any], rows: Callable[[Any], Any], **kind: Any) -> Any:
+    def maker(objective: Callable[[Any], Any], rows: Callable[[Any], Any], **kind: Any) -> Any:
         def make() -> Any:
             x = cp.Variable(**({"shape": n} | kind))
             return cp.Problem(cp.Minimize(objective(x)), rows(x))
@@ -79,14 +79,14 @@ def _problems(cp: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
 
     square, box = partial(cp.sum_squares), [lambda x: x >= -1, lambda x: x <= 1]
     yield "quadratic program", quadratic_program
-    yield "linear program", posed(lambda x: z @ x, lambda x: [A @ x <= 1, *(k(x) for k in box)])
-    yield "equations", posed(lambda x: square(x - z), lambda x: [A[:5] @ x == b[:5]])
-    yield "lasso", posed(lambda x: square(A @ x - b) + 0.5 * cp.norm1(x), lambda x: [])
-    yield "ball", posed(lambda x: z @ x, lambda x: [cp.norm(A @ x - b) <= 5, x >= -1])
-    yield "robust rows", posed(lambda x: z @ x, lambda x: [A @ x + cp.norm(x) <= 1])
-    yield "infeasible", posed(lambda x: square(x), lambda x: [x >= 1, cp.sum(x) <= 0])
-    yield "unbounded", posed(lambda x: z @ x, lambda x: [A[:3] @ x <= 1])
-    yield "bounds", posed(lambda x: square(x - 3.0 * z), lambda x: [cp.sum(x) == 1], bounds=[0, 1])
+    yield "linear program", maker(lambda x: z @ x, lambda x: [A @ x <= 1, *(k(x) for k in box)])
+    yield "equations", maker(lambda x: square(x - z), lambda x: [A[:5] @ x == b[:5]])
+    yield "lasso", maker(lambda x: square(A @ x - b) + 0.5 * cp.norm1(x), lambda x: [])
+    yield "ball", maker(lambda x: z @ x, lambda x: [cp.norm(A @ x - b) <= 5, x >= -1])
+    yield "robust rows", maker(lambda x: z @ x, lambda x: [A @ x + cp.norm(x) <= 1])
+    yield "infeasible", maker(lambda x: square(x), lambda x: [x >= 1, cp.sum(x) <= 0])
+    yield "unbounded", maker(lambda x: z @ x, lambda x: [A[:3] @ x <= 1])
+    yield "bounds", maker(lambda x: square(x - 3.0 * z), lambda x: [cp.sum(x) == 1], bounds=[0, 1])
     psd = {"shape": (4, 4), "PSD": True}
-    yield "max-cut", posed(lambda X: cp.trace(M @ X), lambda X: [cp.diag(X) == 1], **psd)
-    yield "nearest", posed(lambda X: cp.sum_squares(X - M), lambda X: [cp.trace(X) <= 2], **psd)
+    yield "max-cut", maker(lambda X: cp.trace(M @ X), lambda X: [cp.diag(X) == 1], **psd)
+    yield "nearest", maker(lambda X: cp.sum_squares(X - M), lambda X: [cp.trace(X) <= 2], **psd)

@@ -17,7 +17,9 @@ from lopro.basis_pursuit.programs import Pair, optimal_pair
 from lopro.protocol import Target
 
 
-def posed(m: int, d: int, share: float, *, unit: float = 1.0) -> tuple[Any, SparseProblem, Any]:
+def make_problem(
+    m: int, d: int, share: float, *, unit: float = 1.0
+) -> tuple[Any, SparseProblem, Any]:
     rng = np.random.default_rng(1)
     A, w = unit * rng.standard_normal((m, d)), rng.uniform(0.5, 2.0, d)
     y = 7.0 * rng.standard_normal(m)
@@ -28,7 +30,7 @@ def posed(m: int, d: int, share: float, *, unit: float = 1.0) -> tuple[Any, Spar
 @pytest.mark.parametrize("unit", [1.0, 1e-5, 1e5])
 @pytest.mark.parametrize("share", [0.5, 0.05])
 def test_a_program_finds_the_point_of_the_path(unit: float, share: float) -> None:
-    A, sparse, y = posed(20, 60, 0.1, unit=unit)
+    A, sparse, y = make_problem(20, 60, 0.1, unit=unit)
     w = np.asarray(sparse.weights)
     alpha = share * float((np.abs(A.T @ y) / w).max())
     pair = optimal_pair(sparse, A, alpha)
@@ -43,7 +45,7 @@ def test_a_program_finds_the_point_of_the_path(unit: float, share: float) -> Non
 
 
 def test_signs_tell_the_point_at_the_radius() -> None:
-    A, sparse, y = posed(20, 60, 0.1)
+    A, sparse, y = make_problem(20, 60, 0.1)
     solved = lopro.bpdn(A, y, sparse.ball.sigma, weights=np.asarray(sparse.weights), tol=1e-12)
     pair = Pair(solved.x, solved.dual, np.sign(solved.x), alpha=1.0)
     candidate = pair.candidate(sparse, A, y)
@@ -64,7 +66,7 @@ def test_signs_tell_the_point_at_the_radius() -> None:
 
 
 def test_a_radius_that_the_columns_do_not_reach_has_no_point() -> None:
-    A, sparse, y = posed(20, 60, 0.1)
+    A, sparse, y = make_problem(20, 60, 0.1)
     signs = np.zeros(60)
     signs[:3] = 1.0
     assert Pair(np.zeros(60), y, signs, alpha=1.0).candidate(sparse, A, y) is None

@@ -37,10 +37,10 @@ def entropy_bound(labels, s, u):
     a = (labels * u / np.where(s > 0.0, s, 1.0)).astype(np.longdouble)
     assert (a >= 0.0).all() and (a <= 1.0).all()
 
-    def part(q):
+    def entropy(q):
         return np.where(q > 0.0, q * np.log(np.where(q > 0.0, q, 1.0)), 0.0)
 
-    return -float(np.sum(s * (part(a) + part(1.0 - a))))
+    return -float(np.sum(s * (entropy(a) + entropy(1.0 - a))))
 
 
 # The optimum.

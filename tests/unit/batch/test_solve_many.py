@@ -181,7 +181,7 @@ def test_every_library_gives_the_answer_of_numpy_where_the_data_are(library: str
     A, b = numbers(1).standard_normal((6, 9, N)), numbers(2).standard_normal((6, 9))
     C, h = numbers(3).standard_normal((6, M, N)), numbers(4).random((6, M))
 
-    def posed(convert: Any) -> list[lopro.Problem]:
+    def make_problems(convert: Any) -> list[lopro.Problem]:
         sets = [
             lc.Intersection(
                 lc.Affine(convert(C[k]), -h[k], h[k]),
@@ -193,8 +193,8 @@ def test_every_library_gives_the_answer_of_numpy_where_the_data_are(library: str
         return [lopro.Problem(f, c) for f, c in zip(fs, sets, strict=True)]
 
     results, expected, like = (
-        lopro.solve_many(posed(of)),
-        lopro.solve_many(posed(np.asarray)),
+        lopro.solve_many(make_problems(of)),
+        lopro.solve_many(make_problems(np.asarray)),
         of(b),
     )
     single = library.endswith("single")

@@ -22,7 +22,7 @@ def incumbent(unit: float = 0.0) -> Incumbent:
     return Incumbent(problem, Target(0.0), [], lambda: unit)
 
 
-def told(known: Incumbent, x: float, *args: Any, **kwargs: Any) -> Any:
+def certificate_after(known: Incumbent, x: float, *args: Any, **kwargs: Any) -> Any:
     """Let the incumbent learn a proved bound at a point."""
     point = np.array([x])
     judged = known.judge(point)
@@ -33,9 +33,9 @@ def told(known: Incumbent, x: float, *args: Any, **kwargs: Any) -> Any:
 def test_a_bound_outside_of_whose_ball_the_best_point_lies_is_not_used() -> None:
     """A false optimum of -0.5 within 0.1 of 0 says nothing of the point 2."""
     known = incumbent()
-    assert told(known, 0.0, -0.5, "nearby", 0.1).lower_bound == -0.5
+    assert certificate_after(known, 0.0, -0.5, "nearby", 0.1).lower_bound == -0.5
     # No warning: the feasible point 2 has -2, and does not contradict it.
-    c = told(known, 2.0, -3.0, "everywhere")
+    c = certificate_after(known, 2.0, -3.0, "everywhere")
     assert (c.lower_bound, c.radius, c.source) == (-3.0, math.inf, "everywhere")
 
 
@@ -43,10 +43,10 @@ def test_a_bound_with_a_slope_pays_for_the_way_to_the_best_point() -> None:
     """Proved at 0 with the slope 1e-6; at 2 it has to hold 2e4 farther out."""
     known = incumbent()
     sloping = Bound(-2.5, np.array([1e-6]), np.zeros(1))
-    c = told(known, 0.0, -2.5, "sloping", local=sloping)
+    c = certificate_after(known, 0.0, -2.5, "sloping", local=sloping)
     assert c.radius == 0.0 and c.lower_bound == -math.inf  # nothing tells how far solutions may be
     known = incumbent(unit=3.0)
-    c = told(known, 0.0, -2.5, "sloping", local=sloping)
+    c = certificate_after(known, 0.0, -2.5, "sloping", local=sloping)
     assert (c.radius, c.lower_bound) == (3e4, pytest.approx(-2.5 - 0.03, rel=1e-14))
     known.judge(np.array([2.0]))
     assert known.certificate.lower_bound == pytest.approx(-2.5 - 1e-6 * (2.0 + 3e4), rel=1e-14)
@@ -56,26 +56,26 @@ def test_a_bound_with_a_slope_pays_for_the_way_to_the_best_point() -> None:
 
 def test_the_better_of_two_bounds_nearby_is_kept() -> None:
     known = incumbent()
-    told(known, 2.0, -2.25, "first", 10.0)
-    assert told(known, 2.0, -2.75, "second", 20.0).source.startswith("first")
-    c = told(known, 2.0, -2.125, "third", 5.0)
+    certificate_after(known, 2.0, -2.25, "first", 10.0)
+    assert certificate_after(known, 2.0, -2.75, "second", 20.0).source.startswith("first")
+    c = certificate_after(known, 2.0, -2.125, "third", 5.0)
     assert (c.lower_bound, c.radius) == (-2.125, 5.0)
 
 
 @pytest.mark.parametrize("radius", [math.inf, 10.0])
 def test_a_bound_above_a_feasible_point_is_dropped_with_a_warning(radius: float) -> None:
     known = incumbent()
-    told(known, 2.0, -2.5, "right")
+    certificate_after(known, 2.0, -2.5, "right")
     with pytest.warns(
         BoundContradictionWarning, match=r"-1.5 was dropped, a feasible point has -2"
     ):
-        c = told(known, 2.0, -1.5, "wrong", radius)
+        c = certificate_after(known, 2.0, -1.5, "wrong", radius)
     assert c.lower_bound == -2.5 and len(known.warnings) == 1
 
 
 def test_a_bound_that_a_later_point_contradicts_is_dropped_then() -> None:
     known = incumbent()
-    assert told(known, 1.0, -1.5, "wrong", 10.0).lower_bound == -1.5
+    assert certificate_after(known, 1.0, -1.5, "wrong", 10.0).lower_bound == -1.5
     known.judge(np.array([2.0]))
     with pytest.warns(BoundContradictionWarning):
         assert known.certificate.lower_bound == -math.inf
@@ -85,6 +85,8 @@ def test_with_multipliers_a_contradiction_is_a_matter_of_rounding() -> None:
     """Of bounds that pay for their rounding, 1e-8 too much is noticed; what the point gained is not one."""
     known, row = incumbent(), ValidInequality(np.ones(1), 2.0)
     with pytest.warns(BoundContradictionWarning):
-        told(known, 2.0, -2.0 + 1e-8, "wrong", math.inf, row)
+        certificate_after(known, 2.0, -2.0 + 1e-8, "wrong", math.inf, row)
     beyond = 2.0 + 1e-9
-    assert told(known, beyond, -2.0, "right", math.inf, row, 1e-9).charge == pytest.approx(1e-9)
+    assert certificate_after(
+        known, beyond, -2.0, "right", math.inf, row, 1e-9
+    ).charge == pytest.approx(1e-9)

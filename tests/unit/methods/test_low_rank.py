@@ -30,7 +30,7 @@ def cycle(n: int) -> Any:
     return scipy.sparse.csr_array(W + W.T)
 
 
-def posed(C: Any, diagonal: Any = 1.0) -> Problem:
+def make_problem(C: Any, diagonal: Any = 1.0) -> Problem:
     at = np.arange(C.shape[0])
     fixed = Affine.entries((at, at), diagonal, diagonal, shape=C.shape)
     return Problem(Linear(np.asarray(C)), Intersection(PSDCone(len(at)), fixed))
@@ -78,9 +78,9 @@ def test_odd_cycles_in_any_units(n: int, s: float, t: float) -> None:
 def test_any_positive_diagonal_as_engines_find_it(seed: int) -> None:
     n, rng = 12, np.random.default_rng(seed)
     C, d = random_cost(n, seed), rng.uniform(0.1, 10.0, n)
-    ours = lopro.solve(posed(C, d), tol=1e-8)
+    ours = lopro.solve(make_problem(C, d), tol=1e-8)
     assert "LowRankFactors" in ours.method and "Engines" not in ours.method
-    theirs = lopro.solve(posed(C, d), method=SemidefiniteEngines(("clarabel",)), tol=1e-7)
+    theirs = lopro.solve(make_problem(C, d), method=SemidefiniteEngines(("clarabel",)), tol=1e-7)
     assert ours.status is theirs.status is Status.CONVERGED
     assert ours.certificate.lower_bound <= theirs.fun and theirs.certificate.lower_bound <= ours.fun
     factor = lopro.fixed_diagonal(C, d, tol=1e-8)

@@ -24,7 +24,7 @@ from lopro.protocol import Candidate, ProvedBound, Target
 ROWS = Polyhedron([[1.0, 1.0], [2.0, 0.0]], [1.0, 6.0])
 
 
-def told(
+def make_evidence(
     *, slope: float = 0.0, charge: float = 0.0, x: Any = (0.6, -0.8), norm: float | None = None
 ) -> ProvedBound:
     """Return the evidence for a bound of -7 with this slope around (3, 4), the units being 3."""
@@ -53,34 +53,34 @@ def certified(evidence: ProvedBound, x: Any) -> Certificate:
 
 
 def test_a_flat_bound_holds_everywhere() -> None:
-    found = told()
+    found = make_evidence()
     assert (found.value, found.local, found.radius) == (-7.0, None, math.inf)
 
 
 def test_what_a_violation_may_have_gained_is_charged() -> None:
     """It is told apart: the bound is one of the optimum, the charge counts as a part of the gap."""
-    found = told(charge=0.25)
+    found = make_evidence(charge=0.25)
     assert (found.value, found.gained) == (-7.0, 0.25)
 
 
 def test_a_slope_that_is_no_rounding_proves_nothing() -> None:
     """What a bound loses as far out as solutions may be is as much as the value, 7, and not more."""
     per_slope = 0.6 * (2.4 + 3e4) + 0.8 * (4.8 + 3e4)
-    found = told(slope=6.99 / per_slope).local
+    found = make_evidence(slope=6.99 / per_slope).local
     assert found is not None and found.slope == pytest.approx(6.99 / per_slope, rel=1e-13)
     with pytest.raises(AssertionError):
-        told(slope=7.01 / per_slope)
+        make_evidence(slope=7.01 / per_slope)
 
 
 def test_a_slope_costs_its_share_of_ten_thousand_sizes() -> None:
     """Both entries of (0.6, -0.8) are less than their unit, 3; those of (-30, -40) are more."""
-    found = certified(told(slope=2.0**-20), (0.6, -0.8))
+    found = certified(make_evidence(slope=2.0**-20), (0.6, -0.8))
     assert found.radius == pytest.approx(3e4, rel=1e-15)
     lost = 0.6 * (2.4 + 3e4) + 0.8 * (
         4.8 + 3e4
     )  # the way from the centre of the bound, and 1e4 sizes
     assert found.lower_bound == pytest.approx(-7.0 - 2.0**-20 * lost, rel=1e-14)
-    far = certified(told(slope=2.0**-20, charge=0.5, x=(-30.0, -40.0)), (-30.0, -40.0))
+    far = certified(make_evidence(slope=2.0**-20, charge=0.5, x=(-30.0, -40.0)), (-30.0, -40.0))
     assert far.radius == pytest.approx(3e5, rel=1e-15)
     lost = 0.6 * (33.0 + 3e5) + 0.8 * (44.0 + 4e5)
     assert far.lower_bound == pytest.approx(-7.0 - 2.0**-20 * lost, rel=1e-14)
@@ -90,7 +90,7 @@ def test_a_slope_costs_its_share_of_ten_thousand_sizes() -> None:
 
 def test_a_norm_that_is_given_counts_from_the_centre_of_the_bound() -> None:
     """Solutions within 10 of zero are within 15 of (3, 4)."""
-    found = told(slope=0.01, norm=10.0)
+    found = make_evidence(slope=0.01, norm=10.0)
     assert found.radius == math.inf
     assert (found.value, found.local) == (pytest.approx(-7.0 - 0.15, rel=1e-14), None)
     assert "|x*| <= 10 (given)" in found.source
@@ -98,7 +98,7 @@ def test_a_norm_that_is_given_counts_from_the_centre_of_the_bound() -> None:
 
 def test_the_multiplier_is_moved_into_its_cone() -> None:
     """Rows with an upper side only have no negative multipliers: (2, -5) counts as (2, 0)."""
-    v = told().inequality
+    v = make_evidence().inequality
     assert v is not None and v.dual is not None
     np.testing.assert_array_equal(v.dual[0], [2.0, 0.0])
     np.testing.assert_array_equal(v.direction, [2.0, 2.0])

@@ -318,10 +318,10 @@ def test_what_is_charged_counts_when_outcomes_are_compared():
     """A point that has gained by its violation is not the better one for a smaller gap."""
     bound = Bound.everywhere(1.0)
 
-    def found(charge, fun):
+    def outcome(charge, fun):
         return Outcome(Status.STOPPED, np.ones(1), (), fun, bound, charge, 0.0, 0)
 
-    honest, lucky = found(0.0, 1.5), found(3.0, -1.9)
+    honest, lucky = outcome(0.0, 1.5), outcome(3.0, -1.9)
     assert lucky.gap < honest.gap
     assert honest.better(lucky, 1e-9) and not lucky.better(honest, 1e-9)
 

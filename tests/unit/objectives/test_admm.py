@@ -129,7 +129,7 @@ def test_deblurring_agrees_with_an_interior_point_method(form: str) -> None:
     y = A @ picture(n) + 0.02 * rng.standard_normal(n * n)
     box = Box(np.zeros(n * n), np.full(n * n, 0.6))
 
-    def posed(A: object) -> Problem:
+    def make_problems(A: object) -> Problem:
         ball, squares = ResidualBall(A, y, 0.2), LeastSquares(A, y) + 0.01 * TotalVariation((n, n))
         return {
             "ball": Problem(TotalVariation((n, n)), ball),
@@ -140,8 +140,8 @@ def test_deblurring_agrees_with_an_interior_point_method(form: str) -> None:
             ),
         }[form]
 
-    ours = lopro.solve(posed(as_operator(A)), method=ADMM(), tol=1e-5)
-    other = lopro.solve(posed(A), method=InteriorPoint(), tol=1e-8)
+    ours = lopro.solve(make_problems(as_operator(A)), method=ADMM(), tol=1e-5)
+    other = lopro.solve(make_problems(A), method=InteriorPoint(), tol=1e-8)
     assert ours.success and ours.certificate.violation <= 1e-9
     assert other.fun * (1 - 1e-8) <= ours.fun <= other.fun * (1.0 + 1.1e-5)
     assert ours.certificate.lower_bound <= other.fun * (1.0 + 1e-9)

@@ -36,7 +36,7 @@ PROBLEMS = {
 }
 
 
-def found(known: Known, **needs: Any) -> Setting:
+def find_setting(known: Known, **needs: Any) -> Setting:
     bench = Run(known.problem, Auto(), known.x0, Options(seed=0)).bench
     return Needs("a method", **needs).find(bench, known.x0)
 
@@ -60,7 +60,7 @@ def slope_ratio(known: Known, setting: Setting, reach: float) -> float:
 @pytest.mark.parametrize("problem", PROBLEMS)
 def test_ball_holds_the_solution_and_the_constants_hold_on_it(problem: str, reach: float) -> None:
     known = PROBLEMS[problem]()
-    setting = found(known, reach=reach)
+    setting = find_setting(known, reach=reach)
     assert setting.certain and not setting.solved
     assert np.linalg.norm(known.solution - setting.start) <= setting.ball.radius * (1.0 + 1e-12)
     assert slope_ratio(known, setting, reach) <= 1.0 + 1e-9
@@ -69,16 +69,16 @@ def test_ball_holds_the_solution_and_the_constants_hold_on_it(problem: str, reac
 
 def test_constants_reject_a_ball_that_is_larger() -> None:
     known = t6_box()
-    assert slope_ratio(known, found(known), 3.0) > 1.0
+    assert slope_ratio(known, find_setting(known), 3.0) > 1.0
 
 
 def test_estimates_support_no_claim(monkeypatch: Any) -> None:
     known = tilted()
     estimate = SimpleNamespace(value=9.0, source=Source.ESTIMATED, note="")
     monkeypatch.setattr(known.constraint, "lipschitz", lambda ball=None: estimate)
-    assert not found(known).certain
+    assert not find_setting(known).certain
     # What the user says is taken as it is.
-    assert found(known, constants=known.constants).certain
+    assert find_setting(known, constants=known.constants).certain
 
 
 @pytest.mark.parametrize("kind", [FullTouch, OneProjectionSaddle, OneProjectionSmoothed, ConEx])
@@ -92,13 +92,15 @@ def test_methods_claim_their_bound_from_certain_constants_only(kind: Any) -> Non
 
 def test_what_is_given_is_used_and_what_is_missing_is_named() -> None:
     known = tilted()
-    setting = found(known, constants=known.constants, radius=0.5)
+    setting = find_setting(known, constants=known.constants, radius=0.5)
     assert setting.ball.radius == 0.5 and setting.constants == known.constants
     plain = replace(
         known, objective=FunctionObjective(known.objective.value, known.objective.subgradient)
     )
     slope = np.linalg.norm(known.objective.subgradient(known.x0))
-    assert found(plain, constants=known.constants).ball.radius == pytest.approx(slope / known.mu)
+    assert find_setting(plain, constants=known.constants).ball.radius == pytest.approx(
+        slope / known.mu
+    )
     with pytest.raises(MissingCapabilityError, match="Gc"):
         Needs("a method", t4().constants, 1.0).check(t4().problem)
     with pytest.raises(MissingCapabilityError, match="mu"):
