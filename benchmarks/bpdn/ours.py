@@ -80,7 +80,7 @@ class Method(Adapter):
 class Tuned(Method):
     """LoPNAG as in the paper's table: the weight is twice the multiplier of the solution.
 
-    That multiplier comes from a solution computed beforehand and not timed, as "tuned" means.
+    That multiplier comes from a solution computed in advance and not timed, which is the meaning of "tuned".
     """
 
     def __init__(self) -> None:

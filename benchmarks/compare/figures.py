@@ -168,6 +168,6 @@ def _legends(
     figure.text(
         0.06, 0.02,
         "Filled marker: the method has proved a gap below 1e-6 itself.  Dashed: each point is a run of "
-        "its own, with the number of steps fixed beforehand.",
+        "its own, with a fixed number of steps.",
         fontsize=8.5, color=style.GREY,
     )  # fmt: skip

@@ -3,7 +3,7 @@
 python -m benchmarks.general.composite [--small] [--only NAME] [--rounds N] [--seconds S]
 
 Ours goes through `lopro.solve`; the peers (Clarabel and SCS) get the same problem in the form that CVXPY
-makes of it, which is made beforehand and not counted. All are judged alike: the value and the relative
+makes of it, which is made in advance and not counted. All are judged alike: the value and the relative
 violation at the point that is returned, and the gap to the lower bound that lopro proves.
 """
 

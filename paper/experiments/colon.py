@@ -73,7 +73,7 @@ def load_colon(path: str | Path | None = None, *, download: bool = True) -> Samp
     if cached.is_file() and _published(cached.read_bytes()):
         return _from_file(cached)
     if not download:
-        return stand_in("there is no file, and the network was not to be asked")
+        return stand_in("no file was given, and downloads are off")
     try:
         text = _fetch()
     except (OSError, HTTPException, ValueError) as error:

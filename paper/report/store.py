@@ -1,4 +1,4 @@
-"""Finished parts on disk, so that a job that was interrupted goes on where it stopped."""
+"""Finished parts on disk, so that an interrupted job resumes where it stopped."""
 
 from __future__ import annotations
 

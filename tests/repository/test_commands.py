@@ -130,7 +130,7 @@ def test_marks_of_pytest_are_known(command):
 
 @pytest.fixture
 def files(tmp_path, monkeypatch):
-    """The files that the page of the command line speaks of, in the current folder."""
+    """The files that the page of the command line names, in the current folder."""
     rng = np.random.default_rng(0)
     A, x = rng.standard_normal((20, 50)), np.zeros(50)
     x[[3, 30]] = 1.0, -2.0

@@ -15,7 +15,7 @@ __all__ = ["add", "run"]
 
 _DESCRIPTION = (
     "Run the paper's experiments and write one page about them. Parts that are finished are kept: an "
-    "interrupted job goes on where it stopped."
+    "interrupted job resumes where it stopped."
 )
 
 

@@ -42,7 +42,7 @@ class Raised:
 
     @property
     def on_purpose(self) -> bool:
-        """Whether it is of a kind that speaks of the input."""
+        """Whether the exception is of a kind that describes the input."""
         return bool({"ValueError", "TypeError"} & set(self.bases))
 
 

@@ -1,4 +1,4 @@
-"""A run on data far away that was killed goes on where it stopped."""
+"""A run on stored data that was killed resumes where it stopped."""
 
 from __future__ import annotations
 

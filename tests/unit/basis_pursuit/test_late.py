@@ -1,4 +1,4 @@
-"""What is left when the time is up costs nothing, and says so."""
+"""Calls after the deadline return at once with the status TIME_LIMIT."""
 
 from __future__ import annotations
 

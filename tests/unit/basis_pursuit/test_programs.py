@@ -72,7 +72,7 @@ def test_a_radius_that_the_columns_do_not_reach_has_no_point() -> None:
     assert Pair(np.zeros(60), y, signs, alpha=1.0).candidate(sparse, A, y) is None
 
 
-def crowded(seed: int) -> tuple[Any, Any, float]:
+def many_nonzeros(seed: int) -> tuple[Any, Any, float]:
     """Columns of different lengths, and as many nonzeros as rows."""
     rng = np.random.default_rng(seed)
     A = rng.standard_normal((120, 240)) * np.exp(rng.uniform(-2.0, 2.0, 240))
@@ -98,7 +98,7 @@ def parameters(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_programs_end_what_the_path_does_not(seed: int, parameters: list[float]) -> None:
-    A, y, sigma = crowded(seed)
+    A, y, sigma = many_nonzeros(seed)
     result = lopro.bpdn(A, y, sigma, tol=1e-8, time_limit=30.0)
     assert result.success
     assert result.counts.rmatvecs <= 100
@@ -109,7 +109,7 @@ def test_programs_end_what_the_path_does_not(seed: int, parameters: list[float])
 
 @pytest.mark.parametrize("seed", [8, 22])
 def test_a_tiny_radius_is_approached_from_the_vertex(seed: int, parameters: list[float]) -> None:
-    A, y, sigma = crowded(seed)
+    A, y, sigma = many_nonzeros(seed)
     assert 0.0 < sigma <= 1e-4 * np.linalg.norm(y)
     result = lopro.bpdn(A, y, sigma, tol=1e-8, time_limit=30.0)
     assert result.success and result.counts.rmatvecs <= 30
@@ -121,7 +121,7 @@ def test_some_of_them_need_several_programs(parameters: list[float]) -> None:
     found = []
     for seed in range(4):
         parameters.clear()
-        lopro.bpdn(*crowded(seed), time_limit=30.0)
+        lopro.bpdn(*many_nonzeros(seed), time_limit=30.0)
         found.append(len(parameters))
     assert max(found) == 2
     assert min(parameters) > 0.0
@@ -129,14 +129,14 @@ def test_some_of_them_need_several_programs(parameters: list[float]) -> None:
 
 @pytest.mark.parametrize("unit", [1e-9, 1e9])
 def test_units_do_not_matter(unit: float) -> None:
-    A, y, sigma = crowded(1)
+    A, y, sigma = many_nonzeros(1)
     expected, result = lopro.bpdn(A, y, sigma), lopro.bpdn(unit * A, y, sigma)
     assert expected.success and result.success
     assert unit * result.fun == pytest.approx(expected.fun, rel=2e-6)
 
 
 def test_a_path_is_left_after_some_rounds_with_a_full_support() -> None:
-    A, y, sigma = crowded(1)
+    A, y, sigma = many_nonzeros(1)
     search = ColumnSearch(bpdn_problem(A, y, sigma), Target(1e-6, 0.0))
     search.ask(search.begin(np.zeros(A.shape[1]), None))
     stuck = {}
@@ -154,7 +154,7 @@ def test_a_path_is_left_after_some_rounds_with_a_full_support() -> None:
 @pytest.mark.parametrize("seed", [0, 22])
 def test_other_libraries_do_the_same(library: str, seed: int, parameters: list[float]) -> None:
     xp = pytest.importorskip(library)
-    A, y, sigma = crowded(seed)
+    A, y, sigma = many_nonzeros(seed)
     device = "cuda" if library == "torch" and xp.cuda.is_available() else None
     place = {} if device is None else {"device": device}
     result = lopro.bpdn(xp.asarray(A, **place), xp.asarray(y, **place), sigma, tol=1e-8)

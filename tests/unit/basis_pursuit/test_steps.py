@@ -55,7 +55,7 @@ def test_steps_are_those_of_scaled_columns(dtype: Any, nonneg: bool) -> None:
     assert a.length == pytest.approx(b.length, rel=1e-5)
     assert a.last.alpha == pytest.approx(b.last.alpha, rel=1e-8)
     np.testing.assert_allclose(a.last.x, root * b.last.x, rtol=1e-6, atol=1e-9)
-    # What is left of the equations is measured in the variables whose columns are equally long.
+    # The residual of the equations is measured in the variables whose columns are equally long.
     np.testing.assert_allclose(
         a.history.gram(a.steps.root), b.history.gram(), rtol=1e-4, atol=1e-9 * b.last.alpha**2
     )

@@ -148,7 +148,7 @@ def test_a_complete_epoch_carries_its_claim(rng):
 
 
 def test_a_claim_is_no_certificate_and_makes_no_success(rng):
-    """Whatever a theorem promises for constants that somebody has given: the gap is what is proved."""
+    """A claim from given constants does not count: the gap is the one that is proved."""
     problem = ellipsoid(rng).problem
     plain = lopro.solve(problem, method=dataclasses.replace(claimed(20, 1e-3), claim=None), tol=0.5)
     for gap in (1e-3, 0.0):

@@ -99,7 +99,7 @@ def test_work_that_would_take_too_long_is_not_started(
     assert not d.passed
     with pytest.raises(OutOfTime):
         d.need(3e9)
-    # What is left is too short for what has to come next: it is over.
+    # The time left is too short for the next step: the run ends.
     assert d.passed
     with d.wrapping_up():
         assert d.left == pytest.approx(2.45)

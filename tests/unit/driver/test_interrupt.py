@@ -110,7 +110,7 @@ def test_before_the_first_step_the_start_is_projected(rng):
 
 @pytest.mark.parametrize("steps", [0, 1, 3])
 def test_a_truncated_first_step_proves_nothing_wrong(rng, steps):
-    # Prop 2 speaks of points after at least one step; at the start it is false for a proximable f.
+    # Prop 2 holds after at least one step; at the start it is false for a proximable f.
     known = l1_halfspace(rng)
     method = lopro.OneProjection(
         AcceleratedGradient(step_rule=FixedSmoothness(1e-3)), Softplus(1.0, 1.0), 100

@@ -171,7 +171,7 @@ def assignment(size: int) -> QuadraticProgram:
 
 
 def test_ctrl_c_ends_highs(monkeypatch):
-    """HiGHS does not hear signals: it is left while it works, here for as long as nobody ends it."""
+    """HiGHS ignores signals: the call returns while HiGHS still works, here until it is ended."""
     begun, ended, pressed = threading.Event(), threading.Event(), []
 
     def deaf(*arguments, **options):

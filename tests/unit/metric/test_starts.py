@@ -97,7 +97,7 @@ def test_sparse_graphs_of_pairs_will_do() -> None:
         (([0, 1], [1, 2]), [2.0, 1.0]),  # more than two values
         (([0, 1], [1, 2]), [0.0, 0.0]),  # nothing to separate
         (([0], [1]), [2.0]),  # a sample without a pair
-        (([0, 0, 1], [1, 1, 2]), [2.0, 0.0, 2.0]),  # a pair with two wishes
+        (([0, 0, 1], [1, 1, 2]), [2.0, 0.0, 2.0]),  # a pair with two targets
     ],
 )
 def test_no_rank_one_start(pairs: tuple[list[int], list[int]], targets: list[float]) -> None:

@@ -84,7 +84,7 @@ def test_rays(rng):
     curved = check_descent(P, np.array([-1.0, 0.0]), [], np.array([1.0, 0.0]))
     assert curved.curvature == pytest.approx(1.0)
     assert not curved.proved
-    # What is left of zero is rounding or not, row by row: beside 1 or beside itself.
+    # A residual is rounding or not, row by row: compared with 1 or with itself.
     tilted = np.array([1.0 + 2.0**-52, 1.0])
     assert check_descent(P, np.array([-1.0, 0.0]), rows, tilted).proved
     assert not check_descent(

@@ -30,7 +30,7 @@ def worst_ratio(make: Any, method: ExteriorPenalty) -> float:
         (nearest,) = known.constraint.project_image((z,))
         violation = float(np.linalg.norm(z - nearest))
         below = known.optimum - float(known.objective.value(epoch.x_hat))
-        # What is left of the slope, and rounding, cost a little in either direction.
+        # The remaining gradient and rounding change the value a little in either direction.
         unit = 1.0 + 1e-6 + 1e-9 * beta
         worst = max(
             worst,
