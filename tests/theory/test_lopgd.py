@@ -111,8 +111,8 @@ ACCURACY = 1e-4
 class Unhalved(Theorem2):
     """Theorem 2 with the same step in every epoch (broken)."""
 
-    def _plan(self, start: Any, k: int) -> Any:
-        plan, first = super()._plan(start, k), super()._plan(start, 1)
+    def plan(self, start: Any, k: int, last: Any) -> Any:
+        plan, first = super().plan(start, k, last), super().plan(start, 1, None)
         return plan and first and replace(plan, inner=first.inner)
 
 

@@ -145,8 +145,8 @@ def test_theorem_3_printed(make: Any) -> None:
 class BestSmoothing(Theorem3):
     """Theorem 3 with the quadratic hinge (P3): ``gamma_k = 2 eps_(k-1) / 3`` and 3 for sqrt(18 ln 2)."""
 
-    def _plan(self, start: Any, k: int) -> Any:
-        plan = super()._plan(start, k)
+    def plan(self, start: Any, k: int, last: Any) -> Any:
+        plan = super().plan(start, k, last)
         if plan is None:
             return None
         lam, c, remaining = self.weight, self.constants, self.eps0 / 2.0 ** (k - 1)

@@ -12,7 +12,7 @@ from lopro.methods.baselines.frank_wolfe_steps import (
     ActiveSet,
     LineSearch,
     OpenLoop,
-    Point,
+    PointWithImage,
     ShortStep,
     iterate,
 )
@@ -40,7 +40,7 @@ class _FrankWolfe:
     def run(self, bench: Workbench, x0: Array) -> Candidates:
         yield from iterate(bench, self.start(bench, x0), self.step, self.report)
 
-    def start(self, bench: Workbench, x0: Array) -> Point:
+    def start(self, bench: Workbench, x0: Array) -> PointWithImage:
         """Return the first point."""
         raise NotImplementedError
 
@@ -94,8 +94,8 @@ class FrankWolfe(_FrankWolfe):
     step: LineSearch | ShortStep | OpenLoop = LineSearch()
     report: int = 100
 
-    def start(self, bench: Workbench, x0: Array) -> Point:
-        return Point(bench.objective, feasible_or_vertex(bench, x0))
+    def start(self, bench: Workbench, x0: Array) -> PointWithImage:
+        return PointWithImage(bench.objective, feasible_or_vertex(bench, x0))
 
 
 @dataclass(frozen=True)
@@ -166,7 +166,7 @@ class AwayStepFrankWolfe(_FrankWolfe):
                 "extreme points; use lopro.baselines.FrankWolfe()"
             )
 
-    def start(self, bench: Workbench, x0: Array) -> Point:
+    def start(self, bench: Workbench, x0: Array) -> PointWithImage:
         return ActiveSet(bench.objective, first_vertex(bench, x0), pairwise=self._pairwise)
 
 

@@ -24,7 +24,7 @@ __all__ = [
     "ActiveSet",
     "LineSearch",
     "OpenLoop",
-    "Point",
+    "PointWithImage",
     "ShortStep",
     "dual_gap",
     "iterate",
@@ -130,7 +130,7 @@ class Move:
     origin: int = -1  # index of v in the active set
 
 
-class Point:
+class PointWithImage:
     """The iterate of the plain method with its image; every step is towards a vertex."""
 
     def __init__(self, f: Any, x: Array) -> None:
@@ -149,7 +149,7 @@ class Point:
         """Remove accumulated rounding errors; there are none in convex combinations."""
 
 
-class ActiveSet(Point):
+class ActiveSet(PointWithImage):
     """The iterate as a convex combination of stored vertices, from which weight can be removed."""
 
     def __init__(self, f: Any, vertex: Array, *, pairwise: bool) -> None:
@@ -220,7 +220,7 @@ class DualGap:
     resolution: float  # rounding error of the gap
 
 
-def dual_gap(f: Any, c: Any, point: Point) -> DualGap:
+def dual_gap(f: Any, c: Any, point: PointWithImage) -> DualGap:
     """Compute the gradient at the point and minimise its inner product over the set."""
     value, slope = f.linearize_at(point.image)
     g = slope()
@@ -230,7 +230,7 @@ def dual_gap(f: Any, c: Any, point: Point) -> DualGap:
     return DualGap(value, g, s, at_x - at_s, resolution)
 
 
-def take_step(f: Any, point: Point, seen: DualGap, rule: StepSize, t: int) -> float:
+def take_step(f: Any, point: PointWithImage, seen: DualGap, rule: StepSize, t: int) -> float:
     """Make a step along the direction of the point; return its size."""
     move = point.move(f, seen.g, seen.s)
     square, slope = inner(move.direction, move.direction), inner(seen.g, move.direction)
@@ -242,7 +242,7 @@ def take_step(f: Any, point: Point, seen: DualGap, rule: StepSize, t: int) -> fl
     return gamma
 
 
-def iterate(bench: Workbench, point: Point, rule: StepSize, report: int) -> Candidates:
+def iterate(bench: Workbench, point: PointWithImage, rule: StepSize, report: int) -> Candidates:
     """Step until the dual gap is small; yield a candidate every ``report`` iterations."""
     f, c, t = bench.objective, bench.constraint, 0
     while True:
@@ -260,7 +260,7 @@ def iterate(bench: Workbench, point: Point, rule: StepSize, report: int) -> Cand
             return
 
 
-def candidate_at(bench: Workbench, point: Point) -> Candidate:
+def candidate_at(bench: Workbench, point: PointWithImage) -> Candidate:
     """Return the point, which is feasible, with its dual gap as a multiplier."""
     point.recompute()
     x = point.x

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import cast
 
 from lopro.constraints import ResidualBall
 from lopro.constraints.base import ValidInequality
-from lopro.core.arrays import Array, inner, namespace, norm
+from lopro.core.arrays import Array, namespace, norm
 from lopro.core.deadline import current_deadline
 from lopro.errors import MissingCapabilityError
+from lopro.linalg.conjugate_gradients import conjugate_gradients
+from lopro.linalg.dense import SingularSystem
 from lopro.maps import LinearMap, SparseMap
 from lopro.objectives import L1Norm
 from lopro.problem import Problem
@@ -19,7 +22,7 @@ __all__ = ["checked_parts", "parts", "preimage", "scaled_to_dual_ball"]
 
 
 @dataclass(frozen=True)
-class Settings:
+class PreimageSettings:
     """Constants of `preimage`."""
 
     #: Smallest eigenvalue of ``A A^H`` relative to the largest that enters a multiplier, and squared
@@ -30,7 +33,7 @@ class Settings:
     cg_iterations: int = 50
 
 
-SETTINGS = Settings()
+SETTINGS = PreimageSettings()
 
 
 def checked_parts(problem: Problem, method: str, advice: str = "") -> tuple[L1Norm, ResidualBall]:
@@ -77,20 +80,19 @@ def preimage(c: ResidualBall, step: Array) -> tuple[Array, float]:
 
 def _preimage_by_products(A: LinearMap, image: Array) -> tuple[Array, float]:
     """Return ``q`` with ``A A^H q`` near the image by conjugate gradients, and an estimate of ``|A|``."""
-    q, r = 0.0 * image, image
-    p, square, size = r, inner(r, r), 0.0
-    for _ in range(SETTINGS.cg_iterations):
-        if (
-            square <= SETTINGS.smallest_eigenvalue * inner(image, image)
-            or current_deadline().passed
-        ):
-            break
+    size = 0.0
+
+    def product(p: Array) -> Array:
+        nonlocal size
         pulled = A.adjoint(p)
-        along = inner(pulled, pulled)
         size = max(size, norm(pulled) / norm(p))
-        if along == 0.0:
-            break
-        q, r = q + (square / along) * p, r - (square / along) * A.forward(pulled)
-        square, before = inner(r, r), square
-        p = r + (square / before) * p
+        return A.forward(pulled)
+
+    accuracy, most = math.sqrt(SETTINGS.smallest_eigenvalue), SETTINGS.cg_iterations
+    try:
+        q, _ = conjugate_gradients(
+            product, image, accuracy, 1.0, most, lambda: current_deadline().passed
+        )
+    except SingularSystem:
+        q = 0.0 * image
     return q, size

@@ -17,7 +17,7 @@ from lopro.maps import LinearMap
 from lopro.methods.baselines.frank_wolfe_steps import (
     ActiveSet,
     LineSearch,
-    Point,
+    PointWithImage,
     dual_gap,
     take_step,
 )
@@ -103,21 +103,24 @@ class LevelSetFrankWolfe:
             yield candidate_at(bench, 0.0 * x0, 0.0 * x0)
             return
         f = Residual(c.A, y, 0.0)
-        f.size = newton_step(c.A, -y, y, 0.0, c.sigma).following
+        f.size = newton_step(c.A.adjoint(-y), -y, y, 0.0, c.sigma).following
         ball = CountedConstraint(L1Ball(c.A.shape[1]))
         z = ball.linear_minimizer(0.0 * x0 - c.A.adjoint(y))
         # The l1 ball of complex vectors has infinitely many extreme points: no active set.
         plain = is_complex(z)
-        point = Point(f, z) if plain else ActiveSet(f, z, pairwise=True)
+        point = PointWithImage(f, z) if plain else ActiveSet(f, z, pairwise=True)
         yield from self._search(bench, f, ball, point)
 
-    def _search(self, bench: Workbench, f: Residual, ball: Constraint, point: Point) -> Candidates:
+    def _search(
+        self, bench: Workbench, f: Residual, ball: Constraint, point: PointWithImage
+    ) -> Candidates:
         """Step on the present ball; enlarge it when its lower bound is accurate enough."""
         sigma = parts(bench.problem)[1].sigma
         lower, witness, share, t = f.size, 0.0 * point.x, 1.0, 0
         while True:
             seen = dual_gap(f, ball, point)
-            newton = newton_from(seen.g, f, point.image, sigma)
+            r = f.size * point.image[0] - f.y
+            newton = newton_step(seen.g / f.size, r, f.y, f.size, sigma)
             if newton.following > lower:
                 lower, witness = newton.following, f.size * point.x
             # Increase of the norm by the projection, plus the distance to the lower bound.
@@ -184,17 +187,8 @@ class NewtonStep:
         return 0.0 < self.u - self.sigma <= alpha * (self.lower - self.sigma)
 
 
-def newton_step(A: LinearMap, r: Array, y: Array, radius: float, sigma: float) -> NewtonStep:
-    """Return the Newton step for the residual ``r = A x - y`` of a point in the ball of this radius."""
-    return _step(A.adjoint(r), r, y, radius, sigma)
-
-
-def newton_from(g: Array, f: Residual, image: Image, sigma: float) -> NewtonStep:
-    """Return the Newton step from a gradient of `Residual`."""
-    return _step(g / f.size, f.size * image[0] - f.y, f.y, f.size, sigma)
-
-
-def _step(Ar: Array, r: Array, y: Array, radius: float, sigma: float) -> NewtonStep:
+def newton_step(Ar: Array, r: Array, y: Array, radius: float, sigma: float) -> NewtonStep:
+    """Return the Newton step for the residual ``r = A x - y`` of a point in the ball, and ``Ar = A' r``."""
     xp, u = namespace(Ar), norm(r)
     slope = float(xp.max(xp.abs(Ar))) / u
     return NewtonStep(u, -inner(r, y) / u - radius * slope, slope, radius, sigma)

@@ -17,7 +17,7 @@ from lopro.core.counting import count
 from lopro.core.validation import check_fields
 from lopro.errors import MissingCapabilityError
 from lopro.functions import Ball
-from lopro.methods.baselines.one_projection import AveragedSteps, SingleProjection
+from lopro.methods.baselines.one_projection import AveragedState, AveragedSteps, SingleProjection
 from lopro.methods.inner.subgradient import into_ball
 from lopro.methods.paper.epochs import Plan
 from lopro.methods.setting import Setting
@@ -27,7 +27,7 @@ from lopro.penalties.penalised import Penalised
 from lopro.problem import Problem
 from lopro.protocol import Card, Workbench
 
-__all__ = ["LightTouch", "LightTouchSteps", "Rows", "TouchState", "draw"]
+__all__ = ["LightTouch", "LightTouchSteps", "ScalarConstraints", "TouchState", "draw"]
 
 
 class _PolyhedronRows:
@@ -67,7 +67,7 @@ class _Member:
         return None if constant is None else np.array([constant.value])
 
 
-class Rows:
+class ScalarConstraints:
     """The functions ``c_i`` of a constraint: rows of polyhedra, members of intersections.
 
     Parameters
@@ -79,8 +79,8 @@ class Rows:
     Examples
     --------
     >>> import numpy as np, lopro
-    >>> from lopro.methods.baselines.light_touch import Rows
-    >>> rows = Rows(lopro.constraints.Polyhedron(np.eye(3), np.zeros(3)))
+    >>> from lopro.methods.baselines.light_touch import ScalarConstraints
+    >>> rows = ScalarConstraints(lopro.constraints.Polyhedron(np.eye(3), np.zeros(3)))
     >>> rows.count, rows.values(np.array([0, 2]), np.array([1.0, 2.0, 3.0]))
     (3, array([1., 3.]))
     """
@@ -194,7 +194,7 @@ class LightTouch(SingleProjection):
 
     def check(self, problem: Problem) -> None:
         super().check(problem)
-        rows = Rows(problem.constraint)
+        rows = ScalarConstraints(problem.constraint)
         if self.sampled is not None and self.sampled > rows.count:
             raise ValueError(f"sampled must be at most {rows.count}, got {self.sampled}")
         if rows.lipschitz(Ball(problem.start(None), 1.0)) is None:
@@ -204,12 +204,12 @@ class LightTouch(SingleProjection):
             )
 
     def plan(self, bench: Workbench, s: Setting) -> Plan:
-        rows = Rows(bench.problem.constraint)
+        rows = ScalarConstraints(bench.problem.constraint)
         # The constants of a problem are those of its own c; given ones are those of the largest row.
         weight = s.weight * (rows.shortfall if self.constants is None else 1.0)
         return Plan(Hinge(weight), self._steps(rows, s, weight), self.iterations, s.start)
 
-    def _steps(self, rows: Rows, at: Setting, weight: float) -> LightTouchSteps:
+    def _steps(self, rows: ScalarConstraints, at: Setting, weight: float) -> LightTouchSteps:
         m, T, D = rows.count, self.iterations, at.ball.radius
         k = math.ceil(math.sqrt(m)) if self.sampled is None else self.sampled
         slopes = rows.lipschitz(at.ball)
@@ -224,23 +224,19 @@ class LightTouch(SingleProjection):
         return LightTouchSteps(rows, weight, k, eta, dual_step, at.ball, self.stochastic)
 
 
-@dataclass(slots=True)
-class TouchState:
+@dataclass(slots=True, kw_only=True)
+class TouchState(AveragedState):
     """State of LightTouch."""
 
-    x: Array
-    average: Array
-    rng: np.random.Generator
     scores: Vector  # logarithm of p, up to a constant
     seen: Vector  # the last known violations
-    t: int = 0
 
 
 @dataclass(frozen=True, eq=False)
 class LightTouchSteps(AveragedSteps):
     """The saddle-point steps of `LightTouch` as an inner algorithm."""
 
-    rows: Rows
+    rows: ScalarConstraints
     weight: float
     sampled: int
     eta: float
@@ -250,18 +246,17 @@ class LightTouchSteps(AveragedSteps):
 
     def init(self, F: Penalised, x: Array, rng: np.random.Generator) -> TouchState:
         m = self.rows.count
-        return TouchState(x, x, rng, np.zeros(m), np.zeros(m))
+        return TouchState(x, x, rng, scores=np.zeros(m), seen=np.zeros(m))
 
     def step(self, F: Penalised, state: TouchState) -> TouchState:
         x, rng = state.x, state.rng
-        f = F.objective
-        g = f.stochastic_subgradient(x, rng) if self.stochastic else f.subgradient(x)
+        g = self.subgradient(F.objective, state)
         i = draw(state.scores, rng)
         if float(self.rows.values(np.array([i]), x)[0]) > 0.0:
             g = g + self.weight * self.rows.subgradient(i, x)
         state.scores = state.scores + self.dual_step * self.weight * self._estimate(state)
         state.t += 1
-        state.average = state.average + (x - state.average) / state.t
+        state.include(x)
         state.x = into_ball(x - self.eta * g, self.ball)
         return state
 

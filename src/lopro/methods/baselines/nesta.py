@@ -25,7 +25,7 @@ __all__ = ["NESTA"]
 
 
 @dataclass(frozen=True)
-class Settings:
+class NestaSettings:
     """Constants of the authors' version 1.1 (NESTA.m, Core_Nesterov.m)."""
 
     #: Relative variation at which a continuation begins (NESTA.m).
@@ -36,7 +36,7 @@ class Settings:
     averaged_values: int = 10
 
 
-SETTINGS = Settings()
+SETTINGS = NestaSettings()
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class NESTA:
         coarsest = SETTINGS.first_smoothing * float(namespace(reference).max(abs(reference)))
         for mu, variation in self.continuation(coarsest):
             rule = SmallVariation(variation)
-            state = State(x, x, 0.0 * x)
+            state = NestaState(x, x, 0.0 * x)
             reported = 0
             while state.k < self.max_iter and not rule.met(smoothed(bench, state.x, mu)):
                 state = step(bench, state, mu)
@@ -145,7 +145,7 @@ class NESTA:
 
 
 @dataclass(frozen=True)
-class State:
+class NestaState:
     """State of a stage: the iterate, the centre of its prox function, the weighted sum of gradients."""
 
     x: Array
@@ -178,7 +178,7 @@ def blend(k: int) -> float:
     return 2.0 / (k + 3)
 
 
-def step(bench: Workbench, state: State, mu: float) -> State:
+def step(bench: Workbench, state: NestaState, mu: float) -> NestaState:
     """Make one iteration: two projections, and a convex combination of the points they give."""
     x, k = state.x, state.k
     u = slope(bench, x, mu)
@@ -187,7 +187,7 @@ def step(bench: Workbench, state: State, mu: float) -> State:
     y, z = bench.project(near), bench.project(far)
     tau = blend(k)
     pairs = (near, y), (far, z)
-    return State(tau * z + (1.0 - tau) * y, state.centre, w, k + 1, pairs)
+    return NestaState(tau * z + (1.0 - tau) * y, state.centre, w, k + 1, pairs)
 
 
 class SmallVariation:
@@ -209,14 +209,14 @@ class SmallVariation:
         return self._times >= 2
 
 
-def candidate_at(bench: Workbench, state: State) -> Candidate:
+def candidate_at(bench: Workbench, state: NestaState) -> Candidate:
     """Return the iterate, which is feasible as a convex combination of projections, with a multiplier."""
     with bench.observe():
         inequality = multiplier(bench, state)
     return Candidate(state.x, Multiplier(inequality))
 
 
-def multiplier(bench: Workbench, state: State) -> ValidInequality:
+def multiplier(bench: Workbench, state: NestaState) -> ValidInequality:
     """Return the multiplier of the last two projections with the higher lower bound.
 
     One belongs to the last gradient of the smoothed norm, the other to the average of all gradients.

@@ -13,20 +13,19 @@ from typing import Any, ClassVar
 import numpy as np
 
 from lopro.constraints.base import ValidInequality
-from lopro.core.arrays import Array
+from lopro.core.arrays import Array, inner, mix
 from lopro.core.validation import check_count
-from lopro.methods.inner import (
-    ConstantStep,
-    InverseTimeStep,
-)
-from lopro.methods.inner.subgradient import descent
+from lopro.methods.inner import ConstantStep, InverseTimeStep
+from lopro.methods.inner.subgradient import descent, sampled_or_exact
 from lopro.methods.paper.epochs import Plan, minimised_and_projected
 from lopro.methods.setting import NeedsConstants, Setting, feasible_candidate
 from lopro.methods.theory import ProblemConstants
+from lopro.objectives.base import Objective
 from lopro.penalties import Hinge, Softplus
 from lopro.protocol import Candidates, Card, Claim, Multiplier, Workbench
 
 __all__ = [
+    "AveragedState",
     "AveragedSteps",
     "FullTouch",
     "OneProjectionSmoothed",
@@ -68,11 +67,54 @@ class SingleProjection(NeedsConstants):
         return Claim(gap, source) if s.certain and not self.stochastic else None
 
 
+@dataclass(slots=True)
+class AveragedState:
+    """The iterate, and the weighted mean of the points that were included so far."""
+
+    x: Array
+    average: Array
+    rng: np.random.Generator
+    weight: float = 0.0  # sum of the weights of the mean
+    t: int = 0
+
+    def include(self, x: Array, weight: float = 1.0) -> None:
+        """Include a point in the mean."""
+        self.weight += weight
+        self.average = x if weight == self.weight else mix(self.average, weight / self.weight, x)
+
+
+@dataclass(slots=True, kw_only=True)
+class PrimalDualState(AveragedState):
+    """The state of a method with multipliers; it sums the constraints ``c(x) + <dc(x), z - x> <= 0``."""
+
+    direction: Array  # sum of the subgradients of c times their multipliers
+    support: float = 0.0
+    multiplier: float = 0.0
+
+    def add_constraint(self, multiplier: float, value: float, dc: Array) -> None:
+        """Add the constraint linearised at the iterate, where it has this value and subgradient."""
+        self.direction = self.direction + multiplier * dc
+        self.support += multiplier * (inner(dc, self.x) - value)
+
+    @property
+    def valid_inequality(self) -> ValidInequality:
+        """The sum of the linearised constraints over the sum of the weights; it is valid."""
+        mean = self.weight > 0.0 and math.isfinite(self.weight)
+        total = ValidInequality(self.direction, self.support)
+        return total.scaled(1.0 / self.weight if mean else 0.0)
+
+
 class AveragedSteps:
     """Base of inner algorithms that step along subgradients and return an average of the iterates.
 
     Their theorems bound the gap to feasible points, after a projection: the algorithm itself has no bound.
     """
+
+    stochastic: bool = False
+
+    def subgradient(self, f: Objective, state: AveragedState) -> Array:
+        """Return a subgradient of the objective at the iterate, or a sample of one."""
+        return sampled_or_exact(f, state.x, state.rng if self.stochastic else None)
 
     def check(self, problem: Any) -> None:
         """Accept every problem: subgradients suffice."""
@@ -82,24 +124,6 @@ class AveragedSteps:
 
     def bound(self, state: Any, distance: float) -> float | None:
         return None
-
-
-@dataclass(slots=True)
-class PrimalDualState:
-    """State; ``direction`` and ``support`` sum the linearised constraints times their multipliers."""
-
-    x: Array
-    average: Array
-    direction: Array
-    rng: np.random.Generator
-    support: float = 0.0
-    multiplier: float = 0.0
-    t: int = 0
-
-    @property
-    def valid_inequality(self) -> ValidInequality:
-        """The mean of the linearised constraints times their multipliers; each of them is valid."""
-        return ValidInequality(self.direction, self.support).scaled(1.0 / max(self.t, 1))
 
 
 @dataclass(frozen=True)
@@ -160,9 +184,9 @@ class FullTouch(SingleProjection):
 
     def plan(self, bench: Workbench, s: Setting) -> Plan:
         T, D, Gbar = self.iterations, s.ball.radius, s.slope
-        inner = descent(self.stochastic)(ConstantStep(D / (Gbar * math.sqrt(T))), ball=s.ball)
+        steps = descent(self.stochastic)(ConstantStep(D / (Gbar * math.sqrt(T))), ball=s.ball)
         claim = self.claim(s, Gbar * D / math.sqrt(T), "FullTouch: Gbar D / sqrt(T)")
-        return Plan(Hinge(s.weight), inner, T, s.start, claim)
+        return Plan(Hinge(s.weight), steps, T, s.start, claim)
 
 
 @dataclass(frozen=True)
@@ -222,9 +246,9 @@ class OneProjectionSmoothed(SingleProjection):
         return math.log(self.iterations) / self.iterations
 
     def plan(self, bench: Workbench, s: Setting) -> Plan:
-        inner = descent(self.stochastic)(InverseTimeStep(s.constants.mu), ball=s.ball)
+        steps = descent(self.stochastic)(InverseTimeStep(s.constants.mu), ball=s.ball)
         claim = self.claim(s, self.bound(s.constants), "Mahdavi et al., strongly convex")
-        return Plan(Softplus(s.weight, self.smoothing), inner, self.iterations, s.start, claim)
+        return Plan(Softplus(s.weight, self.smoothing), steps, self.iterations, s.start, claim)
 
     def bound(self, constants: ProblemConstants) -> float:
         """Return the theorem's bound on the gap."""

@@ -111,19 +111,18 @@ class SaddleDescent(AveragedSteps):
     stochastic: bool = False
 
     def init(self, F: Penalised, x: Array, rng: np.random.Generator) -> PrimalDualState:
-        return PrimalDualState(x, x, 0.0 * x, rng)
+        return PrimalDualState(x, x, rng, direction=0.0 * x)
 
     def step(self, F: Penalised, state: PrimalDualState) -> PrimalDualState:
         f, c, x, m = F.objective, F.constraint, state.x, state.multiplier
-        g = f.stochastic_subgradient(x, state.rng) if self.stochastic else f.subgradient(x)
+        g = self.subgradient(f, state)
         value, slope = c.linearize_at(c.image(x))
         if m > 0.0:  # otherwise the subgradient of c is not needed
-            push = m * slope()
-            g = g + push
-            state.direction = state.direction + push
-            state.support += inner(push, x) - m * value
+            dc = slope()
+            g = g + m * dc
+            state.add_constraint(m, value, dc)
         state.t += 1
-        state.average = state.average + (x - state.average) / state.t
+        state.include(x)
         state.x = into_ball(x - self.eta * g, self.ball)
         state.multiplier = max(0.0, (1.0 - self.damping * self.eta) * m + self.eta * value)
         return state
@@ -271,7 +270,7 @@ class ExtrapolatedDescent(AveragedSteps):
 
     def init(self, F: Penalised, x: Array, rng: np.random.Generator) -> ExtrapolatedState:
         value = float(F.constraint.value(x))
-        return ExtrapolatedState(x, x, 0.0 * x, rng, ell=value, ell_before=value)
+        return ExtrapolatedState(x, x, rng, direction=0.0 * x, ell=value, ell_before=value)
 
     def step(self, F: Penalised, state: ExtrapolatedState) -> ExtrapolatedState:
         x, c = state.x, F.constraint
@@ -280,9 +279,8 @@ class ExtrapolatedDescent(AveragedSteps):
         dc = slope()
         following = self._next_point(F, x, y * dc)
         state.t += 1
-        state.average = following + (1.0 - 1.0 / state.t) * (state.average - following)
-        state.direction = state.direction + y * dc
-        state.support += y * (inner(dc, x) - value)
+        state.add_constraint(y, value, dc)
+        state.include(following)
         state.ell_before, state.ell = state.ell, value + inner(dc, following - x)
         state.x, state.multiplier = following, y
         return state

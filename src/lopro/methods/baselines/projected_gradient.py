@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -11,6 +13,7 @@ from lopro.core.validation import check_fields
 from lopro.errors import MissingCapabilityError
 from lopro.functions import Constant, Source
 from lopro.methods.baselines.projected_steps import ProjectedSteps
+from lopro.methods.inner.accelerated import curvature_along_gradient
 from lopro.methods.inner.subgradient import check_stochastic
 from lopro.methods.setting import feasible_start, no_estimates
 from lopro.objectives.base import Objective
@@ -91,7 +94,10 @@ class GradientSteps(ProjectedSteps):
         if known is not None and no_estimates(known) and known.value > 0.0:
             L = known.value
         self._search = L is None
-        self.L = _curvature(bench.objective, x, bench.unit + norm(x)) if L is None else L
+        if L is None:
+            f = bench.objective
+            L = curvature_along_gradient(f.subgradient, x, f.subgradient(x), bench.unit + norm(x))
+        self.L = L
 
     def step(self) -> None:
         f, x = self.bench.objective, self.x
@@ -228,10 +234,8 @@ class ExtragradientSteps(ProjectedSteps):
         f, rng = self.bench.objective, self.bench.rng
         if self.batch == 0:
             return f.subgradient(x)
-        total = f.stochastic_subgradient(x, rng)
-        for _ in range(self.batch - 1):
-            total = total + f.stochastic_subgradient(x, rng)
-        return total / self.batch
+        samples = (f.stochastic_subgradient(x, rng) for _ in range(self.batch))
+        return functools.reduce(operator.add, samples) / self.batch
 
 
 def check_smooth(f: Objective, method: str) -> None:
@@ -241,17 +245,6 @@ def check_smooth(f: Objective, method: str) -> None:
             f"{method} needs a smooth objective, {type(f).__name__} has a subgradient only: use "
             "ProjectedSubgradient"
         )
-
-
-def _curvature(f: Objective, x: Array, size: float) -> float:
-    """Return an estimate of L: the change of the gradient over a move of ``1e-3 size`` along it."""
-    g = f.subgradient(x)
-    length = norm(g)
-    if length == 0.0:
-        return 1.0
-    move = (1e-3 * size / length) * g
-    curvature = norm(f.subgradient(x - move) - g) / norm(move)
-    return curvature if curvature > 0.0 else length / size
 
 
 def _below_parabola(f: Objective, x: Array, value: float, g: Array, y: Array, L: float) -> bool:

@@ -20,8 +20,8 @@ __all__ = ["Multipliers", "ProjectedSteps"]
 
 #: Bound on the error of a projection, in units of eps times the lengths involved; inequalities are charged
 #: with it. The difference of the projections of v and of P(v) + 2 (v - P(v)), which agree in exact
-#: arithmetic, is at most 40 units on the 17 sets of tests/traces (40 random points each); 2^16 covers badly
-#: conditioned sets.
+#: arithmetic, measured on the 17 sets of tests/traces (40 random points each), is at most 40 units; 2^16
+#: covers badly conditioned sets.
 PROJECTION_ERROR = 2.0**16
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
-from lopro.core.arrays import Array, inner, norm
+from lopro.core.arrays import Array, inner, mix, norm
 from lopro.core.validation import check_count, check_fields, check_number, check_offers
 from lopro.methods.baselines.projected_steps import ProjectedSteps
 from lopro.methods.inner.averaging import (
@@ -16,18 +17,21 @@ from lopro.methods.inner.averaging import (
     StepRule,
     UniformAverage,
 )
-from lopro.methods.inner.subgradient import check_stochastic
+from lopro.methods.inner.subgradient import check_stochastic, sampled_or_exact
 from lopro.methods.setting import feasible_start
 from lopro.problem import Problem
 from lopro.protocol import Candidates, Card, Workbench
 
-__all__ = ["BestIterate", "Descent", "DistanceOverGradients", "FixedSizes", "ProjectedSubgradient"]
+__all__ = ["BestIterate", "DistanceOverGradients", "ProjectedSubgradient", "SubgradientSteps"]
 
 #: Length of the first step of the adaptive rule, relative to the size of the start. The bound of Ivgi, Hinder
-#: and Carmon depends on it through a logarithm: on five problems of tests/traces (linear/ball, lasso/ball,
-#: lasso/rows, lsq/l1, logistic/simplex) the gap after 1000 steps is 1.5 to 1.9 times as large with 1e-4, and
-#: 0.44 to 0.59 times with 1e-2.
+#: and Carmon (2023) depends on it through a logarithm: measured on five problems of tests/traces
+#: (linear/ball, lasso/ball, lasso/rows, lsq/l1, logistic/simplex), the gap after 1000 steps is 1.5 to 1.9
+#: times as large with 1e-4, and 0.44 to 0.59 times with 1e-2.
 FIRST_MOVE = 1e-3
+
+#: The step size for iteration, point and subgradient; called once for each step.
+StepSizes = Callable[[int, Array, Array], float]
 
 
 @dataclass(frozen=True)
@@ -112,48 +116,46 @@ class ProjectedSubgradient:
 
     def run(self, bench: Workbench, x0: Array) -> Candidates:
         x = feasible_start(bench, x0)
-        sizes = DistanceOverGradients(x, bench.unit) if self.step is None else FixedSizes(self.step)
-        descent = Descent(bench, x, sizes, self.average, self.stochastic)
-        yield from descent.run(self.iterations, self.report)
+        sizes = DistanceOverGradients(x, bench.unit) if self.step is None else by_rule(self.step)
+        steps = SubgradientSteps(bench, x, sizes, self.average, self.stochastic)
+        yield from steps.run(self.iterations, self.report)
 
 
-class Descent(ProjectedSteps):
-    """A run of projected subgradient steps, with the output so far."""
+class SubgradientSteps(ProjectedSteps):
+    """``x+ = P(x - eta_t g)``; the output is an average of the iterates, or the best of them."""
 
     def __init__(
         self,
         bench: Workbench,
         x: Array,
-        sizes: Sizes,
+        sizes: StepSizes,
         average: Average | BestIterate,
         stochastic: bool = False,
     ) -> None:
         super().__init__(bench, x)
-        self._sizes, self._average, self._stochastic = sizes, average, stochastic
+        self._sizes, self._average = sizes, average
+        self._rng = bench.rng if stochastic else None
         self._kept = x  # the average, or the best iterate
         self._least = math.inf
         self._t = 0
 
     def step(self) -> None:
         self._t += 1
-        x, g = self.x, self._slope()
-        eta = self._sizes.size(self._t, x, g)
+        x, g = self.x, self._subgradient()
+        eta = self._sizes(self._t, x, g)
         self.x = self.projected(x - eta * g, eta)
 
-    def _slope(self) -> Array:
+    def _subgradient(self) -> Array:
         """Return the subgradient of the step, and update the output with the iterate."""
         x, f = self.x, self.bench.objective
         if isinstance(self._average, BestIterate):
             value, slope = f.linearize_at(f.image(x))
             if value < self._least:
                 self._least, self._kept = value, x
-            return self._sampled() if self._stochastic else slope()
+            return slope() if self._rng is None else f.stochastic_subgradient(x, self._rng)
         w = self._average.weight(self._t)
-        self._kept = x if w == 1.0 else self._kept + w * (x - self._kept)
-        return self._sampled() if self._stochastic else f.subgradient(x)
-
-    def _sampled(self) -> Array:
-        return self.bench.objective.stochastic_subgradient(self.x, self.bench.rng)
+        self._kept = x if w == 1.0 else mix(self._kept, w, x)
+        return sampled_or_exact(f, x, self._rng)
 
     @property
     def output(self) -> Array:
@@ -161,22 +163,9 @@ class Descent(ProjectedSteps):
         return self.x if isinstance(self._average, LastIterate) else self._kept
 
 
-class Sizes(Protocol):
-    """Step sizes of one run; they may depend on its iterates and subgradients."""
-
-    def size(self, t: int, x: Array, g: Array) -> float:
-        """Return the size of step ``t`` from ``x`` along ``-g``; called once for each step."""
-        ...
-
-
-@dataclass(frozen=True)
-class FixedSizes:
-    """Step sizes of a rule that depends on the iteration number alone."""
-
-    rule: StepRule
-
-    def size(self, t: int, x: Array, g: Array) -> float:
-        return self.rule.size(t)
+def by_rule(rule: StepRule) -> StepSizes:
+    """Return the step sizes of a rule, which depend on the iteration alone."""
+    return lambda t, x, g: rule.size(t)
 
 
 class DistanceOverGradients:
@@ -190,7 +179,7 @@ class DistanceOverGradients:
         self._farthest = FIRST_MOVE * (unit + norm(start))
         self._squares = 0.0
 
-    def size(self, t: int, x: Array, g: Array) -> float:
+    def __call__(self, t: int, x: Array, g: Array) -> float:
         self._farthest = max(self._farthest, norm(x - self._start))
         self._squares += inner(g, g)
         # All subgradients so far are 0, so no step moves: any size will do.

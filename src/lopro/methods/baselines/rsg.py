@@ -12,7 +12,7 @@ from lopro.core.validation import check_fields, check_number
 from lopro.driver.minorants import solution_radius
 from lopro.errors import MissingCapabilityError
 from lopro.functions import Ball
-from lopro.methods.baselines.projected_subgradient import Descent, FixedSizes
+from lopro.methods.baselines.projected_subgradient import SubgradientSteps, by_rule
 from lopro.methods.inner import ConstantStep, UniformAverage
 from lopro.methods.setting import feasible_start
 from lopro.methods.theory import epochs_needed
@@ -38,8 +38,8 @@ class _Restarted:
         raise NotImplementedError
 
     def check(self, problem: Problem) -> None:
-        if self.step is None:
-            _check_scale(problem, type(self).__name__)
+        if self.step is None and problem.shape is not None:
+            first_step(problem, problem.start(None))
 
     def run(self, bench: Workbench, x0: Array) -> Candidates:
         x = feasible_start(bench, x0)
@@ -182,9 +182,10 @@ def run_stages(
 ) -> Generator[Candidate, Verdict, Array]:
     """Run the stages of one RSG from a feasible ``x``; each ends with a candidate."""
     for k in range(count):
-        descent = Descent(bench, x, FixedSizes(ConstantStep(step / 2.0**k)), UniformAverage())
-        go_on = yield from descent.run(steps, steps)
-        x = descent.output
+        sizes = by_rule(ConstantStep(step / 2.0**k))
+        stage = SubgradientSteps(bench, x, sizes, UniformAverage())
+        go_on = yield from stage.run(steps, steps)
+        x = stage.output
         if not go_on:
             break
     return x
@@ -208,24 +209,10 @@ def first_step(problem: Problem, x: Array) -> float:
     if G is not None and reach is not None:
         gaps.append(G.value * reach.radius)
     if G is None or not gaps:
-        raise _no_scale("RSG")
+        raise MissingCapabilityError(
+            "RSG and R2SG derive their first step from a Lipschitz constant of the objective (G) and a "
+            "bound on the first gap (its infimum, or the norm of a solution), which are not known here; "
+            "give step=, or use ProjectedSubgradient"
+        )
     # A gap of 0 means that x is optimal: any step size will do.
     return min(gaps) / (2.0 * G.value**2) if G.value > 0.0 and min(gaps) > 0.0 else 1.0
-
-
-def _check_scale(problem: Problem, method: str) -> None:
-    """Raise unless the constants of `first_step` are known."""
-    f, bounded = problem.objective, solution_radius(problem, 1.0) is not None
-    known = f.lipschitz() is not None
-    if not known and bounded and problem.shape is not None:
-        known = f.lipschitz(Ball(problem.start(None), 1.0)) is not None
-    if not (known and (bounded or f.infimum() is not None)):
-        raise _no_scale(method)
-
-
-def _no_scale(method: str) -> MissingCapabilityError:
-    return MissingCapabilityError(
-        f"{method} derives its first step from a Lipschitz constant of the objective (G) and a bound on the "
-        "first gap (its infimum, or the norm of a solution), which are not known here; give step=, or "
-        "use ProjectedSubgradient"
-    )

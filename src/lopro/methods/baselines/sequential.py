@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from lopro.constraints import Constraint
 from lopro.core.arrays import Array, norm
 from lopro.core.validation import check_fields, check_number
 from lopro.methods.inner.accelerated import AcceleratedState
@@ -25,23 +26,18 @@ STEPS_PER_CHECK = 25
 
 
 @dataclass(frozen=True)
-class SequentialMinimization:
-    """Stages of unconstrained minimisation to a high accuracy, with one projection after each.
+class Stage:
+    """A penalised problem that has been minimised, and the penalty of the one before it."""
 
-    Parameters
-    ----------
-    stages : int
-        Number of penalised problems.
-    growth : float
-        Factor by which beta increases.
-    stiffness : float, optional
-        The first beta; by default the one at which the gradient of the penalty, for a violation of the size
-        of the start, has the norm of the gradient of the objective.
-    accuracy : float
-        Accuracy of each penalised problem: norm of its gradient times the size of a solution, relative to f.
-    rounds : int
-        Limit of the inner iterations of a stage, in units of 25 steps.
-    """
+    constraint: Constraint
+    before: MemberPenalties | None
+    penalty: MemberPenalties
+    state: AcceleratedState
+
+
+@dataclass(frozen=True)
+class SequentialMinimization:
+    """Stages of unconstrained minimisation to a high accuracy, with one projection after each."""
 
     stages: int
     growth: float = 10.0
@@ -69,16 +65,11 @@ class SequentialMinimization:
             state = minimised(bench, F, x, L, accuracy, steps=STEPS_PER_CHECK, rounds=self.rounds)
             x, L = state.x, state.L
             yield Candidate(bench.project(x), PenalisedMinimum(F), before=x)
-            before, penalty = penalty, self.following(bench, before, penalty, state)
+            stage = Stage(bench.constraint, before, penalty, state)
+            before, penalty = penalty, self.following(stage)
 
-    def following(
-        self,
-        bench: Workbench,
-        before: MemberPenalties | None,
-        penalty: MemberPenalties,
-        state: AcceleratedState,
-    ) -> MemberPenalties:
-        """Return the penalty of the next stage, from the last two penalties and the last inner state."""
+    def following(self, stage: Stage) -> MemberPenalties:
+        """Return the penalty of the next stage."""
         raise NotImplementedError
 
 
@@ -98,9 +89,17 @@ class ExteriorPenalty(SequentialMinimization):
 
     Parameters
     ----------
-    stages, growth, stiffness, accuracy, rounds
-        As in `SequentialMinimization`: number of penalised problems, factor of beta, first beta, accuracy of
-        each, and limit of its iterations (in units of 25 steps).
+    stages : int
+        Number of penalised problems.
+    growth : float
+        Factor by which beta increases.
+    stiffness : float, optional
+        The first beta; by default the one at which the gradient of the penalty, for a violation of the size
+        of the start, has the norm of the gradient of the objective.
+    accuracy : float
+        Accuracy of each penalised problem: norm of its gradient times the size of a solution, relative to f.
+    rounds : int
+        Limit of the inner iterations of a stage, in units of 25 steps.
 
     References
     ----------
@@ -133,14 +132,8 @@ class ExteriorPenalty(SequentialMinimization):
 
     stages: int = 8
 
-    def following(
-        self,
-        bench: Workbench,
-        before: MemberPenalties | None,
-        penalty: MemberPenalties,
-        state: AcceleratedState,
-    ) -> MemberPenalties:
-        return penalty.stiffened(self.growth)
+    def following(self, stage: Stage) -> MemberPenalties:
+        return stage.penalty.stiffened(self.growth)
 
 
 @dataclass(frozen=True)
@@ -203,18 +196,11 @@ class AugmentedLagrangian(SequentialMinimization):
         super().__post_init__()
         check_number("enough", self.enough, minimum=0.0, maximum=1.0)
 
-    def following(
-        self,
-        bench: Workbench,
-        before: MemberPenalties | None,
-        penalty: MemberPenalties,
-        state: AcceleratedState,
-    ) -> MemberPenalties:
-        constraint = bench.constraint
-        image = state.image_x[-constraint.image_length :]
-        following = penalty.recentred(constraint, image)
-        last = math.inf if before is None else residual(before, penalty)
-        stiffer = residual(penalty, following) > self.enough * last
+    def following(self, stage: Stage) -> MemberPenalties:
+        image = stage.state.image_x[-stage.constraint.image_length :]
+        following = stage.penalty.recentred(stage.constraint, image)
+        last = math.inf if stage.before is None else residual(stage.before, stage.penalty)
+        stiffer = residual(stage.penalty, following) > self.enough * last
         return following.stiffened(self.growth) if stiffer else following
 
 

@@ -8,12 +8,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from lopro.constraints.base import Constraint, ValidInequality
+from lopro.constraints.base import Constraint
 from lopro.core.arrays import Array, inner, norm
 from lopro.core.validation import check_fields
 from lopro.driver.minorants import solution_radius
 from lopro.errors import InfeasibleError
-from lopro.methods.baselines.one_projection import AveragedSteps
+from lopro.methods.baselines.one_projection import AveragedSteps, PrimalDualState
 from lopro.methods.setting import Needs, feasible_candidate, feasible_start, no_estimates
 from lopro.objectives.base import Objective
 from lopro.problem import Problem
@@ -139,23 +139,10 @@ class SwitchingSubgradient:
 
 
 @dataclass(slots=True)
-class SwitchingState:
-    """State of the iteration."""
+class SwitchingState(PrimalDualState):
+    """State of the iteration: points of steps along f and constraints are weighted by the step sizes."""
 
-    x: Array
-    average: Array  # of the points of steps along f, weighted by 1 / |g|^2
-    direction: Array  # sum of the subgradients of c times their step sizes
-    support: float = 0.0
-    weight: float = 0.0  # sum of the step sizes along f
     energy: float = 0.0  # sum of delta^2 / |g|^2 and c^2 / |g_c|^2
-    t: int = 0
-
-    @property
-    def valid_inequality(self) -> ValidInequality:
-        """The sum of the linearised constraints with step sizes as weights, divided by those along f."""
-        plain = ValidInequality(self.direction, self.support)
-        finite = self.weight > 0.0 and math.isfinite(self.weight)
-        return plain.scaled(1.0 / self.weight) if finite else plain.scaled(0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,7 +163,7 @@ class SwitchingSteps(AveragedSteps):
         check_fields(self, positive=("delta",))
 
     def init(self, F: Oracles, x: Array, rng: np.random.Generator) -> SwitchingState:
-        return SwitchingState(x=x, average=x, direction=0.0 * x)
+        return SwitchingState(x, x, rng, direction=0.0 * x)
 
     def step(self, F: Oracles, state: SwitchingState) -> SwitchingState:
         c = F.constraint
@@ -200,9 +187,7 @@ class SwitchingSteps(AveragedSteps):
             return
         size = self.delta / square
         if math.isfinite(state.weight):
-            state.weight += size
-            share = size / state.weight
-            state.average = state.average + share * (state.x - state.average)
+            state.include(state.x, size)
         state.energy += self.delta * size
         state.x = state.x - size * g
 
@@ -211,8 +196,7 @@ class SwitchingSteps(AveragedSteps):
         if square == 0.0:
             raise InfeasibleError(f"c has slope zero where it is {value:.3g}: it is never smaller")
         size = value / square
-        state.direction = state.direction + size * dc
-        state.support += size * (inner(dc, state.x) - value)
+        state.add_constraint(size, value, dc)
         state.energy += value * size
         state.x = state.x - size * dc
 

@@ -7,7 +7,9 @@ its theorem uses (R5). Here, as in Beck and Teboulle, it is taken at ``y_s``.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -194,7 +196,8 @@ class AcceleratedGradient:
         image = F.image(x)
         L = self.step_rule.L
         if L is None:
-            L = curvature_along_gradient(F, x, image)
+            g = F.linearize_at(image)[1]()
+            L = curvature_along_gradient(partial(smooth_gradient, F), x, g, F.unit + norm(x))
         return AcceleratedState(x=x, image_x=image, y=x, image_y=image, L=L)
 
     def step(self, F: Penalised, state: AcceleratedState) -> AcceleratedState:
@@ -269,16 +272,19 @@ def model_holds(
     return inner(gradient() - g, move) <= quadratic + slack
 
 
-def curvature_along_gradient(F: Penalised, x: Array, image: Image) -> float:
-    """Return an estimate of L: the change of the gradient over a move of 1e-3 times the size of ``x``."""
-    _, gradient = F.linearize_at(image)
-    g = gradient()
+def smooth_gradient(F: Penalised, x: Array) -> Array:
+    """Return the gradient of the smooth part of F."""
+    return F.linearize_at(F.image(x))[1]()
+
+
+def curvature_along_gradient(
+    gradient: Callable[[Array], Array], x: Array, g: Array, size: float
+) -> float:
+    """Return an estimate of L: the change of the gradient, ``g`` at x, after a move of ``1e-3 size``."""
     length = norm(g)
-    size = F.unit + norm(x)
     # At a minimiser any direction will do.
     move = (1e-3 * size / length) * g if length > 0.0 else (1e-3 * size) * diagonal_direction(x)
-    _, gradient_there = F.linearize_at(F.image(x - move))
-    curvature = norm(gradient_there() - g) / norm(move)
+    curvature = norm(gradient(x - move) - g) / norm(move)
     if curvature > 0.0:
         return curvature
     return length / size if length > 0.0 else 1.0

@@ -29,6 +29,7 @@ __all__ = [
     "SubgradientState",
     "check_stochastic",
     "into_ball",
+    "sampled_or_exact",
 ]
 
 
@@ -139,6 +140,11 @@ class StochasticSubgradient(SubgradientDescent):
 
     def bound(self, state: SubgradientState, distance: float) -> float | None:
         return None
+
+
+def sampled_or_exact(f: Objective, x: Array, rng: np.random.Generator | None) -> Array:
+    """Return a subgradient of the objective: a sample where there is a generator, otherwise the exact one."""
+    return f.subgradient(x) if rng is None else f.stochastic_subgradient(x, rng)
 
 
 def descent(stochastic: bool) -> type[SubgradientDescent]:

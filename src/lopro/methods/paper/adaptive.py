@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 
 from lopro.core.arrays import Array, norm
 from lopro.core.validation import check_count
 from lopro.errors import StalledError
 from lopro.methods.inner import AcceleratedGradient, Backtracking, ConstantStep, SubgradientDescent
-from lopro.methods.inner.accelerated import curvature_along_gradient
+from lopro.methods.inner.accelerated import curvature_along_gradient, smooth_gradient
 from lopro.methods.paper.epochs import Epoch, Plan
 from lopro.methods.setting import feasible_start
-from lopro.penalties import CentredSoftplus, Hinge, Softplus
+from lopro.penalties import CentredSoftplus, Hinge, Penalty, Softplus
 from lopro.protocol import Workbench
 
 __all__ = ["AdaptiveSmoothing", "DoublingSubgradient", "Recentring"]
@@ -105,8 +106,26 @@ class DoublingSubgradient:
         return Plan(plan.penalty, cycle.inner(), steps, epoch.x), cycle
 
 
+class _AcceleratedEpochs:
+    """Base of the schedules of LoPNAG: epochs of ``steps`` steps at first; the state is the last merit."""
+
+    steps: int
+
+    def __post_init__(self) -> None:
+        check_count("steps", self.steps)
+
+    def first_penalty(self, bench: Workbench, x: Array) -> Penalty:
+        """Return the penalty of the first epoch, from a feasible point."""
+        raise NotImplementedError
+
+    def init(self, bench: Workbench, x: Array) -> tuple[Plan, float | None]:
+        """Return the first plan; the merit is not known yet."""
+        x = feasible_start(bench, x)
+        return Plan(self.first_penalty(bench, x), _restarting(), self.steps, x), None
+
+
 @dataclass(frozen=True)
-class AdaptiveSmoothing:
+class AdaptiveSmoothing(_AcceleratedEpochs):
     """LoPNAG without constants: gamma is halved when the gap is of its size, epochs grow on stalling.
 
     Examples
@@ -118,15 +137,9 @@ class AdaptiveSmoothing:
 
     steps: int = 100
 
-    def __post_init__(self) -> None:
-        check_count("steps", self.steps)
-
-    def init(self, bench: Workbench, x: Array) -> tuple[Plan, float | None]:
-        """Return the first plan; the merit is not known yet."""
-        x = feasible_start(bench, x)
+    def first_penalty(self, bench: Workbench, x: Array) -> Softplus:
         lam = first_weight(bench, x)
-        gamma = balanced_smoothing(bench, x, lam)
-        return Plan(Softplus(lam, gamma), _restarting(), self.steps, x), None
+        return Softplus(lam, balanced_smoothing(bench, x, lam))
 
     def next(
         self, bench: Workbench, state: float | None, epoch: Epoch
@@ -152,7 +165,7 @@ class AdaptiveSmoothing:
 
 
 @dataclass(frozen=True)
-class Recentring:
+class Recentring(_AcceleratedEpochs):
     """The multiplier-centred LoPNAG (P7): gamma is fixed, the multiplier is updated.
 
     Each epoch is one inexact step of the entropic proximal point method on the dual. It starts from the last
@@ -168,16 +181,10 @@ class Recentring:
 
     steps: int = 60
 
-    def __post_init__(self) -> None:
-        check_count("steps", self.steps)
-
-    def init(self, bench: Workbench, x: Array) -> tuple[Plan, float | None]:
-        """Return the first plan; the merit is not known yet."""
-        x = feasible_start(bench, x)
+    def first_penalty(self, bench: Workbench, x: Array) -> CentredSoftplus:
         zeta = first_weight(bench, x)
         lam = 2.0 * zeta
-        penalty = CentredSoftplus(lam, balanced_smoothing(bench, x, lam), zeta)
-        return Plan(penalty, _restarting(), self.steps, x), None
+        return CentredSoftplus(lam, balanced_smoothing(bench, x, lam), zeta)
 
     def next(
         self, bench: Workbench, state: float | None, epoch: Epoch
@@ -209,10 +216,12 @@ def balanced_smoothing(bench: Workbench, x: Array, lam: float) -> float:
     slope = norm(bench.constraint.subgradient(x))
     # With a gamma of 1e6 times the range of lam c the penalty is lam c / 2 up to 1e-6, so F has curvature
     # L_f + lam L_c / 2.
-    huge = 1e6 * lam * slope * (bench.unit + norm(x))
+    size = bench.unit + norm(x)
+    huge = 1e6 * lam * slope * size
     if huge == 0.0:
         return 1.0
     F = bench.penalised(Softplus(lam, huge), x)
-    base = curvature_along_gradient(F, x, F.image(x))
+    gradient = partial(smooth_gradient, F)
+    base = curvature_along_gradient(gradient, x, gradient(x), size)
     gamma = (lam * slope) ** 2 / (4.0 * base)
     return gamma if gamma > 0.0 and math.isfinite(gamma) else 1.0

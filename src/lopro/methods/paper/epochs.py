@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from lopro.core.arrays import Array, norm
+from lopro.methods.setting import feasible_start
 from lopro.penalties import Penalty
 from lopro.problem import Problem
 from lopro.protocol import (
@@ -22,7 +23,15 @@ from lopro.protocol import (
     Workbench,
 )
 
-__all__ = ["Epoch", "Plan", "Schedule", "check_schedule", "minimised_and_projected", "run_epochs"]
+__all__ = [
+    "Epoch",
+    "NumberedEpochs",
+    "Plan",
+    "Schedule",
+    "check_schedule",
+    "minimised_and_projected",
+    "run_epochs",
+]
 
 S = TypeVar("S")
 
@@ -59,6 +68,22 @@ class Schedule(Protocol[S]):
     def next(self, bench: Workbench, state: S, epoch: Epoch) -> tuple[Plan | None, S]:
         """Return the plan after ``epoch`` (None when the schedule is complete) and the state."""
         ...
+
+
+class NumberedEpochs:
+    """Base of schedules that know every epoch by its number; each starts from the projection of the last."""
+
+    def plan(self, start: Array, k: int, last: Epoch | None) -> Plan | None:
+        """Return the plan of epoch ``k`` (from 1), which follows ``last``; None after all of them."""
+        raise NotImplementedError
+
+    def init(self, bench: Workbench, x: Array) -> tuple[Plan | None, int]:
+        """Return the first plan and the number of its epoch."""
+        return self.plan(feasible_start(bench, x), 1, None), 1
+
+    def next(self, bench: Workbench, state: int, epoch: Epoch) -> tuple[Plan | None, int]:
+        """Return the plan of the next epoch and its number."""
+        return self.plan(epoch.x, state + 1, epoch), state + 1
 
 
 def check_schedule(schedule: Schedule[Any], problem: Problem) -> None:

@@ -17,8 +17,23 @@ from lopro.protocol import Candidates, Card, Workbench
 __all__ = ["LoPGD", "LoPNAG"]
 
 
+class _LowProjection:
+    """Base of both methods: the epochs of a schedule."""
+
+    schedule: Schedule[Any]
+
+    def __post_init__(self) -> None:
+        check_offers("schedule", self.schedule, "init", "next")
+
+    def check(self, problem: Problem) -> None:
+        check_schedule(self.schedule, problem)
+
+    def run(self, bench: Workbench, x0: Array) -> Candidates:
+        return run_epochs(bench, x0, self.schedule)
+
+
 @dataclass(frozen=True)
-class LoPGD:
+class LoPGD(_LowProjection):
     """Low-projection subgradient descent, for nonsmooth ``f`` and ``c``.
 
     Problem: min f(x) s.t. c(x) <= 0, both convex and Lipschitz. Oracles: subgradients of f and c; one
@@ -50,19 +65,9 @@ class LoPGD:
 
     schedule: Schedule[Any] = DoublingSubgradient()
 
-    def __post_init__(self) -> None:
-        check_offers("schedule", self.schedule, "init", "next")
-
-    def check(self, problem: Problem) -> None:
-        """Check the requirements of the schedule; the method itself needs subgradients only."""
-        check_schedule(self.schedule, problem)
-
-    def run(self, bench: Workbench, x0: Array) -> Candidates:
-        return run_epochs(bench, x0, self.schedule)
-
 
 @dataclass(frozen=True)
-class LoPNAG:
+class LoPNAG(_LowProjection):
     """Low-projection accelerated gradient, for smooth ``c`` and ``f`` smooth, proximable or a sum.
 
     Problem: min f(x) s.t. c(x) <= 0. Oracles: gradients of c and of the smooth part of f, prox of the
@@ -100,17 +105,11 @@ class LoPNAG:
 
     schedule: Schedule[Any] = AdaptiveSmoothing()
 
-    def __post_init__(self) -> None:
-        check_offers("schedule", self.schedule, "init", "next")
-
     def check(self, problem: Problem) -> None:
-        check_schedule(self.schedule, problem)
+        super().check(problem)
         AcceleratedGradient().check(problem)
         if not problem.constraint.smooth:
             raise MissingCapabilityError(
                 f"LoPNAG (Theorem 3) needs a smooth constraint function; {problem.constraint!r} is not. "
                 "Use its smooth form if it has one, or lopro.LoPGD() or lopro.Auto()"
             )
-
-    def run(self, bench: Workbench, x0: Array) -> Candidates:
-        return run_epochs(bench, x0, self.schedule)

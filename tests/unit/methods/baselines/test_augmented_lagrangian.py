@@ -95,8 +95,8 @@ def test_multipliers_moved_too_far_break_both():
     """Negative control: three times the step of the proximal point method."""
 
     class TooFar(AugmentedLagrangian):
-        def following(self, bench, before, penalty, state):
-            (old,), (new,) = penalty.parts, super().following(bench, before, penalty, state).parts
+        def following(self, stage):
+            (old,), (new,) = stage.penalty.parts, super().following(stage).parts
             start = 0.0 if old.multiplier is None else old.multiplier[0]
             return MemberPenalties(
                 (replace(new, multiplier=(start + 3.0 * (new.multiplier[0] - start),)),)
@@ -113,8 +113,8 @@ def test_multipliers_that_stay_break_the_dual_bound():
     """Negative control: without the update it is a penalty method, whose dual value stops rising."""
 
     class Still(AugmentedLagrangian):
-        def following(self, bench, before, penalty, state):
-            return penalty
+        def following(self, stage):
+            return stage.penalty
 
     slow = {"stiffness": 0.02, "enough": 1.0, "accuracy": 1e-11}
     assert dual_ratio(t6_ellipsoid, Still(200, **slow)) > 2.0

@@ -68,8 +68,8 @@ def test_a_penalty_that_is_not_raised_breaks_them():
     """Negative control: the same check, with a stiffness that stays what it was."""
 
     class Fixed(ExteriorPenalty):
-        def following(self, bench, before, penalty, state):
-            return penalty
+        def following(self, stage):
+            return stage.penalty
 
     assert worst_ratio(t4, Fixed(6, stiffness=1.0)) > 10.0
 

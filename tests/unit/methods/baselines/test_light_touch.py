@@ -27,7 +27,7 @@ from lopro.constraints import (
 from lopro.errors import MissingCapabilityError
 from lopro.functions import Ball
 from lopro.methods.baselines import LightTouch
-from lopro.methods.baselines.light_touch import LightTouchSteps, Rows, TouchState, draw
+from lopro.methods.baselines.light_touch import LightTouchSteps, ScalarConstraints, TouchState, draw
 from lopro.methods.theory import ProblemConstants
 from lopro.objectives import LeastSquares, Linear, SquaredDistance
 
@@ -98,10 +98,12 @@ def test_the_estimate_of_the_violations_is_unbiased(k: int) -> None:
     C, b = rows(5)
     x, seen = np.array([2.0, 1.5]), np.array([0.3, 0.0, 1.0, 2.0, 0.1])
     truth = np.maximum(C @ x - b, 0.0)
-    steps = LightTouchSteps(Rows(Polyhedron(C, b)), 1.0, k, 0.1, 0.1, Ball(np.zeros(2), 9.0))
+    steps = LightTouchSteps(
+        ScalarConstraints(Polyhedron(C, b)), 1.0, k, 0.1, 0.1, Ball(np.zeros(2), 9.0)
+    )
     estimates = []
     for subset in combinations(range(5), k):
-        state = TouchState(x, x, Chooser(subset), np.zeros(5), seen.copy())  # type: ignore[arg-type]
+        state = TouchState(x, x, Chooser(subset), scores=np.zeros(5), seen=seen.copy())
         estimates.append(steps._estimate(state))
         # What was looked at is remembered, the rest is as it was.
         others = np.setdiff1d(np.arange(5), subset)
@@ -176,11 +178,11 @@ def test_single_rows_cost_what_they_are(rng: Any) -> None:
     dense, sparse = Polyhedron(C, b), Polyhedron(scipy.sparse.csr_array(C), b)
     chosen = np.array([5, 0, 3])
     for polyhedron in (dense, sparse, Polyhedron(C, b, NormForm())):
-        alone = Rows(polyhedron)
+        alone = ScalarConstraints(polyhedron)
         assert alone.count == 6
         np.testing.assert_allclose(alone.values(chosen, x), (C @ x - b)[chosen])
         np.testing.assert_allclose(alone.subgradient(3, x), C[3])
-    mixed = Rows(Intersection(dense, ball, sparse))
+    mixed = ScalarConstraints(Intersection(dense, ball, sparse))
     assert mixed.count == 13
     expected = np.concatenate([C @ x - b, [ball.value(x)], C @ x - b])
     np.testing.assert_allclose(mixed.values(np.arange(13), x), expected)
@@ -224,8 +226,10 @@ def test_what_is_missing_is_named() -> None:
 def test_the_norm_of_all_rows_needs_a_larger_weight() -> None:
     """Rho belongs to the constraint's own function, and the largest row may be sqrt(m) times smaller."""
     box = -np.ones(3), np.ones(3)
-    assert Rows(Polyhedron.box(*box)).shortfall == 1.0
-    assert Rows(Polyhedron.box(*box, NormForm())).shortfall == pytest.approx(math.sqrt(6.0))
+    assert ScalarConstraints(Polyhedron.box(*box)).shortfall == 1.0
+    assert ScalarConstraints(Polyhedron.box(*box, NormForm())).shortfall == pytest.approx(
+        math.sqrt(6.0)
+    )
     problem = Problem(Linear(np.array([1.0, -2.0, 0.5])), Polyhedron.box(*box, NormForm()))
     recorded = Recorded(LightTouch(100, 6))
     lopro.solve(problem, method=recorded, tol=0, seed=0)

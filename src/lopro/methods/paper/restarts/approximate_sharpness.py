@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field, replace
 
 from lopro.core.arrays import Array
-from lopro.core.validation import check_count, check_number, check_offers
+from lopro.core.validation import check_fields, check_offers
 from lopro.methods.paper.epochs import Epoch, Plan
 from lopro.methods.paper.restarts.subproblem_solvers import (
     Solver,
@@ -153,13 +153,7 @@ class ApproximateSharpness(GivenConstants):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_offers("solver", self.solver, "tuned", "steps")
-        check_count("restarts", self.restarts)
-        check_count("budget", self.budget)
-        check_count("reach", self.reach)
-        for name in ("target", "eps0"):
-            value = getattr(self, name)
-            if value is not None:
-                check_number(name, value, minimum=0.0, exclusive=True)
+        check_fields(self, counts=("restarts", "budget", "reach"), positive=("target", "eps0"))
 
     @property
     def cells(self) -> tuple[SharpnessCell, ...]:

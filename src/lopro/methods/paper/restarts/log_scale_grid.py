@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 
 from lopro.core.arrays import Array
-from lopro.core.validation import check_count, check_number, check_offers
+from lopro.core.validation import check_count, check_fields, check_offers
 from lopro.methods.paper.epochs import Epoch, Plan
 from lopro.methods.paper.restarts.subproblem_solvers import (
     Solver,
@@ -91,8 +91,7 @@ class LogScaleGrid(GivenConstants):
         super().__post_init__()
         check_offers("solver", self.solver, "tuned", "steps")
         check_count("budget", self.budget, minimum=2)
-        if self.eps0 is not None:
-            check_number("eps0", self.eps0, minimum=0.0, exclusive=True)
+        check_fields(self, positive=("eps0",))
 
     @property
     def cells(self) -> tuple[tuple[int, float], ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from lopro.core.arrays import Array
-from lopro.core.validation import check_count, check_number, check_offers
+from lopro.core.validation import check_fields, check_offers
 from lopro.methods.inner import InnerAlgorithm
 from lopro.methods.paper.restarts.subproblem_solvers import (
     Solver,
@@ -108,10 +108,7 @@ class ParallelRestarts(NeedsConstants):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_offers("solver", self.solver, "tuned", "steps")
-        check_count("reports", self.reports)
-        check_count("first", self.first)
-        if self.target is not None:
-            check_number("target", self.target, minimum=0.0, exclusive=True)
+        check_fields(self, counts=("reports", "first"), positive=("target",))
 
     def run(self, bench: Workbench, x0: Array) -> Candidates:
         s = self.needs.find(bench, x0)

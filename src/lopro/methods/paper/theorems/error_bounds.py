@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 
 from lopro.core.arrays import Array
-from lopro.core.validation import check_number
+from lopro.core.validation import check_fields, check_number
 from lopro.errors import MissingCapabilityError
 from lopro.methods.inner import (
     AcceleratedGradient,
@@ -18,18 +18,17 @@ from lopro.methods.inner import (
     FixedSmoothness,
     SubgradientDescent,
 )
-from lopro.methods.paper.epochs import Epoch, Plan
-from lopro.methods.setting import feasible_start
+from lopro.methods.paper.epochs import Epoch, NumberedEpochs, Plan
 from lopro.methods.theory import ProblemConstants, epochs_needed
 from lopro.penalties import Hinge, Softplus
 from lopro.problem import Problem
-from lopro.protocol import Claim, Workbench
+from lopro.protocol import Claim
 
 __all__ = ["Theorem2", "Theorem3"]
 
 
 @dataclass(frozen=True)
-class _ErrorBoundTheorem:
+class _ErrorBoundTheorem(NumberedEpochs):
     """Parameters of Theorems 2 and 3: problem constants, error bound and accuracies."""
 
     constants: ProblemConstants
@@ -45,8 +44,7 @@ class _ErrorBoundTheorem:
             raise TypeError(f"constants must be ProblemConstants, got {self.constants!r}")
         if self.lam is not None:
             check_number("lam", self.lam, minimum=0.0)
-        for name in ("eps0", "eps", "sigma"):
-            check_number(name, getattr(self, name), minimum=0.0, exclusive=True)
+        check_fields(self, positive=("eps0", "eps", "sigma"))
         check_number("theta", self.theta, minimum=1e-12, maximum=1.0)
         check_number("p", self.p, minimum=1.0)
 
@@ -79,25 +77,8 @@ class _ErrorBoundTheorem:
         """``K``, the number of epochs and of projections."""
         return epochs_needed(self.eps0, self.eps)
 
-    def init(self, bench: Workbench, x: Array) -> tuple[Plan | None, int]:
-        """Return the first plan and the number of its epoch."""
-        self._check_constants()
-        return self._plan(feasible_start(bench, x), 1), 1
-
-    def next(self, bench: Workbench, state: int, epoch: Epoch) -> tuple[Plan | None, int]:
-        """Return the plan of the next epoch and its number."""
-        return self._plan(epoch.x, state + 1), state + 1
-
     def check(self, problem: Problem) -> None:
         """Raise, before any work, if a constant of the theorem is not known."""
-        self._check_constants()
-
-    def _check_constants(self) -> None:
-        """Raise if a constant of the theorem is not known."""
-        raise NotImplementedError
-
-    def _plan(self, start: Array, k: int) -> Plan | None:
-        """Return the plan of epoch ``k``; None after the last."""
         raise NotImplementedError
 
     def _claim(self, k: int) -> Claim:
@@ -143,11 +124,11 @@ class Theorem2(_ErrorBoundTheorem):
         """``eta_1``."""
         return self.eps0 / (2.0 * self.p * self.slope**2)
 
-    def _check_constants(self) -> None:
+    def check(self, problem: Problem) -> None:
         if not math.isfinite(self.slope):
             raise MissingCapabilityError("Theorem 2 needs a finite Lipschitz constant Gc of c")
 
-    def _plan(self, start: Array, k: int) -> Plan | None:
+    def plan(self, start: Array, k: int, last: Epoch | None) -> Plan | None:
         if k > self.epochs:
             return None
         inner = SubgradientDescent(ConstantStep(self.first_step / 2.0 ** (k - 1)))
@@ -190,13 +171,13 @@ class Theorem3(_ErrorBoundTheorem):
         scale = self.sigma / math.pow(self.eps, 1.0 - self.theta)
         return math.ceil(scale * max(nonsmooth, smooth))
 
-    def _check_constants(self) -> None:
+    def check(self, problem: Problem) -> None:
         if not math.isfinite(self.constants.smoothness(self.weight, 1.0)):
             raise MissingCapabilityError(
                 "Theorem 3 needs smoothness constants Lf and Lc, and Gc (or a lower bound c_min of c)"
             )
 
-    def _plan(self, start: Array, k: int) -> Plan | None:
+    def plan(self, start: Array, k: int, last: Epoch | None) -> Plan | None:
         if k > self.epochs:
             return None
         gamma = self.smoothing(k)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lopro.core.arrays import Array
-from lopro.core.validation import check_count, check_number, check_offers
+from lopro.core.validation import check_fields, check_offers
 from lopro.methods.inner import (
     AcceleratedGradient,
     Backtracking,
@@ -14,16 +14,14 @@ from lopro.methods.inner import (
     UniformAverage,
 )
 from lopro.methods.inner.averaging import Average
-from lopro.methods.paper.epochs import Epoch, Plan
-from lopro.methods.setting import feasible_start
+from lopro.methods.paper.epochs import Epoch, NumberedEpochs, Plan
 from lopro.penalties import Hinge, Softplus
-from lopro.protocol import Workbench
 
 __all__ = ["HalvingSmoothing", "HalvingSteps"]
 
 
 @dataclass(frozen=True)
-class HalvingSteps:
+class HalvingSteps(NumberedEpochs):
     """The practical LoPGD of the paper's experiments: fixed epochs, the step halved after each.
 
     Parameters
@@ -52,28 +50,18 @@ class HalvingSteps:
     average: Average = UniformAverage()
 
     def __post_init__(self) -> None:
-        check_number("lam", self.lam, minimum=0.0, exclusive=True)
-        check_number("eta", self.eta, minimum=0.0, exclusive=True)
-        check_count("steps", self.steps)
-        check_count("epochs", self.epochs)
+        check_fields(self, counts=("steps", "epochs"), positive=("lam", "eta"))
         check_offers("average", self.average, "weight")
 
-    def init(self, bench: Workbench, x: Array) -> tuple[Plan | None, int]:
-        """Return the first plan and the number of its epoch."""
-        return self._plan(feasible_start(bench, x), 1), 1
-
-    def next(self, bench: Workbench, state: int, epoch: Epoch) -> tuple[Plan | None, int]:
-        """Return the plan of the next epoch and its number."""
-        k = state + 1
-        return (self._plan(epoch.x, k) if k <= self.epochs else None), k
-
-    def _plan(self, start: Array, k: int) -> Plan:
+    def plan(self, start: Array, k: int, last: Epoch | None) -> Plan | None:
+        if k > self.epochs:
+            return None
         inner = SubgradientDescent(ConstantStep(self.eta / 2.0 ** (k - 1)), self.average)
         return Plan(Hinge(self.lam), inner, self.steps, start)
 
 
 @dataclass(frozen=True)
-class HalvingSmoothing:
+class HalvingSmoothing(NumberedEpochs):
     """The practical LoPNAG of the paper's experiments: fixed epochs, backtracking, gamma halved.
 
     Parameters
@@ -98,22 +86,12 @@ class HalvingSmoothing:
     epochs: int = 5
 
     def __post_init__(self) -> None:
-        check_number("lam", self.lam, minimum=0.0, exclusive=True)
-        check_number("gamma", self.gamma, minimum=0.0, exclusive=True)
-        check_count("steps", self.steps)
-        check_count("epochs", self.epochs)
+        check_fields(self, counts=("steps", "epochs"), positive=("lam", "gamma"))
 
-    def init(self, bench: Workbench, x: Array) -> tuple[Plan | None, int]:
-        """Return the first plan and the number of its epoch."""
-        inner = AcceleratedGradient(step_rule=Backtracking())
-        start = feasible_start(bench, x)
-        return Plan(Softplus(self.lam, self.gamma), inner, self.steps, start), 1
-
-    def next(self, bench: Workbench, state: int, epoch: Epoch) -> tuple[Plan | None, int]:
-        """Return the plan of the next epoch and its number."""
-        if state == self.epochs:
-            return None, state
+    def plan(self, start: Array, k: int, last: Epoch | None) -> Plan | None:
+        if k > self.epochs:
+            return None
         # Halving gamma doubles the dominant part of the curvature: the search for L starts there.
-        inner = AcceleratedGradient(step_rule=Backtracking(2.0 * epoch.state.L))
-        penalty = Softplus(self.lam, self.gamma / 2.0**state)
-        return Plan(penalty, inner, self.steps, epoch.x), state + 1
+        L = None if last is None else 2.0 * last.state.L
+        inner = AcceleratedGradient(step_rule=Backtracking(L))
+        return Plan(Softplus(self.lam, self.gamma / 2.0 ** (k - 1)), inner, self.steps, start)
