@@ -1,6 +1,5 @@
 """Methods for `lopro.solve`: only methods may project, and only through the workbench."""
 
-from lopro.methods.alternating import AlternatingDirections
 from lopro.methods.auto import Auto
 from lopro.methods.multipliers import MultiplierMethod
 from lopro.methods.nearest_point import NearestPoint
@@ -9,6 +8,7 @@ from lopro.methods.paper.one_projection import OneProjection
 from lopro.methods.second_order import NewtonMultipliers, ProgramEngines
 from lopro.methods.semidefinite import LowRankFactors, NearestSemidefinite, SemidefiniteEngines
 from lopro.methods.splitting import ADMM
+from lopro.methods.splitting.alternating import AlternatingDirections
 
 __all__ = [
     "ADMM",

@@ -17,7 +17,6 @@ from lopro.engines.answer import installed
 from lopro.errors import InfeasibleError, PrecisionWarning, StalledError
 from lopro.functions.atoms import Interval, L1Ball, LInf, SecondOrderCone
 from lopro.maps import SparseMap
-from lopro.methods.alternating import AlternatingDirections
 from lopro.methods.costs import admm_cost, least_conic_cost, least_newton_cost, passes_cost
 from lopro.methods.multipliers import MultiplierMethod
 from lopro.methods.nearest_point import NearestPoint
@@ -27,6 +26,7 @@ from lopro.methods.second_order.forms import Forms
 from lopro.methods.second_order.interior_point import InteriorPoint, UnprovedRay
 from lopro.methods.semidefinite import LowRankFactors, NearestSemidefinite, SemidefiniteEngines
 from lopro.methods.splitting import ADMM, admm_reason, is_explicit, is_norm_of_image
+from lopro.methods.splitting.alternating import AlternatingDirections
 from lopro.objectives import NuclearNorm, Scaled, SquaredDistance
 from lopro.problem import Problem
 from lopro.protocol import Candidates, Card, Fit, Method, Workbench, fit_of

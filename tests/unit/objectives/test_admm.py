@@ -19,7 +19,7 @@ from lopro.errors import MissingCapabilityError
 from lopro.functions.atoms import L1, GroupNorm, Huber, LInf, Nuclear
 from lopro.methods.second_order.interior_point import InteriorPoint
 from lopro.methods.splitting.bound import bound_from
-from lopro.methods.splitting.parts import Parts
+from lopro.methods.splitting.parts import SplitTerms
 from lopro.methods.splitting.steps import advance, balanced, first_state, softened
 from lopro.objectives import GroupNorm as Groups
 from lopro.objectives import (
@@ -74,7 +74,7 @@ def test_penalised_variation_of_a_step() -> None:
 
 def test_squared_distances_enter_the_linear_system() -> None:
     f = SquaredDistance(STEP) + 1.0 * TotalVariation(4)
-    assert len(Parts.of(Problem(f), (4,)).quadratic) == 1
+    assert len(SplitTerms.of(Problem(f), (4,)).quadratic) == 1
     result = lopro.solve(Problem(f), method=ADMM(), tol=1e-8)
     assert result.success and result.fun == pytest.approx(2.5, rel=1e-7)
 
@@ -222,7 +222,7 @@ SOLUTIONS = [
 def test_no_multipliers_prove_more_than_the_optimum(which: int, gap: float) -> None:
     # With a gap that allows any residual, it is charged instead of reduced.
     problem, optimum = problems()[which]
-    parts, rng = Parts.of(problem, (4,)), np.random.default_rng(which)
+    parts, rng = SplitTerms.of(problem, (4,)), np.random.default_rng(which)
     state = first_state(parts, np.zeros(4), 1.0)
     best = -math.inf
     for _ in range(60):
@@ -256,7 +256,7 @@ def test_multipliers_are_those_of_the_user() -> None:
 
 def test_penalties_change_the_multipliers_by_nothing() -> None:
     problem, _ = problems()[0]
-    parts = Parts.of(problem, (4,))
+    parts = SplitTerms.of(problem, (4,))
     state = first_state(parts, np.zeros(4), 1.0)
     for _ in range(5):
         state = advance(parts, state, 1.7)

@@ -3,30 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
 from lopro.certificates import feasibility_tolerance
 from lopro.core.arrays import Array, norm
-from lopro.core.validation import check_count, check_number
 from lopro.driver.minorants import radius_and_ceiling
 from lopro.errors import MissingCapabilityError, StalledError
 from lopro.functions.term import Term
+from lopro.methods.splitting.base import Progress, SplittingMethod
 from lopro.methods.splitting.bound import bound_from
-from lopro.methods.splitting.parts import Parts
-from lopro.methods.splitting.steps import State, advance, balanced, first_state, softened
+from lopro.methods.splitting.parts import SplitTerms
+from lopro.methods.splitting.settings import SETTINGS
+from lopro.methods.splitting.steps import ADMMState, advance, balanced, first_state, softened
 from lopro.problem import Problem
 from lopro.protocol import Candidate, Candidates, Card, ProvedBound, Workbench
 
 __all__ = ["ADMM", "admm_reason", "feasible_near", "is_explicit", "is_norm_of_image"]
-
-#: Variables from which on ADMM comes first for operators, of which Newton's method knows products only.
-#: Pinball losses of 4 variables take it 36 and 253 products, and ADMM 4,810 and 5,911; total variation of
-#: 64 x 64 is not proved by it in 5 s.
-_MANY_OF_OPERATOR = 64
-#: A norm of so many times as many rows as variables is a loss of samples: Newton's systems are small.
-_SAMPLES = 4
 
 
 def admm_reason(problem: Problem, first: bool = True) -> str | None:
@@ -46,10 +39,10 @@ def admm_reason(problem: Problem, first: bool = True) -> str | None:
     if problem.shape is None or not any(is_norm_of_image(term) for term in problem.terms):
         return None
     size = math.prod(problem.shape)
-    if first and size < _MANY_OF_OPERATOR and not is_explicit(problem):
+    if first and size < SETTINGS.many_of_operator and not is_explicit(problem):
         return None
     try:
-        Parts.of(problem, problem.shape)
+        SplitTerms.of(problem, problem.shape)
     except MissingCapabilityError:
         return None
     return f"norms of an image of {size} variables: products and proxes"
@@ -65,14 +58,10 @@ def is_norm_of_image(term: Term) -> bool:
     if term.is_set or term.atom.smooth or term.is_identity:
         return False
     rows, columns = term.D.shape
-    return rows < _SAMPLES * columns
+    return rows < SETTINGS.samples * columns
 
 
-#: Rounds at most. Near a smooth boundary the violation is squared by each of them.
-_ROUNDS = 30
-
-
-def feasible_near(bench: Workbench, parts: Parts, x: Array) -> Array:
+def feasible_near(bench: Workbench, parts: SplitTerms, x: Array) -> Array:
     """Return a feasible point near ``x``; its projection on a single set where no other was found.
 
     Every round projects on the sets of the variables, and on the half-space ``sum_i <e_i, D_i x - p_i> <= 0``
@@ -85,7 +74,7 @@ def feasible_near(bench: Workbench, parts: Parts, x: Array) -> Array:
     if constraint.projects_in_closed_form:
         return bench.project(x)
     allowed = 0.5 * feasibility_tolerance(x)
-    for _ in range(_ROUNDS):
+    for _ in range(SETTINGS.rounds):
         for i in sets:
             if parts.split[i].is_identity:
                 x = parts.split[i].prox(x, 1.0)
@@ -100,7 +89,7 @@ def feasible_near(bench: Workbench, parts: Parts, x: Array) -> Array:
     return bench.project(x) if single and not bench.exhausted else x
 
 
-def _towards(parts: Parts, sets: list[int], x: Array) -> Array | None:
+def _towards(parts: SplitTerms, sets: list[int], x: Array) -> Array | None:
     """Return the step to the half-space that separates the images from their projections."""
     images = parts.images(x)
     excess = [0.0 * w for w in images]
@@ -112,13 +101,8 @@ def _towards(parts: Parts, sets: list[int], x: Array) -> Array | None:
     return None if square == 0.0 or total == 0.0 else (-total / square) * slope
 
 
-#: Points are certified less often as a run goes on: after this share of the steps made. A bound takes a
-#: further share of them, so that certificates take a quarter of the steps.
-_SHARE, _FOR_BOUND = 0.5, 0.125
-
-
 @dataclass(frozen=True)
-class ADMM:
+class ADMM(SplittingMethod):
     """The alternating direction method of multipliers: a linear system, and the prox of every term.
 
     Problem: any sum of terms ``g(D x - b)`` in which every g is quadratic or has a prox, sets included:
@@ -167,45 +151,31 @@ class ADMM:
     relaxation: float = 1.7
     patience: int = 8
 
-    def __post_init__(self) -> None:
-        check_count("every", self.every)
-        check_count("patience", self.patience)
-        check_number("relaxation", self.relaxation, minimum=1.0, maximum=2.0)
-        if self.relaxation == 2.0:
-            raise ValueError("relaxation must be below 2, got 2")
-
     def check(self, problem: Problem) -> None:
         if problem.shape is None:
             raise MissingCapabilityError("ADMM needs the shape of the points")
-        Parts.of(problem, problem.shape)
+        SplitTerms.of(problem, problem.shape)
 
     def run(self, bench: Workbench, x0: Array) -> Candidates:
-        parts = Parts.of(bench.problem, tuple(x0.shape))
+        parts = SplitTerms.of(bench.problem, tuple(x0.shape))
         state = first_state(parts, x0, bench.unit)
-        best, idle = math.inf, 0
-        for steps in self._certificates():
+        progress, steps = Progress(self.patience), self.every
+        while True:
             state = self._advanced(bench, parts, state, steps)
             x = feasible_near(bench, parts, state.x)
             verdict = yield Candidate(x)
             if bench.exhausted:
                 return
             verdict = yield Candidate(x, self._bound(bench, parts, state, verdict.fun))
-            gap = verdict.merit()
-            best, idle = (gap, 0) if gap < 0.9 * best else (best, idle + 1)
-            if idle > self.patience:
-                break
+            if progress.stalled(verdict.merit()):
+                raise StalledError
             if bench.exhausted:
                 return
-        raise StalledError
+            steps = self.next_certificate(steps, SETTINGS.certificate_share)
 
-    def _certificates(self) -> Iterator[int]:
-        """Yield the numbers of steps after which points are certified."""
-        at = self.every
-        while True:
-            yield at
-            at += max(self.every, int(_SHARE * at))
-
-    def _advanced(self, bench: Workbench, parts: Parts, state: State, steps: int) -> State:
+    def _advanced(
+        self, bench: Workbench, parts: SplitTerms, state: ADMMState, steps: int
+    ) -> ADMMState:
         """Make steps; penalties change after 10, 20, 40, ... of them."""
         while state.steps < steps and bench.tick():
             state = advance(parts, state, self.relaxation)
@@ -215,10 +185,10 @@ class ADMM:
         return state
 
     def _bound(
-        self, bench: Workbench, parts: Parts, state: State, fun: float
+        self, bench: Workbench, parts: SplitTerms, state: ADMMState, fun: float
     ) -> ProvedBound | None:
         """Return the bound of the multipliers after some steps with small penalties."""
-        soft, steps = softened(state), max(self.every, int(_FOR_BOUND * state.steps))
+        soft, steps = softened(state), max(self.every, int(SETTINGS.bound_share * state.steps))
         for _ in range(steps):
             if not bench.tick():
                 break

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,19 +22,12 @@ from lopro.functions.atoms import Linear, Quadratic
 from lopro.functions.term import Term
 from lopro.linalg.rounding import EPS, Estimate, adjoint_product, dot, length
 from lopro.maps.host import host_map, host_matrix
-from lopro.methods.splitting.parts import Parts
-from lopro.methods.splitting.steps import State
+from lopro.methods.splitting.parts import SplitTerms
+from lopro.methods.splitting.settings import SETTINGS
+from lopro.methods.splitting.steps import ADMMState
 from lopro.protocol import ProvedBound
 
 __all__ = ["bound_from"]
-
-#: Products of the least-squares step at most, and its residual as a share of what the gap allows.
-_PRODUCTS, _SHARE = 500, 1e-2
-#: Multipliers are shortened a little more than their computed size asks for: more than its rounding.
-_INSIDE = 1.0 - 1e-12
-#: Roundings of a product with an operator, in units of its norm times that of the vector: those of a fast
-#: Fourier transform of 2^30 entries, with a factor of two.
-_ROUNDINGS = 64.0
 
 Vector = np.ndarray[Any, Any]
 
@@ -50,7 +43,11 @@ class _Dual:
 
 
 def bound_from(
-    parts: Parts, state: State, gap: float, within: tuple[float, float], constraint: Constraint
+    parts: SplitTerms,
+    state: ADMMState,
+    gap: float,
+    within: tuple[float, float],
+    constraint: Constraint,
 ) -> ProvedBound | None:
     """Return the lower bound that the multipliers of a state prove.
 
@@ -71,7 +68,8 @@ def bound_from(
         # The residual of multipliers in single precision would be charged far out.
         parts, state = parts.in_double(), state.in_double()
     size = norm(state.x)
-    state, x = _stationary(parts, state, _SHARE * gap / (FARTHER * size if size > 0.0 else 1.0))
+    target = SETTINGS.residual_share * gap / (FARTHER * size if size > 0.0 else 1.0)
+    state, x = _stationary(parts, state, target)
     slopes = [_slope_of(term, parts, x) for term in parts.quadratic]
     dual = _in_domain(parts, state.multipliers, slopes, x)
     if dual is None:
@@ -96,7 +94,7 @@ def bound_from(
     return ProvedBound(value, source, inequality=inequality, local=local)
 
 
-def _stationary(parts: Parts, state: State, target: float) -> tuple[State, Array]:
+def _stationary(parts: SplitTerms, state: ADMMState, target: float) -> tuple[ADMMState, Array]:
     """Move point and multipliers by a step of least squares to where the slopes of all terms add up to 0."""
     x, v = state.x, list(state.multipliers)
     for _ in range(2):
@@ -104,18 +102,20 @@ def _stationary(parts: Parts, state: State, target: float) -> tuple[State, Array
         size = norm(r)
         if size <= target:
             break
-        dx, _ = parts.solve(state.rho, -r, max(target / size, eps(x)), _PRODUCTS)
+        dx, _ = parts.solve(state.rho, -r, max(target / size, eps(x)), SETTINGS.bound_products)
         x = x + dx
         v = [a + rho * d for a, rho, d in zip(v, state.rho, parts.images(dx), strict=True)]
     u = tuple(a / rho for a, rho in zip(v, state.rho, strict=True))
-    return State(x, state.images, state.z, u, state.rho, state.tolerance, state.moved), x
+    return replace(state, x=x, u=u), x
 
 
-def _slope_of(term: Term, parts: Parts, x: Array) -> Array:
+def _slope_of(term: Term, parts: SplitTerms, x: Array) -> Array:
     return term.slope(parts.image_of(term, x))
 
 
-def _in_domain(parts: Parts, v: Sequence[Array], slopes: Sequence[Array], x: Array) -> _Dual | None:
+def _in_domain(
+    parts: SplitTerms, v: Sequence[Array], slopes: Sequence[Array], x: Array
+) -> _Dual | None:
     """Shorten all multipliers by one factor, or project those that this does not help."""
     hosts = [_double(a) for a in v]
     others = [_double(a) for a in slopes]
@@ -126,7 +126,7 @@ def _in_domain(parts: Parts, v: Sequence[Array], slopes: Sequence[Array], x: Arr
         if fixed or not math.isfinite(largest):
             hosts = [t.into_domain(a) for t, a in zip(parts.split, hosts, strict=True)]
         else:
-            factor = _INSIDE / largest
+            factor = (1.0 - SETTINGS.inside) / largest
             hosts = [factor * a for a in hosts]
             others = [factor * a for a in others]
     r, error = np.zeros(math.prod(parts.shape)), 0.0
@@ -139,7 +139,7 @@ def _in_domain(parts: Parts, v: Sequence[Array], slopes: Sequence[Array], x: Arr
 def _pulled(term: Term, v: Vector, like: Array) -> tuple[Vector, float]:
     """Return ``D'v`` on the host and a bound of the norm of its error."""
     # The slope of a quadratic term was rounded when it was computed.
-    own = _ROUNDINGS * EPS * norm(v) if isinstance(term.atom, Quadratic) else 0.0
+    own = SETTINGS.roundings * EPS * norm(v) if isinstance(term.atom, Quadratic) else 0.0
     if term.is_identity:
         return v.ravel(), own
     matrix = host_matrix(host_map(term.D))
@@ -147,11 +147,11 @@ def _pulled(term: Term, v: Vector, like: Array) -> tuple[Vector, float]:
         product, errors = adjoint_product(matrix, v)
         return product, float(length(errors)) + own
     product = _double(term.D.adjoint(asarray_like(v, like)))
-    rounding = max(EPS, eps(like)) * _ROUNDINGS
+    rounding = max(EPS, eps(like)) * SETTINGS.roundings
     return product.ravel(), rounding * term.D.largest_singular_value.value * norm(v) + own
 
 
-def _absorbed(parts: Parts, dual: _Dual, x: Array) -> _Dual:
+def _absorbed(parts: SplitTerms, dual: _Dual, x: Array) -> _Dual:
     """Absorb the residual r by bounded sets of the variables, as far as possible."""
     for i, term in enumerate(parts.split):
         if not (term.is_set and term.is_identity):
@@ -167,7 +167,7 @@ def _absorbed(parts: Parts, dual: _Dual, x: Array) -> _Dual:
     return dual
 
 
-def _conjugates(parts: Parts, dual: _Dual, x: Array) -> Estimate:
+def _conjugates(parts: SplitTerms, dual: _Dual, x: Array) -> Estimate:
     """Return ``sum_i g_i*(v_i)`` with its rounding."""
     total = Estimate(0.0)
     for term, v in zip(parts.split, dual.v, strict=True):
@@ -185,12 +185,12 @@ def _of_quadratic(term: Term, x: Array) -> Estimate:
     assert isinstance(term.atom, Quadratic)
     z = to_real_vector(x)
     Pz = _double(term.atom.P.forward(x)).ravel()
-    half = dot(z, Pz, _ROUNDINGS * EPS * np.abs(z)) * 0.5
+    half = dot(z, Pz, SETTINGS.roundings * EPS * np.abs(z)) * 0.5
     return (half - Estimate(term.atom.constant)) * term.scale
 
 
 def _inequality(
-    parts: Parts, dual: _Dual, x: Array, constraint: Constraint, like: Array
+    parts: SplitTerms, dual: _Dual, x: Array, constraint: Constraint, like: Array
 ) -> ValidInequality:
     """Return the inequality of the sets that the bound rests on, with their multipliers."""
     direction, support = np.zeros(dual.r.shape), Estimate(0.0)

@@ -18,14 +18,14 @@ from lopro.linalg.dense import SingularSystem
 from lopro.maps.base import LinearMap
 from lopro.problem import Problem
 
-__all__ = ["Images", "Parts"]
+__all__ = ["Images", "SplitTerms"]
 
 #: One array for each term that is split off.
 Images = tuple[Array, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Parts:
+class SplitTerms:
     """The terms of a problem ``q(x) + sum_i g_i(D_i x)`` with a quadratic ``q``.
 
     The method solves systems with ``Q + sum_i rho_i D_i'D_i``, where ``Q`` is the Hessian of ``q``,
@@ -37,7 +37,7 @@ class Parts:
     shape: tuple[int, ...]
 
     @staticmethod
-    def of(problem: Problem, shape: tuple[int, ...]) -> Parts:
+    def of(problem: Problem, shape: tuple[int, ...]) -> SplitTerms:
         """Sort the terms of a problem.
 
         Raises
@@ -60,12 +60,12 @@ class Parts:
             raise MissingCapabilityError("ADMM needs real points")
         if not split:
             raise MissingCapabilityError("ADMM needs a norm or a set to split off")
-        return Parts(tuple(quadratic), tuple(split), shape)
+        return SplitTerms(tuple(quadratic), tuple(split), shape)
 
-    def in_double(self) -> Parts:
+    def in_double(self) -> SplitTerms:
         """Return the same terms for NumPy arrays of doubles."""
         size = math.prod(self.shape)
-        return Parts(
+        return SplitTerms(
             tuple(term.on_host(size) for term in self.quadratic),
             tuple(term.on_host(size) for term in self.split),
             self.shape,

@@ -9,37 +9,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from lopro.core.arrays import Array, diagonal_direction, norm, to_numpy
-from lopro.methods.splitting.parts import Images, Parts
+from lopro.methods.splitting.base import balancing_factor
+from lopro.methods.splitting.parts import Images, SplitTerms
+from lopro.methods.splitting.settings import SETTINGS
 
-__all__ = ["Settings", "State", "advance", "balanced", "first_state", "softened"]
-
-
-@dataclass(frozen=True)
-class Settings:
-    """Settings of the iteration.
-
-    Measured on total variation over a residual ball, 128 x 128, a Gaussian blur of two pixels, noise of 1 %:
-    steps, products and the value after them, beside an optimum of 263.62.
-    """
-
-    #: Products of one linear system at most.
-    products: int = 30
-    #: Residual of a linear system, relative to the change of the last step. With 0.1 and 400 steps 1,490
-    #: products and the value 263.677; with ten products a step 4,390 and 263.676.
-    accuracy: float = 0.1
-    #: The factor by which a penalty changes at most, to make both relative residuals of its term equal.
-    change: float = 5.0
-    #: Penalties for a bound, as a share of those for a point: small ones make multipliers that are nearly
-    #: stationary. After 400 steps 50 more with a share of 0.3, 0.1, 0.03 and 0.01 prove 262.31, 262.36,
-    #: 263.15 and 263.57; with 1 it is 262.30.
-    softening: float = 0.01
-
-
-SETTINGS = Settings()
+__all__ = ["ADMMState", "advance", "balanced", "first_state", "softened"]
 
 
 @dataclass(frozen=True, eq=False)
-class State:
+class ADMMState:
     """The state: the point, its images, their proxes, and multipliers over penalties."""
 
     x: Array
@@ -57,7 +35,7 @@ class State:
         """One subgradient for each term, at its prox."""
         return tuple(r * u for r, u in zip(self.rho, self.u, strict=True))
 
-    def in_double(self) -> State:
+    def in_double(self) -> ADMMState:
         """Return the same state in NumPy arrays of doubles."""
         images, z, u = (tuple(_double(a) for a in each) for each in (self.images, self.z, self.u))
         return replace(self, x=_double(self.x), images=images, z=z, u=u)
@@ -67,16 +45,16 @@ def _double(values: Array) -> Array:
     return np.asarray(to_numpy(values), dtype=np.float64)
 
 
-def first_state(parts: Parts, x: Array, unit: float) -> State:
+def first_state(parts: SplitTerms, x: Array, unit: float) -> ADMMState:
     """Return the state at a start, with penalties in the units of the terms."""
     images = parts.images(x)
     rho = _first_penalties(parts, x, unit)
     z = tuple(t.prox(w, 1.0 / r) for t, w, r in zip(parts.split, images, rho, strict=True))
     none = tuple(0.0 * w for w in images)
-    return State(x, images, z, none, rho, math.inf, (math.inf,) * len(z))
+    return ADMMState(x, images, z, none, rho, math.inf, (math.inf,) * len(z))
 
 
-def advance(parts: Parts, state: State, relaxation: float) -> State:
+def advance(parts: SplitTerms, state: ADMMState, relaxation: float) -> ADMMState:
     """Return the state one step later: a linear system, a prox of every term, new multipliers."""
     rho = state.rho
     # The residual of the system at the current point.
@@ -96,16 +74,16 @@ def advance(parts: Parts, state: State, relaxation: float) -> State:
         changes.append(r * (new - last))
     tolerance = SETTINGS.accuracy * norm(parts.pullback(changes))
     moved = tuple(norm(c) for c in changes)
-    return State(x, images, tuple(z), tuple(u), rho, tolerance, moved, state.steps + 1)
+    return ADMMState(x, images, tuple(z), tuple(u), rho, tolerance, moved, state.steps + 1)
 
 
-def softened(state: State) -> State:
+def softened(state: ADMMState) -> ADMMState:
     """Return the state with smaller penalties and the same multipliers."""
     share = SETTINGS.softening
     return _with_penalties(state, [share * r for r in state.rho])
 
 
-def balanced(parts: Parts, state: State) -> State:
+def balanced(parts: SplitTerms, state: ADMMState) -> ADMMState:
     """Return the state with penalties that bring primal and dual residuals of every term to one size."""
     found = []
     for i, term in enumerate(parts.split):
@@ -113,15 +91,11 @@ def balanced(parts: Parts, state: State) -> State:
         centre = term.offset_beside(z)
         primal = _ratio(norm(w - z), max(norm(w - centre), norm(z - centre)))
         dual = _ratio(state.moved[i], norm(r * state.u[i]))
-        if not (primal > 0.0 and dual > 0.0):
-            found.append(r)
-            continue
-        factor = math.sqrt(primal / dual)
-        found.append(r * min(max(factor, 1.0 / SETTINGS.change), SETTINGS.change))
+        found.append(r * balancing_factor(primal, dual))
     return _with_penalties(state, found)
 
 
-def _with_penalties(state: State, rho: Sequence[float]) -> State:
+def _with_penalties(state: ADMMState, rho: Sequence[float]) -> ADMMState:
     u = tuple((old / new) * v for old, new, v in zip(state.rho, rho, state.u, strict=True))
     return replace(state, rho=tuple(rho), u=u)
 
@@ -130,7 +104,7 @@ def _ratio(size: float, scale: float) -> float:
     return size / scale if scale > 0.0 else 0.0
 
 
-def _first_penalties(parts: Parts, x: Array, unit: float) -> tuple[float, ...]:
+def _first_penalties(parts: SplitTerms, x: Array, unit: float) -> tuple[float, ...]:
     """Return multipliers over images of typical size; those of sets balance the slopes of the others."""
     point = _typical_point(parts, x, unit)
     images = parts.images(point)
@@ -150,7 +124,7 @@ def _first_penalties(parts: Parts, x: Array, unit: float) -> tuple[float, ...]:
     return tuple(rho)
 
 
-def _typical_point(parts: Parts, x: Array, unit: float) -> Array:
+def _typical_point(parts: SplitTerms, x: Array, unit: float) -> Array:
     """Return a point of typical length along the adjoints of the data, or the start if it is not zero."""
     if norm(x) > 0.0:
         return x

@@ -8,26 +8,18 @@ from typing import ClassVar
 
 from lopro.constraints.base import ValidInequality
 from lopro.core.arrays import Array, inner, norm
-from lopro.core.validation import check_count, check_number
 from lopro.errors import MissingCapabilityError, StalledError
+from lopro.methods.splitting.base import Progress, SplittingMethod, balancing_factor
+from lopro.methods.splitting.settings import SETTINGS
 from lopro.objectives import Objective
 from lopro.problem import Problem
 from lopro.protocol import Candidate, Candidates, Card, Multiplier, Workbench
 
 __all__ = ["AlternatingDirections"]
 
-#: The first step of the prox, as a share of the dual norm of the nearest point of the set to the start.
-_FIRST_STEP = 1.0 / 3.0
-#: At a check of the gap the step changes by the first factor where one residual exceeds the other by the
-#: second (residual balancing; Boyd et al., Foundations and Trends in Machine Learning 3, 2011, section 3.4.1,
-#: propose 2 and 10).
-_CHANGE, _UNBALANCED = 2.0, 3.0
-#: Iterations to the next check of the gap, as a share of those made: checks become rarer as a run goes on.
-_SHARE = 0.125
-
 
 @dataclass(frozen=True)
-class AlternatingDirections:
+class AlternatingDirections(SplittingMethod):
     """Alternating directions (Douglas-Rachford): a prox of f and a projection on the set in every iteration.
 
     Problem: min f(x) s.t. c(x) <= 0, where f has a prox and the set a projection in closed form (bounds on
@@ -78,13 +70,6 @@ class AlternatingDirections:
     relaxation: float = 1.6
     patience: int = 30
 
-    def __post_init__(self) -> None:
-        check_count("every", self.every)
-        check_count("patience", self.patience)
-        check_number("relaxation", self.relaxation, minimum=1.0, maximum=2.0)
-        if self.relaxation == 2.0:
-            raise ValueError("relaxation must be below 2, got 2")
-
     def check(self, problem: Problem) -> None:
         if not problem.objective.proximable:
             raise MissingCapabilityError(f"the objective {problem.objective!r} has no prox")
@@ -95,8 +80,8 @@ class AlternatingDirections:
 
     def run(self, bench: Workbench, x0: Array) -> Candidates:
         z = bench.project(x0)
-        step, u = _FIRST_STEP * _dual_size(bench.objective, z), 0.0 * z
-        best, idle, k, next_check = math.inf, 0, 0, self.every
+        step, u = SETTINGS.first_step * _dual_size(bench.objective, z), 0.0 * z
+        progress, k, next_check = Progress(self.patience), 0, self.every
         while bench.tick():
             x = bench.objective.prox(z - u, step)
             w = self.relaxation * x + (1.0 - self.relaxation) * z + u
@@ -104,23 +89,15 @@ class AlternatingDirections:
             u, k = w - z, k + 1
             if k < next_check:
                 continue
-            next_check = k + max(self.every, int(_SHARE * k))
+            next_check = self.next_certificate(k, SETTINGS.check_share)
             v = u / step
             verdict = yield Candidate(z, Multiplier(ValidInequality(v, inner(v, z))))
-            gap = verdict.merit()
-            best, idle = (gap, 0) if gap < 0.9 * best else (best, idle + 1)
-            if idle > self.patience:
-                raise StalledError
-            factor = _balance(norm(x - z) / _size(x), norm(z - last) / _size(u))
-            step, u = step * factor, u * factor
+            if progress.stalled(verdict.merit()):
+                break
+            # The penalty is one over the step.
+            factor = balancing_factor(norm(x - z) / _size(x), norm(z - last) / _size(u))
+            step, u = step / factor, u / factor
         raise StalledError
-
-
-def _balance(primal: float, dual: float) -> float:
-    """Return by how much the step changes: a long one moves the point, a short one the multiplier."""
-    if primal > _UNBALANCED * dual:
-        return 1.0 / _CHANGE
-    return _CHANGE if dual > _UNBALANCED * primal else 1.0
 
 
 def _size(x: Array) -> float:
