@@ -48,6 +48,7 @@ FAMILIES = {
     "certificates": (_VECTORS, _PROGRAMS),
     "linalg": (_VECTORS, _PROGRAMS, _MATRICES),
     "methods.semidefinite": (_MATRICES,),
+    "methods.splitting": ("constants_images:products",),
 }
 
 #: The processor time of a problem is the least of so many runs.
