@@ -29,7 +29,9 @@ def products() -> Iterator[tuple[str, Callable[[], float]]]:
     rng = np.random.default_rng(0)
     kept = np.sort(rng.choice(n, n // 2, replace=False))
     sparse = np.where(rng.random(n) < 0.03, rng.standard_normal(n), 0.0)
-    mask = LinearOperator((n // 2, n), matvec=lambda x: x.ravel()[kept], rmatvec=partial(_filled, kept, n))
+    mask = LinearOperator(
+        (n // 2, n), matvec=lambda x: x.ravel()[kept], rmatvec=partial(_filled, kept, n)
+    )
     seen = _inverse(sparse)[kept] + 0.01 * rng.standard_normal(n // 2)
     steps = np.repeat(rng.standard_normal(8), 25)
     signal = steps + 0.1 * rng.standard_normal(steps.size)
