@@ -23,7 +23,7 @@ from lopro.linalg.eigenvalues import least_eigenvalue, rounding_of_gram
 from lopro.linalg.products import enclose_adjoint, enclose_forward
 from lopro.linalg.rounding import Enclosure, Estimate, dot
 from lopro.maps import Identity, LinearMap, NumPyMap, SparseMap
-from lopro.maps.host import Transferred, host_matrix
+from lopro.maps.host import Transferred, host_matrix, host_vector
 from lopro.newton.arrays import EPS, Array, Image, Matrix
 from lopro.newton.curvature import ConstantMatrix, Piece, weighted
 
@@ -72,7 +72,10 @@ class Smooth(Protocol):
         ...
 
     def enclose(self, x: Array) -> Enclosure:
-        """Return value and gradient with bounds of their rounding errors."""
+        """Return value and gradient at ``x`` of a linear function that is nowhere above f, with their errors.
+
+        It touches f at ``x``, or within rounding of it; where `strong_convexity` is positive, at ``x``.
+        """
         ...
 
     def strong_convexity(self) -> float:
@@ -151,8 +154,18 @@ class Loss:
         return derivatives
 
     def enclose(self, x: Array) -> Enclosure:
-        value, slope, error = self.term.enclose(*enclose_forward(self.map, x))
-        return Enclosure(value, *enclose_adjoint(self.map, slope, error))
+        rows, columns = self.map.shape
+        tall_square = isinstance(self.term.atom, HalfSquare) and rows >= columns
+        if tall_square or not self.term.atom.has_enclosed_conjugate:
+            value, slope, error = self.term.enclose(*enclose_forward(self.map, x))
+            return Enclosure(value, *enclose_adjoint(self.map, slope, error))
+        # f(z) >= <D'v, z> - f*(v) for every v, so the error of the image, which is most of that of a
+        # gradient, does not count.
+        M = host_matrix(self.map)
+        image = Loss.image(self, x)[0] if M is None else M @ x  # proofs are not on the ledger
+        v = host_vector(self.term.into_domain(self.term.slope(image)))
+        normal, off = enclose_adjoint(self.map, v)
+        return Enclosure(dot(normal, x, off) - self.term.enclose_conjugate(v), normal, off)
 
     def strong_convexity(self) -> float:
         identity = isinstance(self.map, Identity) and isinstance(self.term.atom, HalfSquare)

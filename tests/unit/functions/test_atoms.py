@@ -17,6 +17,7 @@ from lopro.functions import atoms
 from lopro.functions.atoms import Atom
 from lopro.functions.cone_program import RealImage
 from lopro.functions.term import Term, scaled
+from lopro.linalg.rounding import Estimate
 from lopro.maps import linear_map
 
 SIZE = 6
@@ -191,9 +192,19 @@ def test_what_an_atom_cannot_do_is_said() -> None:
 
 @pytest.mark.parametrize("name", SMOOTH)
 def test_enclosures_hold_for_points_within_the_error(name: str, rng: Any) -> None:
-    """Value and slope at any z + e with |e| <= error are within the bounds; tight bounds, too."""
+    """Value and slope at any z + e with |e| <= error are within the bounds; tight bounds, too.
+
+    The conjugate tells the value at the point that has the slope, without any error of the point.
+    """
     atom = SMOOTH[name]
     z, error = rng.standard_normal(SIZE), 1e-6 * rng.uniform(0.5, 1.0, SIZE)
+    if atom.has_enclosed_conjugate:
+        v = atom.into_domain(atom.slope(z))
+        found = Estimate(float(v @ z)) - atom.enclose_conjugate(v)
+        assert found.value == pytest.approx(atom.value(z), rel=1e-13)
+        assert 0.0 < found.error <= 1e-13
+    if not math.isfinite(atom.sharpest) and type(atom).enclose is Atom.enclose:
+        return
     value, slope, off = atom.enclose(z, error)
     for signs in rng.choice([-1.0, 1.0], size=(50, SIZE)):
         there = z + 0.999 * signs * error

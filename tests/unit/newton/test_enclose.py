@@ -18,9 +18,12 @@ from support.newton_examples import (
 )
 
 from lopro.errors import MissingCapabilityError
-from lopro.functions.atoms import Atom
-from lopro.newton.arrays import EPS
-from lopro.newton.smooth import SmoothSum
+from lopro.functions.atoms import Atom, HalfSquare, Poisson, SquaredHinge
+from lopro.functions.term import Term
+from lopro.linalg.products import enclose_forward
+from lopro.maps import linear_map
+from lopro.newton.arrays import EPS, norm
+from lopro.newton.smooth import Loss, SmoothSum
 
 
 def exact_quadratic(P, q, x):
@@ -72,17 +75,55 @@ def test_least_squares_with_cancellation(rng):
     )
 
 
+def assert_is_below(found, f, x, at, timid=1e-12):
+    """The value and slope at x are of a linear function below f, with all of its error, that touches f at x.
+
+    ``f`` takes a list of rational numbers and returns one; ``at`` are other points.
+    """
+    scale = abs(found.value.value) + float(np.abs(x) @ np.abs(found.gradient))
+    touching = f(rational(x)) - Fraction(found.value.value)
+    assert -Fraction(found.value.error) <= touching <= timid * scale
+    assert found.value.error <= timid * scale
+    for z in at:
+        step = [a - b for a, b in zip(rational(z), rational(x), strict=True)]
+        slopes = zip(found.gradient, found.error, step, strict=True)
+        rise = sum(Fraction(g) * s - Fraction(e) * abs(s) for g, e, s in slopes)
+        assert f(rational(z)) >= Fraction(found.value.value) - Fraction(found.value.error) + rise
+
+
+def points_around(rng, x, count=40):
+    """Return points at distances from rounding to ten times as far as x."""
+    return [x + 10.0 ** rng.uniform(-16, 1) * rng.standard_normal(len(x)) for _ in range(count)]
+
+
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("delta", [0.3, 100.0])
 def test_huber(rng, sparse, delta):
     B, b, x = rng.standard_normal((9, 4)), rng.standard_normal(9), rng.standard_normal(4)
+    B, x = 1e4 * B, 1e-4 * x
     f = huber(scipy.sparse.csr_array(B) if sparse else B, b, delta, 0.7)
-    residual = [exact_dot(row, x) - Fraction(c) for row, c in zip(B, b.tolist(), strict=True)]
     most, weight = Fraction(delta), Fraction(0.7)
-    slopes = [max(-most, min(most, r)) for r in residual]
-    gradient = [weight * sum(Fraction(B[i, j]) * slopes[i] for i in range(9)) for j in range(4)]
-    value = weight * sum(s * (r - s / 2) for r, s in zip(residual, slopes, strict=True))
-    assert_encloses(f.enclose(x), value, gradient)
+
+    def exact(z):
+        rows = zip(B.tolist(), b.tolist(), strict=True)
+        residual = [
+            sum(Fraction(e) * c for e, c in zip(row, z, strict=True)) - Fraction(o)
+            for row, o in rows
+        ]
+        slopes = [max(-most, min(most, r)) for r in residual]
+        return weight * sum(s * (r - s / 2) for r, s in zip(residual, slopes, strict=True))
+
+    assert_is_below(f.enclose(x), exact, x, points_around(rng, x))
+
+
+def test_errors_of_images_do_not_count(rng):
+    """Entries of 1 and -1 cancel in the image, whose error would be 1e-16 |x| for each row: 1e-10 in all."""
+    B = np.sign(rng.standard_normal((200, 50)))
+    x = 1e3 * rng.standard_normal(50)
+    f = huber(B, B @ x + 0.01 * rng.standard_normal(200), 1.0)
+    found = f.enclose(x)
+    assert found.error.max() <= 2e-14
+    assert norm(enclose_forward(f.map, x)[1]) >= 1e-11
 
 
 def test_linear_and_distance(rng):
@@ -95,25 +136,98 @@ def test_linear_and_distance(rng):
     assert_encloses(squared_distance(center, scale).enclose(x), value, gradient)
 
 
+def decimal(a):
+    return Decimal(a.numerator) / Decimal(a.denominator)
+
+
+def scores_of(A, z):
+    return [
+        decimal(sum(Fraction(e) * c for e, c in zip(row, z, strict=True))) for row in A.tolist()
+    ]
+
+
 def test_logistic(rng):
     getcontext().prec = 60
     A, x = 3.0 * rng.standard_normal((15, 4)), rng.standard_normal(4)
     labels = np.where(rng.uniform(size=15) < 0.5, -1.0, 1.0)
     scale = 0.7
-    scores = [exact_dot(row, x) for row in A]
-    margins = [
-        int(s) * Decimal(a.numerator) / Decimal(a.denominator)
-        for s, a in zip(labels, scores, strict=True)
+
+    def exact(z):
+        margins = [int(s) * score for s, score in zip(labels, scores_of(A, z), strict=True)]
+        losses = [(1 + (-margin).exp()).ln() for margin in margins]
+        return Fraction(Decimal(scale) / 15 * sum(losses))
+
+    at = points_around(rng, x, 15)
+    assert_is_below(logistic(A, labels, scale / 15).enclose(x), exact, x, at)
+    far = logistic(1e3 * A, labels, scale / 15)  # most slopes are 0 or 1 to the last digit
+    assert_is_below(far.enclose(1e-2 * x), lambda z: exact([1000 * c for c in z]), 1e-2 * x, at)
+
+
+@pytest.mark.parametrize("scale", [1.0, 0.7])
+def test_poisson(rng, scale):
+    getcontext().prec = 60
+    A, x = rng.standard_normal((15, 4)), rng.standard_normal(4)
+    counts = np.floor(rng.exponential(3.0, 15)) * (rng.uniform(size=15) < 0.7)
+    loss = Loss(Term(Poisson(counts), linear_map(A), scale=scale))
+
+    def exact(z):
+        pairs = zip(scores_of(A, z), counts, strict=True)
+        return Fraction(
+            Decimal(scale) / 15 * sum(score.exp() - int(k) * score for score, k in pairs)
+        )
+
+    assert_is_below(loss.enclose(x), exact, x, points_around(rng, x, 15))
+    low = x - 30.0 * np.linalg.lstsq(A, np.ones(15))[0]  # rates far below most counts
+    assert_is_below(loss.enclose(low), exact, low, points_around(rng, low, 15), 1e-10)
+
+
+def test_conjugate_of_poisson(rng):
+    """Rates far below their counts cancel in ``n v + k``: 1e-6 beside 1e6, and rates of 0."""
+    getcontext().prec = 60
+    counts = np.floor(10.0 ** rng.uniform(0, 6, 40))
+    rates = np.where(np.arange(40) % 4 == 0, 0.0, 10.0 ** rng.uniform(-10, 1, 40))
+    g = Poisson(counts)
+    v = g.into_domain((rates - counts) / 40)
+    u = [
+        decimal(40 * Fraction(a) + Fraction(k))
+        for a, k in zip(v.tolist(), counts.tolist(), strict=True)
     ]
-    value, gradient = Decimal(0), [Decimal(0)] * 4
-    for i, margin in enumerate(margins):
-        weight = Decimal(scale) / 15
-        value += weight * (1 + (-margin).exp()).ln()
-        odds = 1 / (1 + margin.exp())
-        for j in range(4):
-            gradient[j] -= weight * int(labels[i]) * odds * Decimal(float(A[i, j]))
-    found = logistic(A, labels, scale / 15).enclose(x)
-    assert_encloses(found, Fraction(value), [Fraction(g) for g in gradient])
+    assert min(u) >= 0
+    exact = sum((a * a.ln() - a if a > 0 else Decimal(0)) for a in u) / 40
+    found = g.enclose_conjugate(v)
+    assert abs(Decimal(found.value) - exact) <= Decimal(found.error)
+    assert found.error <= 1e-7
+
+
+@pytest.mark.parametrize("scale", [1.0, 0.7])
+def test_squared_hinge(rng, scale):
+    A, x = 2.0 * rng.standard_normal((15, 4)), rng.standard_normal(4)
+    labels = np.where(rng.uniform(size=15) < 0.5, -1.0, 1.0)
+    loss = Loss(Term(SquaredHinge(labels), linear_map(A), scale=scale))
+
+    def exact(z):
+        rows = zip(A.tolist(), labels, strict=True)
+        scores = [
+            int(y) * sum(Fraction(e) * c for e, c in zip(row, z, strict=True)) for row, y in rows
+        ]
+        return Fraction(scale) / 15 * sum(max(Fraction(0), 1 - s) ** 2 for s in scores)
+
+    assert_is_below(loss.enclose(x), exact, x, points_around(rng, x))
+
+
+def test_wide_squares(rng):
+    B, b, x = rng.standard_normal((4, 9)), rng.standard_normal(4), rng.standard_normal(9)
+
+    def exact(z):
+        rows = zip(B.tolist(), b.tolist(), strict=True)
+        residual = [
+            sum(Fraction(e) * c for e, c in zip(row, z, strict=True)) - Fraction(o)
+            for row, o in rows
+        ]
+        return Fraction(0.7) * sum(r * r for r in residual) / 2
+
+    f = Loss(Term(HalfSquare(), linear_map(B), b, 0.7))
+    assert_is_below(f.enclose(x), exact, x, points_around(rng, x))
 
 
 def test_sum(rng):

@@ -116,8 +116,16 @@ class Atom:
         return Estimate(value, float(within @ error) * (1.0 + 64.0 * EPS) + sizes), slope, off
 
     def enclose_conjugate(self, v: Array) -> Estimate:
-        """Return the conjugate at a point of its domain, with a bound of its error; on the host."""
+        """Return the conjugate at a point of its domain, with a bound of its error; on the host.
+
+        The bound allows for one rounding of each entry of ``v``, made by a division by the factor of a term.
+        """
         raise self._missing("rounding analysis of the conjugate")
+
+    @property
+    def has_enclosed_conjugate(self) -> bool:
+        """Whether there is an `enclose_conjugate`."""
+        return type(self).enclose_conjugate is not Atom.enclose_conjugate
 
     def add_to_cone_program(self, program: ConeBuilder, image: RealImage, scale: float) -> None:
         """Add ``scale * g`` of an image of the variables to a cone program."""

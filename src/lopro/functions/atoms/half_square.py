@@ -60,7 +60,7 @@ class HalfSquare(Atom):
         return value, z, error
 
     def enclose_conjugate(self, v: Array) -> Estimate:
-        return dot(v, v) * 0.5
+        return dot(v, v, EPS * np.abs(v)) * 0.5
 
     def add_to_cone_program(self, program: ConeBuilder, image: RealImage, scale: float) -> None:
         add_half_square(program, image, scale)

@@ -10,11 +10,11 @@ import scipy  # parts of it load when first used
 
 from lopro.core.arrays import Array, inner, namespace
 from lopro.core.moduli import clip_modulus
-from lopro.functions.atoms.base import Atom, Enclosed, Step, largest_ratio
+from lopro.functions.atoms.base import Atom, Step, largest_ratio
 from lopro.functions.complements import DiagonalComplement
 from lopro.functions.cone_program import ConeBuilder, RealImage
 from lopro.linalg.dense import EPS
-from lopro.linalg.rounding import Estimate, dot, total
+from lopro.linalg.rounding import Estimate, dot
 
 __all__ = ["Huber"]
 
@@ -76,16 +76,9 @@ class Huber(Atom):
     def distance(self, z: Array) -> Array:
         return np.zeros(z.shape)
 
-    def enclose(self, z: Array, error: Array) -> Enclosed:
-        s = np.clip(z, -self.delta, self.delta)
-        losses = s * (z - 0.5 * s)
-        # The loss has slope at most |s| + e where z is off by e, and the slope itself at most 1.
-        value = total(losses, 4.0 * EPS * np.abs(losses) + (np.abs(s) + error) * error)
-        # Where z is beyond delta whatever its error, the slope is exact.
-        return value, s, np.where(np.abs(z) - error > self.delta * (1.0 + 2.0 * EPS), 0.0, error)
-
     def enclose_conjugate(self, v: Array) -> Estimate:
-        return dot(v, v) * 0.5 if bool(np.all(np.abs(v) <= self.delta)) else Estimate(math.inf)
+        inside = bool(np.all(np.abs(v) <= self.delta))
+        return dot(v, v, EPS * np.abs(v)) * 0.5 if inside else Estimate(math.inf)
 
     def add_to_cone_program(self, program: ConeBuilder, image: RealImage, scale: float) -> None:
         """Add ``|r|^2 / 2 + delta sum t`` with ``|z - r| <= t``: a share for squares, one for values."""

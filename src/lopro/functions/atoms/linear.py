@@ -8,9 +8,9 @@ import numpy as np
 
 from lopro.core.arrays import Array, Companion, copy, equal, inner
 from lopro.core.real_vectors import to_real_vector
-from lopro.functions.atoms.base import Atom, Enclosed, Step
+from lopro.functions.atoms.base import Atom, Step
 from lopro.functions.cone_program import ConeBuilder, RealImage
-from lopro.linalg.rounding import Estimate, dot
+from lopro.linalg.rounding import Estimate
 
 __all__ = ["Linear"]
 
@@ -64,10 +64,6 @@ class Linear(Atom):
 
     def distance(self, z: Array) -> Array:
         return np.zeros(z.shape)
-
-    def enclose(self, z: Array, error: Array) -> Enclosed:
-        c = self._c.beside(z)
-        return dot(c, z, error), c, np.zeros(len(z))
 
     def enclose_conjugate(self, v: Array) -> Estimate:
         return Estimate(self.conjugate(v))

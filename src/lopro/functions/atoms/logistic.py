@@ -8,8 +8,8 @@ from collections.abc import Callable
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.core.arrays import Array, Companion, namespace, to_numpy
-from lopro.functions.atoms.base import Atom, Enclosed
+from lopro.core.arrays import Array, Companion, eps, namespace, to_numpy
+from lopro.functions.atoms.base import Atom
 from lopro.functions.cone_program import ConeBuilder, RealImage, place_rows
 from lopro.linalg.dense import EPS
 from lopro.linalg.rounding import Estimate, total
@@ -88,21 +88,9 @@ class Logistic(Atom):
 
     def into_domain(self, v: Array) -> Array:
         xp, y = namespace(v), self.labels.beside(v)
-        most = self._weighted(xp.ones_like(v))
+        # A little inside: the weights are rounded.
+        most = self._weighted(xp.ones_like(v)) * (1.0 - 4.0 * eps(v))
         return -y * xp.minimum(xp.clip(-y * v, 0.0, None), most)
-
-    def enclose(self, z: Array, error: Array) -> Enclosed:
-        y = self.labels.beside(z)
-        losses = np.logaddexp(0.0, -y * z)
-        # The loss has slope at most 1, and its slope at most 1/4.
-        off = (2.0 * _LIBRARY) * losses + error
-        if self._weights is None:
-            value = total(losses, off) / self.count
-        else:
-            value = total(self._weighted(losses), self._weighted(off + 2.0 * EPS * losses))
-        slopes = self._weighted(_slopes(y, z))
-        bound = (_LIBRARY * np.abs(slopes) + 0.25 * self._weighted(error)) * (1.0 + 8.0 * EPS)
-        return value, slopes, bound + EPS * np.abs(slopes)
 
     def enclose_conjugate(self, v: Array) -> Estimate:
         a = self._shares(v)

@@ -8,16 +8,17 @@ from collections.abc import Callable
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.core.arrays import Array, Companion, namespace, to_numpy
-from lopro.functions.atoms.base import Atom, Enclosed
+from lopro.core.arrays import Array, Companion, eps, namespace, to_numpy
+from lopro.functions.atoms.base import Atom
 from lopro.functions.cone_program import ConeBuilder, RealImage, place_rows
 from lopro.linalg.dense import EPS
-from lopro.linalg.rounding import total
+from lopro.linalg.rounding import Estimate, total
 
 __all__ = ["Poisson"]
 
-#: Units in the last place by which exp may be off; libraries promise less than 4.
+#: Units in the last place by which log may be off; libraries promise less than 4.
 _LIBRARY = 4.0 * EPS
+_TINY = float(np.finfo(np.float64).tiny)
 
 
 class Poisson(Atom):
@@ -62,18 +63,24 @@ class Poisson(Atom):
         return float(xp.mean(u * xp.log(xp.where(u > 0.0, u, xp.ones_like(u))) - u))
 
     def into_domain(self, v: Array) -> Array:
-        least = -self.counts.beside(v) / self.count
+        # A little inside: the quotient is rounded, and so is v where it comes from a division.
+        least = -(self.counts.beside(v) / self.count) * (1.0 - 4.0 * eps(v))
         return namespace(v).where(v < least, least, v)
 
-    def enclose(self, z: Array, error: Array) -> Enclosed:
-        k = self.counts.beside(z)
-        rates = _rates(z)
-        off = rates * (np.expm1(error) + _LIBRARY) * (1.0 + 8.0 * EPS)
-        losses = rates - k * z
-        bound = off + k * error + 2.0 * EPS * (rates + np.abs(k * z))
-        value = total(losses, bound) / self.count
-        slopes = (rates - k) / self.count
-        return value, slopes, (off + EPS * (rates + k)) / self.count + EPS * np.abs(slopes)
+    def enclose_conjugate(self, v: Array) -> Estimate:
+        k = self.counts.beside(v)
+        product = self.count * v
+        u = product + k
+        if bool(np.any(v < -k / self.count)):
+            return Estimate(math.inf)
+        u = np.maximum(u, 0.0)
+        # u is off by the roundings of v, of the product and of the sum; u log u moves by at most
+        # error (3 + |log u|), and no more at 0 than where u is as large as its error.
+        error = EPS * (1.5 * np.abs(product) + np.abs(u))
+        logs = np.log(np.maximum(np.maximum(u, error), _TINY))
+        terms = u * logs
+        off = _LIBRARY * np.abs(terms) + EPS * u + error * (4.0 + np.abs(logs))
+        return total(terms - u, off + EPS * np.abs(terms - u)) / float(self.count)
 
     def add_to_cone_program(self, program: ConeBuilder, image: RealImage, scale: float) -> None:
         """Add the mean of ``t_i - k_i z_i`` with ``exp(z_i) <= t_i``."""

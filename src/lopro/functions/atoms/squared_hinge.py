@@ -9,10 +9,10 @@ import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro.core.arrays import Array, Companion, inner, namespace, to_numpy
-from lopro.functions.atoms.base import Atom, Enclosed
+from lopro.functions.atoms.base import Atom
 from lopro.functions.cone_program import ConeBuilder, RealImage
 from lopro.linalg.dense import EPS
-from lopro.linalg.rounding import total
+from lopro.linalg.rounding import Estimate, dot
 
 __all__ = ["SquaredHinge"]
 
@@ -66,13 +66,11 @@ class SquaredHinge(Atom):
     def into_domain(self, v: Array) -> Array:
         return namespace(v).where(self.labels.beside(v) * v > 0.0, 0.0 * v, v)
 
-    def enclose(self, z: Array, error: Array) -> Enclosed:
-        y, short = self._missing_margin(z)
-        error = (error + EPS * np.abs(short)) * (1.0 + 8.0 * EPS)
-        squares = short * short
-        value = total(squares, EPS * squares + (2.0 * short + error) * error) / self.count
-        slopes = -y * short * (2.0 / self.count)
-        return value, slopes, error * (2.0 / self.count) + 2.0 * EPS * np.abs(slopes)
+    def enclose_conjugate(self, v: Array) -> Estimate:
+        y, error = self.labels.beside(v), EPS * np.abs(v)
+        if bool(np.any(y * v > 0.0)):
+            return Estimate(math.inf)
+        return dot(v, y, error) + dot(v, v, error) * (0.25 * float(self.count))
 
     def add_to_cone_program(self, program: ConeBuilder, image: RealImage, scale: float) -> None:
         """Add the mean of ``s_i^2`` with ``s_i >= 1 - y_i z_i`` and ``s_i >= 0``."""
