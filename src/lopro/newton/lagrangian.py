@@ -11,6 +11,7 @@ from lopro.core.counting import count
 from lopro.functions.atoms import Ball, Interval, L1Ball, SecondOrderCone, Step
 from lopro.functions.complements import Complement
 from lopro.functions.term import Term
+from lopro.maps.host import host_vector
 from lopro.newton import curvature
 from lopro.newton.arrays import Array, Image, norm, shifted
 from lopro.newton.curvature import Piece, complement_pieces
@@ -168,10 +169,18 @@ def mean_curvature(problem: Composite, point: PointWithImages) -> float:
 
 
 def _length(term: Term) -> float:
-    """Return the size of x that the data of a term suggest: how far its rows are from zero."""
-    zero = np.zeros(term.size)
-    offset = term.prox(zero, 1.0 / np.ones(term.size) if term.separable else 1.0)
-    return float((np.abs(offset) / np.sqrt(squared_norms(term))).max(initial=0.0))
+    """Return the size of x that a term suggests: how far its set, or the kinks of its norm, are from zero."""
+    if term.is_set:
+        zero = np.zeros(term.size)
+        away = np.abs(term.prox(zero, 1.0 / np.ones(term.size) if term.separable else 1.0))
+        return float((away / np.sqrt(squared_norms(term))).max(initial=0.0))
+    if term.offset is None:
+        return 0.0
+    away = np.abs(host_vector(term.offset)) / np.sqrt(squared_norms(term))
+    if not term.separable:
+        return norm(away)
+    # The median: a few outliers say nothing about the others.
+    return float(np.median(away[away > 0.0])) if away.any() else 0.0
 
 
 def _farthest_bound(term: Term) -> float:

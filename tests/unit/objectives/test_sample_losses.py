@@ -170,3 +170,33 @@ def test_no_method_is_tried_twice(rng: Any) -> None:
     choices = lopro.Auto().choices(Problem(lo.HingeLoss(X, y)))
     names = [type(choice.method).__name__ for choice in choices]
     assert names == ["NewtonMultipliers", "InteriorPoint"]
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+def test_losses_with_kinks_alone_take_few_steps(unit: float) -> None:
+    """Penalties are measured by how far kinks are from zero, in the units of the data.
+
+    By how far a step of 1 moves zero, they were too large by the number of samples: 1771 and 5000 steps.
+    """
+    rng = np.random.default_rng(7)
+    X = rng.standard_normal((400, 60))
+    scores = X @ (rng.standard_normal(60) * (rng.random(60) < 0.2))
+    labels = np.sign(scores + 0.6 * rng.standard_normal(400))
+    losses: list[Any] = [
+        lo.HingeLoss(X / unit, labels) + 0.01 / unit * lo.L1Norm(),
+        lo.PinballLoss(X, unit * (scores + rng.standard_normal(400)), 0.3),
+        lo.LInfNorm(D=X, b=unit * (scores + rng.standard_normal(400))),
+    ]
+    for f in losses:
+        result = lopro.solve(Problem(f), method=lopro.NewtonMultipliers())
+        assert result.success and result.iterations <= 200, f
+
+
+@pytest.mark.parametrize("delta", [0.1, 1.0])
+def test_bounds_of_huber_regression_do_not_lose_the_error_of_images(delta: float) -> None:
+    """400 x 100 without a constraint: 1.3e-4 was proved, with the error of 100 terms of each score."""
+    rng = np.random.default_rng(7)
+    X = rng.standard_normal((400, 100))
+    y = X @ rng.standard_normal(100) + 0.1 * rng.standard_normal(400)
+    result = lopro.solve(Problem(lo.Huber(X, y, delta)), method=lopro.NewtonMultipliers())
+    assert result.success and result.certificate.relative_gap <= 1e-6
