@@ -93,7 +93,7 @@ def solve(
 def _begin(
     x0: Array | None, multipliers0: Sequence[Array] | None, result: Result | None
 ) -> tuple[Array | None, Sequence[Array] | None]:
-    """Return what to begin with: what was given, else what an earlier result has."""
+    """Return the start: the given one, else that of an earlier result."""
     if result is None:
         return x0, multipliers0
     if not isinstance(result, Result):

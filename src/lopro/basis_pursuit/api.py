@@ -384,7 +384,7 @@ class FreeColumns:
     def _certificate(
         self, found: BPDNResult, y: Any, sigma: float, x: Any, dual: Any, tol: float
     ) -> Certificate:
-        """Return what is proved with all columns: rounding of the short vectors is taken off the bound."""
+        """Return the certificate with all columns; the bound pays for the rounding of the short vectors."""
         old = found.certificate
         moved = norm(y) + norm(self._columns) * norm(x[self.free])
         lower = old.lower_bound - 8.0 * eps(x) * moved * norm(dual)

@@ -64,12 +64,12 @@ class Point:
 
     @cached_property
     def active(self) -> Array:
-        """Where x is not zero."""
+        """The support of x."""
         return self.x != 0
 
     @cached_property
     def nonzeros(self) -> int:
-        """How many entries are not zero."""
+        """The number of nonzero entries."""
         return how_many(self.active)
 
     @cached_property

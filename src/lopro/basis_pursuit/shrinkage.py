@@ -108,7 +108,7 @@ class Steps:
 
 @dataclass(slots=True)
 class ShrinkageState:
-    """Where the path following stands."""
+    """The state of path following."""
 
     history: History
     mix: Mixture  # where the next step starts
@@ -375,7 +375,7 @@ class MixedShrinkage:
         return z, f.prox(nonnegative(z) if self.nonneg else z, t * alpha)
 
     def _left_at(self, f: Objective, point: Point, t: float, steps: Steps | None = None) -> Array:
-        """Return what is left of the fixed-point equation at a point that is not the outcome of a step."""
+        """Return the residual of the fixed-point equation at a point that is not the outcome of a step."""
         move = (self._shrunk(f, point, point.alpha, t, steps)[1] - point.x) / t
         return move if steps is None else move / steps.lengths
 

@@ -58,7 +58,7 @@ class Batch:
         return namespace(self.like).astype(self.answers["x"], self.like.dtype)
 
     def result(self, k: int) -> Result:
-        """Return what `lopro.solve` would return for one problem."""
+        """Return the result of one problem, as `lopro.solve` would."""
         status, steps = self.status(k), int(self.on_host["steps"][k])
         numbers = {name: float(self.on_host[name][k]) for name in _CERTIFICATE}
         source, message = "multipliers of the rows", status.value

@@ -94,7 +94,7 @@ def solve_batch(
 def _prove(
     active: _Active, like: Array, tol: float, settings: Settings, steps: int, last: bool
 ) -> tuple[_Active | None, list[dict[str, Array]]]:
-    """Return what goes on, and the answers that are proved or given up."""
+    """Return the problems that are still unsolved, and the answers that are proved or given up."""
     xp, scaled = namespace(active.at.x), active.scaled
     allowed = _SHARE * tol * (_size(active) + active.proofs.scale * scaled.cost)
     small = complementarity(active.at) <= allowed

@@ -82,7 +82,7 @@ def _device_entries(like: Array) -> int:
 
 
 def _shape(problem: Problem) -> Hashable | None:
-    """Return what problems that are solved together have in common; None for those of other kinds."""
+    """Return the key that problems solved together have in common; None for problems of other kinds."""
     shape, terms = problem.shape, problem.terms
     like = like_of(terms)
     if shape is None or len(shape) != 1 or like is None or is_complex(like):

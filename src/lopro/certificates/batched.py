@@ -236,7 +236,7 @@ class Proofs:
         }  # fmt: skip
 
     def _bound(self, x: Array, value: Enclosures, gradient: Enclosures) -> tuple[Array, Array]:
-        """Return what the Lagrangian is at least, less all rounding, and how far from x that holds.
+        """Return a lower bound of the Lagrangian, rounding included, and the radius around x where it holds.
 
         Parameters
         ----------
@@ -261,7 +261,7 @@ class Proofs:
     def lower_bounds(
         self, lagrangian: Enclosures, gradient: Enclosures, x: Array, reach: Array
     ) -> Array:
-        """Return what convex functions are at least, over the box, from value and gradient at ``x``.
+        """Return lower bounds of convex functions over the box, from value and gradient at ``x``.
 
         Over ``x_j >= l_j`` a slope ``c_j >= 0`` costs ``c_j (x_j - l_j)``. What is left of the slope costs
         ``sum (columns_j c_j)^2 / (2 mu)``; where the convexity mu is 0, ``sum c_j reach_j``, and then the

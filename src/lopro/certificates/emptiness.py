@@ -103,7 +103,7 @@ def without_remnants(v: Array) -> Iterator[Array]:
 
 
 def exclude(sets: Sequence[Term], y: Sequence[Vector], size: int) -> Emptiness:
-    """Return what multipliers of sets prove, with the rounding of the arithmetic on their side.
+    """Return the emptiness that multipliers of sets prove, rounding of the arithmetic included.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def exclude(sets: Sequence[Term], y: Sequence[Vector], size: int) -> Emptiness:
 
 
 def exclude_cones(A: Any, b: Vector, z: Vector, noise: float = 0.0, unit: float = EPS) -> Emptiness:
-    """Return what ``z`` in the dual cone proves about ``b - A x`` in a cone: ``<A'z, x> <= <b, z>``.
+    """Return the emptiness that a ``z`` in the dual cone proves: ``<A'z, x> <= <b, z>`` for all x.
 
     Parameters
     ----------
@@ -262,7 +262,7 @@ def check_empty(rows: Sequence[tuple[Any, Any, Any]], y: Sequence[Any], size: in
 
 
 def _uncertainty(A: Any, lower: Vector, upper: Vector, used: Any, sides: Vector) -> Vector:
-    """Return what the sides in use are known up to.
+    """Return the uncertainty of the sides in use.
 
     A side that is rounding beside the largest one of the same rows, each in units of its row, is what is left
     of numbers that cancelled before: it counts as 0.
@@ -279,7 +279,7 @@ def _uncertainty(A: Any, lower: Vector, upper: Vector, used: Any, sides: Vector)
 
 
 def _absorbed(residual: Vector, lower: Vector, upper: Vector) -> tuple[Vector, list[float]]:
-    """Return what bounds of variables leave of a residual, and what their multipliers cost.
+    """Return the part of a residual that bounds of variables leave, and the cost of their multipliers.
 
     A multiplier ``-r_j`` more leaves nothing, where the side that it belongs to is finite.
     """

@@ -35,7 +35,7 @@ def add_output(parser: argparse.ArgumentParser, what: str) -> None:
 
 
 def budget_of(options: argparse.Namespace) -> dict[str, Any]:
-    """Return what `lopro.solve` calls the budgets."""
+    """Return the budgets as arguments of `lopro.solve`."""
     names = ("tol", "max_iter", "max_projections", "time_limit")
     return {name: getattr(options, name) for name in names}
 

@@ -99,7 +99,7 @@ def _read_mtx(path: Path, key: str | None) -> Any:
 
 
 def _delimiter_of(path: Path) -> str | None:
-    """Return what separates the columns of a text file with this suffix (None: white space)."""
+    """Return the separator of the columns of a text file with this suffix (None: white space)."""
     return _TEXT.get(path.suffix, ",")
 
 

@@ -61,13 +61,13 @@ class ResidualGeometry:
         if not self.A.explicit or self.tight_frame is not None or self.A.full_row_rank:
             return None
         rest = self.y - self.A.left_spectrum[1] @ self._coordinates()
-        # Once more: a short rest is orthogonal to the range only up to the rounding of y.
+        # Repeated: a small remainder is orthogonal to the range only up to the rounding of y.
         U = self.A.left_spectrum[1]
         return rest - U @ adjoint_product(U, rest)
 
     @cached_property
     def is_empty(self) -> bool:
-        """Whether the part of y that A does not reach proves that there is no point; explicit maps only."""
+        """Whether the component of y outside the range of A proves the set empty; explicit maps only."""
         if not self.A.explicit or self._size_of_y <= self.sigma or not self._squares_are_numbers:
             return False
         rest = self._rest
@@ -85,6 +85,6 @@ class ResidualGeometry:
 
     @property
     def _inner_radius(self) -> float:
-        """The radius of the ball within the range of A; 0 where only least squares gets there."""
+        """The radius of the ball within the range of A; 0 where only least-squares solutions are feasible."""
         e = self.misfit
         return math.sqrt(max(0.0, (self.sigma - e) * (self.sigma + e)))

@@ -17,7 +17,7 @@ _LOOK = 0.02
 
 
 def run_aside(work: Callable[[], T]) -> T | None:
-    """Return what ``work`` returns, or None where it goes on after the deadline or Ctrl-C.
+    """Return the result of ``work``, or None if it is still running at the deadline or Ctrl-C.
 
     It runs in a thread of its own, which is left behind where it is late: it ends by itself, or with the
     process, and its result is not used. The work should release the interpreter's lock and have the time that

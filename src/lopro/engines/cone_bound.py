@@ -132,7 +132,7 @@ class ConicData:
 
 
 def conic_bound(data: ConicData, v: Vector, z: Vector) -> Bound:
-    """Return what multipliers in the dual cone prove, less the rounding of its evaluation.
+    """Return the bound that multipliers in the dual cone prove, less the rounding of its evaluation.
 
     Examples
     --------
@@ -233,7 +233,7 @@ def _weights(data: ConicData, z: Vector, slack: Vector) -> Vector:
 
 
 def _corrector(data: ConicData, weights: Vector) -> Any:
-    """Return what maps a slope to the changes of centre and multipliers that remove it, weighted.
+    """Return the map from a slope to the weighted changes of centre and multipliers that remove it.
 
     For the rows B of A and P and their weights W it solves ``B' W B y = r`` through ``[[e, B'], [B, -1/W]]``,
     whose factors stay sparse where single rows are full.

@@ -56,7 +56,7 @@ def _of_matrix(cone: PSDTriangle, slack: Vector, sizes: Vector) -> float:
 
 
 def _of_cone(sizes: Vector) -> float:
-    """Return what a cone ``|u| <= t`` compares: t, as a ball its radius."""
+    """Return the unit of a cone ``|u| <= t``: t, like the radius of a ball."""
     length = float(np.linalg.norm(sizes[1:]))
     return ball_size(float(sizes[0]), length, lambda: length)
 
@@ -122,7 +122,7 @@ def violation_charge(data: ConicData, x: Vector, z: Vector) -> float:
 
 
 def _missed(data: ConicData, x: Vector) -> Vector:
-    """Return what has to be added to the slacks to have them in their cones."""
+    """Return the correction that moves the slacks into their cones."""
     slack = np.asarray(data.b - data.A @ x)
     missed, start = np.zeros(len(slack)), 0
     for cone, size in data.cones:

@@ -78,11 +78,11 @@ def solve_by_highs(
 def _solved(
     p: QuadraticProgram, rows: OneSided, options: dict[str, Any], method: str = "highs"
 ) -> Any:
-    """Return what SciPy says, or that the time is up."""
+    """Return SciPy's answer, or a time-out."""
     bounds = np.column_stack([p.least, p.most])
     given = p.q, rows.G, rows.h, rows.A, rows.b, bounds, method
     found = run_aside(partial(scipy.optimize.linprog, *given, options=options))
-    # HiGHS does not hear Ctrl-C, and it may pass its own limit.
+    # HiGHS ignores Ctrl-C, and it may exceed its own limit.
     return found or SimpleNamespace(status=1, nit=0, x=None, message="left at the deadline")
 
 

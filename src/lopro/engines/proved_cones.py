@@ -99,7 +99,7 @@ def _by_clarabel(data: ConicData, tol: float) -> Outcome:
 
 
 def _corrected(data: ConicData, tol: float, answer: Answer) -> Outcome:
-    """Return what an answer proves, or one to shifted sides that makes up for what the engine leaves.
+    """Return the outcome of an answer, or of one to sides that are shifted by the residuals of the engine.
 
     An engine that stops early has slacks in the cones, but not those of its point. With the difference added
     to the sides it leaves about as much again, and the slacks of the new point are in the cones.
@@ -128,7 +128,7 @@ def _closer(one: Outcome, other: Outcome) -> bool:
 
 
 def _proved(data: ConicData, tol: float, answer: Answer) -> Outcome:
-    """Return what the point and the multipliers of an answer prove."""
+    """Return the outcome that the point and the multipliers of an answer prove."""
     x, z = answer.x, answer.rows
     near, off = made_feasible(data, x)
 
@@ -148,7 +148,7 @@ def _proved(data: ConicData, tol: float, answer: Answer) -> Outcome:
 
 
 def _asked(data: ConicData, P: Any, q: Vector, b: Vector) -> Answer:
-    """Return what Clarabel finds for this objective and these sides over the rows and cones of a program.
+    """Return Clarabel's answer for this objective and these sides over the rows and cones of a program.
 
     It is given rows of comparable size, so that its tolerances mean the same for each; powers of two round
     nothing.
@@ -163,7 +163,7 @@ def _asked(data: ConicData, P: Any, q: Vector, b: Vector) -> Answer:
 def _judged(
     data: ConicData, tol: float, x: Vector, outside: Violation, steps: int, proofs: Iterator[_Proof]
 ) -> Outcome:
-    """Return what a point and the first bound that suffices prove together, else the best bound.
+    """Return the outcome of a point with the first bound that suffices, else with the best bound.
 
     The last one is that of no multipliers at all: bounds of the variables may tell the least value.
     """
@@ -212,7 +212,7 @@ def _typical_value(data: ConicData) -> float:
 
 
 def _excluded(data: ConicData, z: Vector, iterations: int) -> Outcome:
-    """Return what multipliers of a contradiction prove: that there is no point, or none within a radius."""
+    """Return the emptiness that multipliers prove, everywhere or within a radius."""
     n = len(data.q)
     flat = ConicData(scipy.sparse.csr_array((n, n)), np.zeros(n), data.A, data.b, data.cones)
     best = Emptiness(0.0, 0.0)

@@ -52,7 +52,7 @@ class Function:
         return total + self.subgradient(x)
 
     def image(self, x: Array) -> Image:
-        """Return what the linear part of the function makes of ``x``."""
+        """Return the image of ``x`` under the linear part of the function."""
         return (x,)
 
     def linearize_at(self, image: Image) -> Linearization:

@@ -70,7 +70,7 @@ class RealImage:
 
     @property
     def rows(self) -> int:
-        """How many real numbers the image has."""
+        """The number of real entries of the image."""
         return int(self.D.shape[0])
 
 

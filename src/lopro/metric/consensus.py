@@ -176,7 +176,7 @@ class Consensus:
             self._next_balance = self.iterations + self._pause
 
     def _clipped(self, A: Array) -> Array:
-        """Return what the soft threshold takes away, in the scaled units: on the diagonal, the trace's part.
+        """Return the part that the soft threshold removes, in scaled units; on the diagonal, the trace's.
 
         With the trace, entries of the diagonal stop at zero, and their features are not used.
         """

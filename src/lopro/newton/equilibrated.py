@@ -96,7 +96,7 @@ class Equilibrated:
         return [v * self.sizes if bounds_variables(term) else v for term, v in pairs]
 
     def back(self, outcome: Outcome) -> Outcome:
-        """Return what was proved for y as what it proves for x."""
+        """Return the outcome for y as one for x."""
         s, bound, found = self.sizes, outcome.bound, outcome.certificate
         if not bound.holds_everywhere:
             units = bound.units

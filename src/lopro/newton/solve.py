@@ -116,7 +116,7 @@ def outcomes(
     settings: Settings | None = None,
     stopped: Callable[[], bool] = never,
 ) -> Iterator[Outcome]:
-    """Yield what is proved whenever the iterates come near a solution, and at the end what there is.
+    """Yield proved outcomes whenever the iterates come near a solution, and the last one at the end.
 
     The parameters are those of `solve`. It is for the consumer to stop when an outcome satisfies.
     """
@@ -168,7 +168,7 @@ def prove(
     convexity: float | None = None,
     stopped: Callable[[], bool] = never,
 ) -> Outcome:
-    """Return what a point and multipliers prove, refined where that is needed.
+    """Return the outcome that a point and multipliers prove, refined where that is needed.
 
     Refining minimises the augmented Lagrangian once more, to rounding: it leaves a slope of the Lagrangian
     that is rounding, too, wherever the tight rows and the curvature of ``f`` can carry it.
@@ -211,7 +211,7 @@ def prove(
 def _candidates(
     problem: Composite, x: Array, multipliers: Sequence[Array], stopped: Callable[[], bool]
 ) -> Iterator[tuple[Array, Sequence[Array], int]]:
-    """Yield what was given, then refinements; bounds of variables may tell the least value of a cost."""
+    """Yield the given point, then refinements; bounds of variables may imply the least value of a cost."""
     yield x, multipliers, 0
     f = problem.smooth
     if isinstance(f, QuadraticForm) and f.P is None and not problem.norms:

@@ -34,7 +34,7 @@ class Rows:
 
 
 def preprocessor_from(given: Any) -> Preprocessor | None:
-    """Return what looks up samples: an array becomes its rows, a function stays itself."""
+    """Return the function that looks up samples: the rows of an array, or the function given."""
     if given is None or callable(given):
         return given  # type: ignore[no-any-return]
     if isinstance(given, str) or not (hasattr(given, "__len__") or hasattr(given, "shape")):

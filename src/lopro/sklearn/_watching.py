@@ -31,9 +31,9 @@ FLOATS = [np.float64, np.float32]
 
 
 class FitWatcher:
-    """Tells the callbacks of an estimator about its fit: one subtask for each projection.
+    """Reports the fit of an estimator to its callbacks: one subtask for each projection.
 
-    ``attributes`` makes of a point the fitted attributes that predicting takes, so that a callback can
+    ``attributes`` computes the fitted attributes for prediction from a point, so that a callback can
     score the estimator as if the fit had ended there.
     """
 
@@ -45,7 +45,7 @@ class FitWatcher:
             self._context.call_on_fit_task_begin(**self._hooks)
 
     def callback(self, attributes: Callable[[Any], dict[str, Any]]) -> Callable[[Iterate], bool]:
-        """Return what `lopro.solve` calls after each projection; it says whether to stop."""
+        """Return the callback of `lopro.solve` for each projection; it returns whether to stop."""
 
         def report(iterate: Iterate) -> bool:
             if self._context is None:
@@ -58,7 +58,7 @@ class FitWatcher:
         return report
 
     def done(self) -> None:
-        """Tell that the fit is complete."""
+        """Report that the fit is complete."""
         if self._context is not None:
             self._context.call_on_fit_task_end(**self._hooks, reconstruction_attributes={})
 

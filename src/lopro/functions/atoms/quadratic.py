@@ -51,7 +51,7 @@ class Quadratic(Atom):
         return self.linearize_with(z, self.P.forward(z))
 
     def linearize_with(self, z: Array, Pz: Array) -> tuple[float, Callable[[], Array]]:
-        """Return what `linearize` does where ``P z`` is known already."""
+        """Return value and slope as `linearize` does, for a known ``P z``."""
         q = self._q.beside(Pz)
         return 0.5 * inner(z, Pz) + inner(q, z) + self.constant, lambda: Pz + q
 

@@ -153,7 +153,7 @@ def _finite_start(problem: Composite, x0: Array) -> Array:
 
 
 def _first_multipliers(problem: Composite, bench: Workbench) -> list[Array] | None:
-    """Return what the user has given for the sets, and zeros for the norms."""
+    """Return the given multipliers of the sets, and zeros for the norms."""
     given = bench.multipliers0
     if given is None:
         return None

@@ -195,7 +195,7 @@ class _LowRankSearch:
         return y, self._value(point, y)
 
     def _blur(self, point: FactorPoint) -> float:
-        """Return what the rounding of a scaled cost may change the slack by, in the spectral norm."""
+        """Return a bound, in the spectral norm, on the change of the slack by rounding of a scaled cost."""
         return 8.0 * EPS * row_sum_norm(point.Z)
 
     def _value(self, point: FactorPoint, y: Array) -> float:

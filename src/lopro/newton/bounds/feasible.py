@@ -103,7 +103,7 @@ def _of_interval(
 
 
 def _size(term: Term, x: Array, image: Array) -> float:
-    """Return what a ball or a cone compares: its own data, and where there are none its products."""
+    """Return the unit of a ball or a cone: the size of its data, or of its products where there are none."""
     products = norm(term.row_norms) * norm(x)
     offset = 0.0 if term.offset is None else norm(term.offset)
     if isinstance(term.atom, Ball | L1Ball):

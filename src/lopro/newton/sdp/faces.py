@@ -30,7 +30,7 @@ class ConeFace:
     kept : array of int
         The rows that are left.
     dropped : tuple
-        ``(row, block, sign)`` of the rows that showed the face; the matrix of the row times the sign is
+        ``(row, block, sign)`` of the rows that define the face; the matrix of the row times the sign is
         positive semidefinite.
     """
 
@@ -69,7 +69,7 @@ class ConeFace:
 
 
 def reduced(program: SemidefiniteProgram) -> ConeFace:
-    """Return the program on the smallest face that single rows show.
+    """Return the program on the smallest face that single rows define.
 
     Examples
     --------
@@ -100,7 +100,7 @@ def reduced(program: SemidefiniteProgram) -> ConeFace:
 
 
 def _may_be_semidefinite(block: SemidefiniteBlock, k: int) -> bool:
-    """Whether the signs of a row allow for it: no entry without its diagonal ones, all of these alike."""
+    """Whether a row may be semidefinite: a diagonal of one sign, which is nonzero beside each other entry."""
     places = block.A.indices[block.A.indptr[k] : block.A.indptr[k + 1]]
     values = block.A.data[block.A.indptr[k] : block.A.indptr[k + 1]]
     places, values = places[values != 0.0], values[values != 0.0]
@@ -113,7 +113,7 @@ def _may_be_semidefinite(block: SemidefiniteBlock, k: int) -> bool:
 def _null_space(A: Array) -> tuple[Array | None, float]:
     """Return the null space of a matrix that is semidefinite up to rounding, and its sign; else None.
 
-    What is concluded from it is proved with the original rows: a wrong guess costs time, never truth.
+    Conclusions are proved with the original rows, so that a wrong guess costs time only.
     """
     values, vectors = np.linalg.eigh(A)
     blur = 8.0 * len(A) * EPS * float(np.abs(values).max(initial=0.0))

@@ -115,7 +115,7 @@ class Judge:
         self.row_norms: Array = np.sqrt(squares)
 
     def dual(self, y: Array) -> DualBound:
-        """Return what multipliers prove."""
+        """Return the bound that multipliers prove."""
         slope, trace = 0.0, 0.0
         for slack, error in self._slacks(y, cost=True):
             slope = max(slope, missing(slack, error))
@@ -125,7 +125,7 @@ class Judge:
         return DualBound(y, dot(self.program.b, y).lower(), slope, (trace + slope * size) * _SAFE)
 
     def primal(self, X: Sequence[Array]) -> PrimalValue:
-        """Return what a point is worth."""
+        """Return value and violation of a point."""
         value, rows = Estimate(0.0), np.zeros(len(self.program.b))
         errors, negative, trace = np.zeros(len(rows)), 0.0, 0.0
         size, violation = math.sqrt(sum(norm(x) ** 2 for x in X)), 0.0
@@ -172,7 +172,7 @@ class Judge:
         return best
 
     def empty(self, y: Array) -> Emptiness:
-        """Return what multipliers prove: no X with a trace below the radius is feasible.
+        """Return the radius that multipliers prove: no X with a smaller trace is feasible.
 
         For feasible X, ``b'y = <A*y, X> <= mu trace(X)`` where ``mu I - A*y`` is positive semidefinite. A
         bound of the trace absorbs mu; else mu has to be what rounding may leave of a semidefinite ``-A*y``.

@@ -134,7 +134,7 @@ class SemidefiniteSearch:
         )
 
     def _worth(self, point: PrimalValue) -> tuple[bool, float]:
-        """Return what to compare points by: feasible first, then the value."""
+        """Return the key that orders points: feasible first, then the value."""
         feasible = point.violation <= FEASIBLE
         return not feasible, point.fun if feasible else point.violation
 
