@@ -66,7 +66,8 @@ class Problem:
         if not isinstance(self.constraint, Constraint):
             raise TypeError(
                 f"constraint must be a lopro Constraint, got {self.constraint!r}; "
-                "wrap plain callables in lopro.constraints.FunctionConstraint"
+                "join several with lopro.constraints.Intersection, and wrap plain callables in "
+                "lopro.constraints.FunctionConstraint"
             )
         if self.solution_norm is not None:
             check_number("solution_norm", self.solution_norm, minimum=0.0)

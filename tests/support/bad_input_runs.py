@@ -77,6 +77,7 @@ SOLVE: list[Case] = [
 PROBLEM: list[Case] = [
     ("objective", lambda d: Problem(np.sum, d.box), TypeError, "objective .*FunctionObjective"),
     ("constraint", lambda d: Problem(L1Norm(), np.sum), TypeError, "constraint .*FunctionConstr"),
+    ("constraints", lambda d: Problem(L1Norm(), [d.box]), TypeError, "constraint .*Intersection"),
     (
         "shapes",
         lambda d: Problem(SquaredDistance(np.zeros(3)), d.box),
