@@ -100,10 +100,14 @@ class Problem:
 
     def typical_size(self, x0: Array) -> float:
         """Return the length that first steps are compared with, in the units of ``x``."""
+        return self.known_size(x0) or 1.0
+
+    def known_size(self, x0: Array) -> float:
+        """Return a length that is typical of ``x`` by the data or the start; 0 where they tell none."""
         if self.x_scale is not None:
             return float(self.x_scale)
         sizes = (part.typical_size() for part in (self.constraint, self.objective))
-        return next((size for size in sizes if size is not None), norm(x0) or 1.0)
+        return next((size for size in sizes if size is not None), norm(x0))
 
     def start(self, x0: Array | None) -> Array:
         """Return a private copy of ``x0`` in the library and precision of the data; zeros for None."""

@@ -213,6 +213,10 @@ KNOWN: dict[str, Callable[[], Case]] = {
                 "solve",
                 75965000997,
             ),  # a multiplier of a matrix cone that is outside of its polar by rounding
+            (
+                "solve",
+                75965005139,
+            ),  # a gap relative to values far away, where callables tell no length
             ("solve", 202006689),  # a point very far from a ball
             ("minimize", 101006605),  # a simplex cut from nearby
             ("minimize", 202007875),  # differences far from the start
@@ -222,6 +226,7 @@ KNOWN: dict[str, Callable[[], Case]] = {
             ("program", 506),  # an optimum of 0 in such units
             ("program", 165),  # a singular system of differences in a projection
             ("cvxpy", 3),  # a problem without a constraint
+            ("entries", 75965005647),  # a bound within a distance that the solution exceeds
             ("entries", 77000154),  # a square without a slope, in columns of their own units
             ("cvxpy", 136),  # an empty program with a direction of descent
         )

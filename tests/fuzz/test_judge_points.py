@@ -77,6 +77,16 @@ def test_forgeries_are_found(kind: str) -> None:
     assert seen == {"infeasible success"} | ({"not within tol"} if kind != "correlation" else set())
 
 
+def test_a_bound_is_compared_with_points_where_it_is_claimed() -> None:
+    case = make("program", 0)
+    good = right(case, known_of(case))
+    x = good.x + 3.0 / np.sqrt(good.x.size)  # the planted point is 3 away
+    high = replace(good, x=x, fun=known_of(case).value(x), lower_bound=good.fun + 1.0, gap=np.inf)
+    high = replace(high, success=False, status="STALLED", violation=1.0, relative_gap=np.inf)
+    assert labels(case, replace(high, radius=3.0 + 1e-9)) == "bound above optimum"
+    assert decide(case, Outcome((replace(high, radius=3.0 - 1e-9),))).kind is Class.HONEST
+
+
 def test_a_success_of_an_empty_or_unbounded_program_is_found() -> None:
     ways = {}
     for seed in range(80):
@@ -133,7 +143,7 @@ def of_cvxpy(case: CvxpyCase, status: str, x: Any, bound: float) -> Outcome:
     return Outcome(value=problem)
 
 
-@pytest.mark.parametrize("kind", ["cvxpy", "cones"])
+@pytest.mark.parametrize("kind", ["cvxpy", "cones", "exponential"])
 def test_forgeries_of_cvxpy_are_found(kind: str) -> None:
     found = set()
     for seed in range(40):
@@ -149,17 +159,18 @@ def test_forgeries_of_cvxpy_are_found(kind: str) -> None:
         high = best + 1e-9 * (known.size(x) + known.typical)
         label = decide(case, of_cvxpy(case, "optimal", x, high)).label
         assert label == ("bound above optimum" if high > best else "CONVERGED")
-        far = x + 3.0 / case.program.of_columns
-        found.add(decide(case, of_cvxpy(case, "optimal", far, -np.inf)).label)
-    # Points that far away are feasible in programs without cones only.
-    assert {"infeasible success"} | ({"not within tol"} if kind == "cvxpy" else set()) <= found
+        for step in (-3.0, 0.5, 3.0):
+            far = x + step / case.program.of_columns
+            found.add(decide(case, of_cvxpy(case, "optimal", far, -np.inf)).label)
+    assert {"infeasible success", "not within tol"} <= found
 
 
-def test_cones_are_empty_or_unbounded_by_construction() -> None:
+@pytest.mark.parametrize("kind", ["cones", "exponential"])
+def test_cones_are_empty_or_unbounded_by_construction(kind: str) -> None:
     """A success is found to be false, and the other of the two statuses too."""
     found = {}
     for seed in range(60):
-        case = make("cones", seed)
+        case = make(kind, seed)
         assert isinstance(case, CvxpyCase)
         known, x = case.program.known(), np.zeros(case.program.dim)
         assert all(known.excess(point) <= 1e-13 for point in known.points)
@@ -174,7 +185,9 @@ def test_cones_are_empty_or_unbounded_by_construction() -> None:
     }
 
 
-@pytest.mark.parametrize("kind", [*PLANTED, "cvxpy", "cones", "entries", "large", "interrupt"])
+@pytest.mark.parametrize(
+    "kind", [*PLANTED, "cvxpy", "cones", "exponential", "entries", "large", "interrupt"]
+)
 def test_some_calls_are_right(kind: str) -> None:
     for seed in range(2 if kind == "large" else 8):
         case = make(kind, seed)

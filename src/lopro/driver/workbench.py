@@ -159,7 +159,7 @@ class Workbench:
                 value = abs(float(f.value(asarray_like(units.reshape(signs.shape) * signs, start))))
                 if value > 0.0:
                     return value
-            return abs(float(f.value(asarray_like(self.unit * signs, start))))
+            return abs(float(f.value(asarray_like(self._reach() * signs, start))))
         except (ValueError, OverflowError):
             return 0.0  # a start that is out of the range of f tells no scale
 
@@ -171,7 +171,21 @@ class Workbench:
             total = inner(sizes, asarray_like(units.reshape(tuple(slope.shape)), sizes))
             if total > 0.0:
                 return total
-        return norm(slope) * self.unit  # the unit may cost a product
+        return norm(slope) * self._reach()  # it may cost a product
+
+    def _reach(self) -> float:
+        """Return a length that is typical of ``x`` for values, in its units: a first step may be of any.
+
+        Where no data tell one, it is the distance to the boundary of the set to first order; 0 where the
+        slope tells none. A set with its boundary at the start, such as a cone, may have no length at all.
+        """
+        known, c = self.problem.known_size(self._start), self.constraint
+        if known > 0.0 or not c.members():
+            return known or self.unit
+        value, slope = abs(float(c.value(self._start))), norm(c.subgradient(self._start))
+        if value == 0.0:
+            return self.unit
+        return value / slope if slope > 0.0 else 0.0
 
     @cached_property
     def unit(self) -> float:

@@ -25,6 +25,8 @@ class Claims:
     gap: float
     relative_gap: float
     violation: float
+    #: The bound is claimed for points within this distance of ``x``.
+    radius: float = math.inf
     dual: Array | None = None
     extra: dict[str, Any] = field(default_factory=dict)
 
@@ -76,6 +78,7 @@ def claims_of(result: Any) -> Claims:
         gap=_number(certificate.gap),
         relative_gap=_number(certificate.relative_gap),
         violation=_number(certificate.violation),
+        radius=_number(certificate.radius),
         dual=None if dual is None else np.asarray(dual),
         extra=extra,
     )

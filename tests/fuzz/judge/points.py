@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from fuzz.judge.claims import Claims
 from fuzz.judge.contract import check_fields, check_violation
 from fuzz.judge.verdict import Class, Finding, Verdict
@@ -54,7 +56,7 @@ def _checked(known: Known, tol: float, claims: Claims) -> Verdict:
     true, size = known.value(claims.x), known.size(claims.x)
     if abs(claims.fun - true) > known.rounding * size:
         raise Finding("value misstated", f"fun = {claims.fun!r}, the point has {true!r}")
-    check_bound(known, claims.lower_bound, size)
+    check_bound(known, claims.lower_bound, size, claims)
     if claims.success:
         check_value(known, tol, claims.x, claims.fun)
     return Verdict(Class.CERTIFIED if claims.success else Class.HONEST, claims.status)
@@ -70,9 +72,11 @@ def check_status(known: Known, status: str, success: bool) -> None:
         raise Finding("false success", "empty" if known.empty else "unbounded")
 
 
-def check_bound(known: Known, bound: float, size: float) -> None:
-    """Raise a finding where a feasible point has a value below the bound."""
+def check_bound(known: Known, bound: float, size: float, claims: Claims | None = None) -> None:
+    """Raise a finding where a feasible point has a value below the bound, and is where that is claimed."""
     for point in known.points:
+        if claims is not None and float(np.linalg.norm(point - claims.x)) > claims.radius:
+            continue
         value = known.value(point)
         slack = known.rounding * (size + known.size(point) + known.typical)
         if bound > value + slack:

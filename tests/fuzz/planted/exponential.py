@@ -58,6 +58,10 @@ class Exponential:
     def dim(self) -> int:
         return len(self.q)
 
+    @property
+    def of_columns(self) -> Array:
+        return self.columns
+
     def data(self) -> dict[str, Array]:
         """Return the arrays of the call, in its units."""
         u = self.columns

@@ -19,13 +19,13 @@ import lopro
 import lopro.cvxpy
 from lopro import Problem, Status
 from lopro.certificates.certificate import Status as ProgramStatus
-from lopro.constraints import Affine, Intersection, Polyhedron, ResidualBall
+from lopro.constraints import Affine, FunctionConstraint, Intersection, Polyhedron, ResidualBall
 from lopro.core.deadline import Deadline
 from lopro.driver.workbench import Options, Workbench
 from lopro.engines import QuadraticProgram
 from lopro.errors import InfeasibleError, ProjectionError, ZeroRowWarning
 from lopro.newton.programs import solve_program
-from lopro.objectives import LeastSquares, Linear, Quadratic, TotalVariation
+from lopro.objectives import L1Norm, LeastSquares, Linear, Quadratic, TotalVariation
 
 INF = np.inf
 
@@ -393,6 +393,29 @@ def test_a_square_without_a_slope_at_zero_is_zero_in_the_units_of_its_columns(un
     ).target.scale == pytest.approx(1e-8 * typical, rel=0.3)
     for result in lopro.solve_many([problem] * 2, tol=1e-6):
         assert not result.success or result.fun <= 1e-6 * 1e-7 * typical
+
+
+@pytest.mark.parametrize("unit", [1.0, 2.0**40, 2.0**-40])
+def test_gaps_are_relative_to_values_of_the_units_of_callables(unit: float) -> None:
+    """A gap of 2e-4 passed at 1e-6: a length of 1 counted as typical of entries of 1e-11."""
+    a = np.array([3.0, 4.0]) / unit
+    disc = FunctionConstraint(
+        lambda x: float((a @ x - 10.0) ** 2) - 1.0, lambda x: 2.0 * (a @ x - 10.0) * a
+    )
+    flat = FunctionConstraint(lambda x: float((a @ x) ** 2) - 1.0, lambda x: 2.0 * (a @ x) * a)
+    bowl, cone = (
+        Problem(L1Norm(np.ones(2) / unit), disc),
+        FunctionConstraint(lambda x: -x[0], lambda x: a),
+    )
+
+    def scale(problem: Problem) -> float:
+        return Workbench(problem, Options(tol=1e-3), Deadline(), np.zeros(2)).target.scale
+
+    # The boundary is 99 / (20 * 5) away to first order, where signs at random have twice that norm.
+    assert scale(bowl) == pytest.approx(1e-8 * 2.0 * 0.99, rel=1e-15)
+    assert scale(Problem(Linear(-a), disc)) == pytest.approx(1e-8 * 5.0 * 0.99, rel=1e-15)
+    assert scale(Problem(Linear(-a), flat)) == 0.0  # nothing tells a length
+    assert scale(Problem(Linear(a * unit), cone)) == 1e-8 * 5.0  # its points have none
 
 
 def test_cvxpy_without_a_constraint() -> None:
