@@ -1,4 +1,4 @@
-"""Which problems can be solved together, and their data, stacked."""
+"""Groups of problems that are solved together, and their stacked data."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _BYTES_EACH = 128
 
 
 def grouped(problems: Sequence[Problem]) -> tuple[list[list[int]], list[int]]:
-    """Return the places of problems that can be solved together, group by group, and of the others.
+    """Return the indices of problems that can be solved together, group by group, and of the others.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Certificates of emptiness and of unboundedness, from the directions in which runs diverge.
 
 Without a feasible point the multipliers grow along Farkas multipliers; without a lower bound the points
-move along a ray of descent. What is found here is checked elsewhere (`lopro.certificates`).
+move along a ray of descent. `lopro.certificates` checks both.
 
 Ten times more or less of a constant below changes nothing in the problems of ``python -m benchmarks.constants
 newton``, but for no rounds at all: then the empty problem is not recognised.
@@ -65,7 +65,7 @@ def farkas_multipliers(
     y = _repaired(sets, [moved / size for _, moved in found], problem.size)
     support = sum(t.conjugate(v) for t, v in zip(sets, y, strict=True))
     residual = _residual(sets, y, problem.size)
-    # The exact check takes long; it is made only where rounded numbers promise something.
+    # The exact check is expensive: it is made only where the floating-point estimate suggests success.
     if not support < -_PROMISING * norm(residual):
         return None
     return tuple(y), exclude(sets, y, problem.size)
@@ -103,8 +103,8 @@ def farkas_of_rows(
 ) -> tuple[Array, Array]:
     """Return multipliers of rows and of bounds near ``y`` with ``A'y + w`` as small as rounding, if possible.
 
-    A bound takes over what the rows leave of its variable. Where there is none, ``A'y`` has to have the sign
-    that the other one takes, or to vanish: the multipliers are corrected in proportion to their size.
+    The multiplier of a bound absorbs the residual of its variable. Where a bound is missing, ``A'y`` must
+    have the sign of the other one, or vanish: the multipliers are corrected in proportion to their size.
     """
     signs = Interval(
         np.where(np.isfinite(lower), -np.inf, 0.0), np.where(np.isfinite(upper), np.inf, 0.0)
@@ -175,7 +175,7 @@ def descent_ray(
 
 
 def _leaves(term: Term, image: Array) -> float:
-    """Return how fast a direction with this image leaves an interval."""
+    """Return the rate at which a direction with this image leaves an interval."""
     assert isinstance(term.atom, Interval)
     up = np.where(np.isfinite(term.atom.upper), image, 0.0).max(initial=0.0)
     down = np.where(np.isfinite(term.atom.lower), -image, 0.0).max(initial=0.0)
