@@ -11,32 +11,43 @@ is left is to make the violation of the box small, a smooth function of ``B``: t
 in units in which the diagonal of ``S`` is one. The set of solutions may be thin, but a little below ``w`` it
 has an interior: `lowered` gives up a chosen share of the bound. And what is still violated can be paid for
 (M5 of the theory), so that every ``B`` proves something.
+
+Few entries reach the box: 0.03 % of them on 2000 genes, 0.01 % on 7129. The sum is taken over a list of
+entries near the box or beyond, and over all lengths; a survey of all entries, in blocks, gives the bound that
+is proved and lists what has left the box. A step costs the listed entries alone.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
+import scipy  # parts of it load when first used
 
-from lopro.core.arrays import Array, from_numpy, inner, namespace, to_numpy
+from lopro.core.arrays import Array, to_numpy
 from lopro.core.deadline import EIGH, current_deadline
-from lopro.core.diagonals import diagonal_of, raise_diagonal, without_diagonal
 from lopro.methods.inner.lbfgs import LBFGS
-from lopro.metric.dual import PairMultiplier, dual_value
+from lopro.metric.dual import PairMultiplier, lowering, scaled_bound
 from lopro.metric.loss import PairLoss
+from lopro.metric.objective import SparseMetric
 
 __all__ = ["Completion", "KnownSlack", "first_factor"]
 
 Matrix: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
+Indices: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 
 #: Of the share that is given up, this part scales the weights; the rest lowers them evenly.
 SCALED_PART = 0.7
 #: The margin between the target box and the box, in units of the share.
 MARGIN = 0.2
-#: Single precision is enough where this much of the unit diagonal is left to aim at, in half the time.
-SINGLE_FROM = 2e-5
+#: Entries of more than this part of the box are listed.
+NEAR = 0.9
+#: Steps between two surveys of all entries at most; fewer once the violation has fallen to this part.
+STEPS, ENOUGH = 50, 1e-3
+#: Numbers that are gathered at a time: 8 MB.
+CHUNK = 1 << 20
 #: A feature whose slack is smaller than this, next to the largest, is measured as if it had that much.
 LEAST_SLACK = 1e-4
 #: Regularisation of the first fit to the known slack, relative to its largest eigenvalue.
@@ -67,33 +78,31 @@ class Completion:
 
     Parameters
     ----------
-    loss : PairLoss
-        The pairs.
-    tau : float
-        Size of the box.
-    sizes : array of shape (d,)
-        The diagonal of ``M(1)``: the unit of features.
-    trace : float
-        Weight of the trace, which every slack has on its diagonal.
+    objective : SparseMetric
+        The problem on all features.
 
     Examples
     --------
     >>> import numpy as np
+    >>> from lopro.metric import SparseMetric
     >>> from lopro.metric.completion import Completion, KnownSlack
     >>> from lopro.metric.loss import PairLoss
     >>> loss = PairLoss.from_differences(np.array([[1.0, 1.0], [1.0, -1.0]]), np.ones(2))
-    >>> search = Completion(loss, 0.5, np.array([2.0, 2.0]))
+    >>> search = Completion(SparseMetric(loss, 0.5))
     >>> search.aim(np.array([0.05, -0.3]), 0.1, 0.1, KnownSlack(np.array([0]), np.array([[0.25]])))
-    >>> while search.violation > 0.0 and search.step():
+    >>> while search.descend(lambda: True):
     ...     pass
-    >>> bool(np.linalg.eigvalsh(-search.multiplier().direction).min() >= -1e-12)
-    True
+    >>> search.violation
+    0.0
     """
 
-    def __init__(self, loss: PairLoss, tau: float, sizes: Array, trace: float = 0.0) -> None:
-        self.loss, self.tau, self.sizes, self.trace = loss, tau, sizes, trace
+    def __init__(self, objective: SparseMetric) -> None:
+        self.loss, self.tau, self.trace = objective.loss, objective.l1, objective.trace
+        self.spread = objective.spread
+        self.sizes = to_numpy(self.spread.diagonal)
         self._known: KnownSlack | None = None
-        self._B: Array | None = None
+        #: The factor, with a row for each feature: the columns ``b_i`` of the module's docstring.
+        self._rows: Matrix | None = None
 
     def aim(self, weights: Array, fun: float, share: float, known: KnownSlack) -> None:
         """Search for what these weights, less a share of the bound, need.
@@ -102,57 +111,98 @@ class Completion:
         same as before.
         """
         self.weights = lowered(self.loss, weights, fun, share)
-        self.M = raise_diagonal(self.loss.adjoint(self.weights), -self.trace)
-        xp = namespace(self.M)
-        self._slack = -diagonal_of(self.M)
-        self._roots = xp.sqrt(self._measured(self._slack))
-        if self._B is None or self._known is None or not known.same_features(self._known):
-            M = self.loss.adjoint(self.weights)
-            factor = first_factor(self.loss, M, self._slack, self._roots, known)
-            self._B = from_numpy(factor, self.M)
+        self._X, self._LX = self.loss.factors(self.weights)
+        self._slack = self.trace - np.einsum("ij,ij->j", self._X, self._LX)
+        self._units = np.sqrt(self._measured(self._slack))
+        if self._rows is None or self._known is None or not known.same_features(self._known):
+            factor = first_factor(self._X, self._LX, self._slack, self._units, known)
+            self._rows = np.ascontiguousarray(factor.T)
         self._known = known
-        self._set_box(1.0 - MARGIN * share, share)
-        self._descent = LBFGS(self._violation_at, xp.astype(self._B / self._roots, self._kind))
+        self._width = 1.0 - MARGIN * share
+        #: Numbers ``i d + j`` of the entries in the sum of squares.
+        self._listed: Indices = np.zeros(0, dtype=np.int64)
+        self._survey()
 
-    def _measured(self, slack: Array) -> Array:
+    def _measured(self, slack: Matrix) -> Matrix:
         """Return the slack of each feature that serves as its unit: positive, one where nothing differs."""
-        xp = namespace(slack)
         present = self.sizes > 0.0
-        ones = 0.0 * self.sizes + 1.0
-        relative = xp.where(present, slack / xp.where(present, self.sizes, ones), 0.0 * ones)
-        least = max(LEAST_SLACK * float(xp.max(relative)), 1e-300)
-        floor = xp.where(relative > least, relative, least * ones)
-        return xp.where(present, floor * self.sizes, ones)
+        relative = np.where(present, slack / np.where(present, self.sizes, 1.0), 0.0)
+        least = max(LEAST_SLACK * float(relative.max()), 1e-300)
+        return np.asarray(np.where(present, np.maximum(relative, least) * self.sizes, 1.0))
 
-    def _set_box(self, width: float, share: float) -> None:
-        xp = namespace(self.M)
-        inverse = 1.0 / self._roots
-        narrow = share * self.tau * float(xp.min(inverse)) ** 2
-        single = isinstance(self.M, np.ndarray) and narrow >= SINGLE_FROM
-        self._kind = xp.float32 if single else xp.float64
-        self._box = xp.astype((width * self.tau * inverse)[:, None] * inverse, self._kind)
-        self._most = xp.astype(width * self._slack * inverse**2, self._kind)
-        centre = without_diagonal(self.M * (inverse[:, None] * inverse))
-        self._centre = xp.astype(centre, self._kind)
+    @property
+    def factor(self) -> Matrix:
+        """``B``, with a column for each feature."""
+        assert self._rows is not None
+        return self._rows.T
 
-    def _violation_at(self, B: Array) -> tuple[float, Array]:
-        """Return the sum of squares and its gradient ``B R``, with the matrix ``R`` of violations."""
-        current_deadline().need(4.0 * B.shape[0] * B.shape[1] ** 2)
-        xp = namespace(B)
-        R = B.T @ B
-        norms = diagonal_of(R) + 0.0
-        R += self._centre
-        R -= xp.minimum(xp.maximum(R, -self._box), self._box)
-        over = norms - self._most
-        R = raise_diagonal(without_diagonal(R), xp.where(over > 0.0, over, 0.0 * over))
-        self._latest = R
-        return 0.25 * inner(R, R), B @ R
+    def _survey(self) -> None:
+        """Compare all entries with the box: the bound that is proved, and the entries to be lowered."""
+        w = self.weights - lowering(self.loss, self.spread, self.weights, self.factor, self.trace)
+        d, box = len(self.sizes), self._width * self.tau
+        near = NEAR * box
+        largest, entries, sizes = 0.0, [self._listed], [np.zeros(len(self._listed))]
+        for start, Y in self.loss.adjoint_above_diagonal(w, self.factor):
+            np.abs(Y, out=Y)
+            largest = max(largest, float(Y.max()))
+            i, j = np.nonzero(near < Y)
+            entries.append((i + start) * d + j + start)
+            sizes.append(Y[i, j])
+        #: The value of the dual point that the present factor gives.
+        self.proved = scaled_bound(self.loss, self.tau, self.spread, w, self.factor, largest)
+        found = np.concatenate(entries)
+        violated = found[np.concatenate(sizes) > box]
+        # A new list begins the descent anew, so that there is one only where it is needed.
+        if len(self._listed) == 0 or not np.isin(violated, self._listed).all():
+            self._listed = np.unique(found)
+            self._begin()
 
-    def step(self) -> bool:
-        """Make one step of the descent; False if there is none."""
-        going = self._descent.step()
-        self._B = self._descent.x * namespace(self.M).astype(self._roots, self._kind)
-        return going
+    def _begin(self) -> None:
+        """Begin to lower the sum of squares over the listed entries, in the rows that it depends on."""
+        assert self._rows is not None
+        d, units = len(self.sizes), self._units
+        first, second = self._listed // d, self._listed % d
+        moving = np.einsum("ij,ij->i", self._rows, self._rows) > self._width * self._slack
+        moving[first] = moving[second] = True
+        moving &= self.sizes > 0.0
+        self._moving = np.flatnonzero(moving)
+        number = np.cumsum(moving) - 1
+        self._ends = number[first], number[second]
+        area = units[first] * units[second]
+        self._box = self._width * self.tau / area
+        self._centre = _products(self._X.T, self._LX.T, first, second) / area
+        self._most = (self._width * self._slack / units**2)[self._moving]
+        scaled = self._rows[self._moving] / units[self._moving, None]
+        self._descent = LBFGS(self._violation_at, scaled)
+
+    def _violation_at(self, rows: Matrix) -> tuple[float, Matrix]:
+        """Return the sum of squares over the listed entries and all lengths, and its gradient."""
+        current_deadline().check()
+        Y = _products(rows, rows, *self._ends) + self._centre
+        Y -= np.clip(Y, -self._box, self._box)
+        over = np.maximum(np.einsum("ij,ij->i", rows, rows) - self._most, 0.0)
+        R = scipy.sparse.coo_array((Y, self._ends), shape=(len(rows),) * 2).tocsr()
+        gradient = R @ rows + R.T @ rows + over[:, None] * rows
+        self._excess = np.square(over)
+        for ends in self._ends:
+            self._excess += np.bincount(ends, weights=np.square(Y), minlength=len(rows))
+        return 0.25 * float(self._excess.sum()), gradient
+
+    def descend(self, tick: Callable[[], bool]) -> int:
+        """Lower the violation of the listed entries, then survey; return the number of steps, 0 at the end.
+
+        ``tick`` is asked after each step, and ends the descent by False.
+        """
+        assert self._rows is not None
+        before, steps = self.violation, 0
+        while steps < STEPS and self.violation > ENOUGH * before and self._descent.step():
+            steps += 1
+            if not tick():
+                break
+        if steps:
+            self._rows[self._moving] = self._descent.x * self._units[self._moving, None]
+            self._survey()
+        return steps
 
     @property
     def violation(self) -> float:
@@ -160,41 +210,25 @@ class Completion:
         return self._descent.value
 
     @property
-    def excess(self) -> Array:
+    def excess(self) -> Matrix:
         """The contribution of each feature to the violations."""
-        R = self._latest
-        return namespace(R).sum(R * R, axis=1)
-
-    def proved(self) -> float:
-        """Return the value of the dual point that the present factor gives."""
-        shift, scale, _ = self._repaired()
-        return dual_value(self.loss, self.weights - shift, scale)
+        total = np.zeros(len(self.sizes))
+        total[self._moving] = self._excess
+        return total
 
     def multiplier(self) -> PairMultiplier:
-        """Return that dual point: in the box, with a slack that is semidefinite up to rounding."""
-        shift, scale, Y = self._repaired()
-        weights = scale * (self.weights - shift)
-        M = raise_diagonal(self.loss.adjoint(weights), -self.trace)
-        M -= scale * Y
-        return PairMultiplier(M, 0.0, weights=weights)
+        """Return the dual point of the present factor."""
+        return PairMultiplier.of_factor(self.weights, self.factor)
 
-    def _repaired(self) -> tuple[float, float, Array]:
-        """Return by how much the weights are lowered, then scaled, and the ``Y`` before the scaling.
 
-        Columns that are too long need more slack, which lower weights have; ``Y`` takes what that does to the
-        rest, and entries outside of the box are scaled into it.
-        """
-        xp = namespace(self.M)
-        B = xp.astype(self._B, xp.float64)
-        Y = B.T @ B
-        present = self.sizes > 0.0
-        ones = 0.0 * self.sizes + 1.0
-        over = (diagonal_of(Y) - self._slack) / xp.where(present, self.sizes, ones)
-        shift = max(0.0, float(xp.max(xp.where(present, over, 0.0 * over))))
-        M = self.M if shift == 0.0 else self.loss.adjoint(self.weights - shift)
-        Y = without_diagonal(Y + M)
-        most = float(xp.max(abs(Y)))
-        return shift, min(1.0, self.tau / most) if most > 0.0 else 1.0, Y
+def _products(X: Matrix, Y: Matrix, first: Any, second: Any) -> Matrix:
+    """Return the inner products of rows of ``X`` with rows of ``Y``, a chunk at a time."""
+    found = np.empty(len(first))
+    size = max(1, CHUNK // X.shape[1])
+    for start in range(0, len(first), size):
+        part = slice(start, start + size)
+        np.einsum("ij,ij->i", X[first[part]], Y[second[part]], out=found[part])
+    return found
 
 
 @dataclass(frozen=True)
@@ -209,7 +243,7 @@ class KnownSlack:
         return np.array_equal(self.features, other.features)
 
 
-def first_factor(loss: PairLoss, M: Array, slack: Array, roots: Array, known: KnownSlack) -> Matrix:
+def first_factor(X: Matrix, LX: Matrix, slack: Matrix, units: Matrix, known: KnownSlack) -> Matrix:
     """Return ``B`` with ``B'B`` near what is known on its features, and near ``-M`` elsewhere.
 
     Off the diagonal, ``-M`` is what ``B'B`` has to be near to. It is ``P'P`` but for its few negative
@@ -219,13 +253,11 @@ def first_factor(loss: PairLoss, M: Array, slack: Array, roots: Array, known: Kn
 
     Parameters
     ----------
-    loss : PairLoss
-        The pairs.
-    M : array of shape (d, d)
-        ``M(w)``, without the trace.
+    X, LX : arrays of shape (N, d)
+        Factors of ``M = X' LX``.
     slack : array of shape (d,)
         The squared length that columns may have.
-    roots : array of shape (d,)
+    units : array of shape (d,)
         Features are divided by them: in these units all of them count the same.
     known : KnownSlack
         The multiplier on some features.
@@ -236,14 +268,14 @@ def first_factor(loss: PairLoss, M: Array, slack: Array, roots: Array, known: Kn
     >>> from lopro.metric.completion import KnownSlack, first_factor
     >>> from lopro.metric.loss import PairLoss
     >>> loss = PairLoss(np.array([[0.0, 0.0], [1.0, 2.0]]), ([0], [1]), [1.0])
-    >>> M, known = -loss.adjoint(np.ones(1)), KnownSlack(np.array([0]), np.eye(1))
-    >>> B = first_factor(loss, M, np.array([1.0, 4.0]), np.ones(2), known)
+    >>> factors, known = loss.factors(-np.ones(1)), KnownSlack(np.array([0]), np.eye(1))
+    >>> B = first_factor(*factors, np.array([1.0, 4.0]), np.ones(2), known)
     >>> (B.T @ B).round(1)  # nearly -M, and on the first feature what is known
     array([[1. , 2. ],
            [2. , 3.9]])
     """
-    F, units = known.features, to_numpy(roots)
-    P = _positive_factor(loss, to_numpy(M), units)
+    F = known.features
+    P = _positive_factor(X / units, LX / units)
     values, vectors = np.linalg.eigh(0.5 * (known.S + known.S.T) / np.outer(units[F], units[F]))
     values = np.maximum(values, 0.0)
     E = np.sqrt(values)[:, None] * vectors.T
@@ -253,26 +285,18 @@ def first_factor(loss: PairLoss, M: Array, slack: Array, roots: Array, known: Kn
     rows = left > UNEXPLAINED
     more = np.sqrt(left[rows])[:, None] * (directions[:, rows].T @ P)
     B = np.vstack([L @ P, more])
-    lengths, most = np.square(B).sum(axis=0), np.maximum(to_numpy(slack), 0.0) / units**2
+    lengths, most = np.square(B).sum(axis=0), np.maximum(slack, 0.0) / units**2
     B *= np.sqrt(np.minimum(1.0, most / np.where(lengths > 0.0, lengths, 1.0)))
     B[:, F] = np.vstack([E, np.zeros((len(more), len(F)))])
     return np.asarray(B * units)
 
 
-def _positive_factor(loss: PairLoss, M: Matrix, units: Matrix) -> Matrix:
-    """Return ``P`` with ``P'P`` the positive part of ``-M`` in these units.
-
-    ``M`` lives on the span of the samples, which is the smaller space where they are few.
-    """
-    N, d = loss.X.shape
-    current_deadline().need(EIGH * min(N, d) ** 3 + 4.0 * d * d * min(N, d))
-    M = M / units[:, None] / units
-    if d <= N:
-        values, vectors = np.linalg.eigh(-M)
-    else:
-        X = to_numpy(loss.X).astype(np.float64)
-        Q = np.linalg.qr(((X - X.mean(axis=0)) / units).T)[0]
-        values, small = np.linalg.eigh(-Q.T @ (M @ Q))
-        vectors = Q @ small
+def _positive_factor(X: Matrix, LX: Matrix) -> Matrix:
+    """Return ``P`` with ``P'P`` the positive part of ``-X' LX``, which lives on the span of the samples."""
+    N, d = X.shape
+    current_deadline().need(EIGH * min(N, d) ** 3 + 4.0 * N * d * min(N, d))
+    Q = np.linalg.qr(X.T)[0]
+    small = -(X @ Q).T @ (LX @ Q)
+    values, vectors = np.linalg.eigh(0.5 * (small + small.T))
     kept = values > 1e-10 * max(float(values[-1]), 0.0)
-    return np.asarray(np.sqrt(values[kept])[:, None] * vectors[:, kept].T)
+    return np.asarray(np.sqrt(values[kept])[:, None] * (Q @ vectors[:, kept]).T)

@@ -118,4 +118,4 @@ def diagonal_from(loss: PairLoss, trace: float = 0.0) -> float:
     X = to_numpy(loss.X)[:, used] * np.sqrt(a[used])
     scaled = loss.with_samples(asarray_like(X, loss.X))
     w = scaled.residuals(asarray_like(np.eye(len(used)), loss.X)) / loss.count
-    return max((float(np.abs(M).max()) for _, M in loss.adjoint_by_rows(w)), default=0.0)
+    return loss.largest_off_diagonal(w)

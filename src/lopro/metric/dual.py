@@ -30,7 +30,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -52,7 +52,9 @@ from lopro.metric.loss import PairLoss
 from lopro.metric.white import RANK_TOLERANCE, Block, White, blocks, white_pairs
 from lopro.projections.psd import eigenvalues, full_spectrum, smallest_eigenpairs, symmetric_part
 
-__all__ = ["PairMultiplier", "Spread", "dual_bound"]
+__all__ = ["PairMultiplier", "Spread", "dual_bound", "lowering", "scaled_bound"]
+
+Matrix: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
 
 #: Up to this size all eigenvalues cost less than finding out whether fewer would do.
 _SMALL = 400
@@ -67,8 +69,15 @@ class PairMultiplier(ValidInequality):
     weights: Array = field(kw_only=True)
     #: A slope of the norms of the rows, where they have a weight.
     rows: Array | None = field(default=None, kw_only=True)
-    #: Whether the norm takes all of ``M(w)`` off the diagonal: the slack is then diagonal.
-    boxed: bool = field(default=False, kw_only=True)
+    #: ``B`` of shape (k, d), in NumPy, where the slack is ``B'B`` and a nonnegative diagonal. The direction,
+    #: which would be a matrix over all features, is then not used.
+    factor: Matrix | None = field(default=None, kw_only=True)
+
+    @classmethod
+    def of_factor(cls, weights: Array, factor: Matrix) -> PairMultiplier:
+        """Return the multiplier whose slack is ``B'B`` and a nonnegative diagonal."""
+        unused = np.broadcast_to(0.0, (factor.shape[1],) * 2)
+        return cls(unused, 0.0, weights=weights, factor=factor)
 
 
 @dataclass(frozen=True)
@@ -133,12 +142,14 @@ class Spread:
         count("rmatvecs")
         ones = loss.ones()
         diagonal = loss.diagonal_of_adjoint(ones)
-        largest = squares = 0.0
-        for _, M in loss.adjoint_by_rows(ones):
+        largest, squares = 0.0, np.zeros(len(diagonal))
+        for start, M in loss.adjoint_above_diagonal(ones):
             largest = max(largest, float(M.max()), -float(M.min()))
-            squares = max(squares, float(np.einsum("ij,ij->i", M, M).max()))
+            squares[start : start + len(M)] += np.einsum("ij,ij->i", M, M)
+            squares[start:] += np.einsum("ij,ij->j", M, M)
+        rows = math.sqrt(float(squares.max()))
         cancelling = loss.growth(diagonal)
-        return Spread(diagonal, largest, math.sqrt(squares), None, False, cancelling=cancelling)
+        return Spread(diagonal, largest, rows, None, False, cancelling=cancelling)
 
     def rounding(self, largest: float) -> float:
         """Return what rounding does to ``M(w)`` for weights up to this, features having size one."""
@@ -179,8 +190,9 @@ def dual_bound(
     fun : float
         The value of some feasible point.
     """
-    if isinstance(normal, PairMultiplier) and normal.boxed and tau > 0.0:
-        return _in_box(loss, tau, spread, normal.weights, trace)
+    if isinstance(normal, PairMultiplier) and normal.factor is not None:
+        w = _weights(loss, namespace(x).astype(x, namespace(x).float64, copy=False), normal)
+        return factor_bound(loss, tau, spread, w, normal.factor, trace), f"{SOURCE}, feasible"
     xp = namespace(x)
     # Double precision: rounding is subtracted from the bound, which is computed rarely.
     w = _weights(loss, xp.astype(x, xp.float64, copy=False), normal)
@@ -203,21 +215,40 @@ def dual_bound(
     return max(bounds, default=(0.0, "a sum of squares"))
 
 
-def _in_box(loss: PairLoss, tau: float, spread: Spread, w: Any, trace: float) -> tuple[float, str]:
-    """Return the bound of weights so small that the box holds all of ``M(w)`` off the diagonal.
+def factor_bound(
+    loss: PairLoss, tau: float, spread: Spread, w: Any, B: Matrix, trace: float
+) -> float:
+    """Return the bound of the slack ``B'B`` and a nonnegative diagonal (M5); no eigenvalue is needed."""
+    B = np.where(to_numpy(spread.diagonal) > 0.0, B, 0.0)
+    lowered = w - lowering(loss, spread, w, B, trace)
+    return scaled_bound(loss, tau, spread, lowered, B, loss.largest_off_diagonal(lowered, B))
 
-    ``Y = off(M(w))`` leaves the slack ``trace - M(w)_jj`` on the diagonal. Where that is negative, weights
-    that are lower by s raise it by ``s M1_jj``, and the entries off the diagonal by ``s`` times those of M1
-    at most. No eigenvalue is needed.
-    """
-    largest = max(float(np.abs(M).max()) for _, M in loss.adjoint_by_rows(w))
-    sizes = np.asarray(to_numpy(spread.diagonal))
-    diagonal = loss.diagonal_of_adjoint(w)
+
+def lowering(loss: PairLoss, spread: Spread, w: Any, B: Matrix, trace: float) -> float:
+    """Return the least s for which ``trace - M(w - s)_jj`` is nowhere less than ``|b_j|^2``."""
+    sizes = to_numpy(spread.diagonal)
+    over = np.einsum("ij,ij->j", B, B) + loss.diagonal_of_adjoint(w) - trace
     present = sizes > 0.0
-    over = np.max((diagonal - trace)[present] / sizes[present], initial=0.0)
-    s = float(over) + spread.rounding(loss.largest(w))
-    most = (largest + s * spread.largest) * (1.0 + 1e-10) + 1e-300
-    return dual_value(loss, w - s, min(1.0, tau / most)), f"{SOURCE}, feasible"
+    return float(np.max(over[present] / sizes[present], initial=0.0))
+
+
+def scaled_bound(
+    loss: PairLoss, tau: float, spread: Spread, w: Any, B: Matrix, largest: float
+) -> float:
+    """Return the value of these weights, scaled until ``off(B'B + M(w))`` is in the box.
+
+    Its largest entry is given. What rounding makes of the entries lowers the weights a little further, as in
+    the repair by the diagonal of ``M1``.
+    """
+    sizes = to_numpy(spread.diagonal)
+    present = sizes > 0.0
+    # An entry of B'B is off by at most gamma |b_i| |b_j|: in the units of the features, a matrix whose norm
+    # is gamma times the sum of squares.
+    gamma = 2.0 * (len(B) + loss.X.shape[0] + 2) * float(np.finfo(np.float64).eps)
+    squares = np.einsum("ij,ij->j", B, B)[present] / sizes[present]
+    rounding = spread.rounding(loss.largest(w)) + gamma * float(squares.sum())
+    most = (largest + rounding * spread.largest) * (1.0 + 1e-10) + 1e-300
+    return dual_value(loss, w - rounding, min(1.0, tau / most))
 
 
 def _weights(loss: PairLoss, x: Array, normal: ValidInequality) -> Any:

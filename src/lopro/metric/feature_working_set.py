@@ -7,9 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from lopro.core.arrays import Array, asarray_like, from_numpy, namespace, to_numpy
+from lopro.core.arrays import Array, asarray_like, from_numpy, to_numpy
 from lopro.core.deadline import OutOfTime, current_deadline
-from lopro.core.diagonals import diagonal_matrix, diagonal_of, without_diagonal
 from lopro.core.threads import each_in_one_pool
 from lopro.core.validation import check_count
 from lopro.errors import StalledError
@@ -25,8 +24,6 @@ from lopro.protocol import Candidate, Candidates, Card, Multiplier, Workbench
 
 __all__ = ["FeatureWorkingSet"]
 
-#: Features from which on the first bound is computed without a matrix over all of them (32 MB at 2000).
-MANY = 2000
 #: With up to so many samples and features a product takes milliseconds at most, and there are thousands.
 FEW = 1000
 #: A feature is added if its dual constraint is violated by this share; the relative gap on the working set
@@ -208,9 +205,7 @@ class _Search:
     def _complete(self) -> Candidates:
         """Complete the multiplier to all features, giving up less and less of the bound."""
         objective = self.objective
-        completion = Completion(
-            objective.loss, objective.l1, objective.spread.diagonal, objective.trace
-        )
+        completion = Completion(objective)
         share, least = max(FIRST_SHARE, 0.5 * self.tolerance), 0.5 * self.tolerance
         while not self._complete_already:
             if not self._solve(INSIDE * share):
@@ -247,21 +242,23 @@ class _Search:
         """Advance the completion until it proves the goal; False if it has stalled or time is up."""
         violation = missing = np.inf
         steps = 0
-        while (left := goal - completion.proved()) > 0.0:
-            if steps % STALL_AFTER == 0:
+        while (left := goal - completion.proved) > 0.0:
+            if steps >= STALL_AFTER:
                 if completion.violation > SLOWEST * violation and left > SLOWEST * missing:
                     return False
+                steps = 0
+            if steps == 0:
                 violation, missing = completion.violation, left
-            for _ in range(CHECK_EVERY):
-                if not (completion.step() and self.bench.tick()):
-                    return completion.proved() >= goal
-            steps += CHECK_EVERY
+            more = completion.descend(self.bench.tick)
+            if self.bench.exhausted or more == 0:
+                return completion.proved >= goal
+            steps += more
         return True
 
     def _missed(self, completion: Completion) -> Features:
         """Return the features outside in which the completion is stuck."""
         outside = self.work.outside
-        excess = to_numpy(completion.excess)[outside]
+        excess = completion.excess[outside]
         return np.sort(outside[np.argsort(-excess)[: self._join_limit]])
 
     # Between the working set and all features.
@@ -282,10 +279,6 @@ class _Search:
     def _on_device(self, values: Any) -> Any:
         return values if isinstance(values, PairSum) else from_numpy(values, self.x0)
 
-    def _full_matrix(self) -> Array:
-        """Return ``M(w)`` on all features."""
-        return self.objective.loss.adjoint(self._on_device(self.work.multiplier.weights))
-
     def _last_candidate(self) -> Candidate:
         """Return the answer at hand, with a dual point if there is time for one."""
         try:
@@ -302,8 +295,8 @@ class _Search:
     def _quick_multiplier(self) -> PairMultiplier:
         """Return a dual point that needs no search.
 
-        With all features in the working set it is that of ADMM. Otherwise the weights are made so
-        small that the box holds all that is off the diagonal.
+        With all features in the working set it is that of ADMM. Otherwise the slack is diagonal: the weights
+        are made so small that the box holds all that is off the diagonal.
         """
         weights = self._on_device(self.work.multiplier.weights)
         if self.white is not None:
@@ -313,12 +306,4 @@ class _Search:
             found = self.work.multiplier
             rows = None if found.rows is None else self._embedded(found.rows)
             return PairMultiplier(self._embedded(found.direction), 0.0, weights=weights, rows=rows)
-        if isinstance(self.x0, np.ndarray) and len(self.x0) > MANY:
-            # The bound is computed from the weights alone.
-            return PairMultiplier(np.zeros(self.x0.shape), 0.0, weights=weights, boxed=True)
-        M = self._full_matrix()
-        diagonal = diagonal_of(M) + 0.0
-        largest = float(namespace(M).max(abs(without_diagonal(M))))
-        theta = min(1.0, self.objective.l1 / largest) if largest > 0.0 else 1.0
-        slack = self.objective.trace - theta * diagonal
-        return PairMultiplier(-diagonal_matrix(slack), 0.0, weights=theta * weights)
+        return PairMultiplier.of_factor(weights, np.zeros((0, len(self.x0))))

@@ -47,8 +47,9 @@ _FEW_FEATURES = 64
 _PER_ENTRY = 150.0
 #: Pairs whose differences are held at a time.
 _BLOCK = 4096
-#: Entries of a matrix over all features that are formed at a time: 32 MB, some hundredths of a second.
-_ENTRIES = 1 << 22
+#: Entries of a matrix over all features that are formed at a time: 8 MB, which memory returned by the last
+#: block can hold. With 32 MB, the operating system clears new pages for every block.
+_ENTRIES = 1 << 20
 
 
 class PairLoss(MappedFunction, Objective):
@@ -223,17 +224,30 @@ class PairLoss(MappedFunction, Objective):
         X, LX = self.factors(w)
         return np.asarray(np.einsum("ij,ij->j", X, LX))
 
-    def adjoint_by_rows(self, w: Array) -> Iterator[tuple[slice, Matrix]]:
-        """Yield rows of ``M(w)`` in NumPy with their diagonal set to 0, checking the time between blocks."""
+    def adjoint_above_diagonal(
+        self, w: Array, factor: Matrix | None = None
+    ) -> Iterator[tuple[int, Matrix]]:
+        """Yield ``M(w) + B'B`` above its diagonal, for a factor ``B``, as blocks of rows in NumPy.
+
+        A block comes with the number ``r`` of its first row and begins at the column ``r``; entries that are
+        not above the diagonal are 0. The time is checked between blocks.
+        """
         X, LX = self.factors(w)
+        if factor is not None:
+            X, LX = np.vstack([factor, X]), np.vstack([factor, LX])
         d = X.shape[1]
         size = max(1, _ENTRIES // d)
         for start in range(0, d, size):
-            rows = slice(start, min(start + size, d))
-            current_deadline().need((2.0 * len(X) + _PER_ENTRY) * (rows.stop - start) * d)
-            M = X[:, rows].T @ LX
-            M[np.arange(rows.stop - start), np.arange(start, rows.stop)] = 0.0
-            yield rows, M
+            current_deadline().check()
+            block = X[:, start : start + size].T @ LX[:, start:]
+            rows = len(block)
+            block[:, :rows] = np.triu(block[:, :rows], 1)
+            yield start, block
+
+    def largest_off_diagonal(self, w: Array, factor: Matrix | None = None) -> float:
+        """Return the largest absolute entry of ``M(w) + B'B`` off the diagonal."""
+        blocks = self.adjoint_above_diagonal(w, factor)
+        return max((max(float(Y.max()), -float(Y.min())) for _, Y in blocks), default=0.0)
 
     def sides(self) -> Matrix | None:
         """Return +-1 for the samples so that targets of 0 join and others separate them, or None."""

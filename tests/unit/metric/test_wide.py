@@ -17,14 +17,20 @@ from lopro.metric.starts import first_start, scaled_identity
 
 
 @pytest.mark.parametrize("kind", [all_pairs, AllPairsLoss])
-def test_rows_of_the_adjoint_are_those_of_the_matrix(kind, rng) -> None:
+def test_blocks_of_the_adjoint_are_those_of_the_matrix(kind, rng, monkeypatch) -> None:
+    monkeypatch.setattr("lopro.metric.loss._ENTRIES", 7 * 30)
     X, labels = classes(1, 9, 30)
     loss = kind(X, labels)
     for w in (loss.ones(), loss.targets):
         M = loss.adjoint(w)
         np.testing.assert_allclose(loss.diagonal_of_adjoint(w), M.diagonal(), rtol=1e-12)
-        rows = np.vstack([part for _, part in loss.adjoint_by_rows(w)])
-        np.testing.assert_allclose(rows, M - np.diag(M.diagonal()), atol=1e-12 * abs(M).max())
+        for factor in (None, rng.standard_normal((2, 30))):
+            found, product = np.zeros((30, 30)), 0.0 if factor is None else factor.T @ factor
+            for start, part in loss.adjoint_above_diagonal(w, factor):
+                found[start : start + len(part), start:] = part
+            above = np.triu(M + product, 1)
+            np.testing.assert_allclose(found, above, atol=1e-12 * abs(M).max())
+            assert loss.largest_off_diagonal(w, factor) == pytest.approx(abs(above).max())
 
 
 @pytest.mark.parametrize("kind", [all_pairs, AllPairsLoss])
@@ -90,7 +96,7 @@ def test_the_bound_of_weights_in_the_box(rng, trace, size) -> None:
     tau = 0.02
     f = SparseMetric(loss, tau, trace)
     w = size * (loss.targets - 1.0 + 0.3 * rng.standard_normal(loss.count)) / loss.count
-    multiplier = PairMultiplier(np.zeros((12, 12)), 0.0, weights=w, boxed=True)
+    multiplier = PairMultiplier.of_factor(w, np.zeros((0, 12)))
     bound, _ = f.dual_bound(
         PSDCone(12), np.zeros((12, 12)), multiplier, f.value(np.zeros((12, 12)))
     )
@@ -98,7 +104,7 @@ def test_the_bound_of_weights_in_the_box(rng, trace, size) -> None:
     M1, M = loss.adjoint(loss.ones()), loss.adjoint(w)
     s = max(0.0, ((M.diagonal() - trace) / M1.diagonal()).max())
     off = ~np.eye(12, dtype=bool)
-    most = min(1.0, tau / (abs(M[off]).max() + s * abs(M1[off]).max()))
+    most = min(1.0, tau / abs((M - s * M1)[off]).max())
     along, square = loss.target_terms(w - s)
     c = min(most, max(along, 0.0) / (loss.count * square))
     expected = c * along - 0.5 * c * c * loss.count * square if along > 0.0 else 0.0
