@@ -14,14 +14,13 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
+from lopro.certificates.units import WORK
 from lopro.core.deadline import current_deadline
 from lopro.core.real_vectors import Vector
 from lopro.linalg.rounding import EPS, gamma
 
 __all__ = ["Box"]
 
-#: Entries times rounds, at most: a round takes about 60 ns for each entry, so this is some seconds.
-_WORK = 5e7
 #: Entries of a dense matrix that are listed one by one, at 40 bytes each.
 _LISTED = 2_000_000
 
@@ -63,7 +62,7 @@ class Box:
         array([4., 2., 6.])
         """
         rows = _RowEntries.of(blocks)
-        box, rounds = self, int(_WORK / max(1, len(rows.a))) + 1
+        box, rounds = self, int(WORK / max(1, len(rows.a))) + 1
         for _ in range(rounds):
             if box.bounded or current_deadline().passed:
                 break

@@ -17,13 +17,12 @@ import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro.core.real_vectors import Vector
+from lopro.linalg.rounding import AT_A_TIME
 
 __all__ = ["Units", "column_units", "curvature_units", "reach_units"]
 
-#: Entries of a dense matrix that are looked at together: 8 MB of doubles.
-_ENTRIES = 1 << 20
 #: Entries times rounds of handing units on from column to column, at most: some tenths of a second.
-_WORK = 5e7
+WORK = 5e7
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,7 +191,7 @@ def _mean_ratios(A: Any, sides: Vector) -> Vector:
         sums = np.bincount(j, shares[i] - np.log(entries), n)
         counts = np.bincount(j, minlength=n)
         return np.where(counts > 0.0, np.exp(sums / np.maximum(counts, 1.0)), 0.0)
-    step = max(1, _ENTRIES // max(1, n))
+    step = max(1, AT_A_TIME // max(1, n))
     for start in range(0, len(used), step):
         part = used[start : start + step]
         sizes = np.abs(np.asarray(A[part], dtype=np.float64))
@@ -232,7 +231,7 @@ def _smallest_ratios(A: Any, sides: Vector) -> Vector:
         row, column, entry = _entries(A, sides > 0.0)
         np.minimum.at(found, column, sides[row] / entry)
         return found
-    step = max(1, _ENTRIES // max(1, n))
+    step = max(1, AT_A_TIME // max(1, n))
     for start in range(0, len(used), step):
         part = used[start : start + step]
         entries = np.abs(np.asarray(A[part], dtype=np.float64))
@@ -267,7 +266,7 @@ def _handed_on(row: Any, column: Any, entry: Any, rows: int, units: Vector) -> U
 def _spread(row: Any, column: Any, entry: Any, rows: int, units: Vector) -> Vector:
     """Return units of all columns that rows connect with one that has a unit."""
     units = units.copy()
-    for _ in range(int(_WORK / max(1, len(entry))) + 1):
+    for _ in range(int(WORK / max(1, len(entry))) + 1):
         told = np.isfinite(units)[column]
         sizes = np.zeros(rows)
         np.maximum.at(sizes, row[told], entry[told] * units[column[told]])

@@ -21,6 +21,7 @@ from lopro.certificates.units import Units
 from lopro.core.arrays import asarray_like, namespace, take, to_numpy
 from lopro.core.real_vectors import Vector
 from lopro.errors import ZeroRowWarning
+from lopro.linalg.rounding import AT_A_TIME
 
 __all__ = [
     "Violation",
@@ -33,8 +34,6 @@ __all__ = [
     "units_of_entries",
 ]
 
-#: Entries of a dense matrix whose absolute values are formed at a time: 8 MB of doubles.
-_ENTRIES = 1 << 20
 #: Rounds of scaling a matrix, at most: each halves the digits by which units are off.
 _ROUNDS = 60
 
@@ -197,7 +196,7 @@ def magnitudes(A: Any, rows: Any, w: Vector) -> Vector:
         return np.array(w[rows], dtype=np.float64)
     if scipy.sparse.issparse(A):
         return np.asarray(abs(A[rows]) @ w, dtype=np.float64)
-    step, beside = max(1, _ENTRIES // max(1, A.shape[1])), asarray_like(w, A)
+    step, beside = max(1, AT_A_TIME // max(1, A.shape[1])), asarray_like(w, A)
     xp, found = namespace(A), [np.zeros(0)]
     for start in range(0, len(rows), step):
         found.append(to_numpy(xp.abs(take(A, rows[start : start + step])) @ beside))

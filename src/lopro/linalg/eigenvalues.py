@@ -17,14 +17,19 @@ from lopro.linalg.dense import EPS, Array, Matrix, SingularSystem, cholesky, cho
 from lopro.linalg.rounding import dot, gamma, length, product
 from lopro.linalg.sparse import SPARSE
 
-__all__ = ["is_above", "least_eigenvalue", "missing", "negative_curvature", "rounding_of_gram"]
+__all__ = [
+    "DENSE",
+    "is_above",
+    "least_eigenvalue",
+    "missing",
+    "negative_curvature",
+    "rounding_of_gram",
+]
 
-#: Shares of the estimated least eigenvalue that are tried, in this order.
-_SHARES = (0.5, 0.05)
 #: A matrix is indefinite beyond this many times the rounding of its entries.
 _INDEFINITE = 8.0
 #: Up to this size all eigenvectors are computed, beyond by Lanczos.
-_DENSE = 1000
+DENSE = 1000
 
 
 def least_eigenvalue(P: Matrix) -> float:
@@ -37,16 +42,14 @@ def least_eigenvalue(P: Matrix) -> float:
     except SingularSystem:
         return 0.0
     lost = gamma(len(P) + 2) * float(np.abs(P.diagonal()).sum()) * 1.01
-    for share in _SHARES:
-        shifted = P.copy()
-        shifted.flat[:: len(P) + 1] -= share * estimate + lost
-        try:
-            cholesky(shifted)
-        except SingularSystem:
-            continue
-        # The shift was subtracted with one rounding for each entry of the diagonal.
-        return max(0.0, share * estimate - EPS * float(np.abs(P.diagonal()).max()))
-    return 0.0
+    shifted, shift = P.copy(), 0.5 * estimate
+    shifted.flat[:: len(P) + 1] -= shift + lost
+    try:
+        cholesky(shifted)
+    except SingularSystem:
+        return 0.0
+    # The shift was subtracted with one rounding for each entry of the diagonal.
+    return max(0.0, shift - EPS * float(np.abs(P.diagonal()).max()))
 
 
 def rounding_of_gram(rows: int, scale: float, column_norms: Array) -> float:
@@ -97,7 +100,7 @@ def negative_curvature(P: Matrix, coarser: float = 1.0) -> Array | None:
 
 def _lowest(P: Matrix) -> Array:
     """Return about the eigenvector of the least eigenvalue."""
-    if P.shape[0] <= _DENSE:
+    if P.shape[0] <= DENSE:
         dense = P.toarray() if scipy.sparse.issparse(P) else P
         vectors = scipy.linalg.eigh(dense, subset_by_index=(0, 0))[1]
         return np.asarray(vectors[:, 0])
@@ -140,14 +143,9 @@ def _sparse(P: Matrix) -> float:
     x = np.random.default_rng(0).standard_normal(P.shape[0])
     for _ in range(4):
         x = solve.solve(x / norm(x))
-    estimate = 1.0 / norm(x)
-    for share in _SHARES:
-        shift = share * estimate
-        shifted = P - shift * scipy.sparse.eye_array(P.shape[0], format="csc")
-        bound = shift - _residual(shifted) - EPS * float(np.abs(on_diagonal).max())
-        if bound > 0.0:
-            return bound
-    return 0.0
+    shift = 0.5 / norm(x)
+    shifted = P - shift * scipy.sparse.eye_array(P.shape[0], format="csc")
+    return max(0.0, shift - _residual(shifted) - EPS * float(np.abs(on_diagonal).max()))
 
 
 def _factorised(P: Matrix) -> scipy.sparse.linalg.SuperLU | None:

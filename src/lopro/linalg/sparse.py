@@ -15,9 +15,9 @@ __all__ = ["SPARSE", "affords_gram", "gram", "sparse_factors"]
 #: Rows that are weighted at a time: 1 MB of doubles stays in the cache between scaling and product.
 _CHUNK = 1 << 17
 
-#: Operations of a dense product that take as long as one multiplication of a sparse product or of SuperLU.
-#: For ``A A'`` of random A with 500 to 2000 rows and four entries a column, on one thread, 1000 to 1270 for
-#: the product and 195 to 8100 for SuperLU, fill-in included: this is below, as factors are refused by it.
+#: Operations of a dense product that take as long as one multiplication of a sparse product or of SuperLU:
+#: measured on ``A A'`` of random A with 500 to 2000 rows and four entries a column, one thread, 1000 to 1270
+#: for the product and 195 to 8100 for SuperLU, fill-in included. This is below, as factors are refused by it.
 SPARSE = 100.0
 
 

@@ -31,6 +31,7 @@ from lopro.maps.host import Transferred, host_matrix, rows_at_a_time, slabs
 from lopro.newton.arrays import Array, Matrix
 
 __all__ = [
+    "LARGEST",
     "Blocks",
     "ConstantMatrix",
     "Diagonal",
@@ -45,6 +46,10 @@ __all__ = [
     "trace",
     "weighted",
 ]
+
+
+#: Up to this size dense matrices are formed and factorised: half a gigabyte.
+LARGEST = 8192
 
 
 class Piece:

@@ -19,25 +19,21 @@ from lopro.certificates.programs import enclose_form
 from lopro.core.arrays import inner, norm, to_numpy
 from lopro.functions.atoms import HalfSquare
 from lopro.functions.term import Term
-from lopro.linalg.eigenvalues import least_eigenvalue, rounding_of_gram
+from lopro.linalg.eigenvalues import DENSE, least_eigenvalue, rounding_of_gram
 from lopro.linalg.products import enclose_adjoint, enclose_forward
 from lopro.linalg.rounding import Enclosure, Estimate, dot
 from lopro.maps import Identity, LinearMap, NumPyMap, SparseMap
 from lopro.maps.host import Transferred, host_matrix, host_vector
 from lopro.newton.arrays import EPS, Array, Image, Matrix
-from lopro.newton.curvature import ConstantMatrix, Piece, weighted
+from lopro.newton.curvature import LARGEST, ConstantMatrix, Piece, weighted
 
-__all__ = ["Loss", "QuadraticForm", "Slope", "Smooth", "SmoothSum", "SquaredLoss"]
+__all__ = ["FILL", "Loss", "QuadraticForm", "Slope", "Smooth", "SmoothSum", "SquaredLoss"]
 
 #: First and second derivative along a line, as a function of the step.
 Slope: TypeAlias = Callable[[float], tuple[float, float]]
 
 #: The normal matrix of sparse rows is formed if it has at most so many times their entries.
-_FILL = 4
-#: Up to this size a normal matrix is formed on a device: half a gigabyte.
-_FORMED = 8192
-#: Up to this size a matrix on a device is fetched to prove a bound of its least eigenvalue.
-_FETCHED = 1000
+FILL = 4
 
 
 class Smooth(Protocol):
@@ -185,13 +181,13 @@ class SquaredLoss(Loss):
         if B is None:
             there = isinstance(self.map, Transferred) and self.map.on_device
             B = self.map.device_matrix if there else None  # type: ignore[attr-defined]
-            if B is None or self.size > _FORMED:
+            if B is None or self.size > LARGEST:
                 return None
         elif B.shape[0] < self.size:
             return None
         product = B.T @ B
         if scipy.sparse.issparse(product):
-            if product.nnz > _FILL * B.nnz:
+            if product.nnz > FILL * B.nnz:
                 return None
             product = product.tocsr()
         return product if self.term.scale == 1.0 else self.term.scale * product
@@ -242,7 +238,7 @@ def _proved(P: Matrix) -> float:
     """Return a bound of the least eigenvalue; the proof is made on the host, for small matrices only."""
     if isinstance(P, np.ndarray) or scipy.sparse.issparse(P):
         return least_eigenvalue(P)
-    return least_eigenvalue(np.array(to_numpy(P))) if P.shape[0] <= _FETCHED else 0.0
+    return least_eigenvalue(np.array(to_numpy(P))) if P.shape[0] <= DENSE else 0.0
 
 
 class QuadraticForm:

@@ -191,7 +191,7 @@ def test_logistic_losses_far_out_neither_overflow_nor_vanish() -> None:
 
 
 def test_a_large_normal_matrix_is_not_formed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lopro.newton.smooth._FORMED", 10)
+    monkeypatch.setattr("lopro.newton.smooth.LARGEST", 10)
     known = SquaredLoss(Term(HalfSquare(), linear_map(A), B))
     f = SquaredLoss(Term(HalfSquare(), elsewhere_map(A), B))
     x, d = RNG.standard_normal(20), RNG.standard_normal(20)

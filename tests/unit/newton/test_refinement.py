@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -15,32 +17,29 @@ RHS = np.array([2.0, 3.0, 5.0])
 SOLUTION = RHS / (np.array([1.0, 2.0, 4.0]) + 0.5)
 
 
-@pytest.mark.parametrize(
-    ("tolerance", "products", "error"), [(0.2, 1, 0.1), (0.05, 2, 0.01), (0.0, 4, 1e-4)]
-)
-def test_each_correction_takes_its_share_of_the_error(
-    tolerance: float, products: int, error: float
-) -> None:
-    """A solve that is off by a tenth: the error is its power, and one product is made for each check."""
+def share(factor: float) -> Callable[[np.ndarray], np.ndarray]:
+    """Return a solve that gives this share of the solution."""
+    return lambda r: np.asarray(factor * r / (np.array([1.0, 2.0, 4.0]) + 0.5))
+
+
+@pytest.mark.parametrize(("factor", "products"), [(1.0, 1), (1.0 - 1e-6, 2), (0.9, 10), (0.6, 26)])
+def test_corrections_end_where_the_residual_is_small(factor: float, products: int) -> None:
+    """Each takes its share of the error, and one product is made for each check."""
     system = RowSpaceSystem(3)
-
-    def solve(r: np.ndarray) -> np.ndarray:
-        return np.asarray(0.9 * r / (np.array([1.0, 2.0, 4.0]) + 0.5))
-
-    x = refined(system, solve, PIECES, 0.5, RHS, corrections=3, tolerance=tolerance)
-    np.testing.assert_allclose(x, (1.0 - error) * SOLUTION, rtol=1e-12)
+    x = refined(system, share(factor), PIECES, 0.5, RHS)
+    np.testing.assert_allclose(x, (1.0 - (1.0 - factor) ** products) * SOLUTION, rtol=1e-13)
     assert system.products == products
 
 
-@pytest.mark.parametrize("factor", [0.0, 3.0, np.nan])
+def test_a_correction_that_does_not_halve_the_residual_is_the_last() -> None:
+    """The second solve takes 95 % of the error, the third 40 % of what is left: that one is not taken."""
+    system, shares = RowSpaceSystem(3), iter([0.9, 0.95, 0.4])
+    x = refined(system, lambda r: share(next(shares))(r), PIECES, 0.5, RHS)
+    np.testing.assert_allclose(x, (1.0 - 0.1 * 0.05) * SOLUTION, rtol=1e-13)
+    assert system.products == 3
+
+
+@pytest.mark.parametrize("factor", [0.0, 0.4, 3.0, np.nan])
 def test_a_residual_that_does_not_fall_is_told(factor: float) -> None:
     with pytest.raises(SingularSystem, match="does not fall"):
-        refined(
-            RowSpaceSystem(3),
-            lambda r: factor * r,
-            PIECES,
-            0.5,
-            RHS,
-            corrections=3,
-            tolerance=1e-8,
-        )
+        refined(RowSpaceSystem(3), share(factor), PIECES, 0.5, RHS)

@@ -25,6 +25,7 @@ from lopro.functions.term import Term, bounds_of
 from lopro.maps.host import engine_matrix, host_matrix, host_vector, widens_there
 from lopro.newton.arrays import Array, Image
 from lopro.newton.problem import Composite
+from lopro.newton.smooth import FILL
 from lopro.problem import Problem
 
 __all__ = [
@@ -37,8 +38,6 @@ __all__ = [
 ]
 
 
-#: A normal matrix is formed if it has at most so many times the entries of its factor, as in Newton's method.
-_FILL = 4.0
 #: Dense squares are few if there are so many variables for each. Time of Newton's method over that of the
 #: sparse program, with a ridge, one sparse row and a box: 2.0 with 50 squares of 200 variables, 6 with 10;
 #: 0.83 with 250 of 1000, 2.6 with 166, 31 with 50.
@@ -363,7 +362,7 @@ def _has_sparse_normal_matrix(B: Any) -> bool:
     if not scipy.sparse.issparse(B):
         return False
     counts = np.diff(scipy.sparse.csr_array(B).indptr).astype(np.float64)
-    return bool(counts @ counts <= _FILL * B.nnz)
+    return bool(counts @ counts <= FILL * B.nnz)
 
 
 def _with_images(program: QuadraticProgram, terms: Sequence[Term]) -> QuadraticProgram:

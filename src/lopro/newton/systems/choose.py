@@ -4,29 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lopro.newton.curvature import Diagonal, Gram, LowRank, Piece, Product
+from lopro.newton.curvature import LARGEST, Diagonal, Gram, LowRank, Piece, Product
 from lopro.newton.systems.dense import DenseSystem, RowSpaceSystem, SystemOnDevice
 from lopro.newton.systems.iterative import ConjugateGradients, CorrectedSystem, System
 from lopro.newton.systems.sparse import SparseSystem, is_sparse, pair_count
 
 __all__ = ["choose_system"]
 
-#: Entries that the map from weights to the entries of a sparse matrix may have.
-_PAIRS = 50_000_000
-#: Up to this size a matrix with more than this share of nonzeros fills up: dense factors are faster then.
-_FILLING, _THIN = 3000, 0.02
-#: Sparse factors of a band that takes so many operations are not tried where rows have so many entries:
-#: graphs like random ones fill up, and what has begun cannot be interrupted.
-_OPERATIONS, _BRANCHES = 2e11, 6
-#: Up to this size products alone are made into a matrix, and dense matrices are factorised.
-_SMALL, _LARGE = 100, 6000
-#: The same on a device, where a matrix of this size takes half a gigabyte and milliseconds.
-_LARGE_THERE = 8192
+#: Sparse factors fill up where the products of pairs of entries in rows are more than this share of all
+#: entries: dense ones are faster then. Time of sparse over dense systems with random rows, measured on one
+#: core: for n = 400: 1.1 at 0.025 and 2.0 at 0.09; n = 1000: 0.7 at 0.012 and 1.8 at 0.036; n = 2000: 0.4 at
+#: 0.006 and 1.5 at 0.02.
+_THIN = 0.02
+#: Where a band would take as many operations as the largest dense matrix, sparse factors are not tried if
+#: rows have so many entries on average: graphs like random ones fill up, and factorisations cannot be
+#: interrupted.
+_BRANCHES = 6
+#: Up to this size products alone are made into a matrix, and all matrices are dense.
+_SMALL = 100
 
 
 def _fills_up(system: SparseSystem) -> bool:
     """Whether factors may be as good as dense: a wide band in the best order, and no mere arrow."""
-    wide = system.size * float(system.width) ** 2 > _OPERATIONS
+    wide = system.size * float(system.width) ** 2 > LARGEST**3 / 3
     return wide and len(system.pattern.rows) > _BRANCHES * system.size
 
 
@@ -49,10 +49,10 @@ def choose_system(size: int, pieces: Sequence[Piece]) -> System:
         small = size <= _SMALL and not any(p.on_device for p in pieces)
         return DenseSystem(size) if small else ConjugateGradients(size)
     if any(p.on_device for p in pieces):
-        return SystemOnDevice(size) if size <= _LARGE_THERE else ConjugateGradients(size)
+        return SystemOnDevice(size) if size <= LARGEST else ConjugateGradients(size)
     rest = [p for p in pieces if not isinstance(p, LowRank)]
-    share = _THIN if size <= _FILLING else 1.0
-    if size > _SMALL and is_sparse(rest) and pair_count(rest) <= min(_PAIRS, share * size**2):
+    pairs = _THIN * size**2 if size <= LARGEST else LARGEST**2
+    if size > _SMALL and is_sparse(rest) and pair_count(rest) <= pairs:
         sparse = SparseSystem(size, rest)
         if not _fills_up(sparse):
             return sparse if len(rest) == len(pieces) else CorrectedSystem(sparse)
@@ -60,4 +60,4 @@ def choose_system(size: int, pieces: Sequence[Piece]) -> System:
     diagonal = all(isinstance(p, Gram | Diagonal) for p in pieces)
     if diagonal and 2 * sum(p.B.shape[0] for p in grams) <= size:
         return RowSpaceSystem(size)
-    return DenseSystem(size) if size <= _LARGE else ConjugateGradients(size)
+    return DenseSystem(size) if size <= LARGEST else ConjugateGradients(size)

@@ -26,7 +26,8 @@ from lopro.newton.systems.iterative import refined
 
 __all__ = ["DenseSystem", "RowSpaceSystem", "SystemOnDevice"]
 
-#: After so many updates a Gram matrix is formed afresh, so that rounding does not pile up.
+#: After so many updates a Gram matrix is formed afresh, so that rounding does not pile up: 5 and 500 change
+#: no step in ``python -m benchmarks.constants newton.systems``.
 _UPDATES = 50
 
 
@@ -115,11 +116,6 @@ class DenseSystem:
         return total
 
 
-#: Corrections by the residual; large weights beside a small diagonal cost digits that they bring back.
-_CORRECTIONS = 5
-_TOLERANCE = 1e-8
-
-
 class RowSpaceSystem:
     """Solves with ``E + B' diag(h) B``, ``E`` diagonal, by a system with one row for each positive ``h``."""
 
@@ -152,9 +148,8 @@ class RowSpaceSystem:
                 scaled = scaled - cholesky_solve(factor, S @ scaled) @ S
             return np.asarray(scaled / root)
 
-        return refined(
-            self, woodbury, pieces, shift, rhs, corrections=_CORRECTIONS, tolerance=_TOLERANCE
-        )
+        # Large weights beside a small diagonal cost digits that corrections bring back.
+        return refined(self, woodbury, pieces, shift, rhs)
 
 
 def _scaled_rows(gram: Gram) -> Array:

@@ -35,6 +35,8 @@ class System(Protocol):
         ...
 
 
+#: The residual to reach relative to the right-hand side. Corrections stop before where one does not halve it.
+_TOLERANCE = 1e-10
 #: A residual that is still larger than this, next to the right-hand side, belongs to a singular matrix.
 _HOPELESS = 0.1
 
@@ -45,11 +47,8 @@ def refined(
     pieces: Sequence[Piece],
     shift: float,
     rhs: Array,
-    *,
-    corrections: int,
-    tolerance: float,
 ) -> Array:
-    """Return the solution that ``solve`` gives, corrected until its relative residual is as tolerance.
+    """Return the solution that ``solve`` gives, corrected as long as its residual falls.
 
     The products are counted as those of the system.
 
@@ -66,11 +65,12 @@ def refined(
     size = norm(rhs)
     x = solve(rhs)
     residual = residual_of(x)
-    for _ in range(corrections):
-        if norm(residual) <= tolerance * size:
-            return x
-        x = x + solve(residual)
-        residual = residual_of(x)
+    while norm(residual) > _TOLERANCE * size:
+        corrected = x + solve(residual)
+        left = residual_of(corrected)
+        if not norm(left) < 0.5 * norm(residual):
+            break
+        x, residual = corrected, left
     # Written so that NaN is not taken for a small number.
     if not norm(residual) <= _HOPELESS * size:
         raise SingularSystem("the residual does not fall")
@@ -105,11 +105,6 @@ class ConjugateGradients:
         return np.asarray(x)
 
 
-#: Corrections by the residual, and the residual to reach; they bring back digits that the identity costs.
-_CORRECTIONS = 3
-_TOLERANCE = 1e-10
-
-
 class CorrectedSystem:
     """Solves with ``H + V' C V`` for few rows ``V`` through another system that solves with ``H``."""
 
@@ -138,8 +133,6 @@ class CorrectedSystem:
             return np.asarray(x - np.linalg.solve(middle, core @ (V @ x)) @ images)
 
         try:
-            return refined(
-                self, woodbury, pieces, shift, rhs, corrections=_CORRECTIONS, tolerance=_TOLERANCE
-            )
+            return refined(self, woodbury, pieces, shift, rhs)
         except np.linalg.LinAlgError as error:
             raise SingularSystem(str(error)) from None
