@@ -15,7 +15,7 @@ from lopro.basis_pursuit.column_search import ColumnSearch
 from lopro.basis_pursuit.operator_search import OperatorSearch, State
 from lopro.basis_pursuit.penalised import PenalisedProblem, sparse_form
 from lopro.basis_pursuit.problem import BlockNorm, SparseForm, SparseProblem
-from lopro.basis_pursuit.programs import ConicDual, fits_cones, solve_by_cones
+from lopro.basis_pursuit.programs import RotatedProgram, fits_cones, solve_by_cones
 from lopro.basis_pursuit.search import newton_rounds, one_nonzero
 from lopro.core.arrays import Array, eps, is_complex, norm, to_numpy
 from lopro.core.validation import check_count
@@ -183,7 +183,7 @@ def _resorts(bench: Workbench, sparse: SparseProblem, x: Array, cones: bool) -> 
     """Go on with interior points, where the problem is small enough, and first-order multipliers at last."""
     small = fits_cones(sparse)
     if cones and small:
-        bench.hand_over(ConicDual())
+        bench.hand_over(RotatedProgram())
         yield from solve_by_cones(bench, sparse, x)
     last = (
         MultiplierMethod(SETTINGS.short, SETTINGS.little)

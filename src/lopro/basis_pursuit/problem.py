@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
+import scipy  # parts of it load when first used
 
 from lopro.basis_pursuit.support_newton import Level, Radius
 from lopro.constraints import Box, Intersection, ResidualBall
@@ -26,6 +27,9 @@ from lopro.core.deadline import current_deadline
 from lopro.core.validation import check_array
 from lopro.errors import MissingCapabilityError
 from lopro.functions import Ball, Constant, Image, Source
+from lopro.functions.atoms import Opaque
+from lopro.functions.cone_program import ConeBuilder, RealImage, place_rows
+from lopro.functions.term import Term
 from lopro.maps import LinearMap
 from lopro.maps.algebra import dense
 from lopro.objectives import L1Norm, Objective
@@ -97,6 +101,10 @@ class BlockNorm(Objective):
         """The smallest weight."""
         return float(self.of_blocks.min())
 
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        return (Term(Blocks(self)),)
+
     def lengths(self, x: Array) -> Vector:
         """Return the length of each block, in double precision."""
         if not isinstance(x, np.ndarray):
@@ -156,6 +164,31 @@ class BlockNorm(Objective):
             return None
         radius = max(level, 0.0) / self.least_weight
         return Constant(radius, Source.DERIVED, "the length is below the sum of those of blocks")
+
+
+class Blocks(Opaque):
+    """The sum of the lengths of blocks as an atom with a cone program, for interior-point methods."""
+
+    function: BlockNorm
+
+    def add_to_cone_program(self, program: ConeBuilder, image: RealImage, scale: float) -> None:
+        f, D = self.function, scipy.sparse.csr_array(image.D)
+        d, sizes = len(f.labels), np.bincount(f.labels)
+        order, firsts = np.argsort(f.labels, kind="stable"), np.cumsum(sizes) - sizes
+        for size in np.unique(sizes):
+            (blocks,) = np.nonzero(sizes == size)
+            entries = order[firsts[blocks][:, None] + np.arange(size)]
+            if image.is_complex:
+                entries = np.hstack([entries, entries + d])
+            places = np.arange(len(blocks) * (1 + entries.shape[1])).reshape(len(blocks), -1)
+            inside, count = places[:, 1:].ravel(), places.size
+            t = program.new_variables(len(blocks))
+            program.add_linear(scale * f.of_blocks[blocks], t)
+            bounds = np.zeros(count)
+            bounds[inside] = -image.b[entries.ravel()]
+            heads = place_rows(-scipy.sparse.eye_array(len(blocks)), places[:, 0], count)
+            rows = place_rows(-D[entries.ravel()], inside, count)
+            program.add_second_order(places.shape[1], bounds, (heads, t), (rows, 0))
 
 
 class Repeated(LinearMap):

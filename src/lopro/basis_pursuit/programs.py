@@ -5,17 +5,15 @@ For equations the dual is a linear program, ``max <y, v>  s.t. |A'v| <= w``; a p
 few milliseconds. What is taken from it is which columns are active, and a dual point with room to spare. The
 pair is computed anew from these, at once or by Newton's method, and checked like any other.
 
-Problems that are too ill-conditioned for these are solved by their dual in other coordinates. With ``A = U S
-V^H`` and ``nu = U (c / s)`` the dual ``max <y, nu> - sigma |nu|, |A^H nu| <= w`` becomes
-``max <U^H y / s, c> - sigma |c / s|, |V c| <= w``: the columns of ``V`` are orthonormal, however small some
-singular values are. What remains of the condition is in the objective, where it does not hurt an
-interior-point method: some coordinates matter little. The multipliers of ``|V c| <= w`` are the solution.
+Problems that are too ill-conditioned for these are cone programs in other coordinates. With ``A = U S V^H``
+the equations ``V^H x - u = U^H y / s`` have orthonormal rows, however small some singular values are. What
+remains of the condition is in ``|s u| <= sigma``, where it does not hurt an interior-point method: some
+coordinates matter little. With the multiplier ``c`` of the equations ``nu = U (c / s)`` is the dual point.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -32,34 +30,34 @@ from lopro.basis_pursuit.problem import (
     residual_ball_of,
 )
 from lopro.basis_pursuit.search import newton_rounds
+from lopro.conic_forms import add_objective, real_matrix
 from lopro.constraints.residual_ball import FEW_COLUMNS
 from lopro.core.arrays import Array, asarray_like, norm, to_numpy
 from lopro.core.deadline import current_deadline
-from lopro.core.real_vectors import Vector
+from lopro.core.real_vectors import Vector, from_real_vector, to_real_vector
 from lopro.engines import (
     AnswerStatus,
-    ConeProgram,
+    ConicProgram,
     EngineUnavailable,
     QuadraticProgram,
     solve_by_piqp,
-    solve_cones,
 )
-from lopro.engines.cones import Cone, Nonnegative, SecondOrder
 from lopro.errors import MissingCapabilityError, ProjectionError, StalledError
-from lopro.maps import NumPyMap, SparseMap
+from lopro.maps import NumPyMap, SparseMap, linear_map
+from lopro.objectives import Objective
 from lopro.problem import Problem
 from lopro.protocol import Candidate, Candidates, Card, Multiplier, Workbench
 
 __all__ = [
-    "ConicDual",
     "Pair",
     "PursuitPrograms",
+    "RotatedProgram",
     "fits_cones",
     "fits_program",
     "improve_penalised",
     "is_tiny",
     "optimal_pair",
-    "rotated_dual",
+    "rotated_solution",
     "solve_by_cones",
 ]
 
@@ -83,12 +81,12 @@ class Settings:
     #: Programs on the way to sigma, and rounds of Newton's method after each.
     programs: int = 6
     rounds_each: int = 3
-    #: Conic dual: entries of a matrix for which some factorisations cost less than what was tried before.
+    #: Cone program: entries of a matrix for which some factorisations cost less than what was tried before.
     entries: float = 1e5
-    #: Conic dual: singular values below this share of the largest are rounding; what Clarabel is asked for.
+    #: Cone program: singular values below this share of the largest are rounding; what Clarabel is asked for.
     rank: float = 1e-13
     accuracy: float = 1e-12
-    #: Conic dual, of the radius: what a point may be outside by.
+    #: Cone program, of the radius: what a point may be outside by.
     near: float = 1e-3
 
 
@@ -313,25 +311,22 @@ def _by_piqp(
     return answer.rows, answer.x
 
 
-# The conic dual.
+# Singular coordinates.
 
 
 def fits_cones(sparse: SparseProblem) -> bool:
-    """Whether a problem is small enough for interior-point methods, and of the form below."""
+    """Whether a problem is small enough for interior-point methods."""
     A, of_blocks = sparse.ball.A, isinstance(sparse.objective, BlockNorm)
     # All columns of a small operator may be asked for: each costs a product.
     on_host = isinstance(sparse.ball.y, np.ndarray)
     readable = A.explicit or (A.shape[1] <= FEW_COLUMNS and on_host and not of_blocks)
-    if A.shape[0] * A.shape[1] > SETTINGS.entries or not readable:
-        return False
-    if sparse.nonneg and of_blocks:
-        return False  # the dual is not one of lengths alone
-    return float(sparse.weights.min()) > 0.0
+    small = A.shape[0] * A.shape[1] <= SETTINGS.entries
+    return small and readable and float(sparse.weights.min()) > 0.0
 
 
 @dataclass(frozen=True)
-class ConicDual:
-    """The dual in singular coordinates, by the interior-point method of Clarabel.
+class RotatedProgram:
+    """The cone program of the problem in singular coordinates, by the interior-point method of Clarabel.
 
     Problem: sums of moduli or lengths of blocks over a `ResidualBall`, up to 1e5 entries. It does not mind
     singular values that differ by many orders of magnitude; `WorkingSet` and `MatrixFree` hand over to it.
@@ -339,19 +334,19 @@ class ConicDual:
     Examples
     --------
     >>> import numpy as np, lopro
-    >>> from lopro.basis_pursuit.programs import ConicDual
+    >>> from lopro.basis_pursuit.programs import RotatedProgram
     >>> A = np.array([[2.0, 1.0], [0.0, 1e-6]])
-    >>> result = lopro.bpdn(A, np.array([3.0, 2e-6]), 1e-8, method=ConicDual())
+    >>> result = lopro.bpdn(A, np.array([3.0, 2e-6]), 1e-8, method=RotatedProgram())
     >>> result.success, result.x.round(2)
     (True, array([0.5 , 1.99]))
     """
 
     card: ClassVar[Card] = Card(
         assumptions="l1 or block norm over a residual ball, optionally x >= 0, up to 1e5 entries",
-        oracles="all entries of A; one singular value decomposition, one conic program",
+        oracles="all entries of A; one singular value decomposition, one cone program",
         rate="that of interior points",
         projections="1",
-        reference="Clarabel; this library: the dual in singular coordinates",
+        reference="Clarabel; this library: the cone program in singular coordinates",
     )
 
     def check(self, problem: Problem) -> None:
@@ -359,8 +354,8 @@ class ConicDual:
         fits = ball is not None and isinstance(problem.objective, NORMS)
         if not fits or not fits_cones(SparseProblem.of(problem, problem.start(None))):
             raise MissingCapabilityError(
-                f"ConicDual needs L1Norm over a ResidualBall with at most {SETTINGS.entries:.0e} entries, "
-                f"got {problem.objective!r} over {problem.constraint!r}"
+                f"RotatedProgram needs L1Norm over a ResidualBall with at most {SETTINGS.entries:.0e} "
+                f"entries, got {problem.objective!r} over {problem.constraint!r}"
             )
 
     def run(self, bench: Workbench, x0: Array) -> Candidates:
@@ -372,17 +367,16 @@ def solve_by_cones(bench: Workbench, sparse: SparseProblem, x: Array) -> Candida
     if not fits_cones(sparse):
         return
     with suppress(StalledError, ProjectionError, OverflowError, EngineUnavailable):
-        candidate = _from_dual(bench, sparse, x)
+        candidate = _by_cones(bench, sparse, x)
         if candidate is not None:
             yield candidate
 
 
-def _from_dual(bench: Workbench, sparse: SparseProblem, like: Array) -> Candidate | None:
-    """Return the solution of the rotated dual with the bound that it proves."""
-    ball, labels = sparse.ball, getattr(sparse.objective, "labels", None)
-    A, y = _plain(ball.as_matrix.A.toarray()), _plain(ball.y)
-    w = np.asarray(to_numpy(sparse.weights), dtype=np.float64) * np.ones(A.shape[1])
-    found = rotated_dual(A, y, ball.sigma, w, sparse.nonneg, labels)
+def _by_cones(bench: Workbench, sparse: SparseProblem, like: Array) -> Candidate | None:
+    """Return the solution in singular coordinates with the bound that its multipliers prove."""
+    ball = sparse.ball
+    A, y = _in_double(ball.as_matrix.A.toarray()), _in_double(ball.y)
+    found = rotated_solution(A, y, ball.sigma, sparse.objective, sparse.nonneg)
     if found is None:
         return None
     # Dual points are long where singular values are small: their correlations need all digits there are.
@@ -403,7 +397,7 @@ def _from_dual(bench: Workbench, sparse: SparseProblem, like: Array) -> Candidat
     return Candidate(bench.project(before), Multiplier(inequality), before=before)
 
 
-def _plain(values: Any) -> Vector:
+def _in_double(values: Any) -> Vector:
     plain = to_numpy(values)
     return np.asarray(plain, dtype=np.complex128 if np.iscomplexobj(plain) else np.float64)
 
@@ -417,19 +411,20 @@ class Rotated:
     stretch: float
 
 
-def rotated_dual(
-    A: Vector, y: Vector, sigma: float, w: Vector, nonneg: bool, labels: Vector | None = None
+def rotated_solution(
+    A: Vector, y: Vector, sigma: float, f: Objective, nonneg: bool
 ) -> Rotated | None:
-    """Solve ``min sum w_i |x_i|, |A x - y| <= sigma`` by its dual in singular coordinates; None if it fails.
+    """Minimise a norm over ``|A x - y| <= sigma`` in singular coordinates; None if that fails.
 
-    Real or complex. With ``labels`` the lengths of blocks are summed, which are not ``nonneg``.
+    With ``A = U S V^H`` the unknowns are ``x`` and ``u = V^H x - U^H y / s``; the radius bounds ``|s u|``.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from lopro.basis_pursuit.programs import rotated_dual
+    >>> from lopro.basis_pursuit.programs import rotated_solution
+    >>> from lopro.objectives import L1Norm
     >>> A, y = np.array([[2.0, 1.0], [0.0, 1e-9]]), np.array([3.0, 2e-9])
-    >>> found = rotated_dual(A, y, 1e-12, np.ones(2), False)
+    >>> found = rotated_solution(A, y, 1e-12, L1Norm(), False)
     >>> (
     ...     found.x.round(2),
     ...     round(float(found.nu @ y), 4),
@@ -448,11 +443,8 @@ def rotated_dual(
     radius = math.sqrt(max(0.0, (sigma - norm(rest)) * (sigma + norm(rest))))
     if not s.size or (radius == 0.0 and sigma > 0.0) or not np.isfinite(seen / s).all():
         return None
-    of_signs = labels is None and not np.iscomplexobj(Vh)
-    V = Vh.conj().T / w[:, None]
-    limits = _signs(V, nonneg) if of_signs else _lengths(V, labels)
-    c, z = _solved(seen / s, s, limits, radius, norm(y))
-    x, nu = z / w, U @ (c / s)
+    x, c = _in_rotated_units(Vh, seen / s, s, radius, f, nonneg)
+    nu = U @ (c / s)
     if not (np.isfinite(x).all() and np.isfinite(nu).all()):
         return None
     if radius > 0.0:  # a residual has the same share of what A does not reach
@@ -460,71 +452,26 @@ def rotated_dual(
     return Rotated(x, nu, float(s[0]))
 
 
-@dataclass(frozen=True, eq=False)
-class _Limits:
-    """``|V c| <= 1`` as ``bounds - rows c`` in cones, ``c`` real or as pairs, and how to read multipliers."""
-
-    rows: Vector
-    bounds: Vector
-    cones: list[Cone]
-    read: Callable[[Vector], Vector]
-
-
-def _signs(V: Vector, nonneg: bool) -> _Limits:
-    """Return the limits of single real coefficients: one row each, or two."""
-    n = len(V)
-    if nonneg:
-        return _Limits(V, np.ones(n), [Nonnegative(n)], lambda z: z)
-    cones: list[Cone] = [Nonnegative(2 * n)]
-    return _Limits(np.vstack([V, -V]), np.ones(2 * n), cones, lambda z: z[:n] - z[n:])
-
-
-def _lengths(V: Vector, labels: Vector | None) -> _Limits:
-    """Return the limits of blocks, real or complex: a cone of second order for each."""
-    n = len(V)
-    rows, units = V[:, None, :], np.ones(1)
-    if np.iscomplexobj(V):  # real and imaginary parts side by side, in rows and in unknowns
-        rows = np.stack([np.hstack([V.real, -V.imag]), np.hstack([V.imag, V.real])], axis=1)
-        units = np.array([1.0, 1.0j])
-    block_of = np.arange(n) if labels is None else np.asarray(labels, dtype=np.intp)
-    sizes = 1 + len(units) * np.bincount(block_of)
-    heads = np.cumsum(sizes) - sizes
-    order = np.argsort(block_of, kind="stable")
-    places = np.setdiff1d(np.arange(sizes.sum()), heads).reshape(n, len(units))
-    all_rows, bounds = np.zeros((sizes.sum(), rows.shape[2])), np.zeros(sizes.sum())
-    all_rows[places] = rows[order]
-    bounds[heads] = 1.0
-
-    def read(z: Vector) -> Vector:
-        x = np.empty(n, dtype=V.dtype)
-        x[order] = z[places] @ units
-        return x
-
-    return _Limits(all_rows, bounds, [SecondOrder(int(k)) for k in sizes], read)
-
-
-def _solved(
-    b: Vector, s: Vector, limits: _Limits, radius: float, size: float
+def _in_rotated_units(
+    Vh: Vector, b: Vector, s: Vector, radius: float, f: Objective, nonneg: bool
 ) -> tuple[Vector, Vector]:
-    """Return ``c`` that maximises ``<b, c> - radius |c / s|`` within the limits, and their multipliers."""
-    pairs = np.iscomplexobj(b)
-    if pairs:
-        b, s = np.concatenate([b.real, b.imag]), np.concatenate([s, s])
-    count, r = limits.rows.shape
-    unit = float(np.abs(b).max()) or 1.0
-    rows, bounds, cones, q = [limits.rows], [limits.bounds], list(limits.cones), -b / unit
+    """Minimise ``f`` over ``|s (V^H x - b)| <= radius``; return also ``c``, of which ``V c`` is a slope."""
+    zero = np.zeros(Vh.shape[1], dtype=Vh.dtype)
+    unit = float(np.abs(b).max()) or 1.0  # of x
+    program, size = ConicProgram(to_real_vector(zero).size), to_real_vector(b).size
+    rows = (real_matrix(linear_map(Vh), np.iscomplexobj(Vh)), 0)
+    right = to_real_vector(b / unit)
     if radius > 0.0:
-        # The length of nu is measured in units in which that of y is one.
-        lengths = np.vstack([np.eye(1, r + 1, r), np.eye(r, r + 1) * (size / (s * unit))[:, None]])
-        rows = [np.hstack([limits.rows, np.zeros((count, 1))]), -lengths]
-        bounds.append(np.zeros(r + 1))
-        cones.append(SecondOrder(r + 1))
-        q = np.append(q, radius / size)
-    P = scipy.sparse.csc_matrix((len(q), len(q)))
-    G = scipy.sparse.csc_matrix(np.vstack(rows))
-    program = ConeProgram(P, q, G, np.concatenate(bounds), cones)
-    answer = solve_cones(program, SETTINGS.accuracy, scaled=False)
-    c = answer.x[:r]
-    if pairs:
-        c = c[: r // 2] + 1j * c[r // 2 :]
-    return c, unit * limits.read(answer.rows[:count])
+        u = program.new_variables(size)
+        program.add_equations(right, rows, (-scipy.sparse.eye_array(size), u))
+        stiff = np.concatenate([s, s])[:size] * (unit / radius)
+        ball = scipy.sparse.diags_array(-stiff, offsets=-1, shape=(size + 1, size))
+        program.add_second_order(size + 1, np.eye(1, size + 1)[0], (ball, u))
+    else:
+        program.add_equations(right, rows)
+    if nonneg:
+        program.add_inequalities(np.zeros(len(zero)), (-scipy.sparse.eye_array(len(zero)), 0))
+    add_objective(f, program, zero)
+    answer = program.solve(SETTINGS.accuracy)
+    x = unit * from_real_vector(answer.x[: program.size], zero)
+    return x, -from_real_vector(answer.rows[:size], b)

@@ -25,8 +25,8 @@ from lopro.basis_pursuit.operator_search import OperatorSearch
 from lopro.basis_pursuit.penalised import sparse_form
 from lopro.basis_pursuit.problem import BlockNorm, Repeated, SparseForm, SparseProblem
 from lopro.basis_pursuit.programs import (
-    ConicDual,
     PursuitPrograms,
+    RotatedProgram,
     fits_cones,
     fits_program,
     improve_penalised,
@@ -88,7 +88,7 @@ class WorkingSet:
     need matrices that NumPy or SciPy holds. Oracles: columns of A, a product with A' per round. It is
     exact, and the columns in use tell that its point is feasible, so nothing is projected. Where it makes no
     progress it hands over: to quadratic and linear programs of moderate size (`PursuitPrograms`), to the
-    conic dual of small problems (`ConicDual`), to `MatrixFree`, and behind that `MultiplierMethod`; with a
+    cone program of small ones (`RotatedProgram`), to `MatrixFree`, and behind that `MultiplierMethod`; with a
     penalty to `NewtonMultipliers`.
 
     Columns in use, their Gram matrix and its factor are where the matrix is: on its device. Those of a file
@@ -205,7 +205,7 @@ class WorkingSet:
             return
         # From the signs that other methods find, Newton's method needs one round.
         if fits_cones(sparse):
-            bench.hand_over(ConicDual())
+            bench.hand_over(RotatedProgram())
             yield from self._helped(bench, search, solve_by_cones(bench, sparse, search.point()))
         bench.hand_over(MatrixFree())
         yield from self._helped(
@@ -264,7 +264,7 @@ class WorkingSet:
         yield from newton_rounds(bench, search, SETTINGS.long_path)
         sparse = search.sparse
         if not search.done and isinstance(sparse, SparseProblem) and fits_cones(sparse):
-            bench.hand_over(ConicDual())
+            bench.hand_over(RotatedProgram())
             yield from solve_by_cones(bench, sparse, search.point())
         if not search.done:
             yield from newton_rounds(bench, search, 3 * SETTINGS.long_path)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import lopro
-from lopro.basis_pursuit.programs import ConicDual, PursuitPrograms
+from lopro.basis_pursuit.programs import PursuitPrograms, RotatedProgram
 from lopro.errors import MissingCapabilityError
 
 
@@ -43,11 +43,13 @@ def test_a_wide_matrix_in_memory_has_all_searches() -> None:
 
 def test_what_is_too_large_or_of_another_form_is_refused() -> None:
     A, y, sigma = uniform(50, 3000, 5, 1.0, 0)
-    with pytest.raises(MissingCapabilityError, match=r"ConicDual needs .* at most 1e\+05 entries"):
-        lopro.bpdn(A, y, sigma, method=ConicDual())
+    with pytest.raises(
+        MissingCapabilityError, match=r"RotatedProgram needs .* at most 1e\+05 entries"
+    ):
+        lopro.bpdn(A, y, sigma, method=RotatedProgram())
     with pytest.raises(MissingCapabilityError, match="PursuitPrograms needs"):
         lopro.bpdn(A[:, :40], y, sigma, method=PursuitPrograms())
     box = lopro.Problem(lopro.objectives.L1Norm(), lopro.constraints.Polyhedron.box([1.0], [2.0]))
-    for method in (ConicDual(), PursuitPrograms()):
+    for method in (RotatedProgram(), PursuitPrograms()):
         with pytest.raises(MissingCapabilityError, match="L1Norm over a ResidualBall"):
             lopro.solve(box, method=method)

@@ -1,4 +1,4 @@
-"""Ill-conditioned problems by the dual in singular coordinates: exact cases, proofs, and what is refused."""
+"""Ill-conditioned problems in singular coordinates: exact cases, proofs, and what is refused."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import pytest
 from scipy.sparse.linalg import aslinearoperator
 
 import lopro
-from lopro.basis_pursuit.programs import rotated_dual
+from lopro.basis_pursuit.problem import BlockNorm
+from lopro.basis_pursuit.programs import RotatedProgram, rotated_solution
+from lopro.objectives import L1Norm
 
 
 def spread(rng: np.random.Generator, m: int, n: int, fall: float) -> np.ndarray:
@@ -23,7 +25,7 @@ def spread(rng: np.random.Generator, m: int, n: int, fall: float) -> np.ndarray:
 def test_a_diagonal_problem_has_a_known_answer(unit, nonneg, sigma):
     """``min |x1| + 2 |x2|, |diag(1, 1e-6) x - (0, 1)| <= sigma``: ``x2 = (1 - sigma) / 1e-6``, by ``nu2``."""
     A, y = np.diag([1.0, 1e-6]), unit * np.array([0.0, 1.0])
-    found = rotated_dual(A, y, sigma * unit, np.array([1.0, 2.0]), nonneg)
+    found = rotated_solution(A, y, sigma * unit, L1Norm(np.array([1.0, 2.0])), nonneg)
     assert found is not None
     x2 = unit * (1.0 - sigma) / 1e-6
     assert found.x == pytest.approx([0.0, x2], rel=1e-8, abs=1e-8 * x2)
@@ -35,7 +37,7 @@ def test_a_diagonal_problem_has_a_known_answer(unit, nonneg, sigma):
 def test_what_a_tall_matrix_does_not_reach_is_in_the_dual_point():
     """``(x - 3)^2 + 4 <= 4.25`` leaves ``x = 2.5``; the residual (0.5, 2) is half of the dual point."""
     A, y = np.array([[1.0], [0.0]]), np.array([3.0, 2.0])
-    found = rotated_dual(A, y, 4.25**0.5, np.ones(1), False)
+    found = rotated_solution(A, y, 4.25**0.5, L1Norm(), False)
     assert found is not None
     assert found.x == pytest.approx([2.5], rel=1e-7)
     assert found.nu == pytest.approx([1.0, 4.0], rel=1e-6)
@@ -45,18 +47,43 @@ def test_what_a_tall_matrix_does_not_reach_is_in_the_dual_point():
 def test_directions_of_complex_numbers_and_of_blocks(sigma):
     """One block of length 1 / a, in the direction of what is measured, less what the radius allows."""
     towards = np.array([0.6, 0.8])
-    A, w = np.diag([1e-3, 1e-3, 1.0]), np.array([2.0, 2.0, 1.0])
-    found = rotated_dual(A, np.append(towards, 0.0), sigma, w, False, np.array([5, 5, 0]) // 5)
+    A, norm = np.diag([1e-3, 1e-3, 1.0]), BlockNorm([1, 1, 0], weights=[1.0, 2.0])
+    found = rotated_solution(A, np.append(towards, 0.0), sigma, norm, False)
     assert found is not None and found.x.dtype == np.float64
     length = (1.0 - sigma) / 1e-3
     assert found.x == pytest.approx([*(length * towards), 0.0], rel=1e-8, abs=1e-6)
     # The slope of the norm, pulled back: A'nu is w times the direction on the block.
     assert A.T @ found.nu == pytest.approx([*(2.0 * towards), 0.0], rel=1e-8, abs=1e-8)
     phase = complex(*towards)
-    found = rotated_dual(1e-3j * np.eye(1), np.array([phase]), sigma, np.array([2.0]), False)
+    found = rotated_solution(1e-3j * np.eye(1), np.array([phase]), sigma, L1Norm(2.0), False)
     assert found is not None
     assert found.x == pytest.approx([-1j * phase * length], rel=1e-8)
     assert found.nu == pytest.approx([2e3 * phase], rel=1e-8)
+
+
+@pytest.mark.parametrize("kind", [float, complex])
+def test_interior_points_take_blocks_of_several_sizes(kind):
+    """Blocks of 3, 1 and 2 entries in no order: the nearest point of the dual ball tells the value."""
+    labels = [4, 7, 4, 9, 4, 9]
+    y = np.array([2.0, 3.0, 0.0, 3.0, 1.0, 4.0], dtype=kind)
+    y = y * np.exp(0.7j) if kind is complex else y
+    problem = lopro.basis_pursuit.bpdn_problem(np.eye(6), y, 1.0, groups=labels)
+    found = lopro.solve(problem, method=lopro.baselines.InteriorPoint(), tol=1e-8)
+    known = lopro.bpdn(np.eye(6), y, 1.0, groups=labels, tol=1e-10)
+    assert found.success and known.success
+    assert found.fun == pytest.approx(known.fun, rel=1e-7)
+
+
+@pytest.mark.parametrize("nonneg", [False, True])
+def test_groups_of_an_ill_conditioned_matrix(nonneg):
+    A = spread(np.random.default_rng(3), 12, 24, 1e-7)
+    x = np.zeros(24)
+    x[4:8] = 1.0
+    problem = lopro.basis_pursuit.bpdn_problem(
+        A, A @ x, 1e-3, groups=np.arange(24) // 4, nonneg=nonneg
+    )
+    found = lopro.solve(problem, method=RotatedProgram(), tol=1e-6)
+    assert found.success and found.fun <= 2.0
 
 
 @pytest.mark.parametrize("real_y", [False, True])
@@ -68,7 +95,7 @@ def test_complex_and_coherent_problems_are_solved_with_a_proof(sigma, real_y):
     A = 3.0 * common + rng.standard_normal((25, 80)) + 1j * rng.standard_normal((25, 80))
     y = rng.standard_normal(25) + (0.0 if real_y else 1j * rng.standard_normal(25))
     radius = sigma * float(np.linalg.norm(y))
-    found = rotated_dual(A, y, radius, np.ones(80), False)
+    found = rotated_solution(A, y, radius, L1Norm(), False)
     assert found is not None
     assert np.linalg.norm(A @ found.x - y) <= radius * (1 + 1e-7) + 1e-9
     gauge = float(np.abs(A.conj().T @ found.nu).max())
@@ -80,7 +107,7 @@ def test_complex_and_coherent_problems_are_solved_with_a_proof(sigma, real_y):
 
 
 def test_a_radius_out_of_reach_is_left_to_others():
-    assert rotated_dual(np.ones((2, 1)), np.array([1.0, -1.0]), 1.0, np.ones(1), False) is None
+    assert rotated_solution(np.ones((2, 1)), np.array([1.0, -1.0]), 1.0, L1Norm(), False) is None
 
 
 @pytest.mark.parametrize("fall", [1e-6, 1e-8])
