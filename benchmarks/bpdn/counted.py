@@ -280,6 +280,9 @@ INSTANCES: dict[str, Callable[[], Any]] = {
     "joint equations": bpdn(
         lambda: (*columns(gaussian(60, 200, 6, 0.0, 0), 2)[:2], 0.0), joint=True
     ),
+    "joint equations, 25 rows": bpdn(
+        lambda: (*columns(gaussian(100, 300, 25, 0.0, 0), 3)[:2], 0.0), joint=True
+    ),
     "sparse 500x2000": bpdn(lambda: sparse(500, 2000, 0.02, 20)),
     "sparse 2000x10000": bpdn(lambda: sparse(2000, 10000, 0.002, 40)),
     "single 200x600": bpdn(lambda: single(uniform(200, 600, 20)), tol=1e-4),
@@ -296,6 +299,9 @@ INSTANCES: dict[str, Callable[[], Any]] = {
     "cosine 8192x65536": bpdn(lambda: cosine(65536, 8192, 500, 1e-3)),
     "cosine dense support": bpdn(lambda: cosine(4096, 3000, 1200, 1e-3)),
     "blur 3000": bpdn(lambda: blur(3000, 40)),
+    "blur 500": bpdn(lambda: blur(500, 20, 1)),
+    "blur 1000": bpdn(lambda: blur(1000, 20, 2)),
+    "cosine 1024x2048, support near m": bpdn(lambda: cosine(2048, 1024, 512, 1e-3)),
     "cosine groups": bpdn(lambda: cosine(4096, 2100, 80, 1e-3), groups),
     "cosine nonneg": bpdn(lambda: cosine(8192, 2500, 100, 1e-3), nonneg=True, max_iter=400),
     "operator lengths 2100x4200": bpdn(

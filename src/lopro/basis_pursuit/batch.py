@@ -43,8 +43,6 @@ class Settings:
     memory: int = 2**31
     #: Searches at a time: products with 64 vectors still take less time than reading from a disk.
     searches: int = 64
-    #: Passes that each search may take part in.
-    rounds: int = 25
 
 
 SETTINGS = Settings()
@@ -234,7 +232,7 @@ class _Search:
     def _questions(self) -> Asking:
         yield from self.search.begin(self.search.point(), None)  # zero
         with suppress(StalledError, InfeasibleError):
-            yield from self.search.rounds(SETTINGS.rounds)
+            yield from self.search.rounds(WorkingSet().rounds)
 
     def advance(self, answer: Any, counts: Counts) -> None:
         """Take an answer and go on to the next question; note the passes in which this search took part."""

@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from lopro.basis_pursuit import column_search, support_newton
 from lopro.basis_pursuit.application import BPDNResult, ProblemData
 from lopro.basis_pursuit.block_newton import aimed_residual
 from lopro.basis_pursuit.columns import cholesky_routines
@@ -75,16 +76,8 @@ class Settings:
     device_columns_each: int = 2000
     #: Most steps of a search.
     steps: int = 30
-    #: The first alpha in units of the largest correlation, and the least factor of a step.
-    start: float = 0.1
-    descent: float = 0.1
-    #: alpha stays where it is beyond this error of the equations, in units of alpha, and beyond this share of
-    #: missing columns.
-    unsolved: float = 0.5
-    missing: float = 0.2
-    #: The length of a new coefficient in units of what it would grow to alone, and the least of any.
+    #: The length of a new coefficient in units of what it would grow to alone.
     growth: float = 0.3
-    least: float = 1e-6
     #: Share of the rows: larger supports are left to a separate search.
     support: float = 0.75
 
@@ -329,13 +322,14 @@ class Searches:
         xp, rows = self.xp, self.y.shape[1]
         size = (self.pulled if self.nonneg else abs(self.pulled)) / self.weights
         if not steps:
-            self.alpha = SETTINGS.start * xp.max(xp.maximum(size, 0.0 * size), axis=1)
+            self.alpha = column_search.SETTINGS.start * xp.max(xp.maximum(size, 0.0 * size), axis=1)
         alpha, support = self.alpha[:, None], self.z != 0.0
-        excess = xp.where(support | (size <= (1.0 + 1e-10) * alpha), 0.0 * size, size)
+        excess = xp.where(
+            support | (size <= (1.0 + support_newton.SETTINGS.close) * alpha), 0.0 * size, size
+        )
         missing, nonzeros = count_true(excess != 0.0), count_true(support)
-        solved = (nonzeros > 0) & self._solved_well(support, missing, nonzeros)
-        lowest = xp.where(solved, SETTINGS.descent + 0.0 * self.alpha, 1.0 + 0.0 * self.alpha)
-        self.lowest = lowest * self.alpha
+        lowest = column_search.SETTINGS.descent * self.alpha
+        self.lowest = xp.where(nonzeros > 0, lowest, self.alpha)
         # At most a third as many columns enter as there are, and at most half of the remaining rows.
         missing, nonzeros = to_numpy(xp.stack([missing, nonzeros]))
         left = (2 if is_complex(self.z) else 1) * rows - nonzeros
@@ -344,16 +338,6 @@ class Searches:
         self.taking_part = support | (excess > 0.0)
         few = count_true(self.taking_part) <= int(max(20.0, SETTINGS.support * rows))
         self._go_on(few, "pulled", "length", "lowest", "taking_part")
-
-    def _solved_well(self, support: Array, missing: Array, nonzeros: Array) -> Array:
-        """Whether alpha may decrease: always for real data, else if equations are solved."""
-        xp, z, alpha = self.xp, self.z, self.alpha[:, None]
-        if not is_complex(z):
-            return nonzeros >= 0
-        along = z / xp.where(support, abs(z), 1.0 + 0.0 * abs(z))
-        rest = abs(self.pulled - alpha * self.weights * along) / (alpha * self.weights)
-        unsolved = xp.max(xp.where(support, rest, 0.0 * rest), axis=1)
-        return (unsolved <= SETTINGS.unsolved) & (missing <= SETTINGS.missing * nonzeros)
 
     def _step_all(self) -> None:
         """Make a Newton step of all searches, in groups of about the same size."""
@@ -395,7 +379,7 @@ class Searches:
         new = SETTINGS.growth * (pulls - start * weights)
         units = xp.where(there, start * weights, 1.0 + none)
         grown = xp.where(lengths > 0.0, lengths * stiff, new) / units
-        turning = stiff / xp.maximum(grown, SETTINGS.least + none)
+        turning = stiff / xp.maximum(grown, math.sqrt(eps(grown)) + none)
         turning = xp.where(there, turning, none)
         forces = xp.where(there, conj(u) * slope, 0.0 * z)
         H, felt = self._system(places, there, u, turning, forces)

@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
+from lopro.basis_pursuit import support_newton
 from lopro.basis_pursuit.columns import ColumnSet, Vector, cholesky_routines, largest, submatrix
 from lopro.basis_pursuit.support_newton import Level
 from lopro.core.deadline import current_deadline
@@ -38,10 +39,11 @@ _SHIFTS = {"d": (1e-14, 1e-11, 1e-8, 1e-5), "f": (1e-7, 1e-6)}
 #: To factor and to solve twice takes, in single and double precision, 0.3 and 0.2 ms for 100 blocks, 0.6 and
 #: 1.2 ms for 150, 4.6 and 8.4 ms for 400.
 _LARGE, _ROUGHLY = 128, 0.03
-_LEAST_LENGTH = 1e-6  # of a block, in units of alpha w / |a|^2: shorter ones have no direction
 _GROWTH = 0.3  # length of a new block, of what it would grow to alone: with 1, 17.5 products instead of 16.1
 _MANY = 200  # new blocks in one step, unless blocks are many already: factors would take gigabytes
-_TRIALS = 20  # halvings of a step that does not lower the objective: 1e-6 of it
+#: The root of the rounding: of a block in units of alpha w / |a|^2, shorter ones have no direction; and of a
+#: step that does not lower the objective, less of it changes values by rounding alone.
+_LEAST = math.sqrt(float(np.finfo(np.float64).eps))
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,7 +170,7 @@ class BlockNewton:
     @property
     def excess(self) -> Vector:
         """By how much blocks that are zero exceed what their weight allows; 0 if they do not."""
-        beyond = self.pulls / self.weights - (1.0 + 1e-10) * self.alpha
+        beyond = self.pulls / self.weights - (1.0 + support_newton.SETTINGS.close) * self.alpha
         return np.where(self.active, 0.0, np.maximum(beyond, 0.0))
 
     # Steps.
@@ -220,7 +222,7 @@ class BlockNewton:
         grown += (
             _GROWTH * np.where(self.active, 0.0, self.pulls - self.alpha * self.weights)[blocks]
         )
-        e = np.sqrt(np.maximum(grown / (self.alpha * weights), _LEAST_LENGTH) / stiff)
+        e = np.sqrt(np.maximum(grown / (self.alpha * weights), _LEAST) / stiff)
         solve = newton_solver(gram, u, np.repeat(e, sizes), starts)
         return _Face(rows, starts, sizes, u, np.repeat(weights, sizes), gram, solve)
 
@@ -250,9 +252,7 @@ class BlockNewton:
         rounding = 1e-12 * (before + 0.5 * self.length**2)
         share = 1.0
         z, after = tried(share)
-        for _ in range(_TRIALS):
-            if after <= before + rounding:
-                break
+        while after > before + rounding and share > _LEAST:
             share *= 0.5
             z, after = tried(share)
         whole = np.zeros_like(self.z)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lopro.basis_pursuit import column_search
 from lopro.basis_pursuit.block_newton import BlockNewton, aimed_residual
 from lopro.basis_pursuit.columns import ColumnSet, Vector, largest
 from lopro.basis_pursuit.penalised import PenalisedProblem, SquareRootProblem
@@ -49,8 +50,6 @@ class Settings:
     settled: float = 1e-6
     near: float = 0.1
     end: float = 1e-2  # of the largest alpha: from here on that is tried
-    idle: float = 1e-3  # of the longest block: shorter ones may only support the dual point
-    least_alpha: float = 1e-12  # of the largest: below it, sigma is out of reach
     #: Operations of a factor for each byte of A: beyond, products are cheaper (2500 x 8000: 9 s, not 42). A
     #: factor of fewer operations than `quick` takes less time than a hundred steps without one take beside
     #: their products (groups of a 100 x 400 matrix with a penalty: 22 products, not 870).
@@ -60,8 +59,9 @@ class Settings:
 
 SETTINGS = Settings()
 
-#: Multipliers that differ by less, relatively, are the same: rounding of some operations.
-_SAME = 1e-12
+#: Multipliers that differ by less, relatively, are the same, and below this share of the largest, sigma is
+#: out of reach: the rounding of a sum of 5000 terms.
+_ROUNDING = 1e-12
 
 
 class BlockSearch(Search):
@@ -201,7 +201,7 @@ class BlockSearch(Search):
             return newton.alpha
         few = active * self.copies < 0.5 * newton.columns.y.size
         share = SETTINGS.descent if few else SETTINGS.full_descent
-        return max(share * newton.alpha, SETTINGS.least_alpha * self._top, self._least)
+        return max(share * newton.alpha, _ROUNDING * self._top, self._least)
 
     def _accept(self) -> None:
         """Make the point of Newton's method the present solution."""
@@ -213,7 +213,7 @@ class BlockSearch(Search):
             reached = newton.length * self._unit_y <= self.sigma - self._margin
         else:
             target = self._level().alpha(0.0, 0.0, newton.length, 0.0, at=newton.alpha)
-            reached = target is not None and abs(target - newton.alpha) <= _SAME * newton.alpha
+            reached = target is not None and abs(target - newton.alpha) <= _ROUNDING * newton.alpha
         places = newton.columns.indices[:, None] * self.copies + np.arange(self.copies)
         self._keep(x, places.ravel(), residual, alpha, reached)
 
@@ -239,11 +239,9 @@ class BlockSearch(Search):
         self.price(solution, everywhere)
         excess = self._excess(everywhere)
         excess[self._block_of[self.newton.columns.indices]] = 0.0
-        self.missing = np.flatnonzero(excess > 1.0 + 1e-9)
+        self.missing = np.flatnonzero(excess > 1.0 + column_search.SETTINGS.missing)
         self._missing_size = excess[self.missing]
-        out_of_reach = (
-            self.newton.alpha <= SETTINGS.least_alpha * self._top and not solution.reached
-        )
+        out_of_reach = self.newton.alpha <= _ROUNDING * self._top and not solution.reached
         self.stuck = out_of_reach or self._expensive
 
     @property
@@ -272,15 +270,13 @@ class BlockSearch(Search):
         return _norm(rest) if too_long else None
 
     def _try_to_end(self) -> None:
-        """Meet equations by moving the present blocks as little as possible, the longest alone at first."""
+        """Meet equations by moving the present blocks as little as possible."""
         newton = self.newton
-        for least in (SETTINGS.idle * float(newton.lengths.max(initial=0.0)), 0.0):
-            found = self._corrected(newton.spread(newton.lengths > least))
-            if found is not None:
-                value = newton.value_of(found) * (self._unit_y / self._unit_a)
-                if value - self.bound <= 0.5 * self.target.gap(value):
-                    self._end_with(found, value)
-                    return
+        found = self._corrected(newton.spread(newton.active))
+        if found is not None:
+            value = newton.value_of(found) * (self._unit_y / self._unit_a)
+            if value - self.bound <= 0.5 * self.target.gap(value):
+                self._end_with(found, value)
 
     def _corrected(self, rows: Vector) -> Vector | None:
         """Return coefficients of these rows alone that meet the equations; None if there are none."""

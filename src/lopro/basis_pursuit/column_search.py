@@ -1,11 +1,11 @@
 """A working-set search: solve on the columns of the set, price all columns, add those that violate.
 
-What the search needs of the matrix it asks a pool for. A matrix in memory is a pool that holds every column
-and answers at once: there each round is one solution and one product. Where the matrix is expensive to read,
-the problem is solved on the columns of the pool, completely, before the next pass, which tells what other
-columns are missing; those that violate, and those that are near to it, are fetched together. While sigma is
-out of reach, alpha is then reduced where few columns are missing: signs are right, and Newton's method does
-not diverge.
+What the search needs of the matrix it asks for in questions. A matrix in memory answers at once: there each
+round is one solution and one product. Where the matrix is expensive to read, a pool of columns answers, and
+the problem is solved on those of the pool, completely, before the next pass, which tells what other columns
+are missing; those that violate, and those that are near to it, are fetched together. While sigma is out of
+reach, alpha is then reduced where few columns are missing: signs are right, and Newton's method does not
+diverge.
 """
 
 from __future__ import annotations
@@ -28,8 +28,6 @@ from lopro.basis_pursuit.columns import (
     Pool,
     Question,
     Vector,
-    WholeMatrix,
-    answered,
     column_set,
     columns_to_add,
     largest,
@@ -100,7 +98,7 @@ class ColumnSearch(Search):
     tick : callable
         Called once for every product with all columns.
     pool : Pool, optional
-        The columns at hand, shared with other searches on the same matrix; all of them by default.
+        The columns at hand, shared with other searches on the same matrix; None where all of them are.
     before : ColumnSearch, optional
         A search for another alpha, on the same matrix in memory and right-hand side, whose columns are used
         again.
@@ -115,7 +113,7 @@ class ColumnSearch(Search):
         before: ColumnSearch | None = None,
     ) -> None:
         super().__init__(problem, target)
-        self._held, self._tick = pool, tick
+        self.pool, self._tick = pool, tick
         self.level = self.sparse.level(self._margin)
         self.signs, self.floor = np.empty(0), 0.0
         if before is None:
@@ -130,7 +128,6 @@ class ColumnSearch(Search):
         self.columns.ridge = self.sparse.ridge
         #: Whether alpha comes down only where signs have settled; whether the search began on a path.
         self.settling, self._along_path = pool is not None, False
-        self._pool = pool
         on_device = is_single(self._like) and not isinstance(self._like, np.ndarray)
         #: Whether products in single precision may tell which columns are missing, and whether they do.
         self._single, self._rough = on_device and pool is None, on_device and pool is None
@@ -149,16 +146,8 @@ class ColumnSearch(Search):
         #: Called when the columns for the next round are there.
         self.after_round: Callable[[], None] = lambda: None
 
-    @property
-    def pool(self) -> Pool | WholeMatrix:
-        """Answers questions; one that is held for a matrix in memory would refer back to the search."""
-        return WholeMatrix(self._multiplied) if self._pool is None else self._pool
-
-    def _multiplied(self, dual: Vector) -> Vector:
-        return self.pulled(dual, rough=self._rough)
-
     def read(self, indices: Vector) -> Array:
-        return super().read(indices) if self._held is None else self._held.read(indices)
+        return super().read(indices) if self.pool is None else self.pool.read(indices)
 
     @property
     def _most(self) -> float:
@@ -183,11 +172,11 @@ class ColumnSearch(Search):
             x0 = np.maximum(x0, 0.0)  # a sign that is not allowed would never be questioned
         count = max(10, min(self.A.shape) // 10) if first is None else first
         given, size = np.flatnonzero(x0), self.sparse.excess(self.correlations)
-        if self._held is not None:
+        if self.pool is not None:
             fetched = (
                 count
                 if first is not None
-                else max(count, min(self.A.shape[0] // 4, self._held.most))
+                else max(count, min(self.A.shape[0] // 4, self.pool.most))
             )
             near = largest(size, fetched)
             yield Question(columns=np.union1d(given, near[size[near] > 0.0]))
@@ -267,8 +256,17 @@ class ColumnSearch(Search):
             yield from self._fetch()
 
     def ask(self, asking: Asking) -> None:
-        """Have the pool answer all questions of one of the generators here."""
-        answered(asking, self.pool)
+        """Answer all questions of one of the generators here."""
+        reply: Any = None
+        with contextlib.suppress(StopIteration):
+            while True:
+                reply = self._answer(asking.send(reply))
+
+    def _answer(self, question: Question) -> Any:
+        """Return the correlations that are asked for, with the columns in the pool, where there is one."""
+        if self.pool is not None:
+            return self.pool.answer([question])[0]
+        return None if question.dual is None else self.pulled(question.dual, rough=self._rough)
 
     def round(self) -> None:
         """Solve on the columns at hand, then price all of them."""
@@ -300,9 +298,9 @@ class ColumnSearch(Search):
         """Learn from the correlations of all columns: a bound, and which of them are missing."""
         excess = self.sparse.excess(everywhere) if self._rough else self.price(solution, everywhere)
         self.latest = (solution.alpha, excess.copy())
-        if self._held is not None:
-            self._held.note(self.latest[1])
-        excess[self.columns.indices if self._held is None else self._held.indices] = 0.0
+        if self.pool is not None:
+            self.pool.note(self.latest[1])
+        excess[self.columns.indices if self.pool is None else self.pool.indices] = 0.0
         beyond = SETTINGS.missing_single if self._rough else SETTINGS.missing
         self.missing = np.flatnonzero(excess > 1.0 + beyond)
         self._excess, self._missing_signs = excess, np.sign(everywhere[self.missing])
@@ -311,7 +309,7 @@ class ColumnSearch(Search):
         """Reduce alpha: in every round, or only where the signs have (almost) settled."""
         few = self.missing.size <= SETTINGS.few * np.count_nonzero(solution.signs)
         lowered = max(self.floor * self.descent, self.level.least)
-        if self._held is None:
+        if self.pool is None:
             if not self.settling or (solution.settled and few):
                 self.floor = lowered
             return
@@ -324,16 +322,16 @@ class ColumnSearch(Search):
 
     def _fetch(self) -> Asking:
         """Add the columns that violate most; with a pool, fetch these and those that are near to it."""
-        if self._held is None:
+        if self.pool is None:
             self._add(self.missing, self._excess[self.missing], self._missing_signs)
             return
         near = np.flatnonzero(self._excess > SETTINGS.near)
         # Some times the nonzeros, fewer where memory is short.
         nonzeros = int(np.count_nonzero(self.signs))
-        spare = self._held.most - len(self.columns)
+        spare = self.pool.most - len(self.columns)
         count = max(10, nonzeros // 2, min(int(SETTINGS.growth * nonzeros), spare))
         fetched = near[largest(self._excess[near], count)]
-        self._held.room_for(len(fetched), self.columns.indices)
+        self.pool.room_for(len(fetched), self.columns.indices)
         if fetched.size:
             yield Question(columns=fetched)
         self.after_round()
@@ -342,7 +340,7 @@ class ColumnSearch(Search):
 
     def _solve_at_hand(self) -> Solution:
         """Solve on the present columns; with a pool, until no other column of it is missing."""
-        if self._held is None:
+        if self.pool is None:
             known = self.solution is not None and self.missing.size == 0
             return self._solve(self.settling or self._along_path or known)
         thorough = False
@@ -350,13 +348,13 @@ class ColumnSearch(Search):
             current_deadline().check()
             solution = self._solve(thorough)
             with one_pool():
-                pulled = self._held.adjoint(solution.dual)
-            excess = self._excess_in_pool(self._held, pulled)
+                pulled = self.pool.adjoint(solution.dual)
+            excess = self._excess_in_pool(self.pool, pulled)
             missing = np.flatnonzero(excess > 1.0 + SETTINGS.missing)
             if thorough and missing.size == 0:
                 break
             thorough = missing.size == 0
-            self._add(self._held.indices[missing], excess[missing], np.sign(pulled[missing]))
+            self._add(self.pool.indices[missing], excess[missing], np.sign(pulled[missing]))
         return solution
 
     def _excess_in_pool(self, pool: Pool, pulled: Vector) -> Vector:
@@ -421,7 +419,7 @@ class ColumnSearch(Search):
         """
         solution = self.solution
         assert solution is not None
-        if self._held is not None:
+        if self.pool is not None:
             return self.missing.size == 0 if solution.reached else self._at_end
         full = self._full_rounds > self._limit[1]
         if solution.reached:
@@ -516,7 +514,7 @@ class Checkpoint:
     def _state(self) -> dict[str, Any]:
         """Return what has to be known to go on: small beside the columns, which are not in it."""
         search = self._search
-        assert isinstance(search.pool, Pool)
+        assert search.pool is not None
         return {
             "correlations": search.correlations,
             "held": search.pool.indices,

@@ -32,8 +32,6 @@ __all__ = [
     "Question",
     "Solver",
     "Vector",
-    "WholeMatrix",
-    "answered",
     "cholesky_routines",
     "column_set",
     "columns_to_add",
@@ -162,7 +160,7 @@ class ColumnSet:
         return most
 
     def __len__(self) -> int:
-        return len(self.indices)
+        return self.indices.size
 
     # Which columns.
 
@@ -429,34 +427,6 @@ class Question:
 
 #: A search as a generator: it yields questions, and is sent the correlations of all columns (or None).
 Asking: TypeAlias = Generator[Question, Any, None]
-
-
-def answered(asking: Asking, pool: Pool | WholeMatrix) -> None:
-    """Answer the questions of one search until it has no more."""
-    reply: Any = None
-    while True:
-        try:
-            question = asking.send(reply)
-        except StopIteration:
-            return
-        (reply,) = pool.answer([question])
-
-
-class WholeMatrix:
-    """A matrix in memory: a pool that holds all columns, and answers at once.
-
-    Parameters
-    ----------
-    adjoint : callable
-        The correlations of all columns with a dual point.
-    """
-
-    def __init__(self, adjoint: Callable[[Vector], Vector]) -> None:
-        self._adjoint = adjoint
-
-    def answer(self, questions: Sequence[Question]) -> list[Any]:
-        """Answer several questions; columns are there."""
-        return [None if q.dual is None else self._adjoint(q.dual) for q in questions]
 
 
 class Pool:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
+from lopro.basis_pursuit import support_newton
 from lopro.basis_pursuit.columns import Vector
 from lopro.basis_pursuit.sparse_loss import SparseLoss
 from lopro.core.deadline import current_deadline
@@ -31,8 +32,6 @@ class Settings:
     #: The share of the predicted decrease that a step must reach (Armijo), and the most halvings.
     gain: float = 1e-4
     halvings: int = 30
-    #: Of the price: what a correlation of the model may exceed it by.
-    excess: float = 1e-10
     #: Of the diagonal, in roundings: added where columns are dependent.
     shift: float = 1e3 * _EPS
     #: Sets of signs for one model.
@@ -204,7 +203,7 @@ def minimise_on_signs(G: Vector, q: Vector, prices: Vector, x: Vector, nonneg: b
         if not flipped.any():
             x = aim
             g = q - G @ x
-            slack = (g if nonneg else np.abs(g)) - (1.0 + SETTINGS.excess) * prices
+            slack = (g if nonneg else np.abs(g)) - (1.0 + support_newton.SETTINGS.close) * prices
             entering = np.flatnonzero((signs == 0.0) & (slack > 0.0))
             if not entering.size:
                 return x

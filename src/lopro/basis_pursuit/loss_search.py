@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from lopro.basis_pursuit import column_search
 from lopro.basis_pursuit.columns import Vector, columns_to_add, largest
 from lopro.basis_pursuit.loss_newton import LossNewton
 from lopro.basis_pursuit.problem import stretch_at
@@ -31,17 +32,12 @@ _EPS = float(np.finfo(np.float64).eps)
 class Settings:
     """Settings of the search."""
 
-    #: A correlation counts as missing beyond 1 by this.
-    missing: float = 1e-9
-    #: Of the gap: what solutions on some columns may leave of it where others are missing, and in the end.
+    #: Of the gap, or of the one allowed: what solutions on some columns may leave of it.
     guiding: float = 0.1
-    final: float = 0.1
     #: Newton steps on one set of columns.
     steps: int = 50
     #: Of the tolerance: what rounding of correlations may cost before columns are measured.
     blur: float = 0.01
-    #: The first columns, at least.
-    fewest: int = 10
 
 
 SETTINGS = Settings()
@@ -148,7 +144,10 @@ class LossSearch:
             self.bound, self._dual = bound, (factor * r, factor * g)
         excess = form.excess(g)
         excess[newton.indices] = 0.0
-        self._excess, self.missing = excess, np.flatnonzero(excess > 1.0 + SETTINGS.missing)
+        self._excess, self.missing = (
+            excess,
+            np.flatnonzero(excess > 1.0 + column_search.SETTINGS.missing),
+        )
 
     def _blur(self, length: float) -> Vector:
         """Return by how much correlations with a dual point of this length may be off.
@@ -171,7 +170,7 @@ class LossSearch:
         if np.count_nonzero(used) < 0.9 * len(used):
             newton.keep(used)
         rank = math.inf if (self.form.ridges > 0.0).any() else self.A.shape[0]
-        count = max(SETTINGS.fewest, columns_to_add(newton.x, rank, 1))
+        count = max(column_search.SETTINGS.fewest, columns_to_add(newton.x, rank, 1))
         new = self.missing[largest(self._excess[self.missing], count)]
         new.sort()  # memory is read in its order
         if new.size:
@@ -182,7 +181,7 @@ class LossSearch:
         newton, allowed = self.newton, self.target.gap(self.newton.fun)
         # Correlations that exceed the weights by a share cost the bound that share of the penalty.
         penalty = newton.form.penalty(newton.x, newton.indices) or newton.fun
-        share = max(SETTINGS.guiding * self.gap, SETTINGS.final * allowed) / penalty
+        share = SETTINGS.guiding * max(self.gap, allowed) / penalty
         with one_pool():
             newton.solve(min(share, SETTINGS.guiding), SETTINGS.steps)
         image = (

@@ -31,13 +31,10 @@ __all__ = ["MatrixFree"]
 class Settings:
     """Settings of the methods that follow shrinkage."""
 
-    #: Multiplier updates without progress after which the last method stops.
-    patience: int = 20
-    #: Steps between two updates, and updates without progress, where interior points have failed: more would
-    #: take very long and end no better.
+    #: Steps between two updates of multipliers where interior points have failed: more would take very long
+    #: and end no better.
     short: int = 5
-    little: int = 2
-    #: Most columns computed from an operator, one product each, and rounds of Newton's method with them.
+    #: Most columns (or rows) computed from an operator, one product each, and rounds of Newton's method.
     columns: int = 2000
     rounds: int = 25
 
@@ -185,11 +182,7 @@ def _resorts(bench: Workbench, sparse: SparseProblem, x: Array, cones: bool) -> 
     if cones and small:
         bench.hand_over(RotatedProgram())
         yield from solve_by_cones(bench, sparse, x)
-    last = (
-        MultiplierMethod(SETTINGS.short, SETTINGS.little)
-        if small
-        else MultiplierMethod(patience=SETTINGS.patience)
-    )
+    last = MultiplierMethod(SETTINGS.short) if small else MultiplierMethod()
     bench.hand_over(last)
     yield from last.run(bench, x)
 

@@ -57,8 +57,6 @@ class Settings:
     #: Steps left at the present pace beyond which splitting is tried; it may be idle so many times as long.
     slow: int = 300
     patience: int = 10
-    #: Residuals so many times as long as sigma prove little.
-    far: float = 1.5
 
 
 SETTINGS = Settings()
@@ -299,9 +297,8 @@ class OperatorSearch:
         """Draw lower bounds from the points that prove some, and pick the point to propose."""
         self._state = state
         proposals = state.proposals
-        if min(p.length for p in proposals) <= SETTINGS.far * self.ball.sigma:
-            for p in state.proofs:
-                self._improve_bound(p)
+        for p in state.proofs:
+            self._improve_bound(p)
         near = [p for p in proposals if p.length <= self.ball.sigma and self._allowed(p.x)]
         inside = [(self._fun(p), p) for p in near]
         # Points of shrinkage are sparse: they come first where they are good enough.

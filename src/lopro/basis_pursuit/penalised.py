@@ -152,7 +152,7 @@ class PenalisedProblem(SparseForm):
         s, a = sizes[beyond], allowed[beyond]
         # The slope in t falls and is concave and piecewise linear: Newton's method comes from the right.
         t = largest
-        for _ in range(_NEWTON):
+        while True:  # each step leaves out correlations that no longer exceed their weight
             on = t * s > a
             square = float(s[on] @ s[on]) / self.ridge
             after = (along + float(s[on] @ a[on]) / self.ridge) / (length * length + square)
@@ -196,7 +196,7 @@ class PenalisedProblem(SparseForm):
     def evidence(self, proof: ValidInequality) -> Evidence:
         bound = self.bound(proof)
         # Values of points in single precision are sums of rounded squares.
-        rounding = _ROUNDED * eps(self.like) * abs(bound) if is_single(self.like) else 0.0
+        rounding = ROUNDED * eps(self.like) * abs(bound) if is_single(self.like) else 0.0
         return ProvedBound(bound, _SOURCE, inequality=proof, gained=rounding)
 
 
@@ -219,8 +219,8 @@ class SquareRootProblem(PenalisedProblem):
 
 
 _EPS = float(np.finfo(np.float64).eps)
-_ROUNDED = 4.0  # roundings of a value that is a pairwise sum
-_NEWTON = 50  # steps to the best factor; one for each group of correlations that comes to exceed its weight
+#: Roundings of a value that is a pairwise sum.
+ROUNDED = 4.0
 
 
 def sparse_form(problem: Problem, like: Array | None = None) -> SparseForm | None:

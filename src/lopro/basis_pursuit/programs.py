@@ -21,6 +21,7 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy  # parts of it load when first used
 
+from lopro.basis_pursuit import support_newton
 from lopro.basis_pursuit.column_search import ColumnSearch
 from lopro.basis_pursuit.problem import (
     NORMS,
@@ -75,9 +76,6 @@ class Settings:
     active: float = 1e-6
     #: Of the largest pivot: columns with smaller ones depend on others.
     dependent: float = 1e-9
-    #: Of y: equations are met up to this. Of sigma: what residuals aim at; rounding makes them no longer.
-    met: float = 1e-12
-    inside: float = 1.0 - 1e-12
     #: Programs on the way to sigma, and rounds of Newton's method after each.
     programs: int = 6
     rounds_each: int = 3
@@ -214,13 +212,15 @@ class Pair:
         t = scipy.linalg.solve_triangular(R, (sparse.weights * self.signs)[used], trans="T")
         inside = Q.T @ y
         rest, sigma = y - Q @ inside, sparse.ball.sigma
-        room = (SETTINGS.inside * sigma - norm(rest)) * (SETTINGS.inside * sigma + norm(rest))
+        met = support_newton.SETTINGS.met
+        inner = (1.0 - met) * sigma  # rounding makes residuals no longer than sigma
+        room = (inner - norm(rest)) * (inner + norm(rest))
         lengths = [math.sqrt(room) / norm(t)] if room > 0.0 else []
         # The solution of the equations may do where their signs are not those at the radius.
         for a in [*lengths, 0.0] if self.alpha == 0.0 else lengths:
             x = np.zeros(A.shape[1])
             x[used] = scipy.linalg.solve_triangular(R, inside - a * t)
-            if (x * self.signs < 0.0).any() or norm(A @ x - y) > max(sigma, SETTINGS.met * norm(y)):
+            if (x * self.signs < 0.0).any() or norm(A @ x - y) > max(sigma, met * norm(y)):
                 continue
             nu = Q @ t + (rest / a if a > 0.0 else self.dual - Q @ (Q.T @ self.dual))
             proof = sparse.proved(nu, A.T @ nu, norm(A))

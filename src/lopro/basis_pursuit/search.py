@@ -95,6 +95,9 @@ class Search:
         self.plain = isinstance(like, np.ndarray) and not is_single(like)
         wide = np.complex128 if is_complex(like) else np.float64
         self.y = to_numpy(sparse.y).astype(wide, copy=False)
+        #: Whether there is a bound of the residual, and the bound: any length where it is penalised.
+        self.constrained = isinstance(sparse, SparseProblem)
+        self.sigma = sparse.ball.sigma if isinstance(sparse, SparseProblem) else math.inf
         self.solution: Solution | None = None
         self.fun = math.inf
         #: Correlations of all columns with ``y``, once they are known.
@@ -102,11 +105,6 @@ class Search:
         #: About the norm of the matrix, once it is known.
         self._stretch = 0.0
         self.bound, self.proof = -math.inf, sparse.at_zero(sparse.weights)
-
-    @property
-    def sigma(self) -> float:
-        """The length that residuals may have; any, where they are penalised."""
-        return self.ball.sigma if self.constrained else math.inf
 
     @property
     def pursuit(self) -> SparseProblem:
@@ -118,11 +116,6 @@ class Search:
     def ball(self) -> ResidualBall:
         """The bound of the residual, where there is one."""
         return self.pursuit.ball
-
-    @property
-    def constrained(self) -> bool:
-        """Whether there is a bound of the residual."""
-        return isinstance(self.sparse, SparseProblem)
 
     @property
     def _margin(self) -> float:

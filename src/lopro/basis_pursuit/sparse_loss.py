@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from lopro.basis_pursuit.columns import Vector
-from lopro.basis_pursuit.penalised import FitMultiplier
+from lopro.basis_pursuit.penalised import ROUNDED, FitMultiplier
 from lopro.constraints import Box, WholeSpace
 from lopro.core.arrays import Array, asarray_like, eps, from_numpy, is_complex, is_single, to_numpy
 from lopro.functions import Image, atoms
@@ -33,7 +33,6 @@ _EPS = float(np.finfo(np.float64).eps)
 _SOURCE = "Fenchel dual, slopes of the loss scaled to feasibility"
 #: Smooth losses with positive second derivatives whose conjugates are known with their rounding.
 _LOSSES = (atoms.Logistic,)
-_ROUNDED = 4.0  # roundings of a value that is a pairwise sum
 
 
 @dataclass(frozen=True)
@@ -144,7 +143,7 @@ class SparseLoss:
             dual = (asarray_like(-slope[signed], self.like),)
         fit = from_numpy(r, self.like) if is_single(self.like) else asarray_like(r, self.like)
         proof = FitMultiplier(asarray_like(slope, self.like), 0.0, dual, fit=fit, value=bound)
-        rounding = _ROUNDED * eps(self.like) * abs(bound) if is_single(self.like) else 0.0
+        rounding = ROUNDED * eps(self.like) * abs(bound) if is_single(self.like) else 0.0
         return ProvedBound(bound, _SOURCE, inequality=proof, gained=rounding)
 
 

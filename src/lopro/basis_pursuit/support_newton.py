@@ -62,9 +62,10 @@ class Settings:
     #: and Newton's method changes many signs at once. 20 x 50 and 40 x 200 take 2 products, not 5 or 6.
     few_rows: int = 48
     few_columns: int = 256
-    #: Breakpoints for each row after which it is given up: in the worst case there are very many.
+    #: Breakpoints for each row after which the path is given up: in the worst case there are very many.
     breakpoints: int = 4
-    #: Breakpoints that are closer to each other, relatively, are taken for the same.
+    #: Breakpoints that are closer to each other, relatively, are taken for the same, and so are correlations
+    #: and the multiplier.
     close: float = 1e-10
 
 
@@ -352,7 +353,7 @@ class SupportNewton:
     def _slack(self, g: Vector, alpha: float) -> Vector:
         """Return by how much each correlation exceeds what its weight allows, less what is rounding."""
         size = (g if self.nonneg else np.abs(g)) / self.columns.weights
-        return np.asarray(size - (1.0 + 1e-10) * alpha - 8.0 * _EPS * self.columns.most)
+        return np.asarray(size - (1.0 + SETTINGS.close) * alpha - 8.0 * _EPS * self.columns.most)
 
     def _error(self, point: _Point, face: _Face) -> Vector:
         """Return by how much correlations on the support differ from what they should be."""

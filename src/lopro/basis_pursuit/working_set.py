@@ -16,7 +16,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from lopro.basis_pursuit import support_newton
+from lopro.basis_pursuit import matrix_free, support_newton
 from lopro.basis_pursuit.block_search import BlockSearch
 from lopro.basis_pursuit.column_search import Checkpoint, ColumnSearch
 from lopro.basis_pursuit.columns import Pool
@@ -54,9 +54,8 @@ class Settings:
 
     #: Columns per row from which on products take most of the time.
     wide: int = 50
-    #: Rounds of a path where programs can follow, and where they would be too large.
-    short_path: int = 60
-    long_path: int = 150
+    #: Rounds of a path.
+    path: int = 60
     #: The factor of alpha after a round of a path with settled signs.
     descent: float = 0.7
     #: Operations (rows squared times columns) of programs that are as quick as a path, and as some rounds of
@@ -69,8 +68,7 @@ class Settings:
     tiny_share: float = 0.6
     #: Rows or columns of an operator up to which reading takes about as many products as an easy problem.
     few: int = 64
-    #: And up to which it is read at all, for signs, and for directions, which take longer; entries held.
-    read: int = 2000
+    #: And up to which it is read at all for directions, which take longer than signs; entries held.
     read_turning: int = 400
     entries: float = 1e7
 
@@ -127,7 +125,7 @@ class WorkingSet:
     )
 
     first: int | None = None
-    rounds: int = 25
+    rounds: int = matrix_free.SETTINGS.rounds
     checkpoint: str | Path | None = None
 
     def __post_init__(self) -> None:
@@ -200,7 +198,7 @@ class WorkingSet:
             yield from programs.improve(bench, search)
         if not search.done and not fits_cones(sparse):
             search.follow_path(SETTINGS.descent)
-            yield from newton_rounds(bench, search, SETTINGS.long_path)
+            yield from newton_rounds(bench, search, SETTINGS.path)
         if search.done:
             return
         # From the signs that other methods find, Newton's method needs one round.
@@ -247,9 +245,7 @@ class WorkingSet:
         elif fits_program(sparse, s.soon):
             limit = (s.full_share, s.full_rounds)
         search.follow_path(s.descent, limit)
-        yield from newton_rounds(
-            bench, search, s.short_path if fits_program(sparse) else s.long_path
-        )
+        yield from newton_rounds(bench, search, s.path)
 
     def _helped(self, bench: Workbench, search: ColumnSearch, candidates: Candidates) -> Candidates:
         """Pass candidates of another method on, and those of Newton's method from their signs."""
@@ -261,13 +257,13 @@ class WorkingSet:
 
     def _by_blocks(self, bench: Workbench, search: BlockSearch) -> Candidates:
         """Newton's method on blocks; the matrix-free method where it does not end."""
-        yield from newton_rounds(bench, search, SETTINGS.long_path)
+        yield from newton_rounds(bench, search, SETTINGS.path)
         sparse = search.sparse
         if not search.done and isinstance(sparse, SparseProblem) and fits_cones(sparse):
             bench.hand_over(RotatedProgram())
             yield from solve_by_cones(bench, sparse, search.point())
         if not search.done:
-            yield from newton_rounds(bench, search, 3 * SETTINGS.long_path)
+            yield from newton_rounds(bench, search, 3 * SETTINGS.path)
         if not search.done:
             bench.hand_over(MatrixFree())
             yield from MatrixFree().go_on(bench, search.point(), cones=False)
@@ -306,9 +302,9 @@ def _finish_penalised(bench: Workbench, search: ColumnSearch) -> Candidates:
     if not search.done:
         share = np.inf if search.level.least > 0.0 else SETTINGS.full_share
         search.follow_path(SETTINGS.descent, (share, 0))
-        yield from newton_rounds(bench, search, SETTINGS.long_path)
+        yield from newton_rounds(bench, search, SETTINGS.path)
     if not search.done:
-        yield from improve_penalised(bench, search, SETTINGS.short_path)
+        yield from improve_penalised(bench, search, SETTINGS.path)
     if search.done:
         return
     yield search.candidate(bench)
@@ -404,7 +400,7 @@ class ByProducts:
 
 def _most(form: SparseForm) -> int:
     """Return how many rows or columns may be read."""
-    return SETTINGS.read_turning if in_blocks(form) else SETTINGS.read
+    return SETTINGS.read_turning if in_blocks(form) else matrix_free.SETTINGS.columns
 
 
 def _readable(form: SparseForm) -> OperatorMap | None:

@@ -11,7 +11,7 @@ import pytest
 from scipy.sparse.linalg import LinearOperator
 
 import lopro
-from lopro.basis_pursuit import working_set
+from lopro.basis_pursuit import matrix_free, working_set
 from lopro.basis_pursuit.application import BasisPursuit, bpdn_problem
 from lopro.basis_pursuit.working_set import ByProducts
 from lopro.errors import MissingCapabilityError
@@ -186,9 +186,10 @@ def test_what_is_large_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = bpdn_problem(Watched(A).A, y, sigma)
     assert repr(BasisPursuit().choose(problem)) == "ByProducts()"
 
-    def limit(**limits: int) -> None:
+    def limit(read: int = 2000, **limits: int) -> None:
         settings = dataclasses.replace(working_set.Settings(entries=1200), **limits)
         monkeypatch.setattr(working_set, "SETTINGS", settings)
+        monkeypatch.setattr(matrix_free, "SETTINGS", matrix_free.Settings(columns=read))
 
     limit(entries=1199)
     with pytest.raises(

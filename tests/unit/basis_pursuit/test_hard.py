@@ -77,7 +77,7 @@ def test_singular_values_over_eight_decades(seed: int, noise: float) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_twelve_decades_are_solved_as_far_as_can_be_proved(seed: int) -> None:
-    """A radius of 1e-9: a feasible point, five digits with a proof, and no claim of eight.
+    """A radius of 1e-9: a feasible point, five digits with a proof, and eight only where they are proved.
 
     The vector that was measured is feasible up to rounding: what is found is shorter, and a lower bound above
     its length would be wrong.
@@ -86,7 +86,8 @@ def test_twelve_decades_are_solved_as_far_as_can_be_proved(seed: int) -> None:
     length = float(np.abs(measured).sum())
     result = lopro.bpdn(A, y, sigma, tol=1e-8, max_iter=2000)
     assert 0.9 * length < result.fun <= length
-    assert not result.success and result.certificate.relative_gap <= 1e-5
+    assert result.certificate.relative_gap <= 1e-5
+    assert result.success == (result.certificate.relative_gap <= 1e-8)
     nu = result.dual.astype(np.longdouble)
     feasible = max(np.abs(A.T.astype(np.longdouble) @ nu).max(), 1.0)
     proved = (y @ nu - sigma * np.sqrt(nu @ nu)) / feasible
@@ -94,6 +95,7 @@ def test_twelve_decades_are_solved_as_far_as_can_be_proved(seed: int) -> None:
     assert float(np.linalg.norm(A @ result.x - y)) <= sigma * (1.0 + 1e-9)
     assert result.certificate.violation <= 1e-9
     assert 0.0 < result.certificate.lower_bound <= length * (1.0 + 1e-6)
-    gap = float(np.abs(result.x).sum()) - result.certificate.lower_bound
+    # What the rounding of the residual may hide costs the multiplier times that.
+    gap = float(np.abs(result.x).sum()) - result.certificate.lower_bound + result.certificate.charge
     assert result.certificate.gap == pytest.approx(gap, rel=1e-12)
     assert result.certificate.relative_gap == pytest.approx(gap / result.fun, rel=1e-12)
