@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
+from contract_tables import contract_tables
 from sphinx.application import Sphinx
 from sphinx.config import Config
 
@@ -86,6 +87,7 @@ def write_pages(app: Sphinx, config: Config) -> None:
     for command in ("bpdn", "metric", "bench", "reproduce"):
         write(folder / f"help_{command}.txt", help_of(command))
     write(folder / "imports.md", imports_table())
+    write(folder / "contract.md", contract_tables())
 
 
 def imports() -> dict[str, set[str]]:

@@ -5,6 +5,7 @@ The build itself, with warnings as errors and the gallery run, is ``make docs``.
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from inspect import ismodule
@@ -68,6 +69,34 @@ def test_the_tables_of_methods_hold_every_declaration(monkeypatch):
         (row,) = (row for row in rows if f"<{name}>`" in row)
         plain = re.sub(r"\\(.)", r"\1", row)
         assert all(getattr(method.card, field) in plain for field in Card.__annotations__)
+
+
+def test_the_record_of_array_libraries_has_every_case_and_no_failure(monkeypatch):
+    monkeypatch.syspath_prepend(str(DOCS / "_ext"))
+    tables = __import__("contract_tables")
+    from support.array_answers import CASES
+    from support.array_calls import LIBRARIES
+
+    record = json.loads(tables.RECORD.read_text(encoding="utf-8"))
+    assert list(record["outcomes"]) == list(CASES)
+    assert list(tables.LIBRARIES) == list(LIBRARIES)
+    for name, row in record["outcomes"].items():
+        assert list(row) == list(LIBRARIES), name
+        assert set(row.values()) <= {"answer", "refused"}, name
+
+
+def test_the_tables_of_array_libraries_name_what_is_refused(monkeypatch):
+    monkeypatch.syspath_prepend(str(DOCS / "_ext"))
+    tables = __import__("contract_tables")
+    yes = dict.fromkeys(tables.LIBRARIES, "answer")
+    no = dict.fromkeys(tables.LIBRARIES, "refused") | {"numpy-single": "answer"}
+    assert tables._summary(yes) == "yes"
+    assert tables._summary(no).startswith("on the host only")
+    assert tables._summary(yes | {"jax": "refused"}) == "refused by JAX float64"
+    assert tables._grid({"a over s": yes, "b over t": yes}).splitlines()[2:] == [
+        "| a | yes |  |",
+        "| b |  | yes |",
+    ]
 
 
 @pytest.mark.parametrize(
