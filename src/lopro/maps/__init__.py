@@ -11,7 +11,6 @@ from lopro.maps.base import LinearMap
 from lopro.maps.choose import linear_map
 from lopro.maps.dask_map import DaskMap
 from lopro.maps.identity import Identity
-from lopro.maps.memmap import MemmapMap
 from lopro.maps.operators import OperatorMap
 from lopro.maps.requests import (
     Adjoint,
@@ -21,7 +20,7 @@ from lopro.maps.requests import (
     Rows,
 )
 from lopro.maps.sparse_map import SparseMap
-from lopro.maps.stored import StoredMap
+from lopro.maps.stored import MemmapMap, StoredMap
 from lopro.maps.streamed import StreamedMap, called_between_blocks
 
 __all__ = [

@@ -12,10 +12,9 @@ from lopro.core.arrays import is_array
 from lopro.maps.arrays import ArrayMap, NumPyMap
 from lopro.maps.base import LinearMap
 from lopro.maps.dask_map import DaskMap
-from lopro.maps.memmap import MemmapMap
 from lopro.maps.operators import OperatorMap, is_operator
 from lopro.maps.sparse_map import SparseMap
-from lopro.maps.stored import StoredMap, is_stored
+from lopro.maps.stored import MemmapMap, StoredMap, is_stored
 from lopro.maps.torch_sparse import TorchSparseMap, is_torch_sparse
 
 __all__ = ["linear_map"]

@@ -6,16 +6,15 @@ answers one after the other; one on disk or on a cluster answers all of them in 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from lopro.core.arrays import Array, to_numpy
-from lopro.maps.algebra import checked_indices, vectors
-
-if TYPE_CHECKING:
-    from lopro.maps.base import LinearMap
+from lopro.core.arrays import Array, Matrix, to_numpy
+from lopro.maps.algebra import checked_indices, vectors, within
+from lopro.maps.double import adjoint_product, product, squares, wide_dtype
 
 __all__ = [
     "Adjoint",
@@ -27,18 +26,49 @@ __all__ = [
 ]
 
 
+class Answers(Protocol):
+    """What requests need of a map that answers them one after the other."""
+
+    @property
+    def row_norms(self) -> Array: ...
+
+    @property
+    def column_norms(self) -> Array: ...
+
+    def forward(self, x: Array) -> Array: ...
+
+    def adjoint_exactly(self, y: Array) -> Array: ...
+
+    def columns(self, indices: Any) -> Any: ...
+
+    def rows(self, indices: Any) -> Any: ...
+
+
 class Request:
-    """A request to a map."""
+    """A request to a map, and how its answer is assembled from blocks of the matrix.
+
+    The answer begins as zeros of `size`; each block adds its `contribution` at its `place`, and `finish` is
+    applied to the sum. A contribution is a function of the block and of the part of the request that belongs
+    to the rows or the columns of the block (`along`, `part`), so that no more than that is sent to a worker.
+    """
 
     #: The counter to which a request adds, if any.
     counter: str | None = None
+    #: The axis of the blocks along which the request is cut into parts: 0 for rows, 1 for columns.
+    along = 0
+    #: The order of the entries of the answer in memory.
+    order: Any = "C"
+    #: Returns the contribution of a block, from the block and its part; called in several threads at once.
+    contribution: Callable[..., Matrix]
+    #: Returns the answer from the sum of the contributions.
+    finish: Callable[..., Matrix] = staticmethod(np.asarray)
 
-    def ask(self, A: LinearMap) -> Any:
+    def ask(self, A: Answers) -> Any:
         """Return the answer of a map to this request alone."""
         raise NotImplementedError
 
-    def checked(self, A: LinearMap) -> Any:
-        """Return the request in NumPy, with sizes and indices that fit the map."""
+    def checked(self, shape: tuple[int, int]) -> Any:
+        """Return the request in NumPy, with sizes and indices that fit a map of this shape."""
         return self
 
     @property
@@ -54,6 +84,22 @@ class Request:
         """Return the columns on which the answer depends; None for all."""
         return None
 
+    def size(self, shape: tuple[int, int]) -> tuple[int, ...]:
+        """Return the shape of the answer for a map of this shape."""
+        raise NotImplementedError
+
+    def dtype(self, entries: np.dtype[Any]) -> np.dtype[Any]:
+        """Return the dtype of the answer for a map with entries of this (double precision) dtype."""
+        return entries
+
+    def part(self, band: slice) -> Any:
+        """Return the part of the request that belongs to some rows (or columns, see `along`)."""
+        raise NotImplementedError
+
+    def place(self, rows: slice, columns: slice) -> Any:
+        """Return the place in the answer to which the contribution of a block is added."""
+        raise NotImplementedError
+
 
 @dataclass(frozen=True, eq=False)
 class Forward(Request):
@@ -68,13 +114,15 @@ class Forward(Request):
     """
 
     counter = "matvecs"
+    along = 1
+    contribution = staticmethod(product)
     points: Array
 
-    def ask(self, A: LinearMap) -> Array:
+    def ask(self, A: Answers) -> Array:
         return A.forward(self.points)
 
-    def checked(self, A: LinearMap) -> Forward:
-        return Forward(_on_host("points", self.points, A.shape[1]))
+    def checked(self, shape: tuple[int, int]) -> Forward:
+        return Forward(_on_host("points", self.points, shape[1]))
 
     @property
     def amount(self) -> int:
@@ -84,6 +132,18 @@ class Forward(Request):
         # Columns that are multiplied by zeros need not be read.
         used = self.points if self.points.ndim == 1 else self.points.any(axis=1)
         return None if used.all() else np.flatnonzero(used)
+
+    def size(self, shape: tuple[int, int]) -> tuple[int, ...]:
+        return (shape[0], *self.points.shape[1:])
+
+    def dtype(self, entries: np.dtype[Any]) -> np.dtype[Any]:
+        return np.result_type(entries, wide_dtype(self.points.dtype))
+
+    def part(self, band: slice) -> Matrix:
+        return np.asarray(self.points[band])
+
+    def place(self, rows: slice, columns: slice) -> slice:
+        return rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,17 +159,30 @@ class Adjoint(Request):
     """
 
     counter = "rmatvecs"
+    contribution = staticmethod(adjoint_product)
     duals: Array
 
-    def ask(self, A: LinearMap) -> Array:
+    def ask(self, A: Answers) -> Array:
         return A.adjoint_exactly(self.duals)
 
-    def checked(self, A: LinearMap) -> Adjoint:
-        return Adjoint(_on_host("duals", self.duals, A.shape[0]))
+    def checked(self, shape: tuple[int, int]) -> Adjoint:
+        return Adjoint(_on_host("duals", self.duals, shape[0]))
 
     @property
     def amount(self) -> int:
         return vectors(self.duals)
+
+    def size(self, shape: tuple[int, int]) -> tuple[int, ...]:
+        return (shape[1], *self.duals.shape[1:])
+
+    def dtype(self, entries: np.dtype[Any]) -> np.dtype[Any]:
+        return np.result_type(entries, wide_dtype(self.duals.dtype))
+
+    def part(self, band: slice) -> Matrix:
+        return np.asarray(self.duals[band])
+
+    def place(self, rows: slice, columns: slice) -> slice:
+        return columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,13 +198,15 @@ class Columns(Request):
     """
 
     counter = "columns"
+    along = 1
+    order = "F"
     indices: Any
 
-    def ask(self, A: LinearMap) -> Any:
+    def ask(self, A: Answers) -> Any:
         return A.columns(self.indices)
 
-    def checked(self, A: LinearMap) -> Columns:
-        return Columns(checked_indices("columns", self.indices, A.shape[1]))
+    def checked(self, shape: tuple[int, int]) -> Columns:
+        return Columns(checked_indices("columns", self.indices, shape[1]))
 
     @property
     def amount(self) -> int:
@@ -139,6 +214,19 @@ class Columns(Request):
 
     def needed_columns(self) -> Any:
         return self.indices
+
+    def size(self, shape: tuple[int, int]) -> tuple[int, ...]:
+        return shape[0], len(self.indices)
+
+    def part(self, band: slice) -> Matrix:
+        return within(self.indices, band)[1]
+
+    @staticmethod
+    def contribution(block: Matrix, part: Any) -> Matrix:
+        return np.asarray(block[:, part])
+
+    def place(self, rows: slice, columns: slice) -> tuple[slice, Matrix]:
+        return rows, within(self.indices, columns)[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,11 +244,11 @@ class Rows(Request):
     counter = "rows"
     indices: Any
 
-    def ask(self, A: LinearMap) -> Any:
+    def ask(self, A: Answers) -> Any:
         return A.rows(self.indices)
 
-    def checked(self, A: LinearMap) -> Rows:
-        return Rows(checked_indices("rows", self.indices, A.shape[0]))
+    def checked(self, shape: tuple[int, int]) -> Rows:
+        return Rows(checked_indices("rows", self.indices, shape[0]))
 
     @property
     def amount(self) -> int:
@@ -169,15 +257,42 @@ class Rows(Request):
     def needed_rows(self) -> Any:
         return self.indices
 
+    def size(self, shape: tuple[int, int]) -> tuple[int, ...]:
+        return len(self.indices), shape[1]
+
+    def part(self, band: slice) -> Matrix:
+        return within(self.indices, band)[1]
+
+    @staticmethod
+    def contribution(block: Matrix, part: Any) -> Matrix:
+        return np.asarray(block[part])
+
+    def place(self, rows: slice, columns: slice) -> tuple[Matrix, slice]:
+        return within(self.indices, rows)[0], columns
+
 
 @dataclass(frozen=True)
 class Norms(Request):
     """Euclidean norms of all columns (axis 0) or of all rows (axis 1)."""
 
+    contribution = staticmethod(squares)
+    finish = staticmethod(np.sqrt)
     axis: int
 
-    def ask(self, A: LinearMap) -> Array:
+    def ask(self, A: Answers) -> Array:
         return A.column_norms if self.axis == 0 else A.row_norms
+
+    def size(self, shape: tuple[int, int]) -> tuple[int, ...]:
+        return (shape[1 - self.axis],)
+
+    def dtype(self, entries: np.dtype[Any]) -> np.dtype[Any]:
+        return np.dtype(np.float64)
+
+    def part(self, band: slice) -> int:
+        return self.axis
+
+    def place(self, rows: slice, columns: slice) -> slice:
+        return columns if self.axis == 0 else rows
 
 
 def _on_host(name: str, block: Array, size: int) -> np.ndarray[Any, Any]:

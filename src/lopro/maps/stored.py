@@ -1,4 +1,4 @@
-"""Stored matrices: zarr and HDF5 arrays, and objects with a shape, a dtype and slicing."""
+"""Stored matrices: zarr and HDF5 arrays, memory-mapped files, objects with shape, dtype and slicing."""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ import numpy as np
 from lopro.core.arrays import Matrix, isfinite
 from lopro.core.counting import count
 from lopro.core.validation import check_count
-from lopro.maps.accumulators import accumulator_for
 from lopro.maps.grid import BLOCK_BYTES, Grid, Place, entries
 from lopro.maps.in_order import in_order
 from lopro.maps.requests import Request
 from lopro.maps.streamed import StreamedMap, after_block
 
-__all__ = ["StoredMap", "is_stored"]
+__all__ = ["MemmapMap", "StoredMap", "is_stored"]
+
+#: Bytes of a block of a memory-mapped file, 128 MB. Blocks are views and need no memory; a large one has
+#: fewer calls of BLAS.
+VIEWED_BYTES = 2**27
 
 
 def is_stored(A: Any) -> bool:
@@ -85,7 +88,9 @@ class StoredMap(StreamedMap):
         return np.asarray(self.source[place])
 
     def sweep(self, requests: Sequence[Request]) -> list[Any]:
-        accumulators = [accumulator_for(r, self.shape, self.like.dtype) for r in requests]
+        totals = [
+            np.zeros(r.size(self.shape), r.dtype(self.like.dtype), order=r.order) for r in requests
+        ]
         needed = self.grid.needed(requests)
         reading = Lock()  # a reader may have a position in its file
 
@@ -94,17 +99,18 @@ class StoredMap(StreamedMap):
             with reading:
                 block = self.fetch(place)
             self._check_block(block, place)
-            return [accumulators[i].contribution(block, *place) for i in who]
+            asked = [requests[i] for i in who]
+            return [r.contribution(block, r.part(place[r.along])) for r in asked]
 
         visits = in_order(visit, needed, self.workers)
         with closing(visits):
             for place, who in needed:
-                for i, part in zip(who, next(visits), strict=True):
-                    accumulators[i].add(part, *place)
+                for i, share in zip(who, next(visits), strict=True):
+                    totals[i][requests[i].place(*place)] += share
                 count("bytes_read", entries(place) * self._itemsize)
                 after_block()
         self._count_pass(needed)
-        return [accumulator.answer() for accumulator in accumulators]
+        return [r.finish(total) for r, total in zip(requests, totals, strict=True)]
 
     def _check_block(self, block: Matrix, place: Place) -> None:
         """Raise if an entry is NaN or infinite, unless all entries have been checked."""
@@ -114,6 +120,55 @@ class StoredMap(StreamedMap):
                 f"{self.name} must be finite, but it contains NaN or inf, in rows "
                 f"{rows.start} to {rows.stop - 1}, columns {columns.start} to {columns.stop - 1}"
             )
+
+
+class MemmapMap(StoredMap):
+    """A ``numpy.memmap``, row by row or column by column, read-only or not.
+
+    Blocks are views: the operating system reads them into its cache, without a copy.
+
+    Parameters
+    ----------
+    source : numpy.memmap
+        Not modified.
+    name : str
+        Its name in error messages.
+    block_bytes : int
+        Approximate size of a block.
+    workers : int
+        Threads, each with a block. The results do not depend on it.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np
+    >>> from lopro.maps import linear_map
+    >>> with tempfile.TemporaryFile() as file:
+    ...     stored = np.memmap(file, dtype=np.float32, shape=(2, 3), mode="w+")
+    ...     stored[:] = [[1, 2, 3], [4, 5, 6]]
+    ...     A = linear_map(stored)
+    ...     print(A.adjoint(np.array([1.0, 10.0])), A)
+    [41. 52. 63.] LinearMap(memmap of shape (2, 3))
+    """
+
+    def __init__(
+        self,
+        source: np.memmap[Any, Any],
+        name: str = "A",
+        *,
+        block_bytes: int = VIEWED_BYTES,
+        workers: int = 2,
+    ) -> None:
+        super().__init__(source, name, block_bytes=block_bytes, workers=workers)
+        # Slices of a memmap are memmaps, which are slow to create; those of a plain view are not.
+        self._view = source.view(np.ndarray)
+
+    @staticmethod
+    def fits(A: Any) -> bool:
+        """Whether an object is a memmap of a file, and not an array in memory computed from one."""
+        return isinstance(A, np.memmap) and getattr(A, "_mmap", None) is not None
+
+    def fetch(self, place: tuple[slice, slice]) -> np.ndarray[Any, Any]:
+        return self._view[place]
 
 
 def chunks_of(source: Any, entries: int) -> tuple[int, int]:

@@ -108,7 +108,7 @@ class StreamedMap(LinearMap):
         return "too large to be loaded"
 
     def read(self, *requests: Request) -> tuple[Any, ...]:
-        checked = [request.checked(self) for request in requests]
+        checked = [request.checked(self.shape) for request in requests]
         for request in checked:
             if request.counter is not None:
                 count(request.counter, request.amount)

@@ -79,9 +79,9 @@ def test_a_pass_is_one_small_graph(chunks: Any, bands: Any, computed: Computed) 
     assert computed.tasks == [own + blocks + bands[0] + sums + 1]
     computed.tasks.clear()
     assert A.row_norms is A.row_norms
-    # A visit for each block; a sum for each band of rows; the squares, and their roots.
+    # A visit for each block; the axis for each band of rows; a sum for each of them; and their roots.
     sums = bands[0] if bands[1] > 1 else 0
-    assert computed.tasks == [own + blocks + sums + 2]
+    assert computed.tasks == [own + blocks + bands[0] + sums + 1]
 
 
 def test_results_are_the_numbers_asked_for(computed: Computed) -> None:
