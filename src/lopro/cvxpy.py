@@ -170,7 +170,7 @@ def _last_result(cache: dict[str, Any] | None, name: str, problem: Problem) -> R
     last = None if cache is None else cache.get(name)
     if not isinstance(last, Result) or last.multipliers is None or last.x.shape != problem.shape:
         return None
-    images = problem.constraint.multipliers_of(problem.constraint.image(last.x))
+    images = problem.constraint.image(last.x)
     shapes = [v.shape for v in last.multipliers]
     return last if shapes == [z.shape for z in images] else None
 

@@ -22,7 +22,7 @@ from lopro.constraints import (
     Simplex,
     Spectrahedron,
 )
-from lopro.constraints.box import Box
+from lopro.constraints.polyhedron import Box
 from lopro.errors import ZeroRowWarning
 
 

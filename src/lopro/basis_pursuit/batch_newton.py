@@ -218,7 +218,7 @@ def _from_batch(
         x=found.x, fun=found.fun, status=status, message=status.value, certificate=certificate,
         counts=counts, certificate_counts=Counts(), iterations=found.steps, seconds=seconds,
         method="BatchNewton", history=history, multiplier=proof,
-        multipliers=first.constraint.multipliers_of(proof.dual),
+        multipliers=proof.dual,
         dual=-proof.dual[0 if form.ball_first else 1],
     )  # fmt: skip
 

@@ -2,14 +2,14 @@
 
 from lopro.constraints.affine import Affine
 from lopro.constraints.base import Constraint, ValidInequality
-from lopro.constraints.box import Box
 from lopro.constraints.function import FunctionConstraint
 from lopro.constraints.intersection import Intersection
 from lopro.constraints.l1_ball import L1Ball
-from lopro.constraints.polyhedron import MaxForm, NormForm, Polyhedron
+from lopro.constraints.polyhedron import Box, Polyhedron
 from lopro.constraints.psd import Distance, KyFan, MinEigenvalue, NegativeSum, PSDCone
 from lopro.constraints.residual_ball import ResidualBall
 from lopro.constraints.residual_forms import ResidualNorm, SquaredResidual
+from lopro.constraints.rows import MaxForm, NormForm
 from lopro.constraints.second_order_cone import SecondOrderCone
 from lopro.constraints.simplex import Simplex
 from lopro.constraints.spectrahedron import Spectrahedron

@@ -9,28 +9,18 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.certificates import noise_rows
-from lopro.constraints.polyhedron import PolyhedronForm, rows_of_zeros
-from lopro.constraints.two_sided import TwoSided, check_sides
-from lopro.core.arrays import (
-    Array,
-    Companion,
-    asarray_like,
-    is_array,
-    is_complex,
-    is_single,
-    namespace,
-    take,
-)
+from lopro.constraints.polyhedron import Polyhedron
+from lopro.constraints.rows import LinearRows, RowForm
+from lopro.constraints.shapes import checked_point_shape
+from lopro.core.arrays import Array, asarray_like, is_array, is_complex, is_single
+from lopro.core.arrays import to_numpy as to_host
 from lopro.core.validation import check_array, check_shape, checked_shape, host_array
-from lopro.functions.atoms import Interval
-from lopro.functions.term import Term
 from lopro.maps import LinearMap, linear_map
 
 __all__ = ["Affine"]
 
 
-class Affine(TwoSided):
+class Affine(Polyhedron):
     """The set ``{x : lower <= M x <= upper}``; equations where both agree.
 
     Parameters
@@ -63,32 +53,25 @@ class Affine(TwoSided):
            [0. , 0.5]])
     """
 
+    M: LinearMap
+
     def __init__(
         self,
         M: Any,
         lower: Any = None,
         upper: Any = None,
         shape: Any = None,
-        form: PolyhedronForm | None = None,
+        form: RowForm | None = None,
     ) -> None:
-        self.M = linear_map(M, "M")
-        if is_complex(self.M.like):
-            raise TypeError(f"M must be real, got dtype {self.M.like.dtype}")
-        if not self.M.explicit:
-            self.M = linear_map(_read(self.M), "M")
-        rows = self.M.shape[0]
-        self.lower = _sides("lower", lower, -np.inf, rows)
-        self.upper = _sides("upper", upper, np.inf, rows)
-        self.lower, self.upper = _without_noise(self.M, self.lower, self.upper)
-        check_sides(self.lower, self.upper)
-        above = np.flatnonzero(np.isfinite(self.upper))
-        below = np.flatnonzero(np.isfinite(self.lower))
-        b = np.concatenate([self.upper[above], -self.lower[below]])
-        C = _one_sided(self.M.matrix, above, below)
-        super().__init__(C, asarray_like(b, self.M.like), form, shape)
-        #: For each row of ``C``, the row of ``M`` that it comes from, and whether it is a lower side.
-        self.sides = np.concatenate([above, below]), np.arange(len(b)) >= len(above)
-        self._low, self._high = Companion(self.lower), Companion(self.upper)
+        given = linear_map(M, "M")
+        if is_complex(given.like):
+            raise TypeError(f"M must be real, got dtype {given.like.dtype}")
+        if not given.explicit:
+            given = linear_map(_read(given), "M")
+        rows = given.shape[0]
+        low, high = _sides("lower", lower, -np.inf, rows), _sides("upper", upper, np.inf, rows)
+        points = checked_point_shape(shape, given)
+        LinearRows.__init__(self, given, low, high, form, points, given.like)
 
     @staticmethod
     def entries(
@@ -129,10 +112,6 @@ class Affine(TwoSided):
             found.like = None  # places and numbers say nothing of library, precision and device
         return found
 
-    @cached_property
-    def terms(self) -> tuple[Term, ...]:
-        return (Term(Interval(self.lower, self.upper), self.M),)
-
     def __repr__(self) -> str:
         equations = int(np.count_nonzero(self.lower == self.upper))
         points = f", points of shape {self.shape}" if len(self.shape) > 1 else ""
@@ -159,17 +138,13 @@ class Affine(TwoSided):
         lengths = asarray_like(np.where(self._squares > 0.0, self._squares, 1.0), v)
         for _ in range(2):  # the second time for what rounding has left of a long step
             z = self.M.forward(v)
-            xp, low, high = namespace(z), self._low.beside(z), self._high.beside(z)
-            step = xp.where(z < low, low - z, xp.where(z > high, high - z, 0.0 * z))
-            v = v + self.M.adjoint(step / lengths)
+            v = v + self.M.adjoint((self.atom.prox(z, 1.0) - z) / lengths)
         return self._point(v)
 
     @cached_property
     def _squares(self) -> np.ndarray[Any, Any]:
         """The squared lengths of the rows of M."""
-        lengths = np.zeros(self.M.shape[0])
-        lengths[self.sides[0]] = self._lengths
-        return np.asarray(lengths**2)
+        return np.asarray(to_host(self.M.row_norms), dtype=np.float64) ** 2
 
     def projector(self) -> Callable[[Array], Array]:
         return self.project if self._disjoint else super().projector()
@@ -177,7 +152,7 @@ class Affine(TwoSided):
     @cached_property
     def _infeasibility(self) -> str | None:
         # Rows without a variable in common contradict each other only where one is zero.
-        if self._disjoint and (self._squares[self.sides[0]] > 0.0).all():
+        if self._disjoint and (self._squares > 0.0).all():
             return None
         return super()._infeasibility
 
@@ -239,29 +214,3 @@ def _sides(name: str, value: Any, missing: float, rows: int) -> Any:
     side = np.array(np.broadcast_to(given, (rows,)), dtype=np.float64)
     side.flags.writeable = False
     return side
-
-
-def _without_noise(M: LinearMap, lower: Any, upper: Any) -> tuple[Any, Any]:
-    """Return the sides with 0 in place of what is rounding, in rows without an entry."""
-    rows = noise_rows(
-        lambda i: rows_of_zeros(M.matrix, i),
-        np.maximum(lower, -upper),
-        np.concatenate([lower, upper]),
-    )
-    if not len(rows):
-        return lower, upper
-    lower, upper = lower.copy(), upper.copy()
-    lower[rows], upper[rows] = np.minimum(lower[rows], 0.0), np.maximum(upper[rows], 0.0)
-    for side in (lower, upper):
-        side.flags.writeable = False
-    return lower, upper
-
-
-def _one_sided(matrix: Any, above: Any, below: Any) -> Array:
-    """Return the rows with an upper bound, and below them minus those with a lower one."""
-    if scipy.sparse.issparse(matrix):
-        rows = matrix.tocsr()[np.concatenate([above, below])]
-        rows.data[rows.indptr[len(above)] :] *= -1.0
-        return rows
-    parts = [take(matrix, above), -take(matrix, below)]
-    return namespace(matrix).concat(parts, axis=0)

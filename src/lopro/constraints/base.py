@@ -89,6 +89,8 @@ class Constraint(Function):
     smooth: bool = False
     has_image_set: bool = False
     has_vertices: bool = False
+    #: Whether the points are positive semidefinite matrices.
+    is_semidefinite: bool = False
     #: Whether the set has real points only.
     real_only: bool = False
     #: Whether the values of c may be too small: no bound may compare them at several points.
@@ -213,14 +215,3 @@ class Constraint(Function):
     def support_image(self, dual: Image) -> float:
         """Return ``sup {<dual, q> : q in Q}`` for a ``dual`` that is normal to ``Q`` somewhere."""
         raise NotImplementedError
-
-    def multipliers_of(self, dual: Image) -> Image:
-        """Return the multipliers as a user counts them, one for each row, from those of the image.
-
-        They differ where a row has two sides: positive at its upper bound and negative at its lower one.
-        """
-        return dual
-
-    def dual_of(self, multipliers: Image) -> Image:
-        """Return the multipliers of the image from those that a user counts: the inverse."""
-        return multipliers

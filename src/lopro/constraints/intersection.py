@@ -10,9 +10,7 @@ from lopro.constraints.base import Constraint, ValidInequality
 from lopro.constraints.joint_violation import JointViolation
 from lopro.constraints.nearest_of_all import NearestOfAll
 from lopro.constraints.on_symmetric import on_symmetric
-from lopro.constraints.polyhedron import Polyhedron
-from lopro.constraints.psd import PSDCone
-from lopro.constraints.spectrahedron import Spectrahedron
+from lopro.constraints.rows import LinearRows
 from lopro.core.arrays import (
     Array,
     copy,
@@ -69,7 +67,7 @@ class Intersection(Constraint):
             raise ValueError("an Intersection needs at least one constraint")
         members = [m for c in constraints for m in c.members()]
         #: Whether points are symmetric (Hermitian) matrices.
-        self._symmetric = any(isinstance(m, PSDCone | Spectrahedron) for m in members)
+        self._symmetric = any(m.is_semidefinite for m in members)
         if self._symmetric:
             members = [on_symmetric(m) for m in members]
         self._members = tuple(members)
@@ -120,12 +118,6 @@ class Intersection(Constraint):
             yield m, image[at : at + m.image_length]
             at += m.image_length
 
-    def multipliers_of(self, dual: Image) -> Image:
-        return tuple(v for m, part in self.shares(dual) for v in m.multipliers_of(part))
-
-    def dual_of(self, multipliers: Image) -> Image:
-        return tuple(v for m, part in self.shares(multipliers) for v in m.dual_of(part))
-
     def linearize_at(self, image: Image) -> Linearization:
         return max((m.linearize_at(part) for m, part in self.shares(image)), key=lambda p: p[0])
 
@@ -162,7 +154,7 @@ class Intersection(Constraint):
         return min(known, default=None)
 
     def column_units(self) -> Array | float | None:
-        if any(isinstance(m, Polyhedron) for m in self._members):
+        if any(isinstance(m, LinearRows) for m in self._members):
             return self._joint.units.known
         return self.typical_size()
 
@@ -182,7 +174,7 @@ class Intersection(Constraint):
     @cached_property
     def _stacked(self) -> HalfSpaces | None:
         """All rows together where every member is a polyhedron."""
-        polyhedra = [m for m in self._members if isinstance(m, Polyhedron)]
+        polyhedra = [m for m in self._members if isinstance(m, LinearRows)]
         if len(polyhedra) < len(self._members):
             return None
         return HalfSpaces.stacked([p.halfspaces for p in polyhedra])

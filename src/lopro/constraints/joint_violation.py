@@ -11,9 +11,7 @@ import numpy as np
 
 from lopro.certificates import Units, column_units
 from lopro.constraints.base import Constraint
-from lopro.constraints.polyhedron import Polyhedron
-from lopro.constraints.psd import PSDCone
-from lopro.constraints.spectrahedron import Spectrahedron
+from lopro.constraints.rows import LinearRows
 from lopro.core.arrays import Array
 from lopro.functions import Image
 
@@ -42,7 +40,7 @@ class JointViolation:
 
     def of(self, member: Constraint, x: Array, image: Image | None = None) -> float:
         """Return the relative violation of one of the sets, whose image of ``x`` may be known."""
-        if isinstance(member, Polyhedron):
+        if isinstance(member, LinearRows):
             image = member.image(x) if image is None else image
             return member.violation_of_rows(x, image, lambda: self.units).relative
         return member.violation(x) if image is None else member.violation_at(x, image)
@@ -50,16 +48,16 @@ class JointViolation:
     @cached_property
     def units(self) -> Units:
         """The units of the columns that all sets tell together; one of them is a polyhedron."""
-        polyhedra = [m for m in self._members if isinstance(m, Polyhedron)]
-        size, own = math.prod(polyhedra[0].shape), None
+        rows = [m for m in self._members if isinstance(m, LinearRows)]
+        size, own = math.prod(rows[0].shape), None
         for member in self._members:
-            told = None if isinstance(member, Polyhedron) else member.column_units()
+            told = None if member in rows else member.column_units()
             if told is not None:
                 sizes = np.broadcast_to(np.asarray(told, dtype=np.float64).ravel(), (size,))
                 own = sizes if own is None else np.minimum(own, sizes)
-        units = column_units([m.rows_and_sides for m in polyhedra], size, own)
-        cones = [m for m in self._members if isinstance(m, PSDCone | Spectrahedron)]
-        return _of_matrices(units, cones[0].dim) if cones else units
+        units = column_units([m.rows_and_sides for m in rows], size, own)
+        of_matrices = any(m.is_semidefinite for m in self._members)
+        return _of_matrices(units, math.isqrt(size)) if of_matrices else units
 
 
 def _of_matrices(units: Units, n: int) -> Units:

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import singledispatch
 from typing import Any
 
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.constraints.affine import Affine
 from lopro.constraints.base import Constraint
-from lopro.constraints.box import Box
 from lopro.constraints.on_symmetric import symmetrised
-from lopro.constraints.polyhedron import Polyhedron
 from lopro.constraints.psd import PSDCone
+from lopro.constraints.rows import LinearRows
 from lopro.constraints.spectrahedron import Spectrahedron
-from lopro.core.arrays import is_complex, to_numpy
+from lopro.core.arrays import to_numpy
 from lopro.newton.sdp.nearest import NearestProblem
 
 __all__ = ["MatrixRows", "matrix_rows"]
@@ -61,10 +58,10 @@ def matrix_rows(members: Sequence[Constraint]) -> MatrixRows | None:
     >>> matrix_rows([PSDCone(2), fixed]).counts
     (0, 2)
     """
-    cones = [m for m in members if isinstance(m, PSDCone | Spectrahedron)]
-    if len(cones) != 1:
+    cones = [m for m in members if m.is_semidefinite]
+    if len(cones) != 1 or cones[0].shape is None:
         return None
-    n = cones[0].dim
+    n = cones[0].shape[0]
     found = [_rows(m, n) for m in members]
     known = [rows for rows in found if rows is not None]
     if len(known) < len(found):
@@ -76,36 +73,27 @@ def matrix_rows(members: Sequence[Constraint]) -> MatrixRows | None:
     return MatrixRows(n, A, lower, upper, tuple(len(rows[1]) for rows in known))
 
 
-@singledispatch
 def _rows(set_: Constraint, n: int) -> tuple[Any, Any, Any] | None:
-    return None
+    """Return symmetric rows with their sides; None for a set that is not made of rows."""
+    if isinstance(set_, PSDCone):
+        return scipy.sparse.csr_array((0, n * n)), np.zeros(0), np.zeros(0)
+    if isinstance(set_, Spectrahedron):
+        trace = scipy.sparse.csr_array(np.eye(n).reshape(1, -1))
+        return trace, np.array([set_.trace if set_.equality else -np.inf]), np.array([set_.trace])
+    if not isinstance(set_, LinearRows):
+        return None
+    if set_.M is None:
+        return _bounded_entries(set_, n)
+    matrix = set_.M.matrix
+    rows = scipy.sparse.csr_array(
+        matrix if scipy.sparse.issparse(matrix) else to_numpy(matrix), dtype=np.float64
+    )
+    both = symmetrised(rows, n)
+    return rows if both is None else both, set_.lower, set_.upper
 
 
-@_rows.register
-def _(set_: PSDCone, n: int) -> tuple[Any, Any, Any] | None:
-    return scipy.sparse.csr_array((0, n * n)), np.zeros(0), np.zeros(0)
-
-
-@_rows.register
-def _(set_: Spectrahedron, n: int) -> tuple[Any, Any, Any] | None:
-    trace = scipy.sparse.csr_array(np.eye(n).reshape(1, -1))
-    return trace, np.array([set_.trace if set_.equality else -np.inf]), np.array([set_.trace])
-
-
-@_rows.register
-def _(set_: Polyhedron, n: int) -> tuple[Any, Any, Any] | None:
-    b = np.asarray(to_numpy(set_.b), dtype=np.float64)
-    return _symmetric(set_.C, np.full(len(b), -np.inf), b, n)
-
-
-@_rows.register
-def _(set_: Affine, n: int) -> tuple[Any, Any, Any] | None:
-    return _symmetric(set_.M, set_.lower, set_.upper, n)
-
-
-@_rows.register
-def _(set_: Box, n: int) -> tuple[Any, Any, Any] | None:
-    low, high = set_.lower, set_.upper
+def _bounded_entries(box: LinearRows, n: int) -> tuple[Any, Any, Any]:
+    low, high = box.lower, box.upper
     # Entries (i, j) and (j, i) are one; where their bounds differ, rows for both are kept.
     same = np.array_equal(low, low.T) and np.array_equal(high, high.T)
     bounded = np.isfinite(low) | np.isfinite(high)
@@ -114,12 +102,3 @@ def _(set_: Box, n: int) -> tuple[Any, Any, Any] | None:
     places = np.tile(np.arange(len(i)), 2), np.concatenate([i * n + j, j * n + i])
     A = scipy.sparse.csr_array((halves, places), (len(i), n * n))
     return A, low[i, j], high[i, j]
-
-
-def _symmetric(M: Any, lower: Any, upper: Any, n: int) -> tuple[Any, Any, Any] | None:
-    if is_complex(M.like):
-        return None
-    matrix = M.matrix if scipy.sparse.issparse(M.matrix) else to_numpy(M.matrix)
-    rows = scipy.sparse.csr_array(matrix, dtype=np.float64)
-    both = symmetrised(rows, n)
-    return rows if both is None else both, lower, upper

@@ -12,11 +12,10 @@ import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro.constraints.base import Constraint
-from lopro.constraints.box import Box
 from lopro.constraints.function import FunctionConstraint
 from lopro.constraints.joint_violation import JointViolation
 from lopro.constraints.matrix_rows import matrix_rows
-from lopro.constraints.polyhedron import Polyhedron
+from lopro.constraints.polyhedron import Box, Polyhedron
 from lopro.constraints.residual_ball import ResidualBall
 from lopro.constraints.second_order_cone import SecondOrderCone
 from lopro.core.arrays import (

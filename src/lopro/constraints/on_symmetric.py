@@ -5,7 +5,6 @@ Projections on single rows, and slopes, then stay symmetric, as the cone wants i
 
 from __future__ import annotations
 
-from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -13,14 +12,13 @@ import scipy  # parts of it load when first used
 
 from lopro.constraints.affine import Affine
 from lopro.constraints.base import Constraint
-from lopro.constraints.box import Box
-from lopro.constraints.polyhedron import Polyhedron
+from lopro.constraints.polyhedron import Box, Polyhedron
+from lopro.constraints.rows import LinearRows
 from lopro.core.arrays import asarray_like, namespace
 
 __all__ = ["on_symmetric"]
 
 
-@singledispatch
 def on_symmetric(set_: Constraint) -> Constraint:
     """Return a set that has the same symmetric matrices as members, with symmetric normals.
 
@@ -34,53 +32,35 @@ def on_symmetric(set_: Constraint) -> Constraint:
     array([[0., 1.],
            [1., 0.]])
     """
-    return set_
-
-
-@on_symmetric.register
-def _(set_: Polyhedron) -> Constraint:
-    if not _square(set_):
+    if not isinstance(set_, LinearRows) or len(set_.shape) != 2 or len(set(set_.shape)) != 1:
         return set_
-    C = symmetrised(set_.C.matrix, set_.shape[0])
-    return set_ if C is None else Polyhedron(C, set_.b, set_.form, set_.shape)
-
-
-@on_symmetric.register
-def _(set_: Box) -> Constraint:
-    if not _square(set_):
-        return set_
-    low, high = set_.lower, set_.upper
-    least, most = np.maximum(low, low.T), np.minimum(high, high.T)
-    if np.array_equal(least, low) and np.array_equal(most, high):
-        return set_
-    if (least > most).any():
-        # Bounds that contradict each other are for the rows to tell.
-        C = symmetrised(set_.C.matrix, set_.shape[0])
-        return Polyhedron(C, set_.b, set_.form, set_.shape)
-    return Box(asarray_like(least, set_.like), asarray_like(most, set_.like), set_.form)
-
-
-@on_symmetric.register
-def _(set_: Affine) -> Constraint:
-    if not _square(set_):
-        return set_
+    if set_.M is None:
+        return _box_on_symmetric(set_)
     M = symmetrised(set_.M.matrix, set_.shape[0])
+    lower, upper = set_.lower, set_.upper
     if M is None:
         return set_
-    if not scipy.sparse.issparse(M):
-        return Affine(M, set_.lower, set_.upper, set_.shape, set_.form)
-    # Entries (i, j) and (j, i) are one entry here.
-    first, group = _groups(M)
-    lower, upper = np.full(len(first), -np.inf), np.full(len(first), np.inf)
-    np.maximum.at(lower, group, set_.lower)
-    np.minimum.at(upper, group, set_.upper)
-    if (lower > upper).any():
-        return Affine(M, set_.lower, set_.upper, set_.shape, set_.form)
-    return Affine(M[first], lower, upper, set_.shape, set_.form)
+    if scipy.sparse.issparse(M):
+        # Entries (i, j) and (j, i) are one entry here.
+        first, group = _groups(M)
+        least, most = np.full(len(first), -np.inf), np.full(len(first), np.inf)
+        np.maximum.at(least, group, lower)
+        np.minimum.at(most, group, upper)
+        # Bounds that contradict each other are for the rows to tell.
+        if not (least > most).any():
+            M, lower, upper = M[first], least, most
+    return Affine(M, lower, upper, set_.shape, set_.form)
 
 
-def _square(set_: Polyhedron) -> bool:
-    return len(set_.shape) == 2 and set_.shape[0] == set_.shape[1]
+def _box_on_symmetric(box: LinearRows) -> Constraint:
+    low, high = box.lower, box.upper
+    least, most = np.maximum(low, low.T), np.minimum(high, high.T)
+    if np.array_equal(least, low) and np.array_equal(most, high):
+        return box
+    if (least > most).any():
+        # Bounds that contradict each other are for the rows to tell.
+        return Polyhedron(symmetrised(box.C.matrix, box.shape[0]), box.b, box.form, box.shape)
+    return Box(asarray_like(least, box.like), asarray_like(most, box.like), box.form)
 
 
 def symmetrised(matrix: Any, n: int) -> Any:

@@ -183,6 +183,8 @@ class PSDCone(OwnImage):
            [0., 0.]])
     """
 
+    is_semidefinite = True
+
     def __init__(self, dim: int, form: PSDForm | None = None, accuracy: float = 0.0) -> None:
         self.dim = check_count("dim", dim)
         self.form: PSDForm = MinEigenvalue() if form is None else form

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from lopro.certificates.violation import ball_size
-from lopro.constraints.base import Constraint, ValidInequality
-from lopro.constraints.polyhedron import checked_point_shape
+from lopro.constraints.base import ValidInequality
 from lopro.constraints.residual_forms import ResidualForm, ResidualNorm, SquaredResidual
 from lopro.constraints.residual_geometry import ResidualGeometry
+from lopro.constraints.shapes import ShapedPoints, checked_point_shape
 from lopro.core.arrays import (
     Array,
     Companion,
@@ -24,7 +24,6 @@ from lopro.core.arrays import (
     inner,
     is_complex,
     is_single,
-    namespace,
     norm,
     to_numpy,
 )
@@ -51,7 +50,7 @@ FEW_COLUMNS = 300
 _HELD_TWICE = 10**6
 
 
-class ResidualBall(ResidualGeometry, MappedFunction, Constraint):
+class ResidualBall(ResidualGeometry, MappedFunction, ShapedPoints):
     r"""The set ``{x : |A x - y|_2 <= sigma}``.
 
     Parameters
@@ -100,7 +99,6 @@ class ResidualBall(ResidualGeometry, MappedFunction, Constraint):
     """
 
     has_image_set = True
-    shape: tuple[int, ...]
 
     def __init__(
         self,
@@ -156,17 +154,6 @@ class ResidualBall(ResidualGeometry, MappedFunction, Constraint):
 
     def image(self, x: Array) -> Image:
         return (self.A.forward(self._vector(x)),)
-
-    def _vector(self, x: Array) -> Array:
-        """Return a point as the vector that A acts on."""
-        if len(self.shape) == 1:
-            return x
-        check_shape("x", x, self.shape)
-        return namespace(x).reshape(x, (-1,))
-
-    def _point(self, v: Array) -> Array:
-        """Return the point that a vector stands for."""
-        return v if len(self.shape) == 1 else namespace(v).reshape(v, self.shape)
 
     def linearize_at(self, image: Image) -> Linearization:
         r = image[0] - self._y.beside(image[0])

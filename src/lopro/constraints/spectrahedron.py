@@ -53,6 +53,8 @@ class Spectrahedron(CompactSet):
            [0., 1.]])
     """
 
+    is_semidefinite = True
+
     def __init__(self, dim: int, trace: float = 1.0, *, equality: bool = False) -> None:
         self.dim = check_count("dim", dim)
         self.trace = check_number("trace", trace, minimum=0.0, exclusive=True)

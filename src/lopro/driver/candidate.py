@@ -217,7 +217,7 @@ def checked_multipliers(constraint: Constraint, start: Array, given: Any) -> Ima
         return None
     if not all(member.has_image_set for member in constraint.members()):
         raise ValueError(f"multipliers0 are for sets given by linear maps, not for {constraint!r}")
-    images = constraint.multipliers_of(tuple(0.0 * z for z in constraint.image(start)))
+    images = constraint.image(start)
     if isinstance(given, np.ndarray) or len(given) != len(images):
         raise ValueError(
             f"multipliers0 must be a sequence of {len(images)} arrays, one for each set, got {given!r}"

@@ -310,9 +310,7 @@ class Run:
     def _multipliers(self) -> Image | None:
         """Return the multipliers of the bound, one array for each set of rows, where they are known."""
         found = self.incumbent.multiplier
-        if found is None or found.dual is None:
-            return None
-        return self.bench.problem.constraint.multipliers_of(found.dual)
+        return None if found is None else found.dual
 
     def _settle(self) -> None:
         """Make a feasible point of what a run without a candidate has reached, or the least violating one."""

@@ -10,7 +10,7 @@ from typing import TypeAlias, cast
 from lopro.certificates import Bound, Emptiness, feasibility_tolerance
 from lopro.certificates.certificate import Outcome, Status
 from lopro.constraints.base import Constraint, ValidInequality
-from lopro.constraints.box import Box
+from lopro.constraints.polyhedron import Box
 from lopro.core.arrays import Array, asarray_like, from_numpy, norm
 from lopro.core.deadline import OutOfTime, current_deadline
 from lopro.errors import InfeasibleError, UnboundedError
@@ -146,6 +146,6 @@ def _inequality(
     for (term, _), v in zip(sets, inside, strict=True):
         direction = direction + term.pullback(v)
         support += term.conjugate(v)
-    dual = constraint.dual_of(shared(constraint, inside))
+    dual = shared(constraint, inside)
     there = tuple(from_numpy(v, like) for v in dual)
     return ValidInequality(from_numpy(direction, like), support, there)

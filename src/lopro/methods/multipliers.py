@@ -194,9 +194,7 @@ class MultiplierMethod:
 
     def run(self, bench: Workbench, x0: Array) -> Candidates:
         constraint = bench.constraint
-        given = bench.multipliers0
-        dual = None if given is None else bench.problem.constraint.dual_of(given)
-        penalty = MemberPenalties.of(constraint, first_stiffness(bench, x0), dual)
+        penalty = MemberPenalties.of(constraint, first_stiffness(bench, x0), bench.multipliers0)
         x, L, slack, target = x0, None, math.inf, math.inf
         best, idle, since_projection = math.inf, 0, 0
         # Without a constraint there is nothing to update: the same function would be minimised again.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from lopro.constraints.box import Box
 from lopro.constraints.compact import CompactSet
+from lopro.constraints.polyhedron import Box
 from lopro.core.arrays import Array, asarray_like
 from lopro.errors import MissingCapabilityError, StalledError
 from lopro.objectives import Objective, Scaled, SquaredDistance

@@ -59,12 +59,16 @@ class Interval(Atom):
         """The upper bounds, on the host; do not write on them."""
         return np.asarray(self._upper.array)
 
+    def bounds_beside(self, z: Array) -> tuple[Array, Array]:
+        """Return the bounds in the library and precision of an array; do not write on them."""
+        return self._lower.beside(z), self._upper.beside(z)
+
     def value(self, z: Array) -> float:
-        low, high = self._lower.beside(z), self._upper.beside(z)
+        low, high = self.bounds_beside(z)
         return 0.0 if bool(namespace(z).all((low <= z) & (z <= high))) else math.inf
 
     def prox(self, w: Array, step: Step) -> Array:
-        low, high = self._lower.beside(w), self._upper.beside(w)
+        low, high = self.bounds_beside(w)
         if isinstance(w, np.ndarray):
             return np.minimum(np.maximum(w, low), high)
         xp = namespace(w)
@@ -78,7 +82,7 @@ class Interval(Atom):
 
     def conjugate(self, v: Array) -> float:
         xp = namespace(v)
-        low, high = self._lower.beside(v), self._upper.beside(v)
+        low, high = self.bounds_beside(v)
         sides = xp.where(v > 0.0, high, low)
         used = v != 0.0
         products = xp.where(used, v, 0.0 * v) * xp.where(used, sides, 0.0 * v)
@@ -86,13 +90,13 @@ class Interval(Atom):
 
     def into_domain(self, v: Array) -> Array:
         xp = namespace(v)
-        low, high = self._lower.beside(v), self._upper.beside(v)
+        low, high = self.bounds_beside(v)
         outside = ((v > 0.0) & xp.isinf(high)) | ((v < 0.0) & xp.isinf(low))
         return xp.where(outside, 0.0 * v, v)
 
     def distance(self, z: Array) -> Array:
         xp = namespace(z)
-        low, high = self._lower.beside(z), self._upper.beside(z)
+        low, high = self.bounds_beside(z)
         return xp.where(z < low, low - z, xp.where(z > high, z - high, 0.0 * z))
 
     def enclose_conjugate(self, v: Array) -> Estimate:

@@ -155,7 +155,7 @@ class DiagonalForm:
         slope.flat[:: self.diagonal.size + 1] = own
         coefficient = np.asarray(set_.A.sum(axis=1)).ravel()
         v = -(y + own)[_places(set_.A, set_.size)] / coefficient
-        dual = constraint.dual_of(member_duals(members, set_, v, slope))
+        dual = member_duals(members, set_, v, slope)
         return ValidInequality(-slope, -float(self.diagonal @ (y + own)), dual)
 
 

@@ -155,8 +155,7 @@ def _bound(form: SemidefiniteForm, outcome: Outcome, bench: Workbench) -> Proved
     # Of an inequality only multipliers of one sign are valid; what the cone lacks then is its shift.
     y = form.rows.signed(outcome.multipliers)
     shift = judge.dual(y).slope
-    constraint = bench.problem.constraint
-    dual = constraint.dual_of(form.duals(constraint.members(), y, True, shift))
+    dual = form.duals(bench.problem.constraint.members(), y, True, shift)
     direction = -form.cost - shift * np.eye(form.set_.size)
     inequality = ValidInequality(direction, -float(form.rows.b @ y), dual)
     centre = np.zeros((form.set_.size, form.set_.size))

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.constraints.box import Box
 from lopro.constraints.matrix_rows import MatrixRows, matrix_rows
-from lopro.constraints.polyhedron import Polyhedron
+from lopro.constraints.polyhedron import Box, Polyhedron
 from lopro.constraints.psd import PSDCone
 from lopro.constraints.spectrahedron import Spectrahedron
 from lopro.core.arrays import is_complex

@@ -202,9 +202,7 @@ def _inequality(
             found.append(asarray_like(v, like))
     pulled = asarray_like(direction.reshape(parts.shape), like)
     alike = all(len(member.terms) == 1 for member in constraint.members())
-    return ValidInequality(
-        pulled, support.upper(), constraint.dual_of(tuple(found)) if alike else None
-    )
+    return ValidInequality(pulled, support.upper(), tuple(found) if alike else None)
 
 
 def _double(values: Array) -> Vector:
