@@ -39,7 +39,7 @@ def test_signs_and_places_of_multipliers(method: Any) -> None:
     rows = Affine(np.eye(3)[:2], [-math.inf, 0.0], [1.0, math.inf])
     equation = Affine(np.eye(3)[2:], 2.0, 2.0)
     box = Box(np.full(3, -math.inf), np.array([2.0, math.inf, math.inf]))
-    result = lopro.solve(Problem(f, Intersection(rows, box, equation)), method=method, tol=1e-8)
+    result = lopro.solve(Problem(f, Intersection(rows, box, equation)), method=method, tol=1e-10)
     assert result.success and result.multipliers is not None
     expected = [[2.0, -2.0], [0.0, 0.0, 0.0], [3.0]]
     for found, reference in zip(result.multipliers, expected, strict=True):
