@@ -5,9 +5,9 @@
 For every numeric constant of the modules of a package (newton, newton.sdp, linalg, ...): the work on some
 problems relative to that with its own value (the ratio of the sums, and the largest ratio of one problem),
 and the problems that are not certified any more. Work is the number of iterations, factorisations and
-eigendecompositions, of `basis_pursuit` that of products (`benchmarks.bpdn.counted`), or with ``--time`` the
-processor time. A constant that changes nothing at either end is a candidate for removal, with the branch that
-it steers.
+eigendecompositions, of `basis_pursuit` that of products (`benchmarks.bpdn.counted`), of projections that of
+calls of functions (`benchmarks.constants_projections`), or with ``--time`` the processor time. A constant
+that changes nothing at either end is a candidate for removal, with the branch that it steers.
 
 `FAMILIES` names the problems of each package: the longest name that a package begins with counts. A problem
 is a name and a call that returns a result, an outcome, or its work as a number.
@@ -49,6 +49,8 @@ FAMILIES = {
     "linalg": (_VECTORS, _PROGRAMS, _MATRICES),
     "methods.semidefinite": (_MATRICES,),
     "methods.splitting": ("constants_images:products",),
+    "projections": ("constants_projections:calls",),
+    "constraints": ("constants_projections:calls",),
 }
 
 #: The processor time of a problem is the least of so many runs.

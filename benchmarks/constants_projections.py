@@ -43,7 +43,7 @@ def _sets() -> dict[str, tuple[Callable[[], Any], Any]]:
     path = x + 0.1 * rng.standard_normal((6, 12)).cumsum(axis=0)
     b = np.abs(rng.standard_normal(60))
     twice = np.vstack([C, C[:20] * (1.0 + 1e-13), C[:20] + 1e-8 * rng.standard_normal((20, 12))])
-    large, wide = rng.standard_normal((500, 450)), rng.standard_normal((20, 60))
+    wide = rng.standard_normal((20, 60))
     sparse = scipy.sparse.random_array((700, 900), density=0.01, rng=rng, format="csr")
     bent = wide * np.geomspace(1.0, 1e-6, 20)[:, None]
     y, z = rng.standard_normal(20), 3.0 * rng.standard_normal((2, 60))
@@ -66,7 +66,6 @@ def _sets() -> dict[str, tuple[Callable[[], Any], Any]]:
         "rows": (lambda: lc.Polyhedron(C, b), x),
         "rows of a sequence": (lambda: lc.Polyhedron(C, b), path),
         "rows nearly twice": (lambda: lc.Polyhedron(twice, np.concatenate([b, b[:20], b[:20]])), x),
-        "rows, many": (lambda: lc.Polyhedron(large, np.ones(500)), rng.standard_normal((1, 450))),
         "rows, empty": (lambda: lc.Polyhedron(far, apart), x),
         "ball": (lambda: lc.ResidualBall(wide, y, 1.0), z),
         "ball, ill-conditioned": (lambda: lc.ResidualBall(bent, bent @ z[0] / 9.0, 1e-4), z),

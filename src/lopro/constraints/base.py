@@ -8,11 +8,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from lopro.core.arrays import Array, from_numpy, inner, norm
+from lopro.core.real_vectors import Vector, to_real_vector
+from lopro.engines.cones import ConeRows
 from lopro.functions import Constant, Function, Image
 from lopro.functions.atoms import Opaque
 from lopro.functions.term import Term
+from lopro.projections.cuts import Cut
+from lopro.projections.halfspaces import HalfSpaces
+from lopro.projections.newton import Equation
 
 __all__ = ["Constraint", "ValidInequality"]
+
+#: A projection nearer than this, next to the numbers, leaves no direction to cut along: of the 16 digits of
+#: a difference ten are left.
+_NEARBY = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,3 +224,51 @@ class Constraint(Function):
     def support_image(self, dual: Image) -> float:
         """Return ``sup {<dual, q> : q in Q}`` for a ``dual`` that is normal to ``Q`` somewhere."""
         raise NotImplementedError
+
+    # What the nearest point of several sets is found from (`lopro.constraints.nearest_of_all`).
+
+    @property
+    def as_matrix(self) -> Constraint:
+        """The same set with a matrix where it has an operator with few columns: that takes a product each."""
+        return self
+
+    @property
+    def in_double(self) -> Constraint | None:
+        """The same set in double precision; None where that would copy a large matrix."""
+        return self
+
+    @property
+    def cone_rows(self) -> ConeRows | None:
+        """The set as rows of a cone program; None where it is not known as such."""
+        return None
+
+    @property
+    def as_halfspaces(self) -> HalfSpaces | None:
+        """The set as half-spaces, equations from both sides; None for sets that are curved or large."""
+        return None
+
+    def boundary(self, near: Vector, slack: Vector, multiplier: Vector) -> list[Equation]:
+        """Return equations of the boundary near a point that slack and multiplier of `cone_rows` tell."""
+        return []
+
+    def cuts_by_slopes(self, x: Array) -> bool:
+        """Whether a subgradient is all that is cheap to know of the set near ``x``."""
+        return False
+
+    def cuts(self, v: Vector, z: Array) -> list[Cut]:
+        """Return half-spaces that hold the set and not ``z``, whose real vector is ``v``.
+
+        They are the supporting half-space at the projection or, where projecting is expensive, that of a
+        slope.
+        """
+        if not self.cuts_by_slopes(z):
+            p = to_real_vector(self.project(z))
+            normal = v - p
+            # From nearby, the direction of the difference is rounding.
+            if np.linalg.norm(normal) > _NEARBY * (np.linalg.norm(v) + np.linalg.norm(p)):
+                return [Cut(normal, float(normal @ p))]
+        c = self.value(z)
+        if c <= 0.0:
+            return []
+        g = to_real_vector(self.subgradient(z))
+        return [Cut(g, float(g @ v) - c)]

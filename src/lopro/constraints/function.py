@@ -128,7 +128,7 @@ class FunctionConstraint(Constraint):
             )
         return z
 
-    def projects_by_cuts(self, x: Array) -> bool:
+    def cuts_by_slopes(self, x: Array) -> bool:
         """Whether projecting this point takes many values and subgradients: nothing better is known.
 
         In single precision, Newton's method on smooth functions is lost in their rounding.

@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-import scipy  # parts of it load when first used
 
 from lopro.constraints.base import Constraint
-from lopro.constraints.function import FunctionConstraint
 from lopro.constraints.joint_violation import JointViolation
 from lopro.constraints.matrix_rows import matrix_rows
-from lopro.constraints.polyhedron import Box, Polyhedron
+from lopro.constraints.polyhedron import Box
 from lopro.constraints.residual_ball import ResidualBall
-from lopro.constraints.second_order_cone import SecondOrderCone
+from lopro.constraints.rows import LinearRows
 from lopro.core.arrays import (
     Array,
     asarray_like,
     eps,
     is_complex,
     is_single,
-    to_numpy,
 )
 from lopro.core.deadline import EIGH, current_deadline
 from lopro.core.real_vectors import Vector, from_real_vector, to_real_vector
-from lopro.engines.cones import ConeRows, ball_rows, halfspace_rows
+from lopro.engines.cones import ConeRows
 from lopro.errors import InfeasibleError, ProjectionError
 from lopro.newton.sdp.nearest import NearestProblem
 from lopro.projections.conic import project_conic
@@ -43,10 +38,6 @@ from lopro.projections.psd import symmetric_part
 __all__ = ["NearestOfAll"]
 
 _MAX_CYCLES = 1000
-#: A projection nearer than this, next to the numbers, leaves no direction to cut along.
-_NEARBY = 1e-6
-#: Equations with up to so many entries are projected on as rows.
-_SMALL_EQUATIONS = 100_000
 
 
 class NearestOfAll:
@@ -92,7 +83,7 @@ class NearestOfAll:
     @cached_property
     def _widened(self) -> NearestOfAll | None:
         """The same with matrices in double precision; None where one of them is large or not at hand."""
-        members = [_in_double_precision(m) for m in map(_readable, self._members)]
+        members = [m.as_matrix.in_double for m in self._members]
         known = [m for m in members if m is not None]
         return NearestOfAll(known, self._symmetric) if len(known) == len(members) else None
 
@@ -119,7 +110,7 @@ class NearestOfAll:
                 if self._violation(z) <= max(1e-9, 1e2 * eps(z)):
                     return z
         failed: ProjectionError | None = None
-        if any(_cut_by_slopes(m, x) for m in self._members):
+        if any(m.cuts_by_slopes(x) for m in self._members):
             # Cuts within cycles would be two loops: one outer approximation does for all members.
             try:
                 return self.by_cuts(x)
@@ -139,7 +130,7 @@ class NearestOfAll:
 
         Alternation of equations and signs takes thousands of cycles where equations are nearly dependent.
         """
-        rows = [_halfspaces(m) for m in self._ordered]
+        rows = [m.as_halfspaces for m in self._ordered]
         known = [r for r in rows if r is not None]
         return HalfSpaces.stacked(known) if len(known) == len(rows) else None
 
@@ -175,19 +166,7 @@ class NearestOfAll:
         equations: list[Equation] = []
         triples = zip(self._ordered, slacks, multipliers, strict=True)
         for member, slack, multiplier in triples:
-            if isinstance(member, Polyhedron):
-                active = np.flatnonzero(multiplier > slack)
-                rows = member.halfspaces.rows(active)
-                limits = member.halfspaces.bounds[active]
-                equations += [_plane(n, h) for n, h in zip(rows, limits, strict=True)]
-            elif isinstance(member, ResidualBall):
-                depth = slack[0] - np.linalg.norm(slack[1:])
-                if np.linalg.norm(multiplier[1:]) > depth:
-                    equations.append(_sphere(member))
-            elif isinstance(member, SecondOrderCone):
-                depth = slack[0] - np.linalg.norm(slack[1:])
-                if np.linalg.norm(multiplier[1:]) > depth:
-                    equations += member.boundary(nearest)
+            equations += member.boundary(nearest, slack, multiplier)
         z = polish(x, nearest, equations)
         if z is None:
             raise ProjectionError("Newton's method did not settle on the active set")
@@ -216,12 +195,13 @@ class NearestOfAll:
     @cached_property
     def _ordered(self) -> list[Constraint]:
         """The members, as matrices where possible; curved sets last, as they measure violations finest."""
-        return sorted(map(_readable, self._members), key=lambda m: not isinstance(m, Polyhedron))
+        members = [m.as_matrix for m in self._members]
+        return sorted(members, key=lambda m: not isinstance(m, LinearRows))
 
     @cached_property
     def _conic(self) -> list[ConeRows] | None:
         """The members as rows of a conic program, where every one of them is known to be conic."""
-        rows = [_cone_rows(m) for m in self._ordered]
+        rows = [m.cone_rows for m in self._ordered]
         known = [r for r in rows if r is not None]
         return known if len(known) == len(rows) else None
 
@@ -230,7 +210,7 @@ class NearestOfAll:
 
         def oracle(v: Vector) -> list[Cut]:
             z = self._point(v, x)
-            return [cut for m in self._ordered for cut in _member_cuts(m, v, z)]
+            return [cut for m in self._ordered for cut in m.cuts(v, z)]
 
         try:
             v = project_by_cuts(to_real_vector(x), oracle, tol=max(1e-12, 4.0 * eps(x)))
@@ -245,91 +225,3 @@ class NearestOfAll:
         """Return the point that a vector stands for; what rounding has left of asymmetry is evened out."""
         z = from_real_vector(v, x)
         return symmetric_part(z) if self._symmetric else z
-
-
-def _readable(member: Constraint) -> Constraint:
-    """Return a ball of an operator with few columns as one of a matrix.
-
-    Each projection on it takes about as many products as there are columns, and the nearest point of all sets
-    takes many of them; a matrix has a conic form, too.
-    """
-    return member.as_matrix if isinstance(member, ResidualBall) else member
-
-
-def _in_double_precision(member: Constraint) -> Constraint | None:
-    """Return a member whose matrix, if it has one, is in double precision; None where that is large."""
-    return member.in_double if isinstance(member, ResidualBall | SecondOrderCone) else member
-
-
-def _cone_rows(member: Constraint) -> ConeRows | None:
-    """Return the rows of a member whose boundary Newton's method knows an equation for."""
-    if isinstance(member, Polyhedron):
-        return halfspace_rows(member.halfspaces.normals, member.halfspaces.bounds)
-    if isinstance(member, SecondOrderCone):
-        return member.cone_rows
-    if not isinstance(member, ResidualBall):
-        return None
-    if is_complex(member.like) or member.sigma == 0.0 or not member.A.explicit:
-        return None
-    A = member.A.matrix if scipy.sparse.issparse(member.A.matrix) else to_numpy(member.A.matrix)
-    y = np.array(to_numpy(member.y), dtype=np.float64)
-    return ball_rows(A.astype(np.float64), y, member.sigma)
-
-
-def _halfspaces(member: Constraint) -> HalfSpaces | None:
-    """Return the rows of a polyhedron, or those of equations from both sides; None for other sets."""
-    if isinstance(member, Polyhedron):
-        return member.halfspaces
-    if not isinstance(member, ResidualBall) or member.sigma > 0.0 or is_complex(member.like):
-        return None
-    A = member.A
-    if not A.explicit or math.prod(A.shape) > _SMALL_EQUATIONS:
-        return None
-    matrix, y = to_numpy(A.toarray()), to_numpy(member.y)
-    try:
-        return HalfSpaces.from_system(np.vstack([matrix, -matrix]), np.concatenate([y, -y]))
-    except InfeasibleError:  # a row of zeros; other ways tell how far from empty that is
-        return None
-
-
-def _plane(normal: Vector, bound: float) -> Equation:
-    return Equation(lambda z: float(normal @ z) - bound, lambda z: normal)
-
-
-def _sphere(ball: ResidualBall) -> Equation:
-    """Return ``|A z - y|^2 = sigma^2``, divided by ``2 sigma`` to give the slope the size of A."""
-    A, y = to_numpy(ball.A.toarray()), to_real_vector(ball.y)
-    scale = 1.0 / (2.0 * ball.sigma)
-
-    def value(z: Vector) -> float:
-        length = float(np.linalg.norm(A @ z - y))
-        return scale * (length - ball.sigma) * (length + ball.sigma)
-
-    return Equation(value, lambda z: (2.0 * scale) * (A.T @ (A @ z - y)))
-
-
-def _member_cuts(member: Constraint, v: Vector, z: Array) -> list[Cut]:
-    """Return violated rows of a polyhedron, or the supporting half-space at the projection or of a slope."""
-    if isinstance(member, Polyhedron):
-        rows = member.halfspaces
-        violated = np.flatnonzero(rows.normals @ v > rows.bounds)
-        normals = rows.rows(violated)
-        return [Cut(n, float(rows.bounds[i])) for n, i in zip(normals, violated, strict=True)]
-    if not _cut_by_slopes(member, z):
-        p = to_real_vector(member.project(z))
-        normal: Any = v - p
-        # From nearby, the direction of the difference is rounding.
-        if np.linalg.norm(normal) > _NEARBY * (np.linalg.norm(v) + np.linalg.norm(p)):
-            return [Cut(normal, float(normal @ p))]
-    c = member.value(z)
-    if c <= 0.0:
-        return []
-    g = to_real_vector(member.subgradient(z))
-    return [Cut(g, float(g @ v) - c)]
-
-
-def _cut_by_slopes(member: Constraint, x: Array) -> bool:
-    """Whether a subgradient is all that is cheap to know of a member."""
-    if isinstance(member, SecondOrderCone):
-        return not member.projects_in_closed_form
-    return isinstance(member, FunctionConstraint) and member.projects_by_cuts(x)

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy  # parts of it load when first used
 
 from lopro.certificates.violation import ball_size
 from lopro.constraints.base import ValidInequality
@@ -28,13 +29,18 @@ from lopro.core.arrays import (
     to_numpy,
 )
 from lopro.core.exact import support_of_ball
+from lopro.core.real_vectors import Vector, to_real_vector
 from lopro.core.validation import check_array, check_number, check_shape
+from lopro.engines.cones import ConeRows, active_cone, ball_rows
+from lopro.errors import InfeasibleError
 from lopro.functions import Ball, Constant, Image, Linearization, MappedFunction, Source, atoms
 from lopro.functions.term import Term
 from lopro.maps import SparseMap, linear_map
 from lopro.maps.algebra import widened
 from lopro.maps.copied import CopiedMap
 from lopro.maps.host import host_vector
+from lopro.projections.halfspaces import HalfSpaces
+from lopro.projections.newton import Equation
 from lopro.projections.residual_ball import project_residual_ball
 from lopro.projections.rounded import nearest_rounded
 
@@ -48,6 +54,9 @@ _QUICKLY_FACTORED = 300
 FEW_COLUMNS = 300
 #: Entries of a matrix in single precision that is held in double precision as well.
 _HELD_TWICE = 10**6
+
+#: Equations with up to so many entries are projected on as rows.
+_SMALL_EQUATIONS = 100_000
 
 
 class ResidualBall(ResidualGeometry, MappedFunction, ShapedPoints):
@@ -316,6 +325,40 @@ class ResidualBall(ResidualGeometry, MappedFunction, ShapedPoints):
             return None
         point = self._point(nearest)
         return None if self.violation(widened(to_numpy(point))) > 32.0 * unit else point
+
+    @property
+    def cone_rows(self) -> ConeRows | None:
+        """Rows of a ball with a matrix; equations and complex balls have none."""
+        if is_complex(self.like) or self.sigma == 0.0 or not self.A.explicit:
+            return None
+        A = self.A.matrix if scipy.sparse.issparse(self.A.matrix) else to_numpy(self.A.matrix)
+        return ball_rows(A.astype(np.float64), to_real_vector(self.y), self.sigma)
+
+    @property
+    def as_halfspaces(self) -> HalfSpaces | None:
+        """Rows of equations with a small matrix."""
+        if self.sigma > 0.0 or is_complex(self.like) or not self.A.explicit:
+            return None
+        if math.prod(self.A.shape) > _SMALL_EQUATIONS:
+            return None
+        matrix, y = to_numpy(self.A.toarray()), to_numpy(self.y)
+        try:
+            return HalfSpaces.from_system(np.vstack([matrix, -matrix]), np.concatenate([y, -y]))
+        except InfeasibleError:  # a row of zeros; other ways tell how far from empty that is
+            return None
+
+    def boundary(self, near: Vector, slack: Vector, multiplier: Vector) -> list[Equation]:
+        """Return ``|A z - y|^2 = sigma^2``, divided by ``2 sigma`` to give the slope the size of A."""
+        if not active_cone(slack, multiplier):
+            return []
+        A, y = to_numpy(self.A.toarray()), to_real_vector(self.y)
+        scale = 1.0 / (2.0 * self.sigma)
+
+        def value(z: Vector) -> float:
+            length = float(np.linalg.norm(A @ z - y))
+            return scale * (length - self.sigma) * (length + self.sigma)
+
+        return [Equation(value, lambda z: (2.0 * scale) * (A.T @ (A @ z - y)))]
 
     def valid_inequality(self, x: Array, weight: float) -> ValidInequality:
         """Return the supporting half-space with the slope of ``weight * c`` at ``x``."""

@@ -27,14 +27,18 @@ from lopro.core.arrays import (
 )
 from lopro.core.arrays import to_numpy as to_host
 from lopro.core.counting import count
+from lopro.core.real_vectors import Vector
 from lopro.core.validation import check_shape
+from lopro.engines.cones import ConeRows, halfspace_rows
 from lopro.errors import InfeasibleError
 from lopro.functions import Ball, Constant, Image, Linearization, MappedFunction, Source
 from lopro.functions.atoms import Interval
 from lopro.functions.term import Term
 from lopro.maps import LinearMap, linear_map
+from lopro.projections.cuts import Cut
 from lopro.projections.halfspaces import HalfSpaces
 from lopro.projections.linear_program import LinearMinimum, minimize_linear
+from lopro.projections.newton import Equation
 from lopro.projections.polyhedron import RepeatedProjection, project_polyhedron
 
 __all__ = ["LinearRows", "MaxForm", "NormForm", "RowForm"]
@@ -387,6 +391,28 @@ class LinearRows(MappedFunction, ShapedPoints):
         """Return the projection, for a sequence of nearby points."""
         repeated = RepeatedProjection(self.halfspaces)
         return lambda x: self._point(repeated(self._vector(x)))
+
+    @property
+    def cone_rows(self) -> ConeRows:
+        return halfspace_rows(self.halfspaces.normals, self.halfspaces.bounds)
+
+    @property
+    def as_halfspaces(self) -> HalfSpaces:
+        return self.halfspaces
+
+    def boundary(self, near: Vector, slack: Vector, multiplier: Vector) -> list[Equation]:
+        active = np.flatnonzero(multiplier > slack)
+        bounds = self.halfspaces.bounds[active]
+        return [
+            Equation(lambda z, n=n, h=h: float(n @ z) - h, lambda z, n=n: n)  # type: ignore[misc]
+            for n, h in zip(self.halfspaces.rows(active), bounds, strict=True)
+        ]
+
+    def cuts(self, v: Vector, z: Array) -> list[Cut]:
+        rows = self.halfspaces
+        violated = np.flatnonzero(rows.normals @ v > rows.bounds)
+        normals = rows.rows(violated)
+        return [Cut(n, float(rows.bounds[i])) for n, i in zip(normals, violated, strict=True)]
 
     # The set as {x : M x in Q} with the interval Q.
 

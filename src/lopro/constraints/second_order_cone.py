@@ -26,7 +26,7 @@ from lopro.core.arrays import (
 )
 from lopro.core.real_vectors import Vector, from_real_vector, to_real_vector
 from lopro.core.validation import check_array, check_number, check_shape
-from lopro.engines.cones import ConeRows, SecondOrder
+from lopro.engines.cones import ConeRows, SecondOrder, active_cone
 from lopro.errors import ProjectionError
 from lopro.functions import Ball, Constant, Image, Linearization, MappedFunction, atoms
 from lopro.functions.term import Term
@@ -215,7 +215,7 @@ class SecondOrderCone(MappedFunction, Constraint):
 
     def _near(self, x: Array, start: Vector) -> Array | None:
         """Return the projection by Newton's method from a point nearby; None where that fails."""
-        found = polish(to_real_vector(x), start, self.boundary(start))
+        found = polish(to_real_vector(x), start, self._equations(start))
         if found is None:
             return None
         z = from_real_vector(found, x)
@@ -244,7 +244,13 @@ class SecondOrderCone(MappedFunction, Constraint):
         rows = scipy.sparse.csc_matrix(-widened(entries))
         return ConeRows(rows, to_real_vector(self.offset), SecondOrder(rows.shape[0]))
 
-    def boundary(self, near: Vector) -> list[Equation]:
+    def boundary(self, near: Vector, slack: Vector, multiplier: Vector) -> list[Equation]:
+        return self._equations(near) if active_cone(slack, multiplier) else []
+
+    def cuts_by_slopes(self, x: Array) -> bool:
+        return not self.projects_in_closed_form
+
+    def _equations(self, near: Vector) -> list[Equation]:
         """Return the boundary near a point as equations; none near the apex, where there is no gradient."""
         D, offset = self.cone_rows.rows, to_real_vector(self.offset)
         u = offset - D @ near

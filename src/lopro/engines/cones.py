@@ -23,6 +23,7 @@ __all__ = [
     "SecondOrder",
     "SecondOrders",
     "Zero",
+    "active_cone",
     "ball_rows",
     "halfspace_rows",
     "triangle",
@@ -296,3 +297,16 @@ def ball_rows(A: Any, y: Vector, sigma: float) -> ConeRows:
     top = scipy.sparse.csc_matrix((1, A.shape[1]))
     rows = scipy.sparse.vstack([top, scipy.sparse.csc_matrix(A)])
     return ConeRows(rows, np.concatenate([[sigma], y]), SecondOrder(len(y) + 1))
+
+
+def active_cone(slack: Vector, multiplier: Vector) -> bool:
+    """Whether a solver's slack of a second-order cone is on the boundary rather than inside.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.engines.cones import active_cone
+    >>> active_cone(np.array([1.0, 1.0]), np.array([2.0, -2.0]))
+    True
+    """
+    return bool(np.linalg.norm(multiplier[1:]) > slack[0] - np.linalg.norm(slack[1:]))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -14,7 +15,6 @@ from lopro.functions.term import Term
 
 if TYPE_CHECKING:
     from lopro.constraints.base import Constraint, ValidInequality
-    from lopro.objectives.sums import Scaled, Sum
 
 __all__ = ["Objective", "OneTerm"]
 
@@ -43,6 +43,10 @@ class Objective(Function):
     cancels: bool = False
     #: Whether its slopes have fewer digits than the points, so that these do not tell what can be proved.
     coarse_slopes: bool = False
+
+    #: Make ``f + g`` and ``factor * f``; set by `lopro.objectives.sums`, whose classes are objectives too.
+    sum_of: ClassVar[Callable[..., Objective]]
+    multiple_of: ClassVar[Callable[..., Objective]]
 
     # NumPy scalars leave ``factor * f`` to `__rmul__` instead of looking for an array in f.
     __array_ufunc__ = None
@@ -165,15 +169,11 @@ class Objective(Function):
         value, subgradient = self.linearize_at(self.image(origin))
         return mu, value, norm(subgradient())
 
-    def __add__(self, other: Any) -> Sum:
-        from lopro.objectives.sums import Sum
+    def __add__(self, other: Any) -> Objective:
+        return Objective.sum_of(self, other) if isinstance(other, Objective) else NotImplemented
 
-        return Sum(self, other) if isinstance(other, Objective) else NotImplemented
-
-    def __rmul__(self, factor: Any) -> Scaled:
-        from lopro.objectives.sums import Scaled
-
-        return Scaled(factor, self)
+    def __rmul__(self, factor: Any) -> Objective:
+        return Objective.multiple_of(factor, self)
 
 
 class OneTerm(Objective):

@@ -271,6 +271,9 @@ class Scaled(MappedFunction, Objective):
         return Constant(self.factor * constant.value, constant.source, constant.note)
 
 
+Objective.sum_of, Objective.multiple_of = Sum, Scaled
+
+
 def _check_objective(name: str, value: Any) -> None:
     if not isinstance(value, Objective):
         raise TypeError(

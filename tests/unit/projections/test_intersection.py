@@ -27,7 +27,7 @@ from lopro.constraints import (
     ResidualBall,
     Simplex,
 )
-from lopro.constraints.nearest_of_all import NearestOfAll, _member_cuts
+from lopro.constraints.nearest_of_all import NearestOfAll
 from lopro.errors import InfeasibleError, ProjectionError
 from lopro.projections.dykstra import dykstra
 
@@ -265,7 +265,7 @@ def test_cuts_from_nearby_hold_on_the_whole_set() -> None:
     for _ in range(200):
         inside = total * rng.dirichlet(np.ones(6))
         v = inside * (1.0 + 1e-15 * rng.standard_normal(6))
-        for cut in _member_cuts(simplex, v, v):
+        for cut in simplex.cuts(v, v):
             seen += 1
             assert max(cut.depth(corner) for corner in corners) <= 1e-12
     assert seen > 50
