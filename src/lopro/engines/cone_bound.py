@@ -8,6 +8,7 @@ both are moved until little but rounding is left of the slope; what is left cost
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -111,8 +112,8 @@ class ConicData:
 
     def blocks(self, z: Vector) -> list[Vector]:
         """Return the rows of each cone apart."""
-        ends = np.cumsum([size for _, size in self.cones], dtype=np.intp)
-        return np.split(z, ends)[: len(ends)]
+        ends = itertools.accumulate((size for _, size in self.cones), initial=0)
+        return [z[start:end] for start, end in itertools.pairwise(ends)]
 
     @cached_property
     def _row_norms(self) -> Vector:

@@ -48,7 +48,7 @@ __all__ = [
 ]
 
 
-#: Up to this size dense matrices are formed and factorised: half a gigabyte.
+#: Up to this size dense matrices are formed and factorised: half a gigabyte, and 2e11 operations.
 LARGEST = 8192
 
 

@@ -31,15 +31,15 @@ __all__ = ["LowRankFactors"]
 
 #: A proof is tried when a step lowers the value by less than this share of the allowed gap, and after a
 #: failure when it does by less than this share of the last such decrease. The gap proved is some tens of the
-#: decrease: G1, G14, G32 and tori of 10,000 nodes take 1 to 5 factorisations with 1/4, up to 12 with 1/2.
+#: decrease: measured on G1, G14, G32 and tori of 10,000 nodes, 1/4 takes 1 to 5 factorisations, 1/2 up to 12.
 _READY = 0.25
 #: Points without a descent direction that are left along an eigenvector of the slack.
 _ESCAPES = 20
 #: Updates of the multipliers of fixed entries, and the first share of the identity that lets these be off, as
 #: a share of the tolerance: it is a tenth of that where the gap is too large.
 _UPDATES, _MARGIN = 60, 1e-2
-#: Multipliers are updated when the gradient is this share of what they change by: products of 16 runs with
-#: n = 60 for 0.01 and 0.1 are 12,000 and 10,100; with 1 half of the runs stall.
+#: Multipliers are updated when the gradient is this share of what they change by: measured by the products of
+#: 16 runs of 60 variables, 12,000 for 0.01 and 10,100 for 0.1; with 1 half of the runs stall.
 _INNER = 0.1
 #: Lanczos steps for an eigenvalue of the slack, restarts of 20 vectors.
 _RESTARTS = 300

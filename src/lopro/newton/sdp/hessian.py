@@ -23,7 +23,8 @@ from lopro.newton.spectral import Spectrum, entries_of_sum, symmetric_pattern
 
 __all__ = ["Directions"]
 
-#: Operations on the matrix between two checks of the deadline: hundredths of a second.
+#: Operations on the matrix between two checks of the deadline: hundredths of a second. A tenth and ten times
+#: as many change nothing in ``python -m benchmarks.constants newton.sdp``.
 _AT_ONCE = 1e9
 #: Shift of the Hessian relative to its mean eigenvalue. In ``python -m benchmarks.constants newton.sdp`` a
 #: tenth takes as many steps (11 % more for one problem), ten times as much 7 % less (30 % for one).

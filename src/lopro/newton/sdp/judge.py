@@ -24,6 +24,8 @@ from lopro.newton.sdp.program import SemidefiniteProgram
 
 __all__ = ["DualBound", "Judge", "PrimalValue"]
 
+#: Covers the rounding of sums of up to 4e5 nonnegative numbers, n EPS relatively (Higham, Accuracy and
+#: Stability of Numerical Algorithms, section 3.1).
 _SAFE = 1.0 + 1e-10
 
 

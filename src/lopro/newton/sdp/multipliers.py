@@ -2,10 +2,11 @@
 
 Zhao, Sun and Toh, A Newton-CG augmented Lagrangian method for semidefinite programming, 2010.
 
-What a tenth and ten times a constant below do to the eigendecompositions of all problems of ``python -m
-benchmarks.constants newton.sdp`` (at most to those of one): `_HALVINGS` loses ten of twelve, 1.13 (1.56);
-`_DAMPINGS` loses ten, 1.00; `_INNER` 1.40 (1.86), 1.61 (2.86); `_LOOSE` 1.14 (1.31), 14 with proofs lost;
-`_TIGHT` 1.04 (1.17), 1.06 (1.22); `_SIGMA` 1.04 (2.23), 1.01 (1.21); `_STEPS` loses one, 1.00.
+A tenth of a constant below, and ten times as much, change the number of eigendecompositions of
+``python -m benchmarks.constants newton.sdp`` by these factors (those of one problem at most): `_HALVINGS`
+loses ten of twelve proofs, 1.13 (1.56); `_DAMPINGS` loses ten, 1.00; `_INNER` 1.40 (1.86), 1.61 (2.86);
+`_LOOSE` 1.14 (1.31), 14 and proofs are lost; `_TIGHT` 1.04 (1.17), 1.06 (1.22); `_SIGMA` 1.04 (2.23), 1.01
+(1.21); `_STEPS` loses one proof, 1.00. `_ARMIJO` changes nothing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""Solve a semidefinite program and prove the answer."""
+"""Solve a semidefinite program and prove the answer.
+
+A tenth of a constant below, and ten times as much, change what ``python -m benchmarks.constants newton.sdp``
+counts as follows: with a tenth of `_STEPS`, or ten times `_MOMENT`, one of twelve problems goes to Clarabel.
+The others decide about larger problems, and about runs that stall, and change nothing there.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +30,7 @@ __all__ = ["cliques", "order_of_engines", "solve", "work_of_a_step"]
 _ATTEMPTS = (False, 1e-8), (True, 1e-8), (True, 1e-10)
 #: Outer steps after which rays are checked, and a proof is tried in any case.
 _CHECKS = frozenset(int(8 * 1.4**k) for k in range(40))
-#: A run has stalled after so many outer steps without smaller residuals. A tenth and ten times as many change
-#: nothing in ``python -m benchmarks.constants newton.sdp``: none of those stalls.
+#: A run has stalled after so many outer steps without smaller residuals.
 _WAITING = 300
 #: Newton's method takes about so many eigendecompositions.
 _NEWTON = 60.0
