@@ -207,3 +207,11 @@ def test_an_empty_set_is_proved_by_multipliers() -> None:
     with pytest.raises(InfeasibleError) as caught:
         Intersection(PSDCone(3), negative).project(np.eye(3))
     assert float(np.asarray(caught.value.ray)[0]) < 0.0
+
+
+def test_rows_on_matrices_that_are_not_square_stay_as_they_are():
+    for set_ in (
+        Polyhedron(np.eye(6), np.ones(6), shape=(2, 3)),
+        Affine(np.eye(6), None, 1.0, (2, 3)),
+    ):
+        assert on_symmetric(set_) is set_

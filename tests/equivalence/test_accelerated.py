@@ -230,3 +230,16 @@ def test_backtracking_on_a_linear_function_stays_finite():
     assert state.L <= 4.0 * 9.0 / 0.4
     # F has its minimum where 3 expit(30 x) = 1.
     assert state.x[0] == pytest.approx(np.log(0.5) / 30.0, abs=1e-6)
+
+
+def test_the_rounding_of_the_point_does_not_refuse_a_constant():
+    """At 1e8 a move by 1e-8 is rounded to 1.5e-8: slopes of ``x^2`` differ by half more than they should."""
+    half = Polyhedron([[1.0]], [1e9])
+    y, move = np.array([1e8]), np.array([1e-8])
+    F = Penalised(
+        LeastSquares(np.array([[np.sqrt(2.0)]]), np.zeros(1)), half, Softplus(1.0, 1.0), y
+    )
+    value, gradient = F.linearize_at(F.image(y))
+    g, after = gradient(), F.image(y + move)
+    assert 2.5 < (F.linearize_at(after)[1]() - g)[0] / move[0] < 3.5
+    assert accelerated.model_holds(F, value, g, y, move, after, 2.0)

@@ -79,3 +79,8 @@ def test_a_result_tells_the_absolute_violation() -> None:
     assert row.violation(np.array([2.5])) == pytest.approx(500.0 / 4500.0, rel=1e-15)
     result = lopro.solve(lopro.Problem(lopro.objectives.Linear([1.0]), row))
     assert result.success and result.certificate.absolute_violation <= 1e-9 * 4000.0
+
+
+def test_nothing_is_known_of_a_point_without_a_certificate() -> None:
+    nothing = Certificate.unknown()
+    assert (nothing.lower_bound, nothing.gap, nothing.violation) == (-math.inf, math.inf, math.inf)

@@ -70,8 +70,10 @@ def test_reach_is_the_largest_unit_of_all_blocks() -> None:
         (np.array([[1.0, 1.0]]), np.array([2.0])),
         (np.array([[1e-9, 0.0]]), np.array([4.0])),
     )
-    for order in ([near, far], [far, near]):
-        np.testing.assert_allclose(reach_units(order, 2).known, [4e9, np.sqrt(2.0)], rtol=1e-14)
+    for made in (np.asarray, scipy.sparse.csr_array):
+        for order in ([near, far], [far, near]):
+            found = reach_units([(made(A), b) for A, b in order], 2).known
+            np.testing.assert_allclose(found, [4e9, np.sqrt(2.0)], rtol=1e-14)
     both = np.array([[1.0, 0.0], [1e-4, 0.0]]), np.array([1.0, 1.0])
     for made in (np.asarray, scipy.sparse.csr_array):
         found = reach_units([(made(both[0]), both[1])], 2).known
@@ -99,3 +101,14 @@ def test_curvature_tells_units_by_the_value_it_bends_to() -> None:
     """q_1^2 / P_11 = 4 is the value: 2 / sqrt(P_jj) are the units, whatever q_2 is, if it is less."""
     found = curvature_units(np.array([1.0, 1e-8, 0.0]), np.array([2.0, 1e-5, 1.0]))
     np.testing.assert_allclose(found, [2.0, 2e4, 0.0], rtol=1e-14)
+
+
+@pytest.mark.parametrize("kind", [0, 1])
+def test_units_are_handed_on_from_block_to_block(kind: int) -> None:
+    """x_1 = 2 x_2 in one block, x_2 = 3 x_3 and x_2 = 9 x_4 in the next; x_3 = 5 tells all of them."""
+    one, two = [[1.0, -2.0, 0.0, 0.0]], [[0.0, 1.0, -3.0, 0.0], [0.0, 1.0, 0.0, -9.0]]
+    zero, bound = np.zeros(1), np.array([np.inf, np.inf, 5.0, np.inf])
+    blocks = [(both(one)[kind], zero), (both(two)[kind], np.zeros(2)), (None, bound)]
+    for order in ([0, 1, 2], [1, 0, 2]):
+        units = column_units([blocks[k] for k in order], 4)
+        np.testing.assert_allclose(units.known, [30.0, 15.0, 5.0, 15.0 / 9.0], rtol=1e-15)

@@ -196,3 +196,13 @@ def test_interior_points_prove_logistic_losses_without_a_radius() -> None:
     assert result.success
     other = lopro.solve(lopro.Problem(f, c), method=lopro.NewtonMultipliers())
     assert result.fun == pytest.approx(other.fun, rel=2e-6)
+
+
+def test_only_the_second_and_third_rows_of_a_triple_are_signed() -> None:
+    """``y >= 0`` and ``z >= 0``, as rows ``A v <= b`` that every point satisfies; x may be anything."""
+    A, b = scipy.sparse.eye_array(6, format="csr"), np.arange(1.0, 7.0)
+    cones = [(Exponentials(2), 6)]
+    data = ConicData(scipy.sparse.csr_array((6, 6)), np.zeros(6), A, b, cones)
+    ((_, lower, upper),) = data.linear_rows
+    assert lower.tolist() == [-math.inf] * 6
+    assert upper.tolist() == [math.inf, 2.0, 3.0, math.inf, 5.0, 6.0]

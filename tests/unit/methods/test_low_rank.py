@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from lopro import LowRankFactors, Problem, SemidefiniteEngines, Status
 from lopro.constraints import Affine, Intersection, PSDCone
 from lopro.errors import MissingCapabilityError
 from lopro.linalg.sparse_definite import SparseCholesky
+from lopro.methods.semidefinite import low_rank
 from lopro.methods.semidefinite.factor_problem import FactorCost
 from lopro.newton.sdp.factors import LinearCost, UnitRowsProblem, WeightedDistance
 from lopro.objectives import Linear
@@ -225,3 +227,14 @@ def test_sparse_costs_stay_sparse() -> None:
     cost = LinearCost(cycle(n) + scipy.sparse.diags_array(np.ones(n)))
     assert scipy.sparse.issparse(cost.off) and cost.off.nnz == 2 * n
     assert cost.constant.value == n
+
+
+def test_a_bound_pays_for_the_shift_and_for_the_rounding_of_the_cost() -> None:
+    found = SimpleNamespace(
+        proofs=SimpleNamespace(missing=lambda slack, shift, tries: shift),
+        _blur=lambda point: 0.125,
+        _value=lambda point, y: float(y.sum()),
+    )
+    point = SimpleNamespace(y=np.array([1.0, 2.0]), slack=lambda: None)
+    y, value = low_rank._LowRankSearch._bound(found, point, 0.25, 1)
+    assert y.tolist() == [0.625, 1.625] and value == 2.25

@@ -23,7 +23,7 @@ from lopro.functions.atoms import (
 )
 from lopro.functions.term import Term
 from lopro.maps import Identity, linear_map
-from lopro.maps.host import host_map
+from lopro.maps.host import Transferred, host_map
 from lopro.newton import curvature
 from lopro.newton.curvature import complement_pieces
 from lopro.newton.systems import CorrectedSystem, SparseSystem, choose_system
@@ -175,3 +175,14 @@ def test_sparse_systems_stay_sparse(name: str, rng: Any) -> None:
         x = system.solve(pieces, 0.1, rhs, 1e-14)
         assert curvature.apply(pieces, x) + 0.1 * x == pytest.approx(rhs, abs=1e-9)
     assert kinds == {SparseSystem if name == "groups" else CorrectedSystem}
+
+
+def test_the_mean_curvature_of_an_operator_is_told_from_its_row_norms():
+    """The trace of ``D' W D`` by columns, with as many norms as rows: those of an operator are estimated."""
+    M = np.array([[3.0, 0.0], [0.0, 3.0], [0.0, 6.0]])
+    D = Transferred(linear_map(scipy.sparse.linalg.aslinearoperator(M)))
+    assert D.row_norms.shape == (3,)
+    assert float(np.sum(D.row_norms**2)) == pytest.approx(54.0, rel=0.5)
+    weights = np.array([1.0, 2.0, 0.25])
+    piece = curvature.weighted(D, weights)
+    assert piece.mean == pytest.approx(float(weights @ D.row_norms**2) / 2.0, rel=1e-15)

@@ -6,6 +6,7 @@ import math
 import os
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -473,3 +474,18 @@ def test_a_matrix_that_cannot_be_factorised_asks_for_a_larger_shift(rng):
     with pytest.raises(SingularSystem, match="larger shift"):
         directions.find(point, centre.sigma, 0.0, 1e-12)
     assert np.isfinite(directions.find(point, centre.sigma, 0.0, 1e3)).all()
+
+
+def test_the_largest_radius_without_a_point_is_kept():
+    found = SimpleNamespace(proved=False, radius=5.0)
+    search = SimpleNamespace(
+        face=SimpleNamespace(multipliers=lambda program, y, margin: y, matrices=lambda X: X),
+        units=SimpleNamespace(multipliers=lambda y: y, matrices=lambda X: X),
+        judge=SimpleNamespace(contradiction=lambda y: (y, found)),
+        original=None,
+        empty_within=2.0,
+    )
+    for radius, largest in ((5.0, 5.0), (3.0, 5.0)):
+        found.radius = radius
+        assert not SemidefiniteSearch.check_rays(search, (np.zeros((1, 1)),), np.ones(1))
+        assert search.empty_within == largest
