@@ -22,7 +22,8 @@ __all__ = ["Minorant", "lower_bound", "radius_and_ceiling", "solution_radius"]
 
 FENCHEL = "Fenchel dual, multiplier scaled to feasibility"
 NO_BOUND = (
-    "no lower bound: neither the set, the sublevel sets nor strong convexity bound a solution"
+    "no lower bound: neither the set, the sublevel sets nor strong convexity bound a solution; "
+    "give lopro.Problem a solution_norm if you know one"
 )
 
 

@@ -192,7 +192,12 @@ def _plan(problem: Problem) -> Iterator[Fit]:
     for fit in _second_order(problem):
         tried.append(fit.method)
         yield fit
-    reason = "the set is given by a linear map into an easy set"
+    images = all(member.has_image_set for member in problem.constraint.members())
+    reason = (
+        "the set is given by a linear map into an easy set"
+        if images
+        else "the set is given by smooth functions, or linear maps into easy sets"
+    )
     general = fit_of(MultiplierMethod(), problem, reason)
     if general is not None:
         yield replace(general, cost=passes_cost(_entries(problem)))
@@ -214,7 +219,7 @@ def _plan(problem: Problem) -> Iterator[Fit]:
     if general is not None:
         return
     LoPGD().check(problem)
-    yield Fit(LoPGD(), "only values, slopes and projections are known")
+    yield Fit(LoPGD(), "only values, slopes and projections are known; few projections are used")
 
 
 def _closed_forms(problem: Problem) -> Iterator[Fit]:

@@ -1,14 +1,17 @@
-"""A squared distance over a set with a closed-form projection, which is the solution."""
+"""A squared distance over a set: its projection is the solution."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import ClassVar
 
+from lopro.constraints import Constraint
 from lopro.constraints.compact import CompactSet
 from lopro.constraints.polyhedron import Box
 from lopro.core.arrays import Array, asarray_like
 from lopro.errors import MissingCapabilityError, StalledError
+from lopro.functions.atoms import Opaque
+from lopro.methods.setting import linearised
 from lopro.objectives import Objective, Scaled, SquaredDistance
 from lopro.problem import Problem
 from lopro.protocol import Candidate, Candidates, Card, Fit, Multiplier, Workbench
@@ -20,11 +23,14 @@ __all__ = ["NearestPoint"]
 class NearestPoint:
     """The nearest point of a set by one projection, proved by the normal direction there.
 
-    Problem: min ``w/2 |x - z|^2`` over one bounded set with a linear minimiser: `L1Ball`, `Simplex`,
-    `Spectrahedron`, a bounded `Box`. Oracles: one projection and one linear minimisation.
+    Problem: min ``w/2 |x - z|^2`` over one bounded set with a linear minimiser (`L1Ball`, `Simplex`,
+    `Spectrahedron`, a bounded `Box`), or over a set of your own. Oracles: one projection, and one linear
+    minimisation or one subgradient of c.
 
     The difference ``v = z - x`` is normal to the set at the projection. For any ``v`` the maximum of
-    ``<v, y>`` over the set gives a lower bound, which equals the value at x if the projection is exact.
+    ``<v, y>`` over the set gives a lower bound, which equals the value at x if the projection is exact. For a
+    set of your own the constraint linearised at x takes its place: exact where c is differentiable at x, and
+    proved without trust in the projection.
 
     Examples
     --------
@@ -38,8 +44,8 @@ class NearestPoint:
     """
 
     card: ClassVar[Card] = Card(
-        assumptions="f a squared distance, a bounded set with a linear minimiser",
-        oracles="projection, linear minimisation",
+        assumptions="f a squared distance; a bounded set with a linear minimiser, or one of your own",
+        oracles="projection, linear minimisation or a subgradient of c",
         rate="exact",
         projections="1",
         reference="the definition of a projection",
@@ -48,8 +54,8 @@ class NearestPoint:
     def fit(self, problem: Problem) -> Fit | None:
         """Return the fit of the method if the problem has its form, else None."""
         set_ = problem.constraint
-        easy = isinstance(set_, (CompactSet, Box)) and _distance(problem.objective) is not None
-        if not easy or not set_.has_linear_minimizer:
+        easy = _has_minimizer(set_) or _is_own(set_)
+        if not easy or _distance(problem.objective) is None:
             return None
         return Fit(self, "a squared distance over a set is one projection")
 
@@ -58,7 +64,8 @@ class NearestPoint:
         if self.fit(problem) is None:
             raise MissingCapabilityError(
                 "NearestPoint needs SquaredDistance over one bounded set with a linear_minimizer (L1Ball, "
-                f"Simplex, Spectrahedron, a bounded Box), got {problem.objective!r} over {set_!r}"
+                "Simplex, Spectrahedron, a bounded Box) or a set of your own, got "
+                f"{problem.objective!r} over {set_!r}"
             )
 
     def run(self, bench: Workbench, x0: Array) -> Candidates:
@@ -67,9 +74,22 @@ class NearestPoint:
         weight, z = found[0], asarray_like(found[1], x0)
         bench.tick()
         x = bench.project(z)
-        normal = weight * (z - x)
-        yield Candidate(x, Multiplier(bench.constraint.support_inequality(-normal)), before=z)
+        normal, c = weight * (z - x), bench.constraint
+        easy = _has_minimizer(bench.problem.constraint)
+        proof = c.support_inequality(-normal) if easy else linearised(c, x, normal)
+        yield Candidate(x, Multiplier(proof), before=z)
         raise StalledError
+
+
+def _has_minimizer(set_: Constraint) -> bool:
+    """Whether a set is bounded and minimises linear functions."""
+    return isinstance(set_, (CompactSet, Box)) and set_.has_linear_minimizer
+
+
+def _is_own(set_: Constraint) -> bool:
+    """Whether a set is one function, of which values, subgradients and projections are all that is known."""
+    opaque = len(set_.terms) == 1 and isinstance(set_.terms[0].atom, Opaque)
+    return opaque and not set_.has_image_set
 
 
 def _distance(f: Objective) -> tuple[float, Array] | None:

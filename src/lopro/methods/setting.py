@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from lopro.certificates import feasibility_tolerance
-from lopro.constraints.base import ValidInequality
-from lopro.core.arrays import Array, norm
+from lopro.constraints.base import Constraint, ValidInequality
+from lopro.core.arrays import Array, inner, norm
 from lopro.core.validation import check_number
 from lopro.driver.minorants import solution_radius
 from lopro.errors import MissingCapabilityError
@@ -33,6 +33,7 @@ __all__ = [
     "feasible_candidate",
     "feasible_start",
     "is_feasible",
+    "linearised",
     "no_estimates",
 ]
 
@@ -53,6 +54,14 @@ def feasible_candidate(x: Array, inequality: ValidInequality | None = None) -> C
     return Candidate(
         x, Multiplier(ValidInequality.trivial(x) if inequality is None else inequality)
     )
+
+
+def linearised(c: Constraint, x: Array, direction: Array) -> ValidInequality:
+    """Return the constraint linearised at ``x``, with the weight that brings it nearest to a direction."""
+    g = c.subgradient(x)
+    square = inner(g, g)
+    weight = max(inner(direction, g), 0.0) / square if square > 0.0 else 0.0
+    return c.valid_inequality(x, weight)
 
 
 def check_constants(constants: ProblemConstants | None, radius: float | None) -> None:

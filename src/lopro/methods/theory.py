@@ -22,9 +22,9 @@ from lopro.problem import Problem
 
 __all__ = ["ErrorBound", "ProblemConstants", "constants_of", "epochs_needed", "probe_error_bound"]
 
-#: sup over s of q(s) + 2 s q(s) (1 - q(s)), q the logistic function (P2).
+#: sup over s of q(s) + 2 s q(s) (1 - q(s)), q the logistic function (P2 of docs/theory.md).
 SOFTPLUS_CURVATURE = 1.3009
-#: The same supremum for the quadratic hinge (P2).
+#: The same supremum for the quadratic hinge (P2 of docs/theory.md).
 QUADRATIC_CURVATURE = 2.0
 
 

@@ -68,3 +68,49 @@ def test_a_projection_that_is_not_one_is_not_proved() -> None:
 def test_what_it_is_not_for(f: Any, set_: Any) -> None:
     with pytest.raises(lopro.MissingCapabilityError, match="NearestPoint needs SquaredDistance"):
         NearestPoint().check(Problem(f, set_))
+
+
+def ellipsoid(smooth: bool, project: Any = None) -> Any:
+    """Return ``{x : 4 x1^2 + x2^2 <= 4}`` as functions of a user."""
+    H = np.diag([4.0, 1.0])
+
+    def value(x: Any) -> float:
+        return float(x @ H @ x) - 4.0 if smooth else float(np.sqrt(x @ H @ x)) - 2.0
+
+    def subgradient(x: Any) -> Any:
+        return 2.0 * H @ x if smooth else H @ x / np.sqrt(x @ H @ x)
+
+    return constraints.FunctionConstraint(value, subgradient, project, smooth=smooth, shape=(2,))
+
+
+@pytest.mark.parametrize("smooth", [True, False])
+def test_a_set_of_your_own_takes_one_projection(smooth: bool) -> None:
+    """(1, 0) is nearest to (3, 0): c rises along z - x there, so the linearised constraint proves it."""
+    calls = []
+
+    def project(x: Any) -> Any:
+        calls.append(x)
+        return np.array([1.0, 0.0])
+
+    z = np.array([3.0, 0.0])
+    problem = Problem(2.0 * SquaredDistance(z), ellipsoid(smooth, project))
+    result = lopro.solve(problem, tol=1e-12)
+    assert result.success and result.method == "Auto() -> NearestPoint()"
+    assert len(calls) == result.counts.projections == 1
+    assert result.fun == pytest.approx(4.0, rel=1e-14)
+    assert result.certificate.lower_bound == pytest.approx(4.0, rel=1e-12)
+    assert "1. NearestPoint(): a squared distance over a set is one projection" in lopro.explain(
+        problem
+    )
+
+
+def test_a_projection_of_your_own_is_not_trusted() -> None:
+    """(0, 2) is feasible, and the nearest point to (0.1, 3) is not: Auto goes on with other methods."""
+    z = np.array([0.1, 3.0])
+    wrong = ellipsoid(True, lambda x: np.array([0.0, 2.0]))
+    alone = lopro.solve(Problem(SquaredDistance(z), wrong), method=NearestPoint(), tol=1e-6)
+    best = lopro.solve(Problem(SquaredDistance(z), ellipsoid(True)), tol=1e-9)
+    assert best.success and not alone.success
+    assert alone.certificate.lower_bound <= best.fun < alone.fun
+    said = lopro.explain(Problem(L1Norm(shape=(2,)), ellipsoid(True)))
+    assert "the set is given by smooth functions" in said

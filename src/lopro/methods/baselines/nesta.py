@@ -26,13 +26,13 @@ __all__ = ["NESTA"]
 
 @dataclass(frozen=True)
 class NestaSettings:
-    """Constants of the authors' version 1.1 (NESTA.m, Core_Nesterov.m)."""
+    """Constants of version 1.1 of the authors' program."""
 
-    #: Relative variation at which a continuation begins (NESTA.m).
+    #: Relative variation at which a continuation begins (Becker, Bobin, Candes (2011), NESTA.m).
     first_variation: float = 0.1
-    #: First smoothing relative to the largest entry of the least-norm solution (NESTA.m).
+    #: First smoothing relative to the largest entry of the least-norm solution: 0.9 in NESTA.m (2011).
     first_smoothing: float = 0.9
-    #: Number of values that the stopping rule averages (Core_Nesterov.m).
+    #: Number of values that the stopping rule averages: 10 in Core_Nesterov.m (2011).
     averaged_values: int = 10
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from lopro.constraints.base import ValidInequality
 from lopro.core.arrays import Array, eps, inner, norm
 from lopro.driver.minorants import lower_bound, solution_radius
-from lopro.methods.setting import feasible_candidate
+from lopro.methods.setting import feasible_candidate, linearised
 from lopro.protocol import Candidate, Verdict, Workbench
 
 __all__ = ["Multipliers", "ProjectedSteps"]
@@ -90,16 +90,9 @@ class Multipliers:
             reach = norm(x) if radius is None else radius.value
             sums = (self._last, self._recent, self._all)
             found = [s.valid_inequality(reach) for s in sums]
-            found.append(self._linearised(bench, found[0].direction))
+            found.append(linearised(bench.constraint, self._at, found[0].direction))
             self._recent = None
             return max(found, key=lambda each: lower_bound(problem, x, each, fun)[0])
-
-    def _linearised(self, bench: Workbench, direction: Array) -> ValidInequality:
-        c = bench.constraint
-        g = c.subgradient(self._at)
-        square = inner(g, g)
-        weight = max(inner(direction, g), 0.0) / square if square > 0.0 else 0.0
-        return c.valid_inequality(self._at, weight)
 
 
 class ProjectedSteps:

@@ -21,7 +21,8 @@ from lopro.protocol import Candidate, Candidates, Card, Claim, Multiplier, Workb
 
 __all__ = ["SwitchingSteps", "SwitchingSubgradient"]
 
-#: Steps between two checks of the stopping rule: a level makes up to CHUNK - 1 steps more than it needs.
+#: Steps between two checks of the stopping rule: a level makes up to CHUNK - 1 steps more than it needs,
+#: which costs no projection.
 CHUNK = 32
 
 

@@ -9,9 +9,15 @@ from lopro.core.arrays import Array, inner, norm
 
 __all__ = ["LBFGS"]
 
-#: Stored steps, most halvings of a step, and the constant of sufficient decrease.
-MEMORY, HALVINGS, SUFFICIENT = 20, 12, 1e-4
-#: Steps along which the gradient changes by less than this are not stored.
+#: Stored steps: the largest number of those advised (3 to 20) by Nocedal and Wright, Numerical Optimization
+#: (2006), section 7.2.
+MEMORY = 20
+#: The constant of sufficient decrease (Nocedal and Wright (2006), section 3.1).
+SUFFICIENT = 1e-4
+#: Trial steps at most, each between a tenth and half of the last one.
+TRIALS = 12
+#: The least cosine between a step and the change of the gradient along it with which the step is stored: the
+#: root of the unit of rounding, below which the curvature is noise.
 FLAT = 1e-8
 
 
@@ -75,7 +81,7 @@ class LBFGS:
             return False
         # Without a memory the unit of length is unknown: that of a quadratic with the minimum zero is tried.
         size = 1.0 if self._memory else min(1.0, 2.0 * self.value / -slope)
-        for _ in range(HALVINGS):
+        for _ in range(TRIALS):
             x = self.x + size * direction
             value, gradient = self.function(x)
             # Strictly: where rounding decides, it is over.
