@@ -157,7 +157,7 @@ class Lopro(CLARABEL):  # type: ignore[misc]
         return found
 
     def cite(self, data: Any) -> str:
-        """Return what to cite."""
+        """Return the citation."""
         return (
             "@inproceedings{yang2017richer, title={A Richer Theory of Convex Constrained Optimization "
             "with Reduced Projections and Improved Rates}, author={Yang, Tianbao and Lin, Qihang and "

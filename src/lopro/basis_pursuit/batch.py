@@ -183,7 +183,7 @@ class SharedPasses:
         self._at_a_time = max(1, min(SETTINGS.searches, SETTINGS.memory // of_one))
 
     def search(self, problems: Sequence[Problem]) -> list[Proposed | None]:
-        """Return what was found for each problem; None where a search does not end."""
+        """Return the answer of each problem; None where a search does not end."""
         found: list[Proposed | None] = []
         for start in range(0, len(problems), self._at_a_time):
             found += self._some(problems[start : start + self._at_a_time])
@@ -243,7 +243,7 @@ class _Search:
             self.question = None
 
     def proposed(self, seconds: float) -> Proposed | None:
-        """Return what there is to propose; None if it is not what was asked for."""
+        """Return the candidate, or None if it does not have the required residual."""
         search, read = self.search, self._counts
         candidate = search.measured_candidate() if search.complete else None
         if candidate is None:

@@ -9,9 +9,9 @@ With ``D_b = w_b / |Z_b|`` Newton's matrix is
 
     H = A^H A + alpha D (I - u u'):
 
-turning a short block costs much. With ``E = 1 / (alpha D)``, ``K = E^1/2 A^H A E^1/2``, ``R = (I + K)^-1``
-and ``T = I - R`` its inverse is ``E^1/2 (R + R u (u' T u)^-1 u' R) E^1/2``: a matrix over the columns,
-whatever the number of right-hand sides, and one over the blocks.
+with a large curvature across short blocks. With ``E = 1 / (alpha D)``, ``K = E^1/2 A^H A E^1/2``,
+``R = (I + K)^-1`` and ``T = I - R`` its inverse is ``E^1/2 (R + R u (u' T u)^-1 u' R) E^1/2``: a matrix over
+the columns, whatever the number of right-hand sides, and one over the blocks.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ class BlockNewton:
         """Compute correlations, lengths and weights of the blocks anew."""
         self.slope = self.columns.adjoint(self.residual)
         if self.nonneg:
-            # An entry at zero does not feel what pulls it below.
+            # Negative correlations do not act on entries at zero.
             self.slope = np.where(self.z > 0.0, self.slope, np.maximum(self.slope, 0.0))
         #: The length of each block, and of its correlations.
         self.lengths, self.pulls = _lengths(self.z, self.starts), _lengths(self.slope, self.starts)
@@ -155,7 +155,7 @@ class BlockNewton:
         return float(self.weights @ _lengths(z, self.starts))
 
     def spread(self, of_blocks: Vector) -> Vector:
-        """Return what belongs to blocks for each of their rows."""
+        """Return the values of blocks, repeated for each of their rows."""
         return of_blocks if len(self.sizes) == len(self.z) else np.repeat(of_blocks, self.sizes)
 
     def _error(self) -> float:
@@ -177,7 +177,7 @@ class BlockNewton:
 
     @property
     def room(self) -> int:
-        """How many blocks may join: half as many as there are, and fewer as equations run out.
+        """The number of blocks that may enter: half as many as are active, fewer as equations run out.
 
         With more blocks than equations the order of elimination would decide which are dropped.
         """
@@ -202,7 +202,7 @@ class BlockNewton:
         self._move(face, p - (after - self.alpha) * q, after)
 
     def _face(self, blocks: Vector) -> _Face:
-        """Factor Newton's matrix for these blocks; those that are zero point along their slope."""
+        """Factor Newton's matrix for these blocks; the direction of a zero block is that of its slope."""
         free = self.spread(blocks)
         if self.nonneg:
             free = free & ((self.z > 0.0) | (self.slope > 0.0)).any(axis=1)
@@ -291,7 +291,7 @@ def _real(a: Vector, b: Vector) -> float:
 
 
 def newton_solver(gram: Vector, u: Vector, e: Vector, starts: Vector) -> Callable[[Vector], Vector]:
-    """Return what solves with Newton's matrix.
+    """Return a function that solves systems with Newton's matrix.
 
     Parameters
     ----------
@@ -353,7 +353,7 @@ def newton_solver(gram: Vector, u: Vector, e: Vector, starts: Vector) -> Callabl
 
 
 def _along_and_across(gram: Vector, u: Vector, e: Vector) -> Callable[[Vector], Vector]:
-    """Return what solves where blocks are complex numbers: real equations along and across each of them.
+    """Return the solver for blocks of complex numbers: real equations along and across each of them.
 
     This is one factorisation of twice the size, and quicker than two of the original one. A large one is made
     in single precision, in half of the time, and what it solves is corrected once.
@@ -381,7 +381,7 @@ def _along_and_across(gram: Vector, u: Vector, e: Vector) -> Callable[[Vector], 
 def _factored(
     turned: Vector, stiffness: Vector, dtype: type[np.floating[Any]]
 ) -> Callable[[Vector], Vector] | None:
-    """Return what solves the equations along and across, in this precision; None if they are not definite."""
+    """Return the solver of the equations along and across, in this precision; None if not definite."""
     n = len(turned)
     H = np.empty((2 * n, 2 * n), dtype=dtype)
     # The upper half, which is the lower one of the transpose.
@@ -404,7 +404,7 @@ def _factored(
 
 
 def _definite(C: Vector, scale: float | Vector = 1.0) -> Callable[[Vector], Vector] | None:
-    """Return what solves with a matrix that is positive, or nearly: blocks that depend on others share.
+    """Return the solver for a positive definite matrix, or a nearly singular one, with a shift.
 
     Its upper half counts. None if it is far from positive.
     """

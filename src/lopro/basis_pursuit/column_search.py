@@ -469,7 +469,7 @@ class Checkpoint:
         )
 
     def load(self) -> dict[str, Any] | None:
-        """Return what was saved; None if nothing was."""
+        """Return the saved state; None if there is none."""
         if not self.path.exists():
             return None
         try:
@@ -512,7 +512,7 @@ class Checkpoint:
         )
 
     def _state(self) -> dict[str, Any]:
-        """Return what has to be known to go on: small beside the columns, which are not in it."""
+        """Return the state from which the search resumes, without the columns: they are large."""
         search = self._search
         assert search.pool is not None
         return {

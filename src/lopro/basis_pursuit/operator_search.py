@@ -89,7 +89,7 @@ SPLITTING = SplittingSettings()
 
 
 def threshold_for(p: Point) -> float:
-    """Return what shrinkage should take off entries that are like those of a point."""
+    """Return the threshold of shrinkage for entries like those of a point."""
     return SPLITTING.threshold * p.fun / max(1, p.nonzeros)
 
 
@@ -127,7 +127,7 @@ class _Shrunk:
 
 @dataclass(frozen=True, eq=False)
 class SplitState:
-    """Where the splitting stands."""
+    """The state of the splitting."""
 
     w: Array
     rest: Array  # y - A w
@@ -230,7 +230,7 @@ class Splitting:
 
 
 def _better_threshold(lag: Array, move: Array, x: Array, multiplier: Array) -> float:
-    """Return what to multiply the threshold by.
+    """Return the factor for the threshold.
 
     Where points differ more than multipliers change, relatively, it is too large.
     """
@@ -326,7 +326,7 @@ class OperatorSearch:
 
     @property
     def slowness(self) -> int:
-        """How much patience the algorithm needs."""
+        """The factor by which limits on slow progress are extended."""
         return SETTINGS.patience if isinstance(self.algorithm, Splitting) else 1
 
     @property
@@ -346,12 +346,12 @@ class OperatorSearch:
 
     @property
     def steps(self) -> int:
-        """How many steps have been made."""
+        """The number of steps made."""
         return len(self._errors)
 
     @property
     def steps_left(self) -> float:
-        """How many more would be needed at the present pace; more than `pace` must have been made."""
+        """The number of further steps at the present rate; more than `pace` must have been made."""
         before, now = self._errors[-SETTINGS.pace - 1], self._errors[-1]
         target = max(self.bench.target.tol, eps(self._like))
         if now <= target:

@@ -115,7 +115,7 @@ class BlockNorm(Objective):
         return np.sqrt(np.bincount(self.labels, weights=squares, minlength=len(self.of_blocks)))
 
     def _everywhere(self, of_blocks: Vector, like: Array) -> Vector:
-        """Return what belongs to blocks at each of their entries, in the precision of ``like``."""
+        """Return the values of blocks at each of their entries, in the precision of ``like``."""
         return of_blocks[self.labels].astype(np.asarray(like).real.dtype, copy=False)
 
     def moduli(self, x: Array) -> Vector:
@@ -292,7 +292,7 @@ class SparseForm:
         raise NotImplementedError
 
     def level(self, margin: float) -> Level:
-        """Return what fixes alpha; feasible points stay inside by a margin."""
+        """Return the condition that determines alpha; feasible points stay inside by a margin."""
         raise NotImplementedError
 
     def value(self, norm_of_x: float, x: Array, residual: Array) -> float:

@@ -119,7 +119,7 @@ class Search:
 
     @property
     def _margin(self) -> float:
-        """How far inside the ball to stay, so that the point is inside when it is rounded as well."""
+        """The distance from the boundary of the ball that keeps the rounded point inside."""
         if self.plain:
             return 0.0
         return min(0.5 * self.sigma, eps(self._like) * float(np.linalg.norm(self.y)))

@@ -3,7 +3,7 @@
 This is ``min g(A x) + sum p_i |x_i| + sum q_i x_i^2 / 2``, possibly with ``x >= 0`` and one free coefficient,
 whose ``p`` is 0: an intercept. For every ``r`` where the conjugate is finite it is at least
 ``-g*(-r) - sum ((|A'r|_i - p_i)_+)^2 / (2 q_i)``, if ``|A'r|_i <= p_i`` where ``q_i = 0``. The column ``f``
-of a free coefficient ``c`` asks for ``f'r = 0``. Rounding leaves something there, and the bound pays
+of a free coefficient ``c`` asks for ``f'r = 0``. By rounding it is not exactly 0, and the bound subtracts
 ``|f'r|`` times a radius that the data prove for ``c`` (`Radius`).
 """
 
@@ -67,7 +67,7 @@ class SparseLoss:
     parts: tuple[Objective, ...]
     #: The loss, with its map and its factor.
     term: Term
-    #: The price of each coefficient, infinite for a free one: its correlation is not compared with it.
+    #: The penalty of each coefficient; infinite for a free one, whose correlation is not compared with it.
     prices: Vector
     #: The weights of the squares.
     ridges: Vector
@@ -81,7 +81,7 @@ class SparseLoss:
         return self.term.D
 
     def penalty(self, x: Vector, at: Vector) -> float:
-        """Return what coefficients of some columns cost; none of them is the free one."""
+        """Return the penalty of the coefficients of some columns; none of them is the free one."""
         return float(self.prices[at] @ np.abs(x) + 0.5 * (self.ridges[at] @ (x * x)))
 
     def sizes(self, g: Vector) -> Vector:

@@ -107,7 +107,7 @@ class _Face:
 
 
 class Level(Protocol):
-    """Where on the path a solution is asked for: by the length of the residual, a penalty, or their ratio.
+    """The condition that selects a solution on the path: the norm of the residual, a penalty, or their ratio.
 
     The solutions of ``min alpha w'|x| + |A x - y|^2 / 2`` for falling ``alpha`` are one path. Basis pursuit
     denoising asks for its point whose residual is ``sigma`` long, the LASSO for the one with ``alpha = lam``,

@@ -411,7 +411,7 @@ def _readable(form: SparseForm) -> OperatorMap | None:
 
 
 def _costs_more_than_reading(A: OperatorMap) -> Callable[[OperatorSearch | None], bool]:
-    """Return what tells whether a search has made as many products as reading takes, or would do so."""
+    """Return a test of whether a search has made as many products as reading takes, or would do so."""
     products = min(A.shape)
 
     def enough(search: OperatorSearch | None) -> bool:

@@ -1,4 +1,4 @@
-"""How far a point is outside of a set: absolute, in the units of each row, and relative to what it compares.
+"""Violations: absolute, in the units of each row, and relative to the terms of the row.
 
 Relative: a row ``a'x <= b`` is violated by ``(a'x - b)_+ / (sum_j |a_j| |x_j| + |b|)``. Where its side is 0,
 each ``|x_j|`` is at least the unit of the column (`lopro.certificates.units`), so that a point near zero is
@@ -40,7 +40,7 @@ _ROUNDS = 60
 
 @dataclass(frozen=True)
 class Violation:
-    """How far a point is outside of a set.
+    """The violation of a set by a point.
 
     Attributes
     ----------
@@ -166,7 +166,7 @@ def units_of_entries(sizes: Any) -> Vector:
 
 
 def ball_size(radius: float, centre: float, products: Callable[[], float]) -> float:
-    """Return what the residual of a ball ``|A x - y| <= radius`` is compared with.
+    """Return the unit of the residual of a ball ``|A x - y| <= radius``.
 
     That is the radius, but no less than 1e-6 of ``|y|``: residuals are differences of numbers of that size,
     and as many of their digits are rounding. An equation is compared with ``|y|``, and with the products

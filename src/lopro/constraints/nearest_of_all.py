@@ -1,4 +1,4 @@
-"""The point nearest to another one in all of several sets, by the way that fits what they are."""
+"""Projections on intersections, by the method that fits the members."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class NearestOfAll:
                     self._project_by_newton(to_real_vector(x), self._conic, eps(x)), x
                 )
                 if self._violation(z) <= max(1e-9, 1e2 * eps(z)):
-                    return z  # what was not active is satisfied as well
+                    return z  # inactive constraints are satisfied as well
         if self._excludes_signs:
             raise InfeasibleError(
                 "no x >= 0 has |A x - y| <= sigma: the residual of nonnegative least squares proves it"
@@ -111,7 +111,7 @@ class NearestOfAll:
                     return z
         failed: ProjectionError | None = None
         if any(m.cuts_by_slopes(x) for m in self._members):
-            # Cuts within cycles would be two loops: one outer approximation does for all members.
+            # One outer approximation for all members, instead of cuts within the cycles of Dykstra's method.
             try:
                 return self.by_cuts(x)
             except ProjectionError as error:
@@ -175,9 +175,9 @@ class NearestOfAll:
     def _made_feasible(self, z: Array) -> Array:
         """Take out the last of the violation by projecting on the members in turn.
 
-        Each member measures violation by a yardstick of its own, and the shortest may be below the
-        accuracy of the projection. These moves are no longer than that accuracy, so the point stays
-        as near to the projection as it was.
+        Each member measures its violation in units of its own, and the smallest unit may be below the
+        accuracy of the projection. These moves are no longer than that accuracy, so that the distance to
+        the projection stays of that size.
         """
         tolerance = max(1e-10, 1e2 * eps(z))
         for _ in range(_MAX_CYCLES):
@@ -222,6 +222,6 @@ class NearestOfAll:
         return self._point(v, x)
 
     def _point(self, v: Vector, x: Array) -> Array:
-        """Return the point that a vector stands for; what rounding has left of asymmetry is evened out."""
+        """Return the point of a real vector; asymmetry by rounding is removed."""
         z = from_real_vector(v, x)
         return symmetric_part(z) if self._symmetric else z

@@ -250,7 +250,7 @@ class PSDCone(OwnImage):
 
     @cached_property
     def _probe(self) -> Companion:
-        """A random vector that asymmetry shows in."""
+        """A random vector whose products reveal asymmetry."""
         return Companion(np.random.default_rng(self.dim).standard_normal(self.dim))
 
     def _check_symmetric(self, x: Array) -> None:
@@ -260,7 +260,7 @@ class PSDCone(OwnImage):
             asymmetry, size = norm(x - adjoint(x)), norm(x)
         else:
             # (X - X^H) v has the expected length |X - X^H|_F for a random v: two products
-            # instead of passes over whole matrices, in the loop where every pass is felt.
+            # instead of passes over whole matrices, which would dominate the time of this loop.
             v = self._probe.beside(x)
             forward = x @ v
             asymmetry, size = norm(forward - adjoint(adjoint(v[:, None]) @ x)[:, 0]), norm(forward)

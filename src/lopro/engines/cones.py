@@ -46,15 +46,15 @@ class Cone(Protocol):
         ...
 
     def into_dual(self, z: Vector) -> Vector:
-        """Return a point of the dual cone near ``z``, inside in spite of rounding."""
+        """Return a point of the dual cone near ``z`` that is inside in spite of rounding."""
         ...
 
     def sizes(self, z: Vector) -> Vector:
-        """Return the size of each entry, or for each entry that of all entries that belong together."""
+        """Return the size of each entry, or that of the group of entries that it belongs to."""
         ...
 
     def outside(self, z: Vector) -> float:
-        """Return how far ``z`` is outside of the cone itself, up to a factor of 2; 0 inside."""
+        """Return the distance of ``z`` from the cone itself, up to a factor of 2; 0 inside."""
         ...
 
 
@@ -149,7 +149,7 @@ class SecondOrder:
     def tangents(self, z: Vector) -> scipy.sparse.csr_array:
         """Return the normal ``t - v'u / |v|`` of the boundary near ``z = (t, v)``, as a row.
 
-        One row, not all entries: that v stays as it is may contradict what else is asked of them.
+        One row, not all entries: fixing v as well could contradict other rows.
         """
         v = z[1:]
         return scipy.sparse.csr_array([np.append(1.0, -v / (float(np.linalg.norm(v)) or 1.0))])

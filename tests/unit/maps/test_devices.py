@@ -59,7 +59,9 @@ def test_answers_stay_in_the_library(kind: Kind) -> None:
     assert all(namespace(part) is xp for part in (*products, *blocks))
 
 
-def test_nothing_waits_for_the_device_after_the_first_look(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_waits_for_the_device_after_the_first_product(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Python numbers, truth values and copies on the host are what a GPU has to be waited for."""
     torch = pytest.importorskip("torch", reason="torch is not installed")
     A = linear_map(torch.asarray(M))

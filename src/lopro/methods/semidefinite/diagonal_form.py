@@ -1,4 +1,4 @@
-"""Costs over positive semidefinite matrices with a given diagonal, posed with X or with a factor of it."""
+"""Costs over positive semidefinite matrices with a given diagonal, given with X or with a factor of it."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class DiagonalForm:
         return LinearCost(self.C if self._plain else self.C * pairs)
 
     def rounding(self) -> float:
-        """Return what the rounding of scaled weights and targets may change a distance by."""
+        """Return a bound on the change of a distance by rounding of scaled weights and targets."""
         if self.C is not None or self._plain:
             return 0.0
         pairs = self.roots[:, None] * self.roots
@@ -103,7 +103,7 @@ class DiagonalForm:
         count("eigendecompositions")
         values, vectors = np.linalg.eigh(M)
         p = min(n, rank or max(1, int(np.count_nonzero(values > 0.0))))
-        # Rows that the positive part leaves empty get a direction by the least size.
+        # Rows without an entry in the positive part get a direction by the least size.
         sizes = np.maximum(values[n - p :], 1e-3 * float(values[-1]))
         return np.asarray(vectors[:, n - p :] * np.sqrt(sizes))
 

@@ -4,7 +4,7 @@ Near its minimiser the Lagrangian has a slope c that is rounding or little more,
 variables. There the best multiplier is known: over ``x_j >= l_j`` a slope ``c_j >= 0`` costs
 ``c_j (x_j - l_j)`` and nothing more. Rows imply bounds where variables have none of their own, and so does
 the objective: points with a value above a ceiling need no bound, so that ``f(z) <= ceiling`` is one row more.
-What is left of the slope costs ``|c|^2 / (2 mu)`` where f is strongly convex; elsewhere the bound loses
+The remaining slope costs ``|c|^2 / (2 mu)`` where f is strongly convex; elsewhere the bound loses
 ``|c_j|`` for each unit of distance in variable j.
 """
 

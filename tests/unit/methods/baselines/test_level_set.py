@@ -118,7 +118,7 @@ def test_agrees_with_an_outside_solver(seed: int, sigma: float | None) -> None:
     assert result.certificate.violation <= 1e-9
 
 
-def test_one_projection_per_epoch_and_one_linear_minimisation_per_look(monkeypatch: Any) -> None:
+def test_one_projection_per_epoch_and_one_linear_minimisation_per_check(monkeypatch: Any) -> None:
     A, y, sigma = instance()
     problem = problem_of(A, y, sigma)
     projections, minimizer, calls = count_projections(problem.constraint), [], []
