@@ -110,6 +110,8 @@ def _read_text(path: Path, key: str | None) -> Any:
     delimiter = _delimiter_of(path)
     first = text.lstrip().splitlines()[0]
     header = not all(_is_number(cell) for cell in first.split(delimiter) if cell.strip())
+    if header and len(text.strip().splitlines()) == 1:
+        raise BadInput(f"{path} has no row of numbers, only the line {first[:40]!r}")
     dtype = np.complex128 if "j" in text else np.float64
     return np.loadtxt(io.StringIO(text), delimiter=delimiter, skiprows=int(header), dtype=dtype)
 

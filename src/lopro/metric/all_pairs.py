@@ -41,14 +41,14 @@ _POWER_STEPS, _POWER_ACCURACY, _FLOOR = 300, 1e-6, 1e-8
 
 
 @dataclass(frozen=True)
-class Parts:
+class Distances:
     """Distances in a metric: ``a``, ``F = X A`` and the ``X`` they come from, so that ``K = F X'``."""
 
     a: Matrix
     F: Matrix
     X: Matrix
 
-    def inner(self, other: Parts) -> float:
+    def inner(self, other: Distances) -> float:
         """Return the inner product with other distances of the same samples, over all pairs."""
         straight = len(self.a) * float(self.a @ other.a)
         crossed = float(self.a.sum()) * float(other.a.sum())
@@ -73,7 +73,7 @@ class PairSum:
 
     target: float = 0.0
     constant: float = 0.0
-    distances: tuple[tuple[float, Parts], ...] = ()
+    distances: tuple[tuple[float, Distances], ...] = ()
 
     def __mul__(self, factor: float) -> PairSum:
         scaled = tuple((factor * c, parts) for c, parts in self.distances)
@@ -169,10 +169,10 @@ class AllPairsLoss(PairLoss):
         count("matvecs")
         return PairSum(distances=((1.0, self._parts(np.asarray(A, dtype=np.float64))),))
 
-    def _parts(self, A: Matrix) -> Parts:
+    def _parts(self, A: Matrix) -> Distances:
         X = self._centred
         F = X @ A
-        return Parts(np.einsum("ij,ij->i", F, X), F, X)
+        return Distances(np.einsum("ij,ij->i", F, X), F, X)
 
     def identity_terms(self) -> tuple[float, float]:
         parts = self._parts(np.eye(self.X.shape[1]))
@@ -213,10 +213,10 @@ class AllPairsLoss(PairLoss):
             ones += c * self._total(parts)
         return targets, ones
 
-    def _total(self, parts: Parts) -> float:
+    def _total(self, parts: Distances) -> float:
         return len(parts.a) * float(parts.a.sum())
 
-    def _with_targets(self, parts: Parts) -> float:
+    def _with_targets(self, parts: Distances) -> float:
         sums = self._over_classes(parts.F), self._over_classes(parts.X)
         within = float(self._sizes @ self._over_classes(parts.a)) - float(np.vdot(*sums))
         return DIFFERENT * (self._total(parts) - within)
@@ -279,7 +279,7 @@ class AllPairsLoss(PairLoss):
 
     def linearize_at(self, image: Image) -> Linearization:
         a, F = image
-        w = PairSum(-1.0, 0.0, ((1.0, Parts(a, F, self._centred)),))
+        w = PairSum(-1.0, 0.0, ((1.0, Distances(a, F, self._centred)),))
         _, square = self.target_terms(w)
         n, dtype = self.count, self.X.dtype
         return max(square, 0.0) / (2 * n), lambda: self.adjoint(w / n).astype(dtype)

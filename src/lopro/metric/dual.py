@@ -49,7 +49,7 @@ from lopro.core.diagonals import (
 from lopro.functions.atoms import GroupNorm
 from lopro.metric.all_pairs import PairSum
 from lopro.metric.loss import PairLoss
-from lopro.metric.white import RANK_TOLERANCE, Block, White, blocks, white_pairs
+from lopro.metric.white import RANK_TOLERANCE, LargeFeatures, White, blocks, white_pairs
 from lopro.projections.psd import eigenvalues, full_spectrum, smallest_eigenpairs, symmetric_part
 
 __all__ = ["PairMultiplier", "Spread", "dual_bound", "lowering", "scaled_bound"]
@@ -98,7 +98,7 @@ class Spread:
     #: The pairs in coordinates in which ``M1 = I``, wherever they differ at all: without the norm.
     white: White | None = None
     #: Repairs for features that are so large that the norm hardly matters.
-    blocks: tuple[Block, ...] = ()
+    blocks: tuple[LargeFeatures, ...] = ()
 
     @staticmethod
     def of(loss: PairLoss, tau: float, others: float = 0.0) -> Spread:

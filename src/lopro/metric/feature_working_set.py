@@ -95,10 +95,10 @@ class FeatureWorkingSet:
 
     def run(self, bench: Workbench, x0: Array) -> Candidates:
         short = max(sparse_metric_of(bench.problem).loss.X.shape) <= FEW
-        return each_in_one_pool(_Search.of(self, bench, x0), short)
+        return each_in_one_pool(_FeatureSearch.of(self, bench, x0), short)
 
 
-class _Search:
+class _FeatureSearch:
     """One run: solve on the working set, add features, and prove that no other feature is needed."""
 
     def __init__(self, method: FeatureWorkingSet, bench: Workbench, x0: Array) -> None:
@@ -150,7 +150,7 @@ class _Search:
     @staticmethod
     def of(method: FeatureWorkingSet, bench: Workbench, x0: Array) -> Candidates:
         """Search; the work begins when the first candidate is asked for."""
-        search = _Search(method, bench, x0)
+        search = _FeatureSearch(method, bench, x0)
         try:
             yield from search.candidates()
         except OutOfTime:

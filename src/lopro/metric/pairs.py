@@ -144,7 +144,7 @@ def _classes(labels: Any, samples: int) -> Any:
         ) from None
     if len(found) < 2:
         raise ValueError(
-            f"labels must have at least two classes, got only {found[0]!r}: with one class the zero "
+            f"labels must have at least two classes, got only {found[0]}: with one class the zero "
             "matrix is optimal"
         )
     return classes

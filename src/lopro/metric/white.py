@@ -4,15 +4,14 @@ Without the norm any invertible map of the features leaves the problem as it is.
 ``sum_e z_e z_e'`` is the identity it is as well conditioned as it can be, and features in which no pair
 differs are gone.
 
-With the norm they serve repairs of dual points (`Block`), where some features are so large that the norm
-hardly matters to them.
-In the units of such features the box of ``Y`` is smaller than the rounding of ``M(w)``, and a slack that is
-not quite psd could only be repaired at the price of the whole bound. For them (the set ``L``) ``Y`` is given
-up, which costs hardly anything, and the slack is repaired by ``M1`` itself (M2.4 of the theory): with
-``S + s B`` psd for ``B = M1`` on ``L`` and ``diag(M1)`` on the rest, ``kappa (w - s 1)`` is dual feasible for
-``kappa <= tau / (max|Y| + s m)``, where ``m`` is the largest entry of ``M1`` that ``B`` lacks. Between ``L``
-and the rest ``Y`` keeps what differences of samples see of it: on what they do not see the slack has to
-vanish.
+With the norm they serve repairs of dual points (`LargeFeatures`), where some features are so large that the
+norm hardly matters to them. In the units of such features the box of ``Y`` is smaller than the rounding of
+``M(w)``, and a slack that is not quite psd could only be repaired at the price of the whole bound. For them
+(the set ``L``) ``Y`` is given up, which costs hardly anything, and the slack is repaired by ``M1`` itself
+(M2.4 of the theory): with ``S + s B`` psd for ``B = M1`` on ``L`` and ``diag(M1)`` on the rest, ``kappa (w -
+s 1)`` is dual feasible for ``kappa <= tau / (max|Y| + s m)``, where ``m`` is the largest entry of ``M1`` that
+``B`` lacks. Between ``L`` and the rest ``Y`` keeps what differences of samples see of it: on what they do not
+see the slack has to vanish.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from lopro.core.deadline import EIGH, current_deadline
 from lopro.core.diagonals import inverse_roots
 from lopro.metric.loss import PairLoss
 
-__all__ = ["RANK_TOLERANCE", "Block", "White", "blocks", "white_pairs"]
+__all__ = ["RANK_TOLERANCE", "LargeFeatures", "White", "blocks", "white_pairs"]
 
 Indices = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -106,7 +105,7 @@ def white_pairs(loss: PairLoss, diagonal: Array) -> White | None:
 
 
 @dataclass(frozen=True)
-class Block:
+class LargeFeatures:
     """The pairs in coordinates in which ``B`` is the identity."""
 
     loss: PairLoss
@@ -134,7 +133,7 @@ class Block:
         return S + from_numpy(padded, S), float(most)
 
 
-def blocks(loss: PairLoss, tau: float, M1: Array, diagonal: Array) -> tuple[Block, ...]:
+def blocks(loss: PairLoss, tau: float, M1: Array, diagonal: Array) -> tuple[LargeFeatures, ...]:
     """Return the repairs worth trying: the sets ``L`` of the largest features, cut where sizes jump."""
     off = np.abs(to_numpy(M1))
     np.fill_diagonal(off, 0.0)
@@ -165,7 +164,7 @@ def _block(
     rest: Indices,
     squares: np.ndarray[Any, Any],
     off: np.ndarray[Any, Any],
-) -> Block | None:
+) -> LargeFeatures | None:
     X = to_numpy(loss.X).astype(np.float64)
     white = white_pairs(loss.with_samples(np.ascontiguousarray(X[:, large])), squares[large])
     if white is None:
@@ -175,4 +174,4 @@ def _block(
     lacking = off.copy()
     lacking[np.ix_(large, large)] = 0.0
     joined = loss.with_samples(from_numpy(samples, loss.X))
-    return Block(joined, large, white, rest, roots, float(lacking.max(initial=0.0)))
+    return LargeFeatures(joined, large, white, rest, roots, float(lacking.max(initial=0.0)))

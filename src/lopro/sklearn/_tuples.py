@@ -16,7 +16,7 @@ __all__ = ["Preprocessor", "looked_up", "pairs_from", "preprocessor_from"]
 Preprocessor: TypeAlias = Callable[[Any], Any]
 
 
-class Rows:
+class SampleTable:
     """The rows of an array, by their indices."""
 
     def __init__(self, samples: Any) -> None:
@@ -41,7 +41,7 @@ def preprocessor_from(given: Any) -> Preprocessor | None:
         raise ValueError(
             f"preprocessor must be None, an array of samples or a function, got {given!r}"
         )
-    return Rows(given)
+    return SampleTable(given)
 
 
 def looked_up(X: Any, preprocessor: Preprocessor | None) -> Any:

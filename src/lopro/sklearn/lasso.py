@@ -9,6 +9,7 @@ import numpy as np
 from lopro.basis_pursuit import lasso
 from lopro.core.validation import check_number
 from lopro.driver.result import Result
+from lopro.sklearn._cross_validation import check_share
 from lopro.sklearn._least_squares import Regression
 from lopro.sklearn._linear import Centred, SparseLinearRegressor
 
@@ -86,9 +87,7 @@ class ElasticNet(SparseLinearRegressor):
 
     def _check_parameters(self) -> None:
         check_number("alpha", self.alpha, minimum=0.0, exclusive=True)
-        share = check_number("l1_ratio", self._l1_ratio, minimum=0.0, maximum=1.0)
-        if share == 0.0:
-            raise ValueError("l1_ratio must be positive; without an l1 norm use Ridge")
+        check_share(self._l1_ratio, "Ridge")
 
     @property
     def _l1_ratio(self) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -10,6 +11,7 @@ from sklearn.utils.validation import column_or_1d
 
 from lopro.basis_pursuit import lasso_path
 from lopro.core.validation import check_count, check_number
+from lopro.sklearn._cross_validation import check_share, choose, given_grid, take_fit
 from lopro.sklearn._least_squares import Regression
 from lopro.sklearn._linear import Centred, SparseLinearRegressor
 from lopro.sklearn.lasso import ElasticNet
@@ -88,8 +90,7 @@ class ElasticNetCV(SparseLinearRegressor):
     def _check_parameters(self) -> None:
         check_number("eps", self.eps, minimum=0.0, maximum=1.0, exclusive=True)
         for share in self._ratios:
-            if not 0.0 < share <= 1.0:
-                raise ValueError(f"l1_ratio must be in (0, 1], got {share}")
+            check_share(share, "RidgeCV")
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Choose the weight of the penalty, and fit with it to all data.
@@ -113,15 +114,10 @@ class ElasticNetCV(SparseLinearRegressor):
         y = column_or_1d(y, warn=True)
         folds = list(check_cv(self.cv).split(X, y))
         data = Centred(X, y, self.fit_intercept, weights)
-        grids = [self._grid(data, share) for share in self._ratios]
-        pairs = list(zip(self._ratios, grids, strict=True))
-        errors = np.array([[self._errors(data, *pair, *fold) for fold in folds] for pair in pairs])
-        mean = errors.mean(axis=1) if weights is None else self._mean(errors, data, folds)
-        best = np.unravel_index(int(mean.argmin()), mean.shape)
-        self.l1_ratio_, self.alphas_ = pairs[best[0]]
-        self.alpha_ = float(self.alphas_[best[1]])
-        path = errors.transpose(0, 2, 1)
-        self.mse_path_ = path[0] if len(pairs) == 1 else path
+        grids = [(share, self._grid(data, share)) for share in self._ratios]
+        best = choose(partial(self._errors, data), grids, folds, weights)
+        self.l1_ratio_, self.alpha_, self.alphas_ = best.share, best.weight, best.grid
+        self.mse_path_ = best.losses
         self._refit(X, y, weights)
         return self
 
@@ -133,21 +129,13 @@ class ElasticNetCV(SparseLinearRegressor):
             positive=self.positive,
             tol=self.tol,
         ).fit(X, y, weights)
-        for name in ("coef_", "intercept_", "dual_gap_", "n_iter_"):
-            setattr(self, name, getattr(model, name))
-
-    @staticmethod
-    def _mean(errors: np.ndarray, data: Centred, folds: list[Any]) -> np.ndarray:
-        """Return the mean error of all test samples, with their weights."""
-        assert data.sample_weight is not None
-        of_folds = [float(data.sample_weight[test].sum()) for _, test in folds]
-        return np.asarray(np.average(errors, axis=1, weights=of_folds))
+        take_fit(self, model)
 
     def _grid(self, data: Centred, share: float) -> np.ndarray:
         """Return the weights to try, the largest first."""
-        if np.ndim(self.alphas) == 1:
-            given = [check_number("alphas", a, minimum=0.0, exclusive=True) for a in self.alphas]
-            return np.sort(np.array(given))[::-1]
+        given = given_grid("alphas", self.alphas)
+        if given is not None:
+            return given[::-1]
         count, y = check_count("alphas", self.alphas), data.target(0)
         A = data.A
         pulled = A.rmatvec(y) if hasattr(A, "rmatvec") else A.T @ y

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -15,6 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from lopro.basis_pursuit import sparse_logistic, sparse_logistic_path
 from lopro.basis_pursuit.logistic_regression import LogisticData
 from lopro.core.validation import check_count, check_number, check_unmasked
+from lopro.sklearn._cross_validation import check_share, choose, given_grid, take_fit
 from lopro.sklearn._linear import refuse_complex
 from lopro.sklearn._watching import (
     FLOATS,
@@ -170,7 +172,7 @@ class SparseLogisticRegression(_SparseClassifier):
             The estimator itself.
         """
         C = check_number("C", self.C, minimum=0.0, exclusive=True)
-        share = _checked_share(self.l1_ratio)
+        share = check_share(self.l1_ratio, "LogisticRegression")
         X, labels, weights = self._checked(X, y, sample_weight)
         watcher = FitWatcher(self, X, y)
         lam, ridge = self._penalties(C, share)
@@ -288,23 +290,15 @@ class SparseLogisticRegressionCV(_SparseClassifier):
             The estimator itself.
         """
         check_number("eps", self.eps, minimum=0.0, maximum=1.0, exclusive=True)
-        shares = [_checked_share(share) for share in np.atleast_1d(self.l1_ratio)]
+        shares = [
+            check_share(share, "LogisticRegression") for share in np.atleast_1d(self.l1_ratio)
+        ]
         X, labels, weights = self._checked(X, y, sample_weight)
         folds = list(check_cv(self.cv, labels, classifier=True).split(X, labels))
-        grids = [self._grid(X, labels, weights, share) for share in shares]
-        losses = np.array(
-            [
-                [self._losses(X, labels, weights, share, Cs, fold) for fold in folds]
-                for share, Cs in zip(shares, grids, strict=True)
-            ]
-        )
-        of_folds = [1.0 if weights is None else float(weights[test].sum()) for _, test in folds]
-        mean = np.average(losses, axis=1, weights=of_folds)
-        best = np.unravel_index(int(mean.argmin()), mean.shape)
-        self.l1_ratio_, self.Cs_ = shares[best[0]], grids[best[0]]
-        self.C_ = float(self.Cs_[best[1]])
-        path = losses.transpose(0, 2, 1)
-        self.log_loss_path_ = path[0] if len(shares) == 1 else path
+        grids = [(share, self._grid(X, labels, weights, share)) for share in shares]
+        best = choose(partial(self._losses, X, labels, weights), grids, folds, weights)
+        self.l1_ratio_, self.C_, self.Cs_ = best.share, best.weight, best.grid
+        self.log_loss_path_ = best.losses
         model = SparseLogisticRegression(
             self.C_,
             l1_ratio=self.l1_ratio_,
@@ -312,17 +306,16 @@ class SparseLogisticRegressionCV(_SparseClassifier):
             positive=self.positive,
             tol=self.tol,
         ).fit(X, labels, weights)
-        for name in ("coef_", "intercept_", "dual_gap_", "n_iter_"):
-            setattr(self, name, getattr(model, name))
+        take_fit(self, model)
         return self
 
     def _grid(
         self, X: Any, labels: np.ndarray, weights: np.ndarray | None, share: float
     ) -> np.ndarray:
         """Return the C to try, the smallest first."""
-        if np.ndim(self.Cs) == 1:
-            given = [check_number("Cs", C, minimum=0.0, exclusive=True) for C in self.Cs]
-            return np.sort(np.array(given))
+        given = given_grid("Cs", self.Cs)
+        if given is not None:
+            return given
         count = check_count("Cs", self.Cs)
         data = LogisticData(X, labels, self.fit_intercept, None, weights, self.positive)
         # Where nothing correlates with the labels every C gives zero.
@@ -336,10 +329,10 @@ class SparseLogisticRegressionCV(_SparseClassifier):
         weights: np.ndarray | None,
         share: float,
         Cs: np.ndarray,
-        fold: tuple[Any, Any],
+        train: Any,
+        test: Any,
     ) -> np.ndarray:
         """Return the mean log losses on some samples after fits to others, one for each C."""
-        train, test = fold
         lams, ridges = self._penalties(Cs, share)
         results = sparse_logistic_path(
             X[train],
@@ -354,10 +347,3 @@ class SparseLogisticRegressionCV(_SparseClassifier):
         scores = [X[test] @ result.x + result.intercept for result in results]
         losses = np.logaddexp(0.0, -labels[test] * np.array(scores))
         return np.average(losses, axis=1, weights=None if weights is None else weights[test])
-
-
-def _checked_share(value: Any) -> float:
-    share = check_number("l1_ratio", value, minimum=0.0, maximum=1.0)
-    if share == 0.0:
-        raise ValueError("l1_ratio must be positive; without an l1 norm use LogisticRegression")
-    return share

@@ -24,6 +24,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     np.savez("two.npz", A=np.eye(3), B=np.eye(3))
     Path("words.csv").write_text("a,b\n1,two\n")
     Path("empty.csv").write_text("")
+    Path("names.csv").write_text("1,2,a\n")
     Path("broken.npy").write_bytes(b"not an array")
     Path("A.xlsx").write_bytes(b"")
     Path("folder.npy").mkdir()
@@ -40,6 +41,7 @@ BAD = {
     "pickled objects": (["objects.npy", "y.npy", "--sigma", "1"], "objects.npy could not be read"),
     "words": (["words.csv", "y.npy", "--sigma", "1"], "words.csv could not be read"),
     "empty text": (["empty.csv", "y.npy", "--sigma", "1"], "empty.csv is empty"),
+    "a line of names": (["names.csv", "y.npy", "--sigma", "1"], "no row of numbers"),
     "which array": (["two.npz", "y.npy", "--sigma", "1"], "two.npz:A"),
     "no such array": (["two.npz:C", "y.npy", "--sigma", "1"], "it has no array 'C'"),
     "shapes": (["A.npy", "short.npy", "--sigma", "1"], "shape"),

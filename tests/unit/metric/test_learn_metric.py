@@ -133,7 +133,7 @@ LABELS = [0, 1, 0, 1]
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"labels": [1, 1, 1, 1]}, ValueError, "at least two classes"),
+        ({"labels": [1.0] * 4}, ValueError, "at least two classes, got only 1.0: with"),
         ({"labels": ["a"] * 4}, ValueError, "at least two classes"),
         ({"labels": [0, 1, 0]}, ValueError, "one entry for each of 4 samples"),
         ({"labels": [[0, 1], [0, 1]]}, ValueError, "one entry for each of 4 samples"),
