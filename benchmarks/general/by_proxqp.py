@@ -8,7 +8,7 @@ import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro.engines import Answer, AnswerStatus, QuadraticProgram, in_handy_units
-from lopro.newton.arrays import Array
+from lopro.linalg.dense import Array
 
 __all__ = ["solve_by_proxqp"]
 

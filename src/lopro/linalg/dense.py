@@ -8,10 +8,21 @@ import numpy as np
 import scipy  # parts of it load when first used
 from numpy.typing import NDArray
 
-__all__ = ["EPS", "Array", "Matrix", "SingularSystem", "cholesky", "cholesky_solve", "norm"]
+__all__ = [
+    "EPS",
+    "Array",
+    "Matrix",
+    "Pattern",
+    "SingularSystem",
+    "cholesky",
+    "cholesky_solve",
+    "norm",
+]
 
 #: A NumPy array of doubles.
 Array: TypeAlias = NDArray[np.float64]
+#: An array of 0/1 entries.
+Pattern: TypeAlias = NDArray[np.bool_]
 #: A dense array or a scipy.sparse array; SciPy ships no types.
 Matrix: TypeAlias = Any
 

@@ -9,11 +9,11 @@ import numpy as np
 from lopro.core.arrays import eps
 from lopro.core.counting import count
 from lopro.functions.atoms import Opaque
+from lopro.linalg.dense import EPS, Array, norm
 from lopro.linalg.rounding import Enclosure, Estimate
 from lopro.newton import curvature
-from lopro.newton.arrays import EPS, Array, Image, norm
 from lopro.newton.curvature import Diagonal, LowRank, Piece, Product
-from lopro.newton.smooth import Slope
+from lopro.newton.smooth import Image, Slope
 
 __all__ = ["Secants", "SmoothCallable"]
 

@@ -25,10 +25,10 @@ from lopro.functions.complements import (
     DiagonalComplement,
     DiagonalPlusRows,
 )
+from lopro.linalg.dense import Array, Matrix
 from lopro.maps import Identity, LinearMap
 from lopro.maps.algebra import dense
 from lopro.maps.host import Transferred, host_matrix, rows_at_a_time, slabs
-from lopro.newton.arrays import Array, Matrix
 
 __all__ = [
     "LARGEST",

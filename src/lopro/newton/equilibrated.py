@@ -19,9 +19,9 @@ from lopro.certificates import Emptiness, Units
 from lopro.certificates.certificate import Outcome
 from lopro.functions.atoms import Interval
 from lopro.functions.term import Term
+from lopro.linalg.dense import Array
 from lopro.maps import Identity, LinearMap, NumPyMap, SparseMap
 from lopro.maps.host import host_matrix
-from lopro.newton.arrays import Array
 from lopro.newton.bounds.lower import bounds_variables, reach_units
 from lopro.newton.problem import Composite
 from lopro.newton.smooth import Loss, QuadraticForm, Smooth, SmoothSum, SquaredLoss

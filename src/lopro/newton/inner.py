@@ -19,10 +19,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from lopro.functions.complements import Complement
-from lopro.linalg.dense import SingularSystem
-from lopro.newton.arrays import EPS, Array, Image, norm
+from lopro.linalg.dense import EPS, Array, SingularSystem, norm
 from lopro.newton.lagrangian import CompositeLagrangian, PointWithImages
-from lopro.newton.smooth import Slope
+from lopro.newton.smooth import Image, Slope
 from lopro.newton.systems.iterative import System
 
 __all__ = ["Local", "NoDescent", "UnboundedBelow", "least_along", "minimise"]

@@ -11,14 +11,14 @@ from lopro.core.counting import count
 from lopro.functions.atoms import Ball, Interval, L1Ball, SecondOrderCone, Step
 from lopro.functions.complements import Complement
 from lopro.functions.term import Term
+from lopro.linalg.dense import Array, norm
 from lopro.maps.host import host_vector
 from lopro.newton import curvature
-from lopro.newton.arrays import Array, Image, norm, shifted
 from lopro.newton.curvature import Piece, complement_pieces
 from lopro.newton.problem import Composite
-from lopro.newton.smooth import Slope
+from lopro.newton.smooth import Image, Slope
 
-__all__ = ["CompositeLagrangian", "PointWithImages", "mean_curvature", "squared_norms"]
+__all__ = ["CompositeLagrangian", "PointWithImages", "mean_curvature", "shifted", "squared_norms"]
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,11 @@ class PointWithImages:
             shifted(self.image, t, direction.image),
             shifted(self.rows, t, direction.rows),
         )
+
+
+def shifted(image: Image, t: float, direction: Image) -> Image:
+    """Return the image of ``x + t d`` from those of ``x`` and ``d``."""
+    return tuple(y + t * e for y, e in zip(image, direction, strict=True))
 
 
 class CompositeLagrangian:

@@ -16,8 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lopro.functions.atoms import Step
-from lopro.linalg.dense import SingularSystem
-from lopro.newton.arrays import EPS, Array, Image, norm
+from lopro.linalg.dense import EPS, Array, SingularSystem, norm
 from lopro.newton.inner import Local, NoDescent, minimise
 from lopro.newton.lagrangian import (
     CompositeLagrangian,
@@ -26,6 +25,7 @@ from lopro.newton.lagrangian import (
     squared_norms,
 )
 from lopro.newton.problem import Composite
+from lopro.newton.smooth import Image
 from lopro.newton.systems import System, choose_system
 
 __all__ = ["OuterIterate", "Settings", "iterate"]

@@ -11,9 +11,9 @@ import numpy as np
 from lopro.errors import MissingCapabilityError
 from lopro.functions.atoms import HalfSquare, Interval, Linear, Opaque, Quadratic
 from lopro.functions.term import Term, bounds_of
+from lopro.linalg.dense import Array
 from lopro.maps import Identity
 from lopro.maps.host import host_map, host_vector
-from lopro.newton.arrays import Array
 from lopro.newton.callables import SmoothCallable
 from lopro.newton.smooth import Loss, QuadraticForm, Smooth, SmoothSum, SquaredLoss
 

@@ -36,14 +36,14 @@ from lopro.engines import (
 )
 from lopro.functions.atoms import Interval
 from lopro.functions.term import Term
+from lopro.linalg.dense import Array, norm
 from lopro.linalg.eigenvalues import negative_curvature
 from lopro.maps import NumPyMap, SparseMap
-from lopro.newton.arrays import Array, Image, norm
 from lopro.newton.bounds import relative_violation
 from lopro.newton.bounds.lower import reach_units
 from lopro.newton.problem import Composite
 from lopro.newton.rays import farkas_of_rows, ray_of_rows
-from lopro.newton.smooth import QuadraticForm
+from lopro.newton.smooth import Image, QuadraticForm
 from lopro.newton.solve import prove
 
 __all__ = ["NotConvex", "program_composite", "solve_program"]

@@ -17,16 +17,16 @@ from lopro.certificates import Box, DescentRay, Emptiness, Units, check_descent,
 from lopro.certificates.emptiness import interval_rows
 from lopro.functions.atoms import Interval
 from lopro.functions.term import Term
+from lopro.linalg.dense import Array, Matrix, norm
 from lopro.linalg.rounding import gamma
 from lopro.maps import linear_map
 from lopro.maps.host import Transferred
-from lopro.newton.arrays import Array, Image, Matrix, norm
 from lopro.newton.bounds.feasible import made_feasible
 from lopro.newton.bounds.lower import box_of
 from lopro.newton.curvature import Piece, is_host_matrix, weighted
 from lopro.newton.multipliers import OuterIterate
 from lopro.newton.problem import Composite
-from lopro.newton.smooth import QuadraticForm
+from lopro.newton.smooth import Image, QuadraticForm
 from lopro.newton.systems import SingularSystem, choose_system
 
 __all__ = [

@@ -19,16 +19,18 @@ from lopro.certificates.programs import enclose_form
 from lopro.core.arrays import inner, norm, to_numpy
 from lopro.functions.atoms import HalfSquare
 from lopro.functions.term import Term
+from lopro.linalg.dense import EPS, Array, Matrix
 from lopro.linalg.eigenvalues import DENSE, least_eigenvalue, rounding_of_gram
 from lopro.linalg.products import enclose_adjoint, enclose_forward
 from lopro.linalg.rounding import Enclosure, Estimate, dot
 from lopro.maps import Identity, LinearMap, NumPyMap, SparseMap
 from lopro.maps.host import Transferred, host_matrix, host_vector
-from lopro.newton.arrays import EPS, Array, Image, Matrix
 from lopro.newton.curvature import LARGEST, ConstantMatrix, Piece, weighted
 
-__all__ = ["FILL", "Loss", "QuadraticForm", "Slope", "Smooth", "SmoothSum", "SquaredLoss"]
+__all__ = ["FILL", "Image", "Loss", "QuadraticForm", "Slope", "Smooth", "SmoothSum", "SquaredLoss"]
 
+#: Linear images of a point, kept beside it so that moving along a line costs no products.
+Image: TypeAlias = tuple[Array, ...]
 #: First and second derivative along a line, as a function of the step.
 Slope: TypeAlias = Callable[[float], tuple[float, float]]
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from lopro.certificates import FEASIBLE, DescentRay, Emptiness, begins_a_ray
 from lopro.certificates.certificate import Outcome, Status
 from lopro.core.deadline import OutOfTime
-from lopro.newton.arrays import Array
+from lopro.linalg.dense import Array
 from lopro.newton.bounds import (
     lower_bound,
     made_feasible,

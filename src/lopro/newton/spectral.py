@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.newton.arrays import Array
+from lopro.linalg.dense import Array
 
 __all__ = ["Spectrum", "entries_of_sum", "symmetric_pattern"]
 

@@ -20,9 +20,9 @@ from support.newton_examples import (
 from lopro.errors import MissingCapabilityError
 from lopro.functions.atoms import Atom, HalfSquare, Poisson, SquaredHinge
 from lopro.functions.term import Term
+from lopro.linalg.dense import EPS, norm
 from lopro.linalg.products import enclose_forward
 from lopro.maps import linear_map
-from lopro.newton.arrays import EPS, norm
 from lopro.newton.smooth import Loss, SmoothSum
 
 

@@ -22,12 +22,12 @@ from lopro.core.arrays import to_numpy
 from lopro.errors import MissingCapabilityError
 from lopro.functions.atoms import HalfSquare, Logistic
 from lopro.functions.term import Term
+from lopro.linalg.dense import EPS
 from lopro.linalg.products import enclose_adjoint, enclose_forward
 from lopro.linalg.rounding import gamma
 from lopro.maps import ArrayMap, linear_map
 from lopro.maps.host import Transferred
 from lopro.methods.second_order import composite
-from lopro.newton.arrays import EPS
 from lopro.newton.curvature import ConstantMatrix, Diagonal, Gram, LowRank
 from lopro.newton.smooth import Loss, QuadraticForm, SquaredLoss
 from lopro.newton.systems import ConjugateGradients, SingularSystem, SystemOnDevice, choose_system

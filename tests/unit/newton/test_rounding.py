@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse
 from support.exact_arithmetic import exact_dot, rational, wild
 
+from lopro.linalg.dense import EPS
 from lopro.linalg.rounding import (
     Estimate,
     adjoint_product,
@@ -17,7 +18,6 @@ from lopro.linalg.rounding import (
     product,
     total,
 )
-from lopro.newton.arrays import EPS
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 7, 64, 1000])

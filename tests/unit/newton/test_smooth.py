@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from support.newton_examples import linear, quadratic, smooth_functions
 
-from lopro.newton.arrays import shifted
 from lopro.newton.curvature import apply, diagonal
+from lopro.newton.lagrangian import shifted
 from lopro.newton.smooth import SmoothSum
 
 NAMES = list(smooth_functions(np.random.default_rng(0)))

@@ -22,10 +22,10 @@ from lopro.engines import QuadraticProgram
 from lopro.errors import MissingCapabilityError
 from lopro.functions.atoms import HalfSquare, Interval, Linear, Opaque, Quadratic
 from lopro.functions.term import Term, bounds_of
+from lopro.linalg.dense import Array
 from lopro.maps.host import engine_matrix, host_matrix, host_vector, widens_there
-from lopro.newton.arrays import Array, Image
 from lopro.newton.problem import Composite
-from lopro.newton.smooth import FILL
+from lopro.newton.smooth import FILL, Image
 from lopro.problem import Problem
 
 __all__ = [

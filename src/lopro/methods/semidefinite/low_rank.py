@@ -14,6 +14,7 @@ from lopro.core.arrays import Array
 from lopro.core.counting import count
 from lopro.core.deadline import Deadline, current_deadline
 from lopro.errors import StalledError
+from lopro.linalg.dense import EPS, norm
 from lopro.linalg.rounding import Estimate, total
 from lopro.linalg.sparse_definite import SparseCholesky, row_sum_norm
 from lopro.methods.semidefinite.diagonal_form import (
@@ -22,7 +23,6 @@ from lopro.methods.semidefinite.diagonal_form import (
     diagonal_form,
 )
 from lopro.methods.semidefinite.factor_problem import FactorCost
-from lopro.newton.arrays import EPS, norm
 from lopro.newton.sdp.factors import FactorPoint, UnitRowsProblem, WeightedDistance
 from lopro.problem import Problem
 from lopro.protocol import Candidate, Candidates, Card, ProvedBound, Workbench

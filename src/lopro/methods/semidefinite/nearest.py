@@ -9,8 +9,8 @@ from lopro.core.arrays import Array, asarray_like, norm
 from lopro.core.counting import count
 from lopro.core.deadline import EIGH, current_deadline
 from lopro.errors import InfeasibleError, StalledError
+from lopro.linalg.dense import EPS
 from lopro.methods.semidefinite.form import check_form, member_duals, nearest_form
-from lopro.newton.arrays import EPS
 from lopro.problem import Problem
 from lopro.protocol import Candidate, Candidates, Card, ProvedBound, Workbench
 

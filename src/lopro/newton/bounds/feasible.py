@@ -18,9 +18,9 @@ from lopro.certificates import Box, Units, Violation, column_units, of_rows
 from lopro.certificates.violation import ball_size, relative
 from lopro.functions.atoms import Ball, Interval, L1Ball
 from lopro.functions.term import Term
+from lopro.linalg.dense import EPS, Array, Matrix, norm
 from lopro.linalg.sparse import affords_gram, sparse_factors
 from lopro.maps.host import Transferred, host_matrix
-from lopro.newton.arrays import EPS, Array, Matrix, norm
 from lopro.newton.bounds.lower import box_of
 from lopro.newton.problem import Composite
 

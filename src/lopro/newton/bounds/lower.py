@@ -25,11 +25,11 @@ from lopro.certificates.units import curvature_units
 from lopro.certificates.units import reach_units as units_of_blocks
 from lopro.functions.atoms import Interval
 from lopro.functions.term import Term
+from lopro.linalg.dense import Array, Matrix, norm
 from lopro.linalg.products import enclose_adjoint
 from lopro.linalg.rounding import Enclosure, dot, length
 from lopro.maps import Identity, LinearMap
 from lopro.maps.host import Transferred, host_matrix, host_vector
-from lopro.newton.arrays import Array, Matrix, norm
 from lopro.newton.problem import Composite
 from lopro.newton.smooth import Loss, QuadraticForm
 

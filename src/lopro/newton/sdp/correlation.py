@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from lopro.certificates.tolerances import NEGLIGIBLE
+from lopro.linalg.dense import EPS, Array, norm
 from lopro.linalg.eigenvalues import is_above, missing
 from lopro.linalg.rounding import gamma, total
-from lopro.newton.arrays import EPS, Array, norm
 from lopro.newton.multipliers import never
 from lopro.newton.sdp.correlation_target import CorrelationTarget
 from lopro.newton.sdp.nearest import Nearest, NearestProblem

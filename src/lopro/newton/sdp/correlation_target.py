@@ -15,7 +15,7 @@ import scipy  # parts of it load when first used
 
 from lopro.core.arrays import to_numpy
 from lopro.core.validation import check_array, check_number, check_shape, host_array
-from lopro.newton.arrays import Array, Pattern
+from lopro.linalg.dense import Array, Pattern
 from lopro.newton.sdp.nearest import NearestProblem
 
 __all__ = ["CorrelationTarget"]

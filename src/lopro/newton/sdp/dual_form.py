@@ -9,7 +9,7 @@ import scipy  # parts of it load when first used
 
 from lopro.engines import ConeProgram
 from lopro.engines.cones import Cone, Nonnegative, PSDTriangle, triangle
-from lopro.newton.arrays import Array
+from lopro.linalg.dense import Array
 from lopro.newton.sdp.program import SemidefiniteProgram
 
 __all__ = ["dual_form", "primal_blocks"]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lopro.newton.arrays import Array, norm
+from lopro.linalg.dense import Array, norm
 from lopro.newton.sdp.program import SemidefiniteProgram
 from lopro.newton.spectral import Spectrum
 

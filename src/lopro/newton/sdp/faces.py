@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.newton.arrays import EPS, Array
+from lopro.linalg.dense import EPS, Array
 from lopro.newton.sdp.program import SemidefiniteBlock, SemidefiniteProgram
 
 __all__ = ["ConeFace", "reduced"]

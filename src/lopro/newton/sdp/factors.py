@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
+from lopro.linalg.dense import EPS, Array, Matrix, Pattern, norm
 from lopro.linalg.rounding import Estimate, dot, total
-from lopro.newton.arrays import EPS, Array, Matrix, Pattern, norm
 from lopro.newton.multipliers import never
 
 __all__ = ["FactorPoint", "LinearCost", "UnitRowsProblem", "WeightedDistance"]

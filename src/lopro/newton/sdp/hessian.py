@@ -15,8 +15,7 @@ import scipy  # parts of it load when first used
 
 from lopro.core.deadline import current_deadline
 from lopro.linalg.conjugate_gradients import conjugate_gradients
-from lopro.linalg.dense import SingularSystem, cholesky_solve
-from lopro.newton.arrays import Array
+from lopro.linalg.dense import Array, SingularSystem, cholesky_solve
 from lopro.newton.sdp.dual_point import DualPoint, Signs
 from lopro.newton.sdp.program import SemidefiniteBlock, SemidefiniteProgram
 from lopro.newton.spectral import Spectrum, entries_of_sum, symmetric_pattern

@@ -17,9 +17,9 @@ import scipy  # parts of it load when first used
 
 from lopro.certificates import REMNANTS, Emptiness
 from lopro.certificates.violation import matrix_units, relative
+from lopro.linalg.dense import EPS, Array, Matrix, norm
 from lopro.linalg.eigenvalues import missing
 from lopro.linalg.rounding import Estimate, dot, gamma, product
-from lopro.newton.arrays import EPS, Array, Matrix, norm
 from lopro.newton.sdp.program import SemidefiniteProgram
 
 __all__ = ["DualBound", "Judge", "PrimalValue"]

@@ -18,8 +18,7 @@ import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro.core.deadline import OutOfTime
-from lopro.linalg.dense import SingularSystem
-from lopro.newton.arrays import EPS, Array, norm
+from lopro.linalg.dense import EPS, Array, SingularSystem, norm
 from lopro.newton.multipliers import never
 from lopro.newton.sdp.dual_point import Centre, DualPoint
 from lopro.newton.sdp.hessian import Directions

@@ -19,9 +19,8 @@ import scipy  # parts of it load when first used
 from lopro.certificates.certificate import Status
 from lopro.core.deadline import current_deadline
 from lopro.core.real_vectors import power_of_two
-from lopro.linalg.dense import SingularSystem
+from lopro.linalg.dense import EPS, Array, Matrix, SingularSystem, norm
 from lopro.linalg.rounding import Estimate, dot, gamma, product
-from lopro.newton.arrays import EPS, Array, Matrix, norm
 from lopro.newton.multipliers import never
 from lopro.newton.sdp.dual_point import DualPoint
 from lopro.newton.sdp.judge import Judge

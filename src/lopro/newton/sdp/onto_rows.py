@@ -12,8 +12,7 @@ import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro.linalg.conjugate_gradients import conjugate_gradients
-from lopro.linalg.dense import SingularSystem
-from lopro.newton.arrays import EPS, Array, norm
+from lopro.linalg.dense import EPS, Array, SingularSystem, norm
 from lopro.newton.multipliers import never
 from lopro.newton.sdp.multipliers import minimised
 from lopro.newton.sdp.program import ScaledProgram, SemidefiniteBlock, SemidefiniteProgram

@@ -13,7 +13,7 @@ import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro.core.real_vectors import power_of_two
-from lopro.newton.arrays import Array, Matrix, norm
+from lopro.linalg.dense import Array, Matrix, norm
 
 __all__ = ["ScaledProgram", "SemidefiniteBlock", "SemidefiniteProgram", "StandardRows"]
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from lopro.certificates import BEYOND, FARTHER, FEASIBLE, Bound
 from lopro.certificates.certificate import Outcome, Status
-from lopro.newton.arrays import Array, norm
+from lopro.linalg.dense import Array, norm
 from lopro.newton.sdp.faces import reduced
 from lopro.newton.sdp.judge import DualBound, Judge, PrimalValue
 from lopro.newton.sdp.onto_rows import nearest_blocks, onto_rows

@@ -16,8 +16,7 @@ from lopro.certificates.certificate import Outcome, Status
 from lopro.core.deadline import EIGH, Deadline
 from lopro.core.validation import check_number
 from lopro.engines import EngineUnavailable, solve_cones
-from lopro.linalg.dense import SingularSystem
-from lopro.newton.arrays import norm
+from lopro.linalg.dense import SingularSystem, norm
 from lopro.newton.sdp.dual_form import dual_form, primal_blocks
 from lopro.newton.sdp.multipliers import DualIterate, iterate
 from lopro.newton.sdp.program import ScaledProgram, SemidefiniteBlock, SemidefiniteProgram

@@ -12,10 +12,9 @@ import numpy as np
 from lopro.core.arrays import asarray_like, namespace, to_numpy
 from lopro.core.deadline import current_deadline
 from lopro.core.device_cholesky import can_factor_on_device, device_factor
-from lopro.linalg.dense import SingularSystem, cholesky, cholesky_solve
+from lopro.linalg.dense import EPS, Array, Matrix, SingularSystem, cholesky, cholesky_solve
 from lopro.linalg.sparse import gram
 from lopro.maps.algebra import dense
-from lopro.newton.arrays import EPS, Array, Matrix
 from lopro.newton.curvature import (
     ConstantMatrix,
     Diagonal,

@@ -10,8 +10,7 @@ import scipy  # parts of it load when first used
 
 from lopro.core.deadline import current_deadline
 from lopro.linalg.conjugate_gradients import conjugate_gradients
-from lopro.linalg.dense import SingularSystem
-from lopro.newton.arrays import Array, norm
+from lopro.linalg.dense import Array, SingularSystem, norm
 from lopro.newton.curvature import LowRank, Piece, apply, diagonal
 
 __all__ = ["ConjugateGradients", "CorrectedSystem", "System", "refined"]

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.linalg.dense import SingularSystem
-from lopro.newton.arrays import EPS, Array, Matrix
+from lopro.linalg.dense import EPS, Array, Matrix, SingularSystem
 from lopro.newton.curvature import ConstantMatrix, Diagonal, Piece
 
 __all__ = ["FixedPattern", "SparseSystem", "is_sparse", "pair_count"]
