@@ -170,7 +170,7 @@ class BlockSearch(Search):
             self._try_to_end()
 
     def _level(self) -> Level:
-        """Return what fixes alpha, in Newton's units: a penalty, or the residual to aim at."""
+        """Return the condition that determines alpha, in Newton's units: a penalty, or a target residual."""
         newton, sparse = self.newton, self.sparse
         if isinstance(sparse, SquareRootProblem):
             return Ratio(sparse.lam / self._unit_a)

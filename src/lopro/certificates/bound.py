@@ -1,9 +1,9 @@
-"""Lower bounds: from multipliers to a bound that stays where it was proved.
+"""Lower bounds from multipliers, with the region in which they hold.
 
 For every v_i the sum of terms is at least ``<r, x> - sum g_i*(v_i)`` with ``r = sum D_i' v_i``, or, with a
 smooth part taken at a centre, at least ``L + <r, x - centre>``. The functions below are about r. Over the
 bounds of variables it costs its products with them; where f is strongly convex ``|r|^2 / (2 mu)``; what is
-left is kept with the centre, as a bound that loses with the distance from it.
+left is kept with the centre: the bound decreases with the distance from it.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ class Bound:
     value : float
         What is proved at the centre.
     slopes : array
-        What the bound loses with the distance, by variable; an empty array where it loses nothing. Without
+        The decrease of the bound per unit of distance, by variable; empty where there is none. Without
         units only their norm counts, so that one number will do.
     centre : array
-        From where.
+        The point from which distances are measured.
     units : Units, optional
         The units of the variables; None where the data cannot be read: then solutions are taken to lie
         within ``1e4 |x|``, one radius for all variables.
@@ -76,7 +76,7 @@ class Bound:
 
     @property
     def slope(self) -> float:
-        """The norm of the slopes: what the bound loses with the distance at most."""
+        """The norm of the slopes: the largest decrease of the bound per unit of distance."""
         return length(self.slopes)
 
     @property

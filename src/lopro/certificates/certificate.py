@@ -17,7 +17,7 @@ __all__ = ["Certificate", "Outcome", "Status"]
 
 @dataclass(frozen=True)
 class Certificate:
-    """How good a point is, and how that is known.
+    """The accuracy of a point, and its proof.
 
     Attributes
     ----------
@@ -36,8 +36,8 @@ class Certificate:
         How the bound is known.
     radius : float
         The bound holds for points within this distance of ``x``; infinite where it holds everywhere. A bound
-        that loses with the distance holds in every variable within ``1e4 max(|x_j|, s_j)``, ``s_j`` being the
-        unit that the data tell (`lopro.certificates.reach_units`): the radius is the smallest of these.
+        that decreases with the distance holds in every variable within ``1e4 max(|x_j|, s_j)``, where ``s_j``
+        is the unit of the data (`lopro.certificates.reach_units`): the radius is the smallest of these.
     absolute_violation : float
         The largest violation in the units of its own row.
     charge : float
@@ -106,7 +106,7 @@ class Certificate:
 
 
 class Status(enum.Enum):
-    """How a run ended."""
+    """The outcome of a run."""
 
     CONVERGED = "the gap is proved"
     EMPTY = "multipliers prove that no point satisfies the constraints"

@@ -93,7 +93,7 @@ class ProgramProof:
         return bool(np.isfinite(self.box.lower).any() or np.isfinite(self.box.upper).any())
 
     def outcome(self, x: Array, rows: Array, multipliers: Any) -> Outcome | None:
-        """Return what a point and the multipliers of the rows prove, less the rounding of the arithmetic.
+        """Return the outcome that a point and multipliers of the rows prove, rounding included.
 
         Those of the bounds follow from the others. None where the objective is flat along a direction in
         which neither a bound nor a multiplier holds it: there the rows themselves have to be looked at.

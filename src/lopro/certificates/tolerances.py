@@ -28,7 +28,7 @@ __all__ = [
 #: Relative violation up to which a point counts as feasible: residuals of sums whose terms cancel to seven
 #: digits still meet it in double precision.
 FEASIBLE = 1e-9
-#: A bound that loses with the distance must hold this many times farther than the point is long.
+#: Required ratio of the radius in which a bound holds to the norm of the point.
 FARTHER = 1e4
 #: A proof that there is no solution must hold for points this many times longer than the data suggest.
 BEYOND = FARTHER * FARTHER

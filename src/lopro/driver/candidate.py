@@ -99,7 +99,7 @@ class ProvedBound:
     centre : array, optional
         By default the candidate.
     local : Bound, optional
-        The bound with its slopes, where it loses with the distance; its value is ``value``.
+        The bound with its slopes, where it decreases with the distance; its value is ``value``.
     """
 
     value: float
@@ -197,7 +197,7 @@ class Verdict:
         return self._certificate()
 
     def merit(self) -> float:
-        """Return what should fall: the certified gap, or the value where there is no certificate."""
+        """Return the measure of progress: the certified gap, or the value where there is no certificate."""
         gap = self.certificate().gap
         return gap if math.isfinite(gap) else self.fun
 

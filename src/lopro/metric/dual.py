@@ -152,7 +152,7 @@ class Spread:
         return Spread(diagonal, largest, rows, None, False, cancelling=cancelling)
 
     def rounding(self, largest: float) -> float:
-        """Return what rounding does to ``M(w)`` for weights up to this, features having size one."""
+        """Return the rounding error of ``M(w)`` for weights up to this, features having size one."""
         size: int = self.diagonal.shape[0]
         return 8.0 * size * float(np.finfo(np.float64).eps) * self.cancelling * largest
 

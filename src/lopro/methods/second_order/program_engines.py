@@ -110,7 +110,7 @@ class ProgramEngines:
         return [ENGINES[name] for name in self.engines] or engines_for(forms.program)
 
     def _warm(self, forms: Forms, bench: Workbench) -> Iterator[Engine]:
-        """Yield what begins with the multipliers that were given, where there are some."""
+        """Yield the answers of warm starts, if multipliers are given."""
         given = bench.multipliers0 if bench.warm and forms.has_active_sets else None
         if given is not None and guess_pays(forms.rows, forms.size):
             rows, box = forms.joined([host_vector(v) for v in given])

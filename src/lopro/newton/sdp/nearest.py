@@ -166,7 +166,7 @@ class NearestProblem:
         return Nearest(X * unit, y, F, solved, decompositions, products, empty)
 
     def bound(self, G: Array, found: Nearest) -> float:
-        """Return what multipliers prove: ``1/2 |X - G|^2`` is no smaller for any feasible X.
+        """Return the lower bound of ``1/2 |X - G|^2`` over feasible X that multipliers prove.
 
         With ``U = A*y + F F'``, ``1/2 |X - G|^2 >= <U, X - G> - 1/2 |U|^2`` for all X, and ``<U, X>`` is at
         least ``sum min(y lower, y upper)``: ``F F'`` is positive semidefinite by its form, however accurate

@@ -258,7 +258,7 @@ class StandardRows:
         return np.where(slopes * y > 0.0, 0.0, y)
 
     def slacks(self, x: Array) -> Array:
-        """Return what is left at a point up to the sides; not negative where they hold."""
+        """Return the slacks of the sides at a point; nonnegative where they hold."""
         rows, columns = self.slack.nonzero()
         room = (self.b - self.A @ x)[rows] / self.slack.data
         found = np.empty(len(columns))
