@@ -11,7 +11,7 @@ from lopro.core.arrays import Vector
 
 __all__ = ["square_beyond", "support_of_ball"]
 
-#: 2^27 + 1: splits a double into two halves whose products are exact (Dekker 1971).
+#: 2^27 + 1: splits a double into two halves whose products are exact (Dekker (1971)).
 _SPLITTER = 134217729.0
 #: Decimal digits: a sum of three doubles has 159 bits, 48 digits.
 _DIGITS = 50

@@ -45,7 +45,7 @@ class Settings:
     exact_entries: float = 5e7
     #: Limit of the Lanczos steps. After 60 from a random start the expected relative error of the largest
     #: eigenvalue is below 0.103 (log(n 59^4) / 59)^2, 3 % for n = 1e6 (Kuczynski and Wozniakowski, SIAM J.
-    #: Matrix Anal. Appl. 13, 1992).
+    #: Matrix Anal. Appl. 13 (1992)).
     lanczos_steps: int = 60
     #: Residual of the Ritz pair, relative to its value, at which to stop. It is added to the value, which
     #: is thus at most 1e-6 too large.

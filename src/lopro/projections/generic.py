@@ -17,12 +17,9 @@ from lopro.core.deadline import current_deadline
 from lopro.core.real_vectors import Vector, from_real_vector, to_real_vector
 from lopro.errors import InfeasibleError, ProjectionError
 from lopro.projections.cuts import Cut, project_by_cuts
-from lopro.projections.newton import HUGE, Equation, hessian_solver, polish
+from lopro.projections.newton import HUGE, STEPS, Equation, hessian_solver, polish
 
 __all__ = ["project_sublevel"]
-
-_ROOT_STEPS = 60
-_NEWTON_STEPS = 50
 
 
 def project_sublevel(
@@ -144,7 +141,7 @@ def _newton(c: _Real, x: Vector, fine: float) -> Vector | None:
     g = c.slope(z)
     mu = c.value(x) / max(float(g @ g), 1e-300)
     deadline = current_deadline()
-    for _ in range(_ROOT_STEPS):
+    for _ in range(STEPS):
         deadline.check()
         if not mu < HUGE:
             return None
@@ -175,7 +172,7 @@ def _minimised(
         return 0.5 * float((v - x) @ (v - x)) + mu * c.value(v)
 
     deadline = current_deadline()
-    for _ in range(_NEWTON_STEPS):
+    for _ in range(STEPS):
         deadline.check()
         g = c.slope(z)
         residual = z - x + mu * g

@@ -20,6 +20,8 @@ from lopro.projections.secular import damping
 
 __all__ = ["adjoint_product", "project_residual_ball"]
 
+#: Repeated steps, each of which takes out the rounding of the one before. `python -m benchmarks.constants
+#: projections`: without any, 8 of 20 projections fail; ten times as many change nothing.
 _MAX_REFINEMENTS = 5
 #: A sparse matrix with more rows and columns than this is not made dense for its spectrum.
 _DENSE_SPECTRUM = 500

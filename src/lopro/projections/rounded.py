@@ -12,7 +12,9 @@ from lopro.projections.residual_ball import project_residual_ball
 
 __all__ = ["nearest_rounded"]
 
-#: Aims further and further inside the ball, until the rounded point is inside too.
+#: Aims further and further inside the ball, until the rounded point is inside too. `python -m
+#: benchmarks.constants projections`: with none a ball in single precision is lost, ten times as many change
+#: nothing.
 _ATTEMPTS = 6
 
 
