@@ -38,7 +38,7 @@ def answer(
     for place, block in blocks:
         band = place[request.along]
         if band.start not in parts:
-            parts[band.start] = dask.delayed(request.part(band), pure=False, traverse=False)
+            parts[band.start] = dask.delayed(request.restricted(band), pure=False, traverse=False)
         at = request.place(*place)
         # Contributions to the same place are added.
         key = at.start if isinstance(at, slice) else (place[0].start, place[1].start)

@@ -49,7 +49,7 @@ class Request:
 
     The answer begins as zeros of `size`; each block adds its `contribution` at its `place`, and `finish` is
     applied to the sum. A contribution is a function of the block and of the part of the request that belongs
-    to the rows or the columns of the block (`along`, `part`), so that no more than that is sent to a worker.
+    to the rows or the columns of the block (`along`, `restricted`), so that a worker gets no more.
     """
 
     #: The counter to which a request adds, if any.
@@ -58,7 +58,7 @@ class Request:
     along = 0
     #: The order of the entries of the answer in memory.
     order: Any = "C"
-    #: Returns the contribution of a block, from the block and its part; called in several threads at once.
+    #: Returns the contribution of a block, from the block and the restricted data; called by several threads.
     contribution: Callable[..., Matrix]
     #: Returns the answer from the sum of the contributions.
     finish: Callable[..., Matrix] = staticmethod(np.asarray)
@@ -92,7 +92,7 @@ class Request:
         """Return the dtype of the answer for a map with entries of this (double precision) dtype."""
         return entries
 
-    def part(self, band: slice) -> Any:
+    def restricted(self, band: slice) -> Any:
         """Return the part of the request that belongs to some rows (or columns, see `along`)."""
         raise NotImplementedError
 
@@ -139,7 +139,7 @@ class Forward(Request):
     def dtype(self, entries: np.dtype[Any]) -> np.dtype[Any]:
         return np.result_type(entries, wide_dtype(self.points.dtype))
 
-    def part(self, band: slice) -> Matrix:
+    def restricted(self, band: slice) -> Matrix:
         return np.asarray(self.points[band])
 
     def place(self, rows: slice, columns: slice) -> slice:
@@ -178,7 +178,7 @@ class Adjoint(Request):
     def dtype(self, entries: np.dtype[Any]) -> np.dtype[Any]:
         return np.result_type(entries, wide_dtype(self.duals.dtype))
 
-    def part(self, band: slice) -> Matrix:
+    def restricted(self, band: slice) -> Matrix:
         return np.asarray(self.duals[band])
 
     def place(self, rows: slice, columns: slice) -> slice:
@@ -218,7 +218,7 @@ class Columns(Request):
     def size(self, shape: tuple[int, int]) -> tuple[int, ...]:
         return shape[0], len(self.indices)
 
-    def part(self, band: slice) -> Matrix:
+    def restricted(self, band: slice) -> Matrix:
         return within(self.indices, band)[1]
 
     @staticmethod
@@ -260,7 +260,7 @@ class Rows(Request):
     def size(self, shape: tuple[int, int]) -> tuple[int, ...]:
         return len(self.indices), shape[1]
 
-    def part(self, band: slice) -> Matrix:
+    def restricted(self, band: slice) -> Matrix:
         return within(self.indices, band)[1]
 
     @staticmethod
@@ -288,7 +288,7 @@ class Norms(Request):
     def dtype(self, entries: np.dtype[Any]) -> np.dtype[Any]:
         return np.dtype(np.float64)
 
-    def part(self, band: slice) -> int:
+    def restricted(self, band: slice) -> int:
         return self.axis
 
     def place(self, rows: slice, columns: slice) -> slice:

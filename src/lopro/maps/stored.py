@@ -100,7 +100,7 @@ class StoredMap(StreamedMap):
                 block = self.fetch(place)
             self._check_block(block, place)
             asked = [requests[i] for i in who]
-            return [r.contribution(block, r.part(place[r.along])) for r in asked]
+            return [r.contribution(block, r.restricted(place[r.along])) for r in asked]
 
         visits = in_order(visit, needed, self.workers)
         with closing(visits):
