@@ -1,4 +1,4 @@
-"""Table 1 in words: the table for a terminal, and what the comparison really shows."""
+"""Table 1 for a terminal, and its findings in sentences."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def shown(table: Table1) -> Table:
     out.caption = (
         "certified gap: relative, proved by that run alone. above optimum: objective minus the best "
         f"lower bound of all runs, {table.lower_bound:.9g}. Times leave out the factorisation that all "
-        f"share, {table.factorisation:.2f} s. The paper's instance, tau and machine are not known: "
-        "compare its columns in kind, not in value."
+        f"share, {table.factorisation:.2f} s. The paper's instance, tau and machine are not known, "
+        "so its columns compare in order of magnitude only."
     )
     return out
 
@@ -52,7 +52,7 @@ def _cells(table: Table1, row: Row) -> list[str]:
 
 
 def verdict(table: Table1) -> list[str]:
-    """Say, with the numbers measured, what the comparison shows and what it does not."""
+    """Return the findings of the comparison, with the numbers measured."""
     s = table.settings
     first, last = table.of("LoPNAG, lam = 2 zeta")[0], table.of(f"NESTA, mu = {s.mu:.0e}")[-1]
     side = "below" if first.objective < last.objective else "NOT below"
@@ -63,10 +63,10 @@ def verdict(table: Table1) -> list[str]:
         f"{first.seconds / last.seconds:.2f} of its time.",
         _about_smoothing(table, last),
         _about_weight(table, first),
-        f"The price of an iteration: {_ms(first):.2g} ms for LoPNAG, two products with A or A'; "
+        f"The cost of an iteration: {_ms(first):.2g} ms for LoPNAG, two products with A or A'; "
         f"{_ms(last):.2g} ms for NESTA, two projections of three products each (one of them checks the "
         "result). The paper's times amount to 3.5 ms and 31 to 50 ms: part of its ratio is its projection.",
-        f"Our default, lopro.bpdn, needs neither lam nor mu: {_count(default)}, "
+        f"lopro.bpdn needs neither lam nor mu: {_count(default)}, "
         f"{default.seconds:.2g} s, certified to {default.relative_gap:.1g}.",
     ]
 
@@ -92,7 +92,7 @@ def _about_weight(table: Table1, first: Row) -> str:
     theory = table.of("LoPNAG, lam = G / rho")[0]
     return (
         f"lam is the tuning parameter of LoPNAG. Twice the multiplier, {table.lam_tuned:.3g}, is known only "
-        f"after the fact; with it one epoch ends {table.above_optimum(first):.2g} above the optimum. The "
+        f"afterwards; with it one epoch ends {table.above_optimum(first):.2g} above the optimum. The "
         f"theorem's G / rho = {table.lam_theory:.3g} ends {table.above_optimum(theory):.2g} above it. The "
         "paper reports its fastest choice."
     )

@@ -1,4 +1,4 @@
-"""Table 2 in words: the tables for a terminal, and what the comparison really shows."""
+"""Table 2 for a terminal, and its findings in sentences."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def shown(table: Table2) -> Table:
         "certified gap: (objective - lower bound) / objective, with the best bound that any run has "
         f"proved, {table.lower_bound:.6g}. All start at zero, where the objective is twice the share "
         "of pairs from different classes. The paper's start, its 40 examples and its machine are "
-        f"not known: compare its column in kind, not in value. Data: {table.origin}."
+        f"not known, so its column compares in order of magnitude only. Data: {table.origin}."
     )
     return out
 
@@ -78,13 +78,13 @@ def _tried(objective: float | None, best: bool) -> str:
 
 
 def verdict(table: Table2) -> list[str]:
-    """Say, with the numbers measured, what the comparison shows and what it does not."""
+    """Return the findings of the comparison, with the numbers measured."""
     return [
         _about_time(table),
         _about_values(table, "PGD", "each with its own tuned step"),
         _about_values(table, "PGD, step of LoPGD", "all with the step of LoPGD, as in the paper"),
         _about_last_iterates(table),
-        _about_us(table),
+        _about_default(table),
     ]
 
 
@@ -120,13 +120,13 @@ def _about_last_iterates(table: Table2) -> str:
     )
 
 
-def _about_us(table: Table2) -> str:
+def _about_default(table: Table2) -> str:
     best = min(row.objective for row in table.rows[1:])
     default = table.rows[0]
     gap = table.relative_gap(default)
     known = f"certified to {100 * gap:.2g} %" if math.isfinite(gap) else "without a certificate"
     return (
-        f"Our default, {default.method}, needs neither step nor weight: {default.objective:.6g} in "
+        f"{default.method} needs neither step nor weight: {default.objective:.6g} in "
         f"{default.seconds:.3g} s, {known}; the best of the other rows is {best / default.objective:.3g} "
         "times that."
     )

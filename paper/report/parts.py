@@ -14,7 +14,7 @@ TITLES = {
     "demo": "Certified answers",
     "table1": "Table 1",
     "table2": "Table 2",
-    "metric": "Metric learning at size",
+    "metric": "Metric learning",
     "convergence": "Convergence",
     "rates": "Rates",
     "ecg": "Electrocardiogram",

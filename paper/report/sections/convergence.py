@@ -1,4 +1,4 @@
-"""The section of the convergence plots: gap against time and against projections, both applications."""
+"""The section on convergence: gap against time and against projections, both applications."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def run(order: Order) -> Draft:
     )
     draft.paragraph(
         f"Every method gets {seconds:g} s from the same start. The gap is the best value so far minus the "
-        "best lower bound that any of the runs has proved, relative to the value: a certified bound of "
-        "the distance to the optimum. Each marker is a feasible point; some are left out."
+        "best lower bound that any of the runs has proved, relative to the value: a certified bound on "
+        "the error of the value. Each marker is a feasible point; not all points have one."
     )
     name = f"Sparse recovery, {size[0]} × {size[1]}"
     draft.pictures(_drawings(recovery, "recovery", name))

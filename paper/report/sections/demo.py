@@ -1,4 +1,4 @@
-"""The first section: three problems from start to end, each answer certified."""
+"""The first section: three problems, each with a certified answer."""
 
 from __future__ import annotations
 
@@ -24,10 +24,9 @@ def run(order: Order) -> Draft:
         "Certified answers, and how many projections they took", {"seed": "0 (all instances)"}
     )
     draft.paragraph(
-        "Three problems whose projection is expensive. Answers come with a lower bound on the optimal "
-        "value, so the gap is known; the schedule of a theorem claims one for the "
-        "constants of the problem. A method that projects at each step would make one projection per "
-        "iteration."
+        "Three problems whose projection is expensive. Each answer comes with a lower bound on the optimal "
+        "value, which bounds its error; a theorem's schedule claims such a bound from the constants of the "
+        "problem. A method that projects at each step would make one projection per iteration."
     )
     draft.table(_table(outcomes))
     draft.pictures(

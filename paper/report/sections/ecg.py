@@ -36,9 +36,9 @@ def run(order: Order) -> Draft:
     draft = Draft("A recovered electrocardiogram", {"seed": "2017", "wavelet": ecg.WAVELET})
     m, n = e.A.shape
     draft.paragraph(
-        f"A heartbeat of {n} samples is never recorded itself: all there is are {m} random combinations of "
-        f"its samples with {ecg.NOISE:.0%} noise. Of all wavelet coefficients that explain them, lopro.bpdn "
-        "finds those of least l1 norm, and proves it."
+        f"A heartbeat of {n} samples is measured through {m} random combinations of its samples, with "
+        f"{ecg.NOISE:.0%} noise. Of all wavelet coefficients that explain the measurements, lopro.bpdn finds "
+        "those of least l1 norm, and proves it."
     )
     draft.pictures(
         [

@@ -1,4 +1,4 @@
-"""The section of the photograph, recovered from a third of its scrambled cosine transform."""
+"""The section on the photograph, recovered from a third of its scrambled cosine transform."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ def run(order: Order) -> Draft:
             Drawing(
                 "naive",
                 np.clip(naive, 0.0, 1.0),
-                "The naive reconstruction: hardly anything can be made out.",
+                "The adjoint applied to the data: the scene is hardly recognisable.",
                 f"The adjoint applied to the data: PSNR {psnrs[0]:.1f} dB.",
             ),
             Drawing(
                 "recovered",
                 np.clip(recovered, 0.0, 1.0),
-                "The reconstruction by lopro: the photograph with slight blemishes.",
+                "The reconstruction by lopro: the photograph with slight artefacts.",
                 f"lopro.bpdn: PSNR {psnrs[1]:.1f} dB.",
             ),
         ],

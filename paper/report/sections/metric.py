@@ -1,4 +1,4 @@
-"""The section of our default for metric learning, at the size of the paper's experiment."""
+"""The section on `lopro.learn_metric`; at full scale with as many features as the paper."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from paper.report.sections.data import colon_data, data_key
 __all__ = ["parameters", "run"]
 
 _SHOWN = 8  # rows of the table
-_DUST = 1e-6  # entries below this share of the largest one count as zero
+_NEGLIGIBLE = 1e-6  # entries below this share of the largest one count as zero
 
 
 @dataclass(frozen=True)
@@ -49,13 +49,13 @@ def run(order: Order) -> Draft:
         "instance": f"first {FULL.samples} samples, {size.features} features",
         "gap asked for": f"{100 * size.tol:g} %, within {size.seconds:g} s",
     }
-    draft = Draft("Metric learning: our default at size", facts)
+    draft = Draft("Metric learning", facts)
     draft.paragraph(
         f"lopro.learn_metric on the problem of Table 2 with {size.features} features "
         f"({data.name}): no step size, no penalty weight. Objective {result.fun:.6g} in "
         f"{result.seconds:.1f} s, {_gap(result.fun, result.certificate.lower_bound)} "
         f"({result.status.value}). "
-        f"{int((abs(result.x) > _DUST * abs(result.x).max()).sum())} of the {result.x.size} entries of "
+        f"{int((abs(result.x) > _NEGLIGIBLE * abs(result.x).max()).sum())} of the {result.x.size} entries of "
         "the matrix are not zero."
     )
     draft.table(_table(result, size))
@@ -87,11 +87,11 @@ def _table(result: MetricResult, size: _Size) -> Table:
         name = f"{method} in the paper, {n} iterations"
         rows.append((name, f"{p.hours:.2f} h", "", f"{p.objective:.4f}", ""))
     return Table(
-        f"What is reached when, {size.features} features; below, the last rows of the paper's Table 2",
+        f"Progress over time, {size.features} features; below, the last rows of the paper's Table 2",
         ("method", "time", "projections", "objective", "lower bound"),
         tuple(rows),
-        note=f"The paper has {FULL.features} features; its start, examples and machine are not known: "
-        "compare in kind.",
+        note=f"The paper has {FULL.features} features; its start, examples and machine are not known, so "
+        "only the order of magnitude compares.",
     )
 
 

@@ -35,7 +35,7 @@ def run(order: Order) -> Draft:
     draft.paragraph(
         "Basis pursuit denoising, min |x|₁ subject to |Ax − y| ≤ σ, by the paper's recipe: uniform matrix, "
         "uniform nonzeros, uniform noise. Where the paper prints a row, its numbers stand beside ours; its "
-        "instance, its λ and its machine are not known, so compare in kind, not in value."
+        "instance, its λ and its machine are not known, so its numbers compare in order of magnitude only."
     )
     draft.table(_table(table, size).without_empty_end())
     draft.points(verdict(table))

@@ -58,7 +58,7 @@ def _table(table: Table2) -> Table:
         note="Certified gap: (objective − lower bound) / objective, with the best bound that any run has "
         f"proved, {table.lower_bound:.6g}. All start at zero, where the objective is twice the share of "
         "pairs from different classes. The paper's start, its 40 examples and its machine are not known: "
-        "compare its columns in kind, not in value.",
+        "its columns compare in order of magnitude only.",
     )
 
 

@@ -22,10 +22,10 @@ FLAT = 1e-8
 
 
 class LBFGS:
-    """The state of L-BFGS; the caller decides when it is over.
+    """The state of L-BFGS; the caller decides when to stop.
 
-    SciPy's is one call with vectors of the host in double precision. Here the function lives where the matrix
-    does, in its precision, and the caller may inspect it between two steps without a restart.
+    SciPy's is one call on vectors of the host in double precision. Here the arrays keep library, device and
+    precision, and the caller may look at the point between two steps without a restart.
 
     Parameters
     ----------
@@ -63,16 +63,16 @@ class LBFGS:
             self._memory.clear()
 
     def _direction(self) -> Array:
-        """Return minus the gradient, in the curvature that the last steps have seen."""
+        """Return minus the inverse Hessian, as the last steps estimate it, times the gradient."""
         q, factors = self.gradient, []
-        for moved, turned, curvature in reversed(self._memory):
-            factors.append(inner(moved, q) / curvature)
-            q = q - factors[-1] * turned
+        for step, change, curvature in reversed(self._memory):
+            factors.append(inner(step, q) / curvature)
+            q = q - factors[-1] * change
         if self._memory:
-            _, turned, curvature = self._memory[-1]
-            q = (curvature / inner(turned, turned)) * q
-        for (moved, turned, curvature), factor in zip(self._memory, reversed(factors), strict=True):
-            q = q + (factor - inner(turned, q) / curvature) * moved
+            _, change, curvature = self._memory[-1]
+            q = (curvature / inner(change, change)) * q
+        for (step, change, curvature), factor in zip(self._memory, reversed(factors), strict=True):
+            q = q + (factor - inner(change, q) / curvature) * step
         return -q
 
     def _along(self, direction: Array) -> bool:
@@ -84,7 +84,7 @@ class LBFGS:
         for _ in range(TRIALS):
             x = self.x + size * direction
             value, gradient = self.function(x)
-            # Strictly: where rounding decides, it is over.
+            # Strictly: where decreases are below rounding, no step counts.
             if value < self.value + SUFFICIENT * size * slope:
                 self._remember(size * direction, gradient - self.gradient)
                 self.x, self.value, self.gradient = x, value, gradient
@@ -94,8 +94,8 @@ class LBFGS:
             size = min(max(fitted, 0.1 * size), 0.5 * size)
         return False
 
-    def _remember(self, moved: Array, turned: Array) -> None:
-        curvature = inner(moved, turned)
+    def _remember(self, step: Array, change: Array) -> None:
+        curvature = inner(step, change)
         # Where the function is not convex, the curvature along a step may not be positive.
-        if curvature > FLAT * norm(moved) * norm(turned):
-            self._memory.append((moved, turned, curvature))
+        if curvature > FLAT * norm(step) * norm(change):
+            self._memory.append((step, change, curvature))

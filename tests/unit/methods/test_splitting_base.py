@@ -1,0 +1,38 @@
+"""What both splitting methods share: when they certify, when they give up, how penalties change."""
+
+from __future__ import annotations
+
+import pytest
+
+from lopro import ADMM, AlternatingDirections
+from lopro.methods.splitting.base import Progress, balancing_factor
+
+
+@pytest.mark.parametrize("kind", [ADMM, AlternatingDirections])
+def test_options_are_checked(kind: type) -> None:
+    for bad in ({"every": 0}, {"patience": 0}, {"relaxation": 0.5}, {"relaxation": 2.0}):
+        with pytest.raises(ValueError, match=next(iter(bad))):
+            kind(**bad)
+    assert kind(every=10).next_certificate(8, 0.5) == 18
+    assert kind(every=10).next_certificate(80, 0.5) == 120
+
+
+def test_too_many_certificates_without_a_tenth_less_end_a_run() -> None:
+    progress = Progress(2)
+    gaps = [1.0, 0.95, 0.89, 0.85, 0.82, 0.81]
+    assert [progress.stalled(gap) for gap in gaps] == [False] * 5 + [True]
+
+
+@pytest.mark.parametrize(
+    ("primal", "dual", "factor"),
+    [
+        (4.0, 1.0, 2.0),
+        (1.0, 4.0, 0.5),
+        (1e6, 1.0, 5.0),
+        (1.0, 1e6, 0.2),
+        (0.0, 1.0, 1.0),
+        (1.0, 0.0, 1.0),
+    ],
+)
+def test_penalties_grow_with_the_primal_residual(primal: float, dual: float, factor: float) -> None:
+    assert balancing_factor(primal, dual) == pytest.approx(factor, rel=1e-15)
