@@ -28,7 +28,9 @@ __all__ = [
 
 #: A matrix is indefinite beyond this many times the rounding of its entries.
 _INDEFINITE = 8.0
-#: Up to this size all eigenvectors are computed, beyond by Lanczos.
+#: Up to this size eigenvectors are computed from dense matrices, beyond by Lanczos, and matrices on a device
+#: are fetched for a proof. Seconds of one eigenvector, measured on one core: for n = 500: 0.006, n = 1000:
+#: 0.04, n = 2000: 0.3.
 DENSE = 1000
 
 

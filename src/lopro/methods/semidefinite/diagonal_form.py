@@ -31,8 +31,9 @@ __all__ = [
     "diagonal_form",
 ]
 
-#: Share of nonzero entries up to which a dense cost is multiplied as a sparse matrix: a sparse product takes
-#: about four times as long for each entry.
+#: Share of nonzero entries up to which a dense cost is multiplied as a sparse matrix. Time of the sparse over
+#: the dense product with a factor, measured on one core: for n = 400: 0.5, 1.1 and 1.8 with shares of 0.1,
+#: 0.25 and 0.4; n = 1000: 0.4, 1.1 and 1.8.
 _SPARSE = 0.25
 
 
