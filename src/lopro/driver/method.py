@@ -90,7 +90,7 @@ class Stepper(Protocol[F]):
         ...
 
     def output(self, state: Any, /) -> Array:
-        """Return the point the theory speaks of."""
+        """Return the point that the theory bounds."""
         ...
 
 

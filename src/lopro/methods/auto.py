@@ -93,8 +93,8 @@ class Auto:
     projection for a squared distance; semidefinite programs and nearest matrices; nuclear norms over bounds
     on entries; engines for quadratic and linear programs and Newton's method, where f is smooth, with norms
     or without, and the set is given by rows and balls, whichever costs less (`lopro.explain` prints the
-    estimates); the method of multipliers where the set is an image of an easy one; an interior point method
-    where there is a conic form; adaptive LoPGD.
+    estimates); the method of multipliers for sets ``{x : M x in Q}`` with a cheap projection on Q; an
+    interior point method where there is a conic form; adaptive LoPGD.
 
     Examples
     --------
@@ -194,7 +194,7 @@ def _plan(problem: Problem) -> Iterator[Fit]:
         yield fit
     images = all(member.has_image_set for member in problem.constraint.members())
     reason = (
-        "the set is given by a linear map into an easy set"
+        "the set is {x : M x in Q} with a cheap projection on Q"
         if images
         else "the set is given by smooth functions, or linear maps into easy sets"
     )

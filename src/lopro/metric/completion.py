@@ -239,7 +239,7 @@ class KnownSlack:
     S: Matrix
 
     def same_features(self, other: KnownSlack) -> bool:
-        """Whether it speaks of the same features in the same order."""
+        """Whether it is for the same features in the same order."""
         return np.array_equal(self.features, other.features)
 
 

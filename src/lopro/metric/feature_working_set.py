@@ -234,7 +234,7 @@ class _FeatureSearch:
         yield from self._finish()
 
     def _enough(self) -> float:
-        """Return the bound with which the answer at hand is certified, with a little to spare."""
+        """Return the bound with which the answer at hand is certified, with a small margin."""
         fun = float(self.work.admm.objective.value(self.work.answer))
         return fun - SPARING * self.bench.target.gap(fun)
 

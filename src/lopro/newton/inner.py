@@ -183,7 +183,7 @@ def minimise(
     tolerance : callable
         The size of the gradient to reach, as a function of what is known.
     stopped : callable
-        Whether time is up; asked in every step.
+        Whether time is up; called in every step.
     max_steps : int
         Newton steps at most.
 

@@ -186,7 +186,7 @@ def _add_gram(H: Array, G: Array) -> None:
 
 
 def _in_parts(m: int, work: float) -> Iterator[slice]:
-    """Yield parts of m rows, each of which takes so many operations; the deadline is asked in between."""
+    """Yield parts of m rows, each of which takes so many operations; the deadline is checked in between."""
     size = max(1, int(_AT_ONCE / max(work, 1.0)))
     for first in range(0, m, size):
         current_deadline().check()
