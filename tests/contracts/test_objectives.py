@@ -231,12 +231,17 @@ def test_minorant_is_below(entry, f, rng):
 
 
 def steep_directions(v):
-    """Points with small norms beside -<v, z>: single entries, all signs, and minus the largest pair."""
+    """Points with small norms beside -<v, z>: entries, pairs, all signs, singular vectors."""
     for index in np.ndindex(*v.shape):
         z = np.zeros_like(v)
         z[index] = -v[index]
         yield z
     yield -np.sign(v)
+    if v.ndim == 1:
+        for first in range(0, len(v), 2):
+            pair = np.zeros_like(v)
+            pair[first : first + 2] = -v[first : first + 2]
+            yield pair
     if v.ndim == 2:
         U, s, Vh = np.linalg.svd(v)
         yield -s[0] * np.outer(U[:, 0], Vh[0])

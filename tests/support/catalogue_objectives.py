@@ -285,6 +285,8 @@ ENTRIES = [
         "l1-offset", lambda of: L1Norm(of(np.array([1.0, 0.5, 2.0, 0.0])), b=of(_data(41, 4))), (4,)
     ),
     Entry("l1-mapped-offset", lambda of: L1Norm(0.5, D=of(TALL), b=of(_data(42, 9))), (4,)),
+    Entry("groups", lambda of: GroupNorm(group_size=2), (4,)),
+    Entry("groups-centre", lambda of: GroupNorm(None, 2, b=of(_data(44, 4))), (4,)),
     Entry("groups-offset", lambda of: GroupNorm(of(TALL), 3, b=of(_data(43, 9))), (4,)),
     Entry("huber", lambda of: Huber(delta=0.7), (4,), separable=True),
     Entry("huber-centre", lambda of: Huber(b=of(_data(39, 2, 3)), delta=0.5), (2, 3), False, True),

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro.core.validation import check_count, check_number
 from lopro.functions import Ball, Constant, atoms
-from lopro.maps import linear_map
 from lopro.objectives.of_atom import NormOfImage
 
 __all__ = ["GroupNorm", "RowNorms", "TotalVariation"]
@@ -20,13 +19,13 @@ __all__ = ["GroupNorm", "RowNorms", "TotalVariation"]
 class GroupNorm(NormOfImage):
     """``f(x) = sum of |(D x - b)_g|_2`` over groups of consecutive rows of ``D``.
 
-    Groups of one row make the l1 norm of ``D x - b``. It has no prox in x; `lopro.solve` takes the prox of
-    its image, or its conic form.
+    Groups of one row make the l1 norm of ``D x - b``. With a matrix it has no prox in x; `lopro.solve` takes
+    the prox of its image, or its conic form.
 
     Parameters
     ----------
-    D : array, scipy.sparse matrix or LinearMap of shape (groups * group_size, d)
-        Real. Not copied.
+    D : array, scipy.sparse matrix or LinearMap of shape (groups * group_size, d), optional
+        Real. Not copied. The identity if not given: groups of consecutive entries of ``x - b``.
     group_size : int
         Rows in each group.
     b : array, optional
@@ -41,22 +40,39 @@ class GroupNorm(NormOfImage):
     7.0
     >>> f.subgradient(np.array([3.0, 4.0, 0.0, -2.0]))
     array([ 0.6,  0.8,  0. , -1. ])
+    >>> GroupNorm(group_size=2).prox(np.array([3.0, 4.0, 0.0, -2.0]), 2.5)
+    array([ 1.5,  2. ,  0. , -0. ])
     """
 
-    def __init__(self, D: Any, group_size: int = 1, b: Any = None) -> None:
-        D = linear_map(D, "D")
+    def __init__(self, D: Any = None, group_size: int = 1, b: Any = None) -> None:
+        if isinstance(D, int | np.integer):
+            raise TypeError(f"D must be a matrix, or None for groups of x itself, got {D!r}")
         self.group_size = check_count("group_size", group_size)
-        if D.shape[0] % self.group_size:
-            raise ValueError(
-                f"D must have a multiple of group_size={self.group_size} rows, got {D.shape[0]}"
-            )
-        self.groups = D.shape[0] // self.group_size
         # Groups of one entry are absolute values, which are separable.
         single = self.group_size == 1
         super().__init__(atoms.L1() if single else atoms.GroupNorm(self.group_size), D, b)
+        if self.D is not None:
+            self._check_groups("D", "rows", self.D.shape[0])
+        elif self.shape is not None:
+            self._check_groups("b", "entries", self.shape[0])
+
+    def _check_groups(self, name: str, parts: str, count: int) -> None:
+        if count % self.group_size:
+            raise ValueError(
+                f"{name} must have a multiple of group_size={self.group_size} {parts}, got {count}"
+            )
+
+    def shaped(self, shape: tuple[int, ...]) -> Self:
+        if self.D is None:
+            self._check_groups("x", "entries", math.prod(shape))
+        return super().shaped(shape)
 
     def lipschitz(self, ball: Ball | None = None) -> Constant | None:
-        return self._times_map(math.sqrt(self.groups), "root of the number of groups")
+        image = self.shape if self.D is None else self.D.shape[:1]
+        if image is None:
+            return None
+        groups = math.prod(image) // self.group_size
+        return self._times_map(math.sqrt(groups), "root of the number of groups")
 
 
 class RowNorms(NormOfImage):

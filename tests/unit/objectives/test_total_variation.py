@@ -76,5 +76,21 @@ def test_bad_input_is_named() -> None:
         GroupNorm(np.eye(4), 3)
     with pytest.raises(TypeError, match="D must be real"):
         GroupNorm(1j * np.eye(4))
+    with pytest.raises(TypeError, match="D must be a matrix, or None"):
+        GroupNorm(3)
+    with pytest.raises(ValueError, match="group_size=3 entries, got 4"):
+        GroupNorm(None, 3, b=np.ones(4))
+    with pytest.raises(ValueError, match="x must have a multiple of group_size=3 entries, got 4"):
+        lopro.Problem(SquaredDistance(np.ones(4)) + GroupNorm(group_size=3))
+
+
+def test_groups_of_x_need_no_matrix() -> None:
+    f = GroupNorm(group_size=2)
+    y, weight = np.array([3.0, 4.0, 0.3, 0.4]), 1.0
+    result = lopro.solve(lopro.Problem(SquaredDistance(y) + weight * f), tol=1e-9)
+    # Each group is shortened by the weight: 5 to 4, 0.5 to 0.
+    assert result.success and result.fun == pytest.approx(0.5 + 4.0 + 0.125, rel=1e-8)
+    np.testing.assert_allclose(result.x, [2.4, 3.2, 0.0, 0.0], atol=1e-7)
+    assert f.lipschitz() is None and f.shaped((4,)).lipschitz().value == math.sqrt(2.0)
     with pytest.raises(ValueError, match="two pixels"):
         TotalVariation((1, 1))
