@@ -14,7 +14,7 @@ import numpy as np
 import scipy
 
 import lopro
-from lopro.core.machine import processor
+from lopro.cli.machine import processor
 
 # `python benchmarks/script.py` has this folder on its path, and not the one with `paper` and `benchmarks`.
 sys.path.append(str(Path(__file__).resolve().parent.parent))

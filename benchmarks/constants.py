@@ -48,6 +48,7 @@ FAMILIES = {
     "certificates": (_VECTORS, _PROGRAMS),
     "linalg": (_VECTORS, _PROGRAMS, _MATRICES),
     "methods.semidefinite": (_MATRICES,),
+    "metric": ("constants_metric:calls",),
     "methods.splitting": ("constants_images:products",),
     "projections": ("constants_projections:calls",),
     "constraints": ("constants_projections:calls",),
@@ -100,7 +101,7 @@ def _too_long(number: int, frame: Any) -> None:
     raise TimeoutError
 
 
-_CERTIFIED = ("CONVERGED", "INFEASIBLE", "EMPTY", "UNBOUNDED")
+_CERTIFIED = ("CONVERGED", "INFEASIBLE", "UNBOUNDED")
 
 
 def _work(result: Any) -> float:

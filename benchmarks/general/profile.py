@@ -17,7 +17,7 @@ __all__ = ["Entry", "draw", "entries_of", "profile", "table"]
 #: What counts as solved: the relative gap of each collection, and statuses that say so themselves. Peers do
 #: not end with a projection, so their points may be outside by as much as the gap is.
 GAPS = {"general_sdplib": 1e-4}
-SOLVED = ("CONVERGED", "INFEASIBLE", "UNBOUNDED", "EMPTY")
+SOLVED = ("CONVERGED", "INFEASIBLE", "UNBOUNDED")
 #: Kernels by themselves are no peers.
 OURS, KERNELS = "lopro", ("newton", "kernel")
 

@@ -34,21 +34,17 @@ from lopro.newton.spectral import Spectrum
 TOL = 1e-4
 #: Operations of one step; Clarabel reads the clock between steps.
 _TOO_LARGE = 2e11
-_STATUS = {
-    "CONVERGED": Status.CONVERGED, "INFEASIBLE": Status.EMPTY, "UNBOUNDED": Status.UNBOUNDED,
-    "TIME_LIMIT": Status.STOPPED,
-}  # fmt: skip
-_SOLVED = (Status.CONVERGED, Status.EMPTY, Status.UNBOUNDED)
+_SOLVED = (Status.CONVERGED, Status.INFEASIBLE, Status.UNBOUNDED)
 
 
 def by_lopro(problem: lopro.Problem, seconds: float) -> Outcome:
     """Return the answer of `lopro.solve`, in the words of the kernel; gaps are relative to the value."""
     result = lopro.solve(replace(problem, gap_scale=0.0), tol=TOL, time_limit=seconds)
-    c, status = result.certificate, _STATUS.get(result.status.name, Status.STALLED)
+    c = result.certificate
     charge = c.gap - max(0.0, result.fun - c.lower_bound)
     engine = result.method.rpartition("-> ")[2]
     return Outcome(
-        status,
+        result.status,
         (result.x,),
         np.zeros(0),
         result.fun,

@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
+from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import lopro
-from lopro.core.machine import facts, source_digest
+from lopro.cli.machine import facts
 from paper.report.blocks import Table
 from paper.report.interrupt import interruptible
 from paper.report.order import Order, Scale
@@ -135,3 +137,13 @@ def _about(machine: dict[str, Any]) -> Table:
     versions = {"lopro": machine["lopro"]} | machine["packages"] | machine["optional"]
     rows += [(name, version) for name, version in versions.items() if version is not None]
     return Table("The machine and the versions", ("", ""), tuple(rows), words=2)
+
+
+@lru_cache(maxsize=1)
+def source_digest() -> str:
+    """Return a digest of the package's source, which changes with every edit."""
+    digest = sha256()
+    root = Path(lopro.__file__).parent
+    for path in sorted(root.rglob("*.py")):
+        digest.update(str(path.relative_to(root)).encode() + path.read_bytes())
+    return digest.hexdigest()[:16]

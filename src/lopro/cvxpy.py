@@ -21,7 +21,6 @@ from lopro.constraints import Affine, Box, Constraint, Intersection
 from lopro.core.deadline import Deadline
 from lopro.core.optional import needing
 from lopro.core.validation import check_number
-from lopro.driver import result as driver
 from lopro.driver.result import Result
 from lopro.engines.cone_bound import ConicData
 from lopro.engines.cones import Cone, Nonnegative, PSDTriangle, SecondOrder, Zero
@@ -44,20 +43,14 @@ __all__ = ["Lopro"]
 _WORDS = {
     Status.CONVERGED: "Solved",
     Status.STALLED: "AlmostSolved",
-    Status.EMPTY: "PrimalInfeasible",
+    Status.INFEASIBLE: "PrimalInfeasible",
     Status.UNBOUNDED: "DualInfeasible",
     Status.STOPPED: "MaxTime",
+    Status.TIME_LIMIT: "MaxTime",
+    Status.INTERRUPTED: "MaxTime",
 }
-
-
-#: Messages for linear and quadratic programs, as of `lopro.solve`.
-_SAID = {
-    driver.Status.CONVERGED: "Solved",
-    driver.Status.INFEASIBLE: "PrimalInfeasible",
-    driver.Status.UNBOUNDED: "DualInfeasible",
-    driver.Status.TIME_LIMIT: "MaxTime",
-    driver.Status.INTERRUPTED: "MaxTime",
-}
+#: After these a linear or quadratic program is posed as a cone program.
+_UNFINISHED = (Status.STALLED, Status.STOPPED)
 
 
 @dataclass(frozen=True)
@@ -142,7 +135,7 @@ class Lopro(CLARABEL):  # type: ignore[misc]
                 )
                 if solver_cache is not None and result.multipliers is not None:
                     solver_cache[self.name()] = result
-                if result.status in _SAID:
+                if result.status in _WORDS and result.status not in _UNFINISHED:
                     return _of_result(result, len(data[settings.B]), deadline.elapsed)
             program = _program(data)
             outcome = solve_conic(program, tol)
@@ -210,7 +203,7 @@ def _of_result(result: Result, rows: int, seconds: float) -> _Answer:
     """Return a result as CVXPY's interface reads it."""
     found = result.multipliers
     z = np.zeros(rows) if found is None or rows == 0 else np.asarray(found[0])
-    word = _SAID[result.status]
+    word = _WORDS[result.status]
     if word == "MaxTime" and not math.isfinite(result.fun):
         word = "Unsolved"
     iterations = result.counts.factorizations

@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
-class _Active:
+class _Remaining:
     """The programs that are not done, with their places in the batch."""
 
     places: Array
@@ -75,7 +75,7 @@ def solve_batch(
         proofs = Proofs.of(programs, scaled.columns, tol, feasibility_tolerance(like[:0, ...]))
         places, at = xp.arange(programs.q.shape[0], device=device(like)), start(scaled, settings)
         nothing = xp.zeros_like(places)
-        active: _Active | None = _Active(places, scaled, proofs, at, nothing, scaled.cost)
+        active: _Remaining | None = _Remaining(places, scaled, proofs, at, nothing, scaled.cost)
         steps = 0
         while active is not None:
             last = steps >= limit or deadline.passed
@@ -92,8 +92,8 @@ def solve_batch(
 
 
 def _prove(
-    active: _Active, like: Array, tol: float, settings: Settings, steps: int, last: bool
-) -> tuple[_Active | None, list[dict[str, Array]]]:
+    active: _Remaining, like: Array, tol: float, settings: Settings, steps: int, last: bool
+) -> tuple[_Remaining | None, list[dict[str, Array]]]:
     """Return the problems that are still unsolved, and the answers that are proved or given up."""
     xp, scaled = namespace(active.at.x), active.scaled
     allowed = _SHARE * tol * (_size(active) + active.proofs.scale * scaled.cost)
@@ -113,7 +113,7 @@ def _prove(
     return _taken(active, going), [_taken(answers, ended)]
 
 
-def _size(active: _Active) -> Array:
+def _size(active: _Remaining) -> Array:
     """Return about what gaps are relative to, in the units of the batch."""
     xp, p, x = namespace(active.at.x), active.scaled, active.at.x
     half, linear = 0.5 * xp.sum(x * times(p.P, x), axis=1), p.q * x
@@ -122,7 +122,7 @@ def _size(active: _Active) -> Array:
     return abs(half) + xp.sum(abs(linear), axis=1) + abs(p.constant)
 
 
-def _answers(active: _Active, like: Array, steps: int) -> dict[str, Array]:
+def _answers(active: _Remaining, like: Array, steps: int) -> dict[str, Array]:
     """Return points, multipliers and certificates in the units and the precision of the user."""
     xp, scaled, programs = namespace(active.at.x), active.scaled, active.proofs.programs
     z = xp.minimum(xp.maximum(scaled.columns * active.at.x, programs.least), programs.most)

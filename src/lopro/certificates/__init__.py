@@ -4,7 +4,7 @@ Nothing here solves anything. Engines, methods, projections and interfaces get f
 """
 
 from lopro.certificates.bound import Bound, bound_from
-from lopro.certificates.box import Box
+from lopro.certificates.box import VariableBounds
 from lopro.certificates.certificate import Certificate
 from lopro.certificates.emptiness import Emptiness, check_empty, exclude, exclude_cones
 from lopro.certificates.rays import DescentRay, begins_a_ray, check_descent
@@ -29,12 +29,12 @@ __all__ = [
     "REMNANTS",
     "TOUCHING",
     "Bound",
-    "Box",
     "Certificate",
     "DescentRay",
     "Emptiness",
     "Target",
     "Units",
+    "VariableBounds",
     "Violation",
     "begins_a_ray",
     "bound_from",

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.certificates.box import Box
+from lopro.certificates.box import VariableBounds
 from lopro.certificates.tolerances import FARTHER
 from lopro.certificates.units import Units
 from lopro.core.real_vectors import Vector
@@ -134,7 +134,9 @@ class Bound:
 Rows: TypeAlias = "tuple[Any, Vector, Vector]"
 
 
-def bound_from(at: Enclosure, x: Vector, box: Box | None = None, convexity: float = 0.0) -> Bound:
+def bound_from(
+    at: Enclosure, x: Vector, box: VariableBounds | None = None, convexity: float = 0.0
+) -> Bound:
     """Return the bound of a convex function over a box, from its value and its slope at a point.
 
     Parameters
@@ -143,7 +145,7 @@ def bound_from(at: Enclosure, x: Vector, box: Box | None = None, convexity: floa
         Value and gradient of the Lagrangian at ``x``, with their rounding errors.
     x : array
         The point.
-    box : Box, optional
+    box : VariableBounds, optional
         What all points satisfy that the bound is to hold for.
     convexity : float
         A proved ``mu`` such that the function less ``mu/2 |x|^2`` is convex, or 0.
@@ -151,10 +153,10 @@ def bound_from(at: Enclosure, x: Vector, box: Box | None = None, convexity: floa
     Examples
     --------
     >>> import numpy as np
-    >>> from lopro.certificates import Box, bound_from
+    >>> from lopro.certificates import VariableBounds, bound_from
     >>> from lopro.linalg.rounding import Enclosure, Estimate
     >>> at = Enclosure(Estimate(5.0), np.array([2.0, -1.0]), np.zeros(2))
-    >>> box = Box(np.array([0.0, -np.inf]), np.array([np.inf, np.inf]))
+    >>> box = VariableBounds(np.array([0.0, -np.inf]), np.array([np.inf, np.inf]))
     >>> bound = bound_from(at, np.array([1.0, 1.0]), box)  # 5 + 2 (x_1 - 1) - (x_2 - 1), x_1 >= 0
     >>> abs(bound.value - 3.0) < 1e-14, round(bound.slope, 12)
     (True, 1.0)
@@ -188,17 +190,17 @@ def _cost(slope: Vector, upper: Vector, lower: Vector) -> Vector:
         return np.where(np.isfinite(upper - lower), slope * (upper - lower), 0.0)
 
 
-def unabsorbed(at: Enclosure, box: Box) -> Vector:
+def unabsorbed(at: Enclosure, box: VariableBounds) -> Vector:
     """Return by how much the function may fall towards missing bounds, entry by entry.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from lopro.certificates import Box
+    >>> from lopro.certificates import VariableBounds
     >>> from lopro.certificates.bound import unabsorbed
     >>> from lopro.linalg.rounding import Enclosure, Estimate
     >>> at = Enclosure(Estimate(0.0), np.array([2.0, -1.0]), np.zeros(2))
-    >>> unabsorbed(at, Box(np.zeros(2), np.full(2, np.inf)))
+    >>> unabsorbed(at, VariableBounds(np.zeros(2), np.full(2, np.inf)))
     array([0., 1.])
     """
     falls_down = np.where(np.isfinite(box.lower), 0.0, np.maximum(at.gradient + at.error, 0.0))
@@ -209,8 +211,8 @@ def unabsorbed(at: Enclosure, box: Box) -> Vector:
 def bound_over_rows(
     at: Enclosure,
     x: Vector,
-    own: Box,
-    implied: Box,
+    own: VariableBounds,
+    implied: VariableBounds,
     rows: Callable[[], Sequence[Rows]],
     units: Units,
     objective: Enclosure | None = None,
@@ -221,7 +223,7 @@ def bound_over_rows(
     ----------
     at, x : Enclosure, array
         As for `bound_from`.
-    own, implied : Box
+    own, implied : VariableBounds
         The bounds of the variables, and those that the rows imply.
     rows : callable
         Gives the rows; asked for only if their implied bounds do not absorb the slope.
@@ -234,12 +236,12 @@ def bound_over_rows(
     Examples
     --------
     >>> import numpy as np
-    >>> from lopro.certificates import Box, Units
+    >>> from lopro.certificates import VariableBounds, Units
     >>> from lopro.certificates.bound import bound_over_rows
     >>> from lopro.linalg.rounding import Enclosure, Estimate
     >>> at = Enclosure(Estimate(2.0), np.array([-1e-9]), np.zeros(1))
     >>> cost = Enclosure(Estimate(2.0), np.ones(1), np.zeros(1))
-    >>> half = Box(np.zeros(1), np.full(1, np.inf))
+    >>> half = VariableBounds(np.zeros(1), np.full(1, np.inf))
     >>> bound = bound_over_rows(
     ...     at, np.array([2.0]), half, half, list, Units.given(np.ones(1)), cost
     ... )
@@ -259,11 +261,11 @@ def bound_over_rows(
     return dataclasses.replace(bound, value=min(bound.value, ceiling), units=units)
 
 
-def _near(implied: Box, own: Box, x: Vector, far: Vector) -> Box:
+def _near(implied: VariableBounds, own: VariableBounds, x: Vector, far: Vector) -> VariableBounds:
     """Return the implied bounds but those that are farther away than a bound with a slope is used."""
     far = np.where(far > 0.0, far, np.inf)
     lower = np.where(implied.lower >= x - far, implied.lower, own.lower)
-    return Box(lower, np.where(implied.upper <= x + far, implied.upper, own.upper))
+    return VariableBounds(lower, np.where(implied.upper <= x + far, implied.upper, own.upper))
 
 
 def sharpened(

@@ -19,14 +19,14 @@ from lopro.core.deadline import current_deadline
 from lopro.core.real_vectors import Vector
 from lopro.linalg.rounding import EPS, gamma
 
-__all__ = ["Box"]
+__all__ = ["VariableBounds"]
 
 #: Entries of a dense matrix that are listed one by one, at 40 bytes each.
 _LISTED = 2_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class Box:
+class VariableBounds:
     """``lower <= x <= upper``, infinite where there is no bound."""
 
     lower: Vector
@@ -37,7 +37,7 @@ class Box:
         """Whether no bound is missing."""
         return bool(np.isfinite(self.lower).all() and np.isfinite(self.upper).all())
 
-    def implied(self, blocks: Iterable[tuple[Any, Vector, Vector]]) -> Box:
+    def implied(self, blocks: Iterable[tuple[Any, Vector, Vector]]) -> VariableBounds:
         """Return the box with missing bounds filled in where rows ``lower <= A x <= upper`` imply one.
 
         Every point of the box that satisfies the rows is in the box that is returned: bounds are rounded
@@ -51,8 +51,8 @@ class Box:
         Examples
         --------
         >>> import numpy as np
-        >>> from lopro.certificates import Box
-        >>> orthant = Box(np.zeros(3), np.full(3, np.inf))
+        >>> from lopro.certificates import VariableBounds
+        >>> orthant = VariableBounds(np.zeros(3), np.full(3, np.inf))
         >>> rows = (
         ...     np.array([[1.0, 2.0, 0.0], [0.0, -3.0, 1.0]]),
         ...     np.array([4.0, -np.inf]),
@@ -106,7 +106,7 @@ class _RowEntries:
             np.concatenate([np.zeros(0), *sides]),
         )
 
-    def fill(self, box: Box) -> Box | None:
+    def fill(self, box: VariableBounds) -> VariableBounds | None:
         """Return the box with the bounds that follow at once from those it has; None where none does."""
         i, j, a, m = self.row, self.column, self.a, len(self.sides)
         up = a > 0.0
@@ -130,4 +130,4 @@ class _RowEntries:
         lower, upper = box.lower.copy(), box.upper.copy()
         np.minimum.at(upper, k[up[used]], ends[up[used]])
         np.maximum.at(lower, k[~up[used]], ends[~up[used]])
-        return Box(lower, upper)
+        return VariableBounds(lower, upper)

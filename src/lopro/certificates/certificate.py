@@ -106,13 +106,20 @@ class Certificate:
 
 
 class Status(enum.Enum):
-    """The outcome of a run."""
+    """Why a run ended; of `lopro.solve`, the driver alone assigns it."""
 
-    CONVERGED = "the gap is proved"
-    EMPTY = "multipliers prove that no point satisfies the constraints"
-    UNBOUNDED = "the objective decreases without bound along the ray"
-    STOPPED = "time or steps were used up"
-    STALLED = "no further progress in floating point"
+    CONVERGED = "feasible, and the certified gap is below tol"
+    SCHEDULE_DONE = "the method's schedule is complete; the gap is not certified below tol"
+    STALLED = "no further progress in floating point; the gap is not certified below tol"
+    MAX_ITER = "the iteration limit was reached"
+    MAX_PROJECTIONS = "the projection budget is spent"
+    TIME_LIMIT = "the time limit was reached"
+    INFEASIBLE = "the constraint set is empty"
+    UNBOUNDED = "the objective is unbounded below on the set"
+    NONFINITE = "NaN or inf appeared"
+    PROJECTION_FAILED = "a projection could not be computed accurately enough"
+    INTERRUPTED = "interrupted by the user"
+    STOPPED = "stopped by the callback or the caller"
 
 
 @dataclass(frozen=True)
@@ -122,13 +129,14 @@ class Outcome:
     Attributes
     ----------
     status : Status
-        How the run ended.
+        CONVERGED, INFEASIBLE or UNBOUNDED where that is proved; STALLED; or STOPPED where the time or the
+        steps that the caller grants were used up.
     x : array or tuple of arrays
         The point, in semidefinite programs the blocks of a matrix; the ray of a cone program that is
         UNBOUNDED.
     multipliers : array or sequence of arrays
-        Of the rows, one array for each term where there are several; of a cone program that is EMPTY those
-        that exclude all points.
+        Of the rows, one array for each term where there are several; of a cone program that is INFEASIBLE
+        those that exclude all points.
     fun : float
         The value at the point: of the smooth part and of the norms among the terms.
     bound : Bound

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from lopro.certificates.bound import Bound, bound_from, unabsorbed
-from lopro.certificates.box import Box
+from lopro.certificates.box import VariableBounds
 from lopro.certificates.certificate import Outcome, Status
 from lopro.certificates.units import column_units
 from lopro.certificates.violation import Violation, of_rows
@@ -52,15 +52,15 @@ class ProgramProof:
         rounded.
     A, lower, upper : matrix, arrays
         The rows, dense or sparse.
-    box : Box
+    box : VariableBounds
         The bounds of the variables.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from lopro.certificates import Box
+    >>> from lopro.certificates import VariableBounds
     >>> from lopro.certificates.programs import ProgramProof
-    >>> free = Box(np.full(1, -np.inf), np.full(1, np.inf))
+    >>> free = VariableBounds(np.full(1, -np.inf), np.full(1, np.inf))
     >>> A, lower, upper = np.ones((1, 1)), np.array([-np.inf]), np.ones(1)
     >>> proof = ProgramProof(np.eye(1), np.array([-3.0]), 0.0, (), A, lower, upper, free)
     >>> outcome = proof.outcome(np.ones(1), np.array([2.0]), ())
@@ -75,7 +75,7 @@ class ProgramProof:
     A: Matrix
     lower: Array
     upper: Array
-    box: Box
+    box: VariableBounds
 
     @cached_property
     def convexity(self) -> float:

@@ -8,7 +8,7 @@ from typing import Any
 
 from lopro.cli.answers import console, print_json
 from lopro.cli.exit_codes import ExitCode
-from lopro.core.machine import facts
+from lopro.cli.machine import facts
 
 __all__ = ["add", "run"]
 

@@ -6,10 +6,10 @@ import dataclasses
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from lopro.certificates import Certificate
+from lopro.certificates.certificate import Status
 from lopro.constraints.base import ValidInequality
 from lopro.core.arrays import Array
 from lopro.core.counting import Counts
@@ -22,23 +22,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["History", "Iterate", "Result", "Status"]
-
-
-class Status(Enum):
-    """Why a run ended; assigned by the driver alone."""
-
-    CONVERGED = "feasible, and the certified gap is below tol"
-    SCHEDULE_DONE = "the method's schedule is complete; the gap is not certified below tol"
-    STALLED = "no further progress in floating point; the gap is not certified below tol"
-    MAX_ITER = "the iteration limit was reached"
-    MAX_PROJECTIONS = "the projection budget is spent"
-    TIME_LIMIT = "the time limit was reached"
-    INFEASIBLE = "the constraint set is empty"
-    UNBOUNDED = "the objective is unbounded below on the set"
-    NONFINITE = "NaN or inf appeared"
-    PROJECTION_FAILED = "a projection could not be computed accurately enough"
-    INTERRUPTED = "interrupted by the user"
-    STOPPED = "stopped by the callback or the caller"
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from lopro.driver.incumbent import Incumbent, Judged
 from lopro.driver.method import Candidates, Method, next_candidate, required_fit
 from lopro.driver.progress import Progress
 from lopro.driver.result import History, Iterate, Result, Status
-from lopro.driver.workbench import Callback, Options, Spent, Workbench
+from lopro.driver.workbench import Callback, Options, RunWorkbench, Spent
 from lopro.errors import (
     InfeasibleError,
     NonFiniteError,
@@ -62,7 +62,7 @@ class Run:
         self.history = History()
         self.status: Status | None = None  # None while running
         self._x0 = problem.start(x0)
-        self.bench = Workbench(problem, options, self.deadline, self._x0)
+        self.bench = RunWorkbench(problem, options, self.deadline, self._x0)
         # Forms that are made to see what fits belong to the run; so do matrices that were copied for them.
         self.bench.counts.transfers += prepared.transfers
         self.bench.counts.bytes_transferred += prepared.bytes_transferred

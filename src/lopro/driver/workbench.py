@@ -35,12 +35,10 @@ from lopro.objectives import Objective
 from lopro.penalties import Penalised, Penalty
 from lopro.problem import Problem
 
-__all__ = ["Callback", "Options"]
+__all__ = ["Callback", "Options", "RunWorkbench", "Spent"]
 
 F = TypeVar("F")
 Callback = Callable[[Iterate], Any]
-
-__all__ = ["Spent", "Workbench"]
 
 
 @dataclass(frozen=True)
@@ -91,7 +89,7 @@ class Spent(Exception):
     """A method asks for one projection more than the budget has."""
 
 
-class Workbench:
+class RunWorkbench:
     """Hands out oracles, inner iterations and projections, and says when a budget has run out."""
 
     def __init__(

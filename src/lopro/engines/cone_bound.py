@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.certificates import Bound, Box, Units, column_units, reach_units
+from lopro.certificates import Bound, Units, VariableBounds, column_units, reach_units
 from lopro.certificates.bound import bound_over_rows, sharpened
 from lopro.certificates.units import curvature_units
 from lopro.core.deadline import current_deadline
@@ -81,10 +81,10 @@ class ConicData:
         return [(self.A, lower, upper)]
 
     @cached_property
-    def box(self) -> Box:
+    def box(self) -> VariableBounds:
         """Bounds of the variables that follow from these rows."""
         whole = np.full(len(self.q), -np.inf), np.full(len(self.q), np.inf)
-        return Box(*whole).implied(self.linear_rows)
+        return VariableBounds(*whole).implied(self.linear_rows)
 
     @cached_property
     def groups(self) -> Vector:
@@ -158,7 +158,7 @@ def conic_bound(data: ConicData, v: Vector, z: Vector) -> Bound:
         own = (P_error + eps * np.abs(Pv + data.q)) * (1.0 + 8.0 * eps)
         smooth = Enclosure(Estimate(0.0), Pv + data.q, own)
     at = sharpened(value, smooth, [(data.A, z)])
-    whole = Box(np.full(len(v), -np.inf), np.full(len(v), np.inf))
+    whole = VariableBounds(np.full(len(v), -np.inf), np.full(len(v), np.inf))
     objective = None if data.P.nnz else smooth
     rows = data.box, lambda: data.linear_rows
     return bound_over_rows(at, v, whole, *rows, data.reach_units, objective)

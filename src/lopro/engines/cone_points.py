@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.certificates import FEASIBLE, NOISE, Box, Units, Violation, of_rows
+from lopro.certificates import FEASIBLE, NOISE, Units, VariableBounds, Violation, of_rows
 from lopro.certificates.emptiness import is_rounding, without_remnants
 from lopro.certificates.violation import ball_size, magnitudes, units_of_entries
 from lopro.core.real_vectors import Vector
@@ -175,11 +175,11 @@ def made_feasible(data: ConicData, x: Vector) -> tuple[Vector, Violation]:
     return best, least
 
 
-def _own_bounds(data: ConicData) -> Box:
+def _own_bounds(data: ConicData) -> VariableBounds:
     """Return the bounds of variables that rows with a single entry state."""
     (A, lower, upper), n = data.linear_rows[0], len(data.q)
     single = np.flatnonzero(np.diff(scipy.sparse.csr_array(A).indptr) == 1)
-    whole = Box(np.full(n, -np.inf), np.full(n, np.inf))
+    whole = VariableBounds(np.full(n, -np.inf), np.full(n, np.inf))
     return whole.implied([(scipy.sparse.csr_array(A)[single], lower[single], upper[single])])
 
 

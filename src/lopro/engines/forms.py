@@ -22,7 +22,7 @@ __all__ = [
     "Matrix",
     "OneSided",
     "QuadraticProgram",
-    "Units",
+    "Scaling",
     "as_cones",
     "cone_units",
     "in_handy_units",
@@ -238,7 +238,7 @@ def as_cones(program: QuadraticProgram) -> tuple[ConeProgram, Callable[[Vector],
 
 
 @dataclass(frozen=True)
-class Units:
+class Scaling:
     """Powers of two by which x, the objective and each row were divided."""
 
     x: float
@@ -270,7 +270,7 @@ def _largest(M: Matrix) -> Vector:
     return np.asarray(found if isinstance(found, np.ndarray) else found.toarray()).ravel()
 
 
-def in_handy_units(program: QuadraticProgram) -> tuple[QuadraticProgram, Units]:
+def in_handy_units(program: QuadraticProgram) -> tuple[QuadraticProgram, Scaling]:
     """Return the program with rows, objective and bounds of about size 1, and the units that do it.
 
     Everything is multiplied by powers of two, so nothing is rounded: the same program in other units has
@@ -299,7 +299,7 @@ def in_handy_units(program: QuadraticProgram) -> tuple[QuadraticProgram, Units]:
         p.most / x,
         p.constant / f,
     )
-    return scaled, Units(x, f, rows)
+    return scaled, Scaling(x, f, rows)
 
 
 def _length(p: QuadraticProgram, largest: Vector) -> float:

@@ -221,7 +221,7 @@ def _excluded(data: ConicData, z: Vector, iterations: int) -> Outcome:
         _, trial = repaired(flat, np.zeros(n), trial, np.ones(len(z)))
         found = exclude_cones(data.A, data.b, trial)
         if found.proved:
-            return Outcome(Status.EMPTY, np.zeros(n), trial, steps=iterations)
+            return Outcome(Status.INFEASIBLE, np.zeros(n), trial, steps=iterations)
         best = found if found.radius > best.radius else best
     return Outcome(Status.STOPPED, np.zeros(n), z, steps=iterations, certificate=best)
 

@@ -91,7 +91,7 @@ def answer(
     InfeasibleError, UnboundedError
         Where the outcome proves that there is no solution.
     """
-    if outcome.status is Status.EMPTY:
+    if outcome.status is Status.INFEASIBLE:
         assert isinstance(outcome.ray, tuple)
         raise InfeasibleError(_emptiness(outcome), shared(bench.problem.constraint, outcome.ray))
     if isinstance(outcome.certificate, Emptiness):
@@ -114,7 +114,7 @@ def evidence_of(
 
 def _emptiness(outcome: Outcome) -> str:
     found, where = outcome.certificate, ""
-    if outcome.status is not Status.EMPTY and isinstance(found, Emptiness):
+    if outcome.status is not Status.INFEASIBLE and isinstance(found, Emptiness):
         where = f" within |x| <= {found.radius:.3g}"
     return f"the constraint set is empty{where}: result.ray holds the multipliers that prove it"
 

@@ -21,6 +21,7 @@ from lopro.driver.minorants import Minorant, lower_bound, solution_radius
 from lopro.errors import MissingCapabilityError, StalledError
 from lopro.methods.inner import AcceleratedGradient, Backtracking
 from lopro.methods.inner.accelerated import AcceleratedState
+from lopro.methods.stalling import StallCheck
 from lopro.penalties import MemberPenalties
 from lopro.penalties.penalised import Penalised
 from lopro.problem import Problem
@@ -74,15 +75,13 @@ def minimised(
         fun = float(bench.objective.value(state.x))
         size = reach(bench, state.x, fun)
     accuracy = tolerance(fun)
-    least, idle = math.inf, 0
+    noise = StallCheck(_PATIENCE, share=1.0)
     for _ in range(rounds):
         # A slope is a difference of gradients of about L |x|, and known no better than their rounding.
         rounding = _ROUNDINGS * eps(state.x) * state.L * norm(state.x)
         if state.slope * size <= accuracy or state.slope <= rounding or bench.exhausted:
             break
-        idle = 0 if state.slope < least else idle + 1
-        least = min(least, state.slope)
-        if idle > _PATIENCE:
+        if noise.stalled(state.slope):
             break
         state = bench.advance(algorithm, F, state, steps)
     return state
@@ -196,20 +195,19 @@ class MultiplierMethod:
         constraint = bench.constraint
         penalty = MemberPenalties.of(constraint, first_stiffness(bench, x0), bench.multipliers0)
         x, L, slack, target = x0, None, math.inf, math.inf
-        best, idle, since_projection = math.inf, 0, 0
         # Without a constraint there is nothing to update: the same function would be minimised again.
-        patience = self.patience if constraint.members() else 1
+        progress = StallCheck(self.patience if constraint.members() else 1)
+        since_projection = 0
         while True:
             F = bench.penalised(penalty, x)
             state = self._inner_solve(bench, F, x, L, slack)
             # The next penalised problem may be less curved: let the estimate of L decrease again.
             x, L = state.x, 0.5 * state.L
             reached = self._evaluate(bench, penalty, x)
-            since_projection, idle = since_projection + 1, idle + 1
-            if reached.gap < 0.9 * best:
-                best, idle = reached.gap, 0
+            since_projection += 1
+            stalled = progress.stalled(reached.gap)
             settled = not reached.certifiable and reached.gap <= self._accuracy(bench, reached.fun)
-            wrap_up = bench.exhausted or idle > patience or settled
+            wrap_up = bench.exhausted or stalled or settled
             if reached.gap <= target or wrap_up or since_projection >= 30:
                 verdict = yield Candidate(
                     bench.project(x), Multiplier(reached.inequality), before=x

@@ -25,6 +25,7 @@ import numpy as np
 
 from lopro.constraints import PSDCone
 from lopro.core.arrays import Array, from_numpy, namespace, to_numpy
+from lopro.methods.stalling import StallCheck
 from lopro.metric.consensus import Consensus
 from lopro.metric.objective import SparseMetric
 
@@ -33,8 +34,8 @@ __all__ = ["Features", "WorkingProblem", "prices"]
 Features: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 Matrix: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
 
-#: Iterations of ADMM between two computations of the gap, and the limit of those without a better one.
-CHECK_EVERY, PATIENCE = 50, 6000
+#: Iterations of ADMM between two computations of the gap, and the limit of gaps in a row without progress.
+CHECK_EVERY, PATIENCE = 50, 120
 #: After so many iterations with a gap of still more than this an interior point method is asked, where
 #: features are few, and after some more whatever the gap; for this accuracy.
 SLOW, SLOW_GAP, LONG, INTERIOR_ACCURACY = 500, 0.1, 2000, 1e-10
@@ -127,7 +128,7 @@ class WorkingProblem:
         be told by `reached`.
         """
         self.accuracy = min(accuracy, for_zeros)
-        least, idle, spent = np.inf, 0, 0
+        progress, spent = StallCheck(PATIENCE), 0
         while True:
             for _ in range(CHECK_EVERY):
                 self.admm.step()
@@ -141,11 +142,7 @@ class WorkingProblem:
             slow = spent >= LONG or (spent >= SLOW and not self.reached(SLOW_GAP))
             if slow and self._by_interior_point() and self.reached(accuracy):
                 return True
-            if self.gap < 0.9 * least:
-                least, idle = self.gap, 0
-            else:
-                idle += CHECK_EVERY
-            if idle > PATIENCE:
+            if progress.stalled(self.gap):
                 return True
 
     def _by_interior_point(self) -> bool:

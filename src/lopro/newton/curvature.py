@@ -32,10 +32,10 @@ from lopro.maps.host import Transferred, host_matrix, rows_at_a_time, slabs
 
 __all__ = [
     "LARGEST",
-    "Blocks",
     "ConstantMatrix",
     "Diagonal",
     "Gram",
+    "GroupBlocks",
     "LowRank",
     "Piece",
     "Product",
@@ -206,7 +206,7 @@ def _square(xp: Any, rows: Any, roots: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Blocks(_Between):
+class GroupBlocks(_Between):
     """``B' S B`` with a block diagonal ``S >= 0``: ``B`` never changes, the blocks do.
 
     ``blocks`` has the shape (groups, k, k); a group is k consecutive rows of ``B``.
@@ -347,7 +347,7 @@ def complement_pieces(complement: Complement, D: LinearMap, beta: Step) -> tuple
         return weighted(D, beta * complement.values), LowRank(images, core)
     if isinstance(complement, BlockDiagonal) and (isinstance(D, Identity) or M is not None):
         B = scipy.sparse.eye_array(D.shape[0], format="csr") if M is None else M
-        return (Blocks(B, beta * complement.blocks),)
+        return (GroupBlocks(B, beta * complement.blocks),)
     # Products alone; the mean is about that of beta D'D, an upper bound.
     norms = D.row_norms
     mean = float(np.sum(beta * (norms * norms))) / D.shape[1]

@@ -15,8 +15,8 @@ import scipy  # parts of it load when first used
 from lopro.certificates import (
     FEASIBLE,
     Bound,
-    Box,
     Emptiness,
+    VariableBounds,
     begins_a_ray,
     check_descent,
     check_empty,
@@ -248,12 +248,12 @@ def _without_solution(
     if not answer.finite or answer.status in _NO_RAY:
         return None
     rows = [(program.A, program.lower, program.upper), (None, program.least, program.most)]
-    box = Box(program.least, program.most)
+    box = VariableBounds(program.least, program.most)
     size = float(np.abs(answer.rows).max(initial=0.0))
     if size > 0.0:
         y, emptiness = _emptiness(program, rows, box, answer.rows / size)
         if emptiness.radius > 0.0:
-            status = Status.EMPTY if emptiness.proved else Status.STOPPED
+            status = Status.INFEASIBLE if emptiness.proved else Status.STOPPED
             outcome = _unproved(problem(), status)
             return dataclasses.replace(outcome, certificate=emptiness, ray=y)
     if answer.status.unbounded and norm(answer.x) > 0.0:
@@ -267,7 +267,7 @@ def _without_solution(
 
 
 def _emptiness(
-    program: QuadraticProgram, rows: Any, box: Box, v: Array
+    program: QuadraticProgram, rows: Any, box: VariableBounds, v: Array
 ) -> tuple[tuple[Array, Array], Emptiness]:
     """Return multipliers near ``v`` that prove the set to be empty, else those with the largest radius."""
     best: tuple[tuple[Array, Array], Emptiness] | None = None
@@ -290,7 +290,7 @@ def _from_a_point(program: QuadraticProgram, found: Outcome, seconds: float | No
     flat = dataclasses.replace(program, P=None, q=0.0 * program.q, constant=0.0)
     point = solve_program(flat, 1.0, seconds=seconds)
     x = point.x[: len(found.x)]
-    if point.status is Status.EMPTY:
+    if point.status is Status.INFEASIBLE:
         return dataclasses.replace(point, x=x)
     problem = program_composite(program)
     begins = begins_a_ray(point.violation, point.x, reach_units(problem))

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lopro.certificates import Box, DescentRay, Emptiness, Units, check_descent, exclude
+from lopro.certificates import DescentRay, Emptiness, Units, VariableBounds, check_descent, exclude
 from lopro.certificates.emptiness import interval_rows
 from lopro.functions.atoms import Interval
 from lopro.functions.term import Term
@@ -99,7 +99,7 @@ def _repaired(sets: Sequence[Term], y: list[Array], size: int) -> list[Array]:
 
 
 def farkas_of_rows(
-    A: Matrix, lower: Array, upper: Array, box: Box, y: Array
+    A: Matrix, lower: Array, upper: Array, box: VariableBounds, y: Array
 ) -> tuple[Array, Array]:
     """Return multipliers of rows and of bounds near ``y`` with ``A'y + w`` as small as rounding, if possible.
 
@@ -122,7 +122,7 @@ def farkas_of_rows(
 
 
 def ray_of_rows(
-    P: Matrix | None, A: Matrix, lower: Array, upper: Array, box: Box, d: Array
+    P: Matrix | None, A: Matrix, lower: Array, upper: Array, box: VariableBounds, d: Array
 ) -> Array:
     """Return a direction near ``d`` that stays in the rows and on which ``P`` vanishes, up to rounding."""
 

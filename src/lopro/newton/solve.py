@@ -258,7 +258,7 @@ def _without_solution(
         found = farkas_multipliers(problem, before.multipliers, v)
         if found is not None and found[1].radius > 0.0:
             y, emptiness = found
-            status = Status.EMPTY if emptiness.proved else Status.STOPPED
+            status = Status.INFEASIBLE if emptiness.proved else Status.STOPPED
             return _with(_outcome(problem, x, v, 0.0, status, after.steps), emptiness, y)
     if after.stationarity > 0.5 * before.stationarity > 0.0:
         ray = descent_ray(problem, before, after)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from lopro import bpdn
+from lopro.basis_pursuit import bpdn
 from lopro.core.validation import check_number
 from lopro.driver.result import Result
 from lopro.sklearn._least_squares import Regression

@@ -13,10 +13,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from lopro import MetricResult, learn_metric
 from lopro.core.deadline import EIGH, Deadline, current_deadline
 from lopro.core.validation import check_unmasked
 from lopro.driver.workbench import Options
+from lopro.metric import MetricResult, learn_metric
 from lopro.metric.pairs import DIFFERENT, SAME
 from lopro.sklearn._tuples import looked_up, pairs_from, preprocessor_from
 from lopro.sklearn._watching import (

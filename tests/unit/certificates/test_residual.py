@@ -7,7 +7,7 @@ import pytest
 import scipy.optimize
 import scipy.sparse
 
-from lopro.certificates import Box, bound_from
+from lopro.certificates import VariableBounds, bound_from
 from lopro.certificates.bound import unabsorbed
 from lopro.linalg.rounding import Enclosure, Estimate
 
@@ -17,7 +17,7 @@ def at(slope, error=0.0, value=0.0):
     return Enclosure(Estimate(value), slope, np.zeros(len(slope)) + error)
 
 
-BOX = Box(
+BOX = VariableBounds(
     np.array([0.0, -1.0, 0.0, -np.inf, -2.0, 1.0]), np.array([np.inf, 1.0, 3.0, 0.5, -1.0, 1.0])
 )
 X = np.array([0.5, 0.0, 3.0, 0.5, -1.5, 1.0])
@@ -43,7 +43,7 @@ def test_slopes_towards_missing_bounds_are_left():
 
 def test_a_point_outside_of_the_box_is_moved_into_it_first():
     """5 - 2 (z - 3) over [0, 1] is at least 9; with slopes from -2.1 to -1.9 at least 8.8."""
-    box = Box(np.array([0.0]), np.array([1.0]))
+    box = VariableBounds(np.array([0.0]), np.array([1.0]))
     assert bound_from(at([-2.0], 0.0, 5.0), np.array([3.0]), box).value == pytest.approx(9.0)
     uncertain = bound_from(at([-2.0], 0.1, 5.0), np.array([3.0]), box).value
     assert uncertain == pytest.approx(8.8)
@@ -60,7 +60,7 @@ def test_strong_convexity_absorbs_what_is_left():
 def test_implied_bounds_are_those_of_linear_programs(rng):
     """With all but one variable bounded on the right side, one row alone tells the best bound."""
     a = np.array([2.0, -3.0, 0.5])
-    box = Box(np.array([1.0, -np.inf, -4.0]), np.array([np.inf, 2.0, np.inf]))
+    box = VariableBounds(np.array([1.0, -np.inf, -4.0]), np.array([np.inf, 2.0, np.inf]))
     found = box.implied([(a[None], np.array([-np.inf]), np.array([7.0]))])
     for j, sign in ((0, 1.0), (1, -1.0), (2, 1.0)):
         cost = np.zeros(3)
@@ -74,7 +74,7 @@ def test_implied_bounds_are_those_of_linear_programs(rng):
 
 
 def test_a_row_with_two_open_variables_implies_nothing():
-    box = Box(np.zeros(3), np.full(3, np.inf))
+    box = VariableBounds(np.zeros(3), np.full(3, np.inf))
     rows = (np.array([[1.0, -1.0, -1.0]]), np.array([-np.inf]), np.array([1.0]))
     found = box.implied([rows])
     np.testing.assert_array_equal(found.upper, np.inf)
@@ -82,7 +82,7 @@ def test_a_row_with_two_open_variables_implies_nothing():
 
 def test_the_open_variable_of_a_row_is_bounded_by_the_others():
     """x_1 <= 1 + x_2 with x_2 <= 5 bounds x_1; x_1 is open in the other direction."""
-    box = Box(np.full(2, -np.inf), np.array([np.inf, 5.0]))
+    box = VariableBounds(np.full(2, -np.inf), np.array([np.inf, 5.0]))
     found = box.implied([(np.array([[1.0, -1.0]]), np.array([-2.0]), np.array([1.0]))])
     assert found.upper[0] == pytest.approx(6.0)
     assert not np.isfinite(found.lower).any()
@@ -96,7 +96,7 @@ def test_implied_bounds_are_rounded_outwards(rng, wrap):
         a = rng.uniform(0.1, 1.0, n) * 10.0 ** rng.integers(-8, 8, n)
         lower = rng.uniform(-1.0, 1.0, n) / a
         side = float(a @ lower) + 1e-9
-        box = Box(lower, np.full(n, np.inf))
+        box = VariableBounds(lower, np.full(n, np.inf))
         found = box.implied([(wrap(a[None]), np.array([-np.inf]), np.array([side]))])
         exact = [Fraction(float(v)) for v in a], [Fraction(float(v)) for v in lower]
         total = sum(p * q for p, q in zip(*exact, strict=True))
@@ -109,6 +109,6 @@ def test_implied_bounds_are_rounded_outwards(rng, wrap):
 def test_bounds_are_handed_on_from_row_to_row():
     n = 40
     A = scipy.sparse.diags_array([np.ones(n), -np.ones(n - 1)], offsets=[0, -1]).tocsr()
-    box = Box(np.zeros(n), np.full(n, np.inf))
+    box = VariableBounds(np.zeros(n), np.full(n, np.inf))
     found = box.implied([(A, np.full(n, -np.inf), np.ones(n))])  # x_k <= x_(k-1) + 1
     np.testing.assert_allclose(found.upper, np.arange(1.0, n + 1.0))

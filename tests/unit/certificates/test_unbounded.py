@@ -30,7 +30,7 @@ def test_a_ray_over_an_empty_set_is_emptiness() -> None:
     rows = np.array([[1.0, 0.0], [1.0, 0.0]])
     program = QuadraticProgram.of(None, [0.0, -1.0], rows, [1.0, -INF], [INF, 0.0])
     found = _from_a_point(program, falling(program), None)
-    assert found.status is Status.EMPTY and found.certificate.proved
+    assert found.status is Status.INFEASIBLE and found.certificate.proved
 
 
 def test_a_ray_without_a_known_point_claims_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

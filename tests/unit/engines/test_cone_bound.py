@@ -140,7 +140,7 @@ def test_no_feasible_point_and_no_least_value_are_proved() -> None:
     cones = [(Nonnegative(1), 1), (SecondOrder(3), 3)]
     none = sparse(np.zeros((2, 2)))
     empty = solve_conic(ConicData(none, np.ones(2), A, b, cones))
-    assert empty.status is Status.EMPTY
+    assert empty.status is Status.INFEASIBLE
     # min x over |y| <= x + t is unbounded along (-1, 0) if t may grow with it: drop the lower side.
     free = ConicData(
         none,

@@ -178,7 +178,7 @@ def test_programs_without_a_solution_are_told_with_their_proof() -> None:
     b, none = np.array([0.0, 1.0, 0.5, 0.0]), scipy.sparse.csr_array((1, 1))
     empty = ConicData(none, np.ones(1), A, b, [(ONE, 3), (Nonnegative(1), 1)])
     outcome = solve_conic(empty)
-    assert outcome.status is Status.EMPTY
+    assert outcome.status is Status.INFEASIBLE
     z = outcome.multipliers
     assert in_dual(*z[:3].tolist()) and z[3] >= 0.0
     assert float(b @ z) < 0.0 and abs(float((A.T @ z)[0])) <= 1e-12

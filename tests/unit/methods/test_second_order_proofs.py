@@ -118,12 +118,12 @@ def test_a_point_outside_is_projected_and_its_bound_stays() -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "error"), [(Status.EMPTY, InfeasibleError), (Status.UNBOUNDED, UnboundedError)]
+    ("status", "error"), [(Status.INFEASIBLE, InfeasibleError), (Status.UNBOUNDED, UnboundedError)]
 )
 def test_no_solution_is_an_error_that_carries_its_proof(status: Any, error: Any) -> None:
     problem = Problem(Linear(np.array([-1.0, -2.0])), ROWS)
     bound = Bound.everywhere(0.0)
-    ray = (np.ones(2),) if status is Status.EMPTY else np.ones(2)
+    ray = (np.ones(2),) if status is Status.INFEASIBLE else np.ones(2)
     outcome = Outcome(status, np.zeros(2), (np.zeros(2),), 0.0, bound, 0.0, 0.0, 1, ray=ray)
     with pytest.raises(error) as told:
         answer(

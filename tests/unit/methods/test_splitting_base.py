@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from lopro import ADMM, AlternatingDirections
-from lopro.methods.splitting.base import Progress, balancing_factor
+from lopro.methods.splitting.base import balancing_factor
+from lopro.methods.stalling import StallCheck
 
 
 @pytest.mark.parametrize("kind", [ADMM, AlternatingDirections])
@@ -18,7 +19,7 @@ def test_options_are_checked(kind: type) -> None:
 
 
 def test_too_many_certificates_without_a_tenth_less_end_a_run() -> None:
-    progress = Progress(2)
+    progress = StallCheck(2)
     gaps = [1.0, 0.95, 0.89, 0.85, 0.82, 0.81]
     assert [progress.stalled(gap) for gap in gaps] == [False] * 5 + [True]
 

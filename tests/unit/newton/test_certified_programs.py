@@ -39,7 +39,7 @@ def test_programs_without_solution_carry_a_certificate(rng):
             P, np.ones(2), A, [1.0, -np.inf], [np.inf, 0.0], least=-9.0, most=9.0
         )
         outcome = solve_program(empty)
-        assert outcome.status is Status.EMPTY
+        assert outcome.status is Status.INFEASIBLE
         assert outcome.certificate.radius > 1e8
     falling = QuadraticProgram.of(
         np.diag([0.0, 1.0]), [-1.0, 0.0], [[0.0, 1.0]], upper=[1.0], least=0.0

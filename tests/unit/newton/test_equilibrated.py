@@ -75,7 +75,7 @@ def test_an_empty_set_is_found_empty_in_the_units_of_the_user() -> None:
     problem = Composite.of([Term(Linear(np.ones(2))), rows], 2)
     assert Equilibrated.of(problem) is not None
     found = solve(problem)
-    assert found.status is Status.EMPTY and isinstance(found.certificate, Emptiness)
+    assert found.status is Status.INFEASIBLE and isinstance(found.certificate, Emptiness)
     assert math.isinf(found.certificate.radius)
 
 

@@ -243,7 +243,7 @@ def test_problems_without_points(rng):
         least_squares(rng.standard_normal((20, 10)), np.ones(20)),
     ):
         outcome = solve(composed(f, [(interval(upper=upper), A)]), settings=Settings(max_steps=500))
-        assert outcome.status is Status.EMPTY
+        assert outcome.status is Status.INFEASIBLE
         assert outcome.certificate.radius > 1e12
 
 
@@ -253,7 +253,7 @@ def test_multipliers_that_cancel_where_the_objective_is_flat(unit):
     rows = (interval(upper=np.full(2, -unit)), np.array([[1.0, 0.0], [-1.0, 0.0]]))
     problem = composed(squared_distance(np.zeros(2)), [rows])
     outcome = solve(problem, x0=unit * np.ones(2))
-    assert outcome.status is Status.EMPTY and outcome.steps <= 5
+    assert outcome.status is Status.INFEASIBLE and outcome.steps <= 5
     (y,) = outcome.ray
     assert y[0] == y[1] > 0.0
     assert outcome.certificate.radius == np.inf

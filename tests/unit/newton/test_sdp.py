@@ -167,7 +167,7 @@ def test_a_program_without_point(engine):
     """X_11 = -1: the multipliers returned have b'y > 0 with A*y not positive."""
     program = SemidefiniteProgram.dense(np.eye(2), [unit(2, 0, 0), unit(2, 0, 1)], [-1.0, 0.5])
     found = solve(program, engines=(engine,))
-    assert found.status is Status.EMPTY
+    assert found.status is Status.INFEASIBLE
     assert program.b @ found.multipliers > 0.0
     largest = np.linalg.eigvalsh(program.adjoint(found.multipliers)[0])[-1]
     assert largest <= 1e-14 and found.radius == math.inf
@@ -413,7 +413,7 @@ DATA = Path(os.environ.get("LOPRO_DATA", Path(__file__).parents[4] / "shared" / 
     [
         ("mcp100", 226.1574), ("mcp124-1", 141.9905), ("truss1", -8.999996), ("truss3", -9.109996),
         ("theta1", 23.0), ("qap5", -436.0), ("hinf1", 2.0326), ("hinf9", 236.25), ("control3", 13.63327),
-        ("infd1", Status.EMPTY), ("infp1", Status.UNBOUNDED),
+        ("infd1", Status.INFEASIBLE), ("infp1", Status.UNBOUNDED),
     ],
 )  # fmt: skip
 def test_sdplib(name, value):

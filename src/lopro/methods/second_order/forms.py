@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.certificates import Box
+from lopro.certificates import VariableBounds
 from lopro.certificates.programs import ProgramProof
 from lopro.constraints.base import Constraint
 from lopro.constraints.simplex import Simplex
@@ -188,7 +188,9 @@ class Forms:
         m = self.rows - sum(term.D.shape[0] for term in self._images)
         p = self.program
         A = p.A[:m, : self.size] if self._images else p.A
-        return ProgramProof(P, q, constant, squares, A, p.lower[:m], p.upper[:m], Box(*self.box))
+        return ProgramProof(
+            P, q, constant, squares, A, p.lower[:m], p.upper[:m], VariableBounds(*self.box)
+        )
 
     @property
     def rows(self) -> int:

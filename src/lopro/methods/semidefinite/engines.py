@@ -164,7 +164,7 @@ def _bound(form: SemidefiniteForm, outcome: Outcome, bench: Workbench) -> Proved
 
 def _raise_if_unsolvable(form: SemidefiniteForm, outcome: Outcome, bench: Workbench) -> None:
     members = bench.problem.constraint.members()
-    if outcome.status is Status.EMPTY:
+    if outcome.status is Status.INFEASIBLE:
         where = "" if math.isinf(outcome.radius) else f" for traces up to {outcome.radius:.3g}"
         raise InfeasibleError(
             f"the constraint set is empty{where}: result.ray holds the multipliers that prove it",

@@ -11,11 +11,12 @@ from lopro.core.arrays import Array, norm
 from lopro.driver.minorants import radius_and_ceiling
 from lopro.errors import MissingCapabilityError, StalledError
 from lopro.functions.term import Term
-from lopro.methods.splitting.base import Progress, SplittingMethod
+from lopro.methods.splitting.base import SplittingMethod
 from lopro.methods.splitting.bound import bound_from
 from lopro.methods.splitting.parts import SplitTerms
 from lopro.methods.splitting.settings import SETTINGS
 from lopro.methods.splitting.steps import ADMMState, advance, balanced, first_state, softened
+from lopro.methods.stalling import StallCheck
 from lopro.problem import Problem
 from lopro.protocol import Candidate, Candidates, Card, ProvedBound, Workbench
 
@@ -159,7 +160,7 @@ class ADMM(SplittingMethod):
     def run(self, bench: Workbench, x0: Array) -> Candidates:
         parts = SplitTerms.of(bench.problem, tuple(x0.shape))
         state = first_state(parts, x0, bench.unit)
-        progress, steps = Progress(self.patience), self.every
+        progress, steps = StallCheck(self.patience), self.every
         while True:
             state = self._advanced(bench, parts, state, steps)
             x = feasible_near(bench, parts, state.x)

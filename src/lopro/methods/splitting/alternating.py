@@ -9,8 +9,9 @@ from typing import ClassVar
 from lopro.constraints.base import ValidInequality
 from lopro.core.arrays import Array, inner, norm
 from lopro.errors import MissingCapabilityError, StalledError
-from lopro.methods.splitting.base import Progress, SplittingMethod, balancing_factor
+from lopro.methods.splitting.base import SplittingMethod, balancing_factor
 from lopro.methods.splitting.settings import SETTINGS
+from lopro.methods.stalling import StallCheck
 from lopro.objectives import Objective
 from lopro.problem import Problem
 from lopro.protocol import Candidate, Candidates, Card, Multiplier, Workbench
@@ -81,7 +82,7 @@ class AlternatingDirections(SplittingMethod):
     def run(self, bench: Workbench, x0: Array) -> Candidates:
         z = bench.project(x0)
         step, u = SETTINGS.first_step * _dual_size(bench.objective, z), 0.0 * z
-        progress, k, next_check = Progress(self.patience), 0, self.every
+        progress, k, next_check = StallCheck(self.patience), 0, self.every
         while bench.tick():
             x = bench.objective.prox(z - u, step)
             w = self.relaxation * x + (1.0 - self.relaxation) * z + u

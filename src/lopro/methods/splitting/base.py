@@ -1,4 +1,4 @@
-"""The options of splitting methods, and when they give up."""
+"""The options of splitting methods, and how their penalties change."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 from lopro.core.validation import check_fields, check_number
 from lopro.methods.splitting.settings import SETTINGS
 
-__all__ = ["Progress", "SplittingMethod", "balancing_factor"]
+__all__ = ["SplittingMethod", "balancing_factor"]
 
 
 class SplittingMethod:
@@ -26,18 +26,6 @@ class SplittingMethod:
     def next_certificate(self, steps: int, share: float) -> int:
         """Return the number of steps at the next certificate, after a share of the steps made."""
         return steps + max(self.every, int(share * steps))
-
-
-class Progress:
-    """Whether the certified gap still falls: by a tenth within so many certificates."""
-
-    def __init__(self, patience: int) -> None:
-        self.patience, self.best, self.idle = patience, math.inf, 0
-
-    def stalled(self, gap: float) -> bool:
-        """Add the gap of a certificate; return whether there were too many without progress."""
-        self.best, self.idle = (gap, 0) if gap < 0.9 * self.best else (self.best, self.idle + 1)
-        return self.idle > self.patience
 
 
 def balancing_factor(primal: float, dual: float) -> float:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.certificates import Box, Units, Violation, column_units, of_rows
+from lopro.certificates import Units, VariableBounds, Violation, column_units, of_rows
 from lopro.certificates.violation import ball_size, relative
 from lopro.functions.atoms import Ball, Interval, L1Ball
 from lopro.functions.term import Term
@@ -222,7 +222,7 @@ def _rows(problem: Composite) -> tuple[Matrix, Array, Array] | None:
 
 
 def _inwards(
-    move: Callable[[Array], Array | None], room: Array, x: Array, box: Box
+    move: Callable[[Array], Array | None], room: Array, x: Array, box: VariableBounds
 ) -> Array | None:
     """Return a step in which variables on a bound take part as well, those that it moves inside."""
     moving = (box.lower < box.upper).astype(np.float64)

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.certificates import Bound, Box, Units, bound_from
+from lopro.certificates import Bound, Units, VariableBounds, bound_from
 from lopro.certificates.bound import bound_over_rows, sharpened, unabsorbed
 from lopro.certificates.units import curvature_units
 from lopro.certificates.units import reach_units as units_of_blocks
@@ -116,9 +116,9 @@ def bounds_variables(term: Term) -> bool:
     return term.is_identity and isinstance(term.atom, Interval)
 
 
-def box_of(problem: Composite) -> Box:
+def box_of(problem: Composite) -> VariableBounds:
     """Return the intersection of all bounds of variables among the terms of a problem."""
-    return Box(*problem.box)
+    return VariableBounds(*problem.box)
 
 
 def lagrangian(problem: Composite, x: Array, multipliers: Sequence[Array]) -> Enclosure:
@@ -179,7 +179,7 @@ def lower_bound(
     return bound_from(at_x, x, box if problem.boxed else None, convexity)
 
 
-def _over_implied_box(problem: Composite, x: Array, at_x: Enclosure, box: Box) -> Bound:
+def _over_implied_box(problem: Composite, x: Array, at_x: Enclosure, box: VariableBounds) -> Bound:
     """Return the bound over the variables' own bounds and those that the rows imply for them."""
     f = problem.smooth
     linear = isinstance(f, QuadraticForm) and f.P is None and not problem.norms
@@ -204,10 +204,10 @@ def _sharpened(
     return sharpened(at_x.value, problem.smooth.enclose(x), products)
 
 
-_IMPLIED: weakref.WeakKeyDictionary[Composite, Box] = weakref.WeakKeyDictionary()
+_IMPLIED: weakref.WeakKeyDictionary[Composite, VariableBounds] = weakref.WeakKeyDictionary()
 
 
-def implied_box(problem: Composite) -> Box:
+def implied_box(problem: Composite) -> VariableBounds:
     """Return the bounds of variables and those that rows imply, which are found once for each problem."""
     if problem not in _IMPLIED:
         _IMPLIED[problem] = box_of(problem).implied(_matrix_rows(problem))

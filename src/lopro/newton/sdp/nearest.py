@@ -228,7 +228,7 @@ class NearestProblem:
             self._asked = True
             left = current_deadline().left
             answer = solve(program, 1e-6, None if math.isinf(left) else left)
-            if answer.status is Status.EMPTY:
+            if answer.status is Status.INFEASIBLE:
                 return answer.multipliers, math.inf
         return y, 0.0
 

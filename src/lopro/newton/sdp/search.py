@@ -188,7 +188,7 @@ class SemidefiniteSearch:
         if norm(y) > 0.0:
             contradiction, found = self.judge.contradiction(y / norm(y))
             if found.proved:
-                return self._end(Outcome(Status.EMPTY, X, contradiction))
+                return self._end(Outcome(Status.INFEASIBLE, X, contradiction))
             self.empty_within = max(self.empty_within, found.radius)
         X = self.face.matrices(self.units.matrices(X))
         size = math.sqrt(sum(norm(x) ** 2 for x in X))

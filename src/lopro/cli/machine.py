@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import platform
-from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import lopro
 
-__all__ = ["facts", "memory", "processor", "source_digest"]
+__all__ = ["facts", "memory", "processor"]
 
 _NEEDED = ("numpy", "scipy", "array-api-compat", "clarabel", "piqp", "rich", "threadpoolctl")
 _OPTIONAL = (
@@ -32,7 +31,7 @@ def facts() -> dict[str, Any]:
 
     Examples
     --------
-    >>> from lopro.core.machine import facts
+    >>> from lopro.cli.machine import facts
     >>> sorted(facts())[:5]
     ['cores', 'linear algebra', 'lopro', 'machine', 'memory']
     """
@@ -73,18 +72,6 @@ def memory() -> str:
     except (AttributeError, ValueError, OSError):
         return "not known"
     return f"{size / 2**30:.1f} GiB"
-
-
-@lru_cache(maxsize=1)
-def source_digest() -> str:
-    """Return a digest of the package's source, which changes with every edit."""
-    from hashlib import sha256
-
-    digest = sha256()
-    root = Path(lopro.__file__).parent
-    for path in sorted(root.rglob("*.py")):
-        digest.update(str(path.relative_to(root)).encode() + path.read_bytes())
-    return digest.hexdigest()[:16]
 
 
 def _version(package: str) -> str | None:
