@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 from pathlib import Path
 
 from lopro.cli.exit_codes import BadInput, ExitCode
@@ -14,11 +13,19 @@ __all__ = ["add_arguments", "run"]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add what the command takes."""
-    parser.add_argument("part", nargs="?", choices=[*TITLES, "all"], default="all")
+    parser.add_argument(
+        "part", nargs="?", choices=[*TITLES, "all"], default="all", help="part of the report"
+    )
     size = parser.add_mutually_exclusive_group()
     size.add_argument("--short", action="store_true", help="small instances, about a minute")
     size.add_argument("--full", action="store_true", help="the paper's full scale, hours")
-    parser.add_argument("--out", type=Path, default=Path("report"), metavar="FOLDER")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("report"),
+        metavar="FOLDER",
+        help="where the report is written",
+    )
     parser.add_argument(
         "--colon", type=Path, metavar="FILE", help="the colon-cancer data in LIBSVM's format"
     )
@@ -39,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         done = reproduce(names, Order(scale, options.colon), options.out, fresh=options.fresh)
     except KeyboardInterrupt:
-        print(f"{os.linesep}finished parts are kept in {options.out / 'parts'}: run it again")
+        print(f"\nfinished parts are kept in {options.out / 'parts'}: run it again")
         raise
     failures = [f"{n}: {failure}" for n in names for failure in done[n].section.failures]
     for failure in failures:

@@ -18,11 +18,20 @@ def add_solver(parser: argparse.ArgumentParser, tol: float) -> None:
     group.add_argument(
         "--tol", type=float, default=tol, help="certified relative gap to reach (%(default)g)"
     )
-    group.add_argument("--method", help="see 'lopro methods'; chosen by structure by default")
-    group.add_argument("--max-iter", type=int, metavar="N", help="inner iterations at most")
-    group.add_argument("--max-projections", type=int, metavar="N", help="projections at most")
     group.add_argument(
-        "--time-limit", type=float, metavar="SECONDS", help="of wall time, for the whole call"
+        "--method", help="a name that 'lopro methods' lists; by default chosen by structure"
+    )
+    group.add_argument(
+        "--max-iter", type=int, metavar="N", help="largest number of inner iterations"
+    )
+    group.add_argument(
+        "--max-projections", type=int, metavar="N", help="largest number of projections"
+    )
+    group.add_argument(
+        "--time-limit",
+        type=float,
+        metavar="SECONDS",
+        help="limit of the wall time of the whole call",
     )
 
 
@@ -31,7 +40,7 @@ def add_output(parser: argparse.ArgumentParser, what: str) -> None:
     group = parser.add_argument_group("output")
     group.add_argument("-o", "--output", type=Path, metavar="FILE", help=what)
     group.add_argument("--json", action="store_true", help="print JSON")
-    group.add_argument("--quiet", action="store_true", help="no progress, even on a terminal")
+    group.add_argument("--quiet", action="store_true", help="show no progress, even on a terminal")
 
 
 def budget_of(options: argparse.Namespace) -> dict[str, Any]:

@@ -34,19 +34,28 @@ def add(commands: Any) -> None:
         description="Run all methods that can solve a seeded problem and compare certified gaps.",
         epilog="Against other packages: python -m benchmarks.bpdn in a checkout of lopro.",
     )
-    parser.add_argument("--problem", choices=["bpdn", "polyhedron", "metric"], default="bpdn")
+    parser.add_argument(
+        "--problem",
+        choices=["bpdn", "polyhedron", "metric"],
+        default="bpdn",
+        help="kind of problem (%(default)s)",
+    )
     parser.add_argument("--rows", type=int, default=200, help="measurements, or samples")
     parser.add_argument("--size", type=int, help="variables (metric: features)")
     which = parser.add_mutually_exclusive_group()
-    which.add_argument("--method", nargs="+", metavar="NAME", help="these alone")
-    which.add_argument("--baselines", action="store_true", help="the baselines as well")
+    which.add_argument("--method", nargs="+", metavar="NAME", help="run only these methods")
+    which.add_argument("--baselines", action="store_true", help="run the baselines, too")
     parser.add_argument("--tol", type=float, default=1e-6, help="certified relative gap to reach")
     parser.add_argument(
-        "--time-limit", type=float, default=10.0, metavar="SECONDS", help="for each"
+        "--time-limit",
+        type=float,
+        default=10.0,
+        metavar="SECONDS",
+        help="limit of the wall time of each method",
     )
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=0, help="seed of the data")
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--quiet", action="store_true", help="no progress, even on a terminal")
+    parser.add_argument("--quiet", action="store_true", help="show no progress, even on a terminal")
     parser.set_defaults(run=run)
 
 

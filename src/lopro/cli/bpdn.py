@@ -33,7 +33,7 @@ def add(commands: Any) -> None:
     parser.add_argument("A", help="file of the matrix, m x d")
     parser.add_argument("y", help="file of the measurements, m (or m x k)")
     radius = parser.add_mutually_exclusive_group(required=True)
-    radius.add_argument("--sigma", type=float, help="bound of the residual's norm; 0 for none left")
+    radius.add_argument("--sigma", type=float, help="bound of |A x - y|; 0 for equations A x = y")
     radius.add_argument(
         "--noise-std",
         type=float,
@@ -45,8 +45,8 @@ def add(commands: Any) -> None:
         "--relative-sigma", type=float, metavar="R", help="sigma = R |y|, e.g. 0.01"
     )
     parser.add_argument("--weights", metavar="FILE", help="positive weights of the entries of x")
-    parser.add_argument("--x0", metavar="FILE", help="a start")
-    parser.add_argument("--nonneg", action="store_true", help="ask for x >= 0")
+    parser.add_argument("--x0", metavar="FILE", help="starting point")
+    parser.add_argument("--nonneg", action="store_true", help="require x >= 0")
     add_solver(parser, tol=1e-6)
     add_output(parser, "write x (and, in an npz, the dual solution)")
     parser.set_defaults(run=run)

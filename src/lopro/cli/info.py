@@ -16,7 +16,9 @@ __all__ = ["add", "run"]
 def add(commands: Any) -> None:
     """Add the command's parser."""
     parser: argparse.ArgumentParser = commands.add_parser(
-        "info", help="versions, machine, threads", description=__doc__
+        "info",
+        help="versions, machine, threads",
+        description="Print versions, machine and threads, for bug reports and measurements.",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run)

@@ -58,7 +58,10 @@ def _explained(error: Exception, show_traceback: bool) -> ExitCode:
     print(f"lopro: {text if expected else f'{type(error).__name__}: {text}'}", file=sys.stderr)
     if expected:
         return ExitCode.BAD_INPUT
-    print("lopro: this is a defect; please report it with --traceback", file=sys.stderr)
+    print(
+        "lopro: this is a defect; please report it with the output of lopro --traceback",
+        file=sys.stderr,
+    )
     return ExitCode.INTERNAL
 
 

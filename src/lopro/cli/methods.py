@@ -18,7 +18,9 @@ __all__ = ["add", "run"]
 def add(commands: Any) -> None:
     """Add the command's parser."""
     parser: argparse.ArgumentParser = commands.add_parser(
-        "methods", help="what exists and what it needs", description=__doc__
+        "methods",
+        help="all methods, what they assume and guarantee",
+        description="List the methods with their assumptions and guarantees.",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run)

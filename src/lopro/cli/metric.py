@@ -36,17 +36,20 @@ def add(commands: Any) -> None:
         "pairs of labelled samples.",
     )
     parser.add_argument(
-        "data", help="csv, tsv or txt with a line of names; or an array, see --labels"
+        "data",
+        help="csv, tsv or txt with column names in the first line; or an array, see --labels",
     )
     labels = parser.add_mutually_exclusive_group(required=True)
     labels.add_argument("--label", metavar="COLUMN", help="name or number of the column of labels")
     labels.add_argument("--labels", metavar="FILE", help="labels of the rows of an array in DATA")
-    parser.add_argument("--ignore", nargs="+", default=[], metavar="COLUMN", help="left out")
+    parser.add_argument(
+        "--ignore", nargs="+", default=[], metavar="COLUMN", help="columns to leave out"
+    )
     parser.add_argument("--standardize", action="store_true", help="scale features to variance 1")
     parser.add_argument(
         "--l1", type=float, default=1e-3, help="weight of the off-diagonal l1 norm (%(default)g)"
     )
-    parser.add_argument("--seed", type=int, help="of whatever is drawn at random")
+    parser.add_argument("--seed", type=int, help="seed of the random numbers")
     add_solver(parser, tol=1e-3)
     add_output(parser, "write the matrix (and, in an npz, its factor L and the features)")
     parser.set_defaults(run=run)
