@@ -14,6 +14,7 @@ from lopro.driver.result import Iterate, Result
 from lopro.driver.run import Run
 from lopro.driver.stopping import Rule
 from lopro.driver.workbench import Callback, Options
+from lopro.maps import StreamedMap
 from lopro.methods.auto import Auto
 from lopro.problem import Problem
 from lopro.protocol import Method
@@ -105,16 +106,21 @@ def _begin(
 def run_to_the_end(
     problem: Problem, x0: Array | None, method: Method | None, options: Options
 ) -> Result:
-    """Solve with options that have been put together: what all entry points come down to."""
+    """Solve with a complete set of options; every entry point ends here."""
     deadline = Deadline(options.time_limit)
     with deadline.active():
         run = Run(problem, Auto() if method is None else method, x0, options, deadline)
-        with Progress() if options.progress else nullcontext() as shown:
+        with _progress(problem) if options.progress else nullcontext() as shown:
             run.progress = shown
             for iterate in run:
                 if options.callback is not None:
                     run.tell(options.callback, iterate)
         return run.result()
+
+
+def _progress(problem: Problem) -> Progress:
+    """Return the progress line; with the bytes read, if a matrix is in a file or on a cluster."""
+    return Progress(any(isinstance(term.map, StreamedMap) for term in problem.terms))
 
 
 def iterate(

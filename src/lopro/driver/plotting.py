@@ -18,7 +18,7 @@ __all__ = ["plot_result"]
 
 #: Gaps and violations below the rounding unit, zero included, are drawn there: the axis is logarithmic.
 ROUNDING = float(np.finfo(np.float64).eps)
-#: Entries of a point that are drawn with a stem each; more are drawn as a line.
+#: Nonzero entries of a point that are drawn with a stem each; more are drawn as a line.
 STEMS = 200
 
 
@@ -88,12 +88,17 @@ def _draw_point(ax: Axes, result: Printed) -> None:
         ax.set(xlabel="column of x", ylabel="row of x")
     else:
         x = x.ravel()
-        if x.size <= STEMS:
-            ax.stem(x, basefmt="C7-")
+        nonzero = np.flatnonzero(x)
+        if 0 < nonzero.size <= STEMS:
+            ax.axhline(0.0, color="C7", lw=1.5)
+            ax.stem(nonzero, x[nonzero], basefmt=" ")
+            ax.set_xlim(-0.5, x.size - 0.5)
         else:
             ax.plot(x, lw=0.8)
         ax.set(xlabel="entry of x", ylabel=name)
         ax.grid(alpha=0.3)
+    for axis in (ax.xaxis, ax.yaxis) if x.ndim == 2 else (ax.xaxis,):
+        axis.get_major_locator().set_params(integer=True)  # entries have whole numbers
     gap = result.certificate.relative_gap
     said = f"proved relative gap {gap:.1g}" if math.isfinite(gap) else "no gap proved"
     ax.set_title(f"f = {result.fun:.8g}, {said}")

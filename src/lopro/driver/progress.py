@@ -12,9 +12,15 @@ __all__ = ["Progress"]
 
 
 class Progress:
-    """Shows epoch, iterations, value, gap and bytes read; refreshed at most ten times a second."""
+    """Shows epoch, iterations, value and gap; refreshed at most ten times a second.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    streamed : bool
+        Whether a matrix is read from a file or a cluster: passes and bytes are shown as well.
+    """
+
+    def __init__(self, streamed: bool = False) -> None:
         # Imported here: runs without progress do not pay for the import.
         from rich.console import Console
         from rich.live import Live
@@ -24,7 +30,7 @@ class Progress:
             self._console.width = 200  # columns; in a file the line must not be wrapped
         self._live = Live(console=self._console, refresh_per_second=10, transient=False)
         self._last = 0.0
-        self._summary = "first epoch"
+        self._streamed, self._summary = streamed, "first epoch"
         self._read = ""
 
     def __enter__(self) -> Progress:
@@ -42,8 +48,8 @@ class Progress:
             self._console.line()  # on a terminal the display ends its line by itself
 
     def tick(self, iterations: int, counts: Counts) -> None:
-        """Report the iterations so far, and what was read from matrices."""
-        if counts.bytes_read:
+        """Report the iterations so far, and the bytes read from files and clusters."""
+        if self._streamed:
             self._read = f"  passes {counts.passes}  read {_in_bytes(counts.bytes_read)}"
         now = time.monotonic()
         if now - self._last > 0.1:
