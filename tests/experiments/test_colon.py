@@ -125,7 +125,7 @@ def test_without_any_source_there_is_a_stand_in_that_says_what_to_do():
     data = load_colon()
     assert data.name.startswith("STAND-IN")
     assert "no route" in data.origin and colon.ENVIRONMENT_VARIABLE in data.origin
-    assert "not to be asked" in load_colon(download=False).origin
+    assert "downloads are off" in load_colon(download=False).origin
 
 
 def test_the_stand_in_is_seeded_and_scaled_like_the_original():

@@ -313,7 +313,7 @@ class Searches:
         of_ball, correlations = -shrink * residuals[row, :], shrink * self.pulled[row, :]
         if not self.nonneg:
             return ValidInequality(-correlations, support, (of_ball,))
-        of_signs = self.weights - correlations
+        of_signs = correlations - self.weights
         dual = (of_ball, of_signs) if self.form.ball_first else (of_signs, of_ball)
         return ValidInequality(-self.weights, support, dual)
 

@@ -173,7 +173,7 @@ class PenalisedProblem(SparseForm):
             return FitMultiplier(0.0 * pulled, 0.0, None, fit=u, value=value)
         below = self.scale * (pulled - self.lam * self.weights)
         of_signs = below - namespace(below).clip(below, 0.0, None)
-        return FitMultiplier(of_signs, 0.0, (-of_signs,), fit=u, value=value)
+        return FitMultiplier(of_signs, 0.0, (of_signs,), fit=u, value=value)
 
     def at_zero(self, like: Array) -> FitMultiplier:
         """Return the multiplier that proves 0: no part of the objective is negative."""

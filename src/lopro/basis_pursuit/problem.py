@@ -446,7 +446,7 @@ class SparseProblem(SparseForm):
         slope = self.weights
         if isinstance(self.objective, BlockNorm):
             slope = shrink * np.maximum(g, 0.0)
-        of_signs = slope - shrink * g
+        of_signs = shrink * g - slope
         dual = (of_ball, of_signs) if self.ball_first else (of_signs, of_ball)
         return ValidInequality(-slope, support, dual)
 

@@ -140,7 +140,7 @@ class SparseLoss:
         if self.nonneg:
             signed = np.isfinite(self.prices)
             slope[signed] = np.minimum(g - self.prices, 0.0)[signed]
-            dual = (asarray_like(-slope[signed], self.like),)
+            dual = (asarray_like(slope, self.like),)
         fit = from_numpy(r, self.like) if is_single(self.like) else asarray_like(r, self.like)
         proof = FitMultiplier(asarray_like(slope, self.like), 0.0, dual, fit=fit, value=bound)
         rounding = ROUNDED * eps(self.like) * abs(bound) if is_single(self.like) else 0.0

@@ -80,6 +80,11 @@ def test_together_as_alone(kind: str) -> None:
         Y.setflags(write=False)
     together = lopro.bpdn(A, Y, radii, **options)
     assert all(r.method == "BatchNewton" for r in together)
+    if kind == "nonneg":
+        for result in together:
+            of_ball, of_signs = result.multipliers
+            assert of_signs.max() <= 1e-8 and of_signs.min() < -0.1
+            np.testing.assert_allclose(1.0 + A.T @ of_ball + of_signs, 0.0, atol=1e-12)
     agree(together, alone(A, Y, radii, **options))
 
 

@@ -245,6 +245,9 @@ def test_signs_and_their_multipliers():
         assert correlations.max() <= 2.0 * (1.0 + 1e-12)
         assert np.abs(correlations[result.support] - 2.0).max() < 1e-7
         assert correlations.min() < -2.0  # they would be missing without signs
+        if not intercept:  # one multiplier for each coefficient cancels the slope of the objective
+            (of_signs,) = result.multipliers
+            assert of_signs == pytest.approx(np.minimum(correlations - 2.0, 0.0), abs=1e-6)
     free = lopro.sparse_logistic(A, labels, 2.0, tol=1e-11)
     assert free.fun < result.fun
 
