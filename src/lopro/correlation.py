@@ -16,10 +16,11 @@ import numpy as np
 
 from lopro.certificates import Certificate, feasibility_tolerance
 from lopro.constraints import Affine, Intersection, PSDCone
-from lopro.core.arrays import asarray_like
+from lopro.core.arrays import asarray_like, copy, equal, is_array, is_single, on_host
 from lopro.core.counting import Counts
 from lopro.core.deadline import EIGH, Deadline
-from lopro.core.validation import check_array, check_shape, host_array
+from lopro.core.diagonals import raise_diagonal, with_diagonal
+from lopro.core.validation import check_array, check_shape
 from lopro.driver.result import History, Iterate, Result, Status
 from lopro.driver.workbench import Options
 from lopro.methods.semidefinite import LowRankFactors
@@ -56,7 +57,7 @@ def nearest_correlation(
     G : array of shape (n, n)
         Symmetric; estimated pair by pair, for instance, so that it is not positive semidefinite. Its own
         diagonal need not be one. float32 or float64, of any array library; the answer has the same dtype and
-        library. Computations are made on the host.
+        library. Computations are made on its device, with weights of entries on the host.
     weights : array of shape (n,) or (n, n), optional
         A positive weight ``W_ii`` for each variable: entry (i, j) counts ``W_ii W_jj``. Or a symmetric matrix
         with a weight ``W_ij >= 0`` for each entry, 0 for entries that are not known. Ones by default.
@@ -109,10 +110,10 @@ def nearest_correlation(
     """
     options = Options(tol=tol, time_limit=time_limit)
     given = check_array("G", G, ndim=2, allow_complex=False)
-    if weights is not None and np.ndim(host_array("weights", weights)) == 2:
+    if weights is not None and (weights.ndim if is_array(weights) else np.ndim(weights)) == 2:
         return _by_entries(given, weights, fixed, min_eigenvalue, options)
     with Deadline(options.time_limit).active() as deadline:
-        stopped = partial(_too_late, deadline, given.shape[0])
+        stopped = partial(_too_late, deadline, given)
         try:
             target = CorrelationTarget.of(given, weights, fixed, min_eigenvalue)
             found = nearest(target, tol, stopped)
@@ -122,42 +123,39 @@ def nearest_correlation(
         return replace(result, x=asarray_like(result.x, given))
 
 
-def _too_late(deadline: Deadline, size: int) -> bool:
-    return deadline.passed or not deadline.affords(EIGH * size**3)
+def _too_late(deadline: Deadline, G: Any) -> bool:
+    """Whether there is no time for another eigendecomposition; those of a device take a moment."""
+    return deadline.passed or (on_host(G) and not deadline.affords(EIGH * G.shape[0] ** 3))
 
 
 def _by_entries(G: Any, weights: Any, fixed: Any, least: float, options: Options) -> Result:
     """Solve for ``Y = X - e I``, which has the diagonal ``1 - e`` and is positive semidefinite."""
     asked = CorrelationTarget.of(G, None, fixed, least)
-    n, e = len(asked.G), asked.least
-    W = np.array(
-        host_array("weights", check_array("weights", weights, allow_complex=False)), np.float64
-    )
+    n, e = len(asked.w), asked.least
+    W = asarray_like(check_array("weights", weights, allow_complex=False), asked.G)
     check_shape("weights", W, (n, n))
-    if not np.array_equal(W, W.T):
+    if not equal(W, W.T):
         raise ValueError("weights of entries must be symmetric; (W + W.T) / 2 are")
-    i, j = np.nonzero(np.tril(asked.kept, -1))
+    i, j = asked.pairs
     at = np.concatenate([np.arange(n), i]), np.concatenate([np.arange(n), j])
-    sides = np.concatenate([np.full(n, 1.0 - e), asked.G[i, j]]).astype(asked.dtype)
+    sides = np.concatenate([np.full(n, 1.0 - e), asked.kept_entries])
+    sides = sides.astype(np.float32 if is_single(G) else np.float64)
+    target = asked.handed_out(raise_diagonal(copy(asked.G), -e))
     problem = Problem(
-        SquaredDistance(
-            (asked.G - e * np.eye(n)).astype(asked.dtype), weights=W.astype(asked.dtype)
-        ),
+        SquaredDistance(target, weights=asked.handed_out(W)),
         Intersection(PSDCone(n), Affine.entries(at, sides, sides, shape=(n, n))),
     )
     if len(i):
         # Whether there is such a matrix does not depend on weights.
         with Deadline(options.time_limit).active() as deadline:
             try:
-                nearest(asked, 1.0, partial(_too_late, deadline, n))
+                nearest(asked, 1.0, partial(_too_late, deadline, asked.G))
             except NoCorrelationMatrix as empty:
                 return _infeasible(G, empty, deadline)
             left = None if options.time_limit is None else max(deadline.left, 1e-3)
             options = replace(options, time_limit=left)
     result = run_to_the_end(problem, None, LowRankFactors(), options)
-    X = result.x
-    np.fill_diagonal(X, 1.0)
-    return replace(result, x=asarray_like(X, G))
+    return replace(result, x=asarray_like(with_diagonal(result.x, 1.0), G))
 
 
 def _result(found: NearestCorrelation, tol: float, late: bool, deadline: Deadline) -> Result:
@@ -221,7 +219,7 @@ def _row(found: NearestCorrelation, certificate: Certificate, deadline: Deadline
 def _infeasible(G: Any, empty: NoCorrelationMatrix, deadline: Deadline) -> Result:
     status = Status.INFEASIBLE
     return Result(
-        x=G.copy(),
+        x=copy(G),
         fun=math.nan,
         status=status,
         message=f"{status.value}: {empty}",

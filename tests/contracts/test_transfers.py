@@ -66,7 +66,7 @@ LOOPS: dict[str, tuple[Callable[[int], Any], int, int]] = {
     "learn_metric": (
         lambda k: lopro.learn_metric(strict(POINTS), CLASSES, l1=0.05, max_iter=k), POINTS.size, 12
     ),
-    "nearest_correlation": (lambda k: lopro.nearest_correlation(strict(G), tol=1.0 / k), G.size, 1),
+    "nearest_correlation": (lambda k: lopro.nearest_correlation(strict(G), tol=1.0 / k), len(G) + 1, 0),
 }  # fmt: skip
 
 

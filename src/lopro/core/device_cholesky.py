@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 from array_api_compat import is_cupy_array, is_jax_array, is_torch_array
 
-from lopro.core.arrays import Array, from_numpy, namespace, to_numpy
+from lopro.core.arrays import Array, from_numpy, isfinite, namespace, to_numpy
 
 __all__ = [
     "DeviceFactor",
     "can_factor_on_device",
     "device_factor",
+    "factor_of_definite",
     "inverses_of_definite",
     "solve_many_definite",
 ]
@@ -94,6 +95,28 @@ def device_factor(G: Array) -> DeviceFactor | None:
             ),
         )
     return None
+
+
+def factor_of_definite(A: Array) -> Array | None:
+    """Return the lower Cholesky factor of a symmetric matrix, or None where there is none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.core.device_cholesky import factor_of_definite
+    >>> factor_of_definite(np.array([[4.0]])), factor_of_definite(np.array([[-4.0]])) is None
+    (array([[2.]]), True)
+    """
+    if is_torch_array(A):
+        import torch
+
+        factor, info = torch.linalg.cholesky_ex(A)
+        return factor if int(info) == 0 else None
+    try:
+        found = namespace(A).linalg.cholesky(A)
+    except np.linalg.LinAlgError:
+        return None
+    return found if isfinite(found) else None  # JAX returns NaN
 
 
 def solve_many_definite(H: Array, right: Array) -> Array:

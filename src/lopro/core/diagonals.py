@@ -15,7 +15,9 @@ __all__ = [
     "diagonal_of",
     "inverse_roots",
     "raise_diagonal",
+    "row_inners",
     "scaled",
+    "with_diagonal",
     "without_diagonal",
 ]
 
@@ -39,6 +41,42 @@ def raise_diagonal(fresh: Array, values: Any) -> Array:
         np.fill_diagonal(fresh, fresh.diagonal() + values)
         return fresh
     return fresh + diagonal_matrix(values + 0.0 * diagonal_of(fresh))
+
+
+def with_diagonal(A: Array, values: Array | float) -> Array:
+    """Return a copy with another diagonal: a vector, or a number.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.core.diagonals import with_diagonal
+    >>> with_diagonal(np.ones((2, 2)), 3.0)
+    array([[3., 1.],
+           [1., 3.]])
+    """
+    if isinstance(A, np.ndarray):
+        made = A.copy()
+        np.fill_diagonal(made, values)
+        return made
+    xp = namespace(A)
+    places = xp.arange(A.shape[0], device=device(A))
+    column = 0.0 * diagonal_of(A) + values
+    return xp.where(places[:, None] == places, column[:, None], A)
+
+
+def row_inners(A: Array, B: Array) -> Array:
+    """Return the diagonal of ``A B'``: the inner products of the rows of real matrices.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.core.diagonals import row_inners
+    >>> row_inners(np.array([[1.0, 2.0], [3.0, 4.0]]), np.ones((2, 2)))
+    array([3., 7.])
+    """
+    if isinstance(A, np.ndarray):
+        return np.einsum("ij,ij->i", A, B)
+    return namespace(A, B).sum(A * B, axis=1)
 
 
 def without_diagonal(fresh: Array) -> Array:

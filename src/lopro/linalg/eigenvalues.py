@@ -13,6 +13,11 @@ import math
 import numpy as np
 import scipy  # parts of it load when first used
 
+from lopro.core.arrays import Array as AnyArray
+from lopro.core.arrays import copy, namespace
+from lopro.core.arrays import norm as norm_of
+from lopro.core.device_cholesky import factor_of_definite
+from lopro.core.diagonals import diagonal_of, raise_diagonal
 from lopro.linalg.dense import EPS, Array, Matrix, SingularSystem, cholesky, cholesky_solve, norm
 from lopro.linalg.rounding import dot, gamma, length, product
 from lopro.linalg.sparse import SPARSE
@@ -182,11 +187,13 @@ def _residual(P: Matrix) -> float:
 _TINY = float(np.finfo(np.float64).tiny)
 
 
-def is_above(X: Array, least: float) -> bool:
-    """Whether no eigenvalue of ``X`` is below ``least``, proved.
+def is_above(X: AnyArray, least: float) -> bool:
+    """Whether no eigenvalue of ``X`` is below ``least``, proved; ``X`` is in double precision.
 
     A Cholesky factorisation that ends in floating point proves positive definiteness up to
-    ``gamma_{n+2} trace`` (Rump 2006), which is subtracted beforehand.
+    ``gamma_{n+2} trace`` (Rump 2006), which is subtracted beforehand. Other libraries may solve with inverses
+    of blocks: there the residual of the factor ``L`` is measured on the device of ``X``. ``L L'`` is
+    semidefinite, and ``|S - L L'|`` is computed up to ``gamma_{n+1} |L|_F^2``.
 
     Examples
     --------
@@ -195,13 +202,26 @@ def is_above(X: Array, least: float) -> bool:
     >>> is_above(np.diag([1.0, 2.0]), 0.999), is_above(np.diag([1.0, 2.0]), 1.0)
     (True, False)
     """
-    shifted = X.copy()
-    trace = float(np.abs(X.diagonal()).sum()) + len(X) * abs(least)
-    shifted.flat[:: len(X) + 1] -= least + 1.01 * gamma(len(X) + 2) * trace
-    return bool(scipy.linalg.lapack.dpotrf(shifted.T, lower=1, overwrite_a=1)[1] == 0)
+    n = X.shape[0]
+    pad = 1.01 * gamma(n + 2) * (_trace_of_moduli(X) + n * abs(least))
+    if isinstance(X, np.ndarray):
+        shifted = raise_diagonal(X.copy(), -(least + pad))
+        return bool(scipy.linalg.lapack.dpotrf(shifted.T, lower=1, overwrite_a=1)[1] == 0)
+    # Twice the rounding: a half for that of the residual, a half for the residual.
+    shifted = raise_diagonal(copy(X), -(least + 2.0 * pad))
+    L = factor_of_definite(shifted)
+    if L is None:
+        return False
+    off, size = norm_of(shifted - L @ L.T), norm_of(L)
+    lost = (off + gamma(n + 2) * (size * size + abs(least))) * (1.0 + 2.0 * n * n * EPS)
+    return bool(lost <= 2.0 * pad)
 
 
-def missing(X: Array, error: float = 0.0) -> float:
+def _trace_of_moduli(X: AnyArray) -> float:
+    return float(namespace(X).sum(abs(diagonal_of(X))))
+
+
+def missing(X: AnyArray, error: float = 0.0) -> float:
     """Return ``d >= 0`` such that ``X + d I`` is proved to be positive semidefinite; small, not least.
 
     ``X`` is a matrix, or the vector of the diagonal of one; it is known up to ``error`` in the spectral norm.
@@ -213,16 +233,16 @@ def missing(X: Array, error: float = 0.0) -> float:
     >>> missing(np.eye(3)), 1.0 <= missing(np.diag([-1.0, 1.0])) <= 1.0 + 1e-13
     (0.0, True)
     """
-    if X.size == 0:
+    if 0 in X.shape:
         return 0.0
+    xp = namespace(X)
     if X.ndim == 1:
-        return max(0.0, error - float(X.min()))
+        return max(0.0, error - float(xp.min(X)))
     if is_above(X, error):
         return 0.0
-    least = float(np.linalg.eigvalsh(X)[0])
-    trace = float(np.abs(X.diagonal()).sum())
+    least = float(xp.linalg.eigvalsh(X)[0])
     # Never zero, or it could not grow.
-    pad = 4.0 * gamma(len(X) + 2) * trace + EPS * (norm(X) + error) + _TINY
+    pad = 4.0 * gamma(X.shape[0] + 2) * _trace_of_moduli(X) + EPS * (norm_of(X) + error) + _TINY
     needed = max(0.0, error - least)
     while not is_above(X, error - needed - pad):
         pad *= 2.0

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
+from lopro.core.arrays import Array as AnyArray
+from lopro.core.arrays import namespace
 from lopro.linalg.dense import EPS, Array, Matrix
 
 __all__ = [
@@ -116,24 +118,29 @@ class Enclosure:
         return length(self.gradient, self.error)
 
 
-def total(terms: Array, errors: Array | float = 0.0) -> Estimate:
-    """Return the sum of numbers that are known up to these errors (one bound each, or their sum)."""
-    carried = errors if isinstance(errors, float) else _SAFE * float(np.sum(errors))
-    if terms.size <= _FEW:
+def total(terms: AnyArray, errors: AnyArray | float = 0.0) -> Estimate:
+    """Return the sum of numbers that are known up to these errors (one bound each, or their sum).
+
+    Arrays of any library in double precision are added where they are.
+    """
+    xp = namespace(terms)
+    carried = errors if isinstance(errors, float) else _SAFE * float(xp.sum(errors))
+    count = math.prod(terms.shape)
+    if count <= _FEW and isinstance(terms, np.ndarray):
         exact = _exactly_rounded(terms)
         if exact is not None:
-            slack = 1.0 + terms.size * EPS
+            slack = 1.0 + count * EPS
             return Estimate(exact, _SAFE * (_UNIT * abs(exact) + slack * carried))
-    sums, sizes, levels = np.ravel(terms), np.abs(np.ravel(terms)), 0
-    size = float(sizes.sum())
-    while len(sums) > 1:
-        half = len(sums) // 2
+    sums, levels = xp.reshape(terms, (-1,)), 0
+    size = float(xp.sum(xp.abs(sums)))
+    while sums.shape[0] > 1:
+        half = sums.shape[0] // 2
         rest = sums[2 * half :]
-        sums = np.concatenate([sums[:half] + sums[half : 2 * half], rest])
+        sums = xp.concat([sums[:half] + sums[half : 2 * half], rest])
         levels += 1
     # `size` is a sum of nonnegative numbers: its own relative error is below n u, far below 1.
-    slack = 1.0 + len(sizes) * EPS
-    value = float(sums[0]) if len(sums) else 0.0
+    slack = 1.0 + count * EPS
+    value = float(sums[0]) if count else 0.0
     return Estimate(value, _SAFE * (slack * gamma(levels) * size + slack * carried))
 
 
@@ -145,10 +152,10 @@ def _exactly_rounded(terms: Array) -> float | None:
         return None
 
 
-def dot(x: Array, y: Array, x_error: Array | float = 0.0) -> Estimate:
+def dot(x: AnyArray, y: AnyArray, x_error: AnyArray | float = 0.0) -> Estimate:
     """Return ``<x, y>`` where ``x`` is known up to ``x_error`` in each entry and ``y`` exactly."""
     terms = x * y
-    errors = _UNIT * np.abs(terms) + x_error * np.abs(y)
+    errors = _UNIT * abs(terms) + x_error * abs(y)
     return total(terms, errors)
 
 

@@ -1,4 +1,4 @@
-"""The positive part of a symmetric matrix and its generalised Jacobian."""
+"""The positive part of a symmetric matrix and its generalised Jacobian, on the device of the matrix."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.linalg.dense import Array
+from lopro.core.arrays import Array, namespace, take, to_numpy
+from lopro.core.diagonals import row_inners
 
 __all__ = ["Spectrum", "entries_of_sum", "symmetric_pattern"]
 
@@ -31,13 +32,12 @@ class Spectrum:
     """
 
     def __init__(self, M: Array) -> None:
+        xp = namespace(M)
         self.M = M
-        self.values: Array
-        self.vectors: Array
-        self.values, self.vectors = np.linalg.eigh(M)
-        self.size = len(M)
+        self.values, self.vectors = xp.linalg.eigh(M)
+        self.size = M.shape[0]
         #: The number of positive eigenvalues, which are the last ones.
-        self.rank = int(np.count_nonzero(self.values > 0.0))
+        self.rank = int(xp.sum(xp.astype(self.values > 0.0, xp.int64)))
 
     @property
     def positive(self) -> tuple[Array, Array]:
@@ -55,15 +55,15 @@ class Spectrum:
         """Return the nearest positive semidefinite matrix."""
         if 2 * self.rank <= self.size:
             values, vectors = self.positive
-            return np.asarray((vectors * values) @ vectors.T)
+            return (vectors * values) @ vectors.T
         values, vectors = self.negative
-        return np.asarray(self.M + (vectors * values) @ vectors.T)
+        return self.M + (vectors * values) @ vectors.T
 
     @cached_property
     def quotients(self) -> Array:
         """``Omega`` between the negative (rows) and the positive side (columns)."""
         negative, positive = self.negative[0], self.positive[0]
-        return np.asarray(positive / (positive + negative[:, None]))
+        return positive / (positive + negative[:, None])
 
     def half_product(self, scaled: Array) -> tuple[Array, Array, bool]:
         """Return ``U, K, complement`` with ``J[S] = U K + (U K)'``, or ``S`` minus that.
@@ -82,24 +82,26 @@ class Spectrum:
 
     def own(self) -> Array:
         """Return ``J[e_i e_i']_ii`` for all i: how much each entry of the diagonal moves itself."""
-        first = self.size - self.rank
+        xp, first = namespace(self.M), self.size - self.rank
         squares = self.vectors**2
         P2, P1 = squares[:, :first], squares[:, first:]
         if 2 * self.rank <= self.size:
-            across = np.einsum("ij,ij->i", P2 @ self.quotients, P1)
-            return np.asarray(np.sum(P1, axis=1) ** 2 + 2.0 * across)
-        across = np.einsum("ij,ij->i", P2 @ (1.0 - self.quotients), P1)
-        return np.asarray(1.0 - np.sum(P2, axis=1) ** 2 - 2.0 * across)
+            across = row_inners(P2 @ self.quotients, P1)
+            return xp.sum(P1, axis=1) ** 2 + 2.0 * across
+        across = row_inners(P2 @ (1.0 - self.quotients), P1)
+        return 1.0 - xp.sum(P2, axis=1) ** 2 - 2.0 * across
 
     def jacobian(self, S: Array) -> Array:
         """Return ``J[S]`` for a symmetric ``S``."""
         U, K, complement = self.half_product(S @ self.vectors)
         half = U @ K
-        return np.asarray(S - half - half.T if complement else half + half.T)
+        return S - half - half.T if complement else half + half.T
 
 
-def entries_of_sum(U: Array, K: Array, i: Any, j: Any) -> Array:
-    """Return the entries (i, j) of ``U K + (U K)'``, all of it formed only if many of them are asked for.
+def entries_of_sum(U: Array, K: Array, i: Any, j: Any) -> Any:
+    """Return the entries (i, j) of ``U K + (U K)'`` as a vector on the host.
+
+    All of it is formed only if many of them are asked for.
 
     Examples
     --------
@@ -110,14 +112,15 @@ def entries_of_sum(U: Array, K: Array, i: Any, j: Any) -> Array:
     ... )
     array([10., 16.])
     """
-    if len(i) == len(U) and np.array_equal(i, j) and np.array_equal(i, np.arange(len(U))):
-        return np.asarray(2.0 * np.einsum("ik,ki->i", U, K))
-    if 8 * len(i) >= len(U) ** 2:
-        whole = U @ K
-        return np.asarray(whole[i, j] + whole[j, i])
-    columns = np.ascontiguousarray(K.T)
-    first = np.einsum("ek,ek->e", U[i], columns[j])
-    return np.asarray(first + np.einsum("ek,ek->e", U[j], columns[i]))
+    n = U.shape[0]
+    if len(i) == n and np.array_equal(i, j) and np.array_equal(i, np.arange(n)):
+        return to_numpy(2.0 * row_inners(U, K.T))
+    if 8 * len(i) >= n**2:
+        whole = namespace(U).reshape(U @ K, (-1,))
+        return to_numpy(take(whole, i * n + j) + take(whole, j * n + i))
+    columns = np.ascontiguousarray(K.T) if isinstance(K, np.ndarray) else K.T
+    first = row_inners(take(U, i), take(columns, j))
+    return to_numpy(first + row_inners(take(U, j), take(columns, i)))
 
 
 def symmetric_pattern(i: Any, j: Any, n: int) -> tuple[Any, Any]:

@@ -2,15 +2,19 @@
 
 from dataclasses import replace
 
+import array_api_strict
 import numpy as np
 import pytest
 
-from lopro.linalg.eigenvalues import is_above
+import lopro
+from lopro.linalg.eigenvalues import is_above, missing
 from lopro.newton.multipliers import never
 from lopro.newton.sdp import Judge
 from lopro.newton.sdp.correlation import NoCorrelationMatrix
 from lopro.newton.sdp.correlation import nearest_correlation as search
 from lopro.newton.sdp.correlation_target import CorrelationTarget
+from lopro.newton.sdp.dual_point import Centre, DualPoint
+from lopro.newton.sdp.hessian import Directions
 from lopro.newton.spectral import Spectrum
 
 
@@ -132,13 +136,63 @@ def test_bound_is_below_every_feasible_value_for_any_multipliers(rng):
     assert best.fun * (1 - 1e-9) <= bound(best.multipliers) <= best.fun
 
 
-def test_proof_of_eigenvalues_is_not_fooled(rng):
+def on_second_device(X):
+    return array_api_strict.asarray(X, device=array_api_strict.Device("device1"))
+
+
+def as_tensor(X):
+    return pytest.importorskip("torch").asarray(X)
+
+
+@pytest.mark.parametrize("there", [np.asarray, on_second_device, as_tensor])
+def test_proof_of_eigenvalues_is_not_fooled(rng, there):
     Q, _ = np.linalg.qr(rng.standard_normal((30, 30)))
     values = np.linspace(0.1, 1.0, 30)
     X = (Q * values) @ Q.T
-    X = 0.5 * (X + X.T)
-    assert is_above(X, 0.0) and is_above(X, 0.0999)
+    X = there(0.5 * (X + X.T))
+    assert is_above(X, 0.0) and is_above(X, 0.0999) and is_above(X, 0.1 - 1e-12)
     assert not is_above(X, 0.1 + 1e-12) and not is_above(X, 0.11)
+
+
+def test_a_wrong_factor_of_a_device_proves_nothing(rng, monkeypatch):
+    """What proves is the residual of the factor, not that some factorisation came to its end."""
+    Q, _ = np.linalg.qr(rng.standard_normal((30, 30)))
+    X = (Q * np.linspace(-1e-9, 1.0, 30)) @ Q.T
+    lifted = np.linalg.cholesky(0.5 * (X + X.T) + 2e-9 * np.eye(30))
+    there = on_second_device(0.5 * (X + X.T))
+    assert is_above(there + 2e-9 * on_second_device(np.eye(30)), 0.0)
+    module = lopro.linalg.eigenvalues
+    monkeypatch.setattr(module, "factor_of_definite", lambda A: on_second_device(lifted))
+    assert not is_above(there, 0.0)
+
+
+@pytest.mark.parametrize("there", [on_second_device, as_tensor])
+def test_what_is_missing_on_a_device(rng, there):
+    Q, _ = np.linalg.qr(rng.standard_normal((20, 20)))
+    X = (Q * np.linspace(-0.5, 1.0, 20)) @ Q.T
+    X = 0.5 * (X + X.T)
+    assert 0.5 <= missing(there(X)) <= 0.5 + 1e-12
+    assert missing(there(X + 0.6 * np.eye(20)), 0.05) == 0.0
+
+
+@pytest.mark.parametrize("there", [on_second_device, as_tensor])
+@pytest.mark.parametrize("few", [True, False])
+def test_hessians_of_blocks_on_a_device(rng, there, few):
+    """The Hessian, from products with unit vectors, is the Gram matrix that is formed on the host."""
+    n, fixed = 8, np.eye(8, dtype=bool)
+    fixed[2, 5] = fixed[5, 2] = True
+    fixed = fixed if few else np.ones((n, n), dtype=bool)
+    G = 0.3 * noisy(rng, n)
+    problem, T = CorrelationTarget.of(G, None, fixed).nearest_problem()
+    found = []
+    for M in (T, there(T)):
+        program = problem.program(1.0, 1.0, M)
+        y = np.linspace(-1.0, 1.0, len(program.b))
+        point = DualPoint.of(program, Centre((M, np.zeros(0)), 1.0), y)
+        directions = Directions(program)
+        found.append((directions._diagonal(point.spectra), directions._matrix(point)))
+    for ours, theirs in zip(*found, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-10, atol=1e-11)
 
 
 def test_a_correlation_matrix_is_its_own_nearest(rng):

@@ -9,7 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from lopro.certificates.tolerances import NEGLIGIBLE
-from lopro.linalg.dense import EPS, Array, norm
+from lopro.core.arrays import Array as AnyArray
+from lopro.core.arrays import asarray_like, from_numpy, namespace, norm, to_numpy, zeros
+from lopro.core.diagonals import diagonal_of, row_inners, with_diagonal
+from lopro.linalg.dense import EPS, Array
 from lopro.linalg.eigenvalues import is_above, missing
 from lopro.linalg.rounding import gamma, total
 from lopro.newton.multipliers import never
@@ -41,7 +44,7 @@ class NearestCorrelation:
     Attributes
     ----------
     X : array
-        Symmetric, with a diagonal of ones and the fixed entries.
+        Where the given matrix is: symmetric, with a diagonal of ones and the fixed entries.
     fun : float
         ``1/2 |W^(1/2) (X - G) W^(1/2)|_F^2``.
     lower_bound : float
@@ -59,7 +62,7 @@ class NearestCorrelation:
         Whether the dual problem was solved; otherwise time or steps were used up.
     """
 
-    X: Array
+    X: AnyArray
     fun: float
     lower_bound: float
     violation: float
@@ -118,18 +121,19 @@ class _CorrelationSearch:
         self.target, self.tol, self.stopped = target, tol, stopped
         self.problem, self.T = target.nearest_problem()
         self.scale = NEGLIGIBLE * 0.5 * norm(self.T) ** 2
-        self.keeps = len(self.problem.lower) > len(target.G)
+        self.keeps = len(self.problem.lower) > len(target.w)
         self.decompositions = self.products = 0
 
     def run(self) -> NearestCorrelation:
         """Return the nearest matrix, or the best that time allows."""
         asked = self.target
-        if np.all(asked.G.diagonal() == 1.0) and is_above(asked.G, asked.least):
+        ones = bool(namespace(asked.G).all(diagonal_of(asked.G) == 1.0))
+        if ones and is_above(asked.G, asked.least):
             return self._result(asked.G, 0.0, 0.0, None, True)
         if self.stopped():
             return self._without_any_step()
         margin, accuracy = self._first_margin(), min(1e-10, 0.01 * self.tol)
-        problem, T = asked.nearest_problem(margin)
+        problem, T = asked.nearest_problem(margin) if margin else (self.problem, self.T)
         best: NearestCorrelation | None = None
         found: Nearest | None = None
         for _ in range(_ATTEMPTS):
@@ -156,26 +160,26 @@ class _CorrelationSearch:
 
     def _first_margin(self) -> float:
         """Return by how much the solution stays inside: fixed entries cannot be mixed with the identity."""
-        n, dtype = len(self.target.G), self.target.dtype
+        n, unit = len(self.target.w), self.target.unit
         if not self.keeps:
             return 0.0
         # Rounding to single precision moves eigenvalues by about sqrt(n) units.
-        single = 0.0 if dtype == np.float64 else math.sqrt(n) * float(np.finfo(dtype).eps)
+        single = 0.0 if unit == EPS else math.sqrt(n) * unit
         return 4.0 * gamma(n + 2) * n + single
 
     def _result(
-        self, X: Array, bound: float, violation: float, y: Array | None, solved: bool
+        self, X: AnyArray, bound: float, violation: float, y: Array | None, solved: bool
     ) -> NearestCorrelation:
         asked = self.target
-        fun = _value(X, asked.G, asked.w)
+        fun = _value(X, asked)
         y = np.zeros(len(self.problem.lower)) if y is None else y
         counts = self.decompositions, self.products
-        X = X.astype(asked.dtype)
+        X = asked.handed_out(X)
         return NearestCorrelation(X, fun, bound, violation, self.scale, y, *counts, solved)
 
     def _without_any_step(self) -> NearestCorrelation:
         """Return the identity with the fixed entries, if there is no time for anything else."""
-        X = self.target.correlation(np.zeros(self.T.shape))
+        X = self.target.correlation(zeros(self.T.shape, self.T))
         violation = 0.0 if is_above(X, self.target.least) else math.inf
         return self._result(X, -math.inf if violation else 0.0, violation, None, False)
 
@@ -183,16 +187,17 @@ class _CorrelationSearch:
         """Return the matrix that was reached, with its violation measured and charged: ``<S, W>`` each."""
         X = self.target.rounded(self.target.correlation(found.X))
         self.decompositions += 1
-        short = missing(X - self.target.least * np.eye(len(X)), EPS)
-        price = float(np.einsum("ij,ij->i", found.F, found.F) @ self.target.w) * (1.0 + 1e-10)
+        short = missing(with_diagonal(X, 1.0 - self.target.least), EPS)
+        own = to_numpy(row_inners(found.F, found.F))
+        price = float(own @ self.target.w) * (1.0 + 1e-10)
         bound = self.problem.bound(self.T, found) - short * price
         return self._result(X, bound, short, found.y, False)
 
-    def _feasible(self, problem: NearestProblem, found: Nearest) -> tuple[Array | None, float]:
+    def _feasible(self, problem: NearestProblem, found: Nearest) -> tuple[AnyArray | None, float]:
         """Return a correlation matrix whose eigenvalues are proved, or None, and how far entries are off."""
-        asked, n = self.target, len(self.T)
+        asked, n = self.target, len(self.target.w)
         X = asked.correlation(found.X)
-        residual = np.abs(problem.A @ found.X.ravel() - problem.lower)
+        residual = np.abs(problem.off(found.X))
         if self.keeps:
             X = asked.rounded(X)
             off = float(residual.max() / asked.w.min())
@@ -201,16 +206,14 @@ class _CorrelationSearch:
         share = 4.0 * gamma(n + 2) * n + off
         while share < 1.0:
             # The identity is the centre of all correlation matrices: off-diagonal entries shrink.
-            mixed = (1.0 - share) * X
-            mixed.flat[:: n + 1] = 1.0
-            mixed = asked.rounded(mixed)
+            mixed = asked.rounded(with_diagonal((1.0 - share) * X, 1.0))
             if is_above(mixed, asked.least):
                 return mixed, off
             share *= 8.0
-        return np.eye(n), off
+        return asarray_like(np.eye(n), X), off
 
 
-def _value(X: Array, G: Array, w: Array) -> float:
-    D = X - G
+def _value(X: AnyArray, target: CorrelationTarget) -> float:
+    D, w = X - target.G, from_numpy(target.w, X)
     terms = D * D * (w[:, None] * w)
     return total(terms, 4.0 * EPS * terms).upper() * 0.5

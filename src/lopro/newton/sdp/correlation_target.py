@@ -8,14 +8,19 @@ semidefinite matrix with the diagonal ``w (1 - e)`` and the fixed entries scaled
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.core.arrays import to_numpy
+from lopro.core.arrays import Array as AnyArray
+from lopro.core.arrays import eps, from_numpy, is_single, namespace, on_host, take, to_numpy
+from lopro.core.diagonals import raise_diagonal, with_diagonal
 from lopro.core.validation import check_array, check_number, check_shape, host_array
-from lopro.linalg.dense import Array, Pattern
+from lopro.linalg.dense import EPS, Array, Pattern
+from lopro.maps.algebra import widened
+from lopro.maps.host import transferred
 from lopro.newton.sdp.nearest import NearestProblem
 
 __all__ = ["CorrelationTarget"]
@@ -28,18 +33,18 @@ class CorrelationTarget:
     Attributes
     ----------
     G : array of shape (n, n)
-        Exactly symmetric, in double precision.
+        Exactly symmetric, in double precision; on the device it was given on.
     w : array of shape (n,)
-        One positive weight for each variable.
+        One positive weight for each variable, on the host.
     kept : array of bool of shape (n, n)
-        Which entries of ``G`` are kept; symmetric.
+        Which entries of ``G`` are kept; symmetric, on the host.
     least : float
         The least eigenvalue, at least 0 and below 1.
-    dtype : numpy.dtype
+    dtype : dtype of the library of G
         Of the answer: its rounding is paid for.
     """
 
-    G: Array
+    G: AnyArray
     w: Array
     kept: Pattern
     least: float
@@ -49,11 +54,11 @@ class CorrelationTarget:
     def of(G: Any, weights: Any = None, fixed: Any = None, least: Any = 0.0) -> CorrelationTarget:
         """Check the arguments; every message names the argument and what is wrong with it."""
         matrix, dtype = _symmetric(G)
-        n = len(matrix)
+        n = matrix.shape[0]
         least = check_number("min_eigenvalue", least, minimum=0.0)
         if least >= 1.0:
             raise ValueError(f"min_eigenvalue must be below 1, the mean eigenvalue, got {least:g}")
-        w = np.ones(n) if weights is None else _real("weights", weights, 1)[0]
+        w = np.ones(n) if weights is None else _weights(weights)
         check_shape("weights", w, (n,))
         if not w.min() > 0.0:
             raise ValueError(f"weights must be positive, got {w.min():g}")
@@ -61,63 +66,104 @@ class CorrelationTarget:
         target._check_kept()
         return target
 
-    def rounded(self, X: Array) -> Array:
+    @property
+    def unit(self) -> float:
+        """The rounding unit of the dtype of the answer."""
+        return float(namespace(self.G).finfo(self.dtype).eps)
+
+    def handed_out(self, X: AnyArray) -> AnyArray:
+        """Return ``X`` in the dtype of the answer."""
+        return namespace(X).astype(X, self.dtype)
+
+    def rounded(self, X: AnyArray) -> AnyArray:
         """Return ``X`` as it will be handed out, in double precision: single rounds it."""
-        return X if self.dtype == np.float64 else X.astype(self.dtype).astype(np.float64)
+        xp = namespace(X)
+        return X if self.unit == EPS else xp.astype(self.handed_out(X), xp.float64)
+
+    @cached_property
+    def pairs(self) -> tuple[Any, Any]:
+        """The rows and columns of the entries that are kept, below the diagonal."""
+        i, j = np.nonzero(np.tril(self.kept, -1))
+        return i, j
+
+    @cached_property
+    def kept_entries(self) -> Array:
+        """The entries of G that are kept, in the order of `pairs`, on the host."""
+        return self._entries(self.G, *self.pairs)
 
     def _check_kept(self) -> None:
         """Refuse fixed entries that no correlation matrix has: two rows and columns tell."""
-        size = np.where(self.kept, np.abs(self.G), 0.0)
-        np.fill_diagonal(size, 0.0)
-        i, j = np.unravel_index(int(size.argmax()), size.shape)
-        if size[i, j] > 1.0 - self.least:
+        j, i = self.pairs
+        if len(i) == 0:
+            return
+        entries = self.kept_entries
+        # The first in the order of the rows, of the upper triangle.
+        largest = np.flatnonzero(np.abs(entries) == np.abs(entries).max())
+        k = min(largest, key=lambda k: (i[k], j[k]))
+        if abs(entries[k]) > 1.0 - self.least:
             raise ValueError(
-                f"fixed keeps G[{i}, {j}] = {self.G[i, j]:g}, which exceeds "
+                f"fixed keeps G[{i[k]}, {j[k]}] = {entries[k]:g}, which exceeds "
                 f"1 - min_eigenvalue = {1.0 - self.least:g} in size"
             )
 
-    def nearest_problem(self, margin: float = 0.0) -> tuple[NearestProblem, Array]:
+    def _entries(self, M: AnyArray, i: Any, j: Any) -> Array:
+        """Return entries of a matrix as a vector on the host."""
+        raveled = namespace(M).reshape(M, (-1,))
+        return to_numpy(take(raveled, i * M.shape[0] + j))
+
+    @cached_property
+    def _products(self) -> AnyArray:
+        """``sqrt(w_i w_j)``, where G is."""
+        roots = from_numpy(np.sqrt(self.w), self.G)
+        return roots[:, None] * roots
+
+    def nearest_problem(self, margin: float = 0.0) -> tuple[NearestProblem, AnyArray]:
         """Return the problem of Z and T, with the least eigenvalue raised by a margin."""
-        n, least, roots = len(self.G), self.least + margin, np.sqrt(self.w)
-        i, j = np.nonzero(np.tril(self.kept, -1))
+        n, least = len(self.w), self.least + margin
+        i, j = self.pairs
         m, k = n + len(i), n + np.arange(len(i))
-        T = self.G * (roots[:, None] * roots)
-        T.flat[:: n + 1] -= least * self.w
+        T = raise_diagonal(self.G * self._products, -from_numpy(least * self.w, self.G))
         owners = np.concatenate([np.arange(n), k, k])
         places = np.concatenate([np.arange(n) * (n + 1), i * n + j, j * n + i])
         values = np.concatenate([np.ones(n), np.full(2 * len(i), 0.5)])
         A = scipy.sparse.csr_array((values, (owners, places)), (m, n * n))
-        b = np.concatenate([self.w * (1.0 - least), T[i, j]])
+        b = np.concatenate([self.w * (1.0 - least), self._entries(T, i, j)])
         return NearestProblem(n, A, b, b), T
 
-    def correlation(self, Z: Array) -> Array:
+    def correlation(self, Z: AnyArray) -> AnyArray:
         """Return the matrix X of ``Z``, with the diagonal and the fixed entries set exactly."""
-        roots = np.sqrt(self.w)
-        X = Z / (roots[:, None] * roots)
-        X = np.where(self.kept, self.G, 0.5 * (X + X.T))
-        X.flat[:: len(X) + 1] = 1.0
-        return X
+        X = Z / self._products
+        X = 0.5 * (X + X.T)
+        if len(self.pairs[0]):
+            X = namespace(X).where(from_numpy(self.kept, X), self.G, X)
+        return with_diagonal(X, 1.0)
 
 
-def _real(name: str, value: Any, ndim: int) -> tuple[Array, Any]:
-    """Return a copy in double precision, and the type it came with."""
-    array = check_array(name, value, ndim=ndim, allow_complex=False)
-    host = np.array(to_numpy(array))
-    return host.astype(np.float64), host.dtype
+def _weights(weights: Any) -> Array:
+    """Return a copy in double precision, on the host."""
+    array = check_array("weights", weights, ndim=1, allow_complex=False)
+    return np.array(to_numpy(array), dtype=np.float64)
 
 
-def _symmetric(G: Any) -> tuple[Array, Any]:
-    matrix, dtype = _real("G", G, 2)
-    if matrix.shape[0] != matrix.shape[1]:
-        raise ValueError(f"G must be square, got shape {matrix.shape}")
-    unequal = np.abs(matrix - matrix.T)
-    i, j = np.unravel_index(int(unequal.argmax()), matrix.shape)
-    if unequal[i, j] > 64.0 * np.finfo(dtype).eps * np.abs(matrix).max():
+def _symmetric(G: Any) -> tuple[AnyArray, Any]:
+    """Return a copy in double precision where G is, of other libraries on the host as a NumPy array."""
+    given = check_array("G", G, ndim=2, allow_complex=False)
+    if on_host(given):
+        given = to_numpy(given)
+    elif is_single(widened(given[:1, :1])):  # the library has no double precision there
+        given = transferred(given).astype(np.float32)
+    xp, n = namespace(given), given.shape[0]
+    if n != given.shape[1]:
+        raise ValueError(f"G must be square, got shape {tuple(given.shape)}")
+    matrix = xp.astype(given, xp.float64)
+    unequal = abs(matrix - matrix.T)
+    i, j = divmod(int(xp.argmax(xp.reshape(unequal, (-1,)))), n)
+    if float(unequal[i, j]) > 64.0 * eps(given) * float(xp.max(abs(matrix))):
         raise ValueError(
-            f"G must be symmetric, got G[{i}, {j}] = {matrix[i, j]:g} "
-            f"and G[{j}, {i}] = {matrix[j, i]:g}; (G + G.T) / 2 is"
+            f"G must be symmetric, got G[{i}, {j}] = {float(matrix[i, j]):g} "
+            f"and G[{j}, {i}] = {float(matrix[j, i]):g}; (G + G.T) / 2 is"
         )
-    return 0.5 * (matrix + matrix.T), dtype
+    return 0.5 * (matrix + matrix.T), given.dtype
 
 
 def _pattern(fixed: Any, n: int) -> Pattern:

@@ -6,11 +6,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from lopro.core.arrays import Array as AnyArray
+from lopro.core.arrays import namespace
 from lopro.linalg.dense import Array, norm
 from lopro.newton.sdp.program import SemidefiniteProgram
 from lopro.newton.spectral import Spectrum
@@ -40,17 +43,20 @@ class Signs:
 class Centre:
     """The present X and the penalty sigma."""
 
-    X: tuple[Array, ...]
+    X: tuple[AnyArray, ...]
     sigma: float
 
 
 @dataclass(frozen=True)
 class DualPoint:
-    """Multipliers with what one eigendecomposition of each block tells."""
+    """Multipliers with what one eigendecomposition of each block tells.
+
+    Matrix blocks are where the centre is; multipliers and gradient are on the host.
+    """
 
     y: Array
     spectra: tuple[Spectrum | Signs, ...]
-    X: tuple[Array, ...]
+    X: tuple[AnyArray, ...]
     value: float
     gradient: Array
     moved: float
@@ -65,7 +71,7 @@ class DualPoint:
             for p, w in zip(program.blocks, targets, strict=True)
         )
         X = tuple(s.positive_part() for s in spectra)
-        square = sum(float(np.sum(x * x)) for x in X)
+        square = sum(_square(x) for x in X)
         value = 0.5 * square / centre.sigma - float(program.b @ y)
         moved = _distance(X, centre.X)
         return DualPoint(y, spectra, X, value, program.rows(X) - program.b, moved)
@@ -75,11 +81,16 @@ class DualPoint:
         """``|A X - b|``."""
         return norm(self.gradient)
 
-    def slack(self, centre: Centre) -> list[Array]:
+    def slack(self, centre: Centre) -> list[AnyArray]:
         """Return ``S``, the negative parts over sigma: positive semidefinite, near ``C - A*y``."""
         pairs = zip(self.X, self.spectra, strict=True)
-        return [np.asarray((x - s.M) / centre.sigma) for x, s in pairs]
+        return [(x - s.M) / centre.sigma for x, s in pairs]
 
 
-def _distance(X: Sequence[Array], other: Sequence[Array]) -> float:
-    return float(np.sqrt(sum(float(np.sum((a - b) ** 2)) for a, b in zip(X, other, strict=True))))
+def _distance(X: Sequence[AnyArray], other: Sequence[AnyArray]) -> float:
+    return math.sqrt(sum(_square(a - b) for a, b in zip(X, other, strict=True)))
+
+
+def _square(x: AnyArray) -> float:
+    """Return the sum of squares, of which only the number leaves a device."""
+    return float(namespace(x).sum(x * x))

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
+from lopro.core.arrays import Array as AnyArray
+from lopro.core.arrays import from_numpy, to_numpy
 from lopro.core.deadline import current_deadline
 from lopro.linalg.conjugate_gradients import conjugate_gradients
 from lopro.linalg.dense import Array, SingularSystem, cholesky_solve
@@ -36,41 +38,52 @@ class _BlockRows:
     def __init__(self, block: SemidefiniteBlock) -> None:
         self.block = block
         n = block.size
-        places = np.unique(block.A.indices)
-        i, j = places // n, places % n
+        self._places = np.divmod(block.used.places, n)
+        i, j = self._places
         self.i, self.j = i[i >= j], j[i >= j]
         self.A: Any = block.A.toarray() if block.full else block.A
         #: Squared entries of the rows, at the places that they use.
-        self.squares = scipy.sparse.csr_array(block.A.multiply(block.A))
+        self.squares = block.used.A.multiply(block.used.A).tocsr()
         #: Whether few entries are used, so that forming only these pays.
         self.few = 8 * len(self.i) < n * n
         if self.few:
-            lower = self.i * n + self.j
+            lower = block.used.A.tocsc()[:, np.flatnonzero(i >= j)]
             double = np.where(self.i == self.j, 1.0, 2.0)
-            self.A_lower = (block.A.tocsc()[:, lower] @ scipy.sparse.diags_array(double)).tocsr()
-            self.to_entries = block.A.tocsc()[:, lower].T.tocsr()
+            self.A_lower = (lower @ scipy.sparse.diags_array(double)).tocsr()
+            self.to_entries = lower.T.tocsr()
             self.pattern, self.order = symmetric_pattern(self.i, self.j, n)
 
     def product(self, spectrum: Spectrum, h: Array) -> Array:
         """Return ``A J[A* h]``."""
-        n = self.block.size
+        block, n = self.block, self.block.size
+        if not self.few and not block.on_host:
+            return block.image(spectrum.jacobian(block.adjoint(h)))
         if not self.few:
             S = np.asarray(h @ self.A).reshape(n, n)
             return np.asarray(self.A @ spectrum.jacobian(S).ravel())
         entries = self.to_entries @ h
-        S = self.pattern
-        S.data = entries[self.order]
-        U, K, complement = spectrum.half_product(S @ spectrum.vectors)
+        U, K, complement = spectrum.half_product(self._times(entries, h, spectrum.vectors))
         found = entries_of_sum(U, K, self.i, self.j)
         return np.asarray(self.A_lower @ (entries - found if complement else found))
+
+    def _times(self, entries: Array, h: Array, V: AnyArray) -> AnyArray:
+        """Return ``(A* h) V``, given the entries of the lower triangle of ``A* h``."""
+        if self.block.on_host:
+            S = self.pattern
+            S.data = entries[self.order]
+            return S @ V
+        if self.block.used.diagonal:
+            return from_numpy(entries, V)[:, None] * V
+        return self.block.adjoint(h) @ V
 
     def diagonal(self, spectrum: Spectrum) -> Array:
         """Return the diagonal of ``A J A*``, exact for rows of one entry on the diagonal.
 
         Elsewhere it is an estimate, of which a preconditioner is made: ``sum_ij A_ij^2 sqrt(own_i own_j)``.
         """
-        roots = np.sqrt(np.maximum(spectrum.own(), 0.0))
-        return np.asarray(self.squares @ np.outer(roots, roots).ravel())
+        roots = np.sqrt(np.maximum(to_numpy(spectrum.own()), 0.0))
+        i, j = self._places
+        return np.asarray(self.squares @ (roots[i] * roots[j]))
 
 
 class Directions:
@@ -145,9 +158,7 @@ class Directions:
         return max(1, int(min(m, matrix / product)))
 
     def _by_matrix(self, point: DualPoint, damping: float) -> Array:
-        H = np.zeros((len(self.program.b),) * 2)
-        for block, spectrum in zip(self.program.blocks, point.spectra, strict=True):
-            _add_gram(H, _factor(block, spectrum))
+        H = self._matrix(point)
         self.matrices += 1
         mean = float(H.trace()) / len(H)
         H.flat[:: len(H) + 1] += min(1.0, _SHIFT * damping) * mean if mean > 0.0 else 1.0
@@ -155,6 +166,16 @@ class Directions:
         if info != 0:
             raise SingularSystem("a larger shift is needed")
         return cholesky_solve(factor, -point.gradient)
+
+    def _matrix(self, point: DualPoint) -> Array:
+        """Return the Hessian: by Gram matrices, for blocks on a device by a product with each unit vector."""
+        blocks, m = self.program.blocks, len(self.program.b)
+        if not all(block.on_host for block in blocks):
+            return np.stack([self._product(point.spectra, e) for e in np.eye(m)])
+        H = np.zeros((m, m))
+        for block, spectrum in zip(blocks, point.spectra, strict=True):
+            _add_gram(H, _factor(block, spectrum))
+        return H
 
 
 def _factor(block: SemidefiniteBlock, spectrum: Spectrum | Signs) -> Array:

@@ -20,6 +20,7 @@ from lopro.certificates.violation import matrix_units, relative
 from lopro.linalg.dense import EPS, Array, Matrix, norm
 from lopro.linalg.eigenvalues import missing
 from lopro.linalg.rounding import Estimate, dot, gamma, product
+from lopro.newton.sdp.entries import row_squares
 from lopro.newton.sdp.program import SemidefiniteProgram
 
 __all__ = ["DualBound", "Judge", "PrimalValue"]
@@ -112,7 +113,7 @@ class Judge:
         self.columns: list[Matrix] = [p.A.T.tocsr() for p in program.blocks]
         squares = np.zeros(len(program.b))
         for block in program.blocks:
-            squares += np.asarray(block.A.multiply(block.A).sum(axis=1)).ravel()
+            squares += row_squares(block.A)
         #: Norms of the rows.
         self.row_norms: Array = np.sqrt(squares)
 

@@ -17,12 +17,15 @@ import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro.certificates.certificate import Status
+from lopro.core.arrays import Array as AnyArray
+from lopro.core.arrays import namespace, nonnegative, norm, zeros
 from lopro.core.deadline import current_deadline
 from lopro.core.real_vectors import power_of_two
-from lopro.linalg.dense import EPS, Array, Matrix, SingularSystem, norm
+from lopro.linalg.dense import EPS, Array, Matrix, SingularSystem
 from lopro.linalg.rounding import Estimate, dot, gamma, product
 from lopro.newton.multipliers import never
 from lopro.newton.sdp.dual_point import DualPoint
+from lopro.newton.sdp.entries import row_squares
 from lopro.newton.sdp.judge import Judge
 from lopro.newton.sdp.multipliers import minimised
 from lopro.newton.sdp.program import SemidefiniteBlock, SemidefiniteProgram, StandardRows
@@ -51,7 +54,7 @@ class Nearest:
     Attributes
     ----------
     X, y : arrays
-        ``X = P_+(G + A*y)``, with one multiplier for each row.
+        ``X = P_+(G + A*y)``, where G is, with one multiplier for each row, on the host.
     F : array
         The multiplier of the cone is ``F F'``, the negative part of ``G + A*y``.
     solved : bool
@@ -62,9 +65,9 @@ class Nearest:
         Up to this trace, which is far beyond the data, no matrix is feasible; 0 where nothing is known.
     """
 
-    X: Array
+    X: AnyArray
     y: Array
-    F: Array
+    F: AnyArray
     solved: bool
     decompositions: int
     products: int
@@ -104,18 +107,18 @@ class NearestProblem:
 
     def __init__(self, size: int, A: Matrix, lower: Array, upper: Array) -> None:
         self.size = size
-        lengths = np.sqrt(np.asarray(A.multiply(A).sum(axis=1)).ravel())
-        self.units = np.array([power_of_two(length) for length in lengths])
+        self.units = np.array([power_of_two(length) for length in np.sqrt(row_squares(A))])
         scale = scipy.sparse.diags_array(1.0 / self.units)
         self.A = scipy.sparse.csr_array(scale @ scipy.sparse.csr_array(A))
         self.lower, self.upper = lower / self.units, upper / self.units
         self.rows = StandardRows.of(self.A, self.lower, self.upper)
+        self._block: SemidefiniteBlock | None = None
         #: Whether the program without a cost was asked if the set is empty.
         self._asked = False
 
     def solve(
         self,
-        G: Array,
+        G: AnyArray,
         stopped: Callable[[], bool] = never,
         accuracy: float = 0.0,
         start: Array | None = None,
@@ -125,7 +128,7 @@ class NearestProblem:
         Parameters
         ----------
         G : array of shape (size, size)
-            The given matrix.
+            The given matrix, in double precision; everything of its size is done on its device.
         stopped : callable
             Whether time is up.
         accuracy : float
@@ -135,11 +138,11 @@ class NearestProblem:
             common entries by default, else 0.
         """
         unit = power_of_two(max(norm(G), float(np.abs(self.rows.b).max(initial=0.0))))
-        s = np.maximum(self.rows.slacks(0.0 * G.ravel()), 0.0) / unit
+        s = np.maximum(self.rows.slacks(np.zeros(self.size**2)), 0.0) / unit
         y = self._start(G, start) / unit
-        G, F = G / unit, np.zeros((self.size, 0))
+        G, F = G / unit, zeros((self.size, 0), G)
         decompositions, products, residual, X = 0, 0, math.inf, G
-        program = self.program(unit, _LIGHT)
+        program = self.program(unit, _LIGHT, G)
         accepted = max(_ACCEPTED, accuracy * norm(program.b))
         tolerance = _INNER if len(s) else max(_TOLERANCE, accuracy * norm(program.b))
         for _ in range(_CENTRES if len(s) else 1):
@@ -165,7 +168,7 @@ class NearestProblem:
         F, y = F * math.sqrt(unit), self._original(y) * unit
         return Nearest(X * unit, y, F, solved, decompositions, products, empty)
 
-    def bound(self, G: Array, found: Nearest) -> float:
+    def bound(self, G: AnyArray, found: Nearest) -> float:
         """Return the lower bound of ``1/2 |X - G|^2`` over feasible X that multipliers prove.
 
         With ``U = A*y + F F'``, ``1/2 |X - G|^2 >= <U, X - G> - 1/2 |U|^2`` for all X, and ``<U, X>`` is at
@@ -175,41 +178,59 @@ class NearestProblem:
         y = found.y * self.units
         allowed = np.where(y > 0.0, np.isfinite(self.lower), np.isfinite(self.upper))
         y = np.where(allowed, y, 0.0)
-        image, error = product(self.A.T.tocsr(), y)
+        # Rows that are not among those of the block have no sides, and no multiplier.
+        used = self.block(G).used
+        image, error = product(used.restricted(self.A).T.tocsr(), y)
         S = found.F @ found.F.T
-        U = image + S.ravel()
+        U = used.matrix(image) + S
         lost = norm(error) + gamma(found.F.shape[1] + 1) * norm(found.F) ** 2 * 1.01
         lost = (lost + EPS * norm(U)) * (1.0 + 1e-10)
         sides = np.where(y > 0.0, self.lower, np.where(y < 0.0, self.upper, 0.0))
         # <U, G> + 1/2 |U|^2 is <U, G + U/2>, in which less cancels.
-        other = G.ravel() + 0.5 * U
-        value = dot(y, sides) - dot(other, U, EPS * np.abs(other))
+        other = G + 0.5 * U
+        value = dot(y, sides) - dot(other, U, EPS * abs(other))
         charge = lost * (norm(other) + norm(U) + lost) * (1.0 + 1e-10)
         return (value - Estimate(charge)).lower()
 
-    def program(self, unit: float = 1.0, light: float = 1.0) -> SemidefiniteProgram:
-        """Return the rows as a program without a cost, in this unit and with slacks as light as this."""
-        n, s = self.size, self.rows.slack.shape[1]
-        blocks = (
-            SemidefiniteBlock(n, False, np.zeros((n, n)), self.rows.A),
-            SemidefiniteBlock(
-                s, True, np.zeros(s), scipy.sparse.csr_array(light * self.rows.slack)
-            ),
-        )
+    def off(self, X: AnyArray) -> Array:
+        """Return by how much X exceeds the upper sides, row by row; for equations by how much it is off."""
+        if isinstance(X, np.ndarray):
+            return np.asarray(self.A @ X.ravel() - self.upper)
+        used = self.block(X).used
+        return np.asarray(used.restricted(self.A) @ used.of(X) - self.upper)
+
+    def block(self, like: AnyArray) -> SemidefiniteBlock:
+        """Return the rows as functions of matrices where ``like`` is, without a cost."""
+        if self._block is None or type(self._block.C) is not type(like):
+            n = self.size
+            self._block = SemidefiniteBlock(n, False, zeros((n, n), like), self.rows.A)
+        return self._block
+
+    def program(
+        self, unit: float = 1.0, light: float = 1.0, like: AnyArray | None = None
+    ) -> SemidefiniteProgram:
+        """Return the rows as a program without a cost, in this unit and with slacks as light as this.
+
+        Its matrix is where ``like`` is, on the host by default.
+        """
+        s = self.rows.slack.shape[1]
+        slacks = scipy.sparse.csr_array(light * self.rows.slack)
+        block = self.block(np.zeros(1) if like is None else like)
+        blocks = (block, SemidefiniteBlock(s, True, np.zeros(s), slacks))
         return SemidefiniteProgram(self.rows.b / unit, blocks)
 
-    def _start(self, G: Array, start: Array | None) -> Array:
+    def _start(self, G: AnyArray, start: Array | None) -> Array:
         """Return multipliers of unit rows to begin with."""
         if self.rows.slack.shape[1]:
             return np.zeros(len(self.rows.b))
         if start is not None:
             return np.asarray(start * self.units)
-        used, rows = np.bincount(self.rows.A.indices, minlength=1), self.rows.A
-        if used.max() > 1:
+        block, rows = self.block(G), self.rows.A
+        if len(block.used.places) < len(rows.indices):
             return np.zeros(len(self.rows.b))
-        squares = np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
+        squares = row_squares(rows)
         own = np.where(squares > 0.0, squares, 1.0)
-        return np.asarray((self.rows.b - rows @ G.ravel()) / own)
+        return np.asarray((self.rows.b - block.image(G)) / own)
 
     def _original(self, y: Array) -> Array:
         return np.asarray(self.rows.multipliers(y) / self.units)
@@ -233,7 +254,7 @@ class NearestProblem:
         return y, 0.0
 
 
-def _root(point: DualPoint) -> Array:
+def _root(point: DualPoint) -> AnyArray:
     """Return F with ``F F'`` the negative part of the first block."""
     values, vectors = cast(Spectrum, point.spectra[0]).negative
-    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
+    return vectors * namespace(values).sqrt(nonnegative(values))

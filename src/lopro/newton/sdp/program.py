@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy  # parts of it load when first used
 
+from lopro.core.arrays import Array as AnyArray
 from lopro.core.real_vectors import power_of_two
 from lopro.linalg.dense import Array, Matrix, norm
+from lopro.newton.sdp.entries import UsedEntries, row_squares
 
 __all__ = ["ScaledProgram", "SemidefiniteBlock", "SemidefiniteProgram", "StandardRows"]
 
@@ -34,14 +37,14 @@ class SemidefiniteBlock:
     diagonal : bool
         Which of the two.
     C : array
-        The cost: a symmetric matrix, or a vector.
+        The cost: a symmetric matrix, which may be on a device, or a vector.
     A : scipy.sparse array, shape (rows, size^2 or size)
         The rows, as functions of the raveled block.
     """
 
     size: int
     diagonal: bool
-    C: Array
+    C: AnyArray
     A: Matrix
 
     @staticmethod
@@ -67,6 +70,28 @@ class SemidefiniteBlock:
         owners, both = np.concatenate([k, k[off]]), np.concatenate([weights, weights[off]])
         A = scipy.sparse.coo_array((both, (owners, places)), shape=(rows, size * size)).tocsr()
         return SemidefiniteBlock(size, False, C, A)
+
+    @property
+    def on_host(self) -> bool:
+        """Whether the matrix is a NumPy array."""
+        return isinstance(self.C, np.ndarray)
+
+    @cached_property
+    def used(self) -> UsedEntries:
+        """The entries of a matrix block that the rows use."""
+        return UsedEntries(self.A, self.size, self.C)
+
+    def image(self, x: AnyArray) -> Array:
+        """Return ``A x``, a vector on the host."""
+        if isinstance(x, np.ndarray):
+            return np.asarray(self.A @ x.ravel())
+        return np.asarray(self.used.A @ self.used.of(x))
+
+    def adjoint(self, y: Array) -> AnyArray:
+        """Return ``A* y``, in the library of the block."""
+        if self.on_host:
+            return np.asarray(y @ self.A).reshape(self.shape)
+        return self.used.matrix(y @ self.used.A)
 
     @property
     def full(self) -> bool:
@@ -120,11 +145,11 @@ class SemidefiniteProgram:
         """Return the sum of the absolute terms of ``<C, X>``."""
         return float(sum(np.abs(p.C * x).sum() for p, x in zip(self.blocks, X, strict=True)))
 
-    def rows(self, X: Sequence[Array]) -> Array:
+    def rows(self, X: Sequence[AnyArray]) -> Array:
         """Return ``A X``."""
         total = np.zeros(len(self.b))
         for p, x in zip(self.blocks, X, strict=True):
-            total += p.A @ x.ravel()
+            total += p.image(x)
         return total
 
     def gram(self) -> Matrix:
@@ -144,11 +169,11 @@ class SemidefiniteProgram:
         matrices = sum(p.size**2 for p in self.blocks if not p.diagonal)
         return len(self.b) * matrices <= _IMAGES
 
-    def adjoint(self, y: Array) -> list[Array]:
+    def adjoint(self, y: Array) -> list[AnyArray]:
         """Return ``A* y``, one array for each block."""
-        return [np.asarray(y @ p.A).reshape(p.shape) for p in self.blocks]
+        return [p.adjoint(y) for p in self.blocks]
 
-    def slack(self, y: Array) -> list[Array]:
+    def slack(self, y: Array) -> list[AnyArray]:
         """Return ``C - A* y``."""
         return [p.C - a for p, a in zip(self.blocks, self.adjoint(y), strict=True)]
 
@@ -172,7 +197,7 @@ class ScaledProgram:
         """Scale each row to about norm 1, then ``b`` and ``C``."""
         squares = np.zeros(len(program.b))
         for block in program.blocks:
-            squares += np.asarray(block.A.multiply(block.A).sum(axis=1)).ravel()
+            squares += row_squares(block.A)
         rows = np.array([power_of_two(s) for s in np.sqrt(squares)])
         x = power_of_two(norm(program.b / rows))
         cost = power_of_two(float(np.sqrt(sum(float(np.sum(p.C**2)) for p in program.blocks))))
@@ -235,8 +260,7 @@ class StandardRows:
         above = np.flatnonzero(~equal & np.isfinite(upper))
         below = np.flatnonzero(~equal & np.isfinite(lower))
         same = np.flatnonzero(equal)
-        sizes = np.sqrt(np.asarray(A.multiply(A).sum(axis=1)).ravel())
-        units = np.array([power_of_two(size) for size in sizes])
+        units = np.array([power_of_two(size) for size in np.sqrt(row_squares(A))])
         # In the order of the rows, so that what is solved does not depend on the kinds of their sides.
         source = np.concatenate([same, above, below])
         coefficient = np.concatenate([np.zeros(len(same)), units[above], -units[below]])
