@@ -97,8 +97,7 @@ def _draw_point(ax: Axes, result: Printed) -> None:
             ax.plot(x, lw=0.8)
         ax.set(xlabel="entry of x", ylabel=name)
         ax.grid(alpha=0.3)
-    for axis in (ax.xaxis, ax.yaxis) if x.ndim == 2 else (ax.xaxis,):
-        axis.get_major_locator().set_params(integer=True)  # entries have whole numbers
+    ax.locator_params(axis="both" if x.ndim == 2 else "x", integer=True)
     gap = result.certificate.relative_gap
     said = f"proved relative gap {gap:.1g}" if math.isfinite(gap) else "no gap proved"
     ax.set_title(f"f = {result.fun:.8g}, {said}")
