@@ -123,7 +123,7 @@ for _application in (BasisPursuit(), MetricLearning()):
 
 
 def __getattr__(name: str) -> object:
-    """Import `lopro.sklearn` and `lopro.cvxpy` when they are asked for: what they need is optional."""
+    """Import `lopro.sklearn` and `lopro.cvxpy` on first use: what they need is optional."""
     if name in ("sklearn", "cvxpy"):
         import importlib
 

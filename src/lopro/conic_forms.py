@@ -158,7 +158,7 @@ class _Entries:
         self._size = (2 if complex_points else 1) * d * d
 
     def pick(self, i: Any, j: Any, weight: Any, at: Any = None, count: int | None = None) -> Any:
-        """Return rows that select ``weight`` times entry ``(i, j)``, as rows ``at`` of ``count``."""
+        """Return ``count`` rows, of which the rows ``at`` select ``weight`` times entry ``(i, j)``."""
         at = np.arange(len(i)) if at is None else at
         d = self._d
         column = (i % d) * d + j % d

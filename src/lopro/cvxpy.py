@@ -139,7 +139,7 @@ class Lopro(CLARABEL):  # type: ignore[misc]
                     return _of_result(result, len(data[settings.B]), deadline.elapsed)
             program = _program(data)
             outcome = solve_conic(program, tol)
-            # CVXPY asks for the multipliers of its own rows, not for those of bounds.
+            # CVXPY uses the multipliers of its own rows, not those of bounds.
             z = outcome.multipliers[: len(data[settings.B])]
             return _answer(program, replace(outcome, multipliers=z), tol, deadline.elapsed)
 

@@ -9,7 +9,7 @@ __all__ = ["explain"]
 
 
 def explain(problem: Problem) -> str:
-    """Return which method `lopro.solve` would use, why, and which it would try next; nothing is solved.
+    """Return which method `lopro.solve` would use, why, and which it would use next; nothing is solved.
 
     Parameters
     ----------

@@ -263,7 +263,7 @@ def _nonlinear(constraint: scipy.optimize.NonlinearConstraint, x0: Array | None)
     if np.isnan(ub).any() or np.isneginf(ub).any():
         raise ValueError(f"NonlinearConstraint.ub must be above -inf and not NaN, got {ub}")
     if ub.size == 1 and x0 is not None:
-        # A single bound holds for every entry of fun, and only fun knows how many there are.
+        # A single bound holds for every entry of fun, and only fun determines how many there are.
         ub = np.broadcast_to(ub, np.shape(np.atleast_1d(fun(copy(x0)))))
 
     def values(x: Array) -> Any:

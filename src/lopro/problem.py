@@ -37,7 +37,7 @@ class Problem:
         or of the value at a point of typical size); a gap of 64 roundings of that value is small at any
         ``tol``.
     x_scale : float, optional
-        A length that is typical of ``x``, where neither the set, the objective nor the start tells one:
+        A length that is typical of ``x``, where neither the set, the objective nor the start gives one:
         the scale of first steps.
 
     Examples
@@ -103,7 +103,7 @@ class Problem:
         return self.known_size(x0) or 1.0
 
     def known_size(self, x0: Array) -> float:
-        """Return a length that is typical of ``x`` by the data or the start; 0 where they tell none."""
+        """Return a length that is typical of ``x`` by the data or the start; 0 where they give none."""
         if self.x_scale is not None:
             return float(self.x_scale)
         sizes = (part.typical_size() for part in (self.constraint, self.objective))

@@ -302,7 +302,7 @@ def checked_norm(like: Array, d: int, weights: Any, groups: Any = None) -> L1Nor
 def _orthant(like: Array, d: int) -> Box:
     """Return ``x >= 0`` for points of a kind, in their precision."""
     if is_complex(like):
-        raise TypeError("nonneg asks for real data, got complex A or y")
+        raise TypeError("nonneg requires real data, got complex A or y")
     return Box(np.zeros(d, dtype=to_numpy(like[:1]).dtype), np.full(d, np.inf))
 
 
@@ -350,7 +350,7 @@ class ProblemData:
             parts.append(ridge * SquaredDistance(zeros((d,), like)))
         if self.square_root:
             if is_complex(like):
-                raise TypeError("square_root asks for real data, got complex A or y")
+                raise TypeError("square_root requires real data, got complex A or y")
             parts[0] = OfAtom(GroupNorm(rows), squares.A, squares.b)
         constraint = _orthant(like, d) if self.nonneg else WholeSpace((d,))
         return Problem(Sum(*parts), constraint, gap_scale=0.0)

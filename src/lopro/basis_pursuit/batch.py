@@ -39,7 +39,7 @@ __all__ = ["SETTINGS", "Proposed", "SharedPasses", "radii_for", "shares_passes",
 class Settings:
     """Settings of searches that share passes."""
 
-    #: Bytes that the columns of all searches may take, as far as that can be told before.
+    #: Bytes that the columns of all searches may take, as far as that is known before.
     memory: int = 2**31
     #: Searches at a time: products with 64 vectors still take less time than reading from a disk.
     searches: int = 64
@@ -174,7 +174,7 @@ class SharedPasses:
     A : LinearMap
         With columns; all problems are about it.
     options : Options
-        The accuracy asked for.
+        The required accuracy.
     """
 
     def __init__(self, A: LinearMap, options: Options) -> None:
@@ -204,7 +204,7 @@ class SharedPasses:
         return [search.proposed(seconds) for search in searches]
 
     def _first(self, asking: list[_Search], pool: Pool) -> list[_Search]:
-        """Return those that want columns only, where these are cheap: then all can be priced together."""
+        """Return those that need columns only, where these are cheap: then all can be priced together."""
         wanting = [search for search in asking if search.question and search.question.dual is None]
         if not wanting:
             return asking

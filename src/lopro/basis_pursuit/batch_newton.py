@@ -512,7 +512,7 @@ def gram_matrices(gram: Array, places: Array) -> Array:
 def largest_in_rows(x: Array, positive: np.ndarray[Any, Any], room: np.ndarray[Any, Any]) -> Array:
     """Return nonnegative numbers with all but the ``room`` largest of each row set to 0.
 
-    ``positive`` tells how many of each row are not 0; rows of NumPy arrays are changed in place.
+    ``positive`` is how many of each row are not 0; rows of NumPy arrays are changed in place.
     """
     above = np.flatnonzero(positive > room)
     if above.size == 0:
@@ -540,7 +540,7 @@ def solve_each(H: Array, right: Array) -> Array:
     *_, posv = cholesky_routines(H.dtype.char)
     solved = np.full(right.shape, np.nan)
     for i, (matrix, column) in enumerate(zip(H, scaled, strict=True)):
-        # The transpose of a symmetric matrix is in the order LAPACK wants.
+        # The transpose of a symmetric matrix is in the order of LAPACK.
         _, x, info = posv(matrix.T, column, overwrite_a=True)
         if info == 0:
             solved[i] = x

@@ -187,7 +187,7 @@ class BlockNewton:
         return min(many, max(1, (equations - active) // 8))
 
     def step(self, alpha: float) -> None:
-        """Make a Newton step towards the point that is asked for; alpha is at least this."""
+        """Make a Newton step towards the required point; alpha is at least this."""
         excess, taking_part = self.excess, self.active.copy()
         entering = np.flatnonzero(excess)
         taking_part[entering[largest(excess[entering], self.room)]] = True
@@ -227,7 +227,7 @@ class BlockNewton:
         return _Face(rows, starts, sizes, u, np.repeat(weights, sizes), gram, solve)
 
     def _root(self, face: _Face, p: Vector, q: Vector) -> float | None:
-        """Return the alpha that is asked for, as far as the step can tell; None if it does not reach it."""
+        """Return the required alpha, to the accuracy of the step; None if it does not reach it."""
         slope, by_p, by_q = self.slope[face.rows], face.gram @ p, face.gram @ q
         a, b = _real(q, by_q), _real(slope, q) - _real(p, by_q)
         left = self.length**2 - 2.0 * _real(slope, p) + _real(p, by_p)
@@ -323,7 +323,7 @@ def newton_solver(gram: Vector, u: Vector, e: Vector, starts: Vector) -> Callabl
     K *= e
     K.flat[:: n + 1] += 1.0
     potrf, potri, potrs = scipy.linalg.get_lapack_funcs(("potrf", "potri", "potrs"), (K,))
-    # The transpose, which is the conjugate, is in the order LAPACK wants: all is conjugate from here on.
+    # The transpose, which is the conjugate, is in the order of LAPACK: all is conjugate from here on.
     factor, info = potrf(K.T, lower=True, overwrite_a=True, clean=False)
     if info != 0:
         raise StalledError("the Gram matrix is not positive")

@@ -1,8 +1,9 @@
 """A working-set search over blocks: complex coefficients, rows of several right-hand sides, groups.
 
-As with signs, only the blocks that matter are worked on, and a product ``A^H r`` with all columns tells which
-are missing and how far the solution can be from the optimum. But directions turn, so that Newton's method
-converges fast rather than ends. ``alpha`` comes down in steps as long as the equations allow.
+As with signs, systems have only the blocks in use, and a product ``A^H r`` with all columns shows which
+are missing and how far the solution can be from the optimum. But the directions of blocks change, so that
+Newton's method converges fast instead of ending after finitely many steps. ``alpha`` comes down in steps as
+long as the equations allow.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class Settings:
     #: The error of a solution, and of a point from which equations are met in one step.
     settled: float = 1e-6
     near: float = 0.1
-    end: float = 1e-2  # of the largest alpha: from here on that is tried
+    end: float = 1e-2  # of the largest alpha: from here on equations are met in one step
     #: Operations of a factor for each byte of A: beyond, products are cheaper (2500 x 8000: 9 s, not 42). A
     #: factor of fewer operations than `quick` takes less time than a hundred steps without one take beside
     #: their products (groups of a 100 x 400 matrix with a penalty: 22 products, not 870).

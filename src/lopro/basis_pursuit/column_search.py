@@ -1,8 +1,8 @@
 """A working-set search: solve on the columns of the set, price all columns, add those that violate.
 
-What the search needs of the matrix it asks for in questions. A matrix in memory answers at once: there each
+The search requests products and columns of the matrix. A matrix in memory answers at once: there each
 round is one solution and one product. Where the matrix is expensive to read, a pool of columns answers, and
-the problem is solved on those of the pool, completely, before the next pass, which tells what other columns
+the problem is solved on those of the pool, completely, before the next pass, which shows what other columns
 are missing; those that violate, and those that are near to it, are fetched together. While sigma is out of
 reach, alpha is then reduced where few columns are missing: signs are right, and Newton's method does not
 diverge.
@@ -81,7 +81,7 @@ class Settings:
     growth: float = 2.0
     #: With a pool: solutions between two passes.
     inner_rounds: int = 80
-    #: With a pool, of the largest alpha: below it, the end of the path is tried.
+    #: With a pool, of the largest alpha: below it, the end of the path is attempted.
     least_floor: float = 1e-9
 
 
@@ -129,7 +129,7 @@ class ColumnSearch(Search):
         #: Whether alpha comes down only where signs have settled; whether the search began on a path.
         self.settling, self._along_path = pool is not None, False
         on_device = is_single(self._like) and not isinstance(self._like, np.ndarray)
-        #: Whether products in single precision may tell which columns are missing, and whether they do.
+        #: Whether products in single precision may show which columns are missing, and whether they do.
         self._single, self._rough = on_device and pool is None, on_device and pool is None
         #: The last alpha and the correlations of all columns there; those of the search before.
         self.latest: tuple[float, Vector] | None = None
@@ -263,7 +263,7 @@ class ColumnSearch(Search):
                 reply = self._answer(asking.send(reply))
 
     def _answer(self, question: Question) -> Any:
-        """Return the correlations that are asked for, with the columns in the pool, where there is one."""
+        """Return the required correlations, with the columns in the pool, where there is one."""
         if self.pool is not None:
             return self.pool.answer([question])[0]
         return None if question.dual is None else self.pulled(question.dual, rough=self._rough)
@@ -279,7 +279,7 @@ class ColumnSearch(Search):
     def _solve_and_price(self) -> Asking:
         self._tick()
         solution = self._solve_at_hand()
-        # As long as columns are missing, numbers in single precision tell well enough which: on a device a
+        # As long as columns are missing, numbers in single precision show well enough which: on a device a
         # sum of them in double precision takes several times as long. Then there is no bound yet.
         self._rough = self._single and not self._thorough
         everywhere = yield Question(dual=solution.dual)
@@ -443,7 +443,7 @@ class Checkpoint:
     """A file with the state of one search on stored or distributed data: a run that was killed resumes.
 
     It has a few numbers per column and row: correlations with ``y``, which columns are held and in use, and
-    their signs. The columns themselves are read again; the same pass multiplies with ``y``, which tells
+    their signs. The columns themselves are read again; the same pass multiplies with ``y``, which shows
     another matrix. The file of another problem is refused.
 
     Parameters

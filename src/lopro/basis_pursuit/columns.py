@@ -167,7 +167,7 @@ class ColumnSet:
     def extend(
         self, indices: Vector, read: Callable[[Vector], Vector], correlations: Vector
     ) -> None:
-        """Add columns; ``read`` returns those asked for as the columns of a matrix."""
+        """Add columns; ``read`` returns those of given indices as the columns of a matrix."""
         n, total = len(self), len(self) + len(indices)
         gram = np.empty((total, total), dtype=self.gram.dtype)
         gram[:n, :n] = self.gram
@@ -188,7 +188,7 @@ class ColumnSet:
         if self.single and not self._pieces:
             self._scale = _scale_for(new)
         beside = self._copies if self.single else self._pieces
-        with np.errstate(over="ignore", invalid="ignore"):  # the factor will tell
+        with np.errstate(over="ignore", invalid="ignore"):  # the factorisation then fails
             of_gram = (self._scale * new).astype(np.float32) if self.single else new
             for at, piece in beside.placed():
                 self.gram[start:stop, at] = self._product(of_gram, piece)
@@ -261,7 +261,7 @@ class ColumnSet:
         G = self._to_factor(support)
         potrf, potrs, *_ = cholesky_routines(G.dtype.char)
         least = self._dependent * G.diagonal()
-        # G is symmetric, and its transpose is in the order LAPACK wants: nothing is copied.
+        # G is symmetric, and its transpose is in the order of LAPACK: nothing is copied.
         factor, info = potrf(G.T, lower=True, overwrite_a=True, clean=False)
         # Written so that what is not a number counts as too close.
         if info != 0 or not bool((np.diagonal(factor) ** 2 > least).all()):
@@ -432,7 +432,7 @@ Asking: TypeAlias = Generator[Question, Any, None]
 class Pool:
     """Columns that have been read, in the library of their matrix, held for all searches on it.
 
-    Where the matrix is stored or distributed, a pass over it costs the same whatever it is asked for. So more
+    Where the matrix is stored or distributed, a pass over it costs the same for any request. So more
     columns are fetched than are needed at once, and all that the columns in the pool allow is done before the
     next pass.
 
@@ -486,7 +486,7 @@ class Pool:
         return [None if q.dual is None else next(found) for q in questions]
 
     def lacking(self, questions: Sequence[Question]) -> Vector:
-        """Return the columns that are asked for and not in the pool."""
+        """Return the requested columns that are not in the pool."""
         asked = [q.columns for q in questions if q.columns is not None]
         indices = np.unique(np.concatenate([np.empty(0, dtype=np.intp), *asked]))
         return np.asarray(indices[self._place[indices] < 0])

@@ -51,7 +51,7 @@ class LossSearch:
     form : SparseLoss
         The problem, with columns.
     target : Target
-        The accuracy asked for.
+        The required accuracy.
     """
 
     def __init__(self, form: SparseLoss, target: Target) -> None:
@@ -87,7 +87,7 @@ class LossSearch:
 
     @property
     def complete(self) -> bool:
-        """Whether value and bound are as close as asked for, with a margin."""
+        """Whether value and bound are as close as required, with a margin."""
         return self.gap <= 0.5 * self.target.gap(self.newton.fun)
 
     def begin(self, x0: Vector) -> None:
@@ -99,12 +99,12 @@ class LossSearch:
         if used.size:
             self.newton.extend(used, self._read(used))
         self.newton.move(np.maximum(x, 0.0) if self.form.nonneg else x, constant)
-        # Without columns a solution costs little: it tells exactly whether zero will do.
+        # Without columns a solution costs little: it shows exactly whether zero is optimal.
         self.newton.solve(SETTINGS.guiding if used.size else 1e-12, SETTINGS.steps)
         self._price_start()
 
     def _price_start(self) -> None:
-        """Price all columns; the same pass tells a radius for the free coefficient."""
+        """Price all columns; the same pass gives a radius for the free coefficient."""
         r, f = self._dual_point(), self.newton.free
         if f is None:
             self._learn(r, self._pulled(r))
@@ -220,7 +220,7 @@ class WorkingSetNewton:
     Problem: `Logistic` (or its atom, with weights) plus a multiple of `L1Norm`, possibly a ridge, ``x >= 0``,
     and one coefficient of weight 0, an intercept. See `lopro.sparse_logistic`. Oracles: columns of A, by
     products where there are no others, and a product with A' per round. Newton's method on the columns of the
-    set converges from everywhere, and one product with all columns tells which are missing and proves how far
+    set converges from everywhere, and one product with all columns shows which are missing and proves how far
     the optimum can be.
 
     Examples
@@ -261,7 +261,7 @@ class WorkingSetNewton:
         yield search.candidate()
 
     def _rounds(self, bench: Workbench, search: LossSearch) -> Candidates:
-        """Go round until the driver has what it asks for, or nothing is left but rounding."""
+        """Iterate until the driver's tolerance is met, or only rounding is left."""
         last = math.inf
         while bench.tick():
             if search.complete:

@@ -113,7 +113,7 @@ class MatrixFree:
     ) -> Leaving:
         """Run until that is enough; return the point that another method should go on from.
 
-        Without ``cones`` interior points have been tried, or are not for this problem.
+        Without ``cones`` interior point methods have failed before, or do not apply.
         """
         sparse = sparse_form(bench.problem, x0)
         if isinstance(sparse, PenalisedProblem):

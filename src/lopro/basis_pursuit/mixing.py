@@ -52,7 +52,7 @@ def how_many(mask: Array) -> int:
 class Point:
     """An iterate with what has been computed of it.
 
-    Numbers that are asked for repeatedly are kept: each is a device-to-host transfer.
+    Numbers that are used repeatedly are kept: each is a device-to-host transfer.
     """
 
     x: Array
@@ -268,7 +268,7 @@ class Blend:
         self._alpha = points[-1].alpha
         alphas = [p.alpha / self._alpha for p in points]
         self._alphas = np.array(alphas)
-        #: Whether the points differ in the parameter, so that its influence can be told.
+        #: Whether the points differ in the parameter, so that its influence can be measured.
         self._spread = max(alphas) - min(alphas) > 1e-9
 
     def _solve(self, *ratios: float) -> list[Vector]:
@@ -321,7 +321,7 @@ class Blend:
         return self._alpha * (1.0 + (math.sqrt(b * b - a * c) - b) / a)
 
     def at(self, alpha: float) -> Mixture:
-        """Return the best mixture for this parameter; the one that was asked for last is kept."""
+        """Return the best mixture for this parameter; the last one is kept."""
         if self._found is None or self._found.alpha != alpha:
             self._found = self._mixture(alpha)
         return self._found

@@ -54,7 +54,7 @@ class Settings:
     #: Steps that progress is measured over, first after so many.
     pace: int = 20
     first: int = 64
-    #: Steps left at the present pace beyond which splitting is tried; it may be idle so many times as long.
+    #: Steps left at the present pace beyond which splitting takes over; it may be idle so many times as long.
     slow: int = 300
     patience: int = 10
 
@@ -99,7 +99,7 @@ def is_frame(
     adjoint: Callable[[Array], Array],
     y: Array,
 ) -> bool:
-    """Whether ``A A^H = frame I``, as a random vector tells.
+    """Whether ``A A^H = frame I``, checked on a random vector.
 
     Residuals that look so may all point the same way.
 
@@ -131,7 +131,7 @@ class SplitState:
 
     w: Array
     rest: Array  # y - A w
-    last: Point  # on the ball, or inside: the latest one that was looked at
+    last: Point  # on the ball, or inside: the latest one
     shrunk: _Shrunk
     alpha: float
     threshold: float  # what shrinkage takes off an entry with weight 1
@@ -364,7 +364,7 @@ class OperatorSearch:
 
     @property
     def pace_is_known(self) -> bool:
-        """Whether it is time to ask how many steps are left."""
+        """Whether it is time to estimate how many steps are left."""
         return self.steps >= SETTINGS.first and (self.steps - SETTINGS.first) % SETTINGS.pace == 0
 
     # Other steps, fewer entries, another algorithm.
@@ -438,7 +438,7 @@ class OperatorSearch:
         return asarray_like(self._best.x, self._like)
 
     def candidate(self) -> Candidate:
-        """Propose the point; should the driver not be content, ask for more next time.
+        """Propose the point; if the driver rejects it, require more next time.
 
         Where its residual is known to be short enough there is nothing to project.
         """

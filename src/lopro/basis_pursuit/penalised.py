@@ -268,7 +268,7 @@ def _penalised(problem: Problem, like: Array | None) -> PenalisedProblem | None:
 
 
 def _signs(problem: Problem) -> bool | None:
-    """Return whether ``x >= 0`` is asked for; None where there are other constraints."""
+    """Return whether ``x >= 0`` is required; None where there are other constraints."""
     members = problem.constraint.members()
     if all(isinstance(m, WholeSpace) for m in members):
         return False

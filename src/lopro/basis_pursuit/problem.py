@@ -1,4 +1,4 @@
-"""Basis pursuit denoising as its solvers see it: norms of blocks, the residual ball, and dual points."""
+"""Basis pursuit denoising as its solvers take it: norms of blocks, the residual ball, and dual points."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class BlockNorm(Objective):
     Parameters
     ----------
     labels : array of length d
-        Which block an entry belongs to: equal labels, one block. The order of blocks is that of the labels.
+        The block of each entry: entries with equal labels form a block. Blocks are sorted by label.
     weights : float or array, optional
         Positive; one number for all blocks (default 1) or one for each.
 
@@ -138,7 +138,7 @@ class BlockNorm(Objective):
         return x - self._clipped(x, float(step) * self.of_blocks)
 
     def _clipped(self, x: Array, bounds: Vector) -> Array:
-        """Return ``x`` with every block that is too long pulled back."""
+        """Return ``x`` with every block shortened to its bound."""
         lengths = self.lengths(x)
         beyond = lengths > bounds
         factors = np.where(beyond, bounds / np.where(beyond, lengths, 1.0), 1.0)
@@ -264,9 +264,9 @@ NORMS = (L1Norm, BlockNorm)
 
 
 class SparseForm:
-    """A norm that makes zeros, and a residual ``y - A x``: what searches for columns know of a problem.
+    """A norm that makes zeros, and a residual ``y - A x``: what searches for columns need of a problem.
 
-    Subclasses say how the two are weighed against each other: which alpha is asked for, the value of a point,
+    Subclasses define the balance between the two: the condition on alpha, the value of a point,
     and the bound that a dual point proves.
     """
 
@@ -425,8 +425,8 @@ class SparseProblem(SparseForm):
 
         Its ``support`` is minus the lower bound ``(Re <y, r> - sigma |r|) / gauge`` of the optimum, less what
         rounding may have gained: in ``g``, where ``stretch`` is an estimate of the norm of ``A`` and
-        ``growth`` tells how much errors of ``r`` have grown, and in the value. None where nothing is proved
-        that is larger than ``above``.
+        ``growth`` is the factor by which errors of ``r`` have grown, and in the value. None where nothing
+        is proved that is larger than ``above``.
         """
         length, size = norms(r, g)
         if not 0.0 < length < math.inf:
@@ -442,7 +442,7 @@ class SparseProblem(SparseForm):
             return None
         if not self.nonneg:
             return ValidInequality(-shrink * g, support, (of_ball,))
-        # A slope of the norm that is not below the correlations: what they lack, the signs pay for.
+        # A slope of the norm, at least the correlations: the multipliers of the signs are the difference.
         slope = self.weights
         if isinstance(self.objective, BlockNorm):
             slope = shrink * np.maximum(g, 0.0)
@@ -461,7 +461,7 @@ class SparseProblem(SparseForm):
         return ValidInequality(0.0 * like, 0.0, of_ball if not self.nonneg else None)
 
     def dual_point(self, multiplier: ValidInequality | None) -> Array | None:
-        """Return ``nu`` with ``|A^H nu|_i <= w_i`` that a multiplier stands for, where it knows its own.
+        """Return ``nu`` with ``|A^H nu|_i <= w_i`` that a multiplier stands for, None where it has none.
 
         The multiplier of the ball is ``-nu``, up to the factor that makes it feasible.
         """
@@ -489,7 +489,7 @@ def images_at(x: Array, image: Array, constraint: Constraint) -> Image:
 
 
 def residual_ball_of(constraint: Constraint) -> tuple[ResidualBall | None, bool]:
-    """Return the residual ball of a constraint and whether ``x >= 0`` is asked for as well."""
+    """Return the residual ball of a constraint and whether there is ``x >= 0`` as well."""
     members = constraint.members()
     balls = [m for m in members if isinstance(m, ResidualBall)]
     rest = [m for m in members if not isinstance(m, ResidualBall)]

@@ -79,9 +79,9 @@ class Settings:
     #: Programs on the way to sigma, and rounds of Newton's method after each.
     programs: int = 6
     rounds_each: int = 3
-    #: Cone program: entries of a matrix for which some factorisations cost less than what was tried before.
+    #: Cone program: entries of a matrix for which some factorisations cost less than the methods before.
     entries: float = 1e5
-    #: Cone program: singular values below this share of the largest are rounding; what Clarabel is asked for.
+    #: Cone program: singular values below this share of the largest are rounding; Clarabel's tolerance.
     rank: float = 1e-13
     accuracy: float = 1e-12
     #: Cone program, of the radius: what a point may be outside by.
@@ -94,7 +94,7 @@ _EPS, _WIDE = (float(np.finfo(kind).eps) for kind in (np.float64, np.longdouble)
 
 @dataclass(frozen=True)
 class PursuitPrograms:
-    """Quadratic and linear programs that tell which columns are active; Newton's method does the rest.
+    """Quadratic and linear programs that show which columns are active; Newton's method does the rest.
 
     Problem: `L1Norm` over a `ResidualBall` with a real matrix that has columns, optionally ``x >= 0``, of
     moderate size. `WorkingSet` hands over to it where its path has many signs or degenerate vertices.
@@ -158,7 +158,7 @@ class PursuitPrograms:
     def _from_pair(
         self, bench: Workbench, search: ColumnSearch, A: Vector, pair: Pair
     ) -> Candidates:
-        """Propose the point that the signs of a pair tell, and those of Newton's method from them."""
+        """Propose the point that the signs of a pair determine, and those of Newton's method from them."""
         candidate = pair.candidate(search.pursuit, A, search.point())
         if candidate is not None:
             yield candidate
@@ -194,12 +194,12 @@ class Pair:
     alpha: float = 0.0
 
     def candidate(self, sparse: SparseProblem, A: Vector, like: Array) -> Candidate | None:
-        """Return the solution that the signs tell, as precise as ``like``; None where they are wrong.
+        """Return the solution that the signs determine, as precise as ``like``; None where they are wrong.
 
-        Columns in use that are independent tell it. With ``A = Q R`` on them it is ``R^-1 (Q'y - a t)`` with
+        Independent columns in use determine it. With ``A = Q R`` on them it is ``R^-1 (Q'y - a t)`` with
         ``t = R^-T w s``, and its residual is what ``Q`` leaves of ``y`` plus ``a Q t``: two parts at a right
-        angle, so that the radius tells ``a``. Equations are met where ``a`` is zero, and these columns alone
-        do not tell their dual point. That of an interior point method is the centre of all of them, so what
+        angle, so that the radius gives ``a``. Equations are met where ``a`` is zero, and these columns alone
+        do not give their dual point. That of an interior point method is the centre of all of them, so what
         makes it exact on these columns leaves room on the others.
         """
         y, used = to_numpy(sparse.ball.y).astype(np.float64), np.flatnonzero(self.signs)
@@ -317,7 +317,7 @@ def _by_piqp(
 def fits_cones(sparse: SparseProblem) -> bool:
     """Whether a problem is small enough for interior-point methods."""
     A, of_blocks = sparse.ball.A, isinstance(sparse.objective, BlockNorm)
-    # All columns of a small operator may be asked for: each costs a product.
+    # All columns of a small operator may be computed: each costs a product.
     on_host = isinstance(sparse.ball.y, np.ndarray)
     readable = A.explicit or (A.shape[1] <= FEW_COLUMNS and on_host and not of_blocks)
     small = A.shape[0] * A.shape[1] <= SETTINGS.entries

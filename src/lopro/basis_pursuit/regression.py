@@ -354,7 +354,7 @@ class _ParetoSearch:
     def _next(self) -> float:
         """Return the next radius: Newton's, the lower bound.
 
-        Below the least residual the radius is bisected. Without a bound a share of the residual is tried,
+        Below the least residual the radius is bisected. Without a bound a share of the residual is taken,
         as equations cost more.
         """
         if self.lower <= self.empty:

@@ -75,7 +75,7 @@ class Search:
     problem : Problem
         Checked to be a norm and a residual, with columns.
     target : Target
-        The accuracy asked for.
+        The required accuracy.
     """
 
     #: Columns that are missing: those outside of the set whose correlation is too large.
@@ -209,7 +209,7 @@ class Search:
 
     @property
     def good(self) -> bool:
-        """Whether value and bound are as close as asked for, with a margin."""
+        """Whether value and bound are as close as required, with a margin."""
         return self.fun - self.bound <= 0.5 * self.target.gap(self.fun)
 
     @property
@@ -258,7 +258,7 @@ class Search:
     def candidate(self, bench: Workbench) -> Candidate:
         """Return the present solution as a candidate.
 
-        It is feasible, as the columns in use tell, and a product with all of the matrix would tell no more.
+        It is feasible, as the columns in use show, and a product with all of the matrix would show no more.
         Where it is not, by rounding, it is projected.
         """
         x, evidence = self.point(), self._evidence
@@ -279,7 +279,7 @@ def newton_rounds(bench: Workbench, search: Any, rounds: int) -> Candidates:
             search.round()
             if search.complete or bench.exhausted:
                 yield search.candidate(bench)
-                # The driver asks for more: only rounding is a reason to stop now.
+                # The driver requires more: only rounding is a reason to stop now.
                 search.done = bench.exhausted or (search.exact and search.missing.size == 0)
             if search.done or search.stuck:
                 return

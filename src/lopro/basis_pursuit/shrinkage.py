@@ -10,9 +10,9 @@ mixture of earlier iterates from which the next step starts use that residuals a
 Vectors stay where the matrix is: of a matrix on a device, numbers come to the host and no vectors.
 
 How long the columns of an operator are is estimated from a few products with random vectors: for ``w`` with
-independent entries of mean 0 and variance 1, ``|a_i^H w|^2`` has the mean ``|a_i|^2``. One such product tells
+independent entries of mean 0 and variance 1, ``|a_i^H w|^2`` has the mean ``|a_i|^2``. One such product shows
 whether the columns are equally long at all: then its entries are Gaussian, whose fourth moment is known. A
-dozen of them tell the lengths well enough to choose steps by.
+dozen of them estimate the lengths well enough to choose steps by.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Settings:
     furthest: float = 0.2
     #: So many times the nonzeros may enter in one step down.
     growth: float = 1.2
-    #: Products that lengths of columns are estimated from; and how many more would have told that they
+    #: Products that lengths of columns are estimated from; and how many more would have shown that they
     #: are equal.
     products: int = 16
     prior: float = 2.0
@@ -90,7 +90,7 @@ SETTINGS = Settings()
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """Steps of a length of its own for each entry: short columns ask for long ones.
+    """Steps of a length of its own for each entry: short columns need long ones.
 
     They are those of unit length in the variables ``x / root``.
     """
@@ -239,7 +239,7 @@ class MixedShrinkage:
         Sizes of correlations in units of the weights of f. The largest is the dual norm: the least ``alpha``
         for which ``A^H r`` is a subgradient of ``alpha f``.
     nonneg : bool
-        Whether ``x >= 0`` is asked for.
+        Whether ``x >= 0`` is required.
     tol : float
         Relative accuracy of f to work at; the residual aims so far inside the ball that a tenth of it is
         spent on that.
@@ -429,7 +429,7 @@ class MixedShrinkage:
         return blend.at(min(alpha, 1.5 * last.alpha)), blend.left
 
     def _target(self, last: Point, blend: Blend) -> float:
-        """Return the parameter that is asked for, as far as the last points can tell."""
+        """Return the required parameter, extrapolated from the last points."""
         if self.level is not None:
             alpha = self.level.alpha(0.0, 0.0, last.length, 0.0)
             return last.alpha if alpha is None else alpha
@@ -438,7 +438,7 @@ class MixedShrinkage:
         return last.alpha * target / max(last.length, 1e-3 * target) if alpha is None else alpha
 
     def _careful(self, state: ShrinkageState, blend: Blend, goal: float) -> float:
-        """Return a parameter on the way down to the one that the residual asks for.
+        """Return a parameter on the way down to the one that the residual requires.
 
         A point that is far from stationary, or one step that lets in very many entries, would let in those
         that have to leave again.

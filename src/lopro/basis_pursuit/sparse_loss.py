@@ -3,7 +3,7 @@
 This is ``min g(A x) + sum p_i |x_i| + sum q_i x_i^2 / 2``, possibly with ``x >= 0`` and one free coefficient,
 whose ``p`` is 0: an intercept. For every ``r`` where the conjugate is finite it is at least
 ``-g*(-r) - sum ((|A'r|_i - p_i)_+)^2 / (2 q_i)``, if ``|A'r|_i <= p_i`` where ``q_i = 0``. The column ``f``
-of a free coefficient ``c`` asks for ``f'r = 0``. By rounding it is not exactly 0, and the bound subtracts
+of a free coefficient ``c`` requires ``f'r = 0``. By rounding it is not exactly 0, and the bound subtracts
 ``|f'r|`` times a radius that the data prove for ``c`` (`Radius`).
 """
 

@@ -81,7 +81,7 @@ class Solution:
     alpha: float
     residual: Vector  # y - A x
     dual: Vector  # residual / alpha; its limit where alpha = 0
-    reached: bool  # whether alpha is the one that is asked for
+    reached: bool  # whether alpha is the required one
     settled: bool  # whether signs and correlations agree on the whole column set
 
 
@@ -110,7 +110,7 @@ class Level(Protocol):
     """The condition that selects a solution on the path: the norm of the residual, a penalty, or their ratio.
 
     The solutions of ``min alpha w'|x| + |A x - y|^2 / 2`` for falling ``alpha`` are one path. Basis pursuit
-    denoising asks for its point whose residual is ``sigma`` long, the LASSO for the one with ``alpha = lam``,
+    denoising is its point whose residual is ``sigma`` long, the LASSO for the one with ``alpha = lam``,
     the square-root LASSO for the one with ``alpha = lam |A x - y|``. With known signs the residual is
     ``rest + alpha tail``, and each of them is an equation for ``alpha`` alone.
     """
@@ -122,13 +122,13 @@ class Level(Protocol):
 
     @property
     def equations(self) -> bool:
-        """Whether the end of the path is asked for, where the residual vanishes."""
+        """Whether the end of the path is required, where the residual vanishes."""
         ...
 
     def alpha(
         self, curvature: float, slope: float, length: float, size: float, at: float = 0.0
     ) -> float | None:
-        """Return the ``alpha`` that is asked for, None where there is none.
+        """Return the required ``alpha``, None where there is none.
 
         The square of the residual is ``length^2 + 2 slope t + curvature t^2`` for ``alpha = at + t``, and
         ``size`` is the length of ``y``.
@@ -218,11 +218,11 @@ class SupportNewton:
     Parameters
     ----------
     columns : ColumnSet
-        The columns: they know where they are stored, the precision of their Gram matrix and the ridge.
+        The columns, with their storage, the precision of their Gram matrix and the ridge.
     level : Level
-        What fixes alpha.
+        The condition that determines alpha.
     nonneg : bool
-        Ask for ``x >= 0``.
+        Require ``x >= 0``.
 
     Examples
     --------
@@ -298,7 +298,7 @@ class SupportNewton:
         """
         c = self.columns
         point = _Point(np.zeros(len(c)), c.y, c.correlations)
-        # A first solution in single precision is too rough to tell which columns are missing.
+        # A first solution in single precision is too rough to show which columns are missing.
         point = self._moved(point, face, floor) if c.single else point
         for _ in range(SETTINGS.refinements):
             point = self._moved(point, face, floor)
@@ -326,7 +326,7 @@ class SupportNewton:
         return _Point(x, residual, c.adjoint(residual), alpha, reached)
 
     def _alpha(self, rest: Vector, tail: Vector, floor: float) -> tuple[float, bool]:
-        """Return alpha at or above the floor, and whether it is the one that is asked for.
+        """Return alpha at or above the floor, and whether it is the required one.
 
         Of equations nothing is left but rounding, whatever its sign: they are met at the end of the path.
         """

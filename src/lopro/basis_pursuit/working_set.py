@@ -1,6 +1,6 @@
 """Basis pursuit denoising and the LASSO on a growing set of columns: few products with the whole matrix.
 
-Only the columns that matter are worked on. One product ``A'r`` with all of them tells which are missing
+Only the columns that matter are worked on. One product ``A'r`` with all of them shows which are missing
 and proves how far the solution on the present ones can be from the optimum; a solution has a few hundred
 nonzeros, and about ten such products find them.
 """
@@ -84,7 +84,7 @@ class WorkingSet:
     ``x >= 0``; sums of lengths of groups and rows as well (`lopro.bpdn`). Or `LeastSquares` plus a multiple
     of `L1Norm`, possibly a ridge, and ``x >= 0`` (`lopro.lasso`). Complex numbers, groups and rows
     need matrices that NumPy or SciPy holds. Oracles: columns of A, a product with A' per round. It is
-    exact, and the columns in use tell that its point is feasible, so nothing is projected. Where it makes no
+    exact, and the columns in use show that its point is feasible, so nothing is projected. Where it makes no
     progress it hands over: to quadratic and linear programs of moderate size (`PursuitPrograms`), to the
     cone program of small ones (`RotatedProgram`), to `MatrixFree`, and behind that `MultiplierMethod`; with a
     penalty to `NewtonMultipliers`.
@@ -322,7 +322,7 @@ def in_blocks(form: SparseForm) -> bool:
 
 
 def _for_blocks(form: SparseForm) -> bool:
-    """Whether the search over blocks may be asked: arrays of NumPy, and sparse ones."""
+    """Whether the search over blocks applies: arrays of NumPy, and sparse ones."""
     base = form.A.base if isinstance(form.A, Repeated) else form.A
     return base.in_memory and isinstance(base.like, np.ndarray)
 
@@ -339,7 +339,7 @@ def passes_are_expensive(A: LinearMap) -> bool:
 class ByProducts:
     """`MatrixFree` for operators; those with few rows or columns are read in time, for `WorkingSet`.
 
-    Problem: as for `MatrixFree`. A product for each row or column tells all entries, and with columns at hand
+    Problem: as for `MatrixFree`. A product for each row or column gives all entries; with columns in memory
     a solution takes milliseconds. An operator of up to 64 rows or columns is read at once, one of up to 2000
     (400 of complex numbers or groups) when that takes fewer products than to go on would, or as many as have
     been made.

@@ -1,7 +1,7 @@
 """Mehrotra's predictor-corrector method for many quadratic programs of one shape at once.
 
 All problems take their steps together: one batched inverse of the reduced systems, two directions from it.
-Nothing but one truth value a step is copied from the device, where the method learns whether it is done.
+Nothing but one truth value a step is copied from the device, which says whether the method is done.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ def advance(programs: ScaledPrograms, at: Iterates, allowed: Array, settings: Se
     products = at.s * at.z
     count = xp.maximum(xp.sum(p.mask, axis=(1, 2)), xp.ones_like(at.x[:, 0]))
     mean = xp.sum(products, axis=(1, 2)) / count
-    # The predictor tells no more than how much to centre, and the curvature of the products.
+    # The predictor determines only how much to centre, and the curvature of the products.
     *_, ds, dz = direction(products, refined=False)
     t = _step(at, ds, dz)[:, None, None]
     reached = xp.sum((at.s + t * ds) * (at.z + t * dz) * p.mask, axis=(1, 2)) / count

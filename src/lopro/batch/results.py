@@ -1,4 +1,4 @@
-"""The answers of a batch: arrays for all problems, and a `lopro.Result` for each one that is looked at."""
+"""The answers of a batch: arrays for all problems, and a `lopro.Result` for each one on access."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class Results(Sequence[Result]):
         self._batches: list[Batch] = []
         #: The number of the batch of each problem, or -1, and its place there.
         self._which, self._row = np.full(count, -1), np.zeros(count, dtype=np.int64)
-        #: Results of problems that were solved alone or looked at.
+        #: Results of problems that were solved alone or accessed.
         self._known: dict[int, Result] = {}
 
     def add(self, places: Sequence[int], batch: Batch, ended: bool) -> None:

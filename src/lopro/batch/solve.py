@@ -20,7 +20,7 @@ from lopro.linalg.batched import times
 
 __all__ = ["solve_batch"]
 
-#: Share of the tolerance that complementarity may use up before a proof is tried: rounding and residuals
+#: Share of the tolerance that complementarity may use up before a proof is attempted: rounding and residuals
 #: need the rest.
 _SHARE = 0.3
 

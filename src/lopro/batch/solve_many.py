@@ -114,7 +114,7 @@ def _check(problems: Any) -> None:
 def _solve_one(
     problem: Problem, method: Method | None, options: Options, deadline: Deadline
 ) -> Result:
-    """Solve a problem by itself; after the deadline nothing is tried."""
+    """Solve a problem by itself; after the deadline nothing is computed."""
     options = options.within_call()
     if not deadline.passed:
         return run_to_the_end(problem, None, method, options)

@@ -122,7 +122,7 @@ def _term_shape(term: Term, like: Array) -> Hashable | None:
 
 
 def like_of(terms: Sequence[Term]) -> Array | None:
-    """Return an array of the library, dtype and device of the data; None where no term tells."""
+    """Return an array of the library, dtype and device of the data; None where no term has any."""
     for term in terms:
         if term.map is not None:
             return term.map.like

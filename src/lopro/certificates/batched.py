@@ -84,7 +84,7 @@ class Programs:
 
         The length is the distance of the farthest row from zero, or else of the best step from zero along
         the slope. The value is the one at zero; where that is 0, the slope there over units of columns that
-        sides tell, or the length where they tell none; or else half of the diagonal of the Hessian times the
+        sides give, or the length where they give none; or else half of the diagonal of the Hessian times the
         squares of these: the mean over points of such entries.
         """
         xp = namespace(self.q)
@@ -135,7 +135,7 @@ class Programs:
         xp, n = namespace(self.q), self.q.shape[-1]
         P = columns[:, :, None] * self.multiplied_out()[0] * columns[:, None, :]
         size, eye = lengths(P, (1, 2)), asarray_like(np.eye(n), P)
-        # A singular matrix is inverted with a shift, and then the residual tells.
+        # A singular matrix is inverted with a shift, and then the residual shows the error.
         shift = xp.where(size > 0.0, 1e-14 * size, xp.ones_like(size))
         X = inverses_of_definite(P + shift[:, None, None] * eye, 1e-6)
         length = lengths(X, (1, 2))

@@ -226,9 +226,9 @@ def bound_over_rows(
     own, implied : VariableBounds
         The bounds of the variables, and those that the rows imply.
     rows : callable
-        Gives the rows; asked for only if their implied bounds do not absorb the slope.
+        Gives the rows; called only if their implied bounds do not absorb the slope.
     units : Units
-        Those of the variables: they tell how far out a bound with slopes is used.
+        Those of the variables: they determine how far out a bound with slopes is used.
     objective : Enclosure, optional
         A linear objective at ``x``, its gradient exact. Feasible points have a value above a ceiling or
         satisfy one row more, ``f(z) <= ceiling``: the bound is the ceiling or what holds there, if less.

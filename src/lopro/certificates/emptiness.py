@@ -4,8 +4,8 @@ If x is in all sets then ``<r, x> <= S`` with ``r = sum D_i' v_i`` and S the sum
 With r = 0 and S < 0 there is no such x; else none within ``-S / |r|`` of zero. Bounds of variables absorb r.
 
 Sets contradict each other only by more than `TOUCHING` of what is compared: sides are data, and known up to
-that. Terms ask `exclude`, rows with two sides `check_empty` (in exact arithmetic), cones `exclude_cones`; who
-computes the residual in another way asks `is_rounding`.
+that. Terms use `exclude`, rows with two sides `check_empty` (in exact arithmetic), cones `exclude_cones`;
+code that computes the residual in another way uses `is_rounding`.
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ class ProgramProof:
         """Return the outcome that a point and multipliers of the rows prove, rounding included.
 
         Those of the bounds follow from the others. None where the objective is flat along a direction in
-        which neither a bound nor a multiplier holds it: there the rows themselves have to be looked at.
+        which neither a bound nor a multiplier holds it: there the rows themselves have to be checked.
 
         Parameters
         ----------

@@ -33,7 +33,7 @@ class Units:
     Attributes
     ----------
     known : array
-        The unit of each column, 0 where the data tell none.
+        The unit of each column, 0 where the data give none.
     ratios : array
         The units of the others, up to one factor for each group of columns.
     groups : array of int
@@ -92,11 +92,11 @@ def column_units(
     Parameters
     ----------
     blocks : iterable of (A, b)
-        Matrices, dense or sparse (None: the identity), and one side for each row; infinite ones tell nothing.
+        Matrices, dense or sparse (None: the identity), and one side for each row; infinite ones say nothing.
     size : int
         The number of columns.
     own : array, optional
-        Units that other constraints on the same variables have told, 0 where they tell none.
+        Units that other constraints on the same variables give, 0 where they give none.
 
     Examples
     --------
@@ -145,9 +145,9 @@ def _entries(A: Any, used: Any) -> tuple[Any, Any, Vector]:
 def reach_units(
     blocks: Iterable[tuple[Any, Vector]], size: int, own: Vector | None = None
 ) -> Units:
-    """Return units of columns that say how far out solutions may be: of several that data tell, the largest.
+    """Return the units of columns that bound where solutions may be: the largest of those from the data.
 
-    Every block tells its own unit of a column: the geometric mean of ``|b_i| / |a_ij|`` over its rows, so
+    Every block gives its own unit of a column: the geometric mean of ``|b_i| / |a_ij|`` over its rows, so
     that neither a small entry nor a small side counts for much; k entries of a row have ``|b| / sqrt(k)``
     each, as if they added up like orthogonal vectors. A norm, a ball or a loss of an image ``D x - b`` is a
     block of one row: the norms of the columns of D, and the size of what the image is compared with.
@@ -159,7 +159,7 @@ def reach_units(
     size : int
         The number of columns.
     own : array, optional
-        Units that curvature has told, 0 where it tells none.
+        Units that the curvature gives, 0 where it gives none.
 
     Examples
     --------
@@ -205,7 +205,7 @@ def _mean_ratios(A: Any, sides: Vector) -> Vector:
 
 
 def curvature_units(diagonal: Vector, q: Vector) -> Vector:
-    """Return the units that ``1/2 x'Px + q'x`` tells: its value is ``max q_j^2 / P_jj``, up to a factor.
+    """Return the units that ``1/2 x'Px + q'x`` gives: its value is ``max q_j^2 / P_jj``, up to a factor.
 
     Where ``P_jj`` is 0, or all of ``q``, there are none.
 

@@ -86,7 +86,7 @@ def of_rows(
     sides : array
         One side for each row.
     units : callable
-        Gives the units of the columns; asked only if a row with the side 0 is violated.
+        Gives the units of the columns; called only if a row with the side 0 is violated.
 
     Examples
     --------
@@ -152,10 +152,10 @@ def units_of_entries(sizes: Any) -> Vector:
     known = diagonal > 0.0
     d = np.where(known, np.sqrt(diagonal), 1.0)
     while not known.all():
-        # Where the diagonal is empty, entries beside those that have a unit tell it.
+        # Where the diagonal is empty, entries beside those that have a unit determine it.
         told = np.where(known, 0.0, (sizes[:, known] / d[known]).max(axis=1, initial=0.0))
         d = np.where(told > 0.0, told, d)
-        # One of several that no other tells begins with the unit 1: only products count.
+        # One of several that no other determines begins with the unit 1: only products count.
         known = known | (told > 0.0 if told.any() else np.arange(len(d)) == known.argmin())
     for _ in range(_ROUNDS):
         largest = (sizes / d[:, None] / d).max(axis=1, initial=0.0)

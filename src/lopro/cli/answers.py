@@ -23,7 +23,7 @@ def console() -> Console:
 
 
 def progress_wanted(quiet: bool) -> bool:
-    """Whether to show progress: on a terminal, unless the user asks for quiet."""
+    """Whether to show progress: on a terminal, unless the option ``--quiet`` is given."""
     return not quiet and sys.stderr.isatty()
 
 

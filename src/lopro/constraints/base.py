@@ -115,13 +115,13 @@ class Constraint(Function):
         raise NotImplementedError
 
     def projector(self) -> Callable[[Array], Array]:
-        """Return the projection, for a sequence of nearby points: it may learn from those before."""
+        """Return the projection, for a sequence of nearby points: it may reuse work from those before."""
         return self.project
 
     def followed(self) -> Constraint:
         """Return the same set for many nearby points, with a cheaper function that may be too small.
 
-        It learns from the points before; every run gets its own. Itself where nothing is cheaper.
+        It reuses work from the points before; every run gets its own. Itself where nothing is cheaper.
         """
         return self
 
@@ -166,7 +166,7 @@ class Constraint(Function):
         return max(0.0, float(self.value(x)))
 
     def column_units(self) -> Array | float | None:
-        """Return a unit for each entry of ``x``, or one for all; None if the set tells none."""
+        """Return a unit for each entry of ``x``, or one for all; None if the set has none."""
         return self.typical_size()
 
     @property
@@ -248,7 +248,7 @@ class Constraint(Function):
         return None
 
     def boundary(self, near: Vector, slack: Vector, multiplier: Vector) -> list[Equation]:
-        """Return equations of the boundary near a point that slack and multiplier of `cone_rows` tell."""
+        """Return equations of the boundary near a point, active by slack and multiplier of `cone_rows`."""
         return []
 
     def cuts_by_slopes(self, x: Array) -> bool:

@@ -1,4 +1,4 @@
-"""The violation of several sets at once: rows are measured in units that all of them tell."""
+"""The violation of several sets at once: rows are measured in units that all of them determine."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class JointViolation:
 
     @cached_property
     def units(self) -> Units:
-        """The units of the columns that all sets tell together; one of them is a polyhedron."""
+        """The units of the columns that all sets determine together; one of them is a polyhedron."""
         rows = [m for m in self._members if isinstance(m, LinearRows)]
         size, own = math.prod(rows[0].shape), None
         for member in self._members:

@@ -75,7 +75,7 @@ class NearestOfAll:
             return asarray_like(self._widened._nearest(x.astype(np.result_type(x, np.float64))), x)
         except (InfeasibleError, ProjectionError):
             # A ball in single precision may be empty by its rounding alone, which proves nothing: it is
-            # asked again in its own precision.
+            # computed again in its own precision.
             if not any(isinstance(m, ResidualBall) for m in self._members):
                 raise
             return self._nearest(x)

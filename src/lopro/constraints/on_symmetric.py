@@ -1,6 +1,6 @@
 """Rows on symmetric matrices: the same set beside a cone of such matrices, with symmetric normals.
 
-Projections on single rows, and slopes, then stay symmetric, as the cone wants its points.
+Projections on single rows, and slopes, then stay symmetric, as the cone requires of its points.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def on_symmetric(set_: Constraint) -> Constraint:
         least, most = np.full(len(first), -np.inf), np.full(len(first), np.inf)
         np.maximum.at(least, group, lower)
         np.minimum.at(most, group, upper)
-        # Bounds that contradict each other are for the rows to tell.
+        # Bounds that contradict each other are reported by the rows.
         if not (least > most).any():
             M, lower, upper = M[first], least, most
     return Affine(M, lower, upper, set_.shape, set_.form)
@@ -58,7 +58,7 @@ def _box_on_symmetric(box: LinearRows) -> Constraint:
     if np.array_equal(least, low) and np.array_equal(most, high):
         return box
     if (least > most).any():
-        # Bounds that contradict each other are for the rows to tell.
+        # Bounds that contradict each other are reported by the rows.
         return Polyhedron(symmetrised(box.C.matrix, box.shape[0]), box.b, box.form, box.shape)
     return Box(asarray_like(least, box.like), asarray_like(most, box.like), box.form)
 

@@ -1,4 +1,4 @@
-"""Polyhedra ``{x : C x <= b}``, and boxes, whose every constant and projection is a formula."""
+"""Polyhedra ``{x : C x <= b}``, and boxes, whose constants and projections are formulas."""
 
 from __future__ import annotations
 
@@ -138,7 +138,8 @@ class Box(Polyhedron):
         return namespace(direction).where(direction > 0.0, low, high)
 
     def support_inequality(self, direction: Array) -> ValidInequality:
-        return Constraint.support_inequality(self, direction)  # a corner is exact, no program is
+        # A corner is exact; the solution of a linear program is not.
+        return Constraint.support_inequality(self, direction)
 
 
 def _bound(name: str, value: Any) -> np.ndarray[Any, Any]:

@@ -151,7 +151,7 @@ class PSDCone(OwnImage):
         Which function ``c`` describes the set outside of it. Inside, every form is
         ``-lambda_min``, which is the distance to the boundary with a minus sign.
     accuracy : float
-        0 asks for exact eigenpairs. With a number below 1, forms that need few of them follow those of
+        0 requires exact eigenpairs. With a number below 1, forms that need few of them follow those of
         large matrices that change little from call to call (`EigenpairTracker`). The steps of the paper's
         methods follow them in any case, unless a theorem promises something of the steps.
 
@@ -167,7 +167,7 @@ class PSDCone(OwnImage):
 
     Departures
     ----------
-    The paper knows the first form only, and its ``rho = 1/sqrt(r)`` holds uniformly with ``r = d``.
+    The paper has the first form only, and its ``rho = 1/sqrt(r)`` holds uniformly with ``r = d``.
     Continuing the other forms by ``-lambda_min`` inside keeps them convex (each is the support
     function of ``{U psd : tr U >= 1, ...}`` at ``-X``) with the same constants, and gives them
     points with ``c < 0``.

@@ -48,8 +48,8 @@ __all__ = ["FEW_COLUMNS", "ResidualBall"]
 
 #: A product with a matrix of this size takes less than a millisecond.
 _SMALL_BYTES = 2**20
-#: Columns of an operator that may all be asked for, and rows or columns up to which a matrix is factorised to
-#: tell its geometry: 20 * 300^3 operations, 5 ms.
+#: Columns of an operator that may all be computed, and rows or columns up to which a matrix is factorised to
+#: determine its geometry: 20 * 300^3 operations, 5 ms.
 FEW_COLUMNS = 300
 #: Entries of a matrix in single precision that is held in double precision as well.
 _HELD_TWICE = 10**6
@@ -85,7 +85,7 @@ class ResidualBall(ResidualGeometry, MappedFunction, ShapedPoints):
 
     Departures
     ----------
-    The paper prints half of the first constant and asks for full row rank.
+    The paper prints half of the first constant and requires full row rank.
 
     Examples
     --------
@@ -142,7 +142,7 @@ class ResidualBall(ResidualGeometry, MappedFunction, ShapedPoints):
         return f"ResidualBall(A={self.A!r}, sigma={self.sigma:g}, form={self.form!r})"
 
     def _check_tight_frame(self, c: float) -> None:
-        """Try the claim on one vector: a wrong factor is found here, not in a wrong result."""
+        """Check ``A A^H u = c u`` for one random ``u``: a wrong factor would give wrong projections."""
         probe = np.random.default_rng(0).standard_normal(self.A.shape[0])
         u = asarray_like(probe / np.linalg.norm(probe), self.A.like)
         gap = norm(self.A.forward(self.A.adjoint(u)) - c * u)
@@ -213,8 +213,8 @@ class ResidualBall(ResidualGeometry, MappedFunction, ShapedPoints):
         return Constant(value, Source.DERIVED, "least-squares solution, smallest singular value")
 
     def infeasibility(self) -> str | None:
-        # Above this size the factorisation costs more than many a solver does without; a projection
-        # finds out, if there is one. Data that are not in memory are not read for it.
+        # Above this size the factorisation costs more than many solves without it; a projection
+        # finds an empty set, if there is one. Data that are not in memory are not read for it.
         if min(self.A.shape) > FEW_COLUMNS or not self.A.in_memory or not self.is_empty:
             return None
         return (
@@ -240,10 +240,10 @@ class ResidualBall(ResidualGeometry, MappedFunction, ShapedPoints):
 
     @property
     def in_double(self) -> ResidualBall | None:
-        """The same ball in double precision (itself, where it is); None where A is large or not at hand.
+        """The same ball in double precision (itself, where it is); None where A is large or not in memory.
 
         Rounding in a residual is as large as ``eps |A| |x|``. Where sigma is small beside that, or the
-        least-squares residual close to sigma, single precision cannot tell where the boundary is.
+        least-squares residual close to sigma, single precision cannot locate the boundary.
         """
         A = self.A
         if not isinstance(A.like, np.ndarray) or (A.explicit and not A.in_memory):
@@ -254,7 +254,7 @@ class ResidualBall(ResidualGeometry, MappedFunction, ShapedPoints):
 
     @cached_property
     def _widened(self) -> ResidualBall | None:
-        """A copy in double precision; None where A is large or not at hand."""
+        """A copy in double precision; None where A is large or not in memory."""
         A, y = self.A, self.y
         if math.prod(A.shape) > _HELD_TWICE or not self.as_matrix.A.explicit:
             return None
@@ -343,7 +343,7 @@ class ResidualBall(ResidualGeometry, MappedFunction, ShapedPoints):
         matrix, y = to_numpy(self.A.toarray()), to_numpy(self.y)
         try:
             return HalfSpaces.from_system(np.vstack([matrix, -matrix]), np.concatenate([y, -y]))
-        except InfeasibleError:  # a row of zeros; other ways tell how far from empty that is
+        except InfeasibleError:  # a row of zeros; other proofs say how far from empty that is
             return None
 
     def boundary(self, near: Vector, slack: Vector, multiplier: Vector) -> list[Equation]:
@@ -380,7 +380,7 @@ class ResidualBall(ResidualGeometry, MappedFunction, ShapedPoints):
         (nu,) = dual
         y = self._y.beside(nu)
         if isinstance(nu, np.ndarray) and isinstance(y, np.ndarray):
-            # Exact numbers of single precision: nothing has to be lost between them.
+            # Products of single precision numbers are exact in double precision.
             y, nu = widened(y), widened(nu)
         length = norm(nu)
         size = self.sigma * length

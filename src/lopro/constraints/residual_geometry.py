@@ -75,7 +75,7 @@ class ResidualGeometry:
 
     @property
     def _squares_are_numbers(self) -> bool:
-        """Whether the products of entries of A stay in the range of numbers, as far as y can tell."""
+        """Whether the products of entries of A stay in the range of numbers, as far as y shows."""
         stretch = norm(self.A.adjoint(self.y)) / self._size_of_y
         return stretch < math.sqrt(float(np.finfo(to_numpy(self.A.like).dtype).max)) / 1e14
 

@@ -125,7 +125,7 @@ class LinearRows(MappedFunction, ShapedPoints):
     """The set ``{x : lower <= M x <= upper}``: the base of polyhedra, boxes and rows with two sides.
 
     The image is ``M x``, and a row has one multiplier: positive at its upper bound, negative at its lower
-    one. Where rows with one side each are wanted, ``C x <= b`` are those with an upper bound and, below them,
+    one. Where rows with one side each are needed, ``C x <= b`` are those with an upper bound and, below them,
     minus those with a lower one.
 
     Parameters
@@ -367,7 +367,7 @@ class LinearRows(MappedFunction, ShapedPoints):
 
     @property
     def _looser_bounds(self) -> np.ndarray[Any, Any]:
-        """Rows that bound one entry less tightly than another row: they do not tell how large the set is."""
+        """Rows that bound an entry less tightly than another row: they say nothing of the set's size."""
         nothing = np.zeros(0, dtype=np.intp)
         if self.M is None or not isinstance(self.C.like, np.ndarray):
             return nothing

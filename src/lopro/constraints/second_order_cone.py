@@ -54,7 +54,7 @@ class SecondOrderCone(MappedFunction, Constraint):
     b : array of shape (m,), optional
         Zero if not given.
     c : array of shape (n,), optional
-        Zero if not given: a ball, for which `ResidualBall` knows more.
+        Zero if not given: a ball, for which `ResidualBall` has more constants.
     d : float
         Any number.
 
@@ -222,7 +222,7 @@ class SecondOrderCone(MappedFunction, Constraint):
         return z if self.violation(z) <= 1e2 * eps(z) else None
 
     def _nearest(self, x: Array) -> Array:
-        """Let a conic solver find the side, and Newton's method the point; by cuts where that fails."""
+        """Project by a conic solver and refine by Newton's method; by cuts where that fails."""
         with suppress(ProjectionError):
             near = project_conic(to_real_vector(x), [self.cone_rows], eps(x))[0]
             found = self._near(x, near)

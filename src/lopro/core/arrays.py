@@ -221,7 +221,7 @@ _LARGE_BYTES = 1e8
 def _copy_of_rows(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Return a copy of a large matrix; memory for rows of zeros is reserved and not written.
 
-    A sample of the rows tells whether most of them are zero; otherwise all entries are copied.
+    A sample of the rows shows whether most of them are zero; otherwise all entries are copied.
     """
     sample = x[:: max(1, len(x) // 64)]
     if 2 * np.count_nonzero(sample.any(axis=1)) > len(sample):
@@ -329,7 +329,7 @@ class Companion:
 
     @property
     def latest(self) -> Array:
-        """The form that was asked for last."""
+        """The form that was used last."""
         return self._latest[1]
 
     @staticmethod

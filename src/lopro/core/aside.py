@@ -12,7 +12,7 @@ __all__ = ["run_aside"]
 
 T = TypeVar("T")
 
-#: Seconds between two looks at the deadline: Python handles signals in between.
+#: Seconds between two checks of the deadline: Python handles signals in between.
 _LOOK = 0.02
 
 

@@ -16,7 +16,7 @@ def unit_phase(x: Array) -> Array:
     xp = namespace(x)
     if not is_complex(x):
         return xp.sign(x)
-    # Not every library's sign knows complex numbers, or keeps quiet about 0 / 0.
+    # Not every library's sign takes complex numbers, or 0 / 0 without a warning.
     modulus = xp.abs(x)
     return x / xp.where(modulus > 0.0, modulus, xp.ones_like(modulus))
 

@@ -2,7 +2,7 @@
 
 A candidate is a point and the evidence for it. The evidence is either a multiplier, or a penalised
 objective whose approximate minimiser was projected, or nothing. What a theorem promises is a claim,
-whatever the evidence. The verdict tells what the driver made of it; nothing is written onto a message.
+whatever the evidence. The verdict says what the driver concluded; nothing is written onto a message.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class PenalisedMinimum:
         What was minimised.
     bound : callable, optional
         From ``R`` to ``B_T`` with ``F(x_hat) - F(z) <= B_T`` for every ``|z| <= R``; None where the inner
-        algorithm knows no such bound.
+        algorithm has no such bound.
     """
 
     F: Penalised
@@ -111,7 +111,7 @@ class ProvedBound:
     local: Bound | None = None
 
     def bound(self, x: Array) -> Bound:
-        """Return the bound with its centre, which is the candidate unless another one is told."""
+        """Return the bound with its centre, which is the candidate unless another one is given."""
         if self.local is not None:
             return self.local
         if math.isinf(self.radius):
@@ -193,7 +193,7 @@ class Verdict:
         return self.fun <= self.penalised + 1e-12 * (abs(self.fun) + abs(self.penalised))
 
     def certificate(self) -> Certificate:
-        """Return the certificate of the best point so far; computed when it is asked for."""
+        """Return the certificate of the best point so far; computed on demand."""
         return self._certificate()
 
     def merit(self) -> float:

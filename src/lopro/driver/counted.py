@@ -47,7 +47,7 @@ def counted_problem(problem: Problem) -> Problem:
 
 
 def _counted_linearization(at: Linearization, gradients: str) -> Linearization:
-    """Count the gradient when it is asked for."""
+    """Count the gradient when it is computed."""
     value, gradient = at
 
     def counted() -> Array:

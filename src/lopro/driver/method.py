@@ -43,7 +43,7 @@ PAPER = "Yang, Lin, Zhang (ICML 2017)"
 
 @dataclass(frozen=True)
 class Card:
-    """A method's own declaration: a line for each question one asks before choosing it.
+    """A method's declaration: one line each on what matters for choosing it.
 
     A method has it as the class attribute ``card``; the table of methods in the documentation and on
     the command line is made from these declarations.
@@ -53,7 +53,7 @@ class Card:
     assumptions : str
         What must be true of the problem.
     oracles : str
-        What it asks of the objective and of the constraint.
+        What it requires of the objective and of the constraint.
     rate : str
         Iterations for an ``eps``-optimal point, or the error after ``T`` of them.
     projections : str
@@ -131,7 +131,7 @@ class Workbench(Protocol):
 
     @property
     def target(self) -> Target:
-        """The accuracy asked for."""
+        """The required accuracy."""
         ...
 
     @property
@@ -194,7 +194,7 @@ class Workbench(Protocol):
 
     @property
     def cut_short(self) -> bool:
-        """Whether the last inner run got fewer steps than were asked for: no theorem covers it."""
+        """Whether the last inner run made fewer steps than were requested: no theorem covers it."""
         ...
 
     @property
@@ -301,7 +301,7 @@ class Fit:
 
 
 def fit_of(method: Method, problem: Problem, reason: str = "") -> Fit | None:
-    """Return how a method fits a problem, None if it does not; one without ``fit`` is asked to `check`.
+    """Return how a method fits a problem, None if it does not; without ``fit``, its `check` decides.
 
     Examples
     --------

@@ -101,9 +101,9 @@ def lower_bound(
 
     ``fun`` is the value of a point near the solution, which need not be feasible.
 
-    Two uses of the multiplier are tried: as it is, paying for the slope that is left with the
+    The better of two uses of the multiplier is taken: as it is, paying for the slope that is left with the
     radius or with strong convexity; and scaled into the domain of the conjugate of ``f`` (norms),
-    where nothing is left. An objective that knows its own dual over this set is asked instead.
+    where nothing is left. An objective with a dual of its own over this set gives the bound instead.
     """
     own = problem.objective.dual_bound(problem.constraint, x, normal, fun)
     if own is not None:

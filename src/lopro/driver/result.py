@@ -149,7 +149,7 @@ class Result(Printed):
 
     @property
     def success(self) -> bool:
-        """Whether the point is feasible and certified to the tolerance asked for."""
+        """Whether the point is feasible and certified to the tolerance."""
         return self.status is Status.CONVERGED
 
     def plot(self, ax: Axes | None = None) -> Axes:

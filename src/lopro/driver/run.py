@@ -41,7 +41,7 @@ _NO_SOLUTION = (Status.INFEASIBLE, Status.UNBOUNDED)
 
 
 class Run:
-    """One run of a method, as an iterator of `Iterate`; when it is exhausted, `result` tells how it ended."""
+    """One run of a method, as an iterator of `Iterate`; when it is exhausted, `result` says how it ended."""
 
     def __init__(
         self,
@@ -110,7 +110,7 @@ class Run:
         """Call a user's function with an iterate; it may stop the run, or find that the time is up."""
         try:
             answer = callback(iterate)
-        except OutOfTime:  # it has asked something of the library after the deadline
+        except OutOfTime:  # it has called the library after the deadline
             self.status = self.status or self.bench.why_late
             return
         # NumPy's True counts; other truthy values are more likely an accident than a request to stop.
@@ -330,7 +330,7 @@ class Run:
                 self._judge_late(x)
 
     def _judge_late(self, x: Array) -> None:
-        """Evaluate a point after the end of the run; there may be no time to tell whether it is feasible."""
+        """Evaluate a point after the end of the run; there may be no time to check that it is feasible."""
         try:
             with self.bench.observe(), self.deadline.active(), self.deadline.wrapping_up():
                 self.incumbent.judge(x)

@@ -86,7 +86,7 @@ class Options:
 
 
 class Spent(Exception):
-    """A method asks for one projection more than the budget has."""
+    """A method requests one projection more than the budget has."""
 
 
 class RunWorkbench:
@@ -115,7 +115,7 @@ class RunWorkbench:
         self.cut_short = False
         self._reached: Callable[[], Array] = lambda: start
         self._multipliers0 = checked_multipliers(problem.constraint, start, options.multipliers0)
-        #: Whether a method has asked for the multipliers to begin with.
+        #: Whether a method has used the multipliers to begin with.
         self.began_with_multipliers = False
 
     @cached_property
@@ -125,7 +125,7 @@ class RunWorkbench:
 
     @cached_property
     def target(self) -> Target:
-        """The accuracy asked for; where f alone tells its scale, this calls the user's function."""
+        """The required accuracy; where only f gives its scale, this calls the user's function."""
         return Target(self.options.tol, self._gap_scale())
 
     def _gap_scale(self) -> float:
@@ -159,10 +159,10 @@ class RunWorkbench:
                     return value
             return abs(float(f.value(asarray_like(self._reach() * signs, start))))
         except (ValueError, OverflowError):
-            return 0.0  # a start that is out of the range of f tells no scale
+            return 0.0  # a start that is out of the range of f gives no scale
 
     def _over_units(self, slope: Array) -> float:
-        """Return ``sum |g_j| s_j`` over the units that the set tells, or else ``|g|`` times the unit."""
+        """Return ``sum |g_j| s_j`` over the units that the set gives, or else ``|g|`` times the unit."""
         units = self.problem.constraint.column_units()
         if isinstance(units, np.ndarray):
             sizes = abs(slope)
@@ -174,8 +174,8 @@ class RunWorkbench:
     def _reach(self) -> float:
         """Return a length that is typical of ``x`` for values, in its units: a first step may be of any.
 
-        Where no data tell one, it is the distance to the boundary of the set to first order; 0 where the
-        slope tells none. A set with its boundary at the start, such as a cone, may have no length at all.
+        Where no data give one, it is the distance to the boundary of the set to first order; 0 where the
+        slope gives none. A set with its boundary at the start, such as a cone, may have no length at all.
         """
         known, c = self.problem.known_size(self._start), self.constraint
         if known > 0.0 or not c.members():

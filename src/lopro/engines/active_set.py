@@ -117,7 +117,7 @@ class _Exchanges:
         #: Room for the columns of N and for the inverse, of which the first ones are in use.
         self._columns = np.empty((len(p.q), len(p.q) + 1), order="F")
         self._room = np.empty((len(p.q) + 1, len(p.q) + 1), order="F")
-        #: Of the active rows, as long as their inverse has not been asked for.
+        #: Of the active rows, as long as their inverse has not been used.
         self._factor: Any = None
         self.exchanges = 0
 

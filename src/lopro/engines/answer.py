@@ -46,11 +46,11 @@ class AnswerStatus(enum.Enum):
     """The status that the engine reports; nothing is claimed from it without a proof."""
 
     SOLVED = "solved"
-    INACCURATE = "solved to less than was asked for"
+    INACCURATE = "solved to less than the required accuracy"
     EMPTY = "primal infeasible"
-    NEARLY_EMPTY = "primal infeasible to less than was asked for"
+    NEARLY_EMPTY = "primal infeasible to less than the required accuracy"
     UNBOUNDED = "dual infeasible"
-    NEARLY_UNBOUNDED = "dual infeasible to less than was asked for"
+    NEARLY_UNBOUNDED = "dual infeasible to less than the required accuracy"
     TIME = "time or iterations used up"
     FAILED = "numerical trouble"
 
@@ -120,7 +120,7 @@ _SMALL = float(2**28)
 
 
 def time_left(seconds: float | None) -> float:
-    """Return how long an engine may take: no longer than asked for, nor than the call around it may.
+    """Return how long an engine may take: no longer than ``seconds``, nor than the call around it may.
 
     Examples
     --------
@@ -151,7 +151,7 @@ def available_memory() -> float:
 
     The least of what the system can give without swapping (``MemAvailable`` of Linux, elsewhere all physical
     memory by ``os.sysconf``), the limit of the control group, and what the limit of the address space
-    (``resource.RLIMIT_AS``) leaves. Windows tells none of these.
+    (``resource.RLIMIT_AS``) leaves. Windows reports none of these.
     """
     return min(_physical(), _of_control_group(), _of_address_space())
 

@@ -1,4 +1,4 @@
-"""Which engine solves a quadratic or linear program, and the order in which the others are asked.
+"""Which engine solves a quadratic or linear program, and the order in which the others follow.
 
 Measured with ``python -m benchmarks.general.programs`` (one thread, residuals of 1e-9 or less, judged alike):
 
@@ -7,7 +7,7 @@ Measured with ``python -m benchmarks.general.programs`` (one thread, residuals o
   fast as our Newton method up to 1000 variables), our Newton method where rows are few, and beyond;
 - linear programs: sparse and structured ones HiGHS; dense ones PIQP (on random ones 4 to 30 times as fast as
   HiGHS, and up to 40 times as fast as our Newton method), then our Newton method;
-- Clarabel is the last to be asked: slower on these, but it fails on others than they do.
+- Clarabel comes last: slower on these, but it fails on others than they do.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ ENGINES: dict[str, Engine] = {
 
 
 def engines_for(program: QuadraticProgram) -> tuple[Engine, ...]:
-    """Return the engines to ask, the most promising first; one may raise `EngineUnavailable`."""
+    """Return the engines to run, the most promising first; one may raise `EngineUnavailable`."""
     if program.P is None:
         return (solve_by_highs, solve_by_piqp, solve_by_clarabel)
     return (solve_by_piqp, solve_by_clarabel)

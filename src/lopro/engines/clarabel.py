@@ -129,7 +129,7 @@ def solve_cones(
     P, q = program.P * (x * x / f), program.q * (x / f)
     handy = ConeProgram(P, q, program.A, program.b / x, program.cones)
     if seconds is None:
-        # Clarabel looks at the clock between its steps only: a call that cannot make a few is not begun.
+        # Clarabel checks the time between its steps only: a call that cannot make a few is not begun.
         if math.isfinite(deadline.left):
             pairs, blocks = conic_work(program)
             deadline.need(_FIRST_STEPS * pairs + _FACTORISATIONS * blocks, _TOO_LONG)
@@ -168,7 +168,7 @@ def _run(program: ConeProgram, tol: float, left: float, threads: int) -> Answer:
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tol
     settings.time_limit = left
     solver = clarabel.DefaultSolver(
-        # Of a symmetric matrix Clarabel wants the upper triangle.
+        # Of a symmetric matrix Clarabel reads the upper triangle.
         scipy.sparse.triu(scipy.sparse.csc_matrix(program.P), format="csc"),
         program.q,
         scipy.sparse.csc_matrix(program.A),

@@ -30,7 +30,7 @@ from lopro.linalg.sparse import sparse_factors
 __all__ = ["ConicData", "conic_bound", "repaired"]
 
 #: Rounds of moving centre and multipliers (2 to 9 on the programs of CBLIB), and the fall of the slope below
-#: which the next is not tried where nothing left the cones.
+#: which the next is skipped where nothing left the cones.
 _ROUNDS = 12
 _FALL = 0.9
 #: Multipliers move with weights between these, relative to the largest: far above the shift of the diagonal,

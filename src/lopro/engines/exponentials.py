@@ -86,7 +86,7 @@ class Exponentials:
     def into_dual(self, z: Vector, costs: Vector | None = None) -> Vector:
         """Return a point of the dual cones near ``z``, inside in spite of rounding.
 
-        The change of each triple is in the dual cone as well. ``costs`` of changing each entry by 1 tell
+        The change of each triple is in the dual cone as well. ``costs`` of changing each entry by 1 determine
         whether v or w is raised; all are 1 by default.
         """
         price = np.ones(self.rows) if costs is None else costs

@@ -33,7 +33,7 @@ __all__ = ["solve_conic"]
 #: Accuracy requested from the engine.
 _ACCURACY = 1e-10
 
-#: Answers asked for again with the residuals of the last one added to the sides. CBLIB's sched_50_50_orig: a
+#: Answers computed again with the residuals of the last one added to the sides. CBLIB's sched_50_50_orig: a
 #: gap of 1.9e-6, then 4.9e-6, 2.9e-7 and 7.5e-8, at 0.9 s each.
 _CORRECTIONS = 3
 
@@ -165,7 +165,7 @@ def _judged(
 ) -> Outcome:
     """Return the outcome of a point with the first bound that suffices, else with the best bound.
 
-    The last one is that of no multipliers at all: bounds of the variables may tell the least value.
+    The last one is that of no multipliers at all: bounds of the variables may determine the least value.
     """
     Px = data.P @ x
     fun = float(x @ (0.5 * Px + data.q))
@@ -201,7 +201,7 @@ def _all_proofs(data: ConicData, x: Vector, proofs: Iterator[_Proof]) -> Iterato
 
 
 def _length(data: ConicData) -> float:
-    """Return a length that is typical of the variables, from their units; 1 where the data tell none."""
+    """Return a length that is typical of the variables, from their units; 1 where the data give none."""
     return float(np.linalg.norm(data.units.known)) or 1.0
 
 

@@ -1,7 +1,7 @@
 """The common interface of objectives and constraints: values, slopes, constants, and images.
 
-A function is called in two ways. A reader of a formula asks for ``value(x)`` and
-``subgradient(x)``. An algorithm asks in two steps: ``image(x)`` does the expensive linear part
+A function is called in two ways. Formulas use ``value(x)`` and
+``subgradient(x)``. Algorithms take two steps: ``image(x)`` does the expensive linear part
 (``A x``), then ``linearize_at(image)`` gives the value and, on demand, the subgradient. Because the
 image is linear in ``x``, an accelerated method gets the image of its extrapolated point from two
 images it already has, and a hinge that is inactive never pays for a gradient.

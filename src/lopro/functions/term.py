@@ -23,7 +23,7 @@ from lopro.maps.identity import Identity
 
 __all__ = ["Term", "bounds_of", "scaled"]
 
-#: Multipliers of more rows than this are looked at for zeros, and rows are gathered where that takes fewer
+#: Multipliers of more rows than this are searched for zeros, and rows are gathered where that takes fewer
 #: entries by this factor: a gathered row is copied before it is multiplied.
 _MANY, _DEARER = 64, 4
 

@@ -60,7 +60,7 @@ class ArrayMap(LinearMap):
     def __init__(self, A: Any, name: str = "A") -> None:
         if is_jax_array(A) and not sys.modules["jax"].config.jax_enable_x64:
             raise TypeError(
-                f"{name} is a JAX array, and JAX computes in 32 bits unless told otherwise: call "
+                f"{name} is a JAX array, and JAX computes in 32 bits by default: call "
                 'jax.config.update("jax_enable_x64", True) before making arrays'
             )
         self._array: Array = check_array(name, A, ndim=2, finite=False)

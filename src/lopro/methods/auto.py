@@ -33,7 +33,7 @@ from lopro.protocol import Candidates, Card, Fit, Method, Workbench, fit_of
 
 __all__ = ["Application", "Auto", "applications", "recognised", "register"]
 
-#: Entries of matrices up to which an interior point method is asked for what Newton's method has not proved.
+#: Entries of matrices up to which an interior point method follows where Newton's method proves too little.
 _SMALL_FORM = 100_000
 #: Methods that compute in the precision of the points; the others widen the data, or copy them to the host.
 _FIRST_ORDER = (MultiplierMethod, ADMM, LoPGD, AlternatingDirections)
@@ -114,11 +114,11 @@ class Auto:
     )
 
     def choices(self, problem: Problem) -> list[Fit]:
-        """Return the methods that fit, in the order in which they are tried."""
+        """Return the methods that fit, in the order in which they run."""
         return list(_plan(problem))
 
     def choose(self, problem: Problem) -> Method:
-        """Return the method that is tried first."""
+        """Return the method that runs first."""
         return next(_plan(problem)).method
 
     def check(self, problem: Problem) -> None:

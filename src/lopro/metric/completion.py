@@ -191,7 +191,7 @@ class Completion:
     def descend(self, tick: Callable[[], bool]) -> int:
         """Lower the violation of the listed entries, then survey; return the number of steps, 0 at the end.
 
-        ``tick`` is asked after each step, and ends the descent by False.
+        ``tick`` is called after each step; False ends the descent.
         """
         assert self._rows is not None
         before, steps = self.violation, 0

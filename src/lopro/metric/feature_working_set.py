@@ -35,7 +35,7 @@ FIRST_SHARE, FALL = 0.1, 0.05
 #: The largest total loss of a completion, in units of that share, and the largest gap on the working set:
 #: the last share is half of the tolerance, so that 1.6 * 0.5 + 0.3 * 0.5 leaves a margin of 5 %.
 MOST_LOST, INSIDE = 1.6, 0.3
-#: The part of the gap asked for that the last completion may use up.
+#: The part of the required gap that the last completion may use up.
 SPARING = 0.98
 #: Steps of a completion between two checks, and after which its violation, or what its bound lacks, must
 #: have fallen to this part. Its steps are cheap next to those of ADMM with more features, which is what comes
@@ -52,7 +52,7 @@ class FeatureWorkingSet:
     objective are priced (`lopro.metric.working_set`) and join; when none is left, the multiplier is completed
     to all features (`lopro.metric.completion`), which proves the bound. Eigendecompositions are those of
     small matrices; the completion takes products of a factor with few rows, and goes on only until the gap
-    that was asked for is proved.
+    that is required is proved.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ class _FeatureSearch:
 
     @staticmethod
     def of(method: FeatureWorkingSet, bench: Workbench, x0: Array) -> Candidates:
-        """Search; the work begins when the first candidate is asked for."""
+        """Search; the work begins with the first candidate."""
         search = _FeatureSearch(method, bench, x0)
         try:
             yield from search.candidates()
@@ -164,7 +164,7 @@ class _FeatureSearch:
         while self._solve(accuracy, for_zeros=least):
             yield self._candidate(self._quick_multiplier())
             added = self.work.violated(self._join_limit, ROUGH)
-            # The completion prices again, at the accuracies that it asks for.
+            # The completion prices again, at the accuracies that it requires.
             if added.size == 0:
                 break
             self.work.join(added)

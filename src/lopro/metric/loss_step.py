@@ -229,7 +229,7 @@ def _is_complete(loss: PairLoss) -> bool:
     if len(first) != N * (N - 1) // 2 or bool(np.any(first == second)):
         return False
     keys = np.minimum(first, second) * N + np.maximum(first, second)
-    # Lists of all pairs are usually sorted, which one pass tells.
+    # Lists of all pairs are usually sorted, which one pass verifies.
     return bool(np.all(keys[1:] > keys[:-1])) or len(np.unique(keys)) == len(keys)
 
 

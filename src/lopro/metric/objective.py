@@ -32,7 +32,7 @@ class SparseMetric(Sum):
 
     ``|A|_off`` is the sum of ``|A_ij|`` off the diagonal, ``|A_i|`` the Euclidean norm of a row.
 
-    A `lopro.objectives.Sum` that knows its own dual: over the positive semidefinite matrices every
+    A `lopro.objectives.Sum` with its dual: over the positive semidefinite matrices every
     point has a lower bound (see `lopro.metric.dual`), although neither the set nor the sublevel sets of
     the norm bound a solution.
 

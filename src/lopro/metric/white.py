@@ -34,7 +34,7 @@ Indices = np.ndarray[Any, np.dtype[np.int64]]
 RANK_TOLERANCE = 1e-13
 #: The norm hardly matters to features of size ``s`` if ``tau / s^2`` is below this share of the targets.
 NEGLIGIBLE = 1e-4
-#: So many sets ``L`` are tried at most.
+#: The largest number of sets ``L``.
 MOST = 4
 
 

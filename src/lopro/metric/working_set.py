@@ -10,9 +10,9 @@ changes the objective at the rate
 so that feature ``i`` is to be added if the least ``q_i`` is negative. By duality, if it is not, ``S`` extends
 to the features ``F`` and ``i``.
 
-``S`` is singular (it vanishes on the range of ``A``), so that ``q_i`` may be unbounded below. What is asked
-is therefore whether ``q_i(x) < -rho (1 + |x|^2)`` for some ``x``, with a small ``rho``: the minimiser of the
-difference of the two sides, which is strongly convex, answers it.
+``S`` is singular (it vanishes on the range of ``A``), so that ``q_i`` may be unbounded below. The
+question is therefore whether ``q_i(x) < -rho (1 + |x|^2)`` for some ``x``, with a small ``rho``: the minimiser
+of the difference of the two sides, which is strongly convex, answers it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Matrix: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
 
 #: Iterations of ADMM between two computations of the gap, and the limit of gaps in a row without progress.
 CHECK_EVERY, PATIENCE = 50, 120
-#: After so many iterations with a gap of still more than this an interior point method is asked, where
+#: After so many iterations with a gap of still more than this an interior point method is used, where
 #: features are few, and after some more whatever the gap; for this accuracy.
 SLOW, SLOW_GAP, LONG, INTERIOR_ACCURACY = 500, 0.1, 2000, 1e-10
 #: A feature without partners is idle if its entry is below this share of the largest.
@@ -82,7 +82,7 @@ class WorkingProblem:
         self.sparse_fun, self.sparse_point = np.inf, self.point
         self.accuracy = np.inf
         self._left: set[int] = set()
-        #: Whether an interior point method was asked about these features.
+        #: Whether an interior point method was used on these features.
         self._asked = False
         self.bound, self.multiplier = -np.inf, self.admm.multiplier()
 
@@ -123,9 +123,8 @@ class WorkingProblem:
     def solve(self, accuracy: float, tick: Callable[[], bool], for_zeros: float = np.inf) -> bool:
         """Advance ADMM to this relative gap on the working set.
 
-        Exact zeros may cost as much, and no more than ``for_zeros``. Returns False when ``tick``, asked after
-        each iteration, says that a budget has run out. An end without the accuracy, for want of progress, can
-        be told by `reached`.
+        Exact zeros may cost as much, and no more than ``for_zeros``. Returns False when ``tick``, called after
+        each iteration, says that a budget has run out. Whether a run that ends has the accuracy, `reached` says.
         """
         self.accuracy = min(accuracy, for_zeros)
         progress, spent = StallCheck(PATIENCE), 0
@@ -162,7 +161,7 @@ class WorkingProblem:
 
     @property
     def answer(self) -> Matrix:
-        """The best point with exact zeros, unless that costs more than the accuracy asked for."""
+        """The best point with exact zeros, unless that costs more than the required accuracy."""
         allowed = self.accuracy * self._scale
         exact_zeros = self.sparse_fun <= self.fun + allowed
         best = self.sparse_point if exact_zeros else self.point

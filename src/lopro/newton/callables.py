@@ -98,7 +98,7 @@ _PROBE = 1e-6
 class SmoothCallable:
     """``factor * f`` for a function of a user, whose derivatives are taken at their word.
 
-    Without second derivatives these are those of L-BFGS, from the gradients that are asked for.
+    Without second derivatives these are those of L-BFGS, from the gradients that are computed.
     """
 
     images = 0

@@ -53,7 +53,7 @@ LARGEST = 8192
 
 
 class Piece:
-    """A symmetric matrix as a part of a second derivative; what systems ask of it beside its products."""
+    """A symmetric matrix, a part of a second derivative: products, and what systems need beside them."""
 
     #: Whether the matrix is in the memory of a device.
     on_device: bool = False

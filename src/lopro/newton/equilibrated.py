@@ -1,7 +1,7 @@
 """A problem in variables of comparable units: what norms of points and of slopes mean something for.
 
 Newton's steps do not depend on the units of the variables, but tests of convergence, proximal terms and line
-searches compare norms. Where the data tell units that differ by much, the problem is solved for
+searches compare norms. Where the units given by the data differ by much, the problem is solved for
 ``y_j = x_j / s_j`` with powers of two ``s_j``: nothing is rounded on the way, and a proof for y is one for x.
 """
 

@@ -1,7 +1,7 @@
 """Semismooth Newton: minimises an augmented Lagrangian, superlinearly near the solution.
 
 Values of convex functions agree to all digits long before their slopes do, so the search along a direction
-looks for the root of the slope, an increasing function. Where that is piecewise linear (rows, absolute
+searches for the root of the slope, an increasing function. Where that is piecewise linear (rows, absolute
 values), Newton steps find it exactly.
 
 What ten times more or less of a constant below changes, in all steps and factorisations of the problems of

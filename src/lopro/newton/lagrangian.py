@@ -168,7 +168,7 @@ def mean_curvature(problem: Composite, point: PointWithImages) -> float:
     own = norm(problem.smooth.gradient(point.x, point.image))
     slope = max(own, problem.steepness())
     length = max([norm(point.x), *(_length(term) for term in problem.terms)])
-    if length == 0.0:  # zero is feasible: the bounds still tell in which units x is
+    if length == 0.0:  # zero is feasible: the bounds still give the units of x
         length = max((_farthest_bound(term) for term in problem.terms), default=0.0)
     return slope / length if slope > 0.0 and length > 0.0 else 1.0
 

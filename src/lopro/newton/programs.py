@@ -52,7 +52,7 @@ __all__ = ["NotConvex", "program_composite", "solve_program"]
 _SPREAD = 1e6
 #: Statuses whose multipliers are none of a contradiction: what was found before the time was up is no ray.
 _NO_RAY = (AnswerStatus.SOLVED, AnswerStatus.INACCURATE, AnswerStatus.TIME)
-#: Residuals that the engines are asked for.
+#: Residuals required of the engines.
 _RESIDUAL = 1e-10
 
 
@@ -80,7 +80,7 @@ def solve_program(
 ) -> Outcome:
     """Solve a quadratic or linear program by the engine that fits, and prove its answer.
 
-    Where the proof fails, or an engine is not available, the next one is asked; the best outcome is returned.
+    Where the proof fails, or an engine is not available, the next one runs; the best outcome is returned.
 
     Parameters
     ----------
@@ -89,18 +89,18 @@ def solve_program(
     tol, feasibility, scale : float
         As for `lopro.newton.prove`.
     length : callable
-        Gives the length there; asked for where a bound loses with the distance.
+        Gives the length there; called where a bound loses with the distance.
     seconds : float, optional
         Time limit.
     convex : bool
         Whether it is known already that the quadratic part is positive semidefinite.
     engines : sequence of engines
-        Those to ask, in this order; by default those that fit.
+        Those to run, in this order; by default those that fit.
     problem, split : callables
-        The problem that answers are proved for, made where the data of the program do not tell enough, and
+        The problem that answers are proved for, made where the data of the program do not suffice, and
         what makes its multipliers of those of the rows and of the box; by default the program itself.
     proof : ProgramProof, optional
-        Proves answers from the data alone where these tell enough; by default nothing is proved so.
+        Proves answers from the data alone where these suffice; by default nothing is proved so.
     size : int, optional
         Number of variables of the problem, which are the first ones of the program; by default all.
 

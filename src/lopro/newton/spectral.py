@@ -101,7 +101,7 @@ class Spectrum:
 def entries_of_sum(U: Array, K: Array, i: Any, j: Any) -> Any:
     """Return the entries (i, j) of ``U K + (U K)'`` as a vector on the host.
 
-    All of it is formed only if many of them are asked for.
+    All of it is formed only if many of them are needed.
 
     Examples
     --------

@@ -41,7 +41,7 @@ class Objective(Function):
     stochastic: bool = False
     #: Whether terms of both signs make up the value, so that `magnitude` is more than its modulus.
     cancels: bool = False
-    #: Whether its slopes have fewer digits than the points, so that these do not tell what can be proved.
+    #: Whether its slopes have fewer digits than the points: the precision of points then promises no proof.
     coarse_slopes: bool = False
 
     #: Make ``f + g`` and ``factor * f``; set by `lopro.objectives.sums`, whose classes are objectives too.
@@ -106,7 +106,7 @@ class Objective(Function):
     def dual_bound(
         self, constraint: Constraint, x: Array, normal: ValidInequality, fun: float
     ) -> tuple[float, str] | None:
-        """Return a lower bound of ``f`` over the set and its source, where ``f`` knows its own dual.
+        """Return a lower bound of ``f`` over the set and its source, where ``f`` has a dual of its own.
 
         ``normal`` is a valid inequality of the set, near ``x`` a multiplier; ``fun`` the value of some
         feasible point.

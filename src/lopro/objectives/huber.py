@@ -27,7 +27,7 @@ class Huber(OfAtom):
     delta : float
         Where squares end; positive.
     shape : tuple of int, optional
-        Shape of the points, where neither ``D`` nor ``b`` tells it.
+        Shape of the points, where neither ``D`` nor ``b`` determines it.
 
     Examples
     --------

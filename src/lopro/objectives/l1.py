@@ -65,7 +65,7 @@ class L1Norm(OneTerm):
         b: Any = None,
         **of_subclass: Any,
     ) -> Any:
-        # Methods for norms of the variables themselves ask for this class, so images have one of their own.
+        # Methods for norms of the variables themselves require this class, so images have one of their own.
         if cls is L1Norm and (D is not None or b is not None):
             return L1NormOfImage(weights, shape, D, b)
         return super().__new__(cls)

@@ -29,7 +29,7 @@ class OfAtom(MappedFunction, Objective):
     b : array, optional
         Zero if not given; copied.
     shape : tuple of int, optional
-        Shape of the points, where neither ``D`` nor ``b`` tells it.
+        Shape of the points, where neither ``D`` nor ``b`` determines it.
 
     Examples
     --------

@@ -38,7 +38,7 @@ class Quadratic(MappedFunction, Objective):
     """``f(x) = 1/2 x'P x + q'x + constant`` with a symmetric positive semidefinite ``P``.
 
     That ``f`` is convex is checked by a factorisation. Its constants ``L`` and ``mu`` are the extreme
-    eigenvalues of ``P``, computed when they are first asked for; of a large sparse ``P`` they are bounds.
+    eigenvalues of ``P``, computed on first use; of a large sparse ``P`` they are bounds.
 
     Parameters
     ----------

@@ -101,7 +101,7 @@ class HalfSpaces:
         scale = self._scale
         answer = _linear_program(cost, A, self.bounds / scale, -1.0)
         if answer is None:
-            raise ProjectionError("the linear program that looks for a feasible point failed")
+            raise ProjectionError("the linear program for a feasible point failed")
         excess = float(answer.x[-1]) * scale
         if excess <= self.feasibility_tolerance():
             return None

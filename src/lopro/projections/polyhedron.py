@@ -1,6 +1,6 @@
 """Projection on a polyhedron: an interior-point solver finds the face, an active set finishes.
 
-Clarabel solves the quadratic program to about ten digits. Its answer tells which inequalities are
+Clarabel solves the quadratic program to about ten digits. Its answer shows which inequalities are
 active; the dual active-set method starts there, adds missing inequalities, and ends only when
 feasibility and the signs of the multipliers hold to rounding.
 """

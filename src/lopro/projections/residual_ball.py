@@ -42,7 +42,7 @@ def project_residual_ball(
     y : array
         The centre of the ball.
     sigma : float
-        Its radius; 0 asks for the nearest solution of ``A z = y``.
+        Its radius; 0 means the nearest solution of ``A z = y``.
     tight_frame : float, optional
         ``c`` where ``A A^H = c I`` is known, which gives the projection in closed form. It is not checked,
         but the result is.

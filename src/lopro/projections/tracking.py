@@ -17,7 +17,7 @@ __all__ = ["EigenpairTracker", "can_follow"]
 #: A small matrix, or few numbers, on the host.
 Small: TypeAlias = "np.ndarray[Any, Any]"
 
-#: Pairs that are followed beyond those asked for, because the order may change. `python -m
+#: Pairs that are followed beyond those required, because the order may change. `python -m
 #: benchmarks.constants projections`: none takes 1.1 times the calls; with ten times as many a block is no
 #: longer small beside a matrix of 120 rows.
 _SPARE = 7

@@ -48,7 +48,7 @@ class Regression:
 
     @cached_property
     def least(self) -> float:
-        """The least value that ``|A x - b|`` can have (with ``x >= 0`` where that is asked for)."""
+        """The least value that ``|A x - b|`` can have (with ``x >= 0`` where that is required)."""
         return _least_residual(self.A, self.b, self.positive)
 
     @property

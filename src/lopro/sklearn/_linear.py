@@ -216,7 +216,7 @@ class SparseLinearRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
 
 
 def refuse_complex(*parts: Any) -> None:
-    """Raise for complex data, as scikit-learn asks for."""
+    """Raise for complex data, as scikit-learn requires."""
     if any(getattr(getattr(part, "dtype", None), "kind", "") == "c" for part in parts):
         raise ValueError(
             "Complex data not supported: scikit-learn's estimators are real. "

@@ -18,7 +18,7 @@ __all__ = ["BasisPursuitDenoising"]
 class BasisPursuitDenoising(SparseLinearRegressor):
     """Linear regression by ``min |coef|_1`` subject to ``|X coef + intercept - y| <= sigma``.
 
-    The Lasso asks how much a unit of residual is worth; here one says how large the residual may be,
+    The Lasso has a weight between norm and residual; here the bound of the residual is given,
     which is what is known when the noise is. For every ``sigma`` there is an ``alpha`` with which the Lasso
     finds the same coefficients.
 
@@ -109,7 +109,7 @@ class BasisPursuitDenoising(SparseLinearRegressor):
             check_number("sigma", self.sigma, minimum=0.0)
         relative = check_number("relative_sigma", self.relative_sigma, minimum=0.0, maximum=1.0)
         if relative == 0.0:
-            raise ValueError("relative_sigma must be positive; for an exact fit ask for sigma=0")
+            raise ValueError("relative_sigma must be positive; for an exact fit use sigma=0")
 
     def _solve(self, data: Centred, y: np.ndarray, **options: Any) -> tuple[Result, dict[str, Any]]:
         short = Regression.of(data.A, y, self.positive)

@@ -258,7 +258,7 @@ class SparseMetricLearner(
         X, y = validate_data(self, X, y, dtype=FLOATS, ensure_min_samples=2)
         check_classification_targets(y)
         if len(np.unique(y)) < 2:
-            raise ValueError("y has one class only: with one class there is nothing to tell apart")
+            raise ValueError("y has one class only: a metric needs two classes")
         # scikit-learn's generators are RandomStates; one number from it seeds the modern kind.
         seed = int(check_random_state(self.random_state).randint(2**31))
         limit = {} if self.max_pairs is None else {"max_pairs": self.max_pairs}

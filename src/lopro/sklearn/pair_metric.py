@@ -1,4 +1,4 @@
-"""A metric from similar and dissimilar pairs, and the decisions that follow from it."""
+"""A metric from similar and dissimilar pairs, and the classification of pairs by their distance."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ __all__ = ["SparsePairMetricLearner"]
 
 
 class SparsePairMetricLearner(ClassifierMixin, SparseMetricLearner):  # type: ignore[misc]
-    """A sparse Mahalanobis metric from pairs, that also tells similar pairs from others.
+    """A sparse Mahalanobis metric from pairs, which classifies pairs as similar or dissimilar.
 
-    What it learns is what `SparseMetricLearner` learns of pairs. A pair counts as similar (1) up to a
+    The metric is that of `SparseMetricLearner` for pairs. A pair counts as similar (1) up to a
     distance `threshold_`, and as dissimilar (-1) beyond: names and behaviour are those of metric-learn's
     learners of pairs.
 
@@ -108,14 +108,14 @@ class SparsePairMetricLearner(ClassifierMixin, SparseMetricLearner):  # type: ig
         min_rate: float | None = None,
         beta: float = 1.0,
     ) -> SparsePairMetricLearner:
-        """Choose the threshold that serves best on these pairs.
+        """Choose the best threshold for these pairs.
 
         Parameters
         ----------
         pairs_valid, y_valid
-            Pairs and what they are, as in `fit`.
+            Pairs and their labels, as in `fit`.
         strategy : {"accuracy", "f_beta", "max_tpr", "max_tnr"}
-            What is to be large: the share of right decisions; the F score with ``beta``; the share of
+            The quantity to maximise: the share of right decisions; the F score with ``beta``; the share of
             similar pairs that are found, with at least ``min_rate`` of the dissimilar ones; or the other
             way round.
         """
@@ -129,5 +129,5 @@ class SparsePairMetricLearner(ClassifierMixin, SparseMetricLearner):  # type: ig
         self.threshold_ = best_threshold(distances, similar, strategy, min_rate, beta)
         return self
 
-    # Part of what metric-learn's own tests ask for.
+    # Tests of metric-learn call it.
     _validate_calibration_params = staticmethod(check_calibration)

@@ -2,7 +2,8 @@
 
 An atom ``g`` has no data but its parameters. After a linear map, an offset and a factor it is a term of a
 problem, ``s g(D x - b)`` (`lopro.functions.term`). A set is an atom whose values are 0 and infinity, and
-whose prox is the projection. Methods, engines and certificates ask atoms, so that a new function is one file.
+whose prox is the projection. Methods, engines and certificates call atoms, so that a new function is one
+file.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class Atom:
     #: The largest norm of a subgradient, by entry if separable; 0 for a set, infinite where there is none.
     steepness: float = math.inf
     #: The size of entries (of all of z if not separable) at which g changes its shape, where its parameters
-    #: tell one: scores of losses are numbers of size 1, a ball has a radius. 0 where g has no such size.
+    #: give one: scores of losses are numbers of size 1, a ball has a radius. 0 where g has no such size.
     extent: float = 0.0
 
     def times(self, factor: float) -> Atom | None:

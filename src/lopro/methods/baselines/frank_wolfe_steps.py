@@ -83,7 +83,7 @@ class ShortStep:
         if problem.objective.smoothness() is None:
             raise MissingCapabilityError(
                 f"ShortStep needs the smoothness constant L of the objective, and "
-                f"{type(problem.objective).__name__} knows none; use LineSearch() or OpenLoop()"
+                f"{type(problem.objective).__name__} has none; use LineSearch() or OpenLoop()"
             )
 
     def size(self, ray: Ray) -> float:

@@ -141,7 +141,7 @@ class FullTouch(SingleProjection):
     iterations : int
         T.
     constants : ProblemConstants, optional
-        G, G_c and rho (mu, L_f, L_c for methods that use them); by default those that the problem knows on
+        G, G_c and rho (mu, L_f, L_c for methods that use them); by default those of the problem on
         the ball. The regularity constant of a polyhedron with many rows is not computed and has to be given.
         With sampled subgradients G should bound their root mean square.
     radius : float, optional

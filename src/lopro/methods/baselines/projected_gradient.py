@@ -35,7 +35,7 @@ class ProjectedGradient:
     Parameters
     ----------
     L : float, optional
-        Lipschitz constant of the gradient. By default the one that the objective knows, if it is no
+        Lipschitz constant of the gradient. By default that of the objective, if it is no
         estimate; otherwise a search doubles L until the quadratic upper bound holds.
     iterations : int
         T.
@@ -130,7 +130,7 @@ class LogTProjections:
     stages : int
         K.
     L, mu : float, optional
-        By default those that the objective knows.
+        By default those of the objective.
     batch : int
         ``B_1``, samples per gradient in the first epoch.
     stochastic : bool

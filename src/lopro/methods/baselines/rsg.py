@@ -66,7 +66,7 @@ class RSG(_Restarted):
     stages : int
         K.
     step : float, optional
-        ``eta_1``; by default ``eps0 / (2 G^2)`` with the G and the bound on f_* that the problem knows.
+        ``eta_1``; by default ``eps0 / (2 G^2)`` with the G and the bound on f_* of the problem.
 
     References
     ----------

@@ -25,7 +25,7 @@ class LBFGS:
     """The state of L-BFGS; the caller decides when to stop.
 
     SciPy's is one call on vectors of the host in double precision. Here the arrays keep library, device and
-    precision, and the caller may look at the point between two steps without a restart.
+    precision, and the caller may use the point between two steps without a restart.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ class LBFGS:
         slope = inner(self.gradient, direction)
         if not slope < 0.0:
             return False
-        # Without a memory the unit of length is unknown: that of a quadratic with the minimum zero is tried.
+        # Without a memory the unit of length is unknown: that of a quadratic with the minimum zero is taken.
         size = 1.0 if self._memory else min(1.0, 2.0 * self.value / -slope)
         for _ in range(TRIALS):
             x = self.x + size * direction

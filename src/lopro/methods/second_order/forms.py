@@ -45,7 +45,7 @@ _FEW = 4
 
 
 class Forms:
-    """The forms of a problem that second-order methods take; each is made once, when it is first asked for.
+    """The forms of a problem that second-order methods take; each is made once, on first use.
 
     Parameters
     ----------

@@ -98,7 +98,7 @@ class InteriorPoint:
         check_number("accuracy", self.accuracy, minimum=0.0, exclusive=True)
 
     def check(self, problem: Problem) -> None:
-        # That the set is empty is for the run to tell, not for a check of what the parts can do.
+        # That the set is empty is reported by the run, not by this check of what the parts can do.
         with suppress(InfeasibleError):
             _translated(problem, _point_of(problem))
 
@@ -106,7 +106,7 @@ class InteriorPoint:
         """Return the method with the conic form of a problem, None where there is none."""
         try:
             program, sets = _translated(problem, _point_of(problem))
-        except InfeasibleError:  # for the run to tell
+        except InfeasibleError:  # the run reports it
             return Fit(self, "it has a conic form")
         except MissingCapabilityError:
             return None

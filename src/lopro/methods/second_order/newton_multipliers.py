@@ -56,7 +56,7 @@ class NewtonMultipliers:
     `SquaredDistance`, `Logistic` and smooth `FunctionObjective` with nonnegative factors, g(Dx) an `L1Norm`,
     an `LInfNorm`, a `GroupNorm` or a `TotalVariation`, and the set a `Polyhedron`, a box, an `Affine` set, a
     `Simplex`, a `ResidualBall`, an `L1Ball`, a `SecondOrderCone`, or an `Intersection` of those. Oracles: it
-    reads the data; of operators and callables it asks for products and derivatives, which are those of L-BFGS
+    reads the data; of operators and callables it uses products and derivatives, which are those of L-BFGS
     where there is no Hessian. Every outer step minimises f and the centred Moreau envelopes of all others,
     for a set ``beta/2 dist(Mx + u/beta, Q)^2``, by Newton's method and takes over the multipliers; the
     iterates converge superlinearly where the solution is not degenerate.

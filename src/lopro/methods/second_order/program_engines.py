@@ -43,7 +43,7 @@ class ProgramEngines:
     Parameters
     ----------
     engines : tuple of str
-        Which ones to ask, in this order: ``"piqp"``, ``"highs"``, ``"clarabel"``; by default those that fit.
+        Which ones to run, in this order: ``"piqp"``, ``"highs"``, ``"clarabel"``; by default those that fit.
 
     References
     ----------
@@ -125,7 +125,7 @@ class ProgramEngines:
             bench.target.scale,
             lambda: bench.unit,
             None if math.isinf(left) else left,
-            convex=True,  # objectives have looked at their matrices when they were made
+            convex=True,  # objectives have checked their matrices when they were made
             engines=[*self._warm(forms, bench), *self._engines(forms)],
             problem=lambda: forms.composite,
             split=forms.split,

@@ -43,7 +43,7 @@ class SemidefiniteEngines:
 
     The cheaper of the two comes first: a step of the interior point method costs the cube of
     the entries of a block, or of the cliques of a sparse one, and fifteen steps are enough; Newton's method
-    takes about sixty eigendecompositions. If the gap of the first is not closed, the other is tried.
+    takes about sixty eigendecompositions. If the gap of the first is not closed, the other runs.
 
     The proof does not depend on the engine: ``C - A*y`` is proved to be positive semidefinite by a
     Cholesky factorisation with bounds of its rounding. Where no row bounds the trace of feasible matrices,
@@ -53,7 +53,7 @@ class SemidefiniteEngines:
     Parameters
     ----------
     engines : tuple of "newton" and "clarabel", optional
-        What is tried, in this order; by default as above.
+        The solvers, in this order; by default as above.
 
     References
     ----------
@@ -94,7 +94,7 @@ class SemidefiniteEngines:
         check_form(problem, distance=False)
 
     def plan(self, problem: Problem) -> str:
-        """Return in words which engine is tried first on a problem, and why; nothing is solved."""
+        """Return in words which engine runs first on a problem, and why; nothing is solved."""
         program = semidefinite_form(problem).program
         sizes = sorted((b.size for b in program.blocks if not b.diagonal), reverse=True)
         blocks = (
@@ -102,7 +102,7 @@ class SemidefiniteEngines:
         )
         shown = f"{blocks if sizes else 'numbers only'}, {len(program.b)} rows"
         if self.engines is not None:
-            return f"{shown}: {_NAMES[self.engines[0]]}, as asked for"
+            return f"{shown}: {_NAMES[self.engines[0]]}, as given by engines="
         first = order_of_engines(reduced(program).program)[0][0]
         why = (
             "the cliques of the slack are small"

@@ -143,7 +143,7 @@ def nearest_form(problem: Problem) -> tuple[MatrixRows, Any, float, Any]:
 
 
 def check_form(problem: Problem, *, distance: bool) -> None:
-    """Raise unless a problem has the form asked for; its numbers are not read."""
+    """Raise unless a problem has the required form; its numbers are not read."""
     check_set(problem)
     found = [isinstance(own, SquaredDistance) and factor > 0.0 for factor, own in _parts(problem)]
     if any(found) != distance:

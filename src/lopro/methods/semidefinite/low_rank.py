@@ -29,7 +29,7 @@ from lopro.protocol import Candidate, Candidates, Card, ProvedBound, Workbench
 
 __all__ = ["LowRankFactors"]
 
-#: A proof is tried when a step lowers the value by less than this share of the allowed gap, and after a
+#: A proof is attempted when a step lowers the value by less than this share of the allowed gap, and after a
 #: failure when it does by less than this share of the last such decrease. The gap proved is some tens of the
 #: decrease: measured on G1, G14, G32 and tori of 10,000 nodes, 1/4 takes 1 to 5 factorisations, 1/2 up to 12.
 _READY = 0.25

@@ -24,7 +24,7 @@ __all__ = ["ADMM", "admm_reason", "feasible_near", "is_explicit", "is_norm_of_im
 
 
 def admm_reason(problem: Problem, first: bool = True) -> str | None:
-    """Return why ADMM should be tried, among the first or after other methods; None where it should not.
+    """Return why ADMM should be used, among the first or after other methods; None where it should not.
 
     Where matrices are at hand its cost decides on the order.
 

@@ -56,7 +56,7 @@ def bound_from(
     parts, state
         The terms, and where the iteration stands.
     gap : float
-        The gap that is asked for: the residual should cost less.
+        The required gap: the residual should cost less.
     within : (float, float)
         A distance from zero, infinite where none is known, and a value: feasible points farther out have at
         least that.
@@ -89,7 +89,7 @@ def bound_from(
     if math.isfinite(reach):
         value = min(value - slope * (reach + length(centre)) * (1.0 + 8.0 * EPS), ceiling)
         return ProvedBound(value, source, inequality=inequality)
-    # Its maps may be operators, whose columns tell no units.
+    # Maps may be operators, whose columns give no units.
     local = Bound(value, np.array([slope]), centre)
     return ProvedBound(value, source, inequality=inequality, local=local)
 

@@ -29,7 +29,7 @@ class SplitTerms:
     """The terms of a problem ``q(x) + sum_i g_i(D_i x)`` with a quadratic ``q``.
 
     The method solves systems with ``Q + sum_i rho_i D_i'D_i``, where ``Q`` is the Hessian of ``q``,
-    by conjugate gradients: maps are asked for products only.
+    by conjugate gradients: only products with maps are used.
     """
 
     quadratic: tuple[Term, ...]

@@ -17,7 +17,7 @@ class SplittingSettings:
     is not proved within 20,000 steps. Limits and margins change nothing there: 1.00, 1.00.
     """
 
-    #: Variables from which on ADMM comes first for operators, of which Newton's method knows products only.
+    #: Variables from which on ADMM comes first for operators, of which Newton's method has only products.
     #: Pinball losses of 4 variables take it 36 and 253 products, and ADMM 4,810 and 5,911; total variation of
     #: 64 x 64 is not proved by it in 5 s.
     many_of_operator: int = 64
@@ -46,7 +46,7 @@ class SplittingSettings:
     bound_products: int = 500
     #: What the residual of a bound may cost, as a share of the gap: 1 % of it is not missed.
     residual_share: float = 1e-2
-    #: The margin by which multipliers are shortened more than their computed size asks for. Where rounding
+    #: The margin by which multipliers are shortened more than their computed size requires. Where rounding
     #: exceeds it, the conjugates are infinite, and the bound is missed rather than false.
     inside: float = 1e-12
     #: Rounding of a product with an operator, in units of its norm times that of the vector: a margin.

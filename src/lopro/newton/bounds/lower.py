@@ -102,7 +102,7 @@ def _column_norms(D: LinearMap) -> Array:
 
 
 def _of_curvature(forms: list[QuadraticForm], size: int) -> Array:
-    """Return the units that the quadratic forms tell together."""
+    """Return the units that the quadratic forms determine together."""
     diagonal, q = np.zeros(size), np.zeros(size)
     for form in forms:
         q = q + form.q

@@ -51,7 +51,7 @@ class NearestCorrelation:
         No correlation matrix with these properties has a smaller value; rounding is subtracted, and so is
         what the violation might have gained.
     violation : float
-        How far the least eigenvalue may be below the one asked for; 0 where it is proved not to be.
+        How far the least eigenvalue may be below the required one; 0 where it is proved not to be.
     scale : float
         The least value that gaps are relative to.
     multipliers : array

@@ -2,7 +2,7 @@
 
 With weights w of the variables and a least eigenvalue e, ``Z = W^(1/2) (X - e I) W^(1/2)`` is any positive
 semidefinite matrix with the diagonal ``w (1 - e)`` and the fixed entries scaled alike: the nearest one to
-``T = W^(1/2) (G - e I) W^(1/2)`` is asked for.
+``T = W^(1/2) (G - e I) W^(1/2)`` is required.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["CorrelationTarget"]
 
 @dataclass(frozen=True)
 class CorrelationTarget:
-    """The matrix, the weights, the entries to keep and the least eigenvalue asked for.
+    """The matrix, the weights, the entries to keep and the least eigenvalue required.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ class CorrelationTarget:
         return self._entries(self.G, *self.pairs)
 
     def _check_kept(self) -> None:
-        """Refuse fixed entries that no correlation matrix has: two rows and columns tell."""
+        """Refuse fixed entries that no correlation matrix has: two rows and columns suffice to see it."""
         j, i = self.pairs
         if len(i) == 0:
             return

@@ -49,7 +49,7 @@ class Centre:
 
 @dataclass(frozen=True)
 class DualPoint:
-    """Multipliers with what one eigendecomposition of each block tells.
+    """Multipliers with one eigendecomposition of each block.
 
     Matrix blocks are where the centre is; multipliers and gradient are on the host.
     """

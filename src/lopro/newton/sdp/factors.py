@@ -231,7 +231,7 @@ class UnitRowsProblem:
             ratio = trial.decrease / predicted if predicted > 0.0 else 0.0
             blur = 4.0 * EPS * (float(np.abs(point.y).sum()) + abs(point.fun))
             if abs(trial.decrease) <= blur:
-                # Within the rounding of the value only the gradient tells whether the step was good.
+                # Within the rounding of the value only the gradient shows whether the step was good.
                 if norm(trial.gradient()) > 0.5 * length:
                     return
                 point = trial

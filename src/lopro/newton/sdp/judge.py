@@ -150,7 +150,7 @@ class Judge:
     def trace_bound(self) -> float:
         """A number that no feasible X exceeds in its trace; infinite where none was found.
 
-        The multipliers tried are those with ``A*z`` nearest to the identity: rows that fix the diagonal, or
+        The multipliers used are those with ``A*z`` nearest to the identity: rows that fix the diagonal, or
         the trace, give exactly it.
         """
         z = nearest_to_identity(self.program)

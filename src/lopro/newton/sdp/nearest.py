@@ -113,7 +113,7 @@ class NearestProblem:
         self.lower, self.upper = lower / self.units, upper / self.units
         self.rows = StandardRows.of(self.A, self.lower, self.upper)
         self._block: SemidefiniteBlock | None = None
-        #: Whether the program without a cost was asked if the set is empty.
+        #: Whether the program without a cost was solved to see if the set is empty.
         self._asked = False
 
     def solve(
@@ -238,7 +238,7 @@ class NearestProblem:
     def _emptiness(self, y: Array, unit: float) -> tuple[Array, float]:
         """Return multipliers that prove an empty set, and infinity; these and 0 where there are none.
 
-        Where Newton's method did not come far enough, the program without a cost is asked, once.
+        Where Newton's method did not come far enough, the program without a cost is solved, once.
         """
         program = self.program(unit, 1.0)
         if norm(y) > 0.0:

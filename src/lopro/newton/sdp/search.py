@@ -19,7 +19,7 @@ from lopro.newton.spectral import Spectrum
 
 __all__ = ["SemidefiniteSearch"]
 
-#: Margins that are asked for, as shares of the one that costs a third of the allowed gap. The larger one
+#: Margins that are required, as shares of the one that costs a third of the allowed gap. The larger one
 #: gives multipliers in the interior of the dual, of which others need a share. A tenth and ten times of
 #: either, or others in between, take 3 % more or less in ``python -m benchmarks.constants newton.sdp``.
 _MARGINS = 1.0, 1000.0
@@ -34,9 +34,9 @@ class SemidefiniteSearch:
     Attributes
     ----------
     handy, units : ScaledProgram
-        The program on its face in handy units, and in those that the engine at work is given.
+        The program on its face in handy units, and in those of the engine.
     margin : float
-        What the slack is asked to exceed zero by, in units of the engine: 0 where traces are bounded.
+        Least eigenvalue required of the slack, in units of the engine: 0 where traces are bounded.
     """
 
     def __init__(
@@ -160,14 +160,14 @@ class SemidefiniteSearch:
         return cubes <= _CUBES and all(Q is None for Q in self.face.bases)
 
     def _reach(self) -> float:
-        """Return the trace up to which bounds are asked for."""
+        """Return the trace up to which bounds must hold."""
         if math.isfinite(self.judge.trace_bound) or self.point is None:
             return self.judge.trace_bound
         return FARTHER * self.point.trace
 
     @property
     def converged(self) -> bool:
-        """Whether point and bound prove the gap asked for."""
+        """Whether point and bound prove the required gap."""
         found = self.outcome(Status.CONVERGED)
         return found.violation <= FEASIBLE and found.gap <= self.allowed(found.fun, found.x)
 

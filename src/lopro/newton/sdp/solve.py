@@ -24,10 +24,10 @@ from lopro.newton.sdp.search import SemidefiniteSearch
 
 __all__ = ["cliques", "order_of_engines", "solve", "work_of_a_step"]
 
-#: Whether the program is scaled for Clarabel, which has a scaling of its own, and the accuracy it is asked
-#: for: where it cannot reach that, its answer may be worse than to less.
+#: Whether the program is scaled for Clarabel, which has a scaling of its own, and the accuracy that is set
+#: for it: where it cannot reach that, its answer may be worse than to less.
 _ATTEMPTS = (False, 1e-8), (True, 1e-8), (True, 1e-10)
-#: Outer steps after which rays are checked, and a proof is tried in any case.
+#: Outer steps after which rays are checked, and a proof is attempted in any case.
 _CHECKS = frozenset(int(8 * 1.4**k) for k in range(40))
 #: A run has stalled after so many outer steps without smaller residuals.
 _WAITING = 300

@@ -77,7 +77,7 @@ def refined(
 
 
 class ConjugateGradients:
-    """Solves approximately, to the accuracy that the Newton step asks for."""
+    """Solves approximately, to the accuracy that the Newton step requires."""
 
     def __init__(self, size: int, max_products: int = 1000) -> None:
         self.size = size

@@ -53,7 +53,7 @@ class LogScaleGrid(GivenConstants):
     eps0 : float, optional
         A bound on the gap of the start; by default from the problem.
     constants : ProblemConstants, optional
-        Those of the problem (not of the error bound); by default those that the problem knows.
+        Those of the problem (not of the error bound); by default those of the problem.
     radius : float, optional
         Bound on the distance from the start to a solution. By default from the problem.
 
