@@ -11,8 +11,8 @@ so that feature ``i`` is to be added if the least ``q_i`` is negative. By dualit
 to the features ``F`` and ``i``.
 
 ``S`` is singular (it vanishes on the range of ``A``), so that ``q_i`` may be unbounded below. The
-question is therefore whether ``q_i(x) < -rho (1 + |x|^2)`` for some ``x``, with a small ``rho``: the minimiser
-of the difference of the two sides, which is strongly convex, answers it.
+question is therefore whether ``q_i(x) < -rho (1 + |x|^2)`` for some ``x``, with a small ``rho``: the
+minimiser of the difference of the two sides, which is strongly convex, answers it.
 """
 
 from __future__ import annotations
@@ -123,8 +123,9 @@ class WorkingProblem:
     def solve(self, accuracy: float, tick: Callable[[], bool], for_zeros: float = np.inf) -> bool:
         """Advance ADMM to this relative gap on the working set.
 
-        Exact zeros may cost as much, and no more than ``for_zeros``. Returns False when ``tick``, called after
-        each iteration, says that a budget has run out. Whether a run that ends has the accuracy, `reached` says.
+        Exact zeros may cost as much, and no more than ``for_zeros``. Returns False when ``tick``, called
+        after each iteration, says that a budget has run out. `reached` says whether a run that ends has the
+        accuracy.
         """
         self.accuracy = min(accuracy, for_zeros)
         progress, spent = StallCheck(PATIENCE), 0
