@@ -114,7 +114,7 @@ def print_table(e: Experiment, result: lopro.BPDNResult) -> None:
         ("l1 norm of the truth", f"{np.abs(e.W @ e.signal).sum():.6f}"),
         ("l1 norm of the answer", f"{result.fun:.6f}"),
         ("certified lower bound", f"{c.lower_bound:.6f}"),
-        ("relative gap", f"{c.relative_gap:.1e} (asked for: {TOL:.0e})"),
+        ("relative gap", f"{c.relative_gap:.1e} (tolerance: {TOL:.0e})"),
         ("residual / sigma", f"{np.linalg.norm(e.A @ result.x - e.y) / e.sigma:.9f}"),
         ("products with A, A'", f"{counts.matvecs}, {counts.rmatvecs}"),
         ("columns of A read", f"{counts.columns}"),

@@ -171,7 +171,7 @@ def print_table(A: LinearOperator, psnrs: tuple[float, float], result: lopro.BPD
         ("PSNR of lopro.bpdn", f"{psnrs[1]:.1f} dB"),
         ("l1 norm of the answer", f"{result.fun:.4f}"),
         ("certified lower bound", f"{c.lower_bound:.4f}"),
-        ("relative gap", f"{c.relative_gap:.1e} (asked for: {TOL:.0e})"),
+        ("relative gap", f"{c.relative_gap:.1e} (tolerance: {TOL:.0e})"),
         ("violation", f"{c.violation:.1e}"),
         ("products with A, A'", f"{counts.matvecs}, {counts.rmatvecs}"),
         ("projections", f"{counts.projections}"),
