@@ -56,8 +56,9 @@ def bpdn(
     A : array, scipy.sparse matrix, LinearOperator, stored or distributed array of shape (m, d)
         Real or complex; never copied. See `lopro.maps.linear_map`.
     y : array of shape (m,) or (m, k)
-        Measurements; k columns are k problems that share the work on ``A``. With many columns the Gram
-        matrix is formed once, in single precision: at most five times the memory of ``A``.
+        Measurements; k columns are k problems that share the work on ``A``. On the host a dense ``A`` is
+        copied for them, at most one and a half times; on a device its Gram matrix is formed once, in single
+        precision: at most five times the memory of ``A``.
     sigma : float, or k of them
         Radius of the residual ball, a norm; 0 is basis pursuit.
     x0 : array, optional

@@ -1,8 +1,9 @@
 """Newton's method for many right-hand sides at once, real or complex: what they share is computed once.
 
-All searches step together: products with ``A`` and its adjoint are matrix products for all of them, and
-``A^H A`` is formed once, in single precision. At a point ``z`` with correlations ``g = A^H (y - A z)`` and
-directions ``u = z / |z|`` (signs of real numbers) a step to the multiplier ``alpha`` solves
+All searches step together: products with ``A^H`` are matrix products for all of them. ``A^H A`` is formed in
+single precision: on a device once, on the host for the columns that each search uses. At a point ``z`` with
+correlations ``g = A^H (y - A z)`` and directions ``u = z / |z|`` (signs of real numbers) a step to the
+multiplier ``alpha`` solves
 
     (A^H A + turning) move = g - alpha w u
 
@@ -25,7 +26,19 @@ import numpy as np
 from lopro.basis_pursuit import column_search, support_newton
 from lopro.basis_pursuit.application import BPDNResult, ProblemData
 from lopro.basis_pursuit.block_newton import aimed_residual
-from lopro.basis_pursuit.columns import cholesky_routines
+from lopro.basis_pursuit.padded_rows import (
+    HostColumns,
+    WholeGram,
+    conj,
+    count_true,
+    entries_at,
+    gathered,
+    largest_in_rows,
+    lengths,
+    real,
+    solve_each,
+    spread,
+)
 from lopro.basis_pursuit.problem import NORMS, SparseProblem
 from lopro.certificates import Certificate
 from lopro.constraints.base import ValidInequality
@@ -44,7 +57,6 @@ from lopro.core.arrays import (
 )
 from lopro.core.counting import Counts
 from lopro.core.deadline import OutOfTime, current_deadline
-from lopro.core.device_cholesky import solve_many_definite
 from lopro.core.threads import one_pool
 from lopro.driver.minorants import FENCHEL
 from lopro.driver.result import History, Iterate, Status
@@ -66,14 +78,11 @@ class Settings:
     #: Searches of about the same size whose systems are set up together, and entries of these on a device.
     systems: int = 32
     entries: int = 2**28
-    #: Bytes of the Gram matrix for each byte of A.
+    #: On a device: bytes of the Gram matrix for each byte of A.
     memory: float = 5.0
-    #: Columns whose Gram matrix, ``m d^2`` operations, pays with each right-hand side: alone it takes a dozen
-    #: products of ``2 m d``, at a tenth of the speed.
-    columns_each: int = 200
-    #: The same on a device: 10,000 columns of 2,000 rows, 10 to 20 ms of an H200, where each right-hand side
-    #: alone takes 30.
-    device_columns_each: int = 2000
+    #: On a device: columns whose Gram matrix, ``m d^2`` operations, pays with each right-hand side. 10,000
+    #: columns of 2,000 rows take an H200 10 to 20 ms, where each right-hand side alone takes 30.
+    columns_each: int = 2000
     #: Most steps of a search.
     steps: int = 30
     #: The length of a new coefficient in units of what it would grow to alone.
@@ -124,24 +133,23 @@ class BatchNewton:
         self.tol = tol
         self._matrix = A.matrix
         rows, columns = A.shape
-        iscomplex = is_complex(self._matrix)
-        current_deadline().need((4.0 if iscomplex else 1.0) * rows * columns**2)
-        xp = namespace(self._matrix)
+        on_host = isinstance(self._matrix, np.ndarray)
+        current_deadline().need(rows * columns * (1.0 if on_host else columns))
         with _beyond_the_range():
-            rough = xp.astype(self._matrix, xp.complex64 if iscomplex else xp.float32)
-            self._gram = conj(rough).T @ rough
+            self._columns = HostColumns(self._matrix) if on_host else WholeGram(self._matrix)
 
     @staticmethod
     def pays(A: LinearMap, count: int) -> bool:
-        """Whether sharing is possible, cheaper than ``count`` calls, and affordable in memory."""
-        on_host = isinstance(A, NumPyMap)
-        if not (on_host or isinstance(A, ArrayMap)) or is_single(A.like):
-            return False
-        if not on_host and is_complex(A.like):
+        """Whether sharing is possible, cheaper than ``count`` calls, and affordable in memory.
+
+        On the host the columns are copied, which takes as long as a product, and each call takes several.
+        """
+        if isinstance(A, NumPyMap):
+            return count > 1 and not is_single(A.like)
+        if not isinstance(A, ArrayMap) or is_single(A.like) or is_complex(A.like):
             return False
         rows, columns = A.shape
-        each = SETTINGS.columns_each if on_host else SETTINGS.device_columns_each
-        return columns <= each * count and columns <= 2.0 * SETTINGS.memory * rows
+        return columns <= SETTINGS.columns_each * count and columns <= 2.0 * SETTINGS.memory * rows
 
     def search(self, form: SparseProblem, Y: Array, radii: Any) -> list[Proposal | None]:
         """Return a proposal for each right-hand side; None where a search does not end.
@@ -161,7 +169,9 @@ class BatchNewton:
         for start in range(0, Y.shape[1], step):
             at = slice(start, min(start + step, Y.shape[1]))
             with one_pool(), _beyond_the_range():
-                searches = Searches(self._matrix, self._gram, form, Y[:, at].T, radii[at], self.tol)
+                searches = Searches(
+                    self._matrix, self._columns, form, Y[:, at].T, radii[at], self.tol
+                )
                 found += searches.proposals()
         return found
 
@@ -227,14 +237,19 @@ class Searches:
     """Several searches at once: each array has one row per search that is not finished."""
 
     def __init__(
-        self, matrix: Array, gram: Array, form: SparseProblem, y: Array, radii: Any, tol: float
+        self,
+        matrix: Array,
+        columns: HostColumns | WholeGram,
+        form: SparseProblem,
+        y: Array,
+        radii: Any,
+        tol: float,
     ) -> None:
         xp = self.xp = namespace(matrix)
-        self.matrix, self.gram, self.form, self.tol = matrix, gram, form, tol
+        self.matrix, self.columns, self.form, self.tol = matrix, columns, form, tol
         self.weights, self.nonneg = form.weights, form.nonneg
-        diagonal = real(xp.linalg.diagonal(gram))
         tiny = float(np.finfo(np.float64).tiny)
-        self.stiff = xp.maximum(xp.astype(diagonal, xp.float64), tiny + 0.0 * self.weights)
+        self.stiff = xp.maximum(columns.squares, tiny + 0.0 * self.weights)
         self.y = xp.astype(y, matrix.dtype)
         self.sigma = asarray_like(np.asarray(radii, dtype=np.float64), self.stiff)
         self.z = zeros((y.shape[0], matrix.shape[1]), matrix)
@@ -267,7 +282,7 @@ class Searches:
 
     def _price(self, steps: int) -> None:
         """Compute residuals and correlations of all searches; remove those whose gap is closed."""
-        images = self.z @ self.matrix.T if steps else 0.0 * self.y
+        images = self.columns.images(self.z) if steps else 0.0 * self.y
         residuals = self.y - images
         self.pulled = conj(conj(residuals) @ self.matrix)
         self.length = lengths(residuals)
@@ -382,7 +397,7 @@ class Searches:
         turning = stiff / xp.maximum(grown, math.sqrt(eps(grown)) + none)
         turning = xp.where(there, turning, none)
         forces = xp.where(there, conj(u) * slope, 0.0 * z)
-        H, felt = self._system(places, there, u, turning, forces)
+        H, felt = self._system(self.places[some], places, there, u, turning, forces)
         ahead = weights if felt.shape[1] == n else xp.concat([weights, none], axis=1)
         right = xp.stack([felt - start * ahead, ahead], axis=2)
         solved = solve_each(H, right)
@@ -394,11 +409,11 @@ class Searches:
         return spread(xp.where(gone, 0.0 * u, z), mask, places), after
 
     def _system(
-        self, places: Array, there: Array, u: Array, turning: Array, forces: Array
+        self, owners: Any, places: Array, there: Array, u: Array, turning: Array, forces: Array
     ) -> tuple[Array, Array]:
         """Return matrices, padded with ones on the diagonal, and correlations: along, and across."""
         xp = self.xp
-        G = gram_matrices(self.gram, places)
+        G = self.columns.gram_matrices(places, owners)
         u = xp.astype(u, G.dtype)
         G *= conj(u)[:, :, None]  # u is zero where there is no column
         G *= u[:, None, :]
@@ -443,105 +458,3 @@ class Searches:
         root = alpha + (xp.sqrt(xp.maximum(depth, 0.0 * depth)) - b) / a
         root = xp.where((depth >= 0.0) & xp.isfinite(root), root, 0.0 * alpha)
         return xp.maximum(xp.minimum(root, 2.0 * alpha), lowest)
-
-
-# Rows of different supports as arrays of one width, on every array library. A mask of shape (rows, d) marks
-# the columns of each row; ``places`` of shape (rows, n) has their indices in front, then others, up to the
-# largest number of columns of a row.
-
-
-def conj(x: Array) -> Array:
-    """Return the conjugates; real numbers as they are."""
-    return namespace(x).conj(x) if is_complex(x) else x
-
-
-def real(x: Array) -> Array:
-    """Return the real parts."""
-    return namespace(x).real(x) if is_complex(x) else x
-
-
-def lengths(x: Array) -> Array:
-    """Return the Euclidean lengths of the rows."""
-    moduli = abs(x)
-    return namespace(x).sqrt(namespace(x).sum(moduli * moduli, axis=1))
-
-
-def count_true(mask: Array) -> Array:
-    """Return how many entries of each row are true."""
-    xp = namespace(mask)
-    return xp.sum(xp.astype(mask, xp.int64), axis=1)
-
-
-def entries_at(v: Array, places: Array) -> Array:
-    """Return the entries of a vector at the places of each row."""
-    xp = namespace(v)
-    return xp.reshape(xp.take(v, xp.reshape(places, (-1,)), axis=0), places.shape)
-
-
-def gathered(x: Array, places: Array) -> Array:
-    """Return the entries of each row at its own places."""
-    if isinstance(x, np.ndarray):
-        return np.take_along_axis(x, places, axis=1)
-    xp = namespace(x)
-    starts = xp.arange(x.shape[0], dtype=xp.int64, device=x.device)[:, None] * x.shape[1]
-    return entries_at(xp.reshape(x, (-1,)), places + starts)
-
-
-def spread(values: Array, mask: Array, places: Array) -> Array:
-    """Return rows of full width with the values at their places where the mask is true, 0 elsewhere."""
-    if isinstance(values, np.ndarray):
-        found = np.zeros(mask.shape, dtype=values.dtype)
-        np.put_along_axis(found, places, values, axis=1)
-        return found
-    # The number of true entries before one is its position among the places.
-    xp = namespace(mask)
-    rank = xp.cumulative_sum(xp.astype(mask, xp.int64), axis=1) - 1
-    rank = xp.where(mask, rank, xp.zeros_like(rank))
-    found = gathered(values, rank)
-    return xp.where(mask, found, xp.zeros_like(found))
-
-
-def gram_matrices(gram: Array, places: Array) -> Array:
-    """Return the rows and columns of a Gram matrix at the places of each row."""
-    if isinstance(gram, np.ndarray):
-        return np.stack([gram.take(row, axis=0).take(row, axis=1) for row in places])
-    flat = places[:, :, None] * gram.shape[1] + places[:, None, :]
-    return entries_at(namespace(gram).reshape(gram, (-1,)), flat)
-
-
-def largest_in_rows(x: Array, positive: np.ndarray[Any, Any], room: np.ndarray[Any, Any]) -> Array:
-    """Return nonnegative numbers with all but the ``room`` largest of each row set to 0.
-
-    ``positive`` is how many of each row are not 0; rows of NumPy arrays are changed in place.
-    """
-    above = np.flatnonzero(positive > room)
-    if above.size == 0:
-        return x
-    if isinstance(x, np.ndarray):
-        for i in above:
-            x[i, np.argpartition(-x[i], room[i])[room[i] :]] = 0.0
-        return x
-    xp = namespace(x)
-    ordered = xp.sort(x, axis=1, descending=True)
-    last = xp.asarray(np.array(room - 1, dtype=np.int64)[:, None], device=x.device)
-    least = gathered(ordered, last)
-    limited = xp.asarray((positive > room)[:, None], device=x.device)
-    return xp.where(limited & (x < least), xp.zeros_like(x), x)
-
-
-def solve_each(H: Array, right: Array) -> Array:
-    """Return the solutions of systems in the precision of the matrices; NaN where one is not definite."""
-    xp = namespace(right)
-    size = xp.max(abs(right), axis=1, keepdims=True)  # single precision has a short range
-    size = xp.where(size > 0.0, size, xp.ones_like(size))
-    scaled = xp.astype(right / size, H.dtype)
-    if not isinstance(H, np.ndarray):
-        return xp.astype(solve_many_definite(H, scaled), right.dtype) * size
-    *_, posv = cholesky_routines(H.dtype.char)
-    solved = np.full(right.shape, np.nan)
-    for i, (matrix, column) in enumerate(zip(H, scaled, strict=True)):
-        # The transpose of a symmetric matrix is in the order of LAPACK.
-        _, x, info = posv(matrix.T, column, overwrite_a=True)
-        if info == 0:
-            solved[i] = x
-    return solved * size

@@ -11,6 +11,7 @@ import pytest
 import lopro
 from lopro.basis_pursuit.application import bpdn_problem
 from lopro.basis_pursuit.batch_newton import BatchNewton, Searches
+from lopro.basis_pursuit.padded_rows import HostColumns
 from lopro.basis_pursuit.problem import SparseProblem
 from lopro.core.arrays import to_numpy
 from lopro.maps import linear_map
@@ -53,7 +54,7 @@ def test_steps_solve_exactly_for_their_signs() -> None:
     y, sigma, eye = np.zeros(24), 1.0, np.eye(24)
     y[:3] = [3.0, -2.0, 0.5]
     sparse = SparseProblem.of(bpdn_problem(eye, y, sigma), np.zeros(24))
-    searches = Searches(eye, eye.astype(np.float32), sparse, y[None, :], [sigma], 1e-12)
+    searches = Searches(eye, HostColumns(eye), sparse, y[None, :], [sigma], 1e-12)
     searches._price(0)
     searches._step_all()
     alpha = sigma / np.sqrt(3.0)
@@ -167,16 +168,39 @@ def count_calls(monkeypatch: pytest.MonkeyPatch, name: str) -> list[int]:
 
 
 def test_when_sharing_pays() -> None:
-    def pays(m: int, d: int, k: int, dtype: Any = np.float64) -> bool:
-        A = linear_map(np.ones((1, 1), dtype=dtype))
+    def pays(m: int, d: int, k: int, matrix: Any) -> bool:
+        A = linear_map(matrix)
         A.shape = (m, d)
         return BatchNewton.pays(A, k)
 
-    assert pays(1000, 5000, 100)
-    assert not pays(1000, 5000, 20)  # too few to pay for the Gram matrix
-    assert not pays(1000, 20000, 1000)  # it would be ten times as large as A
-    assert not pays(1000, 5000, 100, np.float32)
-    assert pays(1000, 5000, 100, np.complex128)
+    host = np.ones((1, 1))
+    assert pays(1000, 50000, 2, host)
+    assert not pays(1000, 5000, 1, host)
+    assert not pays(1000, 5000, 100, host.astype(np.float32))
+    assert pays(1000, 5000, 100, host.astype(np.complex128))
+    tensor = there("array_api_strict", host)
+    assert pays(1000, 5000, 100, tensor)
+    assert not pays(1000, 5000, 2, tensor)  # too few to pay for the Gram matrix
+    assert not pays(1000, 20000, 1000, tensor)  # it would be ten times as large as A
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.complex128])
+def test_products_of_columns_that_stay_are_those_of_new_ones(dtype: Any) -> None:
+    """From one support to the next: more, fewer and other columns, for two searches in turns."""
+    rng = np.random.default_rng(5)
+    A = (rng.standard_normal((9, 40)) * (1.0 if dtype is np.float64 else 1.0 + 2j)).astype(dtype)
+    columns = HostColumns(A)
+    supports = [[1, 4, 7, 20], [1, 4, 7, 9], [9, 4, 30, 1], [4, 9, 1, 30], [5, 6, 7, 8]]
+    for support in supports:
+        places = np.array([support, [39 - j for j in support]])
+        found = columns.gram_matrices(places, np.array([3, 11]))
+        expected = np.stack([A[:, row].conj().T @ A[:, row] for row in places])
+        assert found == pytest.approx(expected, rel=1e-5, abs=1e-4)
+        found *= np.nan  # what is returned belongs to the caller
+    z = np.zeros((2, 40), dtype=dtype)
+    z[0, [3, 17]] = 1.0, -2.0
+    assert columns.images(z) == pytest.approx(z @ A.T)
+    assert columns.squares == pytest.approx((np.abs(A) ** 2).sum(axis=0))
 
 
 def test_budgets_are_those_of_separate_calls() -> None:
