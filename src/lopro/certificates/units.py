@@ -4,7 +4,8 @@ A row ``a'x <= b`` with ``b != 0`` has a unit, its side: ``|b| / |a_j|`` is the 
 the row by as much. The unit of a column is the smallest of these. A column that has entries only in rows with
 the side 0 takes its unit from the columns that it is compared with there. Both rules commute with changes of
 the units of rows and of columns. Columns that no row connects with a side (the set is a cone in them) have no
-unit; they are measured in that of the point, separately for each set of columns that rows connect.
+unit; they are measured in that of the point, separately for each set of columns that rows connect. A side
+that is rounding counts as 0.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
+from lopro.certificates.sides import is_rounding_of, magnitudes, of_rounding, slabs, without
 from lopro.core.real_vectors import Vector
-from lopro.linalg.rounding import AT_A_TIME
 
 __all__ = ["Units", "column_units", "curvature_units", "reach_units"]
 
@@ -107,6 +108,29 @@ def column_units(
     >>> units.known, units.at(np.array([0.0, 0.0, 7.0]))
     (array([3.  , 0.75, 0.  ]), array([3.  , 0.75, 7.  ]))
     """
+    return _of_sides(_meant(blocks, size, own), size, own)
+
+
+def _meant(
+    blocks: Iterable[tuple[Any, Vector]], size: int, own: Vector | None
+) -> list[tuple[Any, Vector]]:
+    """Return the rows with 0 in place of sides that are rounding.
+
+    Beside columns that no other row measures, or in rows of small numbers, a small side means itself.
+    """
+    blocks = list(blocks)
+    masks = of_rounding(blocks)
+    if not any(mask.any() for mask in masks):
+        return blocks
+    known = _of_sides(without(blocks, masks), size, own).known
+    for (A, b), mask in zip(blocks, masks, strict=True):
+        rows = np.flatnonzero(mask)
+        mask[rows] = is_rounding_of(b[rows], magnitudes(A, rows, known))
+    return without(blocks, masks)
+
+
+def _of_sides(blocks: list[tuple[Any, Vector]], size: int, own: Vector | None) -> Units:
+    """Return the units that all sides but 0 tell."""
     units = np.full(size, np.inf) if own is None else np.where(own > 0.0, own, np.inf)
     homogeneous = []
     for A, b in blocks:
@@ -170,14 +194,14 @@ def reach_units(
     >>> reach_units([near, far], 2).known, column_units([near, far], 2).known
     (array([1.00000000e+12, 7.07106781e-01]), array([1., 1.]))
     """
-    blocks = list(blocks)
+    blocks = _meant(blocks, size, own)
     known = np.zeros(size) if own is None else own
     for A, b in blocks:
         sides = np.where(np.isfinite(b), np.abs(b), 0.0)
         found = sides if A is None else _mean_ratios(A, sides)
         known = np.maximum(known, np.where(np.isfinite(found), found, 0.0))
     level = [(A, np.where(np.asarray(b) == 0.0, 0.0, np.inf)) for A, b in blocks if A is not None]
-    return column_units(level, size, known)
+    return _of_sides(level, size, known)
 
 
 def _mean_ratios(A: Any, sides: Vector) -> Vector:
@@ -192,12 +216,9 @@ def _mean_ratios(A: Any, sides: Vector) -> Vector:
         sums = np.bincount(j, shares[i] - np.log(entries), n)
         counts = np.bincount(j, minlength=n)
         return np.where(counts > 0.0, np.exp(sums / np.maximum(counts, 1.0)), 0.0)
-    step = max(1, AT_A_TIME // max(1, n))
-    for start in range(0, len(used), step):
-        part = used[start : start + step]
-        sizes = np.abs(np.asarray(A[part], dtype=np.float64))
+    for part, sizes in slabs(A, used):
         present = sizes > 0.0
-        shares = np.log(sides[part]) - 0.5 * np.log(np.maximum(1, present.sum(axis=1)))
+        shares = np.log(sides[used[part]]) - 0.5 * np.log(np.maximum(1, present.sum(axis=1)))
         logs = shares[:, None] - np.log(np.where(present, sizes, 1.0))
         sums += np.where(present, logs, 0.0).sum(axis=0)
         counts += present.sum(axis=0)
@@ -232,12 +253,11 @@ def _smallest_ratios(A: Any, sides: Vector) -> Vector:
         row, column, entry = _entries(A, sides > 0.0)
         np.minimum.at(found, column, sides[row] / entry)
         return found
-    step = max(1, AT_A_TIME // max(1, n))
-    for start in range(0, len(used), step):
-        part = used[start : start + step]
-        entries = np.abs(np.asarray(A[part], dtype=np.float64))
+    for part, entries in slabs(A, used):
         with np.errstate(divide="ignore", over="ignore"):
-            found = np.minimum(found, (sides[part][:, None] / entries).min(axis=0, initial=np.inf))
+            found = np.minimum(
+                found, (sides[used[part]][:, None] / entries).min(axis=0, initial=np.inf)
+            )
     return found
 
 

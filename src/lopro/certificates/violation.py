@@ -1,9 +1,9 @@
 """Violations: absolute, in the units of each row, and relative to the terms of the row.
 
 Relative: a row ``a'x <= b`` is violated by ``(a'x - b)_+ / (sum_j |a_j| |x_j| + |b|)``. Where its side is 0,
-each ``|x_j|`` is at least the unit of the column (`lopro.certificates.units`), so that a point near zero is
-not compared with its own rounding. Nothing else enters: neither other rows, nor entries of x that the row
-does not contain.
+or rounding (`lopro.certificates.sides`), each ``|x_j|`` is at least the unit of the column
+(`lopro.certificates.units`), so that a point near zero is not compared with its own rounding. Nothing else
+enters: neither other rows, nor entries of x that the row does not contain.
 """
 
 from __future__ import annotations
@@ -14,19 +14,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy  # parts of it load when first used
 
-from lopro.certificates.tolerances import NOISE
+from lopro.certificates.sides import is_rounding_of, magnitudes
+from lopro.certificates.tolerances import FEASIBLE, NOISE
 from lopro.certificates.units import Units
-from lopro.core.arrays import asarray_like, namespace, take, to_numpy
 from lopro.core.real_vectors import Vector
 from lopro.errors import ZeroRowWarning
-from lopro.linalg.rounding import AT_A_TIME
 
 __all__ = [
     "Violation",
     "ball_size",
-    "magnitudes",
     "matrix_units",
     "noise_rows",
     "of_rows",
@@ -86,7 +83,7 @@ def of_rows(
     sides : array
         One side for each row.
     units : callable
-        Gives the units of the columns; called only if a row with the side 0 is violated.
+        Gives the units of the columns; called only if a row is violated by more than points may be.
 
     Examples
     --------
@@ -104,10 +101,11 @@ def of_rows(
         return Violation()
     sizes = magnitudes(A, out, np.abs(x)) + np.abs(sides[out])
     found = relative(excess[out], sizes)
-    flat = sides[out] == 0.0
-    # Units only make a violation smaller: they are not needed for what is rounding without them.
-    if flat.any() and found[flat].max() > max(NOISE, found[~flat].max(initial=0.0)):
-        sizes[flat] = magnitudes(A, out[flat], np.maximum(np.abs(x), units().at(x)))
+    # Units only make a violation smaller: they are not needed for what is allowed without them.
+    if found.max() > FEASIBLE:
+        known = units().at(x)
+        zero = is_rounding_of(sides[out], magnitudes(A, out, known))
+        sizes[zero] = magnitudes(A, out[zero], np.maximum(np.abs(x), known))
         found = relative(excess[out], sizes)
     return Violation(float(found.max()), float(excess[out].max()))
 
@@ -180,27 +178,6 @@ def ball_size(radius: float, centre: float, products: Callable[[], float]) -> fl
     """
     size = max(radius, 1e-6 * centre) if radius > 0.0 else centre
     return size if size > 0.0 else products()
-
-
-def magnitudes(A: Any, rows: Any, w: Vector) -> Vector:
-    """Return ``|A| w`` for some rows; of a dense matrix a few at a time.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from lopro.certificates.violation import magnitudes
-    >>> magnitudes(np.array([[1.0, -2.0], [0.0, 3.0]]), np.array([0]), np.ones(2))
-    array([3.])
-    """
-    if A is None:
-        return np.array(w[rows], dtype=np.float64)
-    if scipy.sparse.issparse(A):
-        return np.asarray(abs(A[rows]) @ w, dtype=np.float64)
-    step, beside = max(1, AT_A_TIME // max(1, A.shape[1])), asarray_like(w, A)
-    xp, found = namespace(A), [np.zeros(0)]
-    for start in range(0, len(rows), step):
-        found.append(to_numpy(xp.abs(take(A, rows[start : start + step])) @ beside))
-    return np.asarray(np.concatenate(found), dtype=np.float64)
 
 
 def noise_rows(

@@ -11,7 +11,8 @@ import scipy  # parts of it load when first used
 
 from lopro.certificates import FEASIBLE, NOISE, Units, VariableBounds, Violation, of_rows
 from lopro.certificates.emptiness import is_rounding, without_remnants
-from lopro.certificates.violation import ball_size, magnitudes, units_of_entries
+from lopro.certificates.sides import magnitudes
+from lopro.certificates.violation import ball_size, units_of_entries
 from lopro.core.real_vectors import Vector
 from lopro.engines.cone_bound import ConicData
 from lopro.engines.cones import Cone, Nonnegative, PSDTriangle, SecondOrder, Zero

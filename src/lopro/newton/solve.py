@@ -203,7 +203,10 @@ def prove(
         if scaled is not None:
             start, v = x / scaled.sizes, scaled.multipliers(multipliers)
             rest = tol, feasibility, scale, length, None, stopped
-            return scaled.back(prove(scaled.problem, start, v, *rest))
+            refined = scaled.back(prove(scaled.problem, start, v, *rest))
+            best = refined if refined.better(best, feasibility, length) else best
+            if best.status is Status.CONVERGED:
+                return best
     assert best is not None
     return best
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from lopro.certificates import Units, column_units, reach_units
+from lopro.certificates import Units, column_units, of_rows, reach_units
 from lopro.certificates.units import curvature_units
 
 
@@ -112,3 +112,31 @@ def test_units_are_handed_on_from_block_to_block(kind: int) -> None:
     for order in ([0, 1, 2], [1, 0, 2]):
         units = column_units([blocks[k] for k in order], 4)
         np.testing.assert_allclose(units.known, [30.0, 15.0, 5.0, 15.0 / 9.0], rtol=1e-15)
+
+
+@pytest.mark.parametrize("kind", [0, 1])
+def test_sides_that_are_rounding_tell_no_unit(kind: int) -> None:
+    """0.3 - 0.2 - 0.1 = -2.8e-17 on the right of x_1 = x_2 is 0 beside x_2 <= 5, in all units of the row."""
+    noise, bound = 0.3 - 0.2 - 0.1, (None, np.array([np.inf, 5.0]))
+    for scale in (1.0, 1e-20, 1e20):
+        row = both(scale * np.array([[1.0, -1.0]]))[kind], scale * np.array([noise])
+        for found in (column_units([row, bound], 2), reach_units([row, bound], 2)):
+            np.testing.assert_allclose(found.known, [5.0, 5.0], rtol=1e-15)
+
+
+def test_small_sides_that_nothing_else_measures_tell_their_own_unit() -> None:
+    """x_1 <= 1e-17 is no rounding of x_2 <= 5: no row compares them."""
+    units = column_units([(np.eye(2), np.array([1e-17, 5.0]))], 2)
+    np.testing.assert_array_equal(units.known, [1e-17, 5.0])
+    small = column_units([(1e-20 * np.eye(2), np.array([1e-20, 5e-20]))], 2)
+    np.testing.assert_allclose(small.known, [1.0, 5.0], rtol=1e-15)
+
+
+def test_violations_of_rows_with_rounding_for_a_side_are_those_of_zero() -> None:
+    """x_1 - x_2 = -2.8e-17 is off by 1e-12 at numbers of size 1e-12: that is 1e-13 of 5 + 5."""
+    A, b = np.array([[1.0, -1.0]]), np.array([0.3 - 0.2 - 0.1])
+    x, bound = np.array([1e-12, 0.0]), (None, np.array([np.inf, 5.0]))
+    found = of_rows(A, x, A @ x - b, b, lambda: column_units([(A, b), bound], 2))
+    assert found.relative == pytest.approx(1e-13, rel=1e-3)
+    alone = of_rows(A, x, A @ x - b, b, lambda: column_units([(A, b)], 2))
+    assert alone.relative == pytest.approx(1.0, rel=1e-3)

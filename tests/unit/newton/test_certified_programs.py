@@ -60,6 +60,19 @@ def test_rows_between_bounds_are_met_by_variables_that_leave_theirs():
     np.testing.assert_allclose(found, x + np.array([0.0, 0.0, 1e-7]), atol=1e-12)
 
 
+def test_what_rounding_leaves_in_columns_without_a_side_is_removed():
+    """``a <= 0`` and ``a >= 0`` at a = 3e-14: only 0 itself satisfies them, and the value does not change."""
+    A, x = np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([3e-14, 7.0])
+    rows = [-np.inf, 7.0], [0.0, 7.0]
+    program = QuadraticProgram.of(None, [1.0, 1.0], A, *rows, [0.0, 0.0])
+    np.testing.assert_array_equal(
+        made_feasible(program_composite(program), x, 1e-9), np.array([0.0, 7.0])
+    )
+    # Where the value would change it is no rounding: a point is not moved to the apex of a cone.
+    steep = QuadraticProgram.of(None, [1e14, 1.0], A, *rows, [0.0, 0.0])
+    assert made_feasible(program_composite(steep), x, 1e-9)[0] != 0.0
+
+
 def test_of_variables_on_bounds_those_move_that_may():
     """``2 b - 2 a - c = 0``: c would have to become negative, so a leaves its upper bound."""
     A, x = np.array([[-2.0, 2.0, -1.0]]), np.array([0.5 + 0.5e-7, 0.5, 0.0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from lopro.functions.term import Term
 from lopro.maps import linear_map
 from lopro.newton import Composite
 from lopro.newton.equilibrated import Equilibrated
-from lopro.newton.solve import solve
+from lopro.newton.solve import prove, solve
 
 
 def bounded() -> Composite:
@@ -66,6 +67,19 @@ def test_the_solution_and_its_multipliers() -> None:
     assert found.fun == pytest.approx(0.5, rel=1e-9)
     np.testing.assert_allclose(found.x, [1.0, 2e-12], rtol=1e-6)
     np.testing.assert_allclose(found.multipliers[0], [1.0, 0.0], atol=1e-6)
+
+
+def test_a_worse_answer_in_other_units_replaces_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where units mislead, what was proved before is kept."""
+    back = Equilibrated.back
+
+    def worse(scaled: Equilibrated, found: Outcome) -> Outcome:
+        return replace(back(scaled, found), status=Status.STOPPED, fun=1e9, violation=1.0)
+
+    monkeypatch.setattr(Equilibrated, "back", worse)
+    x, multipliers = np.array([1.0, 1.9e-12]), [np.array([1.0, 0.0])]
+    found = prove(bounded(), x, multipliers, tol=1e-6, convexity=0.0)
+    assert found.fun == pytest.approx(0.5, rel=1e-8) and found.violation == 0.0
 
 
 def test_an_empty_set_is_found_empty_in_the_units_of_the_user() -> None:

@@ -14,7 +14,14 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.certificates import Units, VariableBounds, Violation, column_units, of_rows
+from lopro.certificates import (
+    FEASIBLE,
+    Units,
+    VariableBounds,
+    Violation,
+    column_units,
+    of_rows,
+)
 from lopro.certificates.violation import ball_size, relative
 from lopro.functions.atoms import Ball, Interval, L1Ball
 from lopro.functions.term import Term
@@ -169,7 +176,7 @@ def made_feasible(
     box = box_of(problem)
     best, least = x, violation(problem, x, units).relative
     known = units or units_of(problem)
-    x = np.clip(x, box.lower, box.upper)
+    x = _without_remnants(problem, np.clip(x, box.lower, box.upper), rows, known.groups)
     used, last = lower == upper, math.inf
     for _ in range(_ROUNDS):
         now = violation(problem, x, units).relative
@@ -190,6 +197,25 @@ def made_feasible(
             break
         x, last = np.clip(x - step, box.lower, box.upper), now
     return best
+
+
+def _without_remnants(
+    problem: Composite, x: Array, rows: tuple[Matrix, Array, Array], groups: Any
+) -> Array:
+    """Return the point with zeros in columns of violated rows that no row with a side measures.
+
+    All of their rows have the side 0, so that 0 satisfies them; a step leaves some rounding, which is all of
+    what these rows compare. It is only taken where the value stays the same.
+    """
+    A, lower, upper = rows
+    image = np.asarray(A @ x)
+    missed = (image < lower) | (image > upper)
+    hit = np.unique(groups[np.unique(A[missed].indices)])
+    y = np.where(np.isin(groups, hit[hit >= 0]), 0.0, x)
+    if np.array_equal(y, x):
+        return x
+    y, before = np.clip(y, *problem.box), problem.value(x)
+    return y if abs(problem.value(y) - before) <= FEASIBLE * abs(before) else x
 
 
 def within_bounds(problem: Composite, x: Array) -> Array:
