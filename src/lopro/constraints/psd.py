@@ -13,7 +13,7 @@ from lopro.certificates import feasibility_tolerance
 from lopro.certificates.violation import matrix_units
 from lopro.constraints.base import ValidInequality
 from lopro.constraints.compact import OwnImage
-from lopro.core.arrays import Array, Companion, asarray_like, eps, namespace, norm, to_numpy
+from lopro.core.arrays import Array, Companion, asarray_like, eps, namespace, norm, norms, to_numpy
 from lopro.core.validation import check_count, check_number, check_shape
 from lopro.functions import Ball, Constant, Image, Linearization, Source
 from lopro.linalg.eigenvalues import is_above
@@ -257,13 +257,13 @@ class PSDCone(OwnImage):
         check_shape("x", x, (self.dim, self.dim))
         allowed = max(1e-8, 1e2 * eps(x))
         if self.dim <= 64:
-            asymmetry, size = norm(x - adjoint(x)), norm(x)
+            asymmetry, size = norms(x - adjoint(x), x)
         else:
             # (X - X^H) v has the expected length |X - X^H|_F for a random v: two products
             # instead of passes over whole matrices, which would dominate the time of this loop.
             v = self._probe.beside(x)
             forward = x @ v
-            asymmetry, size = norm(forward - adjoint(adjoint(v[:, None]) @ x)[:, 0]), norm(forward)
+            asymmetry, size = norms(forward - adjoint(adjoint(v[:, None]) @ x)[:, 0], forward)
         if asymmetry > allowed * size:
             raise ValueError(
                 f"x must be symmetric (Hermitian), but |x - x^H| / |x| = {asymmetry / size:.3g}"

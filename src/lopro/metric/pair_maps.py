@@ -110,17 +110,17 @@ class Graph(PairMap):
         table = np.full((N, N), len(edges))
         table.flat[edges[order]] = np.arange(len(edges))
         self._places = _IndexCompanion(np.minimum(table, table.T).ravel())
-        self._forth = _IndexCompanion(first * N + second)
-        self._back = _IndexCompanion(second * N + first)
-        self._loops = tuple(_IndexCompanion(ends * (N + 1)) for ends in (first, second))
+        #: Both ends of each pair with themselves, then with each other.
+        ends = [first * (N + 1), second * (N + 1), first * N + second, second * N + first]
+        self._ends = _IndexCompanion(np.concatenate(ends))
 
     def distances(self, A: Array) -> Array:
         X = self._X.beside(A)
         K = (X @ A) @ X.T
         xp = namespace(K)
-        flat = xp.reshape(K, (-1,))
-        ii, jj = (xp.take(flat, loops.beside(K)) for loops in self._loops)
-        return ii + jj - xp.take(flat, self._forth.beside(K)) - xp.take(flat, self._back.beside(K))
+        found = xp.take(xp.reshape(K, (-1,)), self._ends.beside(K))
+        parts = xp.reshape(found, (4, -1))
+        return parts[0, :] + parts[1, :] - parts[2, :] - parts[3, :]
 
     def factors(self, w: Array) -> tuple[Array, Array]:
         X, W = self._X.beside(w), self._weights(w)

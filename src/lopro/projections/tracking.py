@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from lopro.core.arrays import Array, asarray_like, is_complex, namespace, norm, to_numpy
+from lopro.core.arrays import Array, asarray_like, is_complex, is_single, namespace, norm, to_numpy
 from lopro.core.counting import count
 from lopro.core.deadline import current_deadline
+from lopro.core.real_vectors import power_of_two
 from lopro.core.validation import check_count, check_number
+from lopro.maps.algebra import widened
 
 __all__ = ["EigenpairTracker", "can_follow"]
 
@@ -26,6 +29,10 @@ _SPARE = 7
 _TRIES = 8
 #: Products after which the random search direction restarts.
 _SCOUTING = 32
+#: A row of a block counts as dependent on those before it where less than this share of its length is left:
+#: the square root of the rounding of the Gram matrix, with six digits to spare in double precision.
+_DEPENDENT = 1e-5
+_EPS = float(np.finfo(np.float64).eps)
 
 
 def can_follow(k: int, rows: int) -> bool:
@@ -55,6 +62,9 @@ class EigenpairTracker:
     search direction from a random start: it descends to the smallest eigenvector orthogonal to the others
     and restarts periodically, so that every eigenvector is found eventually.
 
+    Each product is followed by one device-to-host transfer: the Gram matrix of the block and its product
+    tells the host everything, so that a device makes three products with a block and little else.
+
     Ritz values are upper bounds of the eigenvalues at any accuracy.
 
     Parameters
@@ -78,7 +88,8 @@ class EigenpairTracker:
         self.k = check_count("k", k)
         self.accuracy = check_number("accuracy", accuracy, minimum=0.0, maximum=1.0, exclusive=True)
         self._followed, self._width = self.k + _SPARE, _width(self.k)
-        self._basis: Array | None = None  # orthonormal rows: products with rows run along memory
+        self._basis: Array | None = None  # as rows: products with rows run along memory
+        self._unit = 1.0  # about the size of the eigenvalues, a power of two
         self._age = 0  # of the search direction
         self._rng = np.random.default_rng(0)
 
@@ -86,60 +97,148 @@ class EigenpairTracker:
         """Return values (ascending, on the host) and vectors; None where the accuracy cannot be reached."""
         if not can_follow(self.k, X.shape[0]):
             return None
-        basis = self._basis
+        basis, size = self._basis, None
         if basis is None or not _alike(basis, X):
-            basis = _orthonormal(self._random(self._width, X))
-        scale = norm(X) / math.sqrt(X.shape[0])
+            basis, size = self._random(self._width, X), norm(X)
+        elif isinstance(X, np.ndarray):
+            size = norm(X)
+        if size is not None and 0.0 < size < math.inf:
+            self._unit = power_of_two(size / math.sqrt(X.shape[0]))
         count("eigenpairs", self.k)
         for _ in range(_TRIES):
             current_deadline().check()
-            products = basis @ X
-            # The small matrix is decomposed on the host: a device takes a hundred times as long.
-            inside = to_numpy(products @ _conjugate(basis).T)
-            if not np.isfinite(inside).all():
+            block = _stacked(basis, (basis @ X) / self._unit)
+            gram, square = _gram_on_host(block, X if size is None else None)
+            if not np.isfinite(gram).all():
+                self._basis = None
                 return None
-            values, vectors, residuals = _ritz_pairs(inside, basis, products, self._followed)
-            search = self._search_direction(inside, basis, products)
-            basis = self._basis = _orthonormal(_stacked(vectors, _scaled(residuals), search))
-            allowed = self.accuracy * max(abs(float(values[0])), scale)
-            if norm(residuals[: self.k, :]) <= allowed:
-                return values[: self.k], _conjugate(vectors[: self.k, :]).T
+            if size is None:  # squares may have over- or underflown
+                size = math.sqrt(square) if 1e-20 < square < 1e30 else norm(X)
+            scale = size / math.sqrt(X.shape[0]) / self._unit
+            ritz = _Ritz(gram, self._followed)
+            basis = self._basis = self._next(ritz, block)
+            allowed = self.accuracy * max(abs(float(ritz.values[0])), scale)
+            if math.sqrt(float(ritz.squares[: self.k].sum())) <= allowed:
+                values = ritz.values[: self.k] * self._unit
+                values = values.astype(np.float32) if is_single(X) else values
+                return values, _conjugate(basis[: self.k, :]).T
         return None
 
-    def _search_direction(self, inside: Small, basis: Array, products: Array) -> Array:
-        """Return the search direction after one step of steepest descent, and its residual."""
+    def _next(self, ritz: _Ritz, block: Array) -> Array:
+        """Return the next block: Ritz vectors, their residuals, and the search direction with its own.
+
+        That has made a step of steepest descent. Residuals are about unit vectors, not orthogonal to others.
+        """
         self._age += 1
-        if self._age % _SCOUTING == 0:
-            return _scaled(self._random(2, basis))
-        n = self._width - 2
-        _, vector, residual = _ritz_pairs(inside[n:, n:], basis[n:, :], products[n:, :], 1)
-        return _stacked(vector, _scaled(residual))
+        rows = [ritz.vectors, ritz.residuals]
+        search = None if self._age % _SCOUTING == 0 else ritz.search()
+        rows = rows if search is None else [*rows, search]
+        basis = asarray_like(np.concatenate(rows), block) @ block
+        return basis if search is not None else _stacked(basis, self._random(2, block))
 
     def _random(self, rows: int, like: Array) -> Array:
-        return asarray_like(self._rng.standard_normal((rows, like.shape[1])), like)
+        n = like.shape[1]
+        return asarray_like(self._rng.standard_normal((rows, n)) / math.sqrt(n), like)
 
 
-def _ritz_pairs(
-    inside: Small, basis: Array, products: Array, count: int
-) -> tuple[Small, Array, Array]:
-    """Return the lowest Ritz values of a block, their vectors (as rows) and their residuals."""
-    values, mixing = np.linalg.eigh(0.5 * (inside + inside.conj().T))
-    values, mixing = values[:count], mixing[:, :count].conj().T
-    there = asarray_like(mixing, basis)
-    vectors = there @ basis
-    residuals = there @ products - asarray_like(values[:, None], basis) * vectors
-    return values, vectors, residuals
+class _Ritz:
+    """Ritz pairs of a block of rows ``B`` from the Gram matrix of the rows of ``B`` and ``B X``.
+
+    Rows are orthonormalised in their order (Gram and Schmidt); dependent ones are left out. Vectors and
+    residuals are the coefficients of rows of ``B`` and ``B X`` together.
+    """
+
+    def __init__(self, gram: Small, followed: int) -> None:
+        w = len(gram) // 2
+        self._gram, self._first = gram, w - 2
+        self._to_orthonormal, self._kept = _orthonormal(gram[:w, :w])
+        T = self._to_orthonormal
+        inside = T @ gram[w:, :w] @ T.conj().T
+        self._inside = 0.5 * (inside + inside.conj().T)
+        values, mixing = np.linalg.eigh(self._inside)
+        self.values = values[:followed]
+        self.vectors, self.residuals, self.squares = self._pairs(
+            self.values, mixing[:, :followed], T
+        )
+
+    def search(self) -> Small | None:
+        """Return the lowest vector of the last two rows, less the others, and its residual; None without."""
+        last = np.flatnonzero(self._kept >= self._first)
+        if len(last) == 0:
+            return None
+        values, mixing = np.linalg.eigh(self._inside[np.ix_(last, last)])
+        rows = self._to_orthonormal[last]
+        vector, residual, _ = self._pairs(values[:1], mixing[:, :1], rows)
+        return np.concatenate([vector, residual])
+
+    def _pairs(self, values: Small, mixing: Small, rows: Small) -> tuple[Small, Small, Small]:
+        """Return vectors, scaled residuals, and bounds of the squared lengths of the residuals."""
+        own = mixing.conj().T @ rows
+        vectors = np.hstack([own, np.zeros_like(own)])
+        residuals = np.hstack([-values[:, None] * own, own])
+        w, squares = own.shape[1], _squares(residuals, self._gram)
+        # What the terms cancel to is known up to the rounding of their squares.
+        rounding = len(self._gram) * _EPS * (values**2 + _squares(own, self._gram[w:, w:]))
+        squares = np.maximum(squares, 0.0) + rounding
+        lengths = np.sqrt(np.where(squares > 0.0, squares, 1.0))
+        return vectors, residuals / lengths[:, None], squares
+
+
+def _squares(rows: Small, gram: Small) -> Small:
+    """Return the squared lengths of combinations of rows whose Gram matrix is given."""
+    return np.asarray(np.einsum("ij,ij->i", rows @ gram, rows.conj()).real)
+
+
+def _orthonormal(gram: Small) -> tuple[Small, Small]:
+    """Return ``T`` for which ``T B`` has orthonormal rows, given ``B B'``, and the rows that span B."""
+    lengths = np.sqrt(np.maximum(gram.diagonal().real, 0.0))
+    units = np.where(lengths > 0.0, lengths, 1.0)
+    N = gram / (units[:, None] * units)
+    kept: Any = np.arange(len(N))
+    L = _factor(N)
+    if L is None:
+        found: list[int] = []
+        for i in range(len(N)):
+            if lengths[i] > 0.0 and _factor(N[np.ix_([*found, i], [*found, i])]) is not None:
+                found.append(i)
+        kept = np.array(found, dtype=int)
+        L = _factor(N[np.ix_(kept, kept)]) if found else np.zeros((0, 0))
+        assert L is not None
+    T = np.zeros((len(kept), len(N)), dtype=gram.dtype)
+    T[:, kept] = np.linalg.solve(L, np.diag(1.0 / units[kept]))
+    return T, kept
+
+
+def _factor(N: Small) -> Small | None:
+    """Return the Cholesky factor of a Gram matrix of unit vectors, None where one depends on those before."""
+    try:
+        L = np.linalg.cholesky(N)
+    except np.linalg.LinAlgError:
+        return None
+    return L if L.diagonal().real.min() > _DEPENDENT else None
+
+
+def _gram_on_host(block: Array, X: Array | None) -> tuple[Small, float]:
+    """Return the Gram matrix of rows, and the sum of squares of X if there is one: one transfer."""
+    with contextlib.suppress(TypeError, RuntimeError):  # of devices without double precision
+        block = widened(block)
+    xp = namespace(block)
+    gram = block @ _conjugate(block).T
+    if X is None:
+        return _double(to_numpy(gram)), math.nan
+    with np.errstate(over="ignore", under="ignore"):
+        square = xp.sum(xp.real(X * _conjugate(X)) if is_complex(X) else X * X)
+    numbers = [xp.reshape(gram, (-1,)), xp.reshape(xp.astype(square, gram.dtype), (1,))]
+    found = to_numpy(xp.concat(numbers))
+    return _double(found[:-1]).reshape(gram.shape), float(found[-1].real)
+
+
+def _double(values: Small) -> Small:
+    return values.astype(np.complex128 if values.dtype.kind == "c" else np.float64)
 
 
 def _stacked(*rows: Array) -> Array:
     return namespace(rows[0]).concat(rows)
-
-
-def _scaled(rows: Array) -> Array:
-    """Return the rows scaled to a largest entry of one, so that squares do not overflow."""
-    xp = namespace(rows)
-    peaks = xp.max(xp.abs(rows), axis=1, keepdims=True)
-    return rows / xp.where(peaks > 0.0, peaks, xp.ones_like(peaks))
 
 
 def _alike(basis: Array, X: Array) -> bool:
@@ -149,8 +248,3 @@ def _alike(basis: Array, X: Array) -> bool:
 
 def _conjugate(V: Array) -> Array:
     return namespace(V).conj(V) if is_complex(V) else V
-
-
-def _orthonormal(rows: Array) -> Array:
-    q, _ = namespace(rows).linalg.qr(rows.T)
-    return q.T

@@ -13,6 +13,7 @@ from lopro.constraints import Distance, KyFan, MinEigenvalue, PSDCone
 from lopro.core.arrays import to_numpy
 from lopro.core.counting import Counts, counting
 from lopro.errors import BoundContradictionWarning
+from lopro.projections import tracking
 from lopro.projections.tracking import EigenpairTracker
 
 
@@ -58,6 +59,37 @@ def test_a_matrix_that_hardly_moves_costs_one_product_a_call():
     answers = [tracker.smallest(X) for X in walk(200, 60, 3)]
     assert all(answer is not None for answer in answers[10:])
     assert tracker._age <= 90  # products
+
+
+def test_a_device_is_read_once_for_each_product(monkeypatch):
+    """The Gram matrix of the block and its product, in each call once with the size of the matrix."""
+    read, real = [], tracking.to_numpy
+    monkeypatch.setattr(tracking, "to_numpy", lambda x: read.append(x.shape) or real(x))
+    there = array_api_strict.Device("device1")
+    tracker, matrices = EigenpairTracker(1, 0.1), list(walk(200, 20, 3))
+    monkeypatch.setattr(tracking, "norm", lambda X: read.append("norm") or 14.0)
+    for X in matrices:
+        tracker.smallest(array_api_strict.asarray(X, device=there))
+    assert read.count("norm") == 1, "in the first call the size is not known"
+    assert len(read) == 1 + tracker._age
+    assert max(shape[0] for shape in read if shape != "norm") <= 36**2 + 1
+
+
+def test_rows_that_depend_on_each_other_are_left_out():
+    """A block of repeated and zero rows gives the Ritz pairs of what they span."""
+    rng = np.random.default_rng(0)
+    X = next(walk(100, 1, 21))
+    B = rng.standard_normal((18, 100))
+    B[5], B[9], B[16] = B[2], 0.0, B[0] - 3.0 * B[1]
+    block = np.vstack([B, B @ X])
+    ritz = tracking._Ritz(block @ block.T, 8)
+    Q, _ = np.linalg.qr(B[[0, 1, 2, 3, 4, 6, 7, 8, 10, 11, 12, 13, 14, 15, 17]].T)
+    expected, V = np.linalg.eigh(Q.T @ X @ Q)
+    np.testing.assert_allclose(ritz.values, expected[:8], atol=1e-12)
+    vectors = ritz.vectors @ block
+    np.testing.assert_allclose(np.abs(vectors @ Q @ V[:, :8]), np.eye(8), atol=1e-10)
+    residuals = vectors @ X - ritz.values[:, None] * vectors
+    np.testing.assert_allclose(np.sqrt(ritz.squares), np.linalg.norm(residuals, axis=1), rtol=1e-9)
 
 
 def test_an_eigenvector_that_comes_from_nowhere_is_found():
