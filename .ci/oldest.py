@@ -34,4 +34,4 @@ def _expanded(groups: dict[str, list[str]], name: str) -> list[str]:
 
 
 if __name__ == "__main__":
-    print("\n".join(oldest(Path("pyproject.toml").read_text())))
+    print("\n".join(oldest(Path("pyproject.toml").read_text(encoding="utf-8"))))

@@ -41,5 +41,7 @@ def write_json(name: str, content: Mapping[str, Any]) -> Path:
     """Write ``content`` with the environment it was measured in; return the path."""
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{name}.json"
-    path.write_text(json.dumps({"environment": environment(), **content}, indent=2) + "\n")
+    path.write_text(
+        json.dumps({"environment": environment(), **content}, indent=2) + "\n", encoding="utf-8"
+    )
     return path

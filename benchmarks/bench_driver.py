@@ -7,7 +7,7 @@
 2. Problems with ten variables, where a product costs next to nothing: microseconds per iteration,
    everything included. The target is 60.
 
-Linear algebra runs on one thread unless told otherwise: with more of them the products get faster and the
+Linear algebra runs on one thread by default: with more of them the products get faster and the
 rest does not, so the share falls. The numbers of other thread counts go to a file of their own.
 Timings are the best of several runs, since other programs can only make a run slower.
 """

@@ -51,7 +51,7 @@ def _problems() -> dict[str, tuple[Any, Any, dict[str, Any]]]:
 def _classes(
     rng: np.random.Generator, samples: int, features: int, classes: int = 2
 ) -> tuple[Any, Any]:
-    """Return Gaussian samples whose first features tell the classes."""
+    """Return Gaussian samples whose first features separate the classes."""
     labels = np.arange(samples) % classes
     X = rng.standard_normal((samples, features))
     X[:, :3] += 1.5 * labels[:, None]
@@ -59,7 +59,7 @@ def _classes(
 
 
 def _correlated(rng: np.random.Generator, samples: int, features: int) -> tuple[Any, Any]:
-    """Return samples of eight common factors and noise, one of which tells the classes."""
+    """Return samples of eight common factors and noise, one of which separates the classes."""
     labels = np.arange(samples) % 2
     factors = rng.standard_normal((samples, 8))
     factors[:, 0] += 2.0 * labels

@@ -264,7 +264,7 @@ def show(title: str, found: dict[str, tuple[float, float]]) -> None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Measure what is asked for."""
+    """Measure the chosen problems."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sizes", nargs="+", default=["dense", "sparse", "path", "net"])
     parser.add_argument("--rows", type=int, default=1500)

@@ -68,7 +68,7 @@ class Adapter:
     requires: tuple[str, ...] = ()
     needs_matrix = False
     needs_real = False
-    #: Largest number of matrix entries it is tried on.
+    #: Largest number of matrix entries it runs on.
     max_entries: float = float("inf")
 
     def missing(self) -> str | None:
@@ -91,7 +91,7 @@ class Adapter:
         raise NotImplementedError
 
     def prepare(self, instance: Instance, cap: float) -> None:
-        """Find out, untimed, what the method has to be told."""
+        """Determine, untimed, the parameters of the method."""
 
     def curve(self, instance: Instance, cap: float) -> list[tuple[float, int, Any]]:
         """Return points on the way where they take runs of their own (untimed otherwise)."""

@@ -36,7 +36,7 @@ def gaussian(
 
 
 def transition(m: int, d: int, seed: int) -> Instance:
-    """Return equations whose solution has about as many nonzeros as equations can tell."""
+    """Return equations whose solution has about as many nonzeros as equations determine."""
     return gaussian(m, d, max(1, m // 2), 0.0, seed)
 
 

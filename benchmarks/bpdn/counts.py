@@ -102,9 +102,9 @@ def main(arguments: list[str]) -> int:
     """Record to the first file; compare with the second, if there is one."""
     names = [name for name in INSTANCES if any(word in name for word in arguments[2:])]
     found = record(names or None)
-    Path(arguments[0]).write_text(json.dumps(found, indent=1))
+    Path(arguments[0]).write_text(json.dumps(found, indent=1), encoding="utf-8")
     if len(arguments) > 1:
-        compare(found, json.loads(Path(arguments[1]).read_text()))
+        compare(found, json.loads(Path(arguments[1]).read_text(encoding="utf-8")))
     return 0
 
 

@@ -105,7 +105,7 @@ class Trial:
         self.note: str | None = None
 
     def prepare(self, instance: Instance, cap: float) -> None:
-        """Find out, untimed, what the method has to be told."""
+        """Determine, untimed, the parameters of the method."""
         try:
             self.adapter.prepare(instance, cap)
         except Exception as error:

@@ -17,7 +17,7 @@ from lopro.methods.paper.theorems import HalvingSmoothing
 
 __all__ = ["OURS"]
 
-#: What our methods are asked for, as a certified relative gap.
+#: The certified relative gap that our methods have to reach.
 TOLERANCE = 1e-8
 
 

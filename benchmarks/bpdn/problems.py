@@ -18,7 +18,7 @@ FACTORISED_ROWS = 2000
 
 
 class CountedOperator(LinearOperator):
-    """A matrix or operator that counts the products a peer asks for."""
+    """A matrix or operator that counts the products of another solver."""
 
     def __init__(self, A: Any) -> None:
         self.A, self.forward, self.adjoint = A, 0, 0

@@ -81,7 +81,7 @@ def add_to_json(
     path: Path, instance: Instance, rows: Sequence[Row], settings: dict[str, Any]
 ) -> None:
     """Write one problem's rows with the machine they were measured on; other problems stay."""
-    content = json.loads(path.read_text()) if path.exists() else {}
+    content = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     content[instance.name] = {
         "environment": environment(),
         "settings": settings,
@@ -91,7 +91,9 @@ def add_to_json(
         "rows": [row.to_dict() for row in rows],
     }
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(_finite(content), indent=2, allow_nan=False) + "\n")
+    path.write_text(
+        json.dumps(_finite(content), indent=2, allow_nan=False) + "\n", encoding="utf-8"
+    )
 
 
 def _finite(data: Any) -> Any:

@@ -4,8 +4,8 @@
 this file; ``--write`` puts the table of what is kept into the documentation. Ours is certified to 1e-6; SPGL1
 runs with all its tolerances at 1e-6 and with its defaults. Times are processor time, the least of several for
 each instance, of up to fifty where they are milliseconds; ratios are medians over instances, and above 1 is a
-loss; the worst is told where it alone is one. What its answers are worth is told, too: by how much the value
-at the nearest feasible point exceeds the bound that we have proved. HiGHS is the third where sigma is 0.
+loss; the worst is given where it alone is one. The accuracy of its answers is given, too: by how much the
+value at the nearest feasible point exceeds the bound that we have proved. HiGHS is the third for sigma = 0.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def by_highs(instance: Instance) -> None:
 
 
 def calls_for(name: str, instance: Instance, limit: float) -> dict[str, Callable[[], Any]]:
-    """Return who is asked, and how."""
+    """Return the solvers, by name."""
     A, y, sigma = instance
     rows = name.startswith("rows")
     calls: dict[str, Callable[[], Any]] = {
@@ -159,7 +159,7 @@ def measure(name: str, instances: int, turns: int, limit: float) -> dict[str, An
 
 
 def turns_for(calls: dict[str, Callable[[], Any]], least: int) -> int:
-    """Return how often to ask everybody: what takes a millisecond is timed more often."""
+    """Return the number of repetitions: calls of a millisecond are timed more often."""
     start = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -191,7 +191,7 @@ def table(rows: list[dict[str, Any]]) -> str:
 def cell(row: dict[str, Any], who: str) -> str:
     """Return a ratio, and the worst where it alone is a loss.
 
-    Nothing for who was not asked, and words for who did not come to an end.
+    Nothing for solvers that did not run, and words for those that did not finish.
 
     Ours has not where it proves nothing in time, SPGL1 where its point is far from the ball.
     """

@@ -52,7 +52,7 @@ def main(arguments: Sequence[str]) -> int:
     files = [options.output / f"compare_{name}.json" for name in PROBLEMS]
     records = [Record.read(path) for path in files if path.exists()]
     for folder in _folders(options):
-        (folder / "refusals.md").write_text(refusals(records))
+        (folder / "refusals.md").write_text(refusals(records), encoding="utf-8")
     return 0
 
 
@@ -83,7 +83,7 @@ def _run(name: str, options: argparse.Namespace, console: Console) -> None:
 
 def _show(record: Record, folder: Path, console: Console) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{record.name}.md").write_text(reached(record))
+    (folder / f"{record.name}.md").write_text(reached(record), encoding="utf-8")
     # Only now: where matplotlib is missing there is still a table and a file.
     try:
         from benchmarks.compare.figures import draw

@@ -166,7 +166,7 @@ def stochastic(quick: bool) -> Instance:
     set_ = Polyhedron(_unit_rows(rng, m, d), rng.uniform(0.3, 0.5, m))
     f = Logistic(X, labels, l2=0.05, batch_size=batch)
     R = set_.radius().value
-    # Sampled slopes are longer than their mean: theorems ask for their root mean square.
+    # Sampled slopes are longer than their mean: theorems use their root mean square.
     rms = math.sqrt(float((X**2).sum()) / n)
     G = max(rms, f.lipschitz(Ball(np.zeros(d), 0.0)).value) + f.l2 * 3.0 * R
     constants = ProblemConstants(

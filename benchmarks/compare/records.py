@@ -50,7 +50,7 @@ class Record:
         return sorted(ran, key=self._rank)
 
     def _rank(self, curve: Curve) -> tuple[float, float]:
-        """Gaps below what the runs were asked for count as equal: then time decides."""
+        """Gaps below the tolerance of the runs count as equal: then time decides."""
         best = curve.best
         return max(self.reference.gap(best.fun), self.limits.tol), best.seconds
 
@@ -62,13 +62,15 @@ class Record:
         """Write the file of this problem."""
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"compare_{self.name}.json"
-        path.write_text(json.dumps(_plain(dataclasses.asdict(self)), allow_nan=False) + "\n")
+        path.write_text(
+            json.dumps(_plain(dataclasses.asdict(self)), allow_nan=False) + "\n", encoding="utf-8"
+        )
         return path
 
     @classmethod
     def read(cls, path: Path) -> Record:
         """Read what `write` has written; numbers that JSON does not have come back as infinities."""
-        data = json.loads(path.read_text())
+        data = json.loads(path.read_text(encoding="utf-8"))
         data["reference"] = Reference(**data["reference"])
         data["limits"] = Limits(**data["limits"])
         data["curves"] = [_curve(**curve) for curve in data["curves"]]

@@ -37,7 +37,7 @@ class Case:
     name: str
     problem: lopro.Problem
     peer: Callable[[Any], tuple[Any, Any]]
-    #: Who else is asked.
+    #: The other solvers.
     solvers: tuple[str, ...] = ("CLARABEL", "SCS")
 
 

@@ -162,7 +162,7 @@ def measured(name: str, case: Case) -> list[Run]:
 
 
 def main(arguments: list[str]) -> None:
-    """Measure the cases that are asked for, all by default, and print the ratios."""
+    """Measure the chosen cases, all by default, and print the ratios."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("case", nargs="*", choices=[[], *CASES], help="all by default")
     parser.add_argument("--small", action="store_true", help="toy sizes, to see that all runs")

@@ -37,7 +37,7 @@ def entries_of(folder: Path) -> list[Entry]:
     """Read every ``general_*.json``."""
     found: list[Entry] = []
     for path in sorted(folder.glob("general_*.json")):
-        for row in json.loads(path.read_text())["runs"]:
+        for row in json.loads(path.read_text(encoding="utf-8"))["runs"]:
             name = row.get("problem") or row.get("file") or f"{row.get('kind')} {row.get('n')}"
             done = is_solved(row, GAPS.get(path.stem, 1e-6))
             found.append(Entry(path.stem, name, row["peer"], float(row["seconds"]), done))

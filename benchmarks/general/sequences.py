@@ -32,7 +32,7 @@ from lopro.engines import QuadraticProgram, solve_by_piqp
 
 #: Programs with their names; one list for each sequence.
 Sequences = Iterator[tuple[str, list[QuadraticProgram]]]
-#: Absolute residuals that ProxQP is asked for.
+#: Absolute residuals that ProxQP has to reach.
 PROXQP = 1e-8
 #: Seconds that a peer may take for a sequence; it is stopped after the step that exceeds them.
 LIMIT = 60.0
@@ -211,7 +211,7 @@ FAMILIES: dict[str, Callable[[bool], Sequences]] = {
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Measure the families that are asked for, all by default, and print a line for each sequence."""
+    """Measure the chosen families, all by default, and print a line for each sequence."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("family", nargs="*", choices=[[], *FAMILIES], help="all by default")
     parser.add_argument("--small", action="store_true", help="toy sizes, to see that all runs")

@@ -57,7 +57,7 @@ class Adapter:
     name: str
     #: Import names of what has to be installed.
     requires: tuple[str, ...] = ()
-    #: Largest number of features it is tried on.
+    #: Largest number of features it runs on.
     most_features: float = float("inf")
 
     def missing(self) -> str | None:
@@ -72,7 +72,7 @@ class Adapter:
         return None
 
     def prepare(self, instance: Instance, settings: Settings) -> str:
-        """Find out, untimed, what the method has to be told; return it in words."""
+        """Determine, untimed, the parameters of the method; return them in words."""
         return ""
 
     def solve(self, instance: Instance, settings: Settings) -> Answer:

@@ -31,7 +31,9 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--method", nargs="+", choices=METHODS, default=list(METHODS))
     parser.add_argument("--threads", type=int, default=1, help="of linear algebra, for everyone")
     parser.add_argument("--time-limit", type=float, default=60.0, help="seconds for each method")
-    parser.add_argument("--tol", type=float, default=1e-6, help="certified gap asked of ours")
+    parser.add_argument(
+        "--tol", type=float, default=1e-6, help="certified gap that lopro has to reach"
+    )
     parser.add_argument("--colon", type=Path, help="colon-cancer file; or set LOPRO_COLON")
     parser.add_argument("--output", type=Path, default=RESULTS, help="folder for JSON and figures")
     parser.add_argument("--docs", action="store_true", help="figures into docs/images as well")

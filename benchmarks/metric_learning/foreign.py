@@ -33,7 +33,7 @@ class Environment:
         return self.folder / ("Scripts" if sys.platform == "win32" else "bin") / "python"
 
     def make(self) -> None:
-        """Make the environment unless it is there, and ask it what it has."""
+        """Make the environment unless it is there, and list its packages."""
         try:
             if not self.python.exists():
                 _called([sys.executable, "-m", "venv", str(self.folder)])

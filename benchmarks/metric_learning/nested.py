@@ -145,7 +145,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     options.output.mkdir(parents=True, exist_ok=True)
     path = options.output / "metric_nested.json"
-    results = json.loads(path.read_text()) if path.exists() else {}
+    results = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     for name in options.data:
         X, y, told = load(name, options.colon)
         print(f"\n**{name}**: {told}, {len(X)} samples, {X.shape[1]} features\n")
@@ -155,7 +155,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             outcomes.append(nested_score(method, X, y, options.folds, options.limit))
             print(row(outcomes[-1]), flush=True)
         results[name] = {"data": told, "outcomes": [asdict(one) for one in outcomes]}
-        path.write_text(json.dumps(results))
+        path.write_text(json.dumps(results), encoding="utf-8")
     return 0
 
 

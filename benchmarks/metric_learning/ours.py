@@ -43,7 +43,7 @@ def answer_of(
 
 
 class Certified(Adapter):
-    """A method that needs to be told nothing and stops when the gap is proved."""
+    """A method without parameters that stops when the gap is proved."""
 
     def __init__(self, name: str, scheme: protocol.Method) -> None:
         self.name, self.scheme = name, scheme

@@ -85,10 +85,12 @@ def add_to_json(
 
 def write_entry(path: Path, name: str, entry: dict[str, Any], settings: dict[str, Any]) -> None:
     """Replace one entry of a file of results."""
-    content = json.loads(path.read_text()) if path.exists() else {}
+    content = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     content[name] = {"environment": environment(), "settings": settings, **entry}
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(_finite(content), indent=2, allow_nan=False) + "\n")
+    path.write_text(
+        json.dumps(_finite(content), indent=2, allow_nan=False) + "\n", encoding="utf-8"
+    )
 
 
 def _finite(data: Any) -> Any:

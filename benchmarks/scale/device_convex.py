@@ -1,6 +1,6 @@
 """Programs, steps and matrices for `benchmarks.scale.device_targets`.
 
-Each target yields its cases one after the other; a case holds its data until the next one is asked for.
+Each target yields its cases one after the other; a case holds its data until the next one begins.
 """
 
 from __future__ import annotations

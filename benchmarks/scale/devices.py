@@ -29,7 +29,7 @@ class Place:
         self.name = torch.cuda.get_device_name() if self.cuda else device
 
     def of(self, full: Any, small: Any) -> Any:
-        """Return a size for the scale that is asked for."""
+        """Return a size for the chosen scale."""
         return small if self.small else full
 
     def normal(self, *shape: int, dtype: Any = torch.float64) -> Any:
@@ -44,7 +44,7 @@ class Place:
         return torch.asarray(values, device=self.device)
 
     def given(self, values: Any) -> Any:
-        """Return a tensor as an array of the library that is asked for, without a copy."""
+        """Return a tensor as an array of the chosen library, without a copy."""
         if self.library == "torch":
             return values
         import cupy

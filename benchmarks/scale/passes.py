@@ -6,8 +6,8 @@ python -m benchmarks.scale.passes [--gigabytes 1] [--dtype float32] [--rows 4096
 
 A pass computes the correlations of all columns with some dual points, in double precision. Its share of the
 bandwidth is the time that plain sequential reads of the same files take (for arrays in memory: a sum), over
-its own. For zarr and HDF5 the time is told apart that their own libraries need to fetch the blocks. With
-``--cold`` the operating system is asked to forget the files before every measurement.
+its own. For zarr and HDF5 the time to fetch the blocks is shown separately. With
+``--cold`` the files are dropped from the cache of the operating system before every measurement.
 """
 
 from __future__ import annotations

@@ -128,7 +128,7 @@ def made(folder: Path, kind: str, options: argparse.Namespace) -> tuple[Path, An
 
 
 def stored_as(kind: str, matrix: Any, path: Path, options: argparse.Namespace) -> Path:
-    """Copy the matrix into the format asked for; a memmap and what dask makes of it stay what they are."""
+    """Copy the matrix into the chosen format; a memmap and what dask makes of it stay what they are."""
     if kind not in ("zarr", "hdf5"):
         return path
     if kind == "zarr":

@@ -3,7 +3,7 @@ A photograph without forming a matrix
 =====================================
 
 A third of the scrambled cosine transform of an image is enough to recover it. As a matrix, the measurement
-would fill gigabytes; `lopro.bpdn` asks for products with it and nothing else. The functions come from
+would fill gigabytes; `lopro.bpdn` uses products with it and nothing else. The functions come from
 ``examples/image.py``, which can be run by itself and says more.
 """
 

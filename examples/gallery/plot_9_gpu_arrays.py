@@ -54,7 +54,7 @@ print(f"f = {result.fun:.9f} there, {on_host.fun:.9f} with NumPy")
 print(f"projections: {result.counts.projections} there, {on_host.counts.projections} with NumPy")
 
 # %%
-# Single precision is kept as well. A certificate then has single precision too: ask for a tolerance that it
+# Single precision is kept as well. A certificate then has single precision too: choose a tolerance that it
 # can carry.
 A32, y32 = (xp.asarray(part.astype(np.float32), **place) for part in (A_host, y_host))
 single = lopro.solve(

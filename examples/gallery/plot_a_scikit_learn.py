@@ -3,8 +3,8 @@ In a scikit-learn pipeline
 ==========================
 
 `lopro.sklearn.BasisPursuitDenoising` is a regressor like any other: it goes into pipelines, grid searches and
-cross-validation. Where the Lasso asks what a unit of residual is worth, it asks how large the residual may
-be, which is often what is known.
+cross-validation. The Lasso has a weight between norm and residual; here the bound of the residual is given,
+which is often known.
 """
 
 # %%

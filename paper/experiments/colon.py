@@ -58,7 +58,7 @@ def load_colon(path: str | Path | None = None, *, download: bool = True) -> Samp
         The file in LIBSVM's text format, plain or compressed by bzip2. A path that is given, here or in
         the environment, must be right: it is not replaced by another source.
     download : bool
-        Whether the network may be asked.
+        Whether the network may be used.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def load_colon(path: str | Path | None = None, *, download: bool = True) -> Samp
     return _samples(text, "colon-cancer", f"downloaded from {URL}")
 
 
-def stand_in(reason: str = "asked for", seed: int = 0) -> Samples:
+def stand_in(reason: str = "chosen", seed: int = 0) -> Samples:
     """Return random samples of the same shape, class sizes and scaling; the name says so.
 
     Twelve common factors make the features correlated as genes are; one of them carries the class.

@@ -35,7 +35,7 @@ class Curve:
     error: list[float] = field(default_factory=list)
     bound: list[float] = field(default_factory=list)
     projections: list[int] = field(default_factory=list)
-    #: The accuracy asked for, where the schedule takes one, and the error of the start.
+    #: The required accuracy, where the schedule takes one, and the error of the start.
     eps: list[float] = field(default_factory=list)
     eps0: float = math.nan
 
@@ -62,7 +62,7 @@ class Rates:
     theorem_2_counts: Curve
     theorem_2_curved: Curve
     theorem_3_curved: Curve
-    #: Certified gaps asked of `Auto`, in halvings of the first error, and the projections they took.
+    #: Certified gaps that `Auto` has to reach, in halvings of the first error, and the projections they took.
     auto: tuple[list[float], list[int]]
 
     @property
@@ -81,7 +81,7 @@ def measure_rates(quick: bool = False, say: Callable[[str], Any] | None = None) 
     quick : bool
         Shorter curves.
     say : callable, optional
-        Is told what runs next.
+        Called with the name of what runs next.
 
     Examples
     --------
@@ -286,7 +286,7 @@ def theorem_3_curved(halvings: Iterable[int]) -> Curve:
 
 
 def auto_projections(halvings: Iterable[int]) -> tuple[list[float], list[int]]:
-    """Return certified gaps asked of Auto as halvings of eps0, and the projections they took."""
+    """Return certified gaps that Auto has to reach, as halvings of eps0, and the projections they took."""
     known = linear_on_ellipsoid()
     asked, counts = [], []
     for k in halvings:

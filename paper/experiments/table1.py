@@ -166,7 +166,7 @@ def table1(
     seed : int
         Of the instance.
     say : callable, optional
-        Is told what runs next.
+        Called with the name of what runs next.
     progress : bool
         Show the progress of each run on the terminal.
 

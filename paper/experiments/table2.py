@@ -56,7 +56,7 @@ def table2(
     device : str
         "cpu" for NumPy arrays, otherwise a device of PyTorch.
     say : callable, optional
-        Is told what runs next.
+        Called with the name of what runs next.
     progress : bool
         Show the progress of each run on the terminal.
 

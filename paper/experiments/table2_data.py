@@ -55,7 +55,7 @@ class Settings:
     #: Steps are tuned in units of 1 / L_f, with so many features and iterations.
     tuning_features: int = 200
     tuning_iterations: int = 1000
-    #: Relative gap that our default is asked for, and the seconds it may take.
+    #: Relative gap that our default has to reach, and the seconds it may take.
     tol: float = 1e-4
     time_limit: float = 1200.0
 

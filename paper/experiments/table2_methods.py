@@ -60,7 +60,7 @@ def _pgd_last(eta: float, lam: float, iterations: int, period: int) -> protocol.
 
 
 # A constant step is stable below 2 / L_f. A step that falls like 1 / sqrt(t) becomes stable in time, and
-# projections keep the iterates bounded until then: very long steps are tried for PGD.
+# projections keep the iterates bounded until then: very long steps are included for PGD.
 _CONSTANT = (0.25, 0.5, 1.0, 1.5, 1.9)
 _FALLING = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
 

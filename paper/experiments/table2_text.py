@@ -51,7 +51,7 @@ def _cells(table: Table2, row: Row) -> list[str]:
 
 
 def tuning_shown(table: Table2) -> Table:
-    """Return the steps that the tuning has tried, the chosen one marked by a star."""
+    """Return the steps of the tuning, the chosen one marked by a star."""
     s = table.settings
     out = Table(
         title=f"Tuning: objective after {s.tuning_iterations} iterations with the first "

@@ -59,4 +59,4 @@ def publish(
         console.print(f"- {line}", markup=False, highlight=False)
     if path is not None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(contents, indent=2) + "\n")
+        path.write_text(json.dumps(contents, indent=2) + "\n", encoding="utf-8")

@@ -96,7 +96,7 @@ class Section:
     blocks: tuple[Block, ...]
     #: What one needs to run it again: sizes, seeds, tolerances.
     facts: dict[str, str] = field(default_factory=dict)
-    #: What was asked for and not reached.
+    #: Required results that were not reached.
     failures: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:

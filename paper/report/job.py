@@ -42,7 +42,7 @@ def reproduce(
     *,
     fresh: bool = False,
 ) -> dict[str, Finished]:
-    """Run parts of the report and write ``index.html``; return the parts asked for.
+    """Run parts of the report and write ``index.html``; return these parts.
 
     Parts that were finished before with the same parameters, versions and machine are not run again.
 

@@ -27,7 +27,7 @@ def _silent(line: str) -> None:
 
 @dataclass(frozen=True)
 class Order:
-    """The scale, the path of the colon-cancer file if there is one, and who is told what runs next."""
+    """The scale, the path of the colon-cancer file if any, and a function called with what runs next."""
 
     scale: Scale = Scale.USUAL
     colon: Path | None = None

@@ -48,7 +48,7 @@ def page(entries: Sequence[Entry], about: Table, timings: Table, lead: str, foot
     body = "".join(_section(entry) for entry in entries)
     links = [(entry.name, entry.title) for entry in entries] + [("machine", "Machine and timings")]
     items = "".join(f'<li><a href="#{name}">{escape(title)}</a></li>' for name, title in links)
-    # An icon of no bytes: browsers would otherwise ask a server for one.
+    # An icon of no bytes: browsers would otherwise request one from a server.
     return f"""<!doctype html>
 <html lang="en">
 <head>

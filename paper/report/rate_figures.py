@@ -122,7 +122,7 @@ def _halving(curve: Curve) -> Figure:
 def _projections(rates: Rates) -> Figure:
     figure, ax = one_axes(
         "Projections grow with the logarithm of the accuracy",
-        "halvings of the error asked for,  log₂(ε₀/ε)",
+        "required halvings of the error,  log₂(ε₀/ε)",
         "projections",
     )
     schedules = [rates.theorem_2_counts, rates.theorem_2_curved, rates.theorem_3_curved]
@@ -143,5 +143,5 @@ def _projections(rates: Rates) -> Figure:
 
 
 def _halvings(curve: Curve) -> list[float]:
-    """Return ``log2(eps0 / eps)`` for the accuracies that were asked for."""
+    """Return ``log2(eps0 / eps)`` for the required accuracies."""
     return [float(np.log2(curve.eps0 / eps)) for eps in curve.eps]

@@ -41,7 +41,7 @@ def problems(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         timeout=240,
     )
     assert run.returncode == 0, run.stderr
-    found: dict[str, Any] = json.loads((folder / "bpdn.json").read_text())
+    found: dict[str, Any] = json.loads((folder / "bpdn.json").read_text(encoding="utf-8"))
     return found
 
 

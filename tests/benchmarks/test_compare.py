@@ -45,7 +45,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def records(folder: Path) -> dict[str, Any]:
-    return {name: json.loads((folder / f"compare_{name}.json").read_text()) for name in PROBLEMS}
+    return {
+        name: json.loads((folder / f"compare_{name}.json").read_text(encoding="utf-8"))
+        for name in PROBLEMS
+    }
 
 
 @pytest.fixture
@@ -117,7 +120,7 @@ def test_what_does_not_apply_is_said(
     assert missing in curve["refused"]
     (row,) = (
         line
-        for line in (folder / "refusals.md").read_text().splitlines()
+        for line in (folder / "refusals.md").read_text(encoding="utf-8").splitlines()
         if line.startswith(f"| {method} |") and problem in line
     )
     assert missing in row and "object at" not in row
@@ -126,7 +129,7 @@ def test_what_does_not_apply_is_said(
 @pytest.mark.parametrize("problem", PROBLEMS)
 def test_there_is_a_figure_and_a_table(folder: Path, problem: str) -> None:
     assert 20_000 < (folder / f"{problem}.png").stat().st_size < 200_000
-    table = (folder / f"{problem}.md").read_text()
+    table = (folder / f"{problem}.md").read_text(encoding="utf-8")
     assert table.startswith("| Method |") and "| InteriorPoint |" in table
 
 

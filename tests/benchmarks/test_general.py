@@ -44,12 +44,12 @@ def test_ratios_are_to_the_fastest_that_solved(profile: Any, tmp_path: Path) -> 
         {"problem": "q", "peer": "c", "seconds": 1.0, "judged": None, "note": "failed"},
         row("a", "r", 1.0, 1.0),
     ]
-    (tmp_path / "general_made_up.json").write_text(json.dumps({"runs": runs}))
+    (tmp_path / "general_made_up.json").write_text(json.dumps({"runs": runs}), encoding="utf-8")
     matrices = [
         {"file": "m", "peer": "a", "seconds": 3.0, "status": "CONVERGED", "gap": 9e-5},
         {"file": "m", "peer": "b", "seconds": 1.0, "status": "STALLED", "gap": 1e-9},
     ]
-    (tmp_path / "general_sdplib.json").write_text(json.dumps({"runs": matrices}))
+    (tmp_path / "general_sdplib.json").write_text(json.dumps({"runs": matrices}), encoding="utf-8")
     entries = profile.entries_of(tmp_path)
     first = [e for e in entries if e.collection == "general_made_up"]
     assert profile.profile(first) == {
@@ -89,7 +89,7 @@ def test_rows_of_sequences_and_images_are_entries_of_the_table(
     runs = sequences.entries([steps | {"warm": 4.0, "piqp": 1.0, "proxqp": math.nan}])
     image = {"problem": "p", "tol": 1e-3, "seconds": 2.0, "peer": 1.0, "success": True}
     runs += imaging.entries([image])
-    (tmp_path / "general_made_up.json").write_text(json.dumps({"runs": runs}))
+    (tmp_path / "general_made_up.json").write_text(json.dumps({"runs": runs}), encoding="utf-8")
     found = profile.profile(profile.entries_of(tmp_path))
     assert found["lopro"] == [1.0, 1.0]
     assert found["piqp"] == found["primal-dual"] == [math.inf, math.inf]

@@ -31,7 +31,7 @@ def test_peers_solve_the_same_problem(case: composite.Case) -> None:
 
 def test_answers_of_solve_in_the_words_of_the_kernel(tmp_path: Path) -> None:
     file = tmp_path / "tiny.dat-s"
-    file.write_text(TINY)
+    file.write_text(TINY, encoding="utf-8")
     found = sdplib.by_lopro(lopro.read_sdpa(file), 60.0)
     assert found.status is Status.CONVERGED and found.fun == pytest.approx(-1.0, rel=1e-4)
     assert 0.0 <= found.gap <= 1e-4 and math.isinf(found.radius)

@@ -53,7 +53,9 @@ def wine(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("metric")
     run = called(folder, "--time-limit", "1.5", "--tol", "1e-5")
     assert run.returncode == 0, run.stderr
-    found: dict[str, Any] = json.loads((folder / "metric_learning.json").read_text())["wine"]
+    found: dict[str, Any] = json.loads(
+        (folder / "metric_learning.json").read_text(encoding="utf-8")
+    )["wine"]
     found["figures"] = [path.name for path in folder.glob("*.png")]
     return found
 
@@ -128,11 +130,11 @@ def test_the_moments_are_those_of_all_pairs() -> None:
 def test_knn_scores_every_metric_and_a_failed_environment_is_a_failure(tmp_path: Path) -> None:
     # A file where the environment should be: it cannot be made, and that must be said.
     blocked = tmp_path / "blocked"
-    blocked.write_text("not a folder")
+    blocked.write_text("not a folder", encoding="utf-8")
     options = ("--splits", "2", "--time-limit", "10", "--environment", str(blocked))
     run = called(tmp_path, "--knn", "--metric", *METRICS, *options)
     assert run.returncode == 0, run.stderr
-    found = json.loads((tmp_path / "metric_knn.json").read_text())["wine"]
+    found = json.loads((tmp_path / "metric_knn.json").read_text(encoding="utf-8"))["wine"]
     scores = {score["metric"]: score for score in found["scores"]}
     for metric in METRICS[:3]:
         assert len(scores[metric]["accuracies"]) == 2 and not scores[metric]["failures"]

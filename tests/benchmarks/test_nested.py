@@ -80,6 +80,8 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert nested.main([*options, "--output", str(tmp_path)]) == 0
     table = capsys.readouterr().out
     assert "| lopro, l1 | 0.9" in table
-    found = json.loads((tmp_path / "metric_nested.json").read_text())["iris"]["outcomes"]
+    found = json.loads((tmp_path / "metric_nested.json").read_text(encoding="utf-8"))["iris"][
+        "outcomes"
+    ]
     assert [one["method"] for one in found] == ["standardised", "lopro, l1"]
     assert all(len(one["accuracies"]) == 2 for one in found)

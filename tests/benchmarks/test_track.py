@@ -18,7 +18,7 @@ def test_ratios_are_appended(tmp_path, monkeypatch):
     file = tmp_path / "folder" / "track.json"
     track.append(file, ratios)
     entries = track.append(file, ratios)
-    assert len(entries) == 2 and entries == json.loads(file.read_text())
+    assert len(entries) == 2 and entries == json.loads(file.read_text(encoding="utf-8"))
     assert {"commit", "time", "processor", "lopro"} <= set(entries[0])
     assert track.table(entries).splitlines()[1].endswith(" 0.25")
 

@@ -37,5 +37,5 @@ def test_a_page_runs(page, monkeypatch, capsys):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_a_page_starts_with_a_title(page):
-    title, line = ast.get_docstring(ast.parse(page.read_text())).splitlines()[:2]
+    title, line = ast.get_docstring(ast.parse(page.read_text(encoding="utf-8"))).splitlines()[:2]
     assert line == "=" * len(title)

@@ -117,7 +117,7 @@ def test_a_damaged_cache_is_not_read(elsewhere, monkeypatch):
 
 def test_a_cache_that_cannot_be_written_is_no_obstacle(elsewhere, monkeypatch):
     serve(monkeypatch, TEXT)
-    (elsewhere / "cache").write_text("a file where the folder should be")
+    (elsewhere / "cache").write_text("a file where the folder should be", encoding="utf-8")
     np.testing.assert_array_equal(load_colon().X, SMALL)
 
 

@@ -77,6 +77,6 @@ def test_the_command_prints_the_table_and_writes_json(
     assert module.main(["--quick", "--json", str(path)]) == 0
     out = capsys.readouterr().out
     assert "running: our defaults" in out and "above optimum" in out and "tuning parameter" in out
-    data = json.loads(path.read_text())
+    data = json.loads(path.read_text(encoding="utf-8"))
     assert [row["objective"] for row in data["rows"]] == [row.objective for row in table.rows]
     assert len(data["verdict"]) == 5

@@ -145,7 +145,7 @@ def test_the_command_prints_the_table_and_writes_json(
     assert module.main(["--quick", "--iterations", "40", "--json", str(path)]) == 0
     out = capsys.readouterr().out
     assert "STAND-IN" in out and "tuning LoPGD" in out and "needs neither step nor weight" in out
-    data = json.loads(path.read_text())
+    data = json.loads(path.read_text(encoding="utf-8"))
     expected = [row.objective for row in table.rows[1:] if row.iterations <= 40]
     assert [row["objective"] for row in data["rows"]][1:] == expected
     assert len(data["verdict"]) == 5

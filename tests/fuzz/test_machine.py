@@ -151,7 +151,7 @@ def test_a_reproducer_runs_by_itself(tmp_path):
             env=environment(),
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
-        assert "for show" in program.read_text()
+        assert "for show" in program.read_text(encoding="utf-8")
 
 
 def environment():
@@ -190,7 +190,7 @@ def test_the_command_runs_a_case_again_and_says_so(tmp_path, capsys, monkeypatch
     report = tmp_path / "report.json"
     assert main(["--case", "invalid:0", "--json", str(report)]) == 0
     assert "invalid:0  refused" in capsys.readouterr().out
-    found = json.loads(report.read_text())
+    found = json.loads(report.read_text(encoding="utf-8"))
     assert found["all"]["refused"] == found["kinds"]["invalid"]["calls"] == 1
     with pytest.raises(SystemExit, match="KIND:SEED"):
         main(["--case", "nothing:0"])

@@ -56,7 +56,7 @@ class Mutant:
         if not (root / self.file).is_file():
             found.append(f"there is no {self.file}")
         else:
-            count = (root / self.file).read_text().count(self.before)
+            count = (root / self.file).read_text(encoding="utf-8").count(self.before)
             if count != 1:
                 found.append(f"`before` occurs {count} times in {self.file}, not once")
         if self.after == self.before:
@@ -70,7 +70,9 @@ class Mutant:
 def load(folder: Path = FOLDER) -> list[Mutant]:
     """Return the mutants of all files of the folder."""
     files = sorted(folder.glob("*.toml"))
-    return [Mutant.of(e) for f in files for e in tomllib.loads(f.read_text())["mutant"]]
+    return [
+        Mutant.of(e) for f in files for e in tomllib.loads(f.read_text(encoding="utf-8"))["mutant"]
+    ]
 
 
 def flaws(mutants: list[Mutant], root: Path = ROOT) -> list[str]:

@@ -34,7 +34,7 @@ def project(tmp_path: Path) -> Path:
         "tests/test_adding.py": "from adding import add\n\n\ndef test_add():\n    assert add(1, 2) == 3\n",
     }.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text)
+        (tmp_path / name).write_text(text, encoding="utf-8")
     (tmp_path / "list").mkdir()
     return tmp_path
 
@@ -86,16 +86,18 @@ UNUSED = {"before": "unused = 1", "after": "unused = 2"}
     ids=["noticed", "survived", "equivalent", "not-equivalent", "hangs", "broken", "rotten"],
 )
 def test_what_the_tool_says(project, capsys, changes, status, said):
-    (project / "list" / "all.toml").write_text(listed(**changes))
-    source = (project / "src/adding.py").read_text()
+    (project / "list" / "all.toml").write_text(listed(**changes), encoding="utf-8")
+    source = (project / "src/adding.py").read_text(encoding="utf-8")
     limit = "3" if said == "too slow" else "300"
     assert main(["--limit", limit], project, project / "list") == status
     assert said in capsys.readouterr().out
-    assert (project / "src/adding.py").read_text() == source
+    assert (project / "src/adding.py").read_text(encoding="utf-8") == source
 
 
 def test_mutants_are_chosen_by_name_and_file(project, capsys):
-    (project / "list" / "all.toml").write_text(listed() + listed(name="other", **UNUSED))
+    (project / "list" / "all.toml").write_text(
+        listed() + listed(name="other", **UNUSED), encoding="utf-8"
+    )
     for asked, chosen in ((["-k", "oth"], 1), (["--file", "src/"], 2), ([], 2)):
         assert main(["--list", *asked], project, project / "list") == ALL_WELL
         assert f"{chosen} mutants" in capsys.readouterr().out

@@ -38,8 +38,8 @@ def test_every_kind_of_change() -> None:
 def test_the_seed_decides_and_each_change_is_in_its_place(tmp_path: Path) -> None:
     (tmp_path / "src" / "lopro").mkdir(parents=True)
     (tmp_path / "tests").mkdir()
-    (tmp_path / "src" / "lopro" / "one.py").write_text(SOURCE)
-    (tmp_path / "tests" / "test_one.py").write_text("from lopro.one import f\n")
+    (tmp_path / "src" / "lopro" / "one.py").write_text(SOURCE, encoding="utf-8")
+    (tmp_path / "tests" / "test_one.py").write_text("from lopro.one import f\n", encoding="utf-8")
     first = random_mutants(5, 1, "one", tmp_path, [])
     assert first == random_mutants(5, 1, "one", tmp_path, [])
     assert first != random_mutants(5, 2, "one", tmp_path, [])
@@ -57,7 +57,7 @@ def test_tests_of_a_file_are_those_of_the_list_and_those_that_import_it() -> Non
 
 @pytest.mark.parametrize("file", ["certificates/bound.py", "driver/incumbent.py"])
 def test_sources_of_the_library_stay_programs(file: str) -> None:
-    text = (ROOT / "src" / "lopro" / file).read_text()
+    text = (ROOT / "src" / "lopro" / file).read_text(encoding="utf-8")
     found = list(edits(text))
     assert len(found) > 10
     for e in found:

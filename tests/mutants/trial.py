@@ -83,13 +83,13 @@ def run_tests(
 def try_mutant(mutant: Mutant, copy: Path, limit: float) -> Outcome:
     """Put the error into the copy, run its tests, and take it out again."""
     source = copy / mutant.file
-    right = source.read_text()
-    source.write_text(mutant.applied_to(right))
+    right = source.read_text(encoding="utf-8")
+    source.write_text(mutant.applied_to(right), encoding="utf-8")
     started = time.perf_counter()
     try:
         status, output = run_tests(copy, mutant.tests, limit)
     finally:
-        source.write_text(right)
+        source.write_text(right, encoding="utf-8")
     seconds = time.perf_counter() - started
     if status is None:
         return Outcome(mutant, "too slow", f"more than {limit:g} s", seconds)

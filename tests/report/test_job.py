@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 from pathlib import Path
 from types import SimpleNamespace
@@ -63,11 +62,11 @@ def recorder(monkeypatch: pytest.MonkeyPatch) -> Recorder:
 def test_finished_parts_are_not_run_again(recorder, tmp_path: Path, capsys):
     job.reproduce(out=tmp_path)
     assert recorder.ran == list(TITLES)
-    first = (tmp_path / "index.html").read_text()
+    first = (tmp_path / "index.html").read_text(encoding="utf-8")
     capsys.readouterr()
     job.reproduce(out=tmp_path)
     assert recorder.ran == list(TITLES)
-    assert (tmp_path / "index.html").read_text() == first
+    assert (tmp_path / "index.html").read_text(encoding="utf-8") == first
     assert capsys.readouterr().out.count("finished before") == len(TITLES)
 
 
@@ -75,13 +74,13 @@ def test_an_interrupted_job_goes_on_where_it_stopped(recorder, tmp_path: Path):
     recorder.interrupt_at = "table2"
     with pytest.raises(KeyboardInterrupt):
         job.reproduce(out=tmp_path)
-    page = (tmp_path / "index.html").read_text()
+    page = (tmp_path / "index.html").read_text(encoding="utf-8")
     assert "Title of table1" in page and page.count("Not run yet.") == len(TITLES) - 2
     assert [p for p in (tmp_path / "parts").iterdir() if p.name.startswith(".")] == []
     recorder.interrupt_at = ""
     job.reproduce(out=tmp_path)
     assert recorder.ran == list(TITLES)
-    assert "Not run yet." not in (tmp_path / "index.html").read_text()
+    assert "Not run yet." not in (tmp_path / "index.html").read_text(encoding="utf-8")
 
 
 def test_ctrl_c_within_a_solver_ends_the_job_and_keeps_no_half_of_a_part(
@@ -96,7 +95,7 @@ def test_ctrl_c_within_a_solver_ends_the_job_and_keeps_no_half_of_a_part(
         def slope(x):
             calls.append(x)
             if len(calls) == 10:  # the first ones are before the run
-                os.kill(os.getpid(), signal.SIGINT)
+                signal.raise_signal(signal.SIGINT)
             return 4 * (x - 3.0) ** 3
 
         box = Bounds([-1, -1], [1, 1])
@@ -138,7 +137,7 @@ def test_whatever_changes_the_outcome_makes_a_part_run_again(
         fresh = True
     else:
         (record,) = (tmp_path / "parts").glob("*/part.json")
-        record.write_text(record.read_text()[:-20])
+        record.write_text(record.read_text(encoding="utf-8")[:-20], encoding="utf-8")
     job.reproduce(["rates"], order, tmp_path, fresh=fresh)
     assert recorder.ran == ["rates", "rates"]
     job.reproduce(["rates"], order, tmp_path)
@@ -148,7 +147,7 @@ def test_whatever_changes_the_outcome_makes_a_part_run_again(
 def test_parts_of_earlier_calls_stay_on_the_page(recorder, tmp_path: Path):
     job.reproduce(["rates"], out=tmp_path)
     job.reproduce(["ecg"], out=tmp_path)
-    page = (tmp_path / "index.html").read_text()
+    page = (tmp_path / "index.html").read_text(encoding="utf-8")
     assert "Title of rates" in page and "Title of ecg" in page and "Title of table1" not in page
     assert "numbers &lt;of&gt; ecg" in page
 
@@ -188,7 +187,9 @@ def test_the_command_writes_the_page_and_says_where(recorder, tmp_path: Path, ca
     shown = capsys.readouterr().out
     assert "[1/1] table1\n      running table1\n      done in" in shown
     assert f"the report: {out / 'index.html'}" in shown
-    assert recorder.ran == ["table1"] and "Scale short" in (out / "index.html").read_text()
+    assert recorder.ran == ["table1"] and "Scale short" in (out / "index.html").read_text(
+        encoding="utf-8"
+    )
 
 
 def test_the_status_tells_that_something_was_not_reached(recorder, tmp_path: Path, capsys):
@@ -196,7 +197,7 @@ def test_the_status_tells_that_something_was_not_reached(recorder, tmp_path: Pat
     asked = ["reproduce", "--out", str(tmp_path)]
     assert main(asked) == 1
     assert "NOT REACHED: ecg: gap too large" in capsys.readouterr().out
-    assert "gap too large" in (tmp_path / "index.html").read_text()
+    assert "gap too large" in (tmp_path / "index.html").read_text(encoding="utf-8")
     assert main(asked) == 1  # a finished part does not forget it
 
 

@@ -85,7 +85,9 @@ def test_our_metric_stands_above_the_last_rows_of_the_paper(monkeypatch):
 
 def test_a_file_of_colon_cancer_data_changes_what_the_parts_depend_on(tmp_path):
     path = tmp_path / "data.libsvm"
-    path.write_text("\n".join(f"{1 - 2 * (i % 2)} 1:{i} 2:{i * i % 7}" for i in range(50)))
+    path.write_text(
+        "\n".join(f"{1 - 2 * (i % 2)} 1:{i} 2:{i * i % 7}" for i in range(50)), encoding="utf-8"
+    )
     with_file = Order(Scale.SHORT, path)
     assert table2.parameters(with_file) != table2.parameters(SHORT)
     assert "NOT the published" in table2.parameters(with_file)["data"]

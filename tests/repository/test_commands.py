@@ -142,7 +142,7 @@ def files(tmp_path, monkeypatch):
     scipy.io.mmwrite("A.mtx", A)
     labels = np.repeat(["setosa", "virginica"], 15)
     rows = [f"{a:.3f},{b:.3f},{c}" for (a, b), c in zip(rng.random((30, 2)), labels, strict=True)]
-    Path("data.csv").write_text("length,width,species\n" + "\n".join(rows) + "\n")
+    Path("data.csv").write_text("length,width,species\n" + "\n".join(rows) + "\n", encoding="utf-8")
 
 
 @pytest.mark.parametrize("command", starting_with("lopro"))

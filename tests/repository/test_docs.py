@@ -103,7 +103,9 @@ def test_the_tables_of_array_libraries_name_what_is_refused(monkeypatch):
     "page", sorted(DOCS.glob("guide/*.md")) + sorted(DOCS.glob("extend/*.md")), ids=lambda p: p.stem
 )
 def test_sources_that_a_page_includes_exist(page):
-    named = re.findall(r"^```\{(?:literalinclude|include)\} (\S+)", page.read_text(), re.MULTILINE)
+    named = re.findall(
+        r"^```\{(?:literalinclude|include)\} (\S+)", page.read_text(encoding="utf-8"), re.MULTILINE
+    )
     made = [name for name in named if "_generated" not in name]
     assert [name for name in made if not (page.parent / name).exists()] == []
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import os
 import re
@@ -49,7 +50,9 @@ def test_files_follow_their_schema(schema):
 def test_the_schema_check_sees_an_error(tmp_path):
     pytest.importorskip("check_jsonschema")
     broken = tmp_path / "broken.yml"
-    broken.write_text(WORKFLOWS[0].read_text(encoding="utf-8").replace("runs-on", "run-on"))
+    broken.write_text(
+        WORKFLOWS[0].read_text(encoding="utf-8").replace("runs-on", "run-on"), encoding="utf-8"
+    )
     call = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.github-workflows"]
     assert subprocess.run([*call, str(broken)], capture_output=True).returncode == 1
 
@@ -95,13 +98,15 @@ def test_a_section_without_a_date_is_refused(release, monkeypatch, tmp_path):
         "CHANGELOG.md": "# Changelog\n\n## [1.2.3] - unreleased\n\n- News.\n\n## [1.2.2]\n\n- Old.\n",
     }.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
+        (tmp_path / name).write_text(text, encoding="utf-8")
     monkeypatch.setattr(release, "ROOT", tmp_path)
     (line,) = release.complaints("v1.2.3")
     assert "has no date" in line
     assert release.notes("1.2.3") == ("unreleased", "- News.")
     changelog = tmp_path / "CHANGELOG.md"
-    changelog.write_text(changelog.read_text().replace("unreleased", "2026-01-31"))
+    changelog.write_text(
+        changelog.read_text(encoding="utf-8").replace("unreleased", "2026-01-31"), encoding="utf-8"
+    )
     assert release.complaints("v1.2.3") == []
 
 
@@ -145,6 +150,30 @@ def test_scripts_for_figures_find_what_they_import(script, tmp_path):
     call = [sys.executable, "-c", code]
     done = subprocess.run(call, capture_output=True, text=True, cwd=tmp_path, env=environment)
     assert done.returncode == 0, done.stderr
+
+
+def without_encoding(source: str) -> list[str]:
+    """Return the calls that read or write text in the encoding of the system, which need not be UTF-8."""
+    return [
+        ast.unparse(node)
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in ("read_text", "write_text")
+        and "encoding" not in {keyword.arg for keyword in node.keywords}
+    ]
+
+
+def test_text_is_read_and_written_in_utf_8():
+    assert without_encoding("p.read_text()\np.write_text(s, encoding='utf-8')") == ["p.read_text()"]
+    folders = ("src", "paper", "benchmarks", "tests", ".ci", "docs/_ext", "examples")
+    found = {
+        path.relative_to(ROOT).as_posix(): calls
+        for folder in folders
+        for path in sorted((ROOT / folder).rglob("*.py"))
+        if (calls := without_encoding(path.read_text(encoding="utf-8")))
+    }
+    assert found == {}
 
 
 #: Names that were replaced by the usual words of optimisation: support limit, contribution, problem, check.

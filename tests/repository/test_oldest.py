@@ -10,7 +10,7 @@ oldest = runpy.run_path(str(ROOT / ".ci" / "oldest.py"))["oldest"]
 
 
 def test_no_dependency_has_two_lower_bounds() -> None:
-    pins = oldest((ROOT / "pyproject.toml").read_text())
+    pins = oldest((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     names = [pin.partition("==")[0] for pin in pins]
     assert len(names) == len(set(names)) and {"numpy", "scipy", "clarabel", "pytest"} <= set(names)
 

@@ -34,7 +34,7 @@ def mypy(files: list[str], folder: Path) -> str:
 def pyright(files: list[str], folder: Path) -> str:
     pytest.importorskip("pyright")
     settings = {"include": [Path(file).name for file in files], "extraPaths": [str(ROOT / "src")]}
-    (folder / "pyrightconfig.json").write_text(json.dumps(settings))
+    (folder / "pyrightconfig.json").write_text(json.dumps(settings), encoding="utf-8")
     call = [sys.executable, "-m", "pyright", "--pythonpath", sys.executable]
     done = subprocess.run(call, capture_output=True, text=True, cwd=folder)
     if not re.search(r"\d errors?, ", done.stdout):
@@ -48,7 +48,7 @@ def test_a_client_passes_and_a_wrong_call_does_not(checker, tmp_path):
     """The package is typed (py.typed), and not `Any` for its users."""
     client, wrong = tmp_path / "client.py", tmp_path / "wrong.py"
     client.write_text(CLIENT.read_text(encoding="utf-8"), encoding="utf-8")
-    wrong.write_text(WRONG)
+    wrong.write_text(WRONG, encoding="utf-8")
     shown = checker([str(client), str(wrong)], tmp_path)
     errors = [line for line in shown.splitlines() if re.search(r"\berror: |- error\b", line)]
     assert [line for line in errors if "wrong.py" not in line] == []

@@ -67,7 +67,7 @@ def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     for name, text in FILES.items():
         path = tmp_path / "toy" / name
         path.parent.mkdir(exist_ok=True)
-        path.write_text(text)
+        path.write_text(text, encoding="utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
     yield tmp_path / "toy"
     for name in [m for m in sys.modules if m.split(".")[0] == "toy"]:

@@ -1,4 +1,4 @@
-"""A matrix or operator that counts the products asked of it."""
+"""A matrix or operator that counts its products."""
 
 import numpy as np
 from scipy.sparse.linalg import LinearOperator

@@ -1,4 +1,4 @@
-"""The methods of lopro: the front door, and those it can be told to use."""
+"""The methods of lopro: `lopro.bpdn` with its defaults, and with a given method."""
 
 from benchmark_utils import next_tolerance, patient, usable
 from benchopt import BaseSolver

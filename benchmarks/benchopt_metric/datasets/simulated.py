@@ -5,7 +5,7 @@ from benchopt import BaseDataset
 
 
 class Dataset(BaseDataset):
-    """Two classes, three features that tell them apart, correlated noise in the others."""
+    """Two classes, three features that separate them, correlated noise in the others."""
 
     name = "simulated"
     parameters = {"samples,features": [(100, 10), (40, 60)], "seed": [0]}

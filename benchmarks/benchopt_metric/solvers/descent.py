@@ -50,7 +50,7 @@ class Solver(BaseSolver):
         self.result = lopro.solve(self.problem, method=method, tol=0.0, time_limit=30.0)
 
     def get_result(self):
-        """Return the matrix and what it cost, without the certificates, which were not asked for."""
+        """Return the matrix and what it cost, without the certificates, which are not part of it."""
         counts = self.result.counts
         return {
             "A": self.result.x,

@@ -23,7 +23,7 @@ class Solver(BaseSolver):
         return min(1.0, 0.5 * stop_val)
 
     def run(self, tolerance):
-        """Run as many iterations as its rate asks for, up to ten thousand."""
+        """Run as many iterations as its rate requires, up to ten thousand."""
         iterations = int(min(10_000, 10 / min(1.0, tolerance)))
         method = lopro.baselines.ProjectedSubgradient(iterations=iterations, report=iterations)
         self.result = lopro.learn_metric(**self.data, method=method, tol=0.0, time_limit=30.0)

@@ -47,7 +47,7 @@ def run(order: Order) -> Draft:
     facts = {
         "data": data.name,
         "instance": f"first {FULL.samples} samples, {size.features} features",
-        "gap asked for": f"{100 * size.tol:g} %, within {size.seconds:g} s",
+        "tolerance": f"{100 * size.tol:g} %, within {size.seconds:g} s",
     }
     draft = Draft("Metric learning", facts)
     draft.paragraph(

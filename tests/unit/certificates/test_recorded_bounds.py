@@ -13,7 +13,7 @@ from support.random_models import cases
 
 import lopro
 
-RECORDED = json.loads(Path(__file__).with_name("recorded_bounds.json").read_text())
+RECORDED = json.loads(Path(__file__).with_name("recorded_bounds.json").read_text(encoding="utf-8"))
 
 
 def test_no_bound_is_worse_than_recorded_by_more_than_rounding() -> None:

@@ -23,7 +23,7 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rng):
     kinds = np.array(["cat", "dog"])[y]
     for k, (row, kind) in enumerate(zip(X, kinds, strict=True)):
         lines.append(",".join([f"s{k}", *(repr(float(v)) for v in row), kind]))
-    Path("data.csv").write_text("\n".join(lines) + "\n")
+    Path("data.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     np.save("X.npy", X)
     np.save("y.npy", y)
     return X, y

@@ -28,7 +28,7 @@ def test_columns_by_name_and_number(table, label):
 
 def test_separator_follows_the_suffix(tmp_path):
     path = tmp_path / "data.tsv"
-    path.write_text("x\ty\n1\t0\n")
+    path.write_text("x\ty\n1\t0\n", encoding="utf-8")
     assert read_samples(path, "y").X.tolist() == [[1.0]]
 
 
@@ -45,7 +45,7 @@ def test_separator_follows_the_suffix(tmp_path):
 )
 def test_what_is_wrong_is_named(tmp_path, text, label, words):
     path = tmp_path / "data.csv"
-    path.write_text(text)
+    path.write_text(text, encoding="utf-8")
     with pytest.raises(BadInput) as error:
         read_samples(path, label)
     assert words in str(error.value)

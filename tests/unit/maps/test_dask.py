@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 from pathlib import Path
 from typing import Any
 
@@ -203,7 +202,7 @@ def fragile_block(marker: str, block_info: Any = None) -> Any:
     path = Path(marker)
     if place == (0, 7) and not path.exists():
         path.touch()
-        os.kill(os.getpid(), signal.SIGKILL)
+        os._exit(9)  # at once, as killed: nothing is cleaned up
     return np.random.default_rng(place[1]).standard_normal((64, 40))
 
 

@@ -395,7 +395,7 @@ def test_sdpa_files(tmp_path):
     text = '"a comment\n2 = mDIM\n2 = nBLOCK\n(2, -2) = bLOCKsTRUCT\n{1.0, 2.0}\n'
     text += "0 1 1 2 3.0\n0 2 1 1 -1.0\n1 1 1 1 1.0\n1 2 2 2 4.0\n2 1 1 2 0.5\n"
     path = tmp_path / "small.dat-s"
-    path.write_text(text)
+    path.write_text(text, encoding="utf-8")
     program = read_sdpa(path)
     matrix, numbers = program.blocks
     assert np.array_equal(program.b, [1.0, 2.0])

@@ -40,7 +40,10 @@ def read_sdpa(path: str | Path) -> SemidefiniteProgram:
     >>> program.b, [block.size for block in program.blocks]
     (array([1.]), [2])
     """
-    lines = [line for line in Path(path).read_text().splitlines() if line.strip()]
+    text = Path(path).read_text(
+        encoding="utf-8", errors="replace"
+    )  # comments may be in any encoding
+    lines = [line for line in text.splitlines() if line.strip()]
     start = next(i for i, line in enumerate(lines) if line.lstrip()[0] not in '"*')
     rows = int(_numbers(lines[start])[0])
     blocks = int(_numbers(lines[start + 1])[0])
