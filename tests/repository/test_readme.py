@@ -69,6 +69,8 @@ def test_every_python_block_is_found(document: str) -> None:
 @pytest.mark.parametrize("document", sorted(path.name for path in ROOT.glob("*.md")))
 def test_links_to_files_lead_somewhere(document: str) -> None:
     text = (ROOT / document).read_text(encoding="utf-8")
+    # What begins with ../../ is a page of the hosting service: the badge that a workflow draws.
     links = [link for link in re.findall(r"\]\(([^)#]+)", text) if "://" not in link]
+    links = [link for link in links if not link.startswith("../../")]
     assert links or document not in ("README.md", "CONTRIBUTING.md")
     assert [link for link in links if not (ROOT / document).parent.joinpath(link).exists()] == []
