@@ -91,7 +91,7 @@ def test_the_page_of_the_architecture_has_the_packages_in_this_order() -> None:
     page = (ROOT.parents[1] / "docs" / "architecture.md").read_text(encoding="utf-8")
     cells = re.findall(r"^\| (`[^|]+) \|", page, re.MULTILINE)
     named = [name for cell in cells for name in re.findall(r"`(\w+)`", cell)]
-    assert named == [name for name in LAYERS if name != "errors" and not name.startswith("__")]
+    assert named == [name for name in LAYERS if not name.startswith("__")]
 
 
 def test_baselines_are_imported_by_the_registry_and_the_package_alone() -> None:
