@@ -114,7 +114,7 @@ def run_to_the_end(
             run.progress = shown
             for iterate in run:
                 if options.callback is not None:
-                    run.tell(options.callback, iterate)
+                    run.call_back(options.callback, iterate)
         return run.result()
 
 

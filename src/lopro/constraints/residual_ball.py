@@ -267,15 +267,15 @@ class ResidualBall(ResidualGeometry, MappedFunction, ShapedPoints):
         )
 
     @property
-    def _believes_double(self) -> bool:
+    def _judged_in_double(self) -> bool:
         """Whether points are judged in double precision rather than in their own."""
         return self.A.explicit and self.in_double is not None and self.in_double is not self
 
     def violation(self, x: Array) -> float:
-        return self.violation_at(x, () if self._believes_double else self.image(x))
+        return self.violation_at(x, () if self._judged_in_double else self.image(x))
 
     def violation_at(self, x: Array, image: Image) -> float:
-        if self._believes_double and self.in_double is not None:
+        if self._judged_in_double and self.in_double is not None:
             return self.in_double.violation(widened(to_numpy(x)))
         excess = norm(image[0] - self._y.beside(image[0])) - self.sigma
         if excess <= 0.0:

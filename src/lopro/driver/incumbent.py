@@ -103,7 +103,7 @@ class Incumbent:
             self.best = judged
             self._forget()
 
-    def learn(self, candidate: Candidate, fun: float, penalised: float | None) -> None:
+    def update(self, candidate: Candidate, fun: float, penalised: float | None) -> None:
         """Derive all lower bounds that the evidence of a candidate supports."""
         assert self.best is not None
         evidence = candidate.evidence

@@ -106,7 +106,7 @@ class Run:
         if self.status is None:
             self.status, self._stopped_by = Status.STOPPED, by
 
-    def tell(self, callback: Callback, iterate: Iterate) -> None:
+    def call_back(self, callback: Callback, iterate: Iterate) -> None:
         """Call a user's function with an iterate; it may stop the run, or find that the time is up."""
         try:
             answer = callback(iterate)
@@ -213,7 +213,7 @@ class Run:
                 raise NonFiniteError(f"the objective has the value {judged.fun}")
             penalised_value = self._penalised_value(candidate, judged)
             regularity = self._regularity(candidate)
-            self.incumbent.learn(candidate, judged.fun, penalised_value)
+            self.incumbent.update(candidate, judged.fun, penalised_value)
         evidence = candidate.evidence
         penalty = evidence.F.penalty if isinstance(evidence, PenalisedMinimum) else None
         verdict = Verdict(judged.fun, penalised_value, lambda: self.incumbent.certificate)

@@ -226,7 +226,7 @@ class LinearMap(Spectral):
         >>> A.read(Forward(np.ones(2)), Columns([1]))
         (array([3.]), array([[2.]]))
         """
-        return tuple(request.ask(self) for request in requests)
+        return tuple(request.evaluate(self) for request in requests)
 
     # All entries.
 

@@ -63,7 +63,7 @@ class Request:
     #: Returns the answer from the sum of the contributions.
     finish: Callable[..., Matrix] = staticmethod(np.asarray)
 
-    def ask(self, A: Answers) -> Any:
+    def evaluate(self, A: Answers) -> Any:
         """Return the answer of a map to this request alone."""
         raise NotImplementedError
 
@@ -118,7 +118,7 @@ class Forward(Request):
     contribution = staticmethod(product)
     points: Array
 
-    def ask(self, A: Answers) -> Array:
+    def evaluate(self, A: Answers) -> Array:
         return A.forward(self.points)
 
     def checked(self, shape: tuple[int, int]) -> Forward:
@@ -162,7 +162,7 @@ class Adjoint(Request):
     contribution = staticmethod(adjoint_product)
     duals: Array
 
-    def ask(self, A: Answers) -> Array:
+    def evaluate(self, A: Answers) -> Array:
         return A.adjoint_exactly(self.duals)
 
     def checked(self, shape: tuple[int, int]) -> Adjoint:
@@ -202,7 +202,7 @@ class Columns(Request):
     order = "F"
     indices: Any
 
-    def ask(self, A: Answers) -> Any:
+    def evaluate(self, A: Answers) -> Any:
         return A.columns(self.indices)
 
     def checked(self, shape: tuple[int, int]) -> Columns:
@@ -244,7 +244,7 @@ class Rows(Request):
     counter = "rows"
     indices: Any
 
-    def ask(self, A: Answers) -> Any:
+    def evaluate(self, A: Answers) -> Any:
         return A.rows(self.indices)
 
     def checked(self, shape: tuple[int, int]) -> Rows:
@@ -279,7 +279,7 @@ class Norms(Request):
     finish = staticmethod(np.sqrt)
     axis: int
 
-    def ask(self, A: Answers) -> Array:
+    def evaluate(self, A: Answers) -> Array:
         return A.column_norms if self.axis == 0 else A.row_norms
 
     def size(self, shape: tuple[int, int]) -> tuple[int, ...]:

@@ -105,7 +105,7 @@ class _FeatureSearch:
         self.method, self.bench, self.x0 = method, bench, x0
         self.objective = sparse_metric_of(bench.problem)
         self.tolerance = max(bench.target.tol, 1e-12)
-        self.alive: Features = np.flatnonzero(to_numpy(self.objective.spread.diagonal) > 0.0)
+        self.present: Features = np.flatnonzero(to_numpy(self.objective.spread.diagonal) > 0.0)
         #: The latest search for a multiplier of all features, once there is one.
         self.completion: Completion | None = None
         #: Without the norm the features are left for coordinates in which the problem is easier.
@@ -128,24 +128,24 @@ class _FeatureSearch:
         few = self.x0.shape[0] <= self.method.all_below
         # The norms of rows tie a feature to all others: there is no completion for them.
         if few or self.objective.l1 == 0.0 or self.objective.features > 0.0:
-            chosen = self.alive
+            chosen = self.present
         elif start is None and np.count_nonzero(np.diag(given)) < len(given):
-            chosen = np.intersect1d(np.flatnonzero(given.any(axis=0)), self.alive)
+            chosen = np.intersect1d(np.flatnonzero(given.any(axis=0)), self.present)
         elif start is not None and start.vector is not None and not start.vector.all():
-            chosen = np.intersect1d(np.flatnonzero(start.vector), self.alive)
+            chosen = np.intersect1d(np.flatnonzero(start.vector), self.present)
         else:
-            chosen = self._telling_features()
+            chosen = self._likely_features()
         if start is not None:
             return chosen, start.on(chosen)
         return chosen, np.array(given[np.ix_(chosen, chosen)], dtype=np.float64)
 
-    def _telling_features(self) -> Features:
+    def _likely_features(self) -> Features:
         """Return the features in which pairs that should be apart differ most, next to all pairs."""
         loss = self.objective.loss
-        wished = loss.diagonal_of_adjoint(loss.targets)[self.alive]
-        telling = wished / to_numpy(self.objective.spread.diagonal)[self.alive]
+        aligned = loss.diagonal_of_adjoint(loss.targets)[self.present]
+        share = aligned / to_numpy(self.objective.spread.diagonal)[self.present]
         count = max(self.method.all_below, self.method.join)
-        return np.sort(self.alive[np.argsort(-telling)[:count]])
+        return np.sort(self.present[np.argsort(-share)[:count]])
 
     @staticmethod
     def of(method: FeatureWorkingSet, bench: Workbench, x0: Array) -> Candidates:

@@ -138,11 +138,11 @@ def blocks(loss: PairLoss, tau: float, M1: Array, diagonal: Array) -> tuple[Larg
     off = np.abs(to_numpy(M1))
     np.fill_diagonal(off, 0.0)
     squares = to_numpy(diagonal)
-    alive = np.flatnonzero(squares > 0.0)
-    order = alive[np.argsort(-squares[alive])]
+    present = np.flatnonzero(squares > 0.0)
+    order = present[np.argsort(-squares[present])]
     n = loss.count
-    wished = loss.target_size / n
-    count = int(np.sum(tau * n / squares[order] < NEGLIGIBLE * wished))
+    size_of_targets = loss.target_size / n
+    count = int(np.sum(tau * n / squares[order] < NEGLIGIBLE * size_of_targets))
     found = []
     for size in _cuts(np.log(squares[order]), count):
         block = _block(loss, np.sort(order[:size]), np.sort(order[size:]), squares, off)

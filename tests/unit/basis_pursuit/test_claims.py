@@ -105,7 +105,7 @@ def test_a_violation_is_paid_for() -> None:
     judged = known.judge(outside)
     assert judged.feasible and judged.fun == 1.0
     inequality = ValidInequality(np.array([-1.0, 0.0]), -1.0, (np.array([-1.0]),))
-    known.learn(Candidate(outside, Multiplier(inequality)), judged.fun, None)
+    known.update(Candidate(outside, Multiplier(inequality)), judged.fun, None)
     assert known.certificate.lower_bound == 1.0
     assert known.certificate.gap == pytest.approx(1e-10, rel=1e-5)
 
@@ -117,7 +117,7 @@ def test_a_bold_bound_is_no_success() -> None:
     x = np.array([1.0])
     judged = known.judge(x)
     bold = ValidInequality(np.array([-1.0]), -1.00001, (np.array([-1.0]),))
-    known.learn(Candidate(x, Multiplier(bold)), judged.fun, None)
+    known.update(Candidate(x, Multiplier(bold)), judged.fun, None)
     assert known.certificate.gap == pytest.approx(1e-5, rel=1e-6)
     assert not known.certified
 

@@ -26,7 +26,7 @@ def certificate_after(known: Incumbent, x: float, *args: Any, **kwargs: Any) -> 
     """Let the incumbent learn a proved bound at a point."""
     point = np.array([x])
     judged = known.judge(point)
-    known.learn(Candidate(point, ProvedBound(*args, **kwargs)), judged.fun, None)
+    known.update(Candidate(point, ProvedBound(*args, **kwargs)), judged.fun, None)
     return known.certificate
 
 

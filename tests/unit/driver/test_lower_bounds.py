@@ -98,7 +98,7 @@ def test_the_sublevel_set_of_a_point_outside_need_not_hold_a_solution():
     known = Incumbent(Problem(Plain(), Polyhedron([[-1.0]], [-1.0])), Target(0.0), [])
     x = np.array([0.5])
     evidence = Multiplier(ValidInequality(np.array([-4.0]), -4.0))
-    known.learn(Candidate(x, evidence), known.judge(x).fun, None)
+    known.update(Candidate(x, evidence), known.judge(x).fun, None)
     # Within that, 0.125 - 0.25 + 4 - 3.5 / 2 = 2.125 would be a bound: above the optimum of 1/2.
     assert known.certificate.lower_bound == 0.125 == known.judge(x).fun
 
@@ -266,7 +266,7 @@ def test_the_multiplier_times_the_violation_is_charged(outside, charged):
     known = Incumbent(Problem(L1Norm(), Polyhedron([[-1.0]], [-1.0])), Target(0.0), [])
     x = np.array([1.0 - outside])
     evidence = Multiplier(ValidInequality(np.array([-4.0]), -4.0))
-    known.learn(Candidate(x, evidence), known.judge(x).fun, None)
+    known.update(Candidate(x, evidence), known.judge(x).fun, None)
     assert known.certificate.lower_bound == 1.0
     assert known.certificate.charge == pytest.approx(charged, rel=1e-6)
     assert known.certificate.gap == pytest.approx(max(charged, x[0] - 1.0 + charged), rel=1e-6)

@@ -48,7 +48,7 @@ def certified(evidence: ProvedBound, x: Any) -> Certificate:
     problem = Problem(Linear(np.array([-1.0, -2.0])), ROWS)
     known = Incumbent(problem, Target(0.0), [], lambda: problem.typical_size(np.zeros(2)))
     point = np.array(x, dtype=float)
-    known.learn(Candidate(point, evidence), known.judge(point).fun, None)
+    known.update(Candidate(point, evidence), known.judge(point).fun, None)
     return known.certificate
 
 

@@ -86,7 +86,7 @@ def nearest_correlation(
     Parameters
     ----------
     target : CorrelationTarget
-        What is asked for.
+        The requirements.
     tol : float
         The relative gap to prove.
     stopped : callable
