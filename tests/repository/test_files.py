@@ -179,7 +179,7 @@ def test_text_is_read_and_written_in_utf_8():
 #: Names and phrases that were replaced by the usual words of optimisation.
 RIDDLES = (
     r"\b(Crowd|EasySet|rough_newton|first_piece|lockstep|signed_support|solve_together)\b"
-    r"|\bdef _?(look|part|pose|posed|together|tell|told|wanted|patiently)\("
+    r"|\bdef _?(look|pose|posed|together|tell|told|wanted|patiently)\("
     r"|\b(wishes|journeys?|crowds?|prizes?|whoever|to life)\b"
     r"|\bin a hurry\b|\bto and fro\b|\bat work\b|\bis asked for\b"
 )
