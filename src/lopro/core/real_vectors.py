@@ -8,7 +8,7 @@ import numpy as np
 
 from lopro.core.arrays import Array, Vector, asarray_like, is_complex, to_numpy
 
-__all__ = ["Vector", "from_real_vector", "power_of_two", "to_real_vector"]
+__all__ = ["Vector", "from_real_vector", "power_of_two", "powers_of_two", "to_real_vector"]
 
 
 def to_real_vector(x: Array) -> Vector:
@@ -55,3 +55,17 @@ def power_of_two(size: float) -> float:
     if not (size > 0.0 and math.isfinite(size)):
         return 1.0
     return 2.0 ** round(math.log2(size))
+
+
+def powers_of_two(sizes: Vector) -> Vector:
+    """Return the powers of two nearest to sizes: `power_of_two` of each.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.core.real_vectors import powers_of_two
+    >>> powers_of_two(np.array([5.0, 0.3, 0.0, np.inf]))
+    array([4.  , 0.25, 1.  , 1.  ])
+    """
+    usable = (sizes > 0.0) & np.isfinite(sizes)
+    return np.asarray(np.exp2(np.rint(np.log2(np.where(usable, sizes, 1.0)))))

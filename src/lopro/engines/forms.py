@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.core.real_vectors import Vector, power_of_two
+from lopro.core.real_vectors import Vector, power_of_two, powers_of_two
 from lopro.engines.answer import Answer
 from lopro.engines.cones import Cone, Nonnegative, Zero
 
@@ -255,12 +255,6 @@ class Scaling:
         return x * self.x, rows * (self.f / self.rows), box * (self.f / self.x)
 
 
-def _powers(sizes: Vector) -> Vector:
-    """Return the powers of two nearest to sizes: `power_of_two` of each."""
-    usable = (sizes > 0.0) & np.isfinite(sizes)
-    return np.exp2(np.rint(np.log2(np.where(usable, sizes, 1.0))))
-
-
 def _largest(M: Matrix) -> Vector:
     """Return the largest entry of each row."""
     if M.shape[0] == 0:
@@ -277,7 +271,7 @@ def in_handy_units(program: QuadraticProgram) -> tuple[QuadraticProgram, Scaling
     the same handy form.
     """
     p = program
-    largest = _powers(_largest(p.A))
+    largest = powers_of_two(_largest(p.A))
     x = _length(p, largest)
     q = p.q * x
     P = None if p.P is None else p.P * (x * x)

@@ -23,10 +23,11 @@ from lopro.certificates import (
 from lopro.certificates.certificate import Outcome, Status
 from lopro.certificates.emptiness import without_remnants
 from lopro.core.deadline import Deadline, OutOfTime, current_deadline
-from lopro.core.real_vectors import Vector
+from lopro.core.real_vectors import Vector, powers_of_two
 from lopro.engines import Answer, AnswerStatus, ConeProgram, solve_cones
 from lopro.engines.cone_bound import ConicData, conic_bound, repaired
 from lopro.engines.cone_points import falling_ray, made_feasible, violation, violation_charge
+from lopro.engines.far_points import solve_far_out
 
 __all__ = ["solve_conic"]
 
@@ -80,9 +81,15 @@ def solve_conic(data: ConicData, tol: float = 1e-6, seconds: float | None = None
 
 def _by_clarabel(data: ConicData, tol: float) -> Outcome:
     answer = _asked(data, data.P, data.q, data.b)
+    if answer.status.empty:
+        excluded = _excluded(data, answer.rows, answer.iterations)
+        if excluded.status is Status.EMPTY:
+            return excluded
+        answer = _asked(data, data.P, data.q, data.b, answer)
+        if answer.status.empty:
+            again = _excluded(data, answer.rows, answer.iterations)
+            return again if again.status is Status.EMPTY else excluded
     x, z, status = answer.x, answer.rows, answer.status
-    if status.empty:
-        return _excluded(data, z, answer.iterations)
     ray = falling_ray(data, x) if status.unbounded else None
     if ray is not None:
         # Without a point that it begins at, a ray of descent proves nothing.
@@ -147,16 +154,20 @@ def _proved(data: ConicData, tol: float, answer: Answer) -> Outcome:
     return _judged(data, tol, near, off, answer.iterations, proofs())
 
 
-def _asked(data: ConicData, P: Any, q: Vector, b: Vector) -> Answer:
+def _asked(data: ConicData, P: Any, q: Vector, b: Vector, unproved: Answer | None = None) -> Answer:
     """Return Clarabel's answer for this objective and these sides over the rows and cones of a program.
 
     It is given rows of comparable size, so that its tolerances mean the same for each; powers of two round
-    nothing.
+    nothing. After an answer that says "empty" without a proof it is asked for points far out.
     """
     cones = [cone for cone, _ in data.cones]
     sizes = _row_sizes(data)
     A = scipy.sparse.diags_array(1.0 / sizes) @ data.A
-    answer = solve_cones(ConeProgram(P, q, A, b / sizes, cones), _ACCURACY)
+    program = ConeProgram(P, q, A, b / sizes, cones)
+    if unproved is None:
+        answer = solve_cones(program, _ACCURACY)
+    else:
+        answer = solve_far_out(program, _ACCURACY, replace(unproved, rows=unproved.rows * sizes))
     return replace(answer, rows=answer.rows / sizes, slacks=answer.slacks * sizes)
 
 
@@ -232,4 +243,4 @@ def _row_sizes(data: ConicData) -> Vector:
     together = np.zeros(int(data.groups.max(initial=-1)) + 1)
     np.maximum.at(together, data.groups, largest)
     sizes = together[data.groups]
-    return np.exp2(np.rint(np.log2(np.where(sizes > 0.0, sizes, 1.0))))
+    return powers_of_two(sizes)

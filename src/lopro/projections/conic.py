@@ -46,7 +46,7 @@ def project_conic(
     program.add_quadratic(scipy.sparse.identity(x.size))
     # Measured from x, so that the solver's tolerances are about the step and not about x, and in units of
     # the rows, so that they do not depend on the user's; those of the step the program finds by itself.
-    sizes = [power_of_two(float(abs(member.rows).max())) for member in members]
+    sizes = [power_of_two(_largest(member)) for member in members]
     for member, size in zip(members, sizes, strict=True):
         slack = (member.bounds - member.rows @ x) / size
         program.add_set(replace(member, rows=member.rows / size, bounds=slack))
@@ -62,3 +62,8 @@ def project_conic(
     if not answer.finite:
         raise ProjectionError(f"the conic solver found no projection: {answer.message}")
     return x + answer.x, slacks, multipliers
+
+
+def _largest(member: ConeRows) -> float:
+    """Return the largest entry of the rows; 0 where there are none, as of a polyhedron without conditions."""
+    return float(abs(member.rows).max()) if member.rows.shape[0] else 0.0

@@ -18,7 +18,14 @@ import scipy.sparse
 import lopro
 import lopro.cvxpy
 from lopro import Problem, Status
-from lopro.constraints import Affine, FunctionConstraint, Intersection, Polyhedron, ResidualBall
+from lopro.constraints import (
+    Affine,
+    FunctionConstraint,
+    Intersection,
+    Polyhedron,
+    ResidualBall,
+    SecondOrderCone,
+)
 from lopro.core.deadline import Deadline
 from lopro.driver.workbench import Options, RunWorkbench
 from lopro.engines import QuadraticProgram
@@ -114,19 +121,24 @@ def test_points_far_out_are_not_excluded_by_solve() -> None:
     assert result.certificate.empty_within == 0.0  # a feasible point is known
 
 
-@pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
-def test_points_far_out_are_not_excluded_by_cvxpy() -> None:
+@pytest.mark.parametrize("far", [1e6, 1e9, 1e12, 1e15])
+@pytest.mark.parametrize("size", [cp.abs, lambda v: cp.norm(cp.hstack([v, 0.0]))])
+def test_points_far_out_are_found_by_cvxpy(size: Any, far: float) -> None:
     x = cp.Variable(2)
-    rows = [x[0] >= 1.0, 1e-9 * x[1] >= x[0]]
-    status, c = by_cvxpy(x[0], [*rows, cp.abs(x[0]) <= x[1] + 1.0])
+    rows = [x[0] >= 1.0, x[1] / far >= x[0], size(x[0]) <= x[1] + 1.0]
+    status, c = by_cvxpy(x[0], rows)
     assert status == "optimal" and 1.0 - 1e-6 <= c.lower_bound <= 1.0
     assert x.value[0] == pytest.approx(1.0, rel=1e-6) and c.violation <= 1e-9
-    try:
-        status, c = by_cvxpy(x[0], [*rows, cp.norm(cp.hstack([x[0], 0.0])) <= x[1] + 1.0])
-    except cp.SolverError:
-        return  # no point was found, and nothing is claimed
-    assert "infeasible" not in status
-    assert c.violation <= 1e-9 or 1e8 <= c.empty_within <= 1.01e9
+
+
+@pytest.mark.parametrize("far", [1e6, 1e9])
+def test_points_far_out_are_found_in_cones(far: float) -> None:
+    """The cone |x_1| <= x_2 + 1 instead of its two rows."""
+    rows = Affine([[1.0, 0.0], [-1.0, 1.0 / far]], [1.0, 0.0], [INF, INF])
+    cone = SecondOrderCone(np.array([[1.0, 0.0]]), np.zeros(1), np.array([0.0, 1.0]), 1.0)
+    result = lopro.solve(Problem(Linear([1.0, 0.0]), Intersection(rows, cone)))
+    assert result.success and 1.0 - 1e-6 <= result.certificate.lower_bound <= 1.0
+    assert result.fun == pytest.approx(1.0, rel=1e-6)
 
 
 @pytest.mark.filterwarnings("ignore:Solution may be inaccurate")

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse
 from support.engine_samples import assert_optimal, program
 
-from lopro.core.real_vectors import power_of_two
+from lopro.core.real_vectors import power_of_two, powers_of_two
 from lopro.engines import (
     AnswerStatus,
     ConeProgram,
@@ -25,7 +25,6 @@ from lopro.engines.cones import (
     Zero,
 )
 from lopro.engines.exponentials import Exponentials
-from lopro.engines.forms import _powers
 
 QUADRATIC = [solve_by_piqp, solve_by_clarabel]
 
@@ -99,7 +98,7 @@ def test_the_rule(rng):
 
 def test_powers_of_rows_are_those_of_single_numbers():
     sizes = np.array([0.0, 5.0, 0.3, 1e-300, 1e300, np.inf, 6.0, 2.0**-0.5, 3.0])
-    assert _powers(sizes).tolist() == [power_of_two(size) for size in sizes.tolist()]
+    assert powers_of_two(sizes).tolist() == [power_of_two(size) for size in sizes.tolist()]
 
 
 @pytest.mark.parametrize("engine", [solve_by_highs, solve_by_piqp, solve_by_clarabel])

@@ -296,3 +296,12 @@ def test_equations_and_signs_are_rows_together(monkeypatch: pytest.MonkeyPatch) 
     z = Intersection(ResidualBall(A, y, 0.0), signs).project(x)
     assert np.linalg.norm(z - x) == pytest.approx(np.linalg.norm(expected - x), rel=1e-9)
     assert z.min() >= -1e-12 and np.linalg.norm(A @ z - y) <= 1e-9 * np.linalg.norm(y)
+
+
+@pytest.mark.parametrize("y", [np.ones(1), np.array([-5066.8])])
+def test_rows_without_coefficients_are_no_rows_of_a_program(y: np.ndarray) -> None:
+    """A polyhedron that excludes nothing, beside a ball: its largest entry was asked for."""
+    ball = ResidualBall(np.array([[-0.857]]), y, 0.1 * abs(y[0]))
+    nothing = Polyhedron(np.zeros((1, 1)), np.array([23678.9]))
+    z = Intersection(ball, nothing).project(np.zeros(1))
+    assert z == pytest.approx(-0.9 * y / 0.857, rel=1e-9)

@@ -22,6 +22,7 @@ from lopro.core.real_vectors import Vector, from_real_vector, to_real_vector
 from lopro.core.validation import check_number
 from lopro.engines import Answer, AnswerStatus, ConeProgram, solve_cones
 from lopro.engines.cone_bound import ConicData, conic_bound, repaired
+from lopro.engines.far_points import solve_far_out
 from lopro.errors import InfeasibleError, MissingCapabilityError, StalledError
 from lopro.linalg.rounding import EPS, Estimate
 from lopro.methods.costs import conic_cost
@@ -134,6 +135,8 @@ class InteriorPoint:
         x0: Array,
     ) -> Candidates:
         answer = solve_cones(form, self.accuracy)
+        if answer.status.empty and not cones_exclude(sets, program.of_sets(answer.rows), eps(x0)):
+            answer = solve_far_out(form, self.accuracy, answer)
         count("factorizations", answer.iterations)
         for _ in range(answer.iterations):
             if not bench.tick():
