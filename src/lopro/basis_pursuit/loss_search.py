@@ -12,9 +12,9 @@ import numpy as np
 from lopro.basis_pursuit import column_search
 from lopro.basis_pursuit.columns import Vector, columns_to_add, largest
 from lopro.basis_pursuit.loss_newton import LossNewton
-from lopro.basis_pursuit.problem import stretch_at
 from lopro.basis_pursuit.search import columns_of
 from lopro.basis_pursuit.sparse_loss import Radius, SparseLoss, sparse_loss
+from lopro.constraints.pulled_back import stretch_at
 from lopro.core.arrays import Array, asarray_like, from_numpy, is_single, to_numpy
 from lopro.core.deadline import OutOfTime
 from lopro.core.threads import one_pool

@@ -44,7 +44,6 @@ __all__ = [
     "SparseProblem",
     "images_at",
     "residual_ball_of",
-    "stretch_at",
 ]
 
 
@@ -471,12 +470,6 @@ class SparseProblem(SparseForm):
         scale = self.objective.scale_into_domain(multiplier.direction)
         assert scale is not None  # a norm has one
         return -scale * of_ball
-
-
-def stretch_at(x: Array, image: Array) -> float:
-    """Return ``|A x| / |x|``: residuals that are nearly orthogonal to all columns do not show their size."""
-    moved, length = norms(image, x)
-    return moved / length if 0.0 < length < math.inf else 0.0
 
 
 def images_at(x: Array, image: Array, constraint: Constraint) -> Image:

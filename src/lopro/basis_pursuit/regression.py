@@ -28,8 +28,9 @@ from lopro.basis_pursuit.application import (
 from lopro.basis_pursuit.batch import shares_passes, solve_all
 from lopro.basis_pursuit.column_search import ColumnSearch
 from lopro.basis_pursuit.penalised import sparse_form
-from lopro.basis_pursuit.problem import SparseProblem, stretch_at
+from lopro.basis_pursuit.problem import SparseProblem
 from lopro.basis_pursuit.working_set import WorkingSet, in_blocks, passes_are_expensive
+from lopro.constraints.pulled_back import stretch_at
 from lopro.core.arrays import Array, asarray_like, eps, norm, to_numpy, widest
 from lopro.core.counting import Counts, counting
 from lopro.core.deadline import Deadline, OutOfTime, current_deadline

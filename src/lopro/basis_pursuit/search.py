@@ -13,10 +13,11 @@ import scipy  # parts of it load when first used
 
 from lopro.basis_pursuit.columns import Vector
 from lopro.basis_pursuit.penalised import PenalisedProblem, sparse_form
-from lopro.basis_pursuit.problem import BlockNorm, SparseProblem, images_at, stretch_at
+from lopro.basis_pursuit.problem import BlockNorm, SparseProblem, images_at
 from lopro.basis_pursuit.support_newton import Solution
 from lopro.constraints import ResidualBall
 from lopro.constraints.base import ValidInequality
+from lopro.constraints.pulled_back import stretch_at
 from lopro.core.arrays import (
     Array,
     asarray_like,

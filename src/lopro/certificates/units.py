@@ -62,6 +62,22 @@ class Units:
         units[lone] = largest[self.groups[lone]] * self.ratios[lone]
         return units
 
+    def relative(self) -> Vector:
+        """Return the units with 1 for the largest of each group whose units the data give up to a factor.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from lopro.certificates.units import column_units
+        >>> column_units([(np.array([[2.0, 8.0, 0.0]]), np.zeros(1))], 3).relative()
+        array([1.  , 0.25, 1.  ])
+        """
+        lone = np.flatnonzero(self.groups >= 0)
+        units, largest = self.known.copy(), np.zeros(int(self.groups.max(initial=-1)) + 1)
+        np.maximum.at(largest, self.groups[lone], self.ratios[lone])
+        units[lone] = self.ratios[lone] / largest[self.groups[lone]]
+        return units
+
     def sizes(self, x: Vector, fallback: float = 0.0) -> Vector:
         """Return ``max(|x_j|, s_j)``: the size of each entry, at least its unit.
 

@@ -39,6 +39,8 @@ class ValidInequality:
     dual : tuple of arrays, optional
         The multipliers it comes from, one array for each image of the constraint: ``direction`` is
         their pullback. None where a method does not know them.
+    blur : float
+        By how much rounding may have moved the direction, as that of a product.
 
     Examples
     --------
@@ -52,6 +54,7 @@ class ValidInequality:
     direction: Array
     support: float
     dual: Image | None = None
+    blur: float = 0.0
 
     @staticmethod
     def trivial(like: Array) -> ValidInequality:
@@ -62,19 +65,22 @@ class ValidInequality:
         dual = None
         if self.dual is not None and other.dual is not None:
             dual = tuple(u + v for u, v in zip(self.dual, other.dual, strict=True))
-        return ValidInequality(self.direction + other.direction, self.support + other.support, dual)
+        support, blur = self.support + other.support, self.blur + other.blur
+        return ValidInequality(self.direction + other.direction, support, dual, blur)
 
     def scaled(self, factor: float) -> ValidInequality:
         """Return the inequality multiplied by ``factor >= 0``."""
         dual = None if self.dual is None else tuple(factor * v for v in self.dual)
-        return ValidInequality(factor * self.direction, factor * self.support, dual)
+        return ValidInequality(
+            factor * self.direction, factor * self.support, dual, factor * self.blur
+        )
 
     def beside(self, x: Array) -> ValidInequality:
         """Return the inequality where the point ``x`` is, if it was computed on the host."""
         if isinstance(x, np.ndarray) or not isinstance(self.direction, np.ndarray):
             return self
         dual = None if self.dual is None else tuple(from_numpy(v, x) for v in self.dual)
-        return ValidInequality(from_numpy(self.direction, x), self.support, dual)
+        return ValidInequality(from_numpy(self.direction, x), self.support, dual, self.blur)
 
 
 class Constraint(Function):
@@ -168,6 +174,10 @@ class Constraint(Function):
     def column_units(self) -> Array | float | None:
         """Return a unit for each entry of ``x``, or one for all; None if the set has none."""
         return self.typical_size()
+
+    def relative_units(self) -> Array | None:
+        """Return units of the entries up to a common factor, the largest is 1; None for one of all."""
+        return None
 
     @property
     def sizes_for_free(self) -> bool:

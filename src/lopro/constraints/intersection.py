@@ -158,6 +158,11 @@ class Intersection(Constraint):
             return self._joint.units.known
         return self.typical_size()
 
+    def relative_units(self) -> Array | None:
+        if any(isinstance(m, LinearRows) for m in self._members):
+            return self._joint.units.relative()
+        return None
+
     def infeasibility(self) -> str | None:
         for m in self._members:
             message = m.infeasibility()

@@ -11,6 +11,7 @@ import scipy  # parts of it load when first used
 
 from lopro.certificates.violation import ball_size
 from lopro.constraints.base import ValidInequality
+from lopro.constraints.pulled_back import pulled_back
 from lopro.constraints.residual_forms import ResidualForm, ResidualNorm, SquaredResidual
 from lopro.constraints.residual_geometry import ResidualGeometry
 from lopro.constraints.shapes import ShapedPoints, checked_point_shape
@@ -364,7 +365,7 @@ class ResidualBall(ResidualGeometry, MappedFunction, ShapedPoints):
         (image,) = self.image(x)
         r = image - self._y.beside(image)
         dual = (weight * self.form.slope(norm(r))) * r
-        return ValidInequality(self.pullback((dual,)), self.support_image((dual,)), (dual,))
+        return pulled_back(self, (dual,), x, (image,))
 
     def project_image(self, image: Image) -> Image:
         (z,) = image

@@ -359,6 +359,9 @@ class LinearRows(MappedFunction, ShapedPoints):
     def column_units(self) -> Array | float | None:
         return self._units.known
 
+    def relative_units(self) -> Array | None:
+        return self._units.relative()
+
     def typical_size(self) -> float | None:
         telling = self._lengths > 0.0
         telling[self._looser_bounds] = False

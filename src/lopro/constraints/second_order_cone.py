@@ -12,6 +12,7 @@ import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro.constraints.base import Constraint, ValidInequality
+from lopro.constraints.pulled_back import pulled_back
 from lopro.core.arrays import (
     Array,
     asarray_like,
@@ -135,9 +136,10 @@ class SecondOrderCone(MappedFunction, Constraint):
 
     def valid_inequality(self, x: Array, weight: float) -> ValidInequality:
         """Return the supporting half-space with the slope of ``weight * c`` at ``x``."""
-        u, _ = self.sides(self.image(x))
+        image = self.image(x)
+        u, _ = self.sides(image)
         dual = self.terms[0].into_domain(weight * _normal(u, norm(u)))
-        return ValidInequality(self.pullback((dual,)), self.support_image((dual,)), (dual,))
+        return pulled_back(self, (dual,), x, image)
 
     def project_image(self, image: Image) -> Image:
         return (self.terms[0].prox(image[0], 1.0),)

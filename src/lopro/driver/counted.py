@@ -230,6 +230,9 @@ class CountedConstraint(Constraint):
     def column_units(self) -> Array | float | None:
         return self.target.column_units()
 
+    def relative_units(self) -> Array | None:
+        return self.target.relative_units()
+
     def violation_at(self, x: Array, image: Image) -> float:
         return self.target.violation_at(x, image)
 

@@ -37,6 +37,8 @@ class Minorant:
     mu: float
     #: The length of what the slope may be off, beyond rounding.
     error: float = 0.0
+    #: The length of what rounding may have moved the slope: nothing where it is 0 on purpose.
+    blur: float = 0.0
 
     @staticmethod
     def of(problem: Problem, x: Array, normal: ValidInequality) -> Minorant:
@@ -52,6 +54,7 @@ class Minorant:
             x,
             0.0 if mu is None else mu.value,
             0.0 if error is None else float(np.linalg.norm(error)),
+            normal.blur,
         )
 
     def least(self, radius: float | None) -> float:
@@ -62,10 +65,12 @@ class Minorant:
             bounds.append(self.offset)
         if radius is not None:
             lost = self.error * (radius + norm(self.center)) if self.error > 0.0 else 0.0
+            lost += self.blur * (radius + norm(self.center))
             bounds.append(self.offset - slope * radius - lost)
         if self.mu > 0.0:
             shifted = self.offset + inner(self.slope, self.center)
-            bounds.append(shifted - (slope + self.error) ** 2 / (2.0 * self.mu))
+            off = self.error + self.blur
+            bounds.append(shifted - (slope + off) ** 2 / (2.0 * self.mu))
         return max(bounds)
 
 
@@ -111,7 +116,8 @@ def lower_bound(
     scale = problem.objective.scale_into_domain(normal.direction)
     scaled = -math.inf
     if scale is not None:
-        scaled = float(problem.objective.value(0.0 * x)) - scale * normal.support
+        within = _with_blur(problem, normal, scale)
+        scaled = float(problem.objective.value(0.0 * x)) - within * normal.support
         if scale == 1.0:  # feasible as it is: a radius adds nothing, and some are expensive
             return scaled, FENCHEL
     radius, ceiling = radius_and_ceiling(problem, fun)
@@ -123,6 +129,19 @@ def lower_bound(
     if scaled > best:
         best, source = scaled, FENCHEL
     return (best, source) if math.isfinite(best) else (-math.inf, NO_BOUND)
+
+
+def _with_blur(problem: Problem, normal: ValidInequality, scale: float) -> float:
+    """Return a scale that moves all directions within the blur into the domain of the conjugate."""
+    if normal.blur == 0.0:
+        return scale
+    # The gauge is a norm: what the blur adds to it is at most that of a constant direction.
+    ones = 0.0 * normal.direction + 1.0
+    size = 1.0
+    while (part := problem.objective.scale_into_domain(size * ones)) == 1.0:
+        size *= 2.0**64
+    added = math.inf if not part else normal.blur / (size * part)
+    return 1.0 / (1.0 / scale + added) if scale and math.isfinite(added) else scale
 
 
 def _source(minorant: Minorant, radius: Constant | None) -> str:

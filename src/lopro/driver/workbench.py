@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -152,8 +152,7 @@ class RunWorkbench:
                 return 0.0
             # Neither does a minimiser: signs at random are none of a norm or a square.
             signs = np.random.default_rng(0).choice([-1.0, 1.0], size=tuple(start.shape))
-            units = self.problem.constraint.column_units()
-            if isinstance(units, np.ndarray):
+            for units in self._entry_sizes():
                 value = abs(float(f.value(asarray_like(units.reshape(signs.shape) * signs, start))))
                 if value > 0.0:
                     return value
@@ -163,13 +162,21 @@ class RunWorkbench:
 
     def _over_units(self, slope: Array) -> float:
         """Return ``sum |g_j| s_j`` over the units that the set gives, or else ``|g|`` times the unit."""
-        units = self.problem.constraint.column_units()
-        if isinstance(units, np.ndarray):
-            sizes = abs(slope)
+        sizes = abs(slope)
+        for units in self._entry_sizes():
             total = inner(sizes, asarray_like(units.reshape(tuple(slope.shape)), sizes))
             if total > 0.0:
                 return total
         return norm(slope) * self._reach()  # it may cost a product
+
+    def _entry_sizes(self) -> Iterator[Array]:
+        """Yield typical sizes of the entries: those the set gives, then those it gives up to a factor."""
+        units = self.problem.constraint.column_units()
+        if isinstance(units, np.ndarray):
+            yield units
+            relative = self.problem.constraint.relative_units()
+            if relative is not None:
+                yield relative * self._reach()
 
     def _reach(self) -> float:
         """Return a length that is typical of ``x`` for values, in its units: a first step may be of any.

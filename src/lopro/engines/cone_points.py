@@ -20,7 +20,7 @@ from lopro.engines.exponentials import Exponentials
 from lopro.linalg.rounding import EPS, dot
 from lopro.linalg.sparse import sparse_factors
 
-__all__ = ["falling_ray", "made_feasible", "violation", "violation_charge"]
+__all__ = ["falling_ray", "lowered", "made_feasible", "violation", "violation_charge"]
 
 #: Corrections: each takes in the cones that the last one has left.
 _ROUNDS = 8
@@ -174,6 +174,52 @@ def made_feasible(data: ConicData, x: Vector) -> tuple[Vector, Violation]:
             break
         x = np.clip(x - step, box.lower, box.upper)
     return best, least
+
+
+def lowered(data: ConicData, x: Vector) -> Vector:
+    """Return the point with variables that cost and only bound others from above at their least values.
+
+    An engine leaves ``t`` of ``|u| <= t`` above ``|u|`` by its accuracy: that is much of a value of 0.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse
+    >>> from lopro.engines.cone_bound import ConicData
+    >>> from lopro.engines.cones import SecondOrder
+    >>> from lopro.engines.cone_points import lowered
+    >>> A, cones = -scipy.sparse.eye_array(3, format="csr"), [(SecondOrder(3), 3)]
+    >>> data = ConicData(0.0 * A, np.array([1.0, 0.0, 0.0]), A, np.zeros(3), cones)
+    >>> lowered(data, np.array([5.001, 3.0, 4.0]))
+    array([5., 3., 4.])
+    """
+    A = scipy.sparse.csc_array(data.A)
+    room, tops = _room_above(data, x)
+    owner = np.repeat(np.arange(A.shape[1]), np.diff(A.indptr))
+    moves = (data.q > 0.0) & (np.diff(scipy.sparse.csc_array(data.P).indptr) == 0)
+    moves[owner[(A.data > 0.0) | ~tops[A.indices]]] = False
+    # Variables that share a row would use its slack twice.
+    entries = moves[owner] & (A.data < 0.0)
+    shared = np.bincount(A.indices[entries], minlength=len(room)) > 1
+    moves[owner[entries & shared[A.indices]]] = False
+    entries &= moves[owner]
+    step = np.full(A.shape[1], np.inf)
+    np.minimum.at(step, owner[entries], room[A.indices[entries]] / -A.data[entries])
+    return x - np.where(np.isfinite(step), np.maximum(step, 0.0), 0.0)
+
+
+def _room_above(data: ConicData, x: Vector) -> tuple[Vector, Vector]:
+    """Return by how much rows exceed what their cones need, and which rows may exceed it."""
+    room, tops, start = np.zeros(len(data.b)), np.zeros(len(data.b), bool), 0
+    slack = np.asarray(data.b - data.A @ x)
+    for cone, size in data.cones:
+        rows = slice(start, start + size)
+        if isinstance(cone, Nonnegative):
+            room[rows], tops[rows] = slack[rows], True
+        elif isinstance(cone, SecondOrder):
+            room[start] = slack[start] - float(np.linalg.norm(slack[rows][1:]))
+            tops[start] = True
+        start += size
+    return room, tops
 
 
 def _own_bounds(data: ConicData) -> VariableBounds:

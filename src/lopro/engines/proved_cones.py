@@ -26,7 +26,13 @@ from lopro.core.deadline import Deadline, OutOfTime, current_deadline
 from lopro.core.real_vectors import Vector, powers_of_two
 from lopro.engines import Answer, AnswerStatus, ConeProgram, solve_cones
 from lopro.engines.cone_bound import ConicData, conic_bound, repaired
-from lopro.engines.cone_points import falling_ray, made_feasible, violation, violation_charge
+from lopro.engines.cone_points import (
+    falling_ray,
+    lowered,
+    made_feasible,
+    violation,
+    violation_charge,
+)
 from lopro.engines.far_points import solve_far_out
 
 __all__ = ["solve_conic"]
@@ -138,6 +144,10 @@ def _proved(data: ConicData, tol: float, answer: Answer) -> Outcome:
     """Return the outcome that the point and the multipliers of an answer prove."""
     x, z = answer.x, answer.rows
     near, off = made_feasible(data, x)
+    low = lowered(data, near)
+    least = violation(data, low)
+    if least.relative <= max(off.relative, FEASIBLE):
+        near, off = low, least
 
     def proof(v: Vector, multipliers: Vector) -> _Proof:
         return (
@@ -213,12 +223,12 @@ def _all_proofs(data: ConicData, x: Vector, proofs: Iterator[_Proof]) -> Iterato
 
 def _length(data: ConicData) -> float:
     """Return a length that is typical of the variables, from their units; 1 where the data give none."""
-    return float(np.linalg.norm(data.units.known)) or 1.0
+    return float(np.linalg.norm(data.reach_units.known)) or 1.0
 
 
 def _typical_value(data: ConicData) -> float:
     """Return the sum of the absolute terms of the objective at a point of typical size."""
-    x = data.units.known
+    x = data.reach_units.known
     return 0.5 * float(x @ (abs(data.P) @ x)) + float(np.abs(data.q) @ x)
 
 

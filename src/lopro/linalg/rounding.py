@@ -201,6 +201,7 @@ def extended_adjoint(M: Matrix, v: Array) -> tuple[Any, Array]:
     """Return ``M' v`` in extended precision and a bound of the error of each entry; for sparse matrices.
 
     Where the platform has no wider numbers than double precision the bound is that of double precision.
+    Multipliers with few digits are summed without an error: terms that cancel leave nothing.
 
     Examples
     --------
@@ -210,6 +211,9 @@ def extended_adjoint(M: Matrix, v: Array) -> tuple[Any, Array]:
     >>> product, error = extended_adjoint(M, np.array([1.0, 1e3]))
     >>> float(product[0]), bool(error[0] < 1e-15), float(product[1])
     (2.0, True, 0.0)
+    >>> product, error = extended_adjoint(0.1 * M[[0, 0]], np.array([0.5, -0.5]))
+    >>> float(product[0]), float(error[0])
+    (0.0, 0.0)
     """
     csc = scipy.sparse.csc_array(M)
     counts = np.diff(csc.indptr)
@@ -218,8 +222,23 @@ def extended_adjoint(M: Matrix, v: Array) -> tuple[Any, Array]:
     sums[used] = np.add.reduceat(terms, csc.indptr[used]) if len(used) else 0.0
     sizes = np.asarray(abs(csc).T @ np.abs(v)) * (_SAFE + len(v) * EPS)
     # n roundings of the sum and one of the product, in units of the wider format.
-    unit = 0.5 * float(np.finfo(np.longdouble).eps)
-    return sums, (counts + 2.0) * unit * sizes * _SAFE
+    wide = np.finfo(np.longdouble)
+    error = (counts + 2.0) * (0.5 * float(wide.eps)) * sizes * _SAFE
+    # Multiples of one unit are added exactly as long as their sums have no more digits than the format.
+    last = np.full(M.shape[1], np.inf)
+    if len(used):
+        products = _last_digits(csc.data) * _last_digits(v)[csc.indices]
+        last[used] = np.minimum.reduceat(products, csc.indptr[used])
+    return sums, np.where(sizes < 2.0**wide.nmant * last, 0.0, error)
+
+
+def _last_digits(v: Array) -> Array:
+    """Return the values of the last binary digits that are not 0; infinity for 0."""
+    mantissas, exponents = np.frexp(v)
+    digits = np.ldexp(mantissas, 53).astype(np.int64)
+    return np.where(
+        v == 0.0, np.inf, np.ldexp((digits & -digits).astype(np.float64), exponents - 53)
+    )
 
 
 def length(vector: Array, error: Array | float = 0.0) -> float:

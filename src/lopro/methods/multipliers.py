@@ -69,7 +69,9 @@ def minimised(
     steps, rounds : int
         Steps between two checks of the stopping rule, and the limit of these checks.
     """
-    algorithm = AcceleratedGradient(step_rule=Backtracking(L), restart=True)
+    # At a kink of a function that was given as smooth no constant is large enough: it is estimated anew.
+    known = None if L is None or math.isinf(L) else L
+    algorithm = AcceleratedGradient(step_rule=Backtracking(known), restart=True)
     state: AcceleratedState = bench.minimize(algorithm, F, x, steps)
     with bench.observe():
         fun = float(bench.objective.value(state.x))

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from lopro.constraints.base import Constraint, ValidInequality
+from lopro.constraints.pulled_back import pulled_back
 from lopro.core.arrays import Array, inner
 from lopro.core.validation import check_number
 from lopro.functions import Image, Linearization
@@ -182,8 +183,10 @@ class SetPenalty:
         return square / (2.0 * self.beta), lambda: constraint.pullback(dual)
 
     def valid_inequality(self, constraint: Constraint, x: Array) -> ValidInequality:
-        dual = constraint.into_domain(self.dual(constraint, constraint.image(x)))
-        return ValidInequality(constraint.pullback(dual), constraint.support_image(dual), dual)
+        image = constraint.image(x)
+        return pulled_back(
+            constraint, constraint.into_domain(self.dual(constraint, image)), x, image
+        )
 
     def recentred(self, constraint: Constraint, image: Image) -> SetPenalty:
         """Return the penalty of the next step."""
@@ -266,6 +269,7 @@ class MemberPenalties:
             functools.reduce(operator.add, (each.direction for each in found)),
             sum(each.support for each in found),
             tuple(v for dual in duals for v in dual) if len(duals) == len(found) else None,
+            sum(each.blur for each in found),
         )
 
     def recentred(self, constraint: Constraint, image: Image) -> MemberPenalties:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,11 +20,11 @@ from lopro.constraints import (
     ValidInequality,
 )
 from lopro.driver.incumbent import Incumbent
-from lopro.driver.minorants import lower_bound
+from lopro.driver.minorants import Minorant, lower_bound
 from lopro.methods.inner import ConstantStep, SubgradientDescent
 from lopro.methods.paper.theorems import Theorem2
 from lopro.methods.theory import ProblemConstants
-from lopro.objectives import Huber, L1Norm, LeastSquares, Linear, SquaredDistance
+from lopro.objectives import Huber, L1Norm, LeastSquares, Linear, LInfNorm, SquaredDistance
 from lopro.penalties import Hinge, QuadraticHinge, Softplus
 from lopro.protocol import Candidate, Multiplier, ProvedBound, Target
 
@@ -113,6 +114,42 @@ def test_a_multiplier_is_scaled_into_the_domain_of_the_conjugate():
         f = L1Norm(np.array(weights))
         bound, _ = lower_bound(Problem(f, HALF), np.ones(2), normal, 3.0)
         assert bound == pytest.approx(3.0 * scale, rel=1e-13)
+
+
+def test_a_direction_that_cancels_is_known_no_better_than_its_terms():
+    """One column and a ball that it touches: multipliers of 1e13, directions of size 1 or of rounding."""
+    A = np.array(
+        [[-0.3946947017405861], [2.977702473454736], [-1.610015696125835], [-1.1329207678141475]]
+    )
+    y = np.array([-0.5219218517766222, 3.9413628212856415, -2.122484292222757, -1.500499903238802])
+    ball, beyond = ResidualBall(A, y, 0.007852002054085651), 0
+    for weight in 10.0 ** np.linspace(12.0, 15.0, 40):
+        for x in 1.32262210379865 * (1.0 + 2.0**-52 * np.arange(-4.0, 5.0)):
+            inequality = ball.valid_inequality(np.array([x]), weight)
+            value, _ = lower_bound(Problem(L1Norm(), ball), np.array([x]), inequality, 1.33)
+            assert value <= 1.3226221040293533
+            scale = 1.0 / max(1.0, abs(float(inequality.direction[0])))
+            beyond += -scale * inequality.support > 1.3226221040293533
+    assert beyond > 20  # without the rounding of the direction
+
+
+@pytest.mark.parametrize("f", [L1Norm(), LInfNorm()])
+def test_the_rounding_of_a_direction_is_within_the_domain(f):
+    """The gauge of what rounding may add: at most its size in every entry."""
+    plain = ValidInequality(np.array([3.0, 0.0]), -1.0)
+    problem = Problem(f, Polyhedron(np.eye(2), np.ones(2)))
+    off = replace(plain, blur=1.0)
+    size = 1.0 if isinstance(f, L1Norm) else 2.0
+    assert lower_bound(problem, np.ones(2), plain, 5.0)[0] == pytest.approx(1.0 / 3.0)
+    assert lower_bound(problem, np.ones(2), off, 5.0)[0] == pytest.approx(1.0 / (3.0 + size))
+
+
+def test_the_rounding_of_a_slope_is_paid_for():
+    slope, x = np.array([3.0, 4.0]), np.array([1.0, 0.0])
+    minorant = Minorant(10.0, slope, x, mu=0.0, blur=0.5)
+    assert minorant.least(2.0) == 10.0 - 5.0 * 2.0 - 0.5 * 3.0
+    assert Minorant(10.0, slope, x, 2.0, blur=0.5).least(None) == 10.0 + 3.0 - 5.5**2 / 4.0
+    assert Minorant(10.0, 0.0 * slope, x, 0.0, blur=0.5).least(None) == 10.0
 
 
 def test_without_a_radius_or_curvature_there_is_no_bound():

@@ -12,7 +12,7 @@ import scipy.sparse
 from lopro.certificates import exclude_cones
 from lopro.certificates.violation import units_of_entries
 from lopro.engines.cone_bound import ConicData
-from lopro.engines.cone_points import falling_ray, violation
+from lopro.engines.cone_points import falling_ray, lowered, violation
 from lopro.engines.cones import Nonnegative, PSDTriangle, SecondOrder, Zero
 
 
@@ -104,3 +104,20 @@ def test_rays_are_freed_of_remnants_and_checked_row_by_row() -> None:
     assert falling_ray(half, np.array([1e-3, 2.0])) is None
     assert falling_ray(half, np.array([0.0, -2.0])) is None  # it rises
     assert falling_ray(half, np.zeros(2)) is None
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_lowered_variables_stay_inside_and_cost_less(seed: int) -> None:
+    """Two variables in one row use its slack once, and one with a row that holds it from above stays."""
+    rng = np.random.default_rng(seed)
+    tops = np.array([[-1.0, 0, 0, 0, 0], [0, -2, 0, 0, 0], [0, 0, -1, -1, 0], [0, 0, 0, 0, -1.0]])
+    u = np.zeros((2, 5))
+    A = scipy.sparse.csr_array(np.vstack([tops, [0, 0, 0, 0, 1.0], tops[0], u]))
+    b = np.concatenate([rng.standard_normal(4), [50.0], rng.standard_normal(3)])
+    data = ConicData(0.0 * A.T @ A, np.ones(5), A, b, [(Nonnegative(5), 5), (SecondOrder(3), 3)])
+    x = rng.uniform(5.0, 9.0, 5)
+    low = lowered(data, x)
+    assert violation(data, low).relative <= 1e-14
+    slack = b - A @ low
+    assert min(slack[0], slack[5] - np.linalg.norm(slack[6:])) == pytest.approx(0.0, abs=1e-12)
+    assert slack[1] == pytest.approx(0.0, abs=1e-12) and low[2:].tolist() == x[2:].tolist()

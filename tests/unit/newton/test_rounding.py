@@ -115,6 +115,21 @@ def test_sums_in_extended_precision_enclose_the_exact_ones(rng):
         assert 0.0 < error[j] <= 30.0 * wide * sizes[j]
 
 
+@pytest.mark.parametrize("bits", [4, 11, 40])
+def test_sums_of_few_digits_are_exact(rng, bits):
+    """Multipliers of so many bits: no error is claimed only where the sum has none."""
+    M = scipy.sparse.random_array((40, 12), density=0.5, rng=rng, format="csr")
+    v = rng.integers(-(2**bits), 2**bits, 40) * 2.0 ** (-bits)
+    found, error = extended_adjoint(M, v)
+    assert (error == 0.0).all() if bits == 4 else (error > 0.0).any()
+    dense = M.toarray()
+    for j in np.flatnonzero(error == 0.0):
+        pairs = zip(dense[:, j].tolist(), v.tolist(), strict=True)
+        high = float(found[j])
+        computed = Fraction(high) + Fraction(float(found[j] - np.longdouble(high)))
+        assert computed == sum(Fraction(a) * Fraction(b) for a, b in pairs)
+
+
 def test_columns_without_entries_have_the_product_zero():
     M = scipy.sparse.csr_array(np.array([[0.0, 2.0, 0.0, 3.0, 0.0]]))
     found, error = extended_adjoint(M, np.array([5.0]))
