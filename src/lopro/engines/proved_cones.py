@@ -89,12 +89,12 @@ def _by_clarabel(data: ConicData, tol: float) -> Outcome:
     answer = _asked(data, data.P, data.q, data.b)
     if answer.status.empty:
         excluded = _excluded(data, answer.rows, answer.iterations)
-        if excluded.status is Status.EMPTY:
+        if excluded.status is Status.INFEASIBLE:
             return excluded
         answer = _asked(data, data.P, data.q, data.b, answer)
         if answer.status.empty:
             again = _excluded(data, answer.rows, answer.iterations)
-            return again if again.status is Status.EMPTY else excluded
+            return again if again.status is Status.INFEASIBLE else excluded
     x, z, status = answer.x, answer.rows, answer.status
     ray = falling_ray(data, x) if status.unbounded else None
     if ray is not None:
