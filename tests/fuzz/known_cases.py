@@ -230,7 +230,6 @@ KNOWN: dict[str, Callable[[], Case]] = {
             ("entries", 77000154),  # a square without a slope, in columns of their own units
             ("cvxpy", 136),  # an empty program with a direction of descent
             ("project", 886779000789),  # a polyhedron whose rows have no coefficients
-            ("program", 886779003300),  # a cone whose columns are of other units
         )
     },
 }
