@@ -13,7 +13,17 @@ from lopro.certificates import feasibility_tolerance
 from lopro.certificates.violation import matrix_units
 from lopro.constraints.base import ValidInequality
 from lopro.constraints.compact import OwnImage
-from lopro.core.arrays import Array, Companion, asarray_like, eps, namespace, norm, norms, to_numpy
+from lopro.core.arrays import (
+    Array,
+    Companion,
+    asarray_like,
+    eps,
+    inners,
+    namespace,
+    norm,
+    norms,
+    to_numpy,
+)
 from lopro.core.validation import check_count, check_number, check_shape
 from lopro.functions import Ball, Constant, Image, Linearization, Source
 from lopro.linalg.eigenvalues import is_above
@@ -257,13 +267,18 @@ class PSDCone(OwnImage):
         check_shape("x", x, (self.dim, self.dim))
         allowed = max(1e-8, 1e2 * eps(x))
         if self.dim <= 64:
-            asymmetry, size = norms(x - adjoint(x), x)
+            skew, whole = x - adjoint(x), x
         else:
             # (X - X^H) v has the expected length |X - X^H|_F for a random v: two products
             # instead of passes over whole matrices, which would dominate the time of this loop.
             v = self._probe.beside(x)
             forward = x @ v
-            asymmetry, size = norms(forward - adjoint(adjoint(v[:, None]) @ x)[:, 0], forward)
+            skew, whole = forward - adjoint(adjoint(v[:, None]) @ x)[:, 0], forward
+        # One transfer from a device, unless squares over- or underflow.
+        square, of_whole = inners((skew, skew), (whole, whole))
+        if 1e-20 < of_whole < 1e30 and square <= allowed**2 * of_whole:
+            return
+        asymmetry, size = norms(skew, whole)
         if asymmetry > allowed * size:
             raise ValueError(
                 f"x must be symmetric (Hermitian), but |x - x^H| / |x| = {asymmetry / size:.3g}"

@@ -164,12 +164,30 @@ class LinearRows(MappedFunction, ShapedPoints):
         _check_sides(lower, upper)
         self.lower, self.upper = lower, upper
         self.atom = Interval(lower, upper)
-        self._above = np.flatnonzero(np.isfinite(upper))
-        self._below = np.flatnonzero(np.isfinite(lower))
-        sides = [upper.ravel()[self._above], -lower.ravel()[self._below]]
-        self._host_b: Numbers = np.concatenate(sides)
-        lengths = np.ones(lower.size) if M is None else np.asarray(to_host(M.row_norms), np.float64)
-        self._lengths: Numbers = np.concatenate([lengths[self._above], lengths[self._below]])
+
+    @cached_property
+    def _above(self) -> np.ndarray[Any, Any]:
+        """The rows with an upper bound."""
+        return np.flatnonzero(np.isfinite(self.upper))
+
+    @cached_property
+    def _below(self) -> np.ndarray[Any, Any]:
+        """The rows with a lower bound."""
+        return np.flatnonzero(np.isfinite(self.lower))
+
+    @cached_property
+    def _host_b(self) -> Numbers:
+        """The sides of ``C x <= b``, on the host."""
+        sides = [self.upper.ravel()[self._above], -self.lower.ravel()[self._below]]
+        return np.concatenate(sides)
+
+    @cached_property
+    def _lengths(self) -> Numbers:
+        """The norms of the rows of C."""
+        if self.M is None:
+            return np.ones(len(self._above) + len(self._below))
+        lengths = np.asarray(to_host(self.M.row_norms), np.float64)
+        return np.concatenate([lengths[self._above], lengths[self._below]])
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self._host_b)} rows, form={self.form!r})"
@@ -450,6 +468,10 @@ class LinearRows(MappedFunction, ShapedPoints):
 
 def _check_sides(lower: Array, upper: Array) -> None:
     """Raise where a lower bound exceeds the upper one, where no number is between, or without any bound."""
+    low, high = lower.max(initial=-np.inf), upper.min(initial=np.inf)
+    some = low > -np.inf or high < np.inf
+    if some and low < np.inf and high > -np.inf and (lower <= upper).all():
+        return
     wrong = np.argwhere(lower > upper)
     if wrong.size:
         at = tuple(int(i) for i in wrong[0])

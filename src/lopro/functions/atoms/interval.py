@@ -42,9 +42,9 @@ class Interval(Atom):
         if low.shape != high.shape:
             raise ValueError(f"lower and upper must have one shape, got {low.shape}, {high.shape}")
         # The comparison is False for NaN, which is refused here as well.
-        if not bool(np.all(low <= high)):
+        if not (low <= high).all():
             raise ValueError("lower must not exceed upper, and neither may hold NaN")
-        if bool(np.any(low == np.inf)) or bool(np.any(high == -np.inf)):
+        if low.max(initial=-np.inf) == np.inf or high.min(initial=np.inf) == -np.inf:
             raise ValueError("lower must be below +inf and upper above -inf everywhere")
         self._lower, self._upper = Companion(low), Companion(high)
         self._fixed = low == high
