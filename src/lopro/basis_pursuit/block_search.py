@@ -40,14 +40,16 @@ class Settings:
     ``descent = 0.5`` 16.7, with ``unsolved = 0.1`` 17.6, with any `near` 20.3.
     """
 
-    #: The first alpha, of the largest; what a step may leave of it, also where the equations are half used.
+    #: The first alpha as a share of the largest; the share that a step keeps, and that it keeps where half of
+    #: the equations are in use.
     start: float = 0.2
     descent: float = 0.2
     full_descent: float = 0.5
-    #: alpha stays beyond this error of the equations, in units of alpha, and this share of missing blocks.
+    #: alpha is reduced only below this error of the equations, in units of alpha, and this share of missing
+    #: blocks.
     unsolved: float = 0.5
     missing: float = 0.2
-    #: The error of a solution, and of a point from which equations are met in one step.
+    #: Largest error of a solution, and of a point from which equations are met in one step.
     settled: float = 1e-6
     near: float = 0.1
     end: float = 1e-2  # of the largest alpha: from here on equations are met in one step

@@ -46,17 +46,17 @@ _EPS = float(np.finfo(np.float64).eps)
 class Settings:
     """Accuracies of Newton's method on signs; all are relative."""
 
-    #: Of alpha: what correlations on the support may be off in the end, beside `rounding`.
+    #: Of alpha: the largest error of correlations on the support at the end, beside `rounding`.
     refined: float = 1e-13
-    #: Of the largest correlation that a residual can have: what no refinement removes.
+    #: Of the largest correlation that a residual can have: the error that no refinement removes.
     rounding: float = 64.0 * _EPS
-    #: Each leaves 1e-3 of the error or less, where columns are independent: 1e-13 is met after four.
+    #: Each reduces the error to 1e-3 or less, where columns are independent: 1e-13 is reached after four.
     refinements: int = 5
     #: Of the largest correlation with y: below it, correlations with the residual are rounding.
     least_alpha: float = 1e-9
-    #: Of the largest coefficient: what is below is zero at the end of the path, where alpha is.
+    #: Of the largest coefficient: smaller ones count as zero at the end of the path, where alpha is 0.
     idle: float = 1e-9
-    #: Of ``|y|``: equations are met up to this.
+    #: Of ``|y|``: equations with a smaller residual count as met.
     met: float = 1e-12
     #: Rows and columns up to which the path is followed: each breakpoint costs a product with all columns,
     #: and Newton's method changes many signs at once. 20 x 50 and 40 x 200 take 2 products, not 5 or 6.

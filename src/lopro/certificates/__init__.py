@@ -1,6 +1,7 @@
 """The arithmetic of claims: bounds, violations, emptiness, rays, rounding, and the tolerances of all of them.
 
-Nothing here solves anything. Engines, methods, projections and interfaces get from here what they may claim.
+No solver is imported here. Engines, methods, projections and interfaces take all their claims from this
+package.
 """
 
 from lopro.certificates.bound import Bound, bound_from

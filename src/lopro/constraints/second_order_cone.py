@@ -41,7 +41,7 @@ __all__ = ["SecondOrderCone"]
 
 #: Rows up to which their Gram matrix is formed: it takes no longer than a projection by a conic solver.
 _FEW_ROWS = 2000
-#: Sides shorter than this, next to their terms, are as good as the apex.
+#: ``|A x + b|`` below this share of its terms counts as the apex, where there is no gradient.
 _APEX = 1e-6
 
 

@@ -63,7 +63,7 @@ class Run:
         self.status: Status | None = None  # None while running
         self._x0 = problem.start(x0)
         self.bench = RunWorkbench(problem, options, self.deadline, self._x0)
-        # Forms that are made to see what fits belong to the run; so do matrices that were copied for them.
+        # The transfers made by `fit` belong to the run: forms of the problem, with matrices copied for them.
         self.bench.counts.transfers += prepared.transfers
         self.bench.counts.bytes_transferred += prepared.bytes_transferred
         self._rule = options.rule
@@ -161,7 +161,7 @@ class Run:
         return candidate
 
     def _guarded(self, part: Callable[[], T]) -> T | None:
-        """Run a part of the loop; what ends the run on purpose becomes a status, and None."""
+        """Run a part of the loop; exceptions that end a run become its status, and the value is None."""
         try:
             return part()
         except NonFiniteError as error:
@@ -169,7 +169,7 @@ class Run:
             self.warnings.append(str(error))
         except OverflowError as error:
             self.status = Status.NONFINITE
-            self.warnings.append(f"a number grew beyond all bounds: {error}")
+            self.warnings.append(f"overflow: {error}")
         except (InfeasibleError, UnboundedError) as error:
             self.status = self._without_solution(error)
             self.warnings.append(str(error))
@@ -276,7 +276,7 @@ class Run:
         """Return the best feasible point with its certificate, which was computed at that very point."""
         known, bench = self.incumbent, self.bench
         if bench.options.multipliers0 is not None and not bench.began_with_multipliers:
-            self.warnings.append("multipliers0 were of no use to the method")
+            self.warnings.append("the method did not use multipliers0")
         if known.best is None and self.status not in _NO_SOLUTION:
             self._settle()
         status = self.status or bench.ended or Status.STOPPED
@@ -313,7 +313,7 @@ class Run:
         return None if found is None else found.dual
 
     def _settle(self) -> None:
-        """Make a feasible point of what a run without a candidate has reached, or the least violating one."""
+        """Project the point that a run without a candidate has reached; else keep the least violating one."""
         bench = self.bench
         points = [bench.projected, bench.reached, self._x0]
         lost = self.status in (Status.NONFINITE, Status.PROJECTION_FAILED)

@@ -84,7 +84,7 @@ def _too_large(program: QuadraticProgram, left: float) -> Answer | None:
 
 
 class _Rows:
-    """Which rows and variables are equations for PIQP, and which rows it gets at all."""
+    """The rows and variables that are equations for PIQP, and the inequalities with a finite side."""
 
     def __init__(self, p: QuadraticProgram) -> None:
         self.p = p

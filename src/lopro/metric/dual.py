@@ -11,7 +11,7 @@ of ``M1 = M(1)``, and both exact in the limit:
 by the diagonal of ``M1``
     With ``S + s diag(M1)`` psd, the point ``(w - s 1, Y - s off(M1))`` has a psd slack; scaled by
     ``tau / (tau + s max|off(M1)|)`` its ``Y`` is back in the box. Scaling further down keeps it feasible, so
-    the best scale is taken. Alternatively ``s`` is paid for at the price of a bound on
+    the best scale is taken. Alternatively the bound is reduced by ``s`` times a bound on
     ``<diag(M1), A*>``, which follows from ``f(A*) <= f0``.
 by all of ``M1``
     With ``S + s M1`` psd, the point ``(w - s 1, Y)`` is feasible as it is. This needs ``M1`` to be positive
@@ -19,7 +19,8 @@ by all of ``M1``
     samples than features.
 by the trace
     With a weight ``trace`` of the trace, ``S`` is ``Y + trace I - M(w)``. With ``S + s I`` psd, ``w`` scaled
-    by ``trace / (trace + s)`` is feasible; or ``s`` is paid for at the price of ``tr(A*) <= f0 / trace``.
+    by ``trace / (trace + s)`` is feasible; or the bound is reduced by ``s f0 / trace``, since
+    ``tr(A*) <= f0 / trace``.
 by the rows
     With a weight of the norms of the rows, ``S`` has the symmetric part of an ``R`` besides, whose rows are
     not longer than the weight. It takes over what ``Y`` does in the first repair: ``R - s off(M1)`` has rows
@@ -120,7 +121,7 @@ class Spread:
         parts = blocks(loss, tau, M1, diagonal) if d <= _SMALL and tau > 0.0 else ()
         M1 = without_diagonal(M1)
         largest = max(float(xp.max(M1)), -float(xp.min(M1)))
-        # On the host without a matrix of squares: a pass over matrices of this size is felt.
+        # On the host without a matrix of squares: passes over matrices of this size take most of the time.
         host = isinstance(M1, np.ndarray)
         squares = np.einsum("ij,ij->i", M1, M1) if host else xp.sum(M1 * M1, axis=1)
         rows = math.sqrt(float(xp.max(squares)))
@@ -196,7 +197,7 @@ def dual_bound(
     xp = namespace(x)
     # Double precision: rounding is subtracted from the bound, which is computed rarely.
     w = _weights(loss, xp.astype(x, xp.float64, copy=False), normal)
-    # The trace is linear: it takes its part off M(w).
+    # The trace is linear: its weight is subtracted from the diagonal of M(w).
     M = raise_diagonal(loss.adjoint(w), -trace)
     if features > 0.0 and isinstance(normal, PairMultiplier) and normal.rows is not None:
         # So do slopes of the norms of the rows, once they are in the domain of the conjugate.
@@ -205,7 +206,7 @@ def dual_bound(
     S = boxed(M - xp.astype(normal.direction, xp.float64, copy=False), tau)
     bounds = _by_blocks(loss, tau, spread, S, w)
     S -= M
-    del M  # matrices of this size are what memory is spent on
+    del M  # matrices of this size take most of the memory
     bounds += [
         *_by_diagonal(loss, tau, spread, S, w, fun),
         *_by_sum(loss, tau, spread, S, w),
@@ -331,7 +332,7 @@ def shortfall(S: Array) -> float:
         return max(0.0, rounding - float(eigenvalues(S)[0]))
     if is_psd(S, rounding):
         return rounding
-    # A Lanczos run may miss the smallest eigenvalue; a factorisation has the last word.
+    # A Lanczos run may miss the smallest eigenvalue; the factorisation proves it.
     s = max(rounding, -float(smallest_eigenpairs(S, 1)[0][0]))
     while not is_psd(S, s + rounding):
         s *= 1.05

@@ -202,4 +202,4 @@ def test_a_method_without_multipliers_says_so() -> None:
     result = lopro.solve(
         Problem(f, half), method=lopro.LoPGD(), max_iter=50, multipliers0=[np.ones(1)]
     )
-    assert "multipliers0 were of no use to the method" in result.warnings
+    assert "the method did not use multipliers0" in result.warnings
