@@ -181,7 +181,7 @@ RIDDLES = (
     r"\b(Crowd|EasySet|rough_newton|first_piece|lockstep|signed_support|solve_together)\b"
     r"|\bdef _?(look|pose|posed|together|tell|told|wanted|patiently)\("
     r"|\b(wishes|journeys?|crowds?|prizes?|whoever|to life)\b"
-    r"|\bin a hurry\b|\bto and fro\b|\bat work\b|\bis asked for\b"
+    r"|\bin a hurry\b|\bto and fro\b|\bat work\b"
 )
 #: What people read, and what runs: tests may plant such a name.
 READ = ["src/**/*.py", "paper/**/*.py", "benchmarks/**/*.py", "examples/**/*.py", "docs/*.md"]

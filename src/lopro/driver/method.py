@@ -324,7 +324,7 @@ def required_fit(method: Method, problem: Problem) -> Fit:
     """Return how a method fits a problem, or raise the error of `Method.check` that says what is missing."""
     if not hasattr(method, "fit"):
         method.check(problem)
-        return Fit(method, "it was asked for")
+        return Fit(method, "chosen by method=")
     found: Fit | None = method.fit(problem)
     if found is None:
         method.check(problem)

@@ -168,7 +168,7 @@ def _asked(data: ConicData, P: Any, q: Vector, b: Vector, unproved: Answer | Non
     """Return Clarabel's answer for this objective and these sides over the rows and cones of a program.
 
     It is given rows of comparable size, so that its tolerances mean the same for each; powers of two round
-    nothing. After an answer that says "empty" without a proof it is asked for points far out.
+    nothing. After an answer that says "empty" without a proof it searches points far out.
     """
     cones = [cone for cone, _ in data.cones]
     sizes = _row_sizes(data)
