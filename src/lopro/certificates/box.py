@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.certificates.units import WORK
+from lopro.certificates.spread import WORK
 from lopro.core.deadline import current_deadline
 from lopro.core.real_vectors import Vector
 from lopro.linalg.rounding import EPS, gamma

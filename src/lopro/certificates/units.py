@@ -18,13 +18,10 @@ import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro.certificates.sides import is_rounding_of, magnitudes, of_rounding, slabs, without
+from lopro.certificates.spread import NEAR, Entries, entries_of, spread
 from lopro.core.real_vectors import Vector
 
 __all__ = ["Units", "column_units", "curvature_units", "reach_units"]
-
-#: Entries times rounds of handing units or bounds on from column to column, at most: half a second, as a
-#: round takes 10 ns for each entry, measured on one core.
-WORK = 5e7
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +121,7 @@ def column_units(
     >>> units.known, units.at(np.array([0.0, 0.0, 7.0]))
     (array([3.  , 0.75, 0.  ]), array([3.  , 0.75, 7.  ]))
     """
-    return _of_sides(_meant(blocks, size, own), size, own)
+    return _handed_on(*_of_sides(_meant(blocks, size, own), size, own))
 
 
 def _meant(
@@ -138,16 +135,20 @@ def _meant(
     masks = of_rounding(blocks)
     if not any(mask.any() for mask in masks):
         return blocks
-    known = _of_sides(without(blocks, masks), size, own).known
+    near = spread(*_of_sides(without(blocks, masks), size, own), rounds=NEAR)
+    known = np.where(np.isfinite(near), near, 0.0)
     for (A, b), mask in zip(blocks, masks, strict=True):
         rows = np.flatnonzero(mask)
         mask[rows] = is_rounding_of(b[rows], magnitudes(A, rows, known))
     return without(blocks, masks)
 
 
-def _of_sides(blocks: list[tuple[Any, Vector]], size: int, own: Vector | None) -> Units:
-    """Return the units that all sides but 0 tell."""
+def _of_sides(
+    blocks: list[tuple[Any, Vector]], size: int, own: Vector | None
+) -> tuple[Entries, Vector]:
+    """Return the entries of rows with the side 0, and the units that other sides tell, infinite without."""
     units = np.full(size, np.inf) if own is None else np.where(own > 0.0, own, np.inf)
+    parts, rows = [(np.zeros(0, np.intp), np.zeros(0, np.intp), np.zeros(0))], 0
     homogeneous = []
     for A, b in blocks:
         sides = np.where(np.isfinite(b), np.abs(b), 0.0)
@@ -155,31 +156,13 @@ def _of_sides(blocks: list[tuple[Any, Vector]], size: int, own: Vector | None) -
             units = np.minimum(units, np.where(sides > 0.0, sides, np.inf))
             continue
         units = np.minimum(units, _smallest_ratios(A, sides))
-        flat = (sides == 0.0) & np.isfinite(b)
-        if flat.any() and not np.isfinite(units).all():
-            homogeneous.append((A, flat))
-    if np.isfinite(units).all() or not homogeneous:
-        return Units.given(np.where(np.isfinite(units), units, 0.0))
-    parts, rows = [], 0
-    for A, flat in homogeneous:
-        row, column, entry = _entries(A, flat)
+        homogeneous.append((A, (sides == 0.0) & np.isfinite(b)))
+    for A, flat in homogeneous if not np.isfinite(units).all() else ():
+        row, column, entry = entries_of(A, flat)
         parts.append((row + rows, column, entry))
         rows += A.shape[0]
     row, column, entry = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return _handed_on(row, column, entry, rows, units)
-
-
-def _entries(A: Any, used: Any) -> tuple[Any, Any, Vector]:
-    """Return row, column and size of the entries of some rows that are not 0."""
-    if not scipy.sparse.issparse(A):
-        rows = np.flatnonzero(used)
-        sizes = np.abs(np.asarray(A[rows], dtype=np.float64))
-        row, column = np.nonzero(sizes)
-        return rows[row], column, sizes[row, column]
-    A = A.tocsr()
-    row = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
-    kept = used[row] & (A.data != 0.0)
-    return row[kept], A.indices[kept], np.abs(A.data[kept])
+    return (row, column, entry, rows), units
 
 
 def reach_units(
@@ -217,7 +200,7 @@ def reach_units(
         found = sides if A is None else _mean_ratios(A, sides)
         known = np.maximum(known, np.where(np.isfinite(found), found, 0.0))
     level = [(A, np.where(np.asarray(b) == 0.0, 0.0, np.inf)) for A, b in blocks if A is not None]
-    return _of_sides(level, size, known)
+    return _handed_on(*_of_sides(level, size, known))
 
 
 def _mean_ratios(A: Any, sides: Vector) -> Vector:
@@ -225,7 +208,7 @@ def _mean_ratios(A: Any, sides: Vector) -> Vector:
     used, n = np.flatnonzero(sides > 0.0), A.shape[1]
     sums, counts = np.zeros(n), np.zeros(n)
     if scipy.sparse.issparse(A):
-        i, j, entries = _entries(A, sides > 0.0)
+        i, j, entries = entries_of(A, sides > 0.0)
         shares = np.log(np.where(sides > 0.0, sides, 1.0)) - 0.5 * np.log(
             np.maximum(1, np.bincount(i, minlength=len(sides)))
         )
@@ -266,7 +249,7 @@ def _smallest_ratios(A: Any, sides: Vector) -> Vector:
     used, n = np.flatnonzero(sides > 0.0), A.shape[1]
     found = np.full(n, np.inf)
     if scipy.sparse.issparse(A):
-        row, column, entry = _entries(A, sides > 0.0)
+        row, column, entry = entries_of(A, sides > 0.0)
         np.minimum.at(found, column, sides[row] / entry)
         return found
     for part, entries in slabs(A, used):
@@ -277,12 +260,15 @@ def _smallest_ratios(A: Any, sides: Vector) -> Vector:
     return found
 
 
-def _handed_on(row: Any, column: Any, entry: Any, rows: int, units: Vector) -> Units:
+def _handed_on(entries: Entries, units: Vector) -> Units:
     """Return units that rows with the side 0 hand on from the columns that have one to the others."""
-    known = _spread(row, column, entry, rows, units)
+    row, column, entry, rows = entries
+    known = spread(entries, units)
     lone = ~np.isfinite(known)
     groups = np.full(len(units), -1, dtype=np.intp)
     ratios = np.ones(len(units))
+    if lone.any() and not len(row):
+        return Units.given(np.where(lone, 0.0, known))
     if lone.any():
         inside = lone[column]
         shape = (rows, len(units))
@@ -295,20 +281,6 @@ def _handed_on(row: Any, column: Any, entry: Any, rows: int, units: Vector) -> U
         first = np.unique(groups[lone], return_index=True)[1]
         start = np.full(len(units), np.inf)
         start[np.flatnonzero(lone)[first]] = 1.0
-        spread = _spread(row[inside], column[inside], entry[inside], rows, start)
-        ratios = np.where(np.isfinite(spread), spread, 1.0)
+        found = spread((row[inside], column[inside], entry[inside], rows), start)
+        ratios = np.where(np.isfinite(found), found, 1.0)
     return Units(np.where(lone, 0.0, known), ratios, groups)
-
-
-def _spread(row: Any, column: Any, entry: Any, rows: int, units: Vector) -> Vector:
-    """Return units of all columns that rows connect with one that has a unit."""
-    units = units.copy()
-    for _ in range(int(WORK / max(1, len(entry))) + 1):
-        told = np.isfinite(units)[column]
-        sizes = np.zeros(rows)
-        np.maximum.at(sizes, row[told], entry[told] * units[column[told]])
-        asked = ~told & (sizes[row] > 0.0)
-        if not asked.any():
-            break
-        np.minimum.at(units, column[asked], sizes[row[asked]] / entry[asked])
-    return units

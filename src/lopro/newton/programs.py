@@ -140,6 +140,12 @@ def solve_program(
             unavailable = unavailable or error
             continue
         asked = True
+        claims = answer.status.empty or answer.status.unbounded
+        x, v = answer.x[:size], split(answer.rows, answer.box)
+        if proof is not None and answer.finite and not claims:
+            at_once = proof.outcome(x, answer.rows[: len(proof.upper)], v)
+            if at_once is not None and at_once.proves(tol, feasibility, scale):
+                return dataclasses.replace(at_once, status=Status.CONVERGED)
         found = _without_solution(program, problem, answer)
         if found is not None and found.status is Status.UNBOUNDED:
             found = _from_a_point(program, found, None if seconds is None else deadline.left)
@@ -147,15 +153,9 @@ def solve_program(
             return found
         if found is not None and isinstance(found.certificate, Emptiness):
             excluded = _farther(excluded, found)
-        if answer.finite and not (answer.status.empty or answer.status.unbounded):
-            x, v, convexity = answer.x[:size], split(answer.rows, answer.box), None
-            if proof is not None:
-                at_once = proof.outcome(x, answer.rows[: len(proof.upper)], v)
-                if at_once is not None and at_once.proves(tol, feasibility, scale):
-                    return dataclasses.replace(at_once, status=Status.CONVERGED)
-                convexity = proof.convexity
-            accuracy = tol, feasibility, scale, length()
-            found = prove(problem(), x, v, *accuracy, convexity, lambda: deadline.passed)
+        if answer.finite and not claims:
+            accuracy = tol, feasibility, scale, length(), None if proof is None else proof.convexity
+            found = prove(problem(), x, v, *accuracy, lambda: deadline.passed)
             if found.status is Status.CONVERGED:
                 return found
             best = found if best is None or found.better(best, feasibility, length()) else best

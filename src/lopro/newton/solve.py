@@ -204,9 +204,8 @@ def prove(
             start, v = x / scaled.sizes, scaled.multipliers(multipliers)
             rest = tol, feasibility, scale, length, None, stopped
             refined = scaled.back(prove(scaled.problem, start, v, *rest))
-            best = refined if refined.better(best, feasibility, length) else best
-            if best.status is Status.CONVERGED:
-                return best
+            if refined.better(best, feasibility, length):
+                return refined
     assert best is not None
     return best
 

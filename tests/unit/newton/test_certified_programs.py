@@ -1,12 +1,16 @@
 """Programs that an engine solves: proved, or refused with a certificate."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse
 from support.engine_samples import program
 
-from lopro.engines import QuadraticProgram
-from lopro.newton import Status
+from lopro.certificates import VariableBounds
+from lopro.certificates.programs import ProgramProof
+from lopro.engines import AnswerStatus, QuadraticProgram, solve_by_piqp
+from lopro.newton import Status, programs
 from lopro.newton.bounds import made_feasible, relative_violation
 from lopro.newton.programs import NotConvex, program_composite, solve_program
 
@@ -81,3 +85,18 @@ def test_of_variables_on_bounds_those_move_that_may():
     found = made_feasible(program_composite(program), x, 1e-12)
     assert relative_violation(program_composite(program), found) <= 1e-12
     np.testing.assert_allclose(found, [0.5, 0.5, 0.0], atol=1e-12)
+
+
+def test_an_answer_that_is_proved_is_not_examined_for_emptiness(monkeypatch):
+    """PIQP may fail at a solution, within rounding of the accuracy that was asked for."""
+    p = QuadraticProgram.of(np.eye(2), [-3.0, 0.0], [[1.0, 1.0]], upper=[1.0])
+
+    def failing(program, tol, seconds):
+        return replace(solve_by_piqp(program), status=AnswerStatus.FAILED)
+
+    def refused(*_):
+        raise AssertionError("the answer was examined for emptiness")
+
+    monkeypatch.setattr(programs, "_without_solution", refused)
+    proof = ProgramProof(p.P, p.q, 0.0, (), p.A, p.lower, p.upper, VariableBounds(p.least, p.most))
+    assert solve_program(p, engines=[failing], proof=proof).status is Status.CONVERGED
