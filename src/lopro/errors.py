@@ -1,4 +1,4 @@
-"""The errors lopro raises on purpose."""
+"""The exceptions of lopro."""
 
 from __future__ import annotations
 

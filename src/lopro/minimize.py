@@ -1,4 +1,4 @@
-"""`lopro.minimize`: plain callables and SciPy's constraint objects, for people with SciPy habits."""
+"""`lopro.minimize`: plain callables and SciPy's constraint objects."""
 
 from __future__ import annotations
 

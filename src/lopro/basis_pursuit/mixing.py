@@ -1,12 +1,12 @@
-"""Mixing earlier iterates of a piecewise affine fixed-point map so that the residual is least.
+"""Anderson acceleration of a piecewise affine fixed-point map that depends on a parameter.
 
-This is Anderson's acceleration with a parameter. Where the pieces do not change, mixing points with
+Earlier iterates are mixed so that the residual is least. Where the pieces do not change, mixing points with
 weights ``theta`` (which sum to 1) mixes everything that depends on them in an affine way: residuals of the
 data, gradients, fixed-point residuals ``rho`` and the parameter ``alpha``. So the small problem
 
     min |sum theta_j rho_j|   s.t.  sum theta_j = 1,  sum theta_j alpha_j = alpha
 
-names the best point for a parameter that no iterate has had yet, and no product with a matrix is needed for
+gives the best point for a parameter that no iterate has had yet, and no product with a matrix is needed for
 its residual. On one piece this is the minimal residual method in the Krylov space of the points.
 
 Earlier iterates are held with their vectors side by side, so that mixing them is one product: to mix twenty

@@ -1,4 +1,4 @@
-"""Rows with different supports as arrays of one width, on every array library, and what they ask of a matrix.
+"""Rows with different supports as arrays of one width, on every array library, and their matrix requests.
 
 A mask of shape (rows, d) marks the columns of each row; ``places`` of shape (rows, n) has their indices in
 front, then others, up to the largest number of columns of a row.

@@ -1,4 +1,4 @@
-"""The loop over a batch: steps until every answer is proved, given up, or out of time."""
+"""The loop over a batch: steps until every answer is proved, has failed, or is out of time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command ``lopro``: parses arguments, runs a command, turns errors into a line and an exit status."""
+"""The command ``lopro``: parses arguments, runs a command, turns errors into a message and an exit status."""
 
 from __future__ import annotations
 

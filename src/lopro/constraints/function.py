@@ -1,4 +1,4 @@
-"""A constraint from plain callables, with a projection that needs nothing but them."""
+"""A constraint from plain callables, with a projection that uses only these."""
 
 from __future__ import annotations
 

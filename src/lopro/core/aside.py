@@ -1,4 +1,4 @@
-"""Work in compiled code that neither hears Ctrl-C nor keeps a limit: it is done aside, and left when late."""
+"""Compiled code that ignores Ctrl-C and time limits: it runs in a thread, which is abandoned when late."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["run_aside"]
 T = TypeVar("T")
 
 #: Seconds between two checks of the deadline: Python handles signals in between.
-_LOOK = 0.02
+_INTERVAL = 0.02
 
 
 def run_aside(work: Callable[[], T]) -> T | None:
@@ -45,10 +45,10 @@ def run_aside(work: Callable[[], T]) -> T | None:
 
     thread = threading.Thread(target=worked, daemon=True)
     thread.start()
-    thread.join(_LOOK)
+    thread.join(_INTERVAL)
     with deadline.wrapping_up():  # it has a moment to keep the limit by itself
         while thread.is_alive() and not deadline.passed:
-            thread.join(_LOOK)
+            thread.join(_INTERVAL)
     if raised:
         raise raised[0]
     return found[0] if found else None

@@ -1,4 +1,4 @@
-"""Real vectors on the host: arrays of any library and field as such, and units that do not round."""
+"""Real vectors on the host from arrays of any library, real or complex; scaling by powers of two."""
 
 from __future__ import annotations
 

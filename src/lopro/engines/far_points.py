@@ -1,4 +1,4 @@
-"""Points far out: a conic program that an engine takes for empty, asked again in units of such points.
+"""Points far out: a conic program that an engine takes for empty, solved again in units of such points.
 
 Engines judge residuals of a contradiction relative to its terms. ``x_1 >= 1`` and ``1e-9 x_2 >= x_1`` exclude
 each other up to a residual of 1e-9, and have points at ``x_2 = 1e9``. The multipliers tell where: with

@@ -1,4 +1,4 @@
-"""Auto: choose the method by what the problem offers, and need no constants."""
+"""Auto: the choice of a method by the structure of the problem, without constants."""
 
 from __future__ import annotations
 

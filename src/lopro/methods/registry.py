@@ -1,4 +1,4 @@
-"""The methods that there are, by name and as a table."""
+"""All methods, by name and as a table."""
 
 from __future__ import annotations
 

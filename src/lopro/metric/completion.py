@@ -1,4 +1,4 @@
-r"""Proving that features outside can stay there: completing the multiplier of a small problem.
+"""Proof that features outside of a working set are zero: completion of the multiplier of a small problem.
 
 Weights ``w`` of a problem on few features are feasible for the dual on all of them if there is a ``Y`` in the
 box ``|Y_ij| <= tau``, ``Y_ii = 0``, with ``S = Y - M(w)`` positive semidefinite: its diagonal is given, and

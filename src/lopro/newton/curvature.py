@@ -1,4 +1,4 @@
-"""Second derivatives as lists of pieces, so that what solves with them can choose how.
+"""Second derivatives as lists of pieces, so that solvers of linear systems can use their structure.
 
 Every generalised Hessian here is ``sum of D' (...) D``: a diagonal, a matrix that never changes,
 ``B' diag(h) B`` or ``B' blocks B`` with changing ``h`` or blocks, a few rows, or products alone. Matrices

@@ -1,4 +1,4 @@
-"""A problem in variables of comparable units: what norms of points and of slopes mean something for.
+"""A problem in variables of comparable units, for which norms of points and slopes are meaningful.
 
 Newton's steps do not depend on the units of the variables, but tests of convergence, proximal terms and line
 searches compare norms. Where the units given by the data differ by much, the problem is solved for

@@ -1,4 +1,4 @@
-"""The l1 norm of what is off the diagonal: sparse graphs and metrics."""
+"""The l1 norm of off-diagonal entries: sparse graphs and metrics."""
 
 from __future__ import annotations
 

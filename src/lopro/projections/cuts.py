@@ -1,4 +1,4 @@
-"""Outer approximation: projecting with nothing but valid inequalities of the set.
+"""Outer approximation: projection by valid inequalities of the set alone.
 
 The set is replaced by the half-spaces seen so far. The projection on those is an exact small
 quadratic program; if that point is outside of the set, an oracle returns a new inequality that

@@ -1,4 +1,4 @@
-"""Golub-Kahan bidiagonalisation: a small matrix that represents an operator, from products alone."""
+"""Golub-Kahan bidiagonalisation: a small matrix that represents an operator, by products only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Basis pursuit denoising as a regressor: the sparsest-looking coefficients that explain ``y``."""
+"""Basis pursuit denoising as a regressor: coefficients of least l1 norm that fit ``y`` up to a radius."""
 
 from __future__ import annotations
 

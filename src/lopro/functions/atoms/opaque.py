@@ -1,4 +1,4 @@
-"""Functions of a user: whatever they define, and nothing else."""
+"""Functions of a user, with the operations that they define."""
 
 from __future__ import annotations
 

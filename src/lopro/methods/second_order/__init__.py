@@ -1,4 +1,4 @@
-"""Methods with second derivatives, for problems whose data are at hand."""
+"""Methods with second derivatives, for problems with data in memory."""
 
 from lopro.methods.second_order.forms import composite, quadratic_program
 from lopro.methods.second_order.newton_multipliers import NewtonMultipliers

@@ -1,4 +1,4 @@
-"""Linear costs over positive semidefinite matrices with a given diagonal, posed with a factor V of them."""
+"""Linear costs over positive semidefinite matrices with a given diagonal, in a factor V of them."""
 
 from __future__ import annotations
 

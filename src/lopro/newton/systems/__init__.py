@@ -1,4 +1,4 @@
-"""Linear systems with generalised Hessians, solved by what fits."""
+"""Linear systems with generalised Hessians, solved by a method that fits their structure."""
 
 from lopro.linalg.dense import SingularSystem
 from lopro.newton.systems.choose import choose_system
