@@ -28,6 +28,7 @@ from lopro.linalg.rounding import EPS, Estimate
 from lopro.methods.costs import conic_cost
 from lopro.problem import Problem
 from lopro.projections.emptiness import cones_exclude
+from lopro.projections.psd import symmetric_part
 from lopro.protocol import (
     Candidate,
     Candidates,
@@ -144,6 +145,8 @@ class InteriorPoint:
         multipliers = program.of_sets(answer.rows)
         _raise_if_unsolvable(answer, sets, multipliers, eps(x0))
         x_hat = from_real_vector(answer.x[: program.size], x0)
+        if any(m.is_semidefinite for m in bench.problem.constraint.members()):
+            x_hat = symmetric_part(x_hat)  # to more digits than the engine's
         inequality = _valid_inequality(sets, multipliers, x0)
         x = bench.project(x_hat)
         verdict = yield Candidate(x, Multiplier(inequality), before=x_hat)

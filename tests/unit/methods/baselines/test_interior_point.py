@@ -253,3 +253,14 @@ def test_budgets_and_bad_parameters():
     for bad in (0.0, -1.0, math.nan):
         with pytest.raises(ValueError, match="accuracy"):
             InteriorPoint(bad)
+
+
+def test_a_matrix_near_zero_is_symmetric_to_more_digits_than_the_engines():
+    """Of 1e-9 with an error of 1e-16: it was refused as not symmetric by its own set."""
+    a = np.array(
+        [[-0.24365563376683583, 0.22809725475161824], [0.22809725475161824, -0.05494196040831276]]
+    )
+    f = lopro.objectives.SquaredDistance(a) + lopro.objectives.OffDiagonalL1(2, 0.7276271099682912)
+    cone = lopro.constraints.PSDCone(2, lopro.constraints.KyFan(1))
+    result = lopro.solve(lopro.Problem(f, cone), method=InteriorPoint())
+    assert result.success and np.array_equal(result.x, result.x.T)
