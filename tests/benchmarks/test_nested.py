@@ -25,7 +25,7 @@ finally:
 
 
 def two_features(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """The first feature tells the class, the second is noise and much larger."""
+    """The first feature determines the class, the second is noise and much larger."""
     y = np.arange(60) % 2
     X = np.column_stack([y + 0.1 * rng.standard_normal(60), 100.0 * rng.standard_normal(60)])
     return X, y

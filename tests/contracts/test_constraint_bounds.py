@@ -1,6 +1,6 @@
 """Constants of constraints as exact numbers: slopes, curvatures and infima that some point attains.
 
-Sampling tells a bound that is too bold from a right one. These tell one that is too timid, too.
+Sampling finds bounds that are too large. These tests find bounds that are too small, too.
 """
 
 from __future__ import annotations

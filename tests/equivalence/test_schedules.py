@@ -159,7 +159,7 @@ def accelerate(problem: Problem, x, penalty, steps: int, L: float | None, *, res
 
 def test_halving_smoothing():
     problem, x, L, outside = ellipsoid(), np.full(3, 0.05), None, 0
-    unit = float(np.linalg.norm(x))  # an ellipsoid around zero tells no size: the start does
+    unit = float(np.linalg.norm(x))  # an ellipsoid around zero gives no size: the start does
     method = lopro.LoPNAG(HalvingSmoothing(lam=0.7, gamma=0.4, steps=9, epochs=6))
     found = rows(problem, x, method, 9)
     assert lengths(found) == [9] * 6

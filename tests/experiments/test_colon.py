@@ -31,7 +31,7 @@ def unreachable(url: str, timeout: float) -> None:
 
 
 def serve(monkeypatch: pytest.MonkeyPatch, text: bytes, published: bytes = TEXT) -> list[str]:
-    """Let the network answer with a text; return the list of what it is asked for."""
+    """Let the network answer with a text; return the list of what is requested."""
     asked = []
 
     def answer(url: str, timeout: float) -> io.BytesIO:

@@ -1,4 +1,4 @@
-"""The sections: the paper's numbers stand beside ours, stand-ins are named, failures are told."""
+"""The sections: the paper's numbers stand beside ours, stand-ins are named, failures are reported."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ DISTRIBUTIONS = {
 
 
 def installed(extra: str | None) -> set[str]:
-    """Return the distributions that the package, or one of its extras, asks for."""
+    """Return the distributions that the package, or one of its extras, requires."""
     asked = PROJECT["dependencies"] if extra is None else PROJECT["optional-dependencies"][extra]
     found = set() if extra is None else installed(None)
     for requirement in asked:

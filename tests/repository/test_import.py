@@ -43,7 +43,7 @@ def test_the_check_would_see_what_a_solve_loads(name):
 
 
 SOLVED = "import lopro; path = lopro.bpdn_path([[2.0, 1.0]], [2.0], [1.0]); result = path[0]"
-#: The missing package, what is asked for without it, and what the error says.
+#: The missing package, what is called without it, and what the error says.
 MISSING = {
     "cvxpy": ("cvxpy", "import lopro.cvxpy", 'lopro.cvxpy needs CVXPY.*"lopro.cvxpy."'),
     "cvxpy by attribute": ("cvxpy", "import lopro; lopro.cvxpy", 'needs CVXPY.*"lopro.cvxpy."'),

@@ -287,7 +287,7 @@ def jax(data: Any, dtype: Any = np.float64) -> Any:
 
 
 single = functools.partial(functools.partial, dtype=np.float32)
-#: Conversions, and the relative accuracy that is asked for.
+#: Conversions, and the relative accuracy that is required.
 LIBRARIES: dict[str, tuple[Convert, float]] = {
     "numpy-single": (single(np.asarray), 1e-3),
     "strict": (strict, 1e-6),

@@ -24,7 +24,7 @@ DISTRIBUTIONS = {"numpy": "numpy", "strict": "array-api-strict", "torch": "torch
 
 
 def main() -> None:
-    """Run the cases that are asked for and are not in the record, or those named by --only."""
+    """Run the cases that are chosen and are not in the record, or those named by --only."""
     parser = argparse.ArgumentParser(prog="python -m support.array_record", description=__doc__)
     parser.add_argument("--only", default=None, metavar="TEXT", help="run these cases again")
     parser.add_argument("--library", action="append", choices=list(LIBRARIES))

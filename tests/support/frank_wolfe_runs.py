@@ -96,7 +96,7 @@ def values_along(problem: Problem, method: Any, T: int, start: Any = None) -> li
 
 
 def count_linear_minimizations(constraint: Constraint) -> Callable[[], int]:
-    """Wrap ``linear_minimizer`` of this object, and return a function that tells the calls."""
+    """Wrap ``linear_minimizer`` of this object, and return a function that returns the calls."""
     minimizer, calls = constraint.linear_minimizer, [0]
 
     def counting(direction: Any) -> Any:

@@ -58,7 +58,7 @@ class Known:
 
     @property
     def eps0(self) -> float:
-        """The gap of the start, as Assumption 2 asks for it."""
+        """The gap of the start, as Assumption 2 requires it."""
         return self.gap(self.x0)
 
     @property

@@ -78,7 +78,7 @@ def constructed(
 def classes(
     seed: int, N: int, d: int, *, groups: int = 2, shift: float = 1.5
 ) -> tuple[Matrix, Matrix]:
-    """Return samples of which two features tell the class, and labels."""
+    """Return samples of which two features determine the class, and labels."""
     rng = np.random.default_rng(seed)
     labels = np.arange(N) % groups
     X = rng.standard_normal((N, d))

@@ -216,7 +216,7 @@ def inner_ratio(
 ) -> float:
     """The worst ``(F(x_T) - F(z)) / bound(T, z)`` over all T up to ``steps`` and all comparators.
 
-    Differences below the rounding error of F are not looked at.
+    Differences below the rounding error of F are not checked.
     """
     values = [F.value(z) for z in comparators]
     worst = 0.0
@@ -239,7 +239,7 @@ def accelerated_bound(L: float, x0: Vector) -> Callable[[int, Vector], float]:
 
 @dataclass
 class Minimised:
-    """One run of an inner algorithm: what it was asked for, and the state it has reached."""
+    """One run of an inner algorithm: its arguments, and the state it has reached."""
 
     inner: Any
     F: Any
@@ -336,7 +336,7 @@ class Recorded:
 
 
 def count_projections(constraint: Any) -> Callable[[], int]:
-    """Wrap ``constraint.project`` of this object, and return a function that tells the calls."""
+    """Wrap ``constraint.project`` of this object, and return a function that returns the calls."""
     project, calls = constraint.project, [0]
 
     def counting(x: Vector) -> Vector:

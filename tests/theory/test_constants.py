@@ -62,7 +62,7 @@ def test_probed_error_bounds(known: Known) -> None:
     """
     found = probe_error_bound(known.problem, known.solution)
     assert found.theta == pytest.approx(known.theta, abs=0.01)
-    # Near 1/2 a deviation of theta by 5e-4 is worth a percent of sigma over the distances looked at.
+    # Near 1/2 a deviation of theta by 5e-4 is worth a percent of sigma over the distances used.
     assert 0.4 * known.sigma <= found.sigma <= 1.02 * known.sigma
     if known.name == "T6 box":
         assert found.sigma == pytest.approx(math.sqrt(2.0), rel=1e-6)

@@ -150,7 +150,7 @@ def test_newtons_matrix_is_solved(iscomplex: bool, k: int, starts: list[int]) ->
 def test_newtons_matrix_in_single_precision_is_corrected(
     closeness: float, off: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Columns so close to each other that single precision cannot tell are left to double precision."""
+    """Columns so close to each other that single precision cannot separate are left to double precision."""
     rng = np.random.default_rng(4)
     n = block_newton._LARGE
     A = rng.standard_normal((160, n)) + 1j * rng.standard_normal((160, n))

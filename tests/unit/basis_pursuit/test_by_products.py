@@ -154,7 +154,7 @@ def test_signs_and_weights_come_along() -> None:
 
 
 def test_points_are_measured_by_the_operator_itself() -> None:
-    """The rows that an adjoint tells are those of another matrix, so no point of that passes for feasible."""
+    """The rows that an adjoint gives are those of another matrix, so no point of that passes for feasible."""
     A, y, sigma = planted(20, 60, 2, 0.1)
     other = 1.5 * A
     mismatched = LinearOperator(

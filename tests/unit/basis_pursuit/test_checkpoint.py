@@ -78,7 +78,7 @@ def test_the_file_of_another_problem_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_file_of_another_matrix_is_refused(tmp_path: Path) -> None:
-    """Same shape, same y: its products with y tell, in the pass that reads the columns."""
+    """Same shape, same y: its products with y show it, in the pass that reads the columns."""
     path = tmp_path / "state.npz"
     method = lopro.WorkingSet(checkpoint=path)
     lopro.bpdn(StoredMap(A), Y, SIGMA, method=method)
@@ -115,9 +115,9 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
         path.write_bytes(content)
         with pytest.raises(
             ValueError, match=r"checkpoint .*state.npz' .*remove it, or name"
-        ) as told:
+        ) as caught:
             lopro.bpdn(StoredMap(A), Y, SIGMA, method=method)
-        assert "another problem" not in str(told.value)
+        assert "another problem" not in str(caught.value)
 
 
 def test_a_full_disk_ends_the_file_and_not_the_run(
@@ -129,12 +129,14 @@ def test_a_full_disk_ends_the_file_and_not_the_run(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.warns(RuntimeWarning, match=r"checkpoint .* cannot be written .*No space") as told:
+    with pytest.warns(
+        RuntimeWarning, match=r"checkpoint .* cannot be written .*No space"
+    ) as caught:
         found = lopro.bpdn(
             StoredMap(A), Y, SIGMA, tol=1e-9, method=lopro.WorkingSet(checkpoint=path)
         )
     undisturbed = lopro.bpdn(StoredMap(A), Y, SIGMA, tol=1e-9)
-    assert len(told) == 1 and list(tmp_path.iterdir()) == []
+    assert len(caught) == 1 and list(tmp_path.iterdir()) == []
     assert found.success and found.counts.passes == undisturbed.counts.passes
 
 

@@ -71,7 +71,7 @@ def test_sparse_matrices_and_single_precision() -> None:
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("m, d", [(20, 25), (40, 50), (60, 90)])
 def test_near_the_phase_transition(m: int, d: int, weighted: bool, nonneg: bool) -> None:
-    """As many nonzeros as equations can tell: many vertices are degenerate, and all are certified."""
+    """As many nonzeros as equations determine: many vertices are degenerate, and all are certified."""
     for seed in range(3):
         A, x, y = planted(m, d, m // 2, seed)
         if nonneg:

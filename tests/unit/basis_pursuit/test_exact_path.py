@@ -48,7 +48,7 @@ def test_signs_are_those_of_the_optimum(seed: int, nonneg: bool) -> None:
 
 @pytest.mark.parametrize("nonneg", [False, True])
 def test_one_round_is_enough(nonneg: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Signs are right from the start: one product tells that, and the point is exact."""
+    """Signs are right from the start: one product shows that, and the point is exact."""
     followed = []
 
     def watched(*arguments: Any) -> Any:

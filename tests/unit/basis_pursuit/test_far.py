@@ -143,7 +143,7 @@ def test_nearly_as_many_nonzeros_as_rows() -> None:
 
 @pytest.mark.parametrize("kind", ["dense", "weighted", "nonneg"])
 def test_coefficients_of_very_different_size(kind: str) -> None:
-    """Known optima over six decades: the path is long, and its end is looked at before giving up on it."""
+    """Known optima over six decades: the path is long, and its end is checked before giving up on it."""
     for seed in range(8):
         known = constructed(seed, kind=kind, decades=6.0)
         weights = known.weights if kind == "weighted" else None

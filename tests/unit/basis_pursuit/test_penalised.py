@@ -251,7 +251,7 @@ def test_solve_recognises_the_form() -> None:
     f = 3.0 * LeastSquares(A, y) + 0.1 * most * L1Norm(w) + 2.0 * SquaredDistance(np.zeros(D))
     found = lopro.solve(lopro.Problem(f), tol=1e-9)
     assert found.success and "WorkingSet" in found.method
-    assert found.counts.matvecs == 0  # columns of the support tell the value
+    assert found.counts.matvecs == 0  # columns of the support give the value
     lam, ridge = 0.1 * most / 3.0, 2.0 / 3.0
     assert found.fun == pytest.approx(3.0 * value(A, y, found.x, lam, w, ridge), rel=1e-12)
     assert found.fun <= 3.0 * optimum(A, y, lam, w, ridge, False) * (1.0 + 1e-9)

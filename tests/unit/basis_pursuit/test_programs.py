@@ -1,4 +1,4 @@
-"""Quadratic programs for points of the path: what they find, what is made of it, and when they are asked."""
+"""Quadratic programs for points of the path: what they find, what is made of it, and when they run."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_signs_tell_the_point_at_the_radius() -> None:
     assert sparse.ball.sigma * (1.0 - 1e-11) <= length <= sparse.ball.sigma
     bound = -candidate.evidence.inequality.support
     assert solved.fun * (1.0 - 1e-9) <= bound <= solved.fun * (1.0 + 1e-12)
-    # One column less, one with the other sign: neither tells a solution.
+    # One column less, one with the other sign: neither determines a solution.
     for change in (0.0, -1.0):
         signs = pair.signs.copy()
         signs[np.flatnonzero(signs)[0]] *= change
@@ -84,7 +84,7 @@ def many_nonzeros(seed: int) -> tuple[Any, Any, float]:
 
 @pytest.fixture
 def parameters(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The parameters that programs were asked for."""
+    """The parameters that programs were run for."""
     asked: list[float] = []
     original = programs.optimal_pair
 

@@ -63,7 +63,7 @@ def test_directions_of_complex_numbers_and_of_blocks(sigma):
 
 @pytest.mark.parametrize("kind", [float, complex])
 def test_interior_points_take_blocks_of_several_sizes(kind):
-    """Blocks of 3, 1 and 2 entries in no order: the nearest point of the dual ball tells the value."""
+    """Blocks of 3, 1 and 2 entries in no order: the nearest point of the dual ball gives the value."""
     labels = [4, 7, 4, 9, 4, 9]
     y = np.array([2.0, 3.0, 0.0, 3.0, 1.0, 4.0], dtype=kind)
     y = y * np.exp(0.7j) if kind is complex else y

@@ -203,7 +203,7 @@ def test_rows_that_are_not_orthogonal_are_not_split(algorithms: list[str]) -> No
 def test_residuals_that_point_the_same_way_do_not_make_rows_orthogonal(
     algorithms: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All of them have the same stretch; a random vector tells the difference."""
+    """All of them have the same stretch; a random vector shows the difference."""
     rng = np.random.default_rng(11)
     A = rng.standard_normal((100, 300))
     y, sigma = measurements(A, 40, 0.005)

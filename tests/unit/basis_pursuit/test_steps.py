@@ -77,7 +77,7 @@ def test_steps_that_change_on_the_way_leave_point_and_length_alone() -> None:
 
 @pytest.mark.parametrize("dtype", [np.float64, np.complex128])
 def test_lengths_of_columns_from_random_products(dtype: Any) -> None:
-    """Sixteen products tell each to a third, and their mean over many columns exactly."""
+    """Sixteen products estimate each to a third, and their mean over many columns exactly."""
     rng = np.random.default_rng(5)
     A = rng.standard_normal((400, 6000)) + (
         1j * rng.standard_normal((400, 6000)) if dtype is np.complex128 else 0.0

@@ -217,7 +217,7 @@ def test_answers_are_as_accurate_as_asked_for(tol: float) -> None:
     y, sigma = A[:, :40] @ rng.uniform(-1, 1, 40) + e, float(np.linalg.norm(e))
     found = lopro.bpdn(A, y, sigma, tol=tol)
     assert found.success and found.certificate.relative_gap <= tol
-    # The columns in use tell that the point is feasible: there is no product with A, and no projection.
+    # The columns in use show that the point is feasible: there is no product with A, and no projection.
     assert found.counts.projections == 0 and found.counts.matvecs == 0
     assert np.linalg.norm(A @ found.x - y) <= sigma * (1.0 + 1e-15)
     nu = (y - A @ found.x) / np.abs(A.T @ (y - A @ found.x)).max()

@@ -38,7 +38,7 @@ def test_a_bound_without_units_reaches_as_far_as_the_point_or_a_given_length_tel
     bound = Bound(0.0, np.array([1.0, 0.0]), np.zeros(2), Units.given(np.zeros(2)))
     assert bound.around(np.zeros(2)) == -math.inf and bound.radius(np.zeros(2)) == 0.0
     assert bound.around(np.zeros(2), 3.0) == pytest.approx(-3e4, rel=1e-14)
-    # An entry of 7 is the unit of the other one, which the data tell nothing about.
+    # An entry of 7 is the unit of the other one, which the data say nothing about.
     assert bound.around(np.array([0.0, 7.0]), 3.0) == pytest.approx(-7e4, rel=1e-14)
 
 

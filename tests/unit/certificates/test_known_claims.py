@@ -116,7 +116,7 @@ def test_points_far_out_are_not_excluded_by_solve() -> None:
     set_ = Affine(FAR, *FAR_SIDES)
     assert set_.violation(np.array([1.5, 3e9])) == 0.0
     result = lopro.solve(Problem(Linear([1.0, 0.0]), set_))
-    assert result.success  # the bound x_1 >= 1 tells the least value by itself
+    assert result.success  # the bound x_1 >= 1 gives the least value by itself
     assert result.fun == pytest.approx(1.0, rel=1e-6) and result.certificate.lower_bound <= 1.0
     assert result.certificate.empty_within == 0.0  # a feasible point is known
 
@@ -157,7 +157,7 @@ def test_points_far_out_are_not_excluded_by_projections_or_minimize() -> None:
 
 
 def test_a_program_that_is_empty_nearby_says_how_far() -> None:
-    """Without the objective's help no engine gets out to 1e15: the outcome tells the radius."""
+    """Without the objective's help no engine gets out to 1e15: the outcome has the radius."""
     program = QuadraticProgram.of(
         None, [1.0, 0.0], [[1.0, 0.0], [-1.0, 1e-15]], [1.0, 0.0], [INF, INF]
     )
@@ -210,7 +210,7 @@ def test_total_variation_of_nothing(shape: tuple[int, ...], unit: float) -> None
         assert result.certificate.lower_bound == 0.0
 
 
-# Both violations of a point are told.
+# Both violations of a point are given.
 
 
 def absolute_cases() -> dict[str, Any]:
@@ -397,7 +397,7 @@ def test_a_square_without_a_slope_at_zero_is_zero_in_the_units_of_its_columns(un
     A = np.array([[4.0, 0.0], [-1.0, 2.0], [0.0, -3.0]]) * u
     rows = Affine(A, [-3.0, -2.0, -5.0], [1.0, 1.0, 2.0])
     problem = Problem(Quadratic(P, np.zeros(2)), rows)
-    # The typical entries are 1 / 4 and 1 / 2, or 2 / 3 where only the last row tells.
+    # The typical entries are 1 / 4 and 1 / 2, or 2 / 3 where only the last row gives one.
     typical = 0.5 * (10.0 * 0.25**2 + 20.0 * 0.5**2)
     assert RunWorkbench(
         problem, Options(tol=1e-3), Deadline(), np.zeros(2)
@@ -425,7 +425,7 @@ def test_gaps_are_relative_to_values_of_the_units_of_callables(unit: float) -> N
     # The boundary is 99 / (20 * 5) away to first order, where signs at random have twice that norm.
     assert scale(bowl) == pytest.approx(1e-8 * 2.0 * 0.99, rel=1e-15)
     assert scale(Problem(Linear(-a), disc)) == pytest.approx(1e-8 * 5.0 * 0.99, rel=1e-15)
-    assert scale(Problem(Linear(-a), flat)) == 0.0  # nothing tells a length
+    assert scale(Problem(Linear(-a), flat)) == 0.0  # nothing gives a length
     assert scale(Problem(Linear(a * unit), cone)) == 1e-8 * 5.0  # its points have none
 
 

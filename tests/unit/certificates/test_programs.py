@@ -47,7 +47,7 @@ def test_it_is_the_certificate_of_the_terms(f, c, outside):
     problem = forms.composite
     v = forms.split(rows, np.zeros(SIZE))
     bound = lower_bound(problem, x, v, problem.smooth.strong_convexity())
-    if found is None:  # what is left of the slope costs distance: the rows have to be looked at
+    if found is None:  # what is left of the slope costs distance: the rows have to be checked
         assert forms.proof.convexity == 0.0 and not bound.flat
         return
     # Two matrices or a sum of curvatures are added up in another order.

@@ -58,7 +58,7 @@ def test_strong_convexity_absorbs_what_is_left():
 
 
 def test_implied_bounds_are_those_of_linear_programs(rng):
-    """With all but one variable bounded on the right side, one row alone tells the best bound."""
+    """With all but one variable bounded on the right side, one row alone gives the best bound."""
     a = np.array([2.0, -3.0, 0.5])
     box = VariableBounds(np.array([1.0, -np.inf, -4.0]), np.array([np.inf, 2.0, np.inf]))
     found = box.implied([(a[None], np.array([-np.inf]), np.array([7.0]))])

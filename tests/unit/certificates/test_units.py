@@ -105,7 +105,7 @@ def test_curvature_tells_units_by_the_value_it_bends_to() -> None:
 
 @pytest.mark.parametrize("kind", [0, 1])
 def test_units_are_handed_on_from_block_to_block(kind: int) -> None:
-    """x_1 = 2 x_2 in one block, x_2 = 3 x_3 and x_2 = 9 x_4 in the next; x_3 = 5 tells all of them."""
+    """x_1 = 2 x_2 in one block, x_2 = 3 x_3 and x_2 = 9 x_4 in the next; x_3 = 5 determines all of them."""
     one, two = [[1.0, -2.0, 0.0, 0.0]], [[0.0, 1.0, -3.0, 0.0], [0.0, 1.0, 0.0, -9.0]]
     zero, bound = np.zeros(1), np.array([np.inf, np.inf, 5.0, np.inf])
     blocks = [(both(one)[kind], zero), (both(two)[kind], np.zeros(2)), (None, bound)]

@@ -1,4 +1,4 @@
-"""``lopro bpdn``: every file format, both outputs, and exit statuses that tell endings apart."""
+"""``lopro bpdn``: every file format, both outputs, and an exit status for every ending."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def test_a_slope_that_is_left_is_paid_for_with_the_smallest_radius(given):
 
 
 def test_a_slope_that_is_left_is_paid_for_with_strong_convexity():
-    """Half a squared distance plus a linear function is least at ``z - n``, wherever it was looked at."""
+    """Half a squared distance plus a linear function is least at ``z - n``, wherever it was linearised."""
     z, n = np.array([1.0, -2.0]), np.array([0.5, 3.0])
     problem = Problem(SquaredDistance(z), HALF)
     for x in (np.zeros(2), z - n, np.array([4.0, 1.0])):

@@ -142,7 +142,7 @@ def timed(known, *, slope=0.0, project=0.0, project_image=0.0) -> Iterator[Probl
     problem = Problem(
         WatchedObjective(f, taking(subgradient=slope)),
         WatchedConstraint(c, taking(project=project, project_image=project_image)),
-        gap_scale=1.0,  # with a scale of its own, the problem is not asked for a slope at the start
+        gap_scale=1.0,  # with a scale of its own, no slope is computed at the start
     )
     with using_clock(lambda: now[0]):
         yield problem
@@ -172,7 +172,7 @@ def test_a_projection_that_takes_too_long_is_the_last(rng, limit):
 
 
 def test_the_slope_that_gives_gaps_their_scale_takes_its_time_too(rng):
-    """A linear function is 0 at the start: its slope is asked for once more, before the first step."""
+    """A linear function is 0 at the start: its slope is computed once more, before the first step."""
     with timed(box(rng), slope=1.0) as problem:
         unscaled = Problem(problem.objective, problem.constraint)
         result = lopro.solve(unscaled, method=TEN_STEPS, time_limit=9.5, tol=0.0)

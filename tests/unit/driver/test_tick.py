@@ -52,7 +52,7 @@ def solve(method: Stepper, **budget) -> lopro.Result:
 def test_each_tick_is_an_iteration_and_budgets_are_kept(budget, steps, status):
     method = Stepper()
     result = solve(method, **budget)
-    # At its optimum the box is certified even though tol = 0 asks for the whole schedule.
+    # At its optimum the box is certified even though tol = 0 requires the whole schedule.
     done = {Status.SCHEDULE_DONE, Status.CONVERGED} if status is Status.SCHEDULE_DONE else {status}
     assert result.status in done
     assert method.ticks == result.iterations == result.counts.projections == steps

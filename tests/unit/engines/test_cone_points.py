@@ -79,7 +79,7 @@ def test_an_index_without_a_diagonal_is_compared_with_its_other_entries() -> Non
 
 
 def test_units_of_entries_are_handed_on_where_the_diagonal_is_empty() -> None:
-    """From 1 to 3, from there to 1e-200 / 3; two indices that nothing else tells have one product."""
+    """From 1 to 3, from there to 1e-200 / 3; two indices that nothing else determines have one product."""
     sizes = np.array([[0.0, 1e-200, 3.0], [1e-200, 0.0, 0.0], [3.0, 0.0, 1.0]])
     assert units_of_entries(sizes) == pytest.approx([3.0, 1e-200 / 3.0, 1.0], rel=1e-12)
     d = units_of_entries(np.array([[0.0, 1e-9], [1e-9, 0.0]]))

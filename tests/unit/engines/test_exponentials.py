@@ -50,7 +50,7 @@ def test_multipliers_are_moved_into_the_dual_in_spite_of_rounding(decades: float
 
 
 def test_multipliers_move_no_more_than_they_have_to() -> None:
-    """(-1, -1) asks for w = 1, (-1, ., 1) for v = -1, and (1, 0, 0) for the multiple of (-1, 0, 1/e)."""
+    """(-1, -1) requires w = 1, (-1, ., 1) for v = -1, and (1, 0, 0) for the multiple of (-1, 0, 1/e)."""
     w_raised = ONE.into_dual(np.array([-1.0, -1.0, 0.9]))
     assert w_raised == pytest.approx([-1.0, -1.0, 1.0], rel=1e-14)
     v_raised = ONE.into_dual(np.array([-1.0, -1.1, 1.0]), np.array([1.0, 0.0, 1.0]))
@@ -187,7 +187,7 @@ def test_programs_without_a_solution_are_told_with_their_proof() -> None:
 
 
 def test_interior_points_prove_logistic_losses_without_a_radius() -> None:
-    """The set is unbounded: only the multipliers of the objective's own rows tell a bound."""
+    """The set is unbounded: only the multipliers of the objective's own rows give a bound."""
     rng = np.random.default_rng(0)
     X, rows = rng.standard_normal((200, 5)), rng.standard_normal((3, 5))
     labels = np.sign(X @ rng.standard_normal(5) + rng.standard_normal(200))

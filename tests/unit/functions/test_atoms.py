@@ -194,7 +194,7 @@ def test_what_an_atom_cannot_do_is_said() -> None:
 def test_enclosures_hold_for_points_within_the_error(name: str, rng: Any) -> None:
     """Value and slope at any z + e with |e| <= error are within the bounds; tight bounds, too.
 
-    The conjugate tells the value at the point that has the slope, without any error of the point.
+    The conjugate gives the value at the point that has the slope, without any error of the point.
     """
     atom = SMOOTH[name]
     z, error = rng.standard_normal(SIZE), 1e-6 * rng.uniform(0.5, 1.0, SIZE)

@@ -28,7 +28,7 @@ def test_no_more_is_begun_than_there_are_workers(workers: int) -> None:
     begun: list[int] = []
     for taken, n in enumerate(in_order(lambda n: begun.append(n) or n, range(12), workers)):
         assert n == taken
-        # What was taken, and as many as there are workers; alone, nothing is begun before it is asked for.
+        # What was taken, and as many as there are workers; alone, nothing is begun before it is needed.
         assert len(begun) <= taken + (1 if workers == 1 else 1 + workers)
     assert sorted(begun) == list(range(12))
 

@@ -199,7 +199,7 @@ def test_stagnation_hands_over(
     columns: list[Any],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Real operators are asked for the columns of the support, large complex ones go on with multipliers."""
+    """Of real operators columns of the support are computed; large complex ones go on with multipliers."""
     monkeypatch.setattr("lopro.basis_pursuit.programs.FEW_COLUMNS", 0)
     A, y, sigma = small(seed, dtype=dtype)
     result = lopro.solve(problem_of(aslinearoperator(A), y, sigma), method=MatrixFree(patience=1))

@@ -22,7 +22,7 @@ from lopro.penalties import SetPenalty
 
 @dataclass(frozen=True)
 class Line:
-    """The problem, and the run that the method's description asks for."""
+    """The problem, and the run that the method's description requires."""
 
     z: float
     a: float

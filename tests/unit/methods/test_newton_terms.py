@@ -36,7 +36,7 @@ def solved(f: Any, c: Any, tol: float = 1e-8) -> lopro.Result:
 
 
 def brackets(result: lopro.Result, fun: float, tol: float = 1e-8) -> None:
-    """The bound is below the optimal value, and not by more than was asked for."""
+    """The bound is below the optimal value, and not by more than was required."""
     assert result.fun == pytest.approx(fun, rel=10.0 * tol)
     bound = result.certificate.lower_bound
     assert fun - 2.0 * tol * abs(fun) <= bound <= fun + 1e-12 * abs(fun)

@@ -58,7 +58,7 @@ def test_a_flat_bound_holds_everywhere() -> None:
 
 
 def test_what_a_violation_may_have_gained_is_charged() -> None:
-    """It is told apart: the bound is one of the optimum, the charge counts as a part of the gap."""
+    """It is separate: the bound is one of the optimum, the charge counts as a part of the gap."""
     found = make_evidence(charge=0.25)
     assert (found.value, found.gained) == (-7.0, 0.25)
 
@@ -125,7 +125,7 @@ def test_no_solution_is_an_error_that_carries_its_proof(status: Any, error: Any)
     bound = Bound.everywhere(0.0)
     ray = (np.ones(2),) if status is Status.INFEASIBLE else np.ones(2)
     outcome = Outcome(status, np.zeros(2), (np.zeros(2),), 0.0, bound, 0.0, 0.0, 1, ray=ray)
-    with pytest.raises(error) as told:
+    with pytest.raises(error) as caught:
         answer(
             composite(problem).terms,
             outcome,
@@ -133,7 +133,7 @@ def test_no_solution_is_an_error_that_carries_its_proof(status: Any, error: Any)
             np.zeros(2),
             member_multipliers,
         )
-    np.testing.assert_array_equal(np.ravel(told.value.ray), np.ones(2))
+    np.testing.assert_array_equal(np.ravel(caught.value.ray), np.ones(2))
 
 
 def test_a_certificate_says_how_far_it_holds() -> None:

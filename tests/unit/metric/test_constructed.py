@@ -27,7 +27,7 @@ def check(known: Known, result: lopro.result.Result) -> None:
 def test_constructed_optima_are_found(d: int, features: int, rank: int, count: int) -> None:
     """100 instances: value to 1e-6, matrix to 1e-4, with tau over two decades.
 
-    Where no metric fits the pairs, the value says little of the matrix: hence the small gap asked for.
+    Where no metric fits the pairs, the value says little of the matrix: hence the small gap required.
     """
     for seed in range(count):
         rng = np.random.default_rng([d, seed])

@@ -101,7 +101,7 @@ def test_bounds_by_hand(rng: np.random.Generator) -> None:
 
 @pytest.mark.parametrize("l1", [0.0, 0.02])
 def test_features_vanish(l1: float) -> None:
-    """Two features of twenty tell the classes. The larger the weight, the fewer are used."""
+    """Two features of twenty separate the classes. The larger the weight, the fewer are used."""
     rng = np.random.default_rng(0)
     labels = np.arange(40) % 2
     X = rng.standard_normal((40, 20))

@@ -78,7 +78,7 @@ def test_bounds_by_hand(rng: np.random.Generator) -> None:
 
 
 def test_features_and_directions_vanish() -> None:
-    """One feature of thirty tells the classes; without the trace the diagonal is free."""
+    """One feature of thirty separates the classes; without the trace the diagonal is free."""
     rng = np.random.default_rng(0)
     labels = np.arange(40) % 2
     X = rng.standard_normal((40, 30))

@@ -88,7 +88,7 @@ def test_of_variables_on_bounds_those_move_that_may():
 
 
 def test_an_answer_that_is_proved_is_not_examined_for_emptiness(monkeypatch):
-    """PIQP may fail at a solution, within rounding of the accuracy that was asked for."""
+    """PIQP may fail at a solution, within rounding of the accuracy that was required."""
     p = QuadraticProgram.of(np.eye(2), [-3.0, 0.0], [[1.0, 1.0]], upper=[1.0])
 
     def failing(program, tol, seconds):

@@ -1,4 +1,4 @@
-"""The root of an increasing slope: exact for piecewise linear ones, and told apart from none."""
+"""The root of an increasing slope: exact for piecewise linear ones, and distinguished from none."""
 
 import numpy as np
 import pytest

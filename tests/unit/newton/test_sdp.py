@@ -203,7 +203,7 @@ def test_faces_are_reduced_and_the_bound_is_for_the_original(rng):
     rows = [np.ones((n, n))] + [unit(n, i, i) for i in range(n)]
     program = SemidefiniteProgram.dense(B + B.T, rows, [0.0] + [1.0] * n)
     assert reduced(program).program.blocks[0].size == n - 1
-    # The multiplier of the row is as large as the coupling asks for, and the rounding of the row is charged
+    # The multiplier of the row is as large as the coupling requires, and the rounding of the row is charged
     # with it: much less than 1e-6 cannot be proved this way.
     found = solve(program, 1e-5, engines=("newton",))
     assert found.status is Status.CONVERGED
@@ -303,7 +303,7 @@ def test_the_matrix_in_parts_is_the_matrix(rng, monkeypatch, at_once):
 
 @pytest.mark.parametrize("explicit", [True, False])
 def test_a_direction_is_left_when_time_is_up(rng, monkeypatch, explicit):
-    """The clock is looked at for each part of the matrix, and for each product."""
+    """The clock is checked for each part of the matrix, and for each product."""
     monkeypatch.setattr("lopro.newton.sdp.hessian._AT_ONCE", 1.0)
     program, _, y = random_program(rng)
     centre = Centre(tuple(np.zeros(p.shape) for p in program.blocks), 2.0)
@@ -441,7 +441,7 @@ def test_rows_that_x_cannot_move_are_left_alone():
 
 
 def test_hinf1_has_a_program_without_numbers():
-    """Its blocks are matrices only: the least entry of an empty block is not asked for."""
+    """Its blocks are matrices only: the least entry of an empty block is not used."""
     path = DATA / "hinf1.dat-s"
     if not path.exists():
         pytest.skip(f"no {path}: set LOPRO_DATA to a folder with sdplib/*.dat-s")

@@ -300,7 +300,7 @@ def test_equations_and_signs_are_rows_together(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.parametrize("y", [np.ones(1), np.array([-5066.8])])
 def test_rows_without_coefficients_are_no_rows_of_a_program(y: np.ndarray) -> None:
-    """A polyhedron that excludes nothing, beside a ball: its largest entry was asked for."""
+    """A polyhedron that excludes nothing, beside a ball: its largest entry was used."""
     ball = ResidualBall(np.array([[-0.857]]), y, 0.1 * abs(y[0]))
     nothing = Polyhedron(np.zeros((1, 1)), np.array([23678.9]))
     z = Intersection(ball, nothing).project(np.zeros(1))

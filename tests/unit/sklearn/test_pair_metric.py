@@ -18,7 +18,7 @@ from lopro.sklearn._threshold import best_threshold
 
 @pytest.fixture
 def data(rng):
-    """Samples, indices of pairs, and signs: one feature of five tells."""
+    """Samples, indices of pairs, and signs: one feature of five separates them."""
     X = rng.standard_normal((40, 5))
     group = rng.integers(0, 2, 40)
     X[:, 3] += 5.0 * group

@@ -102,7 +102,7 @@ def test_a_right_guess_halves_the_gap_with_every_restart(make, solver):
 
 @pytest.mark.parametrize(("make", "solver"), [CASES[0], CASES[3]])
 def test_with_too_few_steps_it_does_not(make, solver):
-    """Negative control: the same guesses, at a fraction of the steps they ask for."""
+    """Negative control: the same guesses, at a fraction of the steps they require."""
 
     class Only(TooShort):
         """Right guesses alone, so that no other one can help out."""

@@ -46,7 +46,7 @@ def saddle_ratio(
     """Return the worst ``(f(x) + y c(x) - f_*) / ((eta D^2 + tau y^2) / 2T)`` over T and y in [0, B].
 
     For problems where f (up to its prox) and c are smooth and Lipschitz, with the true distance D. The
-    theorem asks for ``eta tau >= 9 G_c^2``; for a linear c, as here, ``G_c^2`` is enough.
+    theorem requires ``eta tau >= 9 G_c^2``; for a linear c, as here, ``G_c^2`` is enough.
     """
     known = make()
     B, M, D = 3.0 * known.zeta, known.Gc, known.distance

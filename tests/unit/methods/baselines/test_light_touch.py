@@ -105,7 +105,7 @@ def test_the_estimate_of_the_violations_is_unbiased(k: int) -> None:
     for subset in combinations(range(5), k):
         state = TouchState(x, x, Chooser(subset), scores=np.zeros(5), seen=seen.copy())
         estimates.append(steps._estimate(state))
-        # What was looked at is remembered, the rest is as it was.
+        # What was used is remembered, the rest is as it was.
         others = np.setdiff1d(np.arange(5), subset)
         np.testing.assert_allclose(state.seen[list(subset)], truth[list(subset)])
         assert (state.seen[others] == seen[others]).all()
@@ -121,7 +121,7 @@ def test_indices_are_drawn_as_the_scores_say(rng: Any) -> None:
 
 
 def test_agrees_with_an_outside_solver() -> None:
-    """200 sides, 16 of which are looked at in each iteration."""
+    """200 sides, 16 of which are used in each iteration."""
     polygon = Polygon(200)
     method = LightTouch(5000, dual_step=0.1, constants=polygon.constants)
     result = lopro.solve(polygon.problem, method=method, tol=0, seed=0)

@@ -21,7 +21,7 @@ EXACT = {"tilted": tilted, "T6": t6_ellipsoid, "T9": t9}
 
 
 def decay_ratio(known: Known, runs: list[Ran], base: float) -> float:
-    """Return the worst mean gap over ``V / base^k``; what rounding leaves is not looked at."""
+    """Return the worst mean gap over ``V / base^k``; what rounding leaves is not checked."""
     V = float(np.linalg.norm(known.objective.subgradient(known.x0))) ** 2 / (2.0 * known.mu)
     worst = 0.0
     for k, epochs in enumerate(zip(*(ran.epochs for ran in runs), strict=True), start=1):

@@ -41,7 +41,7 @@ class NotHalved(OneCell):
 
 
 def right_cell(known: Any, grid: LogScaleGrid) -> tuple[int, float]:
-    """Return the cell that the known error bound asks for."""
+    """Return the cell that the known error bound requires."""
 
     class Bench:
         problem = counted = known.problem
