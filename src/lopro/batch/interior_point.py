@@ -13,7 +13,7 @@ import numpy as np
 from lopro.batch.scaled import ScaledPrograms
 from lopro.core.arrays import Array, asarray_like, namespace
 from lopro.core.device_cholesky import inverses_of_definite
-from lopro.linalg.batched import times
+from lopro.linalg.batched import raised, times
 
 __all__ = ["Iterates", "Settings", "advance", "complementarity", "start"]
 
@@ -61,11 +61,9 @@ class _System:
     def of(programs: ScaledPrograms, ratio: Array, proximal: float) -> _System:
         """Invert ``[[P + R'WR + rho I, E'], [E, -rho I]]``; W has the ratios of both sides, added."""
         xp, n, p = namespace(ratio), programs.P.shape[1], programs.E.shape[1]
-        weights = ratio[:, 0, :] + ratio[:, 1, :]
-        eye = asarray_like(np.eye(n), weights)
-        K = programs.hessian(weights, eye, proximal)
+        K = programs.hessian(ratio, proximal)
         if p:
-            corner = xp.zeros_like(K[:, :1, :1]) - proximal * asarray_like(np.eye(p), weights)
+            corner = xp.zeros_like(K[:, :1, :1]) - proximal * asarray_like(np.eye(p), ratio)
             top = xp.concat([K, xp.matrix_transpose(programs.E)], axis=2)
             K = xp.concat([top, xp.concat([programs.E, corner], axis=2)], axis=1)
         return _System(programs, *_inverse(K, n), ratio, proximal)
@@ -94,13 +92,11 @@ class _System:
 
 
 def _inverse(K: Array, n: int) -> tuple[Array, Array]:
-    """Return inverses of matrices with a diagonal of 1, and units; those that have overflown are wrong.
+    """Return inverses of matrices with a diagonal of 1, and units.
 
     The first ``n`` rows have positive diagonals; the others, of equations, get largest entries of 1.
     """
     xp = namespace(K)
-    eye = asarray_like(np.eye(K.shape[-1]), K)
-    K = xp.where(xp.isfinite(xp.sum(K, axis=(1, 2)))[:, None, None], K, eye)
     unit = 1.0 / xp.sqrt(xp.linalg.diagonal(K)[:, :n])
     if n < K.shape[-1]:
         rows = xp.max(abs(K[:, n:, :n]) * unit[:, None, :], axis=2)
@@ -111,7 +107,7 @@ def _inverse(K: Array, n: int) -> tuple[Array, Array]:
     try:
         inverse = xp.linalg.inv(K)
     except (np.linalg.LinAlgError, RuntimeError):  # a pivot is 0; PyTorch's is a RuntimeError
-        inverse = xp.linalg.inv(K + 1e-6 * eye)
+        inverse = xp.linalg.inv(raised(K, 1e-6))
     return inverse, unit
 
 
@@ -150,7 +146,7 @@ def advance(programs: ScaledPrograms, at: Iterates, allowed: Array, settings: Se
     digits that residuals, and with them the proofs, need.
     """
     p, xp = programs, namespace(at.x)
-    dual = times(p.P, at.x) + p.q + p.equations_adjoint(at.y) + p.adjoint(at.z)
+    slope = times(p.P, at.x) + p.q + p.equations_adjoint(at.y)
     primal = (p.forward(at.x) + at.s - p.h) * p.mask
     equations = p.b - times(p.E, at.x)
     ratio = at.z / at.s
@@ -159,7 +155,7 @@ def advance(programs: ScaledPrograms, at: Iterates, allowed: Array, settings: Se
     def direction(products: Array, *, refined: bool) -> tuple[Array, Array, Array, Array]:
         """Return the Newton direction at which ``s z`` becomes ``s z - products``, to first order."""
         pulled = (ratio * primal - products / at.s) * p.mask
-        dx, dy = system.solve(-dual - p.adjoint(pulled), equations, refined=refined)
+        dx, dy = system.solve(-slope - p.adjoint(at.z + pulled), equations, refined=refined)
         ds = (-primal - p.forward(dx)) * p.mask
         return dx, dy, ds, (-products / at.s - ratio * ds) * p.mask
 

@@ -8,21 +8,24 @@ import numpy as np
 
 from lopro.certificates.batched import Programs
 from lopro.core.arrays import Array, asarray_like, namespace, to_numpy
-from lopro.linalg.batched import largest, or_one, times
+from lopro.linalg.batched import largest, or_one, raised, times
 
 __all__ = ["ScaledPrograms", "chosen"]
 
 #: Rounds of Ruiz's equilibration ("A scaling algorithm to equilibrate both rows and columns norms in
 #: matrices", 2001): each takes the square root of what the largest entries are off by, 1e12 becomes 1e1.5.
 _ROUNDS = 3
+#: Ratios of multipliers and slacks from here on would overflow in a system whose entries are about 1.
+_LARGEST = 1e200
 
 
 @dataclass(frozen=True, eq=False)
 class ScaledPrograms:
     """``min 1/2 x'Px + q'x  s.t.  E x = b,  R x <= h_1,  -R x <= h_2`` where R has the rows G, and the box.
 
-    A side that is not bounded has ``h = 0`` and is masked. A point of the user is ``columns`` times that of
-    the batch, a multiplier its unit over ``cost`` times that of the batch.
+    A side that is not bounded has ``h = 0`` and is masked; ``-R x <= h_2`` is left out where no problem has
+    such a side. A point of the user is ``columns`` times that of the batch, a multiplier its unit over
+    ``cost`` times that of the batch.
     """
 
     P: Array
@@ -31,7 +34,7 @@ class ScaledPrograms:
     E: Array
     b: Array
     G: Array
-    #: Of shape (problems, 2, rows): with those of the box, if there is one, at the end.
+    #: Of shape (problems, 2 or 1, rows): with those of the box, if there is one, at the end.
     h: Array
     mask: Array
     columns: Array
@@ -59,7 +62,8 @@ class ScaledPrograms:
         boxed = bool(xp.any(xp.isfinite(least) | xp.isfinite(most)))
         if boxed:
             low, high = xp.concat([low, least], axis=1), xp.concat([high, most], axis=1)
-        h = xp.stack([high, -low], axis=1)
+        below = bool(xp.any(xp.isfinite(low)))
+        h = xp.stack([high, -low] if below else [high], axis=1)
         bounded = xp.isfinite(h)
         return ScaledPrograms(
             P * cost[:, None, None], q * cost[:, None], constant * cost,
@@ -73,11 +77,11 @@ class ScaledPrograms:
         """Return ``R x`` and ``-R x``: rows, then the box."""
         xp, z = namespace(x), times(self.G, x)
         z = xp.concat([z, x], axis=-1) if self.boxed else z
-        return xp.stack([z, -z], axis=1)
+        return xp.stack([z, -z], axis=1) if self.two_sided else z[:, None, :]
 
     def adjoint(self, w: Array) -> Array:
         """Return ``R'(w_1 - w_2)``: the adjoint of `forward`."""
-        v, m = w[:, 0, :] - w[:, 1, :], self.G.shape[1]
+        v, m = self._difference(w), self.G.shape[1]
         z = _transposed_times(self.G, v[:, :m])
         return z + v[:, m:] if self.boxed else z
 
@@ -85,17 +89,27 @@ class ScaledPrograms:
         """Return ``E'y``."""
         return _transposed_times(self.E, y)
 
-    def hessian(self, weights: Array, eye: Array, shift: float) -> Array:
-        """Return ``P + R' diag(weights) R + shift I``; ``eye`` is the identity."""
-        xp, m = namespace(weights), self.G.shape[1]
+    @property
+    def two_sided(self) -> bool:
+        """Whether a problem has a lower side."""
+        return bool(self.h.shape[1] == 2)
+
+    def _difference(self, w: Array) -> Array:
+        return w[:, 0, :] - w[:, 1, :] if self.two_sided else w[:, 0, :]
+
+    def hessian(self, ratio: Array, shift: float) -> Array:
+        """Return ``P + R' diag(ratio_1 + ratio_2) R + shift I``, without rows whose ratio is out of range."""
+        xp, m = namespace(ratio), self.G.shape[1]
+        weights = ratio[:, 0, :] + ratio[:, 1, :] if self.two_sided else ratio[:, 0, :]
+        weights = xp.where(weights < _LARGEST, weights, xp.zeros_like(weights))
         K = xp.matrix_transpose(self.G) @ (weights[:, :m, None] * self.G)
-        K += self.P + shift * eye
-        return K + weights[:, m:, None] * eye if self.boxed else K
+        K += self.P
+        return raised(K, weights[:, m:] + shift if self.boxed else shift)
 
     def user_multipliers(self, y: Array, z: Array) -> dict[str, Array]:
         """Return multipliers of all rows, equations among them, and of the box, in the user's units."""
         xp, m = namespace(y), self.G.shape[1]
-        v, unit = z[:, 0, :] - z[:, 1, :], 1.0 / self.cost[:, None]
+        v, unit = self._difference(z), 1.0 / self.cost[:, None]
         rows = xp.concat([y * self.equation_units, v[:, :m] * self.row_units], axis=1) * unit
         box = v[:, m:] / self.columns * unit if self.boxed else xp.zeros_like(self.columns)
         return {"rows": chosen(rows, np.array(self.order, dtype=np.int64), 1), "box": box}

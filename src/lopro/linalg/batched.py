@@ -9,15 +9,39 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+from array_api_compat import device, is_torch_array
+
 from lopro.core.arrays import Array, namespace
 from lopro.linalg.rounding import gamma
 
-__all__ = ["Enclosures", "largest", "lengths", "or_one", "times"]
+__all__ = ["Enclosures", "largest", "lengths", "or_one", "raised", "times"]
 
 
 def times(M: Array, x: Array) -> Array:
     """Return the product of matrix and vector of each problem."""
     return (M @ x[..., None])[..., 0]
+
+
+def raised(fresh: Array, values: Array | float) -> Array:
+    """Return matrices, which may be overwritten, with values added to their diagonals.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.linalg.batched import raised
+    >>> raised(np.ones((1, 2, 2)), np.array([[2.0, 3.0]]))
+    array([[[3., 1.],
+            [1., 4.]]])
+    """
+    if isinstance(fresh, np.ndarray):
+        np.einsum("ijj->ij", fresh)[...] += values
+        return fresh
+    if is_torch_array(fresh):
+        fresh.diagonal(dim1=-2, dim2=-1).add_(values)
+        return fresh
+    eye = namespace(fresh).eye(fresh.shape[-1], dtype=fresh.dtype, device=device(fresh))
+    return fresh + (values * eye if isinstance(values, float) else values[..., None] * eye)
 
 
 def largest(x: Array, axis: int | tuple[int, ...] = -1) -> Array:

@@ -75,6 +75,24 @@ def test_a_device_is_read_once_for_each_product(monkeypatch):
     assert max(shape[0] for shape in read if shape != "norm") <= 36**2 + 1
 
 
+def test_a_product_with_a_block_takes_few_kernels():
+    """Three products, one of them with the matrix; the others join, scale and measure."""
+    torch = pytest.importorskip("torch")
+    from support.traffic import Traffic
+
+    tracker, matrices = EigenpairTracker(1, 0.1), [torch.asarray(X) for X in walk(200, 20, 3)]
+    for X in matrices[:10]:
+        tracker.smallest(X)
+    before = tracker._age
+    with Traffic() as traffic:
+        for X in matrices[10:]:
+            tracker.smallest(X)
+    rounds = tracker._age - before
+    assert traffic.kernels <= 10 * rounds + 6 * 10, "a QR factorisation alone would be ten kernels"
+    # The matrix is read by its product and for its size, the rest are blocks of 36 rows.
+    assert traffic.bytes <= 8 * (5 * 200 * 200 * 10 + rounds * (200 * 200 + 8 * 36 * 200))
+
+
 def test_rows_that_depend_on_each_other_are_left_out():
     """A block of repeated and zero rows gives the Ritz pairs of what they span."""
     rng = np.random.default_rng(0)
