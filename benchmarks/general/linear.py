@@ -24,7 +24,7 @@ from benchmarks._report import write_json
 from benchmarks.general.collections import folder_of
 from benchmarks.general.measure import Judged, Run, judge, print_table, records
 from lopro.engines import QuadraticProgram
-from lopro.engines.forms import OneSided
+from lopro.engines.one_sided import OneSided
 from lopro.newton.programs import program_composite
 
 #: What the files of the collection write for no bound.

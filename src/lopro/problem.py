@@ -111,7 +111,10 @@ class Problem:
 
     def start(self, x0: Array | None) -> Array:
         """Return a private copy of ``x0`` in the library and precision of the data; zeros for None."""
-        like = widest(p.like for p in (self.objective, self.constraint) if p.like is not None)
+        f, c = self.objective.like, self.constraint.like
+        like = f if c is None else c
+        if f is not None and c is not None:
+            like = f if f.dtype == c.dtype else widest((f, c))
         if x0 is None:
             if self.shape is None:
                 raise ValueError(

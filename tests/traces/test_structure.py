@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from traces.inventory import before, inventory, report
-from traces.paths import walk
+from traces.paths import calls, walk
 
 FILES = {
     "__init__.py": "",
@@ -109,3 +109,17 @@ def test_the_numbers_from_before_are_there():
     numbers = before()
     assert (numbers["lines"], numbers["files"]) == (49856, 382)
     assert numbers["paths"]["solve(LeastSquares 30x10, Polyhedron 15)"]["calls"] == 2355
+
+
+def test_small_quadratic_programs_pass_few_files_and_functions():
+    """Exact numbers that do not depend on the machine; before, the path had 71 files and 2,355 calls."""
+    seen = {name: walk(call) for name, call in calls()}
+    direct = seen["solve(LeastSquares 30x10, Polyhedron 15)"]
+    assert len(direct.files) <= 40
+    assert direct.calls <= 560
+    assert direct.built["lopro.engines.forms.QuadraticProgram"] <= 2  # as posed, and in handy units
+    modelled = seen.get("CVXPY quadratic program 30x10, 15 rows")
+    if modelled is not None:  # the same path, through sparse rows and equations
+        assert len(modelled.files) <= 48
+        assert modelled.calls <= 800
+        assert not any(name.startswith("newton/bounds") for name in modelled.files)

@@ -12,6 +12,7 @@ import dataclasses
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -24,6 +25,10 @@ from lopro.core.real_vectors import Vector
 from lopro.linalg.rounding import EPS, Enclosure, Estimate, dot, extended_adjoint, length, total
 
 __all__ = ["Bound", "bound_from", "bound_over_rows", "sharpened", "unabsorbed"]
+
+#: The slopes and the centre of bounds that hold everywhere.
+_EMPTY = np.zeros(0)
+_EMPTY.flags.writeable = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,17 +77,17 @@ class Bound:
     @staticmethod
     def everywhere(value: float) -> Bound:
         """Return a bound that holds everywhere."""
-        return Bound(value, np.zeros(0), np.zeros(0))
+        return Bound(value, _EMPTY, _EMPTY)
 
     @property
     def slope(self) -> float:
         """The norm of the slopes: the largest decrease of the bound per unit of distance."""
         return length(self.slopes)
 
-    @property
+    @cached_property
     def flat(self) -> bool:
         """Whether nothing is lost with the distance."""
-        return not self.slopes.any()
+        return not (self.slopes.size and self.slopes.any())
 
     @property
     def holds_everywhere(self) -> bool:
@@ -161,9 +166,10 @@ def bound_from(
     >>> abs(bound.value - 3.0) < 1e-14, round(bound.slope, 12)
     (True, 1.0)
     """
-    if not (math.isfinite(at.slope()) and math.isfinite(at.value.value)):
-        return Bound.everywhere(-math.inf)
     value, rise = at.value, np.abs(at.gradient) + at.error
+    slope = length(rise)
+    if not (math.isfinite(slope) and math.isfinite(value.value)):
+        return Bound.everywhere(-math.inf)
     if box is not None:
         inside = np.clip(x, box.lower, box.upper)
         if not np.array_equal(inside, x):
@@ -178,9 +184,11 @@ def bound_from(
         both = np.maximum(down, up)
         value = value - total(both, 4.0 * EPS * both)
         rise = unabsorbed(at, box)
-    if convexity > 0.0:
         slope = length(rise)
-        return Bound.everywhere((value - Estimate(slope) * slope / (2.0 * convexity)).lower())
+    if convexity > 0.0:
+        lost = slope * slope / (2.0 * convexity)
+        error = (value.error + lost) * (1.0 + 8.0 * EPS)
+        return Bound.everywhere(Estimate(value.value, error).lower())
     return Bound(value.lower(), rise, x)
 
 

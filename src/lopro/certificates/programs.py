@@ -9,14 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from lopro.certificates.bound import Bound, bound_from, unabsorbed
+from lopro.certificates.bound import (
+    Bound,
+    bound_from,
+    bound_over_rows,
+    sharpened,
+    unabsorbed,
+)
 from lopro.certificates.box import VariableBounds
 from lopro.certificates.certificate import Outcome, Status
-from lopro.certificates.units import column_units
+from lopro.certificates.units import Units, column_units, curvature_units, reach_units
 from lopro.certificates.violation import Violation, of_rows
 from lopro.functions.term import Term
 from lopro.linalg.dense import Array, Matrix
-from lopro.linalg.eigenvalues import least_eigenvalue, rounding_of_gram
+from lopro.linalg.eigenvalues import is_above, least_eigenvalue, rounding_of_gram
 from lopro.linalg.rounding import (
     EPS,
     Enclosure,
@@ -24,10 +30,14 @@ from lopro.linalg.rounding import (
     adjoint_product,
     dot,
     product,
+    total,
 )
-from lopro.maps.host import host_matrix, host_vector
+from lopro.maps.host import host_matrix
 
 __all__ = ["ProgramProof", "enclose_form"]
+
+_NONE = Violation()
+_TINY = float(np.finfo(np.float64).tiny)
 
 
 def enclose_form(Px: Array, error: Array, q: Array, constant: float, x: Array) -> Enclosure:
@@ -90,13 +100,14 @@ class ProgramProof:
 
     @cached_property
     def _boxed(self) -> bool:
-        return bool(np.isfinite(self.box.lower).any() or np.isfinite(self.box.upper).any())
+        bounds = np.maximum(self.box.lower, -self.box.upper)  # -inf where there is neither
+        return bool(np.logical_or.reduce(bounds > -np.inf))
 
     def outcome(self, x: Array, rows: Array, multipliers: Any) -> Outcome | None:
         """Return the outcome that a point and multipliers of the rows prove, rounding included.
 
-        Those of the bounds follow from the others. None where the objective is flat along a direction in
-        which neither a bound nor a multiplier holds it: there the rows themselves have to be checked.
+        Those of the bounds follow from the others. None where a sum of squares is flat along a direction in
+        which neither a bound nor a multiplier holds it.
 
         Parameters
         ----------
@@ -105,66 +116,116 @@ class ProgramProof:
         multipliers : object
             Those of the outcome.
         """
-        smooth = self._enclose(x)
-        lost = ((rows > 0.0) & (self.upper == np.inf)) | ((rows < 0.0) & (self.lower == -np.inf))
-        y = np.where(lost, 0.0, rows) if lost.any() else rows
-        at_x = smooth + self._of_rows(x, y)
-        bound = self._bound(at_x, x)
+        sides = np.where(rows > 0.0, self.upper, self.lower)
+        there = np.isfinite(sides)
+        y, sides = np.where(there, rows, 0.0), np.where(there, sides, 0.0)
+        fun, at_x = self._lagrangian(x, y, sides)
+        bound = self._bound(at_x, x, y)
         if bound is None:
             return None
-        fun = smooth.value.value
         if self._boxed:
             inside = np.clip(x, self.box.lower, self.box.upper)
             if not np.array_equal(inside, x):
-                x, fun = inside, self._enclose(inside).value.value
+                x, fun = inside, self._lagrangian(inside, 0.0 * y, 0.0 * y)[0]
         violation, charge = self._violation(x, y)
         return Outcome(Status.STOPPED, x, multipliers, fun, bound, charge, violation.relative)
 
-    def _bound(self, at_x: Enclosure, x: Array) -> Bound | None:
+    def _bound(self, at_x: Enclosure, x: Array, y: Array) -> Bound | None:
+        if not self._boxed:
+            # What the slope costs is one rounding of the value if the Hessian is that convex: one
+            # factorisation proves that, the least eigenvalue takes two and some solves.
+            enough = at_x.slope() ** 2 / (2.0 * EPS * max(abs(at_x.value.value), _TINY))
+            if self._exceeds(enough):
+                return bound_from(at_x, x, None, enough)
         if self.convexity == 0.0 and unabsorbed(at_x, self.box).any():
-            return None
+            return None if self.squares else self._over_rows(at_x, x, y)
         return bound_from(at_x, x, self.box if self._boxed else None, self.convexity)
 
-    def _enclose(self, x: Array) -> Enclosure:
-        """Return value and gradient of the objective."""
-        parts = []
-        if self.P is not None:
-            parts.append(enclose_form(*product(self.P, x), self.q, self.constant, x))
-        elif not self.squares or self.constant or self.q.any():
-            flat = Enclosure(dot(self.q, x) + Estimate(self.constant), self.q, np.zeros(len(x)))
-            parts.append(flat)
-        for term in self.squares:
-            if term.is_identity:
-                parts.append(Enclosure(*term.enclose(x, np.zeros(len(x)))))
-                continue
-            B = host_matrix(term.D)
-            value, slope, error = term.enclose(*product(B, x))
-            parts.append(Enclosure(value, *adjoint_product(B, slope, error)))
-        first, *others = parts
-        return sum(others, start=first)
+    def _over_rows(self, at_x: Enclosure, x: Array, y: Array) -> Bound:
+        """Return the bound over what the rows imply for the variables, with a gradient in wider numbers."""
+        if not isinstance(self.A, np.ndarray):
+            Px, error = np.zeros(len(x)), np.zeros(len(x))
+            if self.P is not None:
+                Px, error = product(self.P, x)
+            form = enclose_form(Px, error, self.q, self.constant, x)
+            at_x = sharpened(at_x.value, form, [(self.A, y)])
+        return bound_over_rows(at_x, x, self.box, self._implied, lambda: self._rows, self._reach)
 
-    def _of_rows(self, x: Array, y: Array) -> Enclosure:
-        """Return ``<y, A x>`` less what the sides allow, and its gradient in x."""
-        normal, error = adjoint_product(self.A, y)
-        used = y != 0.0
-        sides = np.where(y > 0.0, self.upper, self.lower)[used]
-        return Enclosure(dot(normal, x, error) - dot(y[used], sides), normal, error)
+    @property
+    def _rows(self) -> list[tuple[Matrix, Array, Array]]:
+        return [(self.A, self.lower, self.upper)] if len(self.lower) else []
+
+    @cached_property
+    def _implied(self) -> VariableBounds:
+        return self.box.implied(self._rows)
+
+    @cached_property
+    def _reach(self) -> Units:
+        """The units that say how far out solutions may be."""
+        diagonal = np.zeros(len(self.q)) if self.P is None else self.P.diagonal()
+        curved = curvature_units(np.maximum(diagonal, 0.0), self.q)
+        return reach_units(self._blocks, len(self.q), curved)
+
+    @property
+    def _blocks(self) -> list[tuple[Matrix | None, Array]]:
+        """The sides of rows and bounds."""
+        rows = [(A, side) for A, *sides in self._rows for side in sides]
+        return [*rows, (None, self.box.lower), (None, self.box.upper)]
+
+    def _exceeds(self, convexity: float) -> bool:
+        """Whether one factorisation proves that no eigenvalue of the Hessian is below a positive number."""
+        if self.squares or not isinstance(self.P, np.ndarray):
+            return False
+        return 0.0 < convexity < self.P[0, 0] and is_above(self.P, convexity)
+
+    def _lagrangian(self, x: Array, y: Array, sides: Array) -> tuple[float, Enclosure]:
+        """Return the value of the objective, and the Lagrangian ``f(x) + <y, A x> - <y, sides>`` at x.
+
+        All but the squares is ``<q + P x / 2 + A'y, x> - <y, sides>``, one sum.
+        """
+        normal, off = adjoint_product(self.A, y)
+        half, curved = self.q, None
+        bent: Array | float = 0.0
+        if self.P is not None:
+            Px, error = product(self.P, x)
+            curved, bent = 0.5 * Px, 0.5 * error
+            half = curved + self.q
+        slope = half + normal
+        off = (off + bent + EPS * (np.abs(half) + np.abs(slope))) * (1.0 + 8.0 * EPS)
+        terms, paid = slope * x, y * sides
+        errors = EPS * np.abs(terms) + off * np.abs(x), EPS * np.abs(paid)
+        value = total(np.concatenate((terms, -paid)), np.concatenate(errors))
+        value, fun = value + Estimate(self.constant), float(half @ x) + self.constant
+        if curved is not None:
+            slope = slope + curved
+            off = (off + bent + EPS * np.abs(slope)) * (1.0 + 8.0 * EPS)
+        at_x = Enclosure(value, slope, off)
+        for term in self.squares:
+            square = _square(term, x)
+            at_x, fun = at_x + square, fun + square.value.value
+        return fun, at_x
 
     def _violation(self, x: Array, y: Array) -> tuple[Violation, float]:
         """Return by how much rows are violated, and what their multipliers charge for that."""
         image = np.asarray(self.A @ x)
-        worst, charge = Violation(), 0.0
+        worst, charge = _NONE, 0.0
         for excess, side in ((image - self.upper, self.upper), (self.lower - image, self.lower)):
-            over = np.maximum(excess, 0.0)
-            if over.any():
+            if not np.maximum.reduce(excess, initial=0.0) <= 0.0:  # also where it is not a number
                 worst = worst.and_also(of_rows(self.A, x, excess, side, self._units))
-                charge += float(np.abs(y) @ over) * (1.0 + (len(y) + 4) * EPS)
+                charge += float(np.abs(y) @ np.maximum(excess, 0.0)) * (1.0 + (len(y) + 4) * EPS)
         return worst, charge
 
-    def _units(self) -> Any:
-        sides = [(self.A, self.lower), (self.A, self.upper)]
-        bounds = [(None, self.box.lower), (None, self.box.upper)]
-        return column_units([*sides, *bounds], len(self.q))
+    def _units(self) -> Units:
+        return column_units(self._blocks, len(self.q))
+
+
+def _square(term: Term, x: Array) -> Enclosure:
+    """Return value and gradient of ``s/2 |B x - b|^2``."""
+    if term.is_identity:
+        return Enclosure(*term.enclose(x, np.zeros(len(x))))
+    B = host_matrix(term.D)
+    value, slope, error = term.enclose(*product(B, x))
+    return Enclosure(value, *adjoint_product(B, slope, error))
 
 
 def _of_gram(term: Term) -> float:
@@ -173,5 +234,5 @@ def _of_gram(term: Term) -> float:
     if B.shape[0] < B.shape[1]:
         return 0.0
     gram = B.T @ B if term.scale == 1.0 else term.scale * (B.T @ B)
-    lost = rounding_of_gram(B.shape[0], term.scale, host_vector(term.D.column_norms))
+    lost = rounding_of_gram(B.shape[0], B.shape[1], float(gram.diagonal().sum()))
     return max(0.0, least_eigenvalue(gram) - lost)

@@ -96,18 +96,19 @@ def of_rows(
     >>> of_rows(A[:1], x, (A @ x - b)[:1], b[:1], lambda: column_units([(A, b)], 2)).relative
     0.2
     """
-    out = np.flatnonzero(excess > 0.0)
+    (out,) = (excess > 0.0).nonzero()
     if len(out) == 0:
         return Violation()
-    sizes = magnitudes(A, out, np.abs(x)) + np.abs(sides[out])
-    found = relative(excess[out], sizes)
+    excess, sides = excess[out], np.abs(sides[out])
+    sizes = magnitudes(A, out, np.abs(x)) + sides
+    found = relative(excess, sizes)
     # Units only make a violation smaller: they are not needed for what is allowed without them.
-    if found.max() > FEASIBLE:
+    if np.maximum.reduce(found) > FEASIBLE:
         known = units().at(x)
-        zero = is_rounding_of(sides[out], magnitudes(A, out, known))
+        zero = is_rounding_of(sides, magnitudes(A, out, known))
         sizes[zero] = magnitudes(A, out[zero], np.maximum(np.abs(x), known))
-        found = relative(excess[out], sizes)
-    return Violation(float(found.max()), float(excess[out].max()))
+        found = relative(excess, sizes)
+    return Violation(float(np.maximum.reduce(found)), float(np.maximum.reduce(excess)))
 
 
 def matrix_units(diagonal: Any, largest: float) -> Vector:

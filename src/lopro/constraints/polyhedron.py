@@ -63,7 +63,8 @@ class Polyhedron(LinearRows):
         check_shape("b", given, (M.shape[0],))
         upper = np.array(to_host(given), dtype=np.float64)
         lower = np.full(len(upper), -np.inf)
-        super().__init__(M, lower, upper, form, checked_point_shape(shape, M), M.like)
+        points = (M.shape[1],) if shape is None else checked_point_shape(shape, M)
+        super().__init__(M, lower, upper, form, points, M.like)
 
     @staticmethod
     def box(lower: Any, upper: Any, form: RowForm | None = None) -> Box:

@@ -159,11 +159,28 @@ class LinearRows(MappedFunction, ShapedPoints):
         if not isinstance(self.form, (MaxForm, NormForm)):
             raise TypeError(f"form must be MaxForm() or NormForm(), got {form!r}")
         self.M, self.shape, self.like = M, shape, like
+        #: Lengths of the rows of M, on the host; None for the identity.
+        self._norms: Numbers | None = None
         if M is not None:
-            lower, upper = _without_noise(M.matrix, lower, upper)
-        _check_sides(lower, upper)
+            self._norms = np.asarray(to_host(M.row_norms), np.float64)
+            if not np.logical_and.reduce(self._norms):
+                lower, upper = _without_noise(M.matrix, lower, upper)
         self.lower, self.upper = lower, upper
-        self.atom = Interval(lower, upper)
+        try:
+            self.atom = Interval(lower, upper)
+        except ValueError:
+            _check_sides(lower, upper)
+            raise
+        if not np.logical_or.reduce(np.maximum(lower, -upper) > -np.inf, axis=None):
+            raise ValueError("lower and upper must not both be infinite everywhere")
+
+    # Rows with one side each: those with an upper bound, and below them those with a lower one.
+
+    @cached_property
+    def _all_above(self) -> bool:
+        """Whether all rows have an upper bound and none has a lower one."""
+        above, below = self.upper < np.inf, self.lower > -np.inf
+        return bool(np.logical_and.reduce(above > below, axis=None))
 
     @cached_property
     def _above(self) -> np.ndarray[Any, Any]:
@@ -175,19 +192,22 @@ class LinearRows(MappedFunction, ShapedPoints):
         """The rows with a lower bound."""
         return np.flatnonzero(np.isfinite(self.lower))
 
+    def _by_side(self, above: Any, below: Any) -> Numbers:
+        """Return entries for the rows with an upper bound, and others for those with a lower one."""
+        if self._all_above:
+            return np.asarray(above.ravel())
+        return np.concatenate([above.ravel()[self._above], below.ravel()[self._below]])
+
     @cached_property
     def _host_b(self) -> Numbers:
         """The sides of ``C x <= b``, on the host."""
-        sides = [self.upper.ravel()[self._above], -self.lower.ravel()[self._below]]
-        return np.concatenate(sides)
+        return self._by_side(self.upper, -self.lower)
 
     @cached_property
     def _lengths(self) -> Numbers:
         """The norms of the rows of C."""
-        if self.M is None:
-            return np.ones(len(self._above) + len(self._below))
-        lengths = np.asarray(to_host(self.M.row_norms), np.float64)
-        return np.concatenate([lengths[self._above], lengths[self._below]])
+        norms = np.ones(self.lower.size) if self._norms is None else self._norms
+        return self._by_side(norms, norms)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self._host_b)} rows, form={self.form!r})"
@@ -204,7 +224,7 @@ class LinearRows(MappedFunction, ShapedPoints):
         if self.M is None:
             check_shape("x", x, self.shape)
             return (x,)
-        return (self.M.forward(self._vector(x)),)
+        return (self.M.forward(x if len(self.shape) == 1 else self._vector(x)),)
 
     def linearize_at(self, image: Image) -> Linearization:
         return self.form.linearize(self, image[0])
@@ -266,7 +286,7 @@ class LinearRows(MappedFunction, ShapedPoints):
     def C(self) -> LinearMap:
         """The rows with an upper bound and, below them, minus those with a lower one."""
         if self.M is not None:
-            if len(self._above) == self.M.shape[0] and not len(self._below):
+            if self._all_above:
                 return self.M
             return linear_map(_one_sided(self.M.matrix, self._above, self._below), "C")
         signs = np.concatenate([np.ones(len(self._above)), -np.ones(len(self._below))])
@@ -354,8 +374,7 @@ class LinearRows(MappedFunction, ShapedPoints):
         """Return by how much each row of ``C`` is violated, on the host."""
         (z,) = image
         outside = np.asarray(to_host(z - self.atom.prox(z, 1.0)), dtype=np.float64).ravel()
-        by_side = np.concatenate([outside[self._above], -outside[self._below]])
-        return np.asarray(np.maximum(by_side, 0.0))
+        return np.asarray(np.maximum(self._by_side(outside, -outside), 0.0))
 
     def violation_of_rows(self, x: Array, image: Image, units: Callable[[], Units]) -> Violation:
         """Return the violation, with units of the columns that may come from other sets as well."""
@@ -467,11 +486,7 @@ class LinearRows(MappedFunction, ShapedPoints):
 
 
 def _check_sides(lower: Array, upper: Array) -> None:
-    """Raise where a lower bound exceeds the upper one, where no number is between, or without any bound."""
-    low, high = lower.max(initial=-np.inf), upper.min(initial=np.inf)
-    some = low > -np.inf or high < np.inf
-    if some and low < np.inf and high > -np.inf and (lower <= upper).all():
-        return
+    """Raise where a lower bound exceeds the upper one."""
     wrong = np.argwhere(lower > upper)
     if wrong.size:
         at = tuple(int(i) for i in wrong[0])
@@ -480,10 +495,6 @@ def _check_sides(lower: Array, upper: Array) -> None:
             f"lower must not exceed upper, but lower[{place}]={lower[at]:g} > "
             f"upper[{place}]={upper[at]:g}"
         )
-    if np.isposinf(lower).any() or np.isneginf(upper).any():
-        raise ValueError("lower must be below +inf and upper above -inf everywhere")
-    if not (np.isfinite(lower).any() or np.isfinite(upper).any()):
-        raise ValueError("lower and upper must not both be infinite everywhere")
 
 
 def _without_noise(matrix: Any, lower: Any, upper: Any) -> tuple[Any, Any]:

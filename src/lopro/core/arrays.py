@@ -60,9 +60,9 @@ __all__ = [
 
 def is_array(x: object) -> bool:
     """Whether ``x`` is an array of some array-API library (scalars and lists are not)."""
-    if isinstance(x, np.generic):
-        return False
-    return isinstance(x, np.ndarray) or bool(is_array_api_obj(x))
+    if isinstance(x, np.ndarray):
+        return True
+    return not isinstance(x, np.generic) and bool(is_array_api_obj(x))
 
 
 def namespace(*arrays: Array) -> Any:
@@ -162,7 +162,7 @@ def isfinite(x: Array) -> bool:
             with np.errstate(all="ignore"):
                 if np.isfinite(np.add.reduce(x, axis=None)):
                     return True
-        return bool(np.isfinite(x).all())
+        return bool(np.logical_and.reduce(np.isfinite(x), axis=None))
     xp = namespace(x)
     return bool(xp.all(xp.isfinite(x)))
 
@@ -340,6 +340,8 @@ class Companion:
 
     def beside(self, x: Array) -> Array:
         """Return the array in a form that can be combined with ``x``; it must not be modified."""
+        if type(x) is np.ndarray and self._latest[0] == (np.ndarray, x.dtype):
+            return self._latest[1]
         kind = self._kind(x)
         if kind != self._latest[0]:
             self._latest = (kind, _convert(self.array, x, self._dtype_beside(x)))

@@ -8,6 +8,7 @@ the history have counts of their own, so observing a run does not change its cou
 from __future__ import annotations
 
 import dataclasses
+import operator
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -58,13 +59,14 @@ class Counts:
 
     def copy(self) -> Counts:
         """Return an independent copy."""
-        return Counts(*[getattr(self, name) for name in self.__slots__])
+        return Counts(*_ALL(self))
 
     def to_dict(self) -> dict[str, int]:
         """Return the counters as a plain dictionary."""
         return dataclasses.asdict(self)
 
 
+_ALL = operator.attrgetter(*Counts.__slots__)
 _active: ContextVar[Counts | None] = ContextVar("lopro_counts", default=None)
 
 

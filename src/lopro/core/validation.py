@@ -140,7 +140,7 @@ def check_number(
     exclusive: bool = False,
 ) -> float:
     """Return ``value`` as a finite float in the range; ``exclusive`` excludes the end points."""
-    number = as_float(name, value)
+    number = value if type(value) is float else as_float(name, value)
     if not math.isfinite(number):
         raise ValueError(f"{name} must be finite, got {number}")
     inside = minimum < number < maximum if exclusive else minimum <= number <= maximum

@@ -142,6 +142,8 @@ class Candidate:
         ``x`` under the linear maps of the constraint, where it is known already.
     objective_image : tuple of arrays, optional
         The same for the maps of the objective.
+    violation : float, optional
+        What the constraint says of ``x``, where it was asked already.
     """
 
     x: Array
@@ -150,6 +152,7 @@ class Candidate:
     claim: Claim | None = None
     image: Image | None = None
     objective_image: Image | None = None
+    violation: float | None = None
 
     @property
     def taken_at(self) -> Array:
@@ -162,7 +165,7 @@ class Candidate:
             return self
         x, before = asarray_like(self.x, like), self.before
         before = self.taken_at if isinstance(self.evidence, Multiplier) else before
-        return replace(self, x=x, before=before, image=None, objective_image=None)
+        return replace(self, x=x, before=before, image=None, objective_image=None, violation=None)
 
 
 @dataclass(frozen=True)

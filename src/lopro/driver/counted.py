@@ -7,7 +7,6 @@ therefore cannot project.
 
 from __future__ import annotations
 
-import dataclasses
 from functools import cached_property
 from typing import Any
 
@@ -39,10 +38,12 @@ def counted_problem(problem: Problem) -> Problem:
     >>> counts.values
     1
     """
-    return dataclasses.replace(
-        problem,
-        objective=CountedObjective(problem.objective),
-        constraint=CountedConstraint(problem.constraint),
+    return Problem(
+        CountedObjective(problem.objective),
+        CountedConstraint(problem.constraint),
+        problem.solution_norm,
+        problem.gap_scale,
+        problem.x_scale,
     )
 
 

@@ -7,6 +7,9 @@ import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
 
 from lopro.certificates import Bound, Certificate, Target, feasibility_tolerance
 from lopro.constraints.base import ValidInequality
@@ -32,7 +35,7 @@ class Judged:
     #: The sum of the absolute terms of the value; None where gaps are relative to something else.
     magnitude: float | None = None
 
-    @property
+    @cached_property
     def feasible(self) -> bool:
         """Whether the violation is within rounding."""
         return self.violation <= feasibility_tolerance(self.x)
@@ -79,19 +82,27 @@ class Incumbent:
         #: The best lower bound that theorems claim for the constants given; no part of the certificate.
         self.claimed = -math.inf
         self._claim_source = ""
+        #: Whether a new best point has yet to be compared with the bounds.
+        self._unchecked = False
         #: The certificate of the best point and the best bound, and that bound; computed on request.
         self._certificate: Certificate | None = None
         self._best_bound: tuple[Known, float, float] | None = None
 
     def judge(
-        self, x: Array, image: Image | None = None, of_objective: Image | None = None
+        self,
+        x: Array,
+        image: Image | None = None,
+        of_objective: Image | None = None,
+        violation: float | None = None,
     ) -> Judged:
         """Evaluate a point, and keep it if it is the best so far (and its value is a number)."""
         f, c = self.problem.objective, self.problem.constraint
-        fun = float(f.value(x) if of_objective is None else f.linearize_at(of_objective)[0])
-        violation = c.violation(x) if image is None else c.violation_at(x, image)
-        own = self.problem.gap_scale is not None or not math.isfinite(fun)
-        magnitude = None if own else self.problem.objective.magnitude(x, fun)
+        fun = float(f.linearize_at(f.image(x) if of_objective is None else of_objective)[0])
+        if violation is None:
+            violation = c.violation(x) if image is None else c.violation_at(x, image)
+        magnitude: float | None = None
+        if self.problem.gap_scale is None and math.isfinite(fun):
+            magnitude = f.magnitude(x, fun) if f.cancels else abs(fun)
         judged = Judged(x, fun, violation, magnitude)
         if math.isfinite(fun):
             self.keep(judged)
@@ -101,6 +112,7 @@ class Incumbent:
         """Keep a point if it is the best so far."""
         if self.best is None or judged.rank < self.best.rank:
             self.best = judged
+            self._unchecked = self._everywhere is not None or self._nearby is not None
             self._forget()
 
     def update(self, candidate: Candidate, fun: float, penalised: float | None) -> None:
@@ -112,7 +124,9 @@ class Incumbent:
         elif isinstance(evidence, ProvedBound):
             e = evidence
             bound = e.bound(candidate.x)
-            rests_on = None if e.inequality is None else e.inequality.beside(candidate.x)
+            rests_on = e.inequality
+            if rests_on is not None and not isinstance(candidate.x, np.ndarray):
+                rests_on = rests_on.beside(candidate.x)
             self._consider(Known(bound, e.source, rests_on, e.gained, proved=True))
         elif isinstance(evidence, PenalisedMinimum):
             assert penalised is not None
@@ -125,10 +139,12 @@ class Incumbent:
         """Use the infimum of f, such as 0 of a norm, as a bound where the best value is negligible."""
         assert self.best is not None
         f, best = self.problem.objective, self.best
-        negligible = self.target.reached(abs(best.fun), best.fun, best.magnitude)
+        if f.cancels or not best.feasible:
+            return
         known = self._known()
-        enough = known is not None and known[1] >= 0.0
-        if f.cancels or enough or not (best.feasible and negligible):
+        if known is not None and known[1] >= 0.0:
+            return
+        if not self.target.reached(abs(best.fun), best.fun, best.magnitude):
             return
         least = f.infimum()
         if least is not None and least.source is Source.DERIVED:
@@ -204,17 +220,23 @@ class Incumbent:
     def _known(self) -> tuple[Known, float, float] | None:
         """Return the best bound around the best point, its value there, and the radius in which it holds."""
         if self._best_bound is None:
-            for name in ("_everywhere", "_nearby"):
-                known = getattr(self, name)
-                if known is not None and self._refuted(known):
-                    setattr(self, name, None)
-            found = [
-                (known, *self._around(known))
-                for known in (self._everywhere, self._nearby)
-                if known is not None
-            ]
-            self._best_bound = max(found, key=lambda each: each[1], default=None)
+            self._check_bounds()
+            for known in (self._everywhere, self._nearby):
+                if known is not None:
+                    value, radius = self._around(known)
+                    if self._best_bound is None or value > self._best_bound[1]:
+                        self._best_bound = known, value, radius
         return self._best_bound
+
+    def _check_bounds(self) -> None:
+        """Drop the bounds that a new best point refutes."""
+        if not self._unchecked:
+            return
+        self._unchecked = False
+        if self._everywhere is not None and self._refuted(self._everywhere):
+            self._everywhere = None
+        if self._nearby is not None and self._refuted(self._nearby):
+            self._nearby = None
 
     @property
     def multiplier(self) -> ValidInequality | None:
@@ -271,7 +293,8 @@ class Incumbent:
             source = f"{source}, within a distance of {radius:.3g} from x"
         return Certificate.of(
             best.fun, value, best.violation, source, unit, self._gained_by_violation(found),
-            radius, absolute=math.nan, feasible=feasibility_tolerance(best.x),
+            radius, absolute=0.0 if best.violation == 0.0 else math.nan,
+            feasible=feasibility_tolerance(best.x),
         )  # fmt: skip
 
     def measure(self) -> float:

@@ -54,7 +54,9 @@ class Iterate:
 
     def row(self) -> dict[str, Any]:
         """Return everything but the point."""
-        return {name: getattr(self, name) for name in History.columns}
+        row = dict(vars(self))
+        del row["x"]
+        return row
 
 
 class History:

@@ -16,7 +16,7 @@ import numpy as np
 from lopro.certificates import Certificate
 from lopro.core.arrays import Array, copy, equal, isfinite, norm
 from lopro.core.counting import Counts, counting
-from lopro.core.deadline import Deadline, OutOfTime
+from lopro.core.deadline import Deadline, OutOfTime, current_deadline
 from lopro.driver.candidate import Candidate, PenalisedMinimum, Verdict
 from lopro.driver.incumbent import Incumbent, Judged
 from lopro.driver.method import Candidates, Method, next_candidate, required_fit
@@ -127,6 +127,8 @@ class Run:
         return self
 
     def __next__(self) -> Iterate:
+        if current_deadline() is self.deadline:
+            return next(self._loop)
         with self.deadline.active():
             return next(self._loop)
 
@@ -208,7 +210,9 @@ class Run:
     def _evaluate(self, candidate: Candidate) -> tuple[Iterate, Verdict]:
         """Certify the candidate, keep the best point, and write the row of the history."""
         with self.bench.observe(), self.deadline.wrapping_up():
-            judged = self.incumbent.judge(candidate.x, candidate.image, candidate.objective_image)
+            judged = self.incumbent.judge(
+                candidate.x, candidate.image, candidate.objective_image, candidate.violation
+            )
             if not math.isfinite(judged.fun):
                 raise NonFiniteError(f"the objective has the value {judged.fun}")
             penalised_value = self._penalised_value(candidate, judged)
@@ -282,10 +286,11 @@ class Run:
         status = self.status or bench.ended or Status.STOPPED
         best = known.best
         with bench.observe(), self.deadline.active(), self.deadline.wrapping_up():
+            certificate = known.certificate
+            absolute = known.measure()
+        if absolute != certificate.absolute_violation or self._empty_within > 0.0:
             certificate = replace(
-                known.certificate,
-                absolute_violation=known.measure(),
-                empty_within=self._empty_within,
+                certificate, absolute_violation=absolute, empty_within=self._empty_within
             )
         return Result(
             x=copy(self._x0 if best is None else best.x),

@@ -141,11 +141,11 @@ class RunWorkbench:
         """Return the size of the objective at the start, or where that is 0 at a point of typical size."""
         f, start = self.objective, self._start
         try:
-            first = abs(float(f.value(start)))
-            if first > 0.0:
-                return first
+            value, gradient = f.linearize_at(f.image(start))
+            if value != 0.0:
+                return abs(float(value))
             # A start at 0 shows no value; the slope over a typical length has the same units.
-            slope = f.subgradient(start)
+            slope = gradient()
             if norm(slope) > 0.0:
                 return self._over_units(slope)
             if not self.problem.constraint.sizes_for_free:

@@ -12,6 +12,7 @@ import enum
 import importlib.util
 import math
 import os
+import sys
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -103,7 +104,9 @@ class Answer:
     @cached_property
     def finite(self) -> bool:
         """Whether the point and all multipliers are finite."""
-        return all(bool(np.isfinite(a).all()) for a in (self.x, self.rows, self.box))
+        every = np.logical_and.reduce
+        x, rows, box = np.isfinite(self.x), np.isfinite(self.rows), np.isfinite(self.box)
+        return bool(every(x) and every(rows) and every(box))
 
 
 #: Bytes that Clarabel takes for each entry of its matrix, at least: 113 to 169 for dense semidefinite cones,
@@ -136,7 +139,7 @@ def time_left(seconds: float | None) -> float:
 
 def installed(package: str) -> bool:
     """Whether a package can be imported."""
-    return importlib.util.find_spec(package) is not None
+    return sys.modules.get(package) is not None or importlib.util.find_spec(package) is not None
 
 
 def not_installed(package: str) -> EngineUnavailable:

@@ -33,11 +33,11 @@ from lopro.engines.exponentials import Exponentials
 from lopro.engines.forms import (
     ConeProgram,
     QuadraticProgram,
-    as_cones,
     cone_units,
     in_handy_units,
     nonzeros,
 )
+from lopro.engines.one_sided import as_cones
 
 __all__ = ["conic_work", "solve_by_clarabel", "solve_cones"]
 

@@ -5,7 +5,7 @@ Engines get them with data of about size 1, multiplied by powers of two, so that
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -15,15 +15,13 @@ import scipy  # parts of it load when first used
 
 from lopro.core.real_vectors import Vector, power_of_two, powers_of_two
 from lopro.engines.answer import Answer
-from lopro.engines.cones import Cone, Nonnegative, Zero
+from lopro.engines.cones import Cone
 
 __all__ = [
     "ConeProgram",
     "Matrix",
-    "OneSided",
     "QuadraticProgram",
     "Scaling",
-    "as_cones",
     "cone_units",
     "in_handy_units",
     "nonzeros",
@@ -31,8 +29,6 @@ __all__ = [
 
 #: A dense array or a scipy.sparse array; SciPy ships no types.
 Matrix: TypeAlias = Any
-#: Of rows and bounds.
-Multipliers: TypeAlias = tuple[Vector, Vector]
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +120,8 @@ class QuadraticProgram:
     @cached_property
     def boxed(self) -> bool:
         """Whether any variable has a bound of its own."""
-        return bool(np.isfinite(self.least).any() or np.isfinite(self.most).any())
+        bounds = np.maximum(self.least, -self.most)  # -inf where there is neither
+        return bool(np.logical_or.reduce(bounds > -np.inf))
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,91 +147,9 @@ class ConeProgram:
     cones: Sequence[Cone]
 
 
-class OneSided:
-    """The rows of a quadratic program as equations ``A x = b`` and inequalities ``G x <= h``.
-
-    Rows with two sides are two inequalities, rows without any are left out.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from lopro.engines.forms import OneSided, QuadraticProgram
-    >>> A = [[1.0], [2.0], [3.0]]
-    >>> rows = OneSided(
-    ...     QuadraticProgram.of(None, [0.0], A, [4.0, -np.inf, 5.0], [4.0, np.inf, 6.0])
-    ... )
-    >>> rows.b, rows.h
-    (array([4.]), array([ 6., -5.]))
-    >>> rows.multipliers(np.array([7.0]), np.array([8.0, 0.0]))
-    array([7., 0., 8.])
-    """
-
-    def __init__(self, program: QuadraticProgram) -> None:
-        lower, upper = program.lower, program.upper
-        self.equal = lower == upper
-        self.above = ~self.equal & np.isfinite(upper)
-        self.below = ~self.equal & np.isfinite(lower)
-        M = program.A if isinstance(program.A, np.ndarray) else scipy.sparse.csr_array(program.A)
-        stack = np.vstack if isinstance(M, np.ndarray) else scipy.sparse.vstack
-        self.A, self.b = chosen(M, self.equal), lower[self.equal]
-        self.h = np.concatenate([upper[self.above], -lower[self.below]])
-        one_side = not self.below.any()
-        self.G = chosen(M, self.above) if one_side else stack([M[self.above], -M[self.below]])
-
-    def multipliers(self, equations: Vector, inequalities: Vector) -> Vector:
-        """Return the multipliers of the rows from those of equations and inequalities, the latter >= 0."""
-        rows = np.zeros(len(self.equal))
-        count = int(self.above.sum())
-        rows[self.equal] = equations
-        rows[self.above] += inequalities[:count]
-        rows[self.below] -= inequalities[count:]
-        return rows
-
-
-def chosen(M: Matrix, mask: Any) -> Matrix:
-    """Return some rows; without a copy if they are all."""
-    return M if len(mask) and mask.all() else M[mask]
-
-
 def nonzeros(M: Matrix) -> int:
     """Return how many entries of a dense or sparse matrix are not zero."""
     return int(np.count_nonzero(M) if isinstance(M, np.ndarray) else M.nnz)
-
-
-def as_cones(program: QuadraticProgram) -> tuple[ConeProgram, Callable[[Vector], Multipliers]]:
-    """Return the program over equations and inequalities, and what reads its multipliers.
-
-    The rows come first, then upper and lower bounds of the variables.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from lopro.engines.forms import QuadraticProgram, as_cones
-    >>> cones, read = as_cones(QuadraticProgram.of(None, [1.0], [[2.0]], [3.0], [3.0], least=0.0))
-    >>> cones.A.toarray(), cones.b, cones.cones
-    (array([[ 2.],
-           [-1.]]), array([ 3., -0.]), (Zero(size=1), Nonnegative(size=1)))
-    >>> read(np.array([4.0, 5.0]))
-    (array([4.]), array([-5.]))
-    """
-    n, rows = len(program.q), OneSided(program)
-    most, least = np.isfinite(program.most), np.isfinite(program.least)
-    eye = scipy.sparse.eye_array(n, format="csr")
-    own = [scipy.sparse.csr_array(M) for M in (rows.A, rows.G)]
-    A = scipy.sparse.vstack([*own, eye[most], -eye[least]])
-    b = np.concatenate([rows.b, rows.h, program.most[most], -program.least[least]])
-    P = scipy.sparse.csc_matrix((n, n) if program.P is None else program.P)
-    cones = Zero(len(rows.b)), Nonnegative(len(b) - len(rows.b))
-    sizes = np.cumsum([len(rows.b), len(rows.h), int(most.sum())])
-
-    def read(z: Vector) -> Multipliers:
-        equations, inequalities, above, below = np.split(z, sizes)
-        box = np.zeros(n)
-        box[most] += above
-        box[least] -= below
-        return rows.multipliers(equations, inequalities), box
-
-    return ConeProgram(P, program.q, A, b, cones), read
 
 
 @dataclass(frozen=True)
@@ -259,9 +174,22 @@ def _largest(M: Matrix) -> Vector:
     """Return the largest entry of each row."""
     if M.shape[0] == 0:
         return np.zeros(0)
-    sizes = abs(M)
-    found = sizes.max(axis=1)
-    return np.asarray(found if isinstance(found, np.ndarray) else found.toarray()).ravel()
+    if isinstance(M, np.ndarray):
+        return np.asarray(np.maximum.reduce(np.abs(M), axis=1))
+    rows, found = scipy.sparse.csr_array(M), np.zeros(M.shape[0])
+    starts = rows.indptr[:-1][np.diff(rows.indptr) > 0]
+    if len(starts):
+        found[np.diff(rows.indptr) > 0] = np.maximum.reduceat(np.abs(rows.data), starts)
+    return found
+
+
+def _scaled_rows(M: Matrix, scale: Vector) -> Matrix:
+    """Return a matrix with its rows multiplied by powers of two."""
+    if isinstance(M, np.ndarray):
+        return M * scale[:, None]
+    rows = scipy.sparse.csr_array(M)
+    data = rows.data * np.repeat(scale, np.diff(rows.indptr))
+    return scipy.sparse.csr_array((data, rows.indices, rows.indptr), shape=rows.shape)
 
 
 def in_handy_units(program: QuadraticProgram) -> tuple[QuadraticProgram, Scaling]:
@@ -274,19 +202,15 @@ def in_handy_units(program: QuadraticProgram) -> tuple[QuadraticProgram, Scaling
     largest = powers_of_two(_largest(p.A))
     x = _length(p, largest)
     q = p.q * x
-    P = None if p.P is None else p.P * (x * x)
-    slope = float(np.abs(q).max(initial=0.0))
-    if slope == 0.0 and P is not None:
-        slope = float(_largest(P).max(initial=0.0))
+    slope = float(np.maximum.reduce(np.abs(q), initial=0.0))
+    if slope == 0.0 and p.P is not None:
+        slope = float(_largest(p.P).max(initial=0.0)) * x * x
     f = power_of_two(slope)
-    scale = 1.0 / largest
-    dense = isinstance(p.A, np.ndarray)
-    A = p.A * scale[:, None] if dense else scipy.sparse.diags_array(scale) @ p.A
     rows = largest * x
     scaled = QuadraticProgram(
-        None if P is None else P / f,
+        None if p.P is None else p.P * (x * x / f),
         q / f,
-        A,
+        _scaled_rows(p.A, 1.0 / largest),
         p.lower / rows,
         p.upper / rows,
         p.least / x,
@@ -301,9 +225,9 @@ def _length(p: QuadraticProgram, largest: Vector) -> float:
 
     With the median instead, PIQP failed on 6 of 65 problems of Maros and Meszaros; with this none.
     """
-    sides = np.where(np.isfinite(p.upper), p.upper, np.where(np.isfinite(p.lower), p.lower, 0.0))
-    own = np.where(np.isfinite(p.most), p.most, np.where(np.isfinite(p.least), p.least, 0.0))
-    lengths = np.concatenate([np.abs(sides / largest), np.abs(own)])
+    lengths = np.abs(_told(p.lower, p.upper) / largest)
+    if p.boxed:
+        lengths = np.concatenate([lengths, np.abs(_told(p.least, p.most))])
     lengths = lengths[lengths > 0.0]
     if not len(lengths):
         return 1.0
@@ -313,6 +237,12 @@ def _length(p: QuadraticProgram, largest: Vector) -> float:
     low = int(at)
     high = min(low + 1, len(lengths) - 1)
     return power_of_two(float(lengths[low] + (at - low) * (lengths[high] - lengths[low])))
+
+
+def _told(lower: Vector, upper: Vector) -> Vector:
+    """Return the upper bounds, the lower ones where these are missing, and 0 where both are."""
+    found = np.where(np.isfinite(upper), upper, lower)
+    return np.where(np.isfinite(found), found, 0.0)
 
 
 def cone_units(program: ConeProgram) -> tuple[float, float]:

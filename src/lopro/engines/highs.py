@@ -13,7 +13,8 @@ import scipy  # parts of it load when first used
 
 from lopro.core.aside import run_aside
 from lopro.engines.answer import BYTES_OF_SPARSE, Answer, AnswerStatus, require_memory, time_left
-from lopro.engines.forms import OneSided, QuadraticProgram, in_handy_units, nonzeros
+from lopro.engines.forms import QuadraticProgram, in_handy_units, nonzeros
+from lopro.engines.one_sided import OneSided
 
 __all__ = ["solve_by_highs"]
 

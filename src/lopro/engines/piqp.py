@@ -19,7 +19,7 @@ from lopro.engines.answer import (
     require_memory,
     time_left,
 )
-from lopro.engines.forms import QuadraticProgram, chosen, in_handy_units, nonzeros
+from lopro.engines.forms import QuadraticProgram, in_handy_units, nonzeros
 
 __all__ = ["solve_by_piqp"]
 
@@ -77,7 +77,7 @@ def _too_large(program: QuadraticProgram, left: float) -> Answer | None:
         return None
     require_memory(BYTES_OF_PIQP * n * (n + m), what)
     # The matrix ``P + A'A`` and its factors.
-    if current_deadline().affords(float(n) * n * (m + n / 3.0), left):
+    if left == np.inf or current_deadline().affords(float(n) * n * (m + n / 3.0), left):
         return None
     nothing = np.full(n, np.nan), np.zeros(m), np.zeros(n)
     return Answer(AnswerStatus.TIME, *nothing, 0, message=f"{what} takes longer than {left:.3g} s")
@@ -91,19 +91,32 @@ class _Rows:
         self.equal = p.lower == p.upper
         # A variable that is fixed leaves no interior between its bounds: it is an equation.
         self.fixed = p.least == p.most
-        self.between = ~self.equal & ((p.lower > -_INFINITE) | (p.upper < _INFINITE))
+        self.equations = int(np.count_nonzero(self.equal))
+        self.pinned = self.equations > 0 or (p.boxed and bool(self.fixed.any()))
+        self.between = (p.lower > -_INFINITE) | (p.upper < _INFINITE)
+        if self.equations:
+            self.between &= ~self.equal
+        self.inequalities = int(np.count_nonzero(self.between))
+
+    @property
+    def all_between(self) -> bool:
+        """Whether every row is an inequality."""
+        return 0 < self.inequalities == len(self.between)
 
     def vectors(self, result: Any) -> tuple[Vector, Vector, Vector]:
         """Return the point and the multipliers in the order of the rows; those without sides have none."""
-        p, equal = self.p, self.equal
-        rows, y = np.zeros(len(p.lower)), np.asarray(result.y)
-        rows[equal] = y[: int(equal.sum())]
-        if self.between.any():
-            rows[self.between] = np.asarray(result.z_u) - np.asarray(result.z_l)
+        p, k = self.p, self.equations
+        if self.all_between:
+            rows = np.asarray(result.z_u) - np.asarray(result.z_l)
+        else:
+            rows = np.zeros(len(p.lower))
+            rows[self.equal] = np.asarray(result.y)[:k]
+            if self.inequalities:
+                rows[self.between] = np.asarray(result.z_u) - np.asarray(result.z_l)
         box = np.zeros(len(p.q))
         if p.boxed:
             box = np.asarray(result.z_bu) - np.asarray(result.z_bl)
-            box[self.fixed] = y[int(equal.sum()) :]
+            box[self.fixed] = np.asarray(result.y)[k:]
         return np.array(result.x), rows, box
 
 
@@ -122,23 +135,22 @@ def _set_up(p: QuadraticProgram, rows: _Rows, tol: float) -> Any:
     else:
         solver, wrap = piqp.DenseSolver(), np.ascontiguousarray
         P, A = (np.zeros((n, n)) if p.P is None else _dense(p.P)), _dense(p.A)
-    pinned, inequalities = equal.any() or fixed.any(), between.any()
-    solver.settings.eps_abs = tol
-    solver.settings.eps_rel = tol
-    solver.settings.check_duality_gap = True
-    solver.settings.eps_duality_gap_abs = tol
-    solver.settings.eps_duality_gap_rel = tol
-    solver.setup(
-        P=wrap(P),
-        c=p.q,
-        A=wrap(_with_fixed(A[equal], fixed)) if pinned else None,
-        b=np.concatenate([p.lower[equal], p.least[fixed]]) if pinned else None,
-        G=wrap(chosen(A, between)) if inequalities else None,
-        h_l=p.lower[between] if inequalities else None,
-        h_u=p.upper[between] if inequalities else None,
-        x_l=np.where(fixed, -np.inf, p.least) if p.boxed else None,
-        x_u=np.where(fixed, np.inf, p.most) if p.boxed else None,
-    )
+    settings = solver.settings
+    settings.eps_abs = settings.eps_rel = tol
+    settings.check_duality_gap = True
+    settings.eps_duality_gap_abs = settings.eps_duality_gap_rel = tol
+    data: dict[str, Any] = {"P": wrap(P), "c": p.q}
+    if rows.pinned:
+        data["A"] = wrap(_with_fixed(A[equal], fixed))
+        data["b"] = np.concatenate([p.lower[equal], p.least[fixed]])
+    if rows.all_between:
+        data |= {"G": wrap(A), "h_l": p.lower, "h_u": p.upper}
+    elif rows.inequalities:
+        data |= {"G": wrap(A[between]), "h_l": p.lower[between], "h_u": p.upper[between]}
+    if p.boxed:
+        data["x_l"] = np.where(fixed, -np.inf, p.least)
+        data["x_u"] = np.where(fixed, np.inf, p.most)
+    solver.setup(**data)
     return solver
 
 

@@ -52,9 +52,10 @@ def cholesky(H: Array) -> Array:
     factor, info = scipy.linalg.lapack.dpotrf(H.T, lower=1, overwrite_a=1, clean=0)
     if info != 0:
         raise SingularSystem(f"minor {info} is not positive")
-    pivots = np.diagonal(factor)
+    pivots = factor.diagonal()
     # Pivots are square roots; below this one only rounding is left of its digits.
-    if pivots.min() ** 2 <= len(pivots) * EPS * pivots.max() ** 2:
+    least, most = np.minimum.reduce(pivots), np.maximum.reduce(pivots)
+    if least**2 <= len(pivots) * EPS * most**2:
         raise SingularSystem("a pivot is lost to rounding")
     return np.asarray(factor)
 

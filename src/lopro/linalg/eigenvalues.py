@@ -18,8 +18,8 @@ from lopro.core.arrays import copy, namespace
 from lopro.core.arrays import norm as norm_of
 from lopro.core.device_cholesky import factor_of_definite
 from lopro.core.diagonals import diagonal_of, raise_diagonal
-from lopro.linalg.dense import EPS, Array, Matrix, SingularSystem, cholesky, cholesky_solve, norm
-from lopro.linalg.rounding import dot, gamma, length, product
+from lopro.linalg.dense import EPS, Array, Matrix, SingularSystem, cholesky, norm
+from lopro.linalg.rounding import dot, gamma, product
 from lopro.linalg.sparse import SPARSE
 
 __all__ = [
@@ -59,13 +59,12 @@ def least_eigenvalue(P: Matrix) -> float:
     return max(0.0, shift - EPS * float(np.abs(P.diagonal()).max()))
 
 
-def rounding_of_gram(rows: int, scale: float, column_norms: Array) -> float:
-    """Return what rounding takes from the least eigenvalue of ``scale B'B``, given the norms of its columns.
+def rounding_of_gram(rows: int, columns: int, trace: float) -> float:
+    """Return what rounding takes from the least eigenvalue of ``s B'B``, of which this trace was computed.
 
-    The entries are sums over all rows, and ``|B|'|B|`` has a norm of at most ``|B|_F^2``.
+    The entries are sums over all rows, and ``|B|'|B|`` has a norm of at most ``|B|_F^2``, the trace.
     """
-    lost = gamma(rows + 1) * scale * length(column_norms) ** 2
-    return lost * (1.0 + (2 * rows + 64) * EPS)
+    return gamma(rows + 1) * trace * (1.0 + (2 * (rows + columns) + 64) * EPS)
 
 
 def negative_curvature(P: Matrix, coarser: float = 1.0) -> Array | None:
@@ -83,17 +82,19 @@ def negative_curvature(P: Matrix, coarser: float = 1.0) -> Array | None:
     True
     """
     n = P.shape[0]
-    largest = float(abs(P).max()) if n else 0.0
+    dense = isinstance(P, np.ndarray)
+    largest = float(np.maximum.reduce(abs(P), axis=None) if dense else abs(P).max()) if n else 0.0
     if largest == 0.0:
         return None
     allowance = _INDEFINITE * n * EPS * coarser * largest
-    if scipy.sparse.issparse(P):
+    if not dense:
         shifted = scipy.sparse.csc_array(P) + allowance * scipy.sparse.eye_array(n, format="csc")
         factors = _factorised(shifted)
         if factors is not None and factors.U.diagonal().min() > 0.0:
             return None
     else:
-        shifted = P + allowance * np.eye(n)
+        shifted = P.copy()
+        shifted.flat[:: n + 1] += allowance
         try:
             cholesky(shifted)
         except SingularSystem:
@@ -123,11 +124,15 @@ def _first_vector(size: int) -> Array:
 
 
 def _inverse_iteration(P: Array, factor: Array) -> float:
-    """Return a Rayleigh quotient near the least eigenvalue."""
-    x = _first_vector(len(P))
+    """Return a Rayleigh quotient near the least eigenvalue; 0 where squares overflow or vanish."""
+    x, solve = _first_vector(len(P)), scipy.linalg.lapack.dpotrs
+    square = float(x @ x)
     for _ in range(4):
-        x = cholesky_solve(factor, x / norm(x))
-    return 1.0 / norm(x)
+        x = solve(factor, x * (1.0 / math.sqrt(square)), lower=1)[0]
+        square = float(x @ x)
+        if not 0.0 < square < math.inf:
+            return 0.0
+    return 1.0 / math.sqrt(square)
 
 
 def _sparse(P: Matrix) -> float:

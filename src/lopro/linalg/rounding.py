@@ -123,14 +123,16 @@ def total(terms: AnyArray, errors: AnyArray | float = 0.0) -> Estimate:
 
     Arrays of any library in double precision are added where they are.
     """
-    xp = namespace(terms)
-    carried = errors if isinstance(errors, float) else _SAFE * float(xp.sum(errors))
-    count = math.prod(terms.shape)
-    if count <= _FEW and isinstance(terms, np.ndarray):
+    if isinstance(terms, np.ndarray) and terms.size <= _FEW:
+        carried = (
+            errors if isinstance(errors, float) else _SAFE * float(np.add.reduce(errors, axis=None))
+        )
         exact = _exactly_rounded(terms)
         if exact is not None:
-            slack = 1.0 + count * EPS
+            slack = 1.0 + terms.size * EPS
             return Estimate(exact, _SAFE * (_UNIT * abs(exact) + slack * carried))
+    xp, count = namespace(terms), math.prod(terms.shape)
+    carried = errors if isinstance(errors, float) else _SAFE * float(xp.sum(errors))
     sums, levels = xp.reshape(terms, (-1,)), 0
     size = float(xp.sum(xp.abs(sums)))
     while sums.shape[0] > 1:
@@ -147,7 +149,7 @@ def total(terms: AnyArray, errors: AnyArray | float = 0.0) -> Estimate:
 def _exactly_rounded(terms: Array) -> float | None:
     """Return the exact sum, rounded once; None where infinities contradict each other or sums overflow."""
     try:
-        return math.fsum(np.ravel(terms).tolist())
+        return math.fsum(terms.ravel().tolist())
     except (OverflowError, ValueError):
         return None
 
@@ -163,11 +165,11 @@ def product(M: Matrix, x: Array, x_error: Array | float = 0.0) -> tuple[Array, A
     """Return ``M x`` and a bound of the error of each entry, for any order of summation."""
     terms = _longest_row(M)
     uncertain = (gamma(terms) * np.abs(x) + x_error) * (_SAFE + terms * EPS)
-    if scipy.sparse.issparse(M):
-        return np.asarray(M @ x), np.asarray(abs(M) @ uncertain)
-    step = max(1, AT_A_TIME // max(1, M.shape[1]))
-    chunks = [np.abs(M[i : i + step]) @ uncertain for i in range(0, M.shape[0], step)]
-    return np.asarray(M @ x), np.concatenate(chunks) if chunks else np.zeros(0)
+    if isinstance(M, np.ndarray) and M.size > AT_A_TIME:
+        step = max(1, AT_A_TIME // M.shape[1])
+        chunks = [np.abs(M[i : i + step]) @ uncertain for i in range(0, M.shape[0], step)]
+        return np.asarray(M @ x), np.concatenate(chunks)
+    return np.asarray(M @ x), np.asarray(abs(M) @ uncertain)
 
 
 def adjoint_product(M: Matrix, v: Array, v_error: Array | float = 0.0) -> tuple[Array, Array]:
@@ -175,26 +177,39 @@ def adjoint_product(M: Matrix, v: Array, v_error: Array | float = 0.0) -> tuple[
 
     Dense rows are taken in chunks whose sums are added pairwise: the bound of one long sum would be large.
     """
-    errors = np.broadcast_to(np.asarray(v_error, dtype=np.float64), v.shape)
-    if scipy.sparse.issparse(M):
-        return product(M.T.tocsr(), v, errors)
-    if len(v) <= _ROWS[0]:
-        uncertain = (gamma(len(v)) * np.abs(v) + errors) * (_SAFE + len(v) * EPS)
-        return v @ M, uncertain @ np.abs(M)
-    sums, bounds = [np.zeros(M.shape[1])], np.zeros(M.shape[1])
-    height = min(max(len(v) // _SUMS, _ROWS[0]), _ROWS[1])
-    uncertain = (gamma(height) * np.abs(v) + errors) * (_SAFE + len(v) * EPS)
-    for start in range(0, M.shape[0], height):
-        part = slice(start, start + height)
-        sums.append(v[part] @ M[part])
-        bounds += uncertain[part] @ np.abs(M[part])
-    levels = 0
-    sizes = np.sum(np.abs(sums), axis=0)
+    if not isinstance(M, np.ndarray):
+        return product(M.T.tocsr(), v, v_error)
+    m = len(v)
+    height = m if m <= _ROWS[0] else min(max(m // _SUMS, _ROWS[0]), _ROWS[1])
+    uncertain = (gamma(height) * np.abs(v) + v_error) * (_SAFE + m * EPS)
+    if M.size <= AT_A_TIME:
+        bounds = uncertain @ np.abs(M)
+    else:
+        step = max(1, AT_A_TIME // M.shape[1])
+        parts = (slice(i, i + step) for i in range(0, m, step))
+        bounds = np.add.reduce([uncertain[part] @ np.abs(M[part]) for part in parts])
+    if height == m:
+        return v @ M, bounds
+    sums, levels = _partial_sums(M, v, height), 0
+    sizes = np.add.reduce(np.abs(sums))
     while len(sums) > 1:
         half = len(sums) // 2
-        sums = [sums[i] + sums[half + i] for i in range(half)] + sums[2 * half :]
+        added = sums[:half] + sums[half : 2 * half]
+        sums = np.concatenate([added, sums[2 * half :]]) if len(sums) % 2 else added
         levels += 1
-    return sums[0], _SAFE * (bounds + gamma(levels) * (1.0 + len(v) * EPS) * sizes)
+    return sums[0], _SAFE * (bounds + gamma(levels) * (1.0 + m * EPS) * sizes)
+
+
+def _partial_sums(M: Matrix, v: Array, height: int) -> Array:
+    """Return ``M' v`` as sums over so many rows each, one below the other."""
+    whole, n = len(v) // height, M.shape[1]
+    many = whole * height
+    if M.flags.c_contiguous:
+        sums = (v[:many].reshape(whole, 1, height) @ M[:many].reshape(whole, height, n))[:, 0]
+    else:
+        starts = range(0, many, height)
+        sums = np.array([v[i : i + height] @ M[i : i + height] for i in starts])
+    return sums if many == len(v) else np.concatenate([sums, (v[many:] @ M[many:])[None]])
 
 
 def extended_adjoint(M: Matrix, v: Array) -> tuple[Any, Array]:
@@ -244,7 +259,7 @@ def _last_digits(v: Array) -> Array:
 def length(vector: Array, error: Array | float = 0.0) -> float:
     """Return an upper bound of the norm of a vector that is known up to ``error`` in each entry."""
     size = np.abs(vector) + error
-    largest = float(size.max(initial=0.0))
+    largest = float(np.maximum.reduce(size, initial=0.0))
     if largest == 0.0:
         return 0.0
     # Scaled, so that squares neither overflow nor vanish; n + 3 roundings of a sum of squares.
@@ -254,6 +269,6 @@ def length(vector: Array, error: Array | float = 0.0) -> float:
 
 def _longest_row(M: Matrix) -> int:
     """Return the number of terms in the longest row."""
-    if scipy.sparse.issparse(M):
-        return int(np.diff(M.tocsr().indptr).max(initial=0))
-    return int(M.shape[1])
+    if isinstance(M, np.ndarray):
+        return int(M.shape[1])
+    return int(np.diff(M.tocsr().indptr).max(initial=0))

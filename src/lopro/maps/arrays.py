@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -58,17 +59,18 @@ class ArrayMap(LinearMap):
     """
 
     def __init__(self, A: Any, name: str = "A") -> None:
-        if is_jax_array(A) and not sys.modules["jax"].config.jax_enable_x64:
+        plain = isinstance(A, np.ndarray)
+        if not plain and is_jax_array(A) and not sys.modules["jax"].config.jax_enable_x64:
             raise TypeError(
                 f"{name} is a JAX array, and JAX computes in 32 bits by default: call "
                 'jax.config.update("jax_enable_x64", True) before making arrays'
             )
         self._array: Array = check_array(name, A, ndim=2, finite=False)
-        super().__init__(
-            self._array, self._array.shape, self._array[0, :1], name, bytes_of(self._array)
-        )
-        self._conjugates = is_complex(self._array)
-        self._times = times_for(self._array)
+        array = self._array
+        nbytes = array.nbytes if plain else bytes_of(array)
+        super().__init__(array, array.shape, array[0, :1], name, nbytes)
+        self._conjugates = is_complex(array)
+        self._times = operator.matmul if plain else times_for(array)
         self._known_finite = False
 
     def _check_finite(self) -> None:
@@ -95,7 +97,8 @@ class ArrayMap(LinearMap):
 
     @property
     def matrix(self) -> Array:
-        self._check_finite()
+        if not self._known_finite:
+            self._check_finite()
         return self._array
 
     def toarray(self) -> Array:
@@ -195,6 +198,7 @@ class NumPyMap(ArrayMap):
         array = self._array
         self._in_slabs = array.nbytes >= SETTINGS.slab_bytes and array.flags.c_contiguous
         if array.size < SETTINGS.many_entries:
+            self._known_finite = isfinite(array)
             self._check_finite()
 
     def _check_finite(self) -> None:

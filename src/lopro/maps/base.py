@@ -127,14 +127,14 @@ class LinearMap(Spectral):
 
     def forward(self, x: Array) -> Array:
         """Return ``A x``, or ``A X`` for a block of vectors; each vector is counted as a matvec."""
-        k = vectors(x)
+        k = 1 if x.ndim == 1 else vectors(x)
         passes = self.passes_for(k)
         count_product("matvecs", k, passes, passes * self.nbytes)
         return self.multiply(x)
 
     def adjoint(self, y: Array) -> Array:
         """Return ``A^H y``, or ``A^H Y`` for a block; each vector is counted as an rmatvec."""
-        k = vectors(y)
+        k = 1 if y.ndim == 1 else vectors(y)
         passes = self.passes_for(k)
         count_product("rmatvecs", k, passes, passes * self.nbytes)
         return self.multiply_adjoint(y)
@@ -153,7 +153,7 @@ class LinearMap(Spectral):
         ... )
         (True, False)
         """
-        k = vectors(y)
+        k = 1 if y.ndim == 1 else vectors(y)
         passes = self.passes_for(k)
         count_product("rmatvecs", k, passes, passes * self.nbytes)
         return self.multiply_adjoint_exactly(y)

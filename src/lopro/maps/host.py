@@ -73,6 +73,8 @@ def host_map(A: LinearMap) -> LinearMap:
 
 
 def _host_map(A: LinearMap) -> LinearMap:
+    if type(A) is NumPyMap and A.like.dtype == np.float64:
+        return A
     if isinstance(A, Identity | Transferred):
         return A
     if not A.explicit or (A.in_memory and not on_host(A.like)):
@@ -83,8 +85,6 @@ def _host_map(A: LinearMap) -> LinearMap:
     if scipy.sparse.issparse(entries):
         same = isinstance(A, SparseMap) and entries.dtype == np.float64
         return A if same else SparseMap(entries.astype(np.float64), A.name)
-    if type(A) is NumPyMap and entries.dtype == np.float64:
-        return A
     return NumPyMap(host_vector(entries), A.name)
 
 
@@ -100,7 +100,7 @@ def widens_there(A: LinearMap) -> bool:
 
 def host_matrix(A: LinearMap) -> Any:
     """Return the entries of a map of `host_map`, dense or sparse; None where they are not on the host."""
-    return A.matrix if isinstance(A, NumPyMap | SparseMap) else None
+    return A.matrix if isinstance(A, (NumPyMap, SparseMap)) else None
 
 
 def engine_matrix(A: LinearMap) -> Any:
@@ -142,6 +142,8 @@ def transferred(values: Any) -> np.ndarray[Any, Any]:
 
 def host_vector(values: Any) -> np.ndarray[Any, Any]:
     """Return numbers as a NumPy array of doubles."""
+    if type(values) is np.ndarray and values.dtype == np.float64:
+        return values
     return np.asarray(to_numpy(values) if is_array(values) else values, dtype=np.float64)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeAlias, cast
@@ -11,6 +10,7 @@ from lopro.certificates import Bound, Emptiness, feasibility_tolerance
 from lopro.certificates.certificate import Outcome, Status
 from lopro.constraints.base import Constraint, ValidInequality
 from lopro.constraints.polyhedron import Box
+from lopro.constraints.rows import LinearRows
 from lopro.core.arrays import Array, asarray_like, from_numpy, norm
 from lopro.core.deadline import OutOfTime, current_deadline
 from lopro.errors import InfeasibleError, UnboundedError
@@ -24,37 +24,45 @@ _CHARGED = 0.5
 
 
 def candidate_in_set(
-    bench: Workbench, x: Array, evidence: ProvedBound | None, mend: bool = False
+    bench: Workbench, x: Array, evidence: ProvedBound | None, allowed: float | None = None
 ) -> Candidate:
     """Return a point with its evidence, projected if it violates the set by more than rounding.
 
-    With ``mend`` it is also projected if the charge of a smaller violation is a large share of the tolerated
-    gap. If the time limit comes first, the point is returned without a projection, with its proof.
+    Another violation than rounding may be ``allowed``. If the time limit comes first, the point is returned
+    without a projection, with its proof.
     """
     constraint = bench.problem.constraint
-    # Bounds of variables hold exactly: functions of users may be undefined outside.
-    exactly = isinstance(constraint, Box) or (mend and _gains(bench, x, evidence))
-    allowed = 0.0 if exactly else feasibility_tolerance(x)
-    with contextlib.suppress(OutOfTime), current_deadline().wrapping_up():
-        with bench.observe():
-            image = constraint.image(x)
-            violation = constraint.violation_at(x, image)
-        if violation <= allowed:
-            return Candidate(x, evidence, image=image)
-        # The charge for the violation of x does not apply to its projection; the driver computes that of
-        # the projection from the inequality of the multipliers.
-        own = evidence
-        if evidence is not None and evidence.inequality is not None:
-            own = replace(evidence, gained=0.0)
-        return Candidate(bench.project(x), own, before=x)
-    return Candidate(x, evidence)
+    if allowed is None:
+        allowed = _allowed(bench, x, evidence, mend=False)
+    try:
+        with current_deadline().wrapping_up():
+            with bench.observe():
+                image = constraint.image(x)
+                violation = constraint.violation_at(x, image)
+            if violation <= allowed:
+                return Candidate(x, evidence, image=image, violation=violation)
+            # The charge for the violation of x does not apply to its projection; the driver computes that
+            # of the projection from the inequality of the multipliers.
+            own = evidence
+            if evidence is not None and evidence.inequality is not None:
+                own = replace(evidence, gained=0.0)
+            return Candidate(bench.project(x), own, before=x)
+    except OutOfTime:
+        return Candidate(x, evidence)
 
 
-def _gains(bench: Workbench, x: Array, evidence: ProvedBound | None) -> bool:
-    """Whether the charge for the violation is a large share of the tolerated gap."""
-    if evidence is None or evidence.gained == 0.0:
-        return False
-    return evidence.gained > _CHARGED * bench.target.gap(float(bench.objective.value(x)))
+def _allowed(bench: Workbench, x: Array, evidence: ProvedBound | None, mend: bool) -> float:
+    """Return the violation up to which a point is not projected.
+
+    With ``mend`` that is 0 if the charge for it is a large share of the tolerated gap. Bounds of variables
+    hold exactly: functions of users may be undefined outside.
+    """
+    if isinstance(bench.problem.constraint, Box):
+        return 0.0
+    charge = evidence.gained if mend and evidence is not None else 0.0
+    if charge > 0.0 and charge > _CHARGED * bench.target.gap(float(bench.objective.value(x))):
+        return 0.0
+    return feasibility_tolerance(x)
 
 
 #: Maps a constraint and the multipliers of its sets to one array for each member.
@@ -100,8 +108,12 @@ def answer(
         raise InfeasibleError(_emptiness(outcome), shared(bench.problem.constraint, ray), radius)
     if outcome.status is Status.UNBOUNDED:
         raise UnboundedError("the objective decreases without bound along the ray", outcome.ray)
-    x = asarray_like(outcome.x, like)
-    return candidate_in_set(bench, x, evidence_of(terms, outcome, bench, like, shared), mend)
+    x, evidence = asarray_like(outcome.x, like), evidence_of(terms, outcome, bench, like, shared)
+    known = x is outcome.x and isinstance(bench.problem.constraint, LinearRows)
+    allowed = _allowed(bench, x, evidence, mend)
+    if known and outcome.violation <= allowed:
+        return Candidate(x, evidence)  # rows are measured in one way, which the driver repeats
+    return candidate_in_set(bench, x, evidence, allowed)
 
 
 def evidence_of(

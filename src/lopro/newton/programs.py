@@ -126,12 +126,11 @@ def solve_program(
         direction = negative_curvature(program.P)
         if direction is not None:
             raise NotConvex(direction)
-    problem = functools.cache(problem or functools.partial(program_composite, program))
+    problem = problem or functools.cache(functools.partial(program_composite, program))
     best: Outcome | None = None
     excluded: Outcome | None = None
     unavailable: EngineUnavailable | None = None
     asked = False
-
     for engine, units in _calls(program, engines or engines_for(program)):
         left = None if seconds is None else max(0.01, deadline.left)
         try:
@@ -144,7 +143,8 @@ def solve_program(
         x, v = answer.x[:size], split(answer.rows, answer.box)
         if proof is not None and answer.finite and not claims:
             at_once = proof.outcome(x, answer.rows[: len(proof.upper)], v)
-            if at_once is not None and at_once.proves(tol, feasibility, scale):
+            far = 0.0 if at_once is None or at_once.bound.flat else length()
+            if at_once is not None and at_once.proves(tol, feasibility, scale, far):
                 return dataclasses.replace(at_once, status=Status.CONVERGED)
         found = _without_solution(program, problem, answer)
         if found is not None and found.status is Status.UNBOUNDED:

@@ -22,7 +22,7 @@ from lopro.functions.term import Term
 from lopro.linalg.dense import EPS, Array, Matrix
 from lopro.linalg.eigenvalues import DENSE, least_eigenvalue, rounding_of_gram
 from lopro.linalg.products import enclose_adjoint, enclose_forward
-from lopro.linalg.rounding import Enclosure, Estimate, dot
+from lopro.linalg.rounding import Enclosure, Estimate, dot, length
 from lopro.maps import Identity, LinearMap, NumPyMap, SparseMap
 from lopro.maps.host import Transferred, host_matrix, host_vector
 from lopro.newton.curvature import LARGEST, ConstantMatrix, Piece, weighted
@@ -233,7 +233,8 @@ class SquaredLoss(Loss):
         P = self.normal_matrix
         if P is None:
             P = self.term.scale * (B.T @ B)
-        return max(0.0, _proved(P) - rounding_of_gram(rows, self.term.scale, self.map.column_norms))
+        trace = self.term.scale * length(self.map.column_norms) ** 2
+        return max(0.0, _proved(P) - rounding_of_gram(rows, columns, trace))
 
 
 def _proved(P: Matrix) -> float:

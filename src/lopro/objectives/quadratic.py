@@ -67,8 +67,9 @@ class Quadratic(MappedFunction, Objective):
         self.P = _symmetric(linear_map(P, "P"))
         d = self.P.shape[0]
         self.like = self.P.like
-        self._q = Companion(zeros((d,), self.like))
-        if q is not None:
+        if q is None:
+            self._q = Companion(zeros((d,), self.like))
+        else:
             self._q = Companion(copy(check_array("q", q, ndim=1, allow_complex=False)))
             check_shape("q", self._q.array, (d,))
         self.constant = check_number("constant", constant)
@@ -109,10 +110,11 @@ class Quadratic(MappedFunction, Objective):
         return self._atom.linearize_with(*image)
 
     def magnitude(self, x: Array, fun: float) -> float:
-        x, Px = self.image(x)
-        terms = self._q.beside(Px) * x
-        linear = float(namespace(terms).sum(abs(terms)))
-        return abs(0.5 * inner(x, Px)) + linear + abs(self.constant)
+        terms = self._q.beside(x) * x
+        xp = namespace(terms)
+        # What is left of the value is the square: exact to a rounding of the sum of all.
+        square = fun - float(xp.sum(terms)) - self.constant
+        return abs(square) + float(xp.sum(abs(terms))) + abs(self.constant)
 
     def typical_size(self) -> float | None:
         q = self._q.array
@@ -148,6 +150,8 @@ def _symmetric(P: LinearMap) -> LinearMap:
     if P.shape[0] != P.shape[1]:
         raise ValueError(f"P must be square, got shape {P.shape}")
     matrix = P.matrix
+    if isinstance(matrix, np.ndarray) and np.logical_and.reduce(matrix == matrix.T, axis=None):
+        return P
     difference, size = matrix - matrix.T, _largest_entry(matrix)
     asymmetry = _largest_entry(difference)
     if asymmetry > 100.0 * eps(P.like) * size:

@@ -42,12 +42,12 @@ class Interval(Atom):
         if low.shape != high.shape:
             raise ValueError(f"lower and upper must have one shape, got {low.shape}, {high.shape}")
         # The comparison is False for NaN, which is refused here as well.
-        if not (low <= high).all():
+        if not np.logical_and.reduce(low <= high, axis=None):
             raise ValueError("lower must not exceed upper, and neither may hold NaN")
-        if low.max(initial=-np.inf) == np.inf or high.min(initial=np.inf) == -np.inf:
+        most = np.maximum.reduce(np.maximum(low, -high), axis=None, initial=-np.inf)
+        if not most < np.inf:
             raise ValueError("lower must be below +inf and upper above -inf everywhere")
         self._lower, self._upper = Companion(low), Companion(high)
-        self._fixed = low == high
 
     @property
     def lower(self) -> np.ndarray[Any, Any]:
@@ -77,22 +77,19 @@ class Interval(Atom):
 
     def complement(self, w: Array, step: Step) -> DiagonalComplement:
         # Fixed entries count as active even where w happens to hit them.
-        active = (w < self.lower) | (w > self.upper) | self._fixed
+        active = (w < self.lower) | (w > self.upper) | (self.lower == self.upper)
         return DiagonalComplement(active.astype(np.float64))
 
     def conjugate(self, v: Array) -> float:
         xp = namespace(v)
         low, high = self.bounds_beside(v)
         sides = xp.where(v > 0.0, high, low)
-        used = v != 0.0
-        products = xp.where(used, v, 0.0 * v) * xp.where(used, sides, 0.0 * v)
-        return float(xp.sum(products))
+        return float(xp.sum(v * xp.where(v != 0.0, sides, 0.0 * v)))
 
     def into_domain(self, v: Array) -> Array:
         xp = namespace(v)
         low, high = self.bounds_beside(v)
-        outside = ((v > 0.0) & xp.isinf(high)) | ((v < 0.0) & xp.isinf(low))
-        return xp.where(outside, 0.0 * v, v)
+        return xp.where(xp.isinf(xp.where(v > 0.0, high, low)), 0.0 * v, v)
 
     def distance(self, z: Array) -> Array:
         xp = namespace(z)

@@ -16,6 +16,7 @@ import scipy  # parts of it load when first used
 from lopro.certificates import VariableBounds
 from lopro.certificates.programs import ProgramProof
 from lopro.constraints.base import Constraint
+from lopro.constraints.rows import LinearRows
 from lopro.constraints.simplex import Simplex
 from lopro.core.arrays import is_complex, is_single, on_host
 from lopro.engines import QuadraticProgram
@@ -74,7 +75,7 @@ class Forms:
         opaque = any(isinstance(term.atom, Opaque) for term in self.terms)
         for part in (self.problem.objective, self.problem.constraint):
             like = part.like
-            if like is None:
+            if like is None or (type(like) is np.ndarray and like.dtype == np.float64):
                 continue
             if is_complex(like):
                 return "second-order methods take real numbers"
@@ -126,11 +127,15 @@ class Forms:
         """Why the problem is no quadratic program whose entries are at hand; None if it is one."""
         if self._points_lack is not None:
             return self._points_lack
-        if not all(_is_quadratic(term) or self._is_sparse(term) for term in self.terms):
-            return "the objective is not given by a matrix P"
-        intervals = all(isinstance(term.atom, Interval) for term in self.sets)
-        if not intervals or any(M is None for M in self._matrices):
-            return "the constraint is not given by rows whose entries are at hand"
+        for term in self.terms:
+            if not (_is_quadratic(term) or self._is_sparse(term)):
+                return "the objective is not given by a matrix P"
+        for term in self.sets:
+            at_hand = term.is_identity or term.entries is not None
+            if not (at_hand and isinstance(term.atom, Interval)):
+                return "the constraint is not given by rows whose entries are at hand"
+        if len(self._matrices) == len(self.sets):
+            return None
         least, most = self.box
         return "bounds of variables contradict each other" if np.any(least > most) else None
 
@@ -141,17 +146,19 @@ class Forms:
         Squares of images ``y = D x - b`` that have no sparse normal matrix add variables ``y``, after those
         of the problem, and the rows ``D x - y = b``, after its rows.
         """
-        kept = [term for term in self.terms if not self._adds_variables(term)]
+        kept = [term for term in self.terms if term not in self._images]
         P, q, constant = _quadratic(kept, self.size)
-        rows = [term for term in self.sets if not term.is_identity]
-        parts: tuple[Any, Any, Any] = None, None, None
-        if rows:
-            lower, upper = ([getattr(t.atom, side) for t in rows] for side in ("lower", "upper"))
-            low, high = (
-                side[0] if len(rows) == 1 else np.concatenate(side) for side in (lower, upper)
+        rows: list[Any] = [term.atom for term in self.sets if not term.is_identity]
+        if len(rows) == 1:
+            A, lower, upper = self._matrices[0], rows[0].lower, rows[0].upper
+        elif rows:
+            A = _stacked(self._matrices)
+            lower, upper = (
+                np.concatenate([getattr(r, k) for r in rows]) for k in ("lower", "upper")
             )
-            parts = _stacked(self._matrices), low, high
-        program = QuadraticProgram.of(P, q, *parts, *self.box, constant)
+        else:
+            A, lower, upper = np.zeros((0, self.size)), np.zeros(0), np.zeros(0)
+        program = QuadraticProgram(P, q, A, lower, upper, *self.box, constant)
         return _with_images(program, self._images) if self._images else program
 
     @cached_property
@@ -183,38 +190,46 @@ class Forms:
         squares = [t.on_host(self.size) for t in self.terms if isinstance(t.atom, HalfSquare)]
         if any(not t.is_identity and host_matrix(t.D) is None for t in squares):
             return None
-        others = [term for term in self.terms if not isinstance(term.atom, HalfSquare)]
-        P, q, constant = _quadratic(others, self.size)
-        m = self.rows - sum(term.D.shape[0] for term in self._images)
-        p = self.program
-        A = p.A[:m, : self.size] if self._images else p.A
-        return ProgramProof(
-            P, q, constant, squares, A, p.lower[:m], p.upper[:m], VariableBounds(*self.box)
-        )
+        p, m = self.program, self.rows - self._added
+        P, q, constant, A = p.P, p.q, p.constant, p.A
+        if squares:
+            others = [term for term in self.terms if not isinstance(term.atom, HalfSquare)]
+            P, q, constant = _quadratic(others, self.size)
+            A = p.A[:m, : self.size] if self._images else p.A
+        sides = p.lower[:m], p.upper[:m]
+        return ProgramProof(P, q, constant, squares, A, *sides, VariableBounds(*self.box))
 
     @property
     def rows(self) -> int:
         """Number of rows of the program."""
-        sets = (term for term in self.sets if not term.is_identity)
-        return sum(term.D.shape[0] for term in (*sets, *self._images))
+        return sum(int(M.shape[0]) for M in self._matrices) + self._added
 
     @property
     def variables(self) -> int:
         """Number of variables of the program."""
-        return self.size + sum(term.D.shape[0] for term in self._images)
+        return self.size + self._added
+
+    @cached_property
+    def _added(self) -> int:
+        """Number of images that are variables of the program, of which each has a row."""
+        return sum(term.D.shape[0] for term in self._images)
 
     @cached_property
     def sparse(self) -> bool:
         """Whether the matrices of the program are sparse; known without forming them."""
-        if self._matrices and not any(scipy.sparse.issparse(M) for M in self._matrices):
+        if self._matrices and all(isinstance(M, np.ndarray) for M in self._matrices):
             return False
         return not any(isinstance(M, np.ndarray) for t, M in self._curved if t not in self._images)
 
     @cached_property
     def entries(self) -> int:
         """Number of entries of the matrices of the program, as they are stored."""
-        curved = (M for _, M in self._curved)
-        return self.variables + int(sum(M.size for M in (*self._matrices, *curved)))
+        found = self.variables
+        for M in self._matrices:
+            found += int(M.size)
+        for _, M in self._curved:
+            found += int(M.size)
+        return found
 
     @cached_property
     def _matrices(self) -> list[Any]:
@@ -325,6 +340,8 @@ def has_second_derivatives(problem: Problem) -> bool:
 
 def member_multipliers(constraint: Constraint, multipliers: Sequence[Array]) -> Image:
     """Return one array for each member from the multipliers of the terms of a constraint."""
+    if isinstance(constraint, LinearRows):
+        return tuple(multipliers)
     left, found = list(multipliers), []
     for member in constraint.members():
         own = [left.pop(0) for _ in member.terms]
@@ -389,8 +406,6 @@ def _with_images(program: QuadraticProgram, terms: Sequence[Term]) -> QuadraticP
 
 
 def _stacked(matrices: Sequence[Any]) -> Any:
-    if len(matrices) == 1:
-        return matrices[0]
     # One dense block of some size makes the whole of it dense for the solvers; a few rows do not.
     sparse = any(scipy.sparse.issparse(M) for M in matrices)
     return scipy.sparse.vstack(matrices, format="csr") if sparse else np.vstack(matrices)
@@ -398,6 +413,8 @@ def _stacked(matrices: Sequence[Any]) -> Any:
 
 def _quadratic(terms: Sequence[Term], size: int) -> tuple[Any, Array, float]:
     """Return the matrix (None for zero), the slope and the constant of a quadratic function."""
+    if len(terms) == 1 and isinstance(terms[0].atom, Quadratic) and terms[0].scale == 1.0:
+        return _parts(terms[0], size)
     P: Any = None
     q, constant = np.zeros(size), 0.0
     for term in terms:
