@@ -96,7 +96,7 @@ def test_the_page_of_the_architecture_has_the_packages_in_this_order() -> None:
 
 def test_baselines_are_imported_by_the_registry_and_the_package_alone() -> None:
     importers = {
-        str(path.relative_to(ROOT))
+        path.relative_to(ROOT).as_posix()
         for path in ROOT.rglob("*.py")
         if "baselines" not in path.relative_to(ROOT).parts and _imports_baselines(path)
     }

@@ -145,5 +145,5 @@ def source_digest() -> str:
     digest = sha256()
     root = Path(lopro.__file__).parent
     for path in sorted(root.rglob("*.py")):
-        digest.update(str(path.relative_to(root)).encode() + path.read_bytes())
+        digest.update(path.relative_to(root).as_posix().encode() + path.read_bytes())
     return digest.hexdigest()[:16]

@@ -120,7 +120,7 @@ def related_tests(file: str, root: Path, listed: list[Mutant]) -> tuple[str, ...
     named = re.compile(rf"\b{re.escape(module)}\b")
     for path in (root / "tests").rglob("test_*.py"):
         if named.search(path.read_text(encoding="utf-8")):
-            found.add(str(path.relative_to(root)))
+            found.add(path.relative_to(root).as_posix())
     return tuple(sorted(found))
 
 
@@ -131,7 +131,7 @@ def random_mutants(
     places: list[tuple[str, Edit]] = []
     tests: dict[str, tuple[str, ...]] = {}
     for path in sorted((root / "src").rglob("*.py")):
-        name = str(path.relative_to(root))
+        name = path.relative_to(root).as_posix()
         if file not in name or any(part in name for part in _LEFT_OUT):
             continue
         tests[name] = related_tests(name, root, listed)

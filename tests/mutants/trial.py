@@ -74,10 +74,18 @@ def run_tests(
     try:
         output, _ = process.communicate(timeout=limit)
     except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)  # with what the tests have started
+        _kill(process)
         output, _ = process.communicate()
         return None, output
     return process.returncode, output
+
+
+def _kill(process: subprocess.Popen[str]) -> None:
+    """End a process, with those that it has started where the system has process groups (not on Windows)."""
+    if hasattr(os, "killpg"):
+        os.killpg(process.pid, signal.SIGKILL)
+    else:
+        process.kill()
 
 
 def try_mutant(mutant: Mutant, copy: Path, limit: float) -> Outcome:

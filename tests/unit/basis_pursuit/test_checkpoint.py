@@ -142,7 +142,7 @@ def test_a_full_disk_ends_the_file_and_not_the_run(
 
 @pytest.mark.slow
 def test_a_process_that_is_killed(tmp_path: Path) -> None:
-    """The real thing: SIGKILL in the middle of a pass."""
+    """A process that ends in the middle of a pass, without any cleaning up."""
     np.save(tmp_path / "A.npy", A)
     np.save(tmp_path / "y.npy", Y)
     code = f"""
