@@ -267,6 +267,7 @@ def _second_order(problem: Problem) -> Iterator[Fit]:
         last = InteriorPoint().fit(problem)
     elif quick:
         last = ProgramEngines().fit_to(forms)
+        last = last and replace(last, reason="the same program, by all engines in turn")
     elif newton is not None and forms.program_lacks is not None and not others:
         small = forms.composite.entries <= _SMALL_FORM
         last = InteriorPoint().fit(problem) if small else None
