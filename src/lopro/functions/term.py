@@ -100,7 +100,7 @@ class Term:
     @property
     def is_identity(self) -> bool:
         """Whether ``D`` is the identity."""
-        return self.map is None or isinstance(self.map, Identity)
+        return self.map is None or self.map.is_identity
 
     @property
     def size(self) -> int:

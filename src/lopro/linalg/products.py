@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
-from lopro.core.arrays import to_numpy
+from lopro.core.arrays import asarray_like, to_numpy
 from lopro.linalg.dense import EPS, Array
 from lopro.linalg.rounding import adjoint_product, gamma, length, product
 from lopro.maps.base import LinearMap
-from lopro.maps.host import Transferred, host_matrix, slabs
-from lopro.maps.identity import Identity
+from lopro.maps.host import entries_of, host_matrix, slabs
 
 __all__ = ["enclose_adjoint", "enclose_forward"]
 
@@ -26,13 +26,12 @@ def enclose_forward(D: LinearMap, x: Array) -> tuple[Array, Array]:
 
     An operator is taken at its word: it is charged as if it were stable, a few roundings of ``|row| |x|``.
     """
-    if isinstance(D, Identity):
+    if D.is_identity:
         return x, np.zeros(len(x))
     M = host_matrix(D)
     if M is not None:
         return product(M, x)
-    assert isinstance(D, Transferred)
-    if D.on_device:
+    if entries_of(D) is not None:
         # A sum of n products in any order is off by gamma_n times that of their sizes: at most |row| |x|.
         return D.forward(x), _rounded_up(gamma(len(x)) * length(x) * D.row_norms, len(x))
     return D.forward(x), _ROUNDINGS * EPS * length(x) * D.row_norms
@@ -43,24 +42,24 @@ def enclose_adjoint(D: LinearMap, v: Array, error: Array | float = 0.0) -> tuple
 
     An operator is taken at its word again, and its columns are taken to be about as long as each other.
     """
-    if isinstance(D, Identity):
+    if D.is_identity:
         return v, np.zeros(len(v)) + error
     M = host_matrix(D)
     if M is not None:
         return adjoint_product(M, v, error)
-    assert isinstance(D, Transferred)
-    if D.on_device:
-        return _adjoint_on_device(D, v, length(np.zeros(len(v)) + error))
+    there = entries_of(D)
+    if there is not None:
+        return _adjoint_on_device(D, there, v, length(np.zeros(len(v)) + error))
     normal = D.adjoint(v)
     column = length(D.row_norms) / math.sqrt(len(normal))
     uncertain = length(np.zeros(len(v)) + error) + _ROUNDINGS * EPS * length(v)
     return normal, np.full(len(normal), column * uncertain)
 
 
-def _adjoint_on_device(D: Transferred, v: Array, uncertain: float) -> tuple[Array, Array]:
+def _adjoint_on_device(D: LinearMap, M: Any, v: Array, uncertain: float) -> tuple[Array, Array]:
     """Return ``D' v`` as a sum over chunks of rows: the bound of one long sum would be large."""
-    there, rows = D.to_device(v), D.shape[0]
-    parts = [slab.T @ there[at] for at, slab in slabs(D.device_matrix, _CHUNK)]
+    there, rows = asarray_like(v, M), D.shape[0]
+    parts = [slab.T @ there[at] for at, slab in slabs(M, _CHUNK)]
     sums = np.stack([np.zeros(D.shape[1]), *(to_numpy(part) for part in parts)])
     total = np.sum(sums, axis=0)
     within = gamma(min(_CHUNK, rows)) * length(v) + uncertain

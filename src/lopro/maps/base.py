@@ -65,6 +65,8 @@ class LinearMap(Spectral):
 
     #: Whether a map without rows is allowed; `linear_map` refuses it in any case.
     may_be_empty = False
+    #: Whether products return the vector itself.
+    is_identity = False
 
     def __init__(
         self, source: Any, shape: tuple[int, int], like: Array, name: str = "A", nbytes: int = 0

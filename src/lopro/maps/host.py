@@ -22,12 +22,12 @@ from lopro.core.counting import count
 from lopro.maps.algebra import bytes_of, widened
 from lopro.maps.arrays import ArrayMap, NumPyMap
 from lopro.maps.base import LinearMap
-from lopro.maps.identity import Identity
 from lopro.maps.sparse_map import SparseMap
 
 __all__ = [
     "Transferred",
     "engine_matrix",
+    "entries_of",
     "host_map",
     "host_matrix",
     "host_vector",
@@ -75,7 +75,7 @@ def host_map(A: LinearMap) -> LinearMap:
 def _host_map(A: LinearMap) -> LinearMap:
     if type(A) is NumPyMap and A.like.dtype == np.float64:
         return A
-    if isinstance(A, Identity | Transferred):
+    if A.is_identity or isinstance(A, Transferred):
         return A
     if not A.explicit or (A.in_memory and not on_host(A.like)):
         if A.explicit and is_single(A.like) and isinstance(A, ArrayMap):
@@ -101,6 +101,13 @@ def widens_there(A: LinearMap) -> bool:
 def host_matrix(A: LinearMap) -> Any:
     """Return the entries of a map of `host_map`, dense or sparse; None where they are not on the host."""
     return A.matrix if isinstance(A, (NumPyMap, SparseMap)) else None
+
+
+def entries_of(A: LinearMap) -> Any:
+    """Return the entries of a map of `host_map`, on the host or on their device, or None."""
+    if isinstance(A, Transferred):
+        return A.device_matrix if A.on_device else None
+    return host_matrix(A)
 
 
 def engine_matrix(A: LinearMap) -> Any:

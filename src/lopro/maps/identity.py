@@ -29,6 +29,8 @@ class Identity(LinearMap):
     True
     """
 
+    is_identity = True
+
     def __init__(self, size: int) -> None:
         super().__init__(None, (size, size), np.zeros(1), "the identity")
 

@@ -12,7 +12,7 @@ from lopro.core.arrays import Array, asarray_like
 from lopro.errors import MissingCapabilityError, StalledError
 from lopro.functions.atoms import Opaque
 from lopro.methods.setting import linearised
-from lopro.objectives import Objective, Scaled, SquaredDistance
+from lopro.objectives import Objective, SquaredDistance
 from lopro.problem import Problem
 from lopro.protocol import Candidate, Candidates, Card, Fit, Multiplier, Workbench
 
@@ -94,9 +94,7 @@ def _is_own(set_: Constraint) -> bool:
 
 def _distance(f: Objective) -> tuple[float, Array] | None:
     """Return the weight and the point of a squared distance; None for another objective."""
-    weight = 1.0
-    if isinstance(f, Scaled):
-        weight, f = f.factor, f.f
-    if not isinstance(f, SquaredDistance) or f.weights is not None:
+    (weight, own), *others = f.summands
+    if others or not isinstance(own, SquaredDistance) or own.weights is not None:
         return None
-    return weight, f.z
+    return weight, own.z

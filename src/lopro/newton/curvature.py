@@ -26,9 +26,9 @@ from lopro.functions.complements import (
     DiagonalPlusRows,
 )
 from lopro.linalg.dense import Array, Matrix
-from lopro.maps import Identity, LinearMap
+from lopro.maps import LinearMap
 from lopro.maps.algebra import dense
-from lopro.maps.host import Transferred, host_matrix, rows_at_a_time, slabs
+from lopro.maps.host import entries_of, rows_at_a_time, slabs
 
 __all__ = [
     "LARGEST",
@@ -295,14 +295,11 @@ def weighted(D: LinearMap, weights: Array) -> Piece:
     >>> weighted(Identity(2), np.array([1.0, 3.0]))
     Diagonal(values=array([1., 3.]))
     """
-    if isinstance(D, Identity):
+    if D.is_identity:
         return Diagonal(weights)
-    M = host_matrix(D)
+    M = entries_of(D)
     if M is not None:
-        return Gram(M, weights)
-    assert isinstance(D, Transferred)
-    if D.on_device:
-        return Gram(D.device_matrix, D.to_device(weights))
+        return Gram(M, weights if is_host_matrix(M) else asarray_like(weights, M))
     norms = D.row_norms
     mean = float(weights @ (norms * norms)) / D.shape[1]
     return Product(lambda s: D.adjoint(weights * D.forward(s)), mean, D.shape[1])
@@ -333,19 +330,15 @@ def complement_pieces(complement: Complement, D: LinearMap, beta: Step) -> tuple
     """Return ``D' beta (I - J) D``, in pieces that are of the same kinds at every point."""
     if isinstance(complement, DiagonalComplement):
         return (weighted(D, beta * complement.values),)
-    M = host_matrix(D)
-    device = isinstance(D, Transferred) and D.on_device
-    if isinstance(complement, DiagonalPlusRows) and (
-        isinstance(D, Identity) or device or M is not None
-    ):
-        rows = complement.rows
-        if isinstance(D, Transferred):
-            images = to_numpy(D.to_device(rows) @ D.device_matrix)
-        else:
-            images = rows if M is None else np.asarray(rows @ M)
+    M = entries_of(D)
+    known, there = D.is_identity or M is not None, M is not None and not is_host_matrix(M)
+    if known and isinstance(complement, DiagonalPlusRows):
+        images = rows = complement.rows
+        if M is not None:
+            images = to_numpy((asarray_like(rows, M) if there else rows) @ M)
         core = np.diag(beta * complement.weights)
         return weighted(D, beta * complement.values), LowRank(images, core)
-    if isinstance(complement, BlockDiagonal) and (isinstance(D, Identity) or M is not None):
+    if known and not there and isinstance(complement, BlockDiagonal):
         B = scipy.sparse.eye_array(D.shape[0], format="csr") if M is None else M
         return (GroupBlocks(B, beta * complement.blocks),)
     # Products alone; the mean is about that of beta D'D, an upper bound.

@@ -20,7 +20,7 @@ from lopro.certificates.certificate import Outcome
 from lopro.functions.atoms import Interval
 from lopro.functions.term import Term
 from lopro.linalg.dense import Array
-from lopro.maps import Identity, LinearMap, NumPyMap, SparseMap
+from lopro.maps import LinearMap, NumPyMap, SparseMap
 from lopro.maps.host import host_matrix
 from lopro.newton.bounds.lower import bounds_variables, reach_units
 from lopro.newton.problem import Composite
@@ -145,7 +145,7 @@ def _term(term: Term, sizes: Array) -> Term:
 
 def _scaled(D: LinearMap, sizes: Array) -> LinearMap:
     """Return ``D diag(sizes)``."""
-    if isinstance(D, Identity):
+    if D.is_identity:
         return SparseMap(scipy.sparse.diags_array(sizes, format="csr"), "D")
     entries: Any = host_matrix(D)
     if entries is None:

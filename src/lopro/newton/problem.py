@@ -12,8 +12,7 @@ from lopro.errors import MissingCapabilityError
 from lopro.functions.atoms import HalfSquare, Interval, Linear, Opaque, Quadratic
 from lopro.functions.term import Term, bounds_of
 from lopro.linalg.dense import Array
-from lopro.maps import Identity
-from lopro.maps.host import host_map, host_vector
+from lopro.maps.host import entries_of, host_map, host_vector
 from lopro.newton.callables import SmoothCallable
 from lopro.newton.smooth import Loss, QuadraticForm, Smooth, SmoothSum, SquaredLoss
 
@@ -87,9 +86,7 @@ class Composite:
         """The number of entries of the matrices of all terms, formed or not."""
         smooth = getattr(self.smooth, "parts", (self.smooth,))
         maps = [getattr(part, "map", None) for part in smooth] + [t.map for t in self.terms]
-        return sum(
-            math.prod(D.shape) for D in maps if D is not None and not isinstance(D, Identity)
-        )
+        return sum(math.prod(D.shape) for D in maps if D is not None and not D.is_identity)
 
     @cached_property
     def boxed(self) -> bool:
@@ -139,7 +136,7 @@ def _smooth_part(term: Term, size: int) -> Smooth | None:
     if isinstance(atom, Quadratic):
         return _quadratic(atom, term.scale)
     here = term.on_host(size)
-    fits = isinstance(atom, HalfSquare) and not isinstance(here.map, Identity)
+    fits = isinstance(atom, HalfSquare) and not here.is_identity
     return SquaredLoss(here) if fits else Loss(here)
 
 
@@ -147,6 +144,4 @@ def _quadratic(atom: Quadratic, scale: float) -> QuadraticForm:
     q, P = host_vector(atom.q), host_map(atom.P)
     if scale == 1.0:
         return QuadraticForm(P, q, atom.constant)
-    matrix = getattr(P, "device_matrix", None)
-    matrix = P.matrix if matrix is None else matrix
-    return QuadraticForm(scale * matrix, scale * q, scale * atom.constant)
+    return QuadraticForm(scale * entries_of(P), scale * q, scale * atom.constant)

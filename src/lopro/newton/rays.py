@@ -20,7 +20,7 @@ from lopro.functions.term import Term
 from lopro.linalg.dense import Array, Matrix, norm
 from lopro.linalg.rounding import gamma
 from lopro.maps import linear_map
-from lopro.maps.host import Transferred
+from lopro.maps.host import entries_of
 from lopro.newton.bounds.feasible import made_feasible
 from lopro.newton.bounds.lower import box_of
 from lopro.newton.curvature import Piece, is_host_matrix, weighted
@@ -59,7 +59,7 @@ def farkas_multipliers(
     found = [(term, b - a) for term, a, b in pairs if term.is_set]
     sets = [term for term, _ in found]
     size = max((float(np.abs(y).max(initial=0.0)) for _, y in found), default=0.0)
-    known = all(not isinstance(t.map, Transferred) or t.map.on_device for t in sets)
+    known = all(t.is_identity or entries_of(t.D) is not None for t in sets)
     if not known or size == 0.0:
         return None
     y = _repaired(sets, [moved / size for _, moved in found], problem.size)

@@ -23,9 +23,9 @@ from lopro.linalg.dense import EPS, Array, Matrix
 from lopro.linalg.eigenvalues import DENSE, least_eigenvalue, rounding_of_gram
 from lopro.linalg.products import enclose_adjoint, enclose_forward
 from lopro.linalg.rounding import Enclosure, Estimate, dot, length
-from lopro.maps import Identity, LinearMap, NumPyMap, SparseMap
-from lopro.maps.host import Transferred, host_matrix, host_vector
-from lopro.newton.curvature import LARGEST, ConstantMatrix, Piece, weighted
+from lopro.maps import LinearMap, NumPyMap, SparseMap
+from lopro.maps.host import Transferred, entries_of, host_matrix, host_vector
+from lopro.newton.curvature import LARGEST, ConstantMatrix, Piece, is_host_matrix, weighted
 
 __all__ = ["FILL", "Image", "Loss", "QuadraticForm", "Slope", "Smooth", "SmoothSum", "SquaredLoss"]
 
@@ -166,7 +166,7 @@ class Loss:
         return Enclosure(dot(normal, x, off) - self.term.enclose_conjugate(v), normal, off)
 
     def strong_convexity(self) -> float:
-        identity = isinstance(self.map, Identity) and isinstance(self.term.atom, HalfSquare)
+        identity = self.map.is_identity and isinstance(self.term.atom, HalfSquare)
         return self.term.scale if identity else 0.0
 
 
@@ -179,13 +179,10 @@ class SquaredLoss(Loss):
     @cached_property
     def normal_matrix(self) -> Matrix | None:
         """``s B'B`` where products with it are cheaper than products with ``B`` and ``B'``, else None."""
-        B = host_matrix(self.map)
+        B = entries_of(self.map)
         if B is None:
-            there = isinstance(self.map, Transferred) and self.map.on_device
-            B = self.map.device_matrix if there else None  # type: ignore[attr-defined]
-            if B is None or self.size > LARGEST:
-                return None
-        elif B.shape[0] < self.size:
+            return None
+        if B.shape[0] < self.size if is_host_matrix(B) else self.size > LARGEST:
             return None
         product = B.T @ B
         if scipy.sparse.issparse(product):
@@ -276,7 +273,7 @@ class QuadraticForm:
         """The matrix, on the host or on a device; None for a linear function."""
         if self.map is None:
             return None
-        return self.map.device_matrix if isinstance(self.map, Transferred) else self.map.matrix
+        return entries_of(self.map)
 
     @cached_property
     def _form(self) -> tuple[Piece, ...]:

@@ -60,6 +60,11 @@ class Objective(Function):
         """The function as a sum of terms ``s g(D x - b)``; one opaque term where nothing else is known."""
         return (Term(Opaque(self)),)
 
+    @property
+    def summands(self) -> tuple[tuple[float, Objective], ...]:
+        """The objectives that it is a sum of, each with its factor: itself, unless it is made of others."""
+        return ((1.0, self),)
+
     def prox(self, x: Array, step: float) -> Array:
         """Return ``argmin_u f(u) + |u - x|^2 / (2 step)``; only where ``proximable``."""
         raise NotImplementedError

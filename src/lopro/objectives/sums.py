@@ -59,6 +59,10 @@ class Sum(MappedFunction, Objective):
     def terms(self) -> tuple[Term, ...]:
         return tuple(term for part in self.parts for term in part.terms)
 
+    @property
+    def summands(self) -> tuple[tuple[float, Objective], ...]:
+        return tuple(summand for part in self.parts for summand in part.summands)
+
     def shaped(self, shape: tuple[int, ...]) -> Sum:
         if self.shape is not None:
             return self
@@ -199,6 +203,10 @@ class Scaled(MappedFunction, Objective):
     @property
     def terms(self) -> tuple[Term, ...]:
         return scaled(self.factor, self.f.terms)
+
+    @property
+    def summands(self) -> tuple[tuple[float, Objective], ...]:
+        return tuple((self.factor * factor, f) for factor, f in self.f.summands)
 
     def shaped(self, shape: tuple[int, ...]) -> Scaled:
         return self if self.shape is not None else Scaled(self.factor, self.f.shaped(shape))

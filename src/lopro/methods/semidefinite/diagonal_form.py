@@ -21,7 +21,7 @@ from lopro.maps.host import transferred
 from lopro.methods.semidefinite.factor_problem import FactorCost, RowLengths
 from lopro.methods.semidefinite.form import check_form, check_set, member_duals, quadratic_parts
 from lopro.newton.sdp.factors import LinearCost, WeightedDistance
-from lopro.objectives import Objective, Scaled, SquaredDistance
+from lopro.objectives import Objective, SquaredDistance
 from lopro.problem import Problem
 
 __all__ = [
@@ -215,9 +215,10 @@ def _weighted(f: Objective) -> tuple[Array, Array] | None:
     On these the entries (i, j) and (j, i) are one: their weights count together, and their target is the
     mean.
     """
-    factor, own = (f.factor, f.f) if isinstance(f, Scaled) else (1.0, f)
-    if not isinstance(own, SquaredDistance) or own.weights is None or factor <= 0.0:
+    found = _weighted_distance(f)
+    if found is None or found[0] <= 0.0:
         return None
+    factor, own = found
     W, z = (transferred(a) for a in (own.weights, own.z))
     both = 0.5 * (W + W.T)
     terms = 0.5 * (W * z + (W * z).T)
@@ -234,7 +235,8 @@ def check_diagonal_form(problem: Problem) -> None:
 
     With a weighted cost other entries may be fixed as well.
     """
-    if _is_weighted(problem.objective):
+    is_weighted = _weighted_distance(problem.objective) is not None
+    if is_weighted:
         check_set(problem)
     else:
         check_form(problem, distance=False)
@@ -251,13 +253,16 @@ def check_diagonal_form(problem: Problem) -> None:
     own, other = i[i == j], np.array(places, dtype=int)[i != j]
     if len(own) != n or len(np.unique(own)) != n:
         raise MissingCapabilityError(_OTHER)
-    if len(np.unique(other)) != len(other) or (len(other) and not _is_weighted(problem.objective)):
+    if len(np.unique(other)) != len(other) or (len(other) and not is_weighted):
         raise MissingCapabilityError(_TWICE)
 
 
-def _is_weighted(f: Objective) -> bool:
-    own = f.f if isinstance(f, Scaled) else f
-    return isinstance(own, SquaredDistance) and own.weights is not None
+def _weighted_distance(f: Objective) -> tuple[float, SquaredDistance] | None:
+    """Return a squared distance with weights, and its factor; None for other objectives."""
+    (factor, own), *others = f.summands
+    if others or not isinstance(own, SquaredDistance) or own.weights is None:
+        return None
+    return factor, own
 
 
 def _entries(member: Constraint, n: int) -> Any:

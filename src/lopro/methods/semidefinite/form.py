@@ -18,7 +18,7 @@ from lopro.errors import MissingCapabilityError
 from lopro.maps.host import transferred
 from lopro.newton.sdp import SemidefiniteBlock, SemidefiniteProgram
 from lopro.newton.sdp.program import StandardRows
-from lopro.objectives import Linear, Objective, Scaled, SquaredDistance, Sum
+from lopro.objectives import Linear, Objective, SquaredDistance
 from lopro.problem import Problem
 
 __all__ = [
@@ -167,18 +167,14 @@ def check_set(problem: Problem) -> None:
         )
 
 
-def _parts(problem: Problem) -> list[tuple[float, Objective]]:
+def _parts(problem: Problem) -> tuple[tuple[float, Objective], ...]:
     """Return the parts of the objective with their factors; raises for those of other types."""
-    f = problem.objective
-    found: list[tuple[float, Objective]] = []
-    for part in f.parts if isinstance(f, Sum) else (f,):
-        factor, own = (part.factor, part.f) if isinstance(part, Scaled) else (1.0, part)
+    for _, own in problem.objective.summands:
         if not isinstance(own, Linear | SquaredDistance):
             raise MissingCapabilityError(f"the objective {own!r} is neither linear nor a distance")
         if isinstance(own, SquaredDistance) and own.weights is not None:
             raise MissingCapabilityError("the squared distance has weights")
-        found.append((factor, own))
-    return found
+    return problem.objective.summands
 
 
 def _rows(problem: Problem) -> MatrixRows:

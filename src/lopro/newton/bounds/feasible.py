@@ -9,7 +9,6 @@ import math
 import weakref
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 import scipy  # parts of it load when first used
@@ -27,7 +26,7 @@ from lopro.functions.atoms import Ball, Interval, L1Ball
 from lopro.functions.term import Term
 from lopro.linalg.dense import EPS, Array, Matrix, norm
 from lopro.linalg.sparse import affords_gram, sparse_factors
-from lopro.maps.host import Transferred, host_matrix
+from lopro.maps.host import entries_of, host_matrix
 from lopro.newton.bounds.lower import box_of
 from lopro.newton.problem import Composite
 
@@ -98,7 +97,7 @@ def _of_interval(
     for excess, side in ((image - part.upper, part.upper), (part.lower - image, part.lower)):
         if excess.max(initial=0.0) <= 0.0:
             continue
-        entries = _entries(term)
+        entries = entries_of(term.D)
         if entries is None and not term.is_identity:
             # An operator: the norms of its rows, which are estimates, times that of the point.
             sizes = term.row_norms * norm(x) + np.abs(np.where(excess > 0.0, side, 0.0))
@@ -118,13 +117,6 @@ def _size(term: Term, x: Array, image: Array) -> float:
     return norm(image) + offset or products
 
 
-def _entries(term: Term) -> Any:
-    """Return the entries of a map, on the host or on a device; None for the identity and for operators."""
-    if isinstance(term.D, Transferred):
-        return term.D.device_matrix if term.D.on_device else None
-    return host_matrix(term.D)
-
-
 _UNITS: weakref.WeakKeyDictionary[Composite, Units] = weakref.WeakKeyDictionary()
 
 
@@ -133,7 +125,7 @@ def units_of(problem: Composite) -> Units:
     if problem not in _UNITS:
         blocks = []
         for term in problem.terms:
-            entries = _entries(term)
+            entries = entries_of(term.D)
             if isinstance(term.atom, Interval) and (entries is not None or term.is_identity):
                 blocks += [(entries, term.atom.lower), (entries, term.atom.upper)]
         _UNITS[problem] = column_units(blocks, problem.size)

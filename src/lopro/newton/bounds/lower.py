@@ -28,8 +28,8 @@ from lopro.functions.term import Term
 from lopro.linalg.dense import Array, Matrix, norm
 from lopro.linalg.products import enclose_adjoint
 from lopro.linalg.rounding import Enclosure, dot, length
-from lopro.maps import Identity, LinearMap
-from lopro.maps.host import Transferred, host_matrix, host_vector
+from lopro.maps import LinearMap
+from lopro.maps.host import entries_of, host_matrix, host_vector
 from lopro.newton.problem import Composite
 from lopro.newton.smooth import Loss, QuadraticForm
 
@@ -94,9 +94,9 @@ def _one_row(term: Term) -> tuple[Array, Array]:
 
 def _column_norms(D: LinearMap) -> Array:
     """Return the norms of columns; those of an operator are taken to be about as long as each other."""
-    if isinstance(D, Identity):
+    if D.is_identity:
         return np.ones(D.shape[1])
-    if isinstance(D, Transferred) and not D.on_device:
+    if entries_of(D) is None:
         return np.full(D.shape[1], length(D.row_norms) / math.sqrt(D.shape[1]))
     return host_vector(D.column_norms)
 
