@@ -40,8 +40,6 @@ Indices: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 
 #: Of the share that is given up, this part scales the weights; the rest lowers them evenly.
 SCALED_PART = 0.7
-#: The margin between the target box and the box, in units of the share.
-MARGIN = 0.2
 #: Entries of more than this part of the box are listed.
 NEAR = 0.9
 #: Steps between two surveys of all entries at most; fewer once the violation has fallen to this part.
@@ -52,8 +50,6 @@ CHUNK = 1 << 20
 LEAST_SLACK = 1e-4
 #: Regularisation of the first fit to the known slack, relative to its largest eigenvalue.
 RIDGE = 1e-2
-#: Directions of which the first fit leaves less than this share unexplained get no row of their own.
-UNEXPLAINED = 0.1
 
 
 def even_lowering(loss: PairLoss, fun: float, share: float) -> float:
@@ -118,7 +114,6 @@ class Completion:
             factor = first_factor(self._X, self._LX, self._slack, self._units, known)
             self._rows = np.ascontiguousarray(factor.T)
         self._known = known
-        self._width = 1.0 - MARGIN * share
         #: Numbers ``i d + j`` of the entries in the sum of squares.
         self._listed: Indices = np.zeros(0, dtype=np.int64)
         self._survey()
@@ -139,7 +134,7 @@ class Completion:
     def _survey(self) -> None:
         """Compare all entries with the box: the bound that is proved, and the entries to be lowered."""
         w = self.weights - lowering(self.loss, self.spread, self.weights, self.factor, self.trace)
-        d, box = len(self.sizes), self._width * self.tau
+        d, box = len(self.sizes), self.tau
         near = NEAR * box
         largest, entries, sizes = 0.0, [self._listed], [np.zeros(len(self._listed))]
         for start, Y in self.loss.adjoint_above_diagonal(w, self.factor):
@@ -162,16 +157,16 @@ class Completion:
         assert self._rows is not None
         d, units = len(self.sizes), self._units
         first, second = self._listed // d, self._listed % d
-        moving = np.einsum("ij,ij->i", self._rows, self._rows) > self._width * self._slack
+        moving = np.einsum("ij,ij->i", self._rows, self._rows) > self._slack
         moving[first] = moving[second] = True
         moving &= self.sizes > 0.0
         self._moving = np.flatnonzero(moving)
         number = np.cumsum(moving) - 1
         self._ends = number[first], number[second]
         area = units[first] * units[second]
-        self._box = self._width * self.tau / area
+        self._box = self.tau / area
         self._centre = _products(self._X.T, self._LX.T, first, second) / area
-        self._most = (self._width * self._slack / units**2)[self._moving]
+        self._most = (self._slack / units**2)[self._moving]
         scaled = self._rows[self._moving] / units[self._moving, None]
         self._descent = LBFGS(self._violation_at, scaled)
 
@@ -206,7 +201,7 @@ class Completion:
 
     @property
     def violation(self) -> float:
-        """The sum of squares of what is violated, with the margin that is aimed for."""
+        """The sum of squares of what is violated."""
         return self._descent.value
 
     @property
@@ -282,7 +277,7 @@ def first_factor(X: Matrix, LX: Matrix, slack: Matrix, units: Matrix, known: Kno
     ridge = max(RIDGE * float(values[-1]), 1e-300)
     L = (E @ P[:, F].T) / (values + ridge)[:, None]
     left, directions = np.linalg.eigh(np.eye(len(P)) - L.T @ L)
-    rows = left > UNEXPLAINED
+    rows = left > 0.0
     more = np.sqrt(left[rows])[:, None] * (directions[:, rows].T @ P)
     B = np.vstack([L @ P, more])
     lengths, most = np.square(B).sum(axis=0), np.maximum(slack, 0.0) / units**2

@@ -30,9 +30,6 @@ Matrix: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
 #: each step there (72 samples of 7,129 genes). At 4,950 rows (100 x 300, Gaussian) they are 2.5 times
 #: as fast as factors.
 LARGEST_SYSTEM = 4000
-#: The inverse costs about as much as this many solutions save, and has half of all digits down to this shift,
-#: relative to the matrix.
-_INVERSE_AFTER, _INVERTIBLE = 100, 1e-8
 #: Steps of the power method for a matrix without negative entries.
 _POWERS = 10
 #: Rows that are multiplied at a time: as many as fit into memory, and into a part of a second.
@@ -70,7 +67,7 @@ class ByPairs:
         H = _pair_kernel(loss)
         largest = _perron(H)
         self.curvature = largest / loss.count
-        self._system = _Shifted(H, largest)
+        self._system = _Shifted(H)
 
     def __call__(self, V: Array, beta: float) -> Array:
         loss, c = self.loss, 2.0 * self.loss.count * beta
@@ -81,31 +78,18 @@ class ByPairs:
 class _Shifted:
     """Systems ``(H + c I) x = b`` with one H, and a ``c`` that changes now and then.
 
-    Balancing changes it a dozen times, which a spectrum would cost more than. A ``c`` that stays is worth the
-    inverse: a product with one triangle of it takes a fifth of the time of two triangular systems.
+    Balancing changes it a dozen times, which a spectrum would cost more than.
     """
 
-    def __init__(self, H: Matrix, size: float) -> None:
-        self._H = H
-        #: Below this the inverse would be too rough.
-        self._least = _INVERTIBLE * size
-        self._c, self._solved = math.nan, 0
+    def __init__(self, H: Matrix) -> None:
+        self._H, self._c = H, math.nan
         self._factor: Matrix = H
-        self._inverse: Matrix | None = None
 
     def solve(self, b: Matrix, c: float) -> Matrix:
         """Return ``x``."""
         if c != self._c:
             self._factorise(c)
-        inverse_work = 2.0 * float(len(b)) ** 3 / 3.0
-        worth_it = self._solved == _INVERSE_AFTER and c >= self._least
-        # Without time for it the factor does as well: that is no reason to end.
-        if worth_it and current_deadline().affords(inverse_work):
-            self._inverse, _ = scipy.linalg.lapack.dpotri(self._factor, lower=1, overwrite_c=1)
-        self._solved += 1
-        if self._inverse is None:
-            return cholesky_solve(self._factor, b)
-        return np.asarray(scipy.linalg.blas.dsymv(1.0, self._inverse, b, lower=1))
+        return cholesky_solve(self._factor, b)
 
     def _factorise(self, c: float) -> None:
         current_deadline().need(float(len(self._H)) ** 3 / 3.0)
@@ -116,7 +100,7 @@ class _Shifted:
         )
         if failed:
             raise np.linalg.LinAlgError(f"the loss step is singular with a shift of {c:g}")
-        self._c, self._solved, self._inverse = c, 0, None
+        self._c = c
 
 
 def _perron(H: Matrix) -> float:
@@ -151,7 +135,7 @@ class ByEntries:
         self._hessian = hessian / n
         self.curvature = float(np.linalg.norm(self._hessian))
         self._linear = self._packed(loss.adjoint(loss.targets / n))
-        self._system = _Shifted(self._hessian, self.curvature)
+        self._system = _Shifted(self._hessian)
 
     def __call__(self, V: Array, beta: float) -> Array:
         right = self._linear + 2.0 * beta * self._packed(V)

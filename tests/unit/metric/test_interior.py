@@ -74,7 +74,7 @@ def test_features_of_many_sizes() -> None:
 
 def test_slow_progress_is_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     """A gap that falls by one per cent at each check falls; one that does not ends the search."""
-    monkeypatch.setattr(working_set, "PATIENCE", 1000)
+    monkeypatch.setattr(working_set, "PATIENCE", 20)
     X, labels = classes(0, 30, 5)
     work = WorkingProblem(SparseMetric(AllPairsLoss(X, labels), 0.02), np.arange(5), np.eye(5))
     work._asked = True
@@ -90,7 +90,7 @@ def test_slow_progress_is_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     assert work.solve(1e-2, tick=lambda: True) and work.reached(1e-2)
     checks, least = 0, 0.5
     assert work.solve(1e-2, tick=lambda: True) and not work.reached(1e-2)
-    assert checks <= 69 + 11 + 1000 // working_set.CHECK_EVERY + 1
+    assert checks <= 69 + 11 + working_set.PATIENCE + 1
 
 
 def test_the_bound_of_the_weights_has_no_units() -> None:
