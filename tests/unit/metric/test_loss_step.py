@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from support.metric_known import all_pairs, classes, packed
 
-from lopro.core.deadline import Deadline, using_clock
 from lopro.metric.loss import PairLoss
 from lopro.metric.loss_step import ByEntries, ByPairs, Iterative, _is_complete, loss_step
 
