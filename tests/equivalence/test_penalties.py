@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from lopro.constraints import Intersection, Polyhedron, PSDCone, ResidualBall
-from lopro.constraints.psd import Distance
+from lopro.constraints.psd_forms import Distance
 from lopro.penalties import (
     CentredHinge,
     CentredSoftplus,

@@ -12,7 +12,8 @@ from lopro.functions import atoms
 from lopro.functions.term import Term
 from lopro.maps import LinearMap, linear_map
 from lopro.newton import Composite
-from lopro.newton.smooth import Loss, QuadraticForm, SmoothSum, SquaredLoss
+from lopro.newton.quadratic_form import QuadraticForm
+from lopro.newton.smooth import Loss, SmoothSum, SquaredLoss
 
 
 def least_squares(B, b, scale=1.0):

@@ -6,10 +6,11 @@ from lopro.constraints.function import FunctionConstraint
 from lopro.constraints.intersection import Intersection
 from lopro.constraints.l1_ball import L1Ball
 from lopro.constraints.polyhedron import Box, Polyhedron
-from lopro.constraints.psd import Distance, KyFan, MinEigenvalue, NegativeSum, PSDCone
+from lopro.constraints.psd import PSDCone
+from lopro.constraints.psd_forms import Distance, KyFan, MinEigenvalue, NegativeSum
 from lopro.constraints.residual_ball import ResidualBall
 from lopro.constraints.residual_forms import ResidualNorm, SquaredResidual
-from lopro.constraints.rows import MaxForm, NormForm
+from lopro.constraints.row_forms import MaxForm, NormForm
 from lopro.constraints.second_order_cone import SecondOrderCone
 from lopro.constraints.simplex import Simplex
 from lopro.constraints.spectrahedron import Spectrahedron

@@ -10,7 +10,8 @@ import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro.constraints.polyhedron import Polyhedron
-from lopro.constraints.rows import LinearRows, RowForm
+from lopro.constraints.row_forms import RowForm
+from lopro.constraints.rows import LinearRows
 from lopro.constraints.shapes import checked_point_shape
 from lopro.core.arrays import Array, asarray_like, is_array, is_complex, is_single
 from lopro.core.arrays import to_numpy as to_host

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from lopro.constraints.base import Constraint, ValidInequality
-from lopro.constraints.rows import LinearRows, RowForm
+from lopro.constraints.row_forms import RowForm
+from lopro.constraints.rows import LinearRows
 from lopro.constraints.shapes import checked_point_shape
 from lopro.core.arrays import Array, is_array, is_complex, namespace
 from lopro.core.arrays import to_numpy as to_host

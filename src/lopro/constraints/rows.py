@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro.certificates import Units, Violation, column_units, noise_rows, of_rows
 from lopro.constraints.base import ValidInequality
-from lopro.constraints.hoffman import hoffman_max, hoffman_norm
+from lopro.constraints.row_forms import MaxForm, NormForm, Numbers, RowForm
 from lopro.constraints.shapes import ShapedPoints
 from lopro.core.arrays import (
     Array,
@@ -21,7 +20,6 @@ from lopro.core.arrays import (
     copy,
     is_complex,
     namespace,
-    norm,
     one_entry,
     take,
 )
@@ -41,84 +39,11 @@ from lopro.projections.linear_program import LinearMinimum, minimize_linear
 from lopro.projections.newton import Equation
 from lopro.projections.polyhedron import RepeatedProjection, project_polyhedron
 
-__all__ = ["LinearRows", "MaxForm", "NormForm", "RowForm"]
+__all__ = ["LinearRows"]
 
-Numbers: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
 
 #: Rows times squared columns up to which a bounding box is computed: that takes two linear programs a column.
 _BOXED = 2e7
-
-
-@dataclass(frozen=True)
-class MaxForm:
-    """``c(x) = max_i (c_i x - b_i)``: one active row at a time, negative inside.
-
-    Examples
-    --------
-    >>> import numpy as np, lopro.constraints as lc
-    >>> lc.Polyhedron(np.eye(2), np.zeros(2), lc.MaxForm()).value(np.array([3.0, 4.0]))
-    4.0
-    """
-
-    def linearize(self, rows: LinearRows, z: Array) -> Linearization:
-        """Return ``c`` at an image, and its subgradient on demand."""
-        i, sign, excess = rows.largest_excess(z)
-        return excess, lambda: rows.signed_row(i, sign, z)
-
-    def lipschitz(self, rows: LinearRows) -> Constant:
-        """Return the Lipschitz constant of ``c``."""
-        return Constant(float(rows.row_norms.max()), Source.DERIVED, "longest row of C")
-
-    def infimum(self) -> Constant | None:
-        """Return a lower bound of ``c``, or None."""
-        return None
-
-    def hoffman(self, C: Numbers) -> float | None:
-        """Return the regularity constant of ``C x <= b``; None for too many sets of rows."""
-        return hoffman_max(C)
-
-    def of_orthonormal_rows(self, count: int) -> float:
-        """Return the regularity constant where rows, each with one side or two, are orthonormal."""
-        return 1.0 / math.sqrt(count)
-
-
-@dataclass(frozen=True)
-class NormForm:
-    """``c(x) = |[C x - b]_+|_2``: all violated rows at once, zero inside.
-
-    Examples
-    --------
-    >>> import numpy as np, lopro.constraints as lc
-    >>> lc.Polyhedron(np.eye(2), np.zeros(2), lc.NormForm()).value(np.array([3.0, 4.0]))
-    5.0
-    """
-
-    def linearize(self, rows: LinearRows, z: Array) -> Linearization:
-        """Return ``c`` at an image, and its subgradient on demand."""
-        outside = z - rows.atom.prox(z, 1.0)
-        c = norm(outside)
-        return c, lambda: rows.pullback((outside / c if c > 0.0 else outside,))
-
-    def lipschitz(self, rows: LinearRows) -> Constant:
-        """Return the Lipschitz constant of ``c``."""
-        if rows.M is None:
-            return Constant(1.0, Source.DERIVED, "a distance")
-        return rows.M.largest_singular_value
-
-    def infimum(self) -> Constant | None:
-        """Return a lower bound of ``c``."""
-        return Constant(0.0, Source.DERIVED, "a norm is not negative")
-
-    def hoffman(self, C: Numbers) -> float | None:
-        """Return the regularity constant of ``C x <= b``; None for too many sets of rows."""
-        return hoffman_norm(C)
-
-    def of_orthonormal_rows(self, count: int) -> float:
-        """Return the regularity constant where rows, each with one side or two, are orthonormal."""
-        return 1.0
-
-
-RowForm: TypeAlias = MaxForm | NormForm
 
 
 class LinearRows(MappedFunction, ShapedPoints):

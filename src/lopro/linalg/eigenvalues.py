@@ -14,7 +14,7 @@ import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro.core.arrays import Array as AnyArray
-from lopro.core.arrays import copy, namespace
+from lopro.core.arrays import copy, namespace, to_numpy
 from lopro.core.arrays import norm as norm_of
 from lopro.core.device_cholesky import factor_of_definite
 from lopro.core.diagonals import diagonal_of, raise_diagonal
@@ -26,6 +26,7 @@ __all__ = [
     "DENSE",
     "is_above",
     "least_eigenvalue",
+    "least_eigenvalue_known",
     "missing",
     "negative_curvature",
     "rounding_of_gram",
@@ -57,6 +58,13 @@ def least_eigenvalue(P: Matrix) -> float:
         return 0.0
     # The shift was subtracted with one rounding for each entry of the diagonal.
     return max(0.0, shift - EPS * float(np.abs(P.diagonal()).max()))
+
+
+def least_eigenvalue_known(P: Matrix) -> float:
+    """Return a bound of the least eigenvalue; the proof is made on the host, for small matrices only."""
+    if isinstance(P, np.ndarray) or scipy.sparse.issparse(P):
+        return least_eigenvalue(P)
+    return least_eigenvalue(np.array(to_numpy(P))) if P.shape[0] <= DENSE else 0.0
 
 
 def rounding_of_gram(rows: int, columns: int, trace: float) -> float:

@@ -27,8 +27,8 @@ from lopro.core.diagonals import diagonal_of, raise_diagonal, without_diagonal
 from lopro.engines import EngineUnavailable
 from lopro.functions.atoms.group_norm import row_prox
 from lopro.metric.dual import PairMultiplier
+from lopro.metric.feature_units import feature_sizes, first_weight, rescaled
 from lopro.metric.interior import interior_point
-from lopro.metric.loss import PairLoss
 from lopro.metric.loss_step import ByEntries, LossStep, loss_step
 from lopro.metric.objective import SparseMetric
 from lopro.projections.psd import eigenvalues, project_psd, symmetric_part
@@ -41,7 +41,6 @@ BALANCE_EVERY, LONGEST_PAUSE, BALANCE_RATIO = 25, 1600, 3.0
 #: The range of ``beta``, in units of the curvature of the loss. Below, the system of the loss step would be
 #: singular but for rounding; above, nothing moves. The first one is not taken that far.
 LEAST_BETA, GREATEST_BETA = 1e-12, 1e12
-FIRST_BETA = (1e-6, 1.0)
 #: Up to so many features an interior point method takes a second at most.
 FEW = 40
 
@@ -84,10 +83,10 @@ class Consensus:
         self.objective = objective
         self.project = project
         self.iterations = 0
-        sizes = _sizes(objective)
+        sizes = feature_sizes(objective)
         xp = namespace(start)
         self._unit = xp.astype(sizes[:, None] * sizes[None, :], start.dtype, copy=False)
-        self._loss_step: LossStep = loss_step(_rescaled(objective.loss, sizes))
+        self._loss_step: LossStep = loss_step(rescaled(objective.loss, sizes))
         self._A = self._B = self._C = self._G = start * self._unit
         self._U = self._W = self._T = 0.0 * start
         #: Norms of the rows, if they have a weight, get a copy ``G`` of their own, with the multiplier ``T``.
@@ -95,7 +94,7 @@ class Consensus:
         self._inverse_sizes = 1.0 / sizes
         self._pause = self._next_balance = BALANCE_EVERY
         self._last_turn = 1.0
-        self.beta = _first_weight(objective.l1, sizes, norm(self._A), self._loss_step.curvature)
+        self.beta = first_weight(objective.l1, sizes, norm(self._A), self._loss_step.curvature)
 
     # Outside, matrices are in the units of the features.
 
@@ -275,32 +274,3 @@ def lifted(B: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         np.fill_diagonal(block, block.diagonal() + rise)
         raised[np.ix_(used, used)] = block
     return raised
-
-
-def _sizes(objective: SparseMetric) -> Array:
-    """Return the size of each feature, a power of two; 1 where no pair differs."""
-    xp = namespace(objective.spread.diagonal)
-    squares = objective.spread.diagonal / objective.loss.count
-    present = squares > 0.0
-    exponents = xp.round(0.5 * xp.log2(xp.where(present, squares, 0.0 * squares + 1.0)))
-    return xp.pow(0.0 * squares + 2.0, exponents)
-
-
-def _rescaled(loss: PairLoss, sizes: Array) -> PairLoss:
-    """Return the loss of features that are all of one size."""
-    X = loss.X / namespace(loss.X).astype(sizes, loss.X.dtype, copy=False)[None, :]
-    return loss.with_samples(X)
-
-
-def _first_weight(l1: float, sizes: Array, start: float, curvature: float) -> float:
-    """Return a ``beta`` at which the threshold of a typical entry is small beside the start.
-
-    Balancing finds the right size soon, but from far away it would take many iterations.
-    """
-    low, high = (factor * max(curvature, 1e-300) for factor in FIRST_BETA)
-    if l1 == 0.0 or start == 0.0:
-        return math.sqrt(low * high)
-    xp = namespace(sizes)
-    typical = math.log(l1) - 2.0 * float(xp.mean(xp.log(sizes)))
-    target = typical + math.log(10.0) - math.log(start)
-    return math.exp(min(max(target, math.log(low)), math.log(high)))

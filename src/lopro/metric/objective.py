@@ -13,8 +13,9 @@ from lopro.core.arrays import Array, asarray_like, to_numpy
 from lopro.core.deadline import current_deadline
 from lopro.core.validation import check_number
 from lopro.errors import MissingCapabilityError
-from lopro.metric.dual import Spread, dual_bound
+from lopro.metric.dual import dual_bound
 from lopro.metric.loss import PairLoss
+from lopro.metric.spread import Spread
 from lopro.objectives import Linear, Objective, OffDiagonalL1, Sum
 from lopro.objectives.group_norm import RowNorms
 from lopro.problem import Problem

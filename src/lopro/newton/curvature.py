@@ -18,17 +18,9 @@ import scipy  # parts of it load when first used
 from array_api_compat import is_jax_array
 
 from lopro.core.arrays import asarray_like, namespace, to_numpy
-from lopro.functions.atoms import Step
-from lopro.functions.complements import (
-    BlockDiagonal,
-    Complement,
-    DiagonalComplement,
-    DiagonalPlusRows,
-)
 from lopro.linalg.dense import Array, Matrix
-from lopro.maps import LinearMap
 from lopro.maps.algebra import dense
-from lopro.maps.host import entries_of, rows_at_a_time, slabs
+from lopro.maps.host import rows_at_a_time, slabs
 
 __all__ = [
     "LARGEST",
@@ -40,11 +32,9 @@ __all__ = [
     "Piece",
     "Product",
     "apply",
-    "complement_pieces",
     "diagonal",
     "is_host_matrix",
     "trace",
-    "weighted",
 ]
 
 
@@ -284,27 +274,6 @@ class Product(Piece):
         return np.full(self.size, self.mean)
 
 
-def weighted(D: LinearMap, weights: Array) -> Piece:
-    """Return ``D' diag(weights) D`` for weights that are not negative.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from lopro.newton.curvature import weighted
-    >>> from lopro.maps import Identity
-    >>> weighted(Identity(2), np.array([1.0, 3.0]))
-    Diagonal(values=array([1., 3.]))
-    """
-    if D.is_identity:
-        return Diagonal(weights)
-    M = entries_of(D)
-    if M is not None:
-        return Gram(M, weights if is_host_matrix(M) else asarray_like(weights, M))
-    norms = D.row_norms
-    mean = float(weights @ (norms * norms)) / D.shape[1]
-    return Product(lambda s: D.adjoint(weights * D.forward(s)), mean, D.shape[1])
-
-
 def apply(pieces: Sequence[Piece], s: Array) -> Array:
     """Return the product of the sum of the pieces with ``s``."""
     total = np.zeros_like(s)
@@ -324,24 +293,3 @@ def diagonal(pieces: Sequence[Piece], size: int) -> Array:
 def trace(pieces: Sequence[Piece], size: int) -> float:
     """Return the trace of the sum of the pieces."""
     return float(diagonal(pieces, size).sum())
-
-
-def complement_pieces(complement: Complement, D: LinearMap, beta: Step) -> tuple[Piece, ...]:
-    """Return ``D' beta (I - J) D``, in pieces that are of the same kinds at every point."""
-    if isinstance(complement, DiagonalComplement):
-        return (weighted(D, beta * complement.values),)
-    M = entries_of(D)
-    known, there = D.is_identity or M is not None, M is not None and not is_host_matrix(M)
-    if known and isinstance(complement, DiagonalPlusRows):
-        images = rows = complement.rows
-        if M is not None:
-            images = to_numpy((asarray_like(rows, M) if there else rows) @ M)
-        core = np.diag(beta * complement.weights)
-        return weighted(D, beta * complement.values), LowRank(images, core)
-    if known and not there and isinstance(complement, BlockDiagonal):
-        B = scipy.sparse.eye_array(D.shape[0], format="csr") if M is None else M
-        return (GroupBlocks(B, beta * complement.blocks),)
-    # Products alone; the mean is about that of beta D'D, an upper bound.
-    norms = D.row_norms
-    mean = float(np.sum(beta * (norms * norms))) / D.shape[1]
-    return (Product(lambda s: D.adjoint(beta * complement.apply(D.forward(s))), mean, D.shape[1]),)

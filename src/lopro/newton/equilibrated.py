@@ -24,7 +24,8 @@ from lopro.maps import LinearMap, NumPyMap, SparseMap
 from lopro.maps.host import host_matrix
 from lopro.newton.bounds.lower import bounds_variables, reach_units
 from lopro.newton.problem import Composite
-from lopro.newton.smooth import Loss, QuadraticForm, Smooth, SmoothSum, SquaredLoss
+from lopro.newton.quadratic_form import QuadraticForm
+from lopro.newton.smooth import Loss, Smooth, SmoothSum, SquaredLoss
 
 __all__ = ["Equilibrated"]
 

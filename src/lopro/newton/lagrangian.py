@@ -14,7 +14,8 @@ from lopro.functions.term import Term
 from lopro.linalg.dense import Array, norm
 from lopro.maps.host import host_vector
 from lopro.newton import curvature
-from lopro.newton.curvature import Piece, complement_pieces
+from lopro.newton.complement_pieces import complement_pieces
+from lopro.newton.curvature import Piece
 from lopro.newton.problem import Composite
 from lopro.newton.smooth import Image, Slope
 

@@ -14,7 +14,8 @@ from lopro.functions.term import Term, bounds_of
 from lopro.linalg.dense import Array
 from lopro.maps.host import entries_of, host_map, host_vector
 from lopro.newton.callables import SmoothCallable
-from lopro.newton.smooth import Loss, QuadraticForm, Smooth, SmoothSum, SquaredLoss
+from lopro.newton.quadratic_form import QuadraticForm
+from lopro.newton.smooth import Loss, Smooth, SmoothSum, SquaredLoss
 
 __all__ = ["Composite"]
 

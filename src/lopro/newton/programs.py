@@ -42,8 +42,9 @@ from lopro.maps import NumPyMap, SparseMap
 from lopro.newton.bounds import relative_violation
 from lopro.newton.bounds.lower import reach_units
 from lopro.newton.problem import Composite
+from lopro.newton.quadratic_form import QuadraticForm
 from lopro.newton.rays import farkas_of_rows, ray_of_rows
-from lopro.newton.smooth import Image, QuadraticForm
+from lopro.newton.smooth import Image
 from lopro.newton.solve import prove
 
 __all__ = ["NotConvex", "program_composite", "solve_program"]

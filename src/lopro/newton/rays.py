@@ -23,10 +23,12 @@ from lopro.maps import linear_map
 from lopro.maps.host import entries_of
 from lopro.newton.bounds.feasible import made_feasible
 from lopro.newton.bounds.lower import box_of
-from lopro.newton.curvature import Piece, is_host_matrix, weighted
+from lopro.newton.complement_pieces import weighted
+from lopro.newton.curvature import Piece, is_host_matrix
 from lopro.newton.multipliers import OuterIterate
 from lopro.newton.problem import Composite
-from lopro.newton.smooth import Image, QuadraticForm
+from lopro.newton.quadratic_form import QuadraticForm
+from lopro.newton.smooth import Image
 from lopro.newton.systems import SingularSystem, choose_system
 
 __all__ = [

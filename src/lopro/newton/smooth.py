@@ -10,24 +10,24 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from typing import Any, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.certificates.programs import enclose_form
-from lopro.core.arrays import inner, norm, to_numpy
+from lopro.core.arrays import inner, norm
 from lopro.functions.atoms import HalfSquare
 from lopro.functions.term import Term
 from lopro.linalg.dense import EPS, Array, Matrix
-from lopro.linalg.eigenvalues import DENSE, least_eigenvalue, rounding_of_gram
+from lopro.linalg.eigenvalues import least_eigenvalue_known, rounding_of_gram
 from lopro.linalg.products import enclose_adjoint, enclose_forward
-from lopro.linalg.rounding import Enclosure, Estimate, dot, length
-from lopro.maps import LinearMap, NumPyMap, SparseMap
+from lopro.linalg.rounding import Enclosure, dot, length
+from lopro.maps import LinearMap
 from lopro.maps.host import Transferred, entries_of, host_matrix, host_vector
-from lopro.newton.curvature import LARGEST, ConstantMatrix, Piece, is_host_matrix, weighted
+from lopro.newton.complement_pieces import weighted
+from lopro.newton.curvature import LARGEST, ConstantMatrix, Piece, is_host_matrix
 
-__all__ = ["FILL", "Image", "Loss", "QuadraticForm", "Slope", "Smooth", "SmoothSum", "SquaredLoss"]
+__all__ = ["FILL", "Image", "Loss", "Slope", "Smooth", "SmoothSum", "SquaredLoss"]
 
 #: Linear images of a point, kept beside it so that moving along a line costs no products.
 Image: TypeAlias = tuple[Array, ...]
@@ -81,12 +81,12 @@ class Smooth(Protocol):
         ...
 
 
-def _parabola(slope: float, curvature: float) -> Slope:
+def parabola(slope: float, curvature: float) -> Slope:
     """Return the derivatives of a parabola along a line."""
     return lambda t: (slope + t * curvature, curvature)
 
 
-def _larger(*vectors: Array) -> float:
+def larger(*vectors: Array) -> float:
     """Return the largest norm."""
     return max(norm(v) for v in vectors)
 
@@ -142,7 +142,7 @@ class Loss:
     def along(self, x: Array, image: Image, d: Array, direction: Image) -> Slope:
         z, e = image[0], direction[0]
         if isinstance(self.term.atom, HalfSquare):
-            return _parabola(inner(self.term.slope(z), e), self.term.scale * inner(e, e))
+            return parabola(inner(self.term.slope(z), e), self.term.scale * inner(e, e))
         squares = e * e
 
         def derivatives(t: float) -> tuple[float, float]:
@@ -212,7 +212,7 @@ class SquaredLoss(Loss):
         if self._form is None:
             return super().sized_gradient(x, image)
         gradient = image[0] + self._q
-        return gradient, _larger(gradient, image[0], self._q)
+        return gradient, larger(gradient, image[0], self._q)
 
     def curvature(self, x: Array, image: Image) -> tuple[Piece, ...]:
         return super().curvature(x, image) if self._form is None else (self._form,)
@@ -220,7 +220,7 @@ class SquaredLoss(Loss):
     def along(self, x: Array, image: Image, d: Array, direction: Image) -> Slope:
         if self._form is None:
             return super().along(x, image, d, direction)
-        return _parabola(float(d @ (image[0] + self._q)), float(d @ direction[0]))
+        return parabola(float(d @ (image[0] + self._q)), float(d @ direction[0]))
 
     def strong_convexity(self) -> float:
         rows, columns = self.map.shape
@@ -231,96 +231,7 @@ class SquaredLoss(Loss):
         if P is None:
             P = self.term.scale * (B.T @ B)
         trace = self.term.scale * length(self.map.column_norms) ** 2
-        return max(0.0, _proved(P) - rounding_of_gram(rows, columns, trace))
-
-
-def _proved(P: Matrix) -> float:
-    """Return a bound of the least eigenvalue; the proof is made on the host, for small matrices only."""
-    if isinstance(P, np.ndarray) or scipy.sparse.issparse(P):
-        return least_eigenvalue(P)
-    return least_eigenvalue(np.array(to_numpy(P))) if P.shape[0] <= DENSE else 0.0
-
-
-class QuadraticForm:
-    """``1/2 x'Px + q'x + constant`` with a positive semidefinite ``P``, or None for a linear function.
-
-    Parameters
-    ----------
-    P : array, scipy.sparse array, map for host vectors, or None
-        Even out its asymmetry before: it is taken to be symmetric if it is a map.
-    q : array
-        The linear part.
-    constant : float
-        Added to the value.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from lopro.newton.smooth import QuadraticForm
-    >>> QuadraticForm(np.diag([2.0, 4.0]), np.array([1.0, 0.0])).value(np.array([1.0, 1.0]))
-    4.0
-    """
-
-    def __init__(self, P: Any, q: Any, constant: float = 0.0) -> None:
-        self.q: Array = np.asarray(q, dtype=np.float64)
-        self.size = len(self.q)
-        self.constant = float(constant)
-        self.map: LinearMap | None = None if P is None else _symmetric(P)
-        self.images = 0 if P is None else 1
-
-    @property
-    def P(self) -> Matrix | None:
-        """The matrix, on the host or on a device; None for a linear function."""
-        if self.map is None:
-            return None
-        return entries_of(self.map)
-
-    @cached_property
-    def _form(self) -> tuple[Piece, ...]:
-        return () if self.map is None else (ConstantMatrix(self.P),)
-
-    def value(self, x: Array) -> float:
-        bent = 0.0 if self.map is None else 0.5 * float(x @ self.map.forward(x))
-        return bent + float(self.q @ x) + self.constant
-
-    def image(self, x: Array) -> Image:
-        return () if self.map is None else (np.asarray(self.map.forward(x)),)
-
-    def gradient(self, x: Array, image: Image) -> Array:
-        return image[0] + self.q if image else self.q
-
-    def sized_gradient(self, x: Array, image: Image) -> tuple[Array, float]:
-        gradient = self.gradient(x, image)
-        return gradient, _larger(gradient, self.q, *image)
-
-    def curvature(self, x: Array, image: Image) -> tuple[Piece, ...]:
-        return self._form
-
-    def along(self, x: Array, image: Image, d: Array, direction: Image) -> Slope:
-        curved = float(d @ direction[0]) if direction else 0.0
-        return _parabola(float(d @ self.gradient(x, image)), curved)
-
-    def enclose(self, x: Array) -> Enclosure:
-        if self.map is None:
-            return Enclosure(dot(self.q, x) + Estimate(self.constant), self.q, np.zeros(len(x)))
-        Px, error = enclose_forward(self.map, x)
-        return enclose_form(Px, error, self.q, self.constant, x)
-
-    def strong_convexity(self) -> float:
-        return 0.0 if self.map is None else _proved(self.P)
-
-
-def _symmetric(P: Any) -> LinearMap:
-    """Return a matrix as a map, its asymmetry evened out; a map is returned as it is."""
-    if isinstance(P, LinearMap):
-        return P
-    if scipy.sparse.issparse(P):
-        P = scipy.sparse.csr_array(P, dtype=np.float64)
-    else:
-        P = np.asarray(P, dtype=np.float64)
-    if abs(P - P.T).max() != 0.0:
-        P = 0.5 * (P + P.T)
-    return SparseMap(P, "P") if scipy.sparse.issparse(P) else NumPyMap(P, "P")
+        return max(0.0, least_eigenvalue_known(P) - rounding_of_gram(rows, columns, trace))
 
 
 class SmoothSum:
@@ -329,7 +240,8 @@ class SmoothSum:
     Examples
     --------
     >>> import numpy as np
-    >>> from lopro.newton.smooth import QuadraticForm, SmoothSum
+    >>> from lopro.newton.quadratic_form import QuadraticForm
+    >>> from lopro.newton.smooth import SmoothSum
     >>> parts = [QuadraticForm(None, np.ones(2)), QuadraticForm(np.eye(2), np.zeros(2))]
     >>> SmoothSum(parts).value(np.ones(2))
     3.0

@@ -22,8 +22,8 @@ from lopro.newton.equilibrated import Equilibrated
 from lopro.newton.inner import UnboundedBelow
 from lopro.newton.multipliers import OuterIterate, Settings, iterate, never
 from lopro.newton.problem import Composite
+from lopro.newton.quadratic_form import QuadraticForm
 from lopro.newton.rays import descent_ray, farkas_multipliers
-from lopro.newton.smooth import QuadraticForm
 from lopro.newton.systems import SingularSystem
 
 __all__ = ["Outcome", "Status", "outcomes", "prove", "solve"]

@@ -16,8 +16,9 @@ from lopro.objectives.of_atom import OfAtom
 from lopro.objectives.off_diagonal import OffDiagonalL1
 from lopro.objectives.quadratic import Quadratic
 from lopro.objectives.regression import PinballLoss, Poisson
+from lopro.objectives.scaled import Scaled
 from lopro.objectives.squared_distance import SquaredDistance
-from lopro.objectives.sums import Scaled, Sum
+from lopro.objectives.sums import Sum
 
 __all__ = [
     "FunctionObjective",

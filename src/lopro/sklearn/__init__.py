@@ -11,7 +11,8 @@ with needing("lopro.sklearn", "scikit-learn 1.7 or newer", "lopro[sklearn]"):
 from lopro.sklearn.basis_pursuit import BasisPursuitDenoising
 from lopro.sklearn.lasso import ElasticNet, Lasso
 from lopro.sklearn.lasso_cv import ElasticNetCV, LassoCV
-from lopro.sklearn.logistic import SparseLogisticRegression, SparseLogisticRegressionCV
+from lopro.sklearn.logistic import SparseLogisticRegression
+from lopro.sklearn.logistic_cv import SparseLogisticRegressionCV
 from lopro.sklearn.metric import SparseMetricLearner
 from lopro.sklearn.metric_cv import SparseMetricLearnerCV
 from lopro.sklearn.pair_metric import SparsePairMetricLearner

@@ -15,9 +15,10 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from lopro.core.deadline import EIGH, Deadline, current_deadline
 from lopro.core.validation import check_unmasked
-from lopro.driver.workbench import Options
+from lopro.driver.options import Options
 from lopro.metric import MetricResult, learn_metric
 from lopro.metric.pairs import DIFFERENT, SAME
+from lopro.sklearn._components import check_components, components_of, sample_vector
 from lopro.sklearn._tuples import looked_up, pairs_from, preprocessor_from
 from lopro.sklearn._watching import (
     FLOATS,
@@ -240,7 +241,7 @@ class SparseMetricLearner(
         components = self.components_.T.copy()
 
         def distance(u: Any, v: Any, squared: bool = False) -> float:
-            z = np.dot(_vector("u", u) - _vector("v", v), components)
+            z = np.dot(sample_vector("u", u) - sample_vector("v", v), components)
             return float(np.dot(z, z)) if squared else float(np.sqrt(np.dot(z, z)))
 
         return distance
@@ -293,39 +294,3 @@ class SparseMetricLearner(
         self.relative_gap_ = result.certificate.relative_gap
         self.objective_, self.loss_, self.l1_ = result.fun, result.loss, result.l1
         self.n_projections_ = result.counts.projections
-
-
-def _vector(name: str, values: Any) -> np.ndarray:
-    """Return one sample as a vector."""
-    vector = np.atleast_1d(np.squeeze(np.asarray(values, dtype=float)))
-    if vector.ndim != 1:
-        raise ValueError(f"{name} must be one sample, got shape {np.shape(values)}")
-    return vector
-
-
-def check_components(n_components: Any, features: int) -> None:
-    """Raise `ValueError` unless this is a possible number of components."""
-    whole = isinstance(n_components, Integral) and not isinstance(n_components, bool)
-    if not (n_components in (None, "rank") or (whole and 1 <= n_components <= features)):
-        raise ValueError(
-            f"n_components must be 'rank', None or an integer in [1, {features}], got {n_components!r}"
-        )
-
-
-def components_of(A: np.ndarray, n_components: Any = "rank") -> np.ndarray:
-    """Return ``L`` with ``A = L'L``, largest eigenvalues first: ``n_components`` rows, one at least.
-
-    The decomposition is that of the features in use; the others have zeros, in ``A`` as in ``L``.
-    """
-    used = np.flatnonzero(A.any(axis=0))
-    values, vectors = np.linalg.eigh(A[np.ix_(used, used)])
-    # Zero eigenvalues were lifted by a little more than rounding.
-    negligible = max(1e-12, 4 * len(A) * float(np.finfo(A.dtype).eps))
-    rank = max(1, int((values > negligible * max(values.max(initial=0.0), 0.0)).sum()))
-    rows = rank
-    if n_components != "rank":
-        rows = len(A) if n_components is None else int(n_components)
-    kept = np.argsort(-values)[:rows]
-    L = np.zeros((rows, len(A)), dtype=A.dtype)
-    L[: len(kept), used] = (vectors[:, kept] * np.sqrt(np.maximum(values[kept], 0.0))).T
-    return L

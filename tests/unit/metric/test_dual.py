@@ -15,8 +15,9 @@ from lopro.constraints.base import ValidInequality
 from lopro.metric import PairMultiplier, SparseMetric
 from lopro.metric import dual as dual_module
 from lopro.metric.api import metric_problem
-from lopro.metric.dual import Spread, dual_bound, dual_value, shortfall
+from lopro.metric.dual import dual_bound, dual_value, shortfall
 from lopro.metric.loss import PairLoss
+from lopro.metric.spread import Spread
 
 Matrix = Any
 

@@ -251,7 +251,7 @@ def test_rank_deficient_samples_in_units_that_differ_have_a_bound(
     problem = metric_problem(unequal(seed, 1e-3).loss, 1e-3)
     result = lopro.solve(problem, tol=0.03, max_iter=20_000)
     assert result.success, str(result)
-    monkeypatch.setattr(dual_module, "blocks", lambda *arguments: ())
+    monkeypatch.setattr("lopro.metric.spread.blocks", lambda *arguments: ())
     problem = metric_problem(unequal(seed, 1e-3).loss, 1e-3)
     without = lopro.solve(problem, tol=0.03, max_iter=result.iterations)
     assert not without.success and without.certificate.relative_gap > 0.5

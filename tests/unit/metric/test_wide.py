@@ -12,7 +12,7 @@ from lopro.core import arrays
 from lopro.metric import PairMultiplier, SparseMetric, diagonal_from
 from lopro.metric.all_pairs import AllPairsLoss
 from lopro.metric.diagonal import best_diagonal
-from lopro.metric.dual import Spread
+from lopro.metric.spread import Spread
 from lopro.metric.starts import first_start, scaled_identity
 
 

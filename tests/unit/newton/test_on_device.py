@@ -29,7 +29,8 @@ from lopro.maps import ArrayMap, linear_map
 from lopro.maps.host import Transferred
 from lopro.methods.second_order import composite
 from lopro.newton.curvature import ConstantMatrix, Diagonal, Gram, LowRank
-from lopro.newton.smooth import Loss, QuadraticForm, SquaredLoss
+from lopro.newton.quadratic_form import QuadraticForm
+from lopro.newton.smooth import Loss, SquaredLoss
 from lopro.newton.systems import ConjugateGradients, SingularSystem, SystemOnDevice, choose_system
 
 RNG = np.random.default_rng(5)

@@ -25,7 +25,7 @@ from lopro.functions.term import Term
 from lopro.maps import Identity, linear_map
 from lopro.maps.host import Transferred, host_map
 from lopro.newton import curvature
-from lopro.newton.curvature import complement_pieces
+from lopro.newton.complement_pieces import complement_pieces
 from lopro.newton.systems import CorrectedSystem, SparseSystem, choose_system
 
 SIZE = 6

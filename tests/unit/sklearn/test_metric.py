@@ -21,7 +21,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import lopro
 from lopro.core.deadline import Deadline
 from lopro.sklearn import SparseMetricLearner
-from lopro.sklearn.metric import components_of
+from lopro.sklearn._components import components_of
 
 
 @pytest.fixture

@@ -1,0 +1,42 @@
+"""Units in which all features are of one size, and the first penalty weight in them."""
+
+from __future__ import annotations
+
+import math
+
+from lopro.core.arrays import Array, namespace
+from lopro.metric.loss import PairLoss
+from lopro.metric.objective import SparseMetric
+
+__all__ = ["feature_sizes", "first_weight", "rescaled"]
+
+FIRST_BETA = (1e-6, 1.0)
+
+
+def feature_sizes(objective: SparseMetric) -> Array:
+    """Return the size of each feature, a power of two; 1 where no pair differs."""
+    xp = namespace(objective.spread.diagonal)
+    squares = objective.spread.diagonal / objective.loss.count
+    present = squares > 0.0
+    exponents = xp.round(0.5 * xp.log2(xp.where(present, squares, 0.0 * squares + 1.0)))
+    return xp.pow(0.0 * squares + 2.0, exponents)
+
+
+def rescaled(loss: PairLoss, sizes: Array) -> PairLoss:
+    """Return the loss of features that are all of one size."""
+    X = loss.X / namespace(loss.X).astype(sizes, loss.X.dtype, copy=False)[None, :]
+    return loss.with_samples(X)
+
+
+def first_weight(l1: float, sizes: Array, start: float, curvature: float) -> float:
+    """Return a ``beta`` at which the threshold of a typical entry is small beside the start.
+
+    Balancing finds the right size soon, but from far away it would take many iterations.
+    """
+    low, high = (factor * max(curvature, 1e-300) for factor in FIRST_BETA)
+    if l1 == 0.0 or start == 0.0:
+        return math.sqrt(low * high)
+    xp = namespace(sizes)
+    typical = math.log(l1) - 2.0 * float(xp.mean(xp.log(sizes)))
+    target = typical + math.log(10.0) - math.log(start)
+    return math.exp(min(max(target, math.log(low)), math.log(high)))
