@@ -11,6 +11,9 @@ that the features need not be standardised. The units are powers of two: scaling
 
 ``beta U`` tends to the slope ``Y`` of the norm and ``-beta W`` to the multiplier ``S`` of the cone, so that
 every iterate comes with a dual point.
+
+Figures at constants are iterations of ``python -m benchmarks.constants metric`` with a tenth of the value and
+with ten times it, relative to those with the value; "lost" means that a fit is not certified in 20 s.
 """
 
 from __future__ import annotations
@@ -35,11 +38,13 @@ from lopro.projections.psd import eigenvalues, project_psd, symmetric_part
 
 __all__ = ["Consensus"]
 
+#: Over-relaxation: below 2 the iteration converges. 0.17 loses one of the fits, 17 all.
 RELAXATION = 1.7
-#: Iterations between two checks of the balance of the residuals, and the largest ratio of the two.
+#: Iterations between two checks of the balance of the residuals (0.98, lost), the longest pause (1.00, 1.00),
+#: and the largest ratio of the two (1.10, lost).
 BALANCE_EVERY, LONGEST_PAUSE, BALANCE_RATIO = 25, 1600, 3.0
 #: The range of ``beta``, in units of the curvature of the loss. Below, the system of the loss step would be
-#: singular but for rounding; above, nothing moves. The first one is not taken that far.
+#: singular but for rounding; above, nothing moves. 1.00, 1.00.
 LEAST_BETA, GREATEST_BETA = 1e-12, 1e12
 #: Up to so many features an interior point method takes a second at most.
 FEW = 40

@@ -1,4 +1,8 @@
-"""The best diagonal metric, and the weight of the norm from which on no other is better."""
+"""The best diagonal metric, and the weight of the norm from which on no other is better.
+
+Figures at constants are iterations of ``python -m benchmarks.constants metric`` with a tenth of the value and
+with ten times it, relative to those with the value; "lost" means that a fit is not certified in 20 s.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +18,10 @@ __all__ = ["best_diagonal", "diagonal_from"]
 
 Vector: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
 
-#: Sweeps over the features, and how far from optimal the slopes may be, in units of the largest.
+#: Sweeps over the features, and how far from optimal the slopes may be, in units of the largest: 1.00, 1.00
+#: for each.
 SWEEPS, ACCURACY = 1000, 1e-7
-#: Features that join the working set of wide samples at a time.
+#: Features that join the working set of wide samples at a time: 1.00, 1.01.
 JOIN = 50
 
 

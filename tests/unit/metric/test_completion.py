@@ -122,9 +122,9 @@ def test_the_gradient_of_the_violation(rng: np.random.Generator) -> None:
     assert (ahead - behind) / (2 * h) == pytest.approx(np.vdot(gradient, H), rel=1e-6)
     # From the definition, in units in which the diagonal of the slack is one: nothing violated is left out.
     r, M = search._units, search.loss.adjoint(search.weights)
-    G = search.factor.T @ search.factor
-    over = np.maximum(np.abs(G + M) - known.tau, 0.0)
-    np.fill_diagonal(over, np.maximum(np.diag(G) - search._slack, 0.0))
+    G, width = search.factor.T @ search.factor, 1.0 - 0.2e-6
+    over = np.maximum(np.abs(G + M) - width * known.tau, 0.0)
+    np.fill_diagonal(over, np.maximum(np.diag(G) - width * search._slack, 0.0))
     squares = np.square(over / np.outer(r, r))
     assert value == pytest.approx(0.25 * squares.sum(), rel=1e-10)
     search._violation_at(B)

@@ -330,6 +330,3 @@ def has_second_derivatives(problem: Problem) -> bool:
         not isinstance(term.atom, Opaque) or term.atom.function.has_hessian
         for term in problem.objective.terms
     )
-
-
-# Multipliers: those of the terms, and those of the members of the constraint as a user counts them.
