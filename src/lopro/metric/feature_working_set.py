@@ -31,8 +31,8 @@ __all__ = ["FeatureWorkingSet"]
 #: With up to so many samples and features a product takes milliseconds at most, and there are thousands.
 FEW = 1000
 #: A feature is added if its dual constraint is violated by this share (1.00, 1.05); the relative gap on the
-#: working set at which features are priced before the first completion. With 1e-3 there, 72 x 7129 genes end at a gap of
-#: 64 % after 100 s; with this, at 0.24 % after 120 s on one core; small problems take 1.05, 0.99.
+#: working set at which features are priced before the first completion. With 1e-3 there, 72 x 7129 genes end
+#: at a gap of 64 % after 100 s; with this, at 0.24 % after 120 s on one core; small problems take 1.05, 0.99.
 ROUGH, FIRST_ACCURACY = 1e-3, 0.05
 #: Share of the bound that the first completion gives up (0.99, 1.02), and how it falls from one to the next
 #: (1.00, 1.02; 250 x 95 samples 1.61).

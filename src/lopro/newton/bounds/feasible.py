@@ -9,6 +9,7 @@ import math
 import weakref
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 import scipy  # parts of it load when first used
