@@ -35,7 +35,7 @@ def weighted(D: LinearMap, weights: Array) -> Piece:
     Examples
     --------
     >>> import numpy as np
-    >>> from lopro.newton.curvature import weighted
+    >>> from lopro.newton.complement_pieces import weighted
     >>> from lopro.maps import Identity
     >>> weighted(Identity(2), np.array([1.0, 3.0]))
     Diagonal(values=array([1., 3.]))

@@ -25,7 +25,7 @@ from lopro.functions.term import Term
 from lopro.maps import Identity, linear_map
 from lopro.maps.host import Transferred, host_map
 from lopro.newton import curvature
-from lopro.newton.complement_pieces import complement_pieces
+from lopro.newton.complement_pieces import complement_pieces, weighted
 from lopro.newton.systems import CorrectedSystem, SparseSystem, choose_system
 
 SIZE = 6
@@ -184,5 +184,5 @@ def test_the_mean_curvature_of_an_operator_is_told_from_its_row_norms():
     assert D.row_norms.shape == (3,)
     assert float(np.sum(D.row_norms**2)) == pytest.approx(54.0, rel=0.5)
     weights = np.array([1.0, 2.0, 0.25])
-    piece = curvature.weighted(D, weights)
+    piece = weighted(D, weights)
     assert piece.mean == pytest.approx(float(weights @ D.row_norms**2) / 2.0, rel=1e-15)
