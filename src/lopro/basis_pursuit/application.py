@@ -33,6 +33,7 @@ from lopro.core.deadline import current_deadline
 from lopro.core.optional import needing
 from lopro.core.validation import check_array, check_number, check_shape
 from lopro.driver.options import Options
+from lopro.driver.printing import in_html
 from lopro.driver.result import Result
 from lopro.driver.run import Run
 from lopro.errors import MissingCapabilityError
@@ -172,6 +173,19 @@ class ParetoCurve(list[BPDNResult]):
     def __init__(self, results: Sequence[BPDNResult], radii: Sequence[float]) -> None:
         super().__init__(results)
         self.radii = tuple(float(radius) for radius in radii)
+
+    def __repr__(self) -> str:
+        certified = sum(result.success for result in self)
+        return f"ParetoCurve({len(self)} radii, {certified} certified)"
+
+    def _repr_html_(self) -> str:
+        """Return a table for notebooks, one row for each radius."""
+        rows = [
+            [f"{s:.6g}", f"{r.fun:.10g}", f"{r.certificate.relative_gap:.3g}", r.status.name]
+            for s, r in zip(self.radii, self, strict=True)
+        ]
+        heads = ["radius", "least norm", "relative gap", "status"]
+        return in_html([["th"] * 4, ["td"] * 4], [heads, *rows])
 
     @property
     def norms(self) -> np.ndarray[tuple[int], np.dtype[np.float64]]:

@@ -12,7 +12,7 @@ from lopro.certificates import Certificate
 from lopro.core.counting import Counts
 from lopro.driver.candidate import Claim
 
-__all__ = ["Printed", "in_one_line", "lines_of", "table_of"]
+__all__ = ["Printed", "in_html", "in_one_line", "lines_of", "table_of"]
 
 
 class Printed:
@@ -128,9 +128,24 @@ def in_one_line(result: Printed) -> str:
 
 def table_of(result: Printed) -> str:
     """Return the lines as a table in HTML."""
-    cells = [
-        f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
-        f"<td style='text-align:left'>{html.escape(text)}</td></tr>"
-        for name, text in lines_of(result)
-    ]
-    return f"<table>{''.join(cells)}</table>"
+    return in_html([["th", "td"]], [list(line) for line in lines_of(result)])
+
+
+def in_html(tags: list[list[str]], rows: list[list[str]]) -> str:
+    """Return rows of texts as a table in HTML; the last list of tags is that of all further rows.
+
+    Examples
+    --------
+    >>> from lopro.driver.printing import in_html
+    >>> in_html([["th"], ["td"]], [["gap"], ["< 1e-6"]]).count("&lt; 1e-6</td>")
+    1
+    """
+    lines = []
+    for k, row in enumerate(rows):
+        of_row = tags[min(k, len(tags) - 1)]
+        cells = "".join(
+            f"<{tag} style='text-align:left'>{html.escape(text)}</{tag}>"
+            for tag, text in zip(of_row, row, strict=True)
+        )
+        lines.append(f"<tr>{cells}</tr>")
+    return f"<table>{''.join(lines)}</table>"

@@ -43,3 +43,12 @@ def test_what_has_no_dual_solution_has_no_slope() -> None:
     assert np.isnan(path.slopes[0]) and path.slopes[1] == pytest.approx(
         -np.linalg.norm(path[1].dual)
     )
+
+
+def test_a_curve_is_shown_in_one_line_and_as_a_table() -> None:
+    path = curve([2.0, 0.5, 1.0])
+    assert repr(path) == str(path) == "ParetoCurve(3 radii, 3 certified)"
+    html = path._repr_html_()
+    assert html.count("<tr>") == 4 and html.count("<th ") == 4 and html.count("CONVERGED") == 3
+    assert all(f">{result.fun:.10g}<" in html for result in path)
+    assert repr(lopro.bpdn_path(np.eye(3, 2), np.ones(3), [0.5, 1.2])).endswith("1 certified)")
