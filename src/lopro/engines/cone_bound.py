@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -22,7 +22,7 @@ from lopro.certificates.bound import bound_over_rows, sharpened
 from lopro.certificates.units import curvature_units
 from lopro.core.deadline import current_deadline
 from lopro.core.real_vectors import Vector
-from lopro.engines.cones import Cone, Nonnegative, SecondOrder, Zero
+from lopro.engines.cones import Cone, Nonnegative, SecondOrder, SecondOrders, Zero
 from lopro.engines.exponentials import Exponentials
 from lopro.linalg.rounding import Enclosure, Estimate, adjoint_product, dot, product
 from lopro.linalg.sparse import sparse_factors
@@ -59,6 +59,28 @@ class ConicData:
     b: Vector
     cones: Sequence[tuple[Cone, int]]
 
+    def together(self) -> ConicData:
+        """Return the program with neighbouring second-order cones of one size as one block of cones.
+
+        Examples
+        --------
+        >>> import numpy as np, scipy.sparse
+        >>> from lopro.engines.cone_bound import ConicData
+        >>> from lopro.engines.cones import SecondOrder
+        >>> A = scipy.sparse.csr_array((6, 2))
+        >>> cones = [(SecondOrder(3), 3), (SecondOrder(3), 3)]
+        >>> ConicData(A[:2], np.zeros(2), A, np.zeros(6), cones).together().cones
+        [(SecondOrders(count=2, size=3), 6)]
+        """
+        cones: list[tuple[Cone, int]] = []
+        for (cone, size), run in itertools.groupby(self.cones):
+            count = len(list(run))
+            if isinstance(cone, SecondOrder) and count > 1:
+                cones.append((SecondOrders(count, cone.size), count * size))
+            else:
+                cones += [(cone, size)] * count
+        return replace(self, cones=cones)
+
     @cached_property
     def units(self) -> Units:
         """The units of the variables."""
@@ -71,9 +93,9 @@ class ConicData:
         for cone, size in self.cones:
             if isinstance(cone, Zero):
                 lower[start : start + size] = self.b[start : start + size]
-            known = size if isinstance(cone, Zero | Nonnegative) else 1
-            if isinstance(cone, Zero | Nonnegative | SecondOrder):
-                upper[start : start + known] = self.b[start : start + known]
+            if isinstance(cone, Zero | Nonnegative | SecondOrder | SecondOrders):
+                each = 1 if isinstance(cone, Zero | Nonnegative) else max(cone.size, 1)
+                upper[start : start + size : each] = self.b[start : start + size : each]
             elif isinstance(cone, Exponentials):
                 own = start + np.flatnonzero(np.arange(size) % 3)
                 upper[own] = self.b[own]
@@ -92,6 +114,7 @@ class ConicData:
         found, last = [np.zeros(0, np.intp)], 0
         for cone, size in self.cones:
             each = {Zero: 1, Nonnegative: 1, Exponentials: 3}.get(type(cone), max(size, 1))
+            each = cone.size if isinstance(cone, SecondOrders) else each
             found.append(last + np.arange(size) // each)
             last += -(-size // each)
         return np.concatenate(found)

@@ -15,7 +15,7 @@ from lopro.certificates.sides import magnitudes
 from lopro.certificates.violation import ball_size, units_of_entries
 from lopro.core.real_vectors import Vector
 from lopro.engines.cone_bound import ConicData
-from lopro.engines.cones import Cone, Nonnegative, PSDTriangle, SecondOrder, Zero
+from lopro.engines.cones import Cone, Nonnegative, PSDTriangle, SecondOrder, SecondOrders, Zero
 from lopro.engines.exponentials import Exponentials
 from lopro.linalg.rounding import EPS, dot
 from lopro.linalg.sparse import sparse_factors
@@ -44,8 +44,8 @@ def violation(data: ConicData, x: Vector, units: Units | None = None) -> Violati
             found = Violation(_of_matrix(cone, own, sizes.of(cone, rows)), distance)
         elif isinstance(cone, Exponentials):
             found = Violation(cone.relative(own, sizes.of(cone, rows)), distance)
-        else:
-            found = Violation(distance / (_of_cone(sizes.of(cone, rows)) or math.inf), distance)
+        elif isinstance(cone, SecondOrder | SecondOrders):
+            found = Violation(_of_balls(own, sizes.of(cone, rows), cone.size), distance)
         worst = worst.and_also(found)
     return worst
 
@@ -56,10 +56,18 @@ def _of_matrix(cone: PSDTriangle, slack: Vector, sizes: Vector) -> float:
     return max(0.0, -float(np.linalg.eigvalsh(cone.matrix(slack) / d[:, None] / d)[0]))
 
 
-def _of_cone(sizes: Vector) -> float:
-    """Return the unit of a cone ``|u| <= t``: t, like the radius of a ball."""
-    length = float(np.linalg.norm(sizes[1:]))
-    return ball_size(float(sizes[0]), length, lambda: length)
+def _of_balls(slack: Vector, sizes: Vector, size: int) -> float:
+    """Return the largest violation of cones ``|u| <= t``, each in units of its t, as that of a ball."""
+    parts = slack.reshape(-1, size)
+    over = np.linalg.norm(parts[:, 1:], axis=1) - parts[:, 0]
+    out = np.flatnonzero(over > 0.0)
+    own = sizes.reshape(-1, size)[out]
+    lengths = np.linalg.norm(own[:, 1:], axis=1).tolist()
+    units = [
+        ball_size(radius, length, lambda length=length: length) or math.inf  # type: ignore[misc]
+        for radius, length in zip(own[:, 0].tolist(), lengths, strict=True)
+    ]
+    return float((over[out] / units).max(initial=0.0))
 
 
 class _Sizes:
@@ -195,7 +203,7 @@ def lowered(data: ConicData, x: Vector) -> Vector:
     A = scipy.sparse.csc_array(data.A)
     room, tops = _room_above(data, x)
     owner = np.repeat(np.arange(A.shape[1]), np.diff(A.indptr))
-    moves = (data.q > 0.0) & (np.diff(scipy.sparse.csc_array(data.P).indptr) == 0)
+    moves = (data.q > 0.0) & (np.asarray(abs(data.P).sum(axis=0)).ravel() == 0.0)
     moves[owner[(A.data > 0.0) | ~tops[A.indices]]] = False
     # Variables that share a row would use its slack twice.
     entries = moves[owner] & (A.data < 0.0)
@@ -215,9 +223,9 @@ def _room_above(data: ConicData, x: Vector) -> tuple[Vector, Vector]:
         rows = slice(start, start + size)
         if isinstance(cone, Nonnegative):
             room[rows], tops[rows] = slack[rows], True
-        elif isinstance(cone, SecondOrder):
-            room[start] = slack[start] - float(np.linalg.norm(slack[rows][1:]))
-            tops[start] = True
+        elif isinstance(cone, SecondOrder | SecondOrders):
+            parts, own = slack[rows].reshape(-1, cone.size), slice(start, start + size, cone.size)
+            room[own], tops[own] = parts[:, 0] - np.linalg.norm(parts[:, 1:], axis=1), True
         start += size
     return room, tops
 
@@ -251,6 +259,8 @@ def _tangents(data: ConicData, x: Vector, used: Vector) -> Any:
         part = scipy.sparse.eye_array(size, format="csr")[np.flatnonzero(within)]
         if isinstance(cone, SecondOrder | Exponentials) and within.any():
             part = cone.tangents(slack[start : start + size])
+        elif isinstance(cone, SecondOrders):
+            part = cone.tangents(slack[start : start + size], within)
         parts.append(part)
         start += size
     return scipy.sparse.block_diag(parts, format="csr")

@@ -205,7 +205,7 @@ class PSDTriangle:
 
 @dataclass(frozen=True)
 class SecondOrders:
-    """Several second-order cones of one size, for moduli of complex numbers.
+    """Several second-order cones of one size, as one for arithmetic on all of them at once.
 
     Examples
     --------
@@ -234,6 +234,17 @@ class SecondOrders:
         return inside.ravel()
 
     into = into_dual  # the cone is its own dual
+
+    def tangents(self, z: Vector, used: Vector) -> scipy.sparse.csr_array:
+        """Return the normals of `SecondOrder.tangents` of the cones that have a used row, one row each."""
+        cones = np.flatnonzero(used.reshape(self.count, self.size).any(axis=1))
+        v = z.reshape(self.count, self.size)[cones, 1:]
+        lengths = np.linalg.norm(v, axis=1, keepdims=True)
+        normals = np.hstack([np.ones((len(cones), 1)), -v / np.where(lengths > 0.0, lengths, 1.0)])
+        columns = (cones[:, None] * self.size + np.arange(self.size)).ravel()
+        ends = np.arange(len(cones) + 1) * self.size
+        shape = len(cones), self.rows
+        return scipy.sparse.csr_array((normals.ravel(), columns, ends), shape)
 
     def sizes(self, z: Vector) -> Vector:
         lengths = np.linalg.norm(z.reshape(self.count, self.size), axis=1)

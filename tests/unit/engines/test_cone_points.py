@@ -12,8 +12,14 @@ import scipy.sparse
 from lopro.certificates import exclude_cones
 from lopro.certificates.violation import units_of_entries
 from lopro.engines.cone_bound import ConicData
-from lopro.engines.cone_points import falling_ray, lowered, violation
-from lopro.engines.cones import Nonnegative, PSDTriangle, SecondOrder, Zero
+from lopro.engines.cone_points import (
+    falling_ray,
+    lowered,
+    made_feasible,
+    violation,
+    violation_charge,
+)
+from lopro.engines.cones import Nonnegative, PSDTriangle, SecondOrder, SecondOrders, Zero
 
 
 def data(A: Any, b: Any, cones: Any, q: Any = None) -> ConicData:
@@ -121,3 +127,25 @@ def test_lowered_variables_stay_inside_and_cost_less(seed: int) -> None:
     slack = b - A @ low
     assert min(slack[0], slack[5] - np.linalg.norm(slack[6:])) == pytest.approx(0.0, abs=1e-12)
     assert slack[1] == pytest.approx(0.0, abs=1e-12) and low[2:].tolist() == x[2:].tolist()
+
+
+def test_a_block_of_cones_is_measured_and_moved_like_its_cones(rng: np.random.Generator) -> None:
+    """Violations, units, steps, multipliers and bounds are those of one cone after the other."""
+    n, count = 6, 4
+    A = scipy.sparse.csr_array(rng.standard_normal((3 * count + 2, n)))
+    x, q = rng.standard_normal(n), np.abs(rng.standard_normal(n))
+    slack = np.concatenate([[0.5, 0.2], np.tile([5.0 - 1e-4, 3.0, 4.0], count)])
+    slack[8] = 9.0  # one of the cones holds its slack
+    cones = [(Nonnegative(2), 2), *[(SecondOrder(3), 3)] * count]
+    alone = ConicData(scipy.sparse.csr_array((n, n)), q, A, A @ x + slack, cones)
+    block = alone.together()
+    assert [cone for cone, _ in block.cones] == [Nonnegative(2), SecondOrders(count, 3)]
+    assert violation(block, x) == violation(alone, x)
+    assert violation_charge(block, x, np.ones(14)) == violation_charge(alone, x, np.ones(14))
+    np.testing.assert_array_equal(block.groups, alone.groups)
+    np.testing.assert_array_equal(block.linear_rows[0][2], alone.linear_rows[0][2])
+    np.testing.assert_array_equal(block.inside(slack), alone.inside(slack))
+    np.testing.assert_array_equal(lowered(block, x), lowered(alone, x))
+    (moved, left), (expected, _) = made_feasible(block, x), made_feasible(alone, x)
+    np.testing.assert_allclose(moved, expected, rtol=1e-9)
+    assert left.relative <= 1e-9 and not np.array_equal(moved, x)
