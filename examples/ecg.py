@@ -24,14 +24,14 @@ deviations more (of its square), so that the true ECG is very likely to be feasi
 How to read the certificate
 ---------------------------
 ``result.fun`` is ``|x|_1`` of the answer, which is feasible. ``result.certificate.lower_bound`` is a
-number that no feasible vector can go below. Such bounds come from dual points, and you need not trust
-the solver for them: ``nu = result.dual`` has
+number that no feasible vector can go below. Such bounds come from dual points and can be checked without
+the solver: ``nu = result.dual`` has
 
     abs(A.T @ nu).max() <= 1            # up to rounding, and for every such nu
     y @ nu - sigma * norm(nu)           # is a lower bound
 
 The optimum lies between bound and value. With a relative gap of 1e-6 or less, the solver is done: what
-is left of the error against the true ECG is the price of noise and missing measurements, and more
+is left of the error against the true ECG is due to noise and missing measurements, and more
 iterations would not lower it. (The true coefficients are feasible as well, and their l1 norm is
 *larger*: the table shows it.) That error is a matter of the model; the certificate says nothing about
 it.

@@ -35,7 +35,7 @@ class Objective(BaseObjective):
         return {"X": self.loss.X, "pairs": pairs, "targets": targets, "l1": self.l1}
 
     def evaluate_result(self, A, projections=math.nan, eigendecompositions=math.nan):
-        """Judge a matrix: the value is that of its projection on the cone, for everyone alike."""
+        """Judge a matrix: the value is that of its projection on the cone, for all methods alike."""
         A = 0.5 * (A + A.T)
         violation = self.problem.constraint.violation(A)
         point = self.problem.constraint.project(A) if violation > 0.0 else A

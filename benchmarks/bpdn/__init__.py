@@ -1,1 +1,1 @@
-"""Basis pursuit denoising: our methods and everybody else's, on the same problems, judged by one code."""
+"""Basis pursuit denoising: our methods and other packages, on the same problems, judged by one code."""

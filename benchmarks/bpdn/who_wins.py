@@ -115,7 +115,7 @@ def _limit(y: np.ndarray, rows: bool, limit: float) -> dict[str, float]:
 
 
 def measure(name: str, instances: int, turns: int, limit: float) -> dict[str, Any]:
-    """Time one class: everyone solves the same instances, in turns."""
+    """Time one class: all solvers solve the same instances, in turns."""
     least: dict[str, list[float]] = {}
     row: dict[str, Any] = {"class": name, "instances": instances, "certified": 0}
     row |= {"nonzeros": 0, "products": 0, "spgl1 products": 0, "failed": [], "excess": {}}

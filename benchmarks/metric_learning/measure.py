@@ -121,7 +121,7 @@ def _judged(row: Row, answer: Answer, judge: Judge) -> None:
 
 
 def best_bound(rows: Sequence[Row]) -> float:
-    """Return the best bound of all: it holds for everyone. A sum of squares is at least 0."""
+    """Return the best bound of all: it holds for every method. A sum of squares is at least 0."""
     return max((row.lower_bound for row in rows if row.lower_bound is not None), default=0.0)
 
 

@@ -32,7 +32,7 @@ print(result)
 # the optimal value lies between it and ``fun``. The last lines name the method that was chosen, and what it
 # cost: iterations, **projections** on the set, gradients, products with matrices.
 #
-# You need not believe any of this; here is how to check it without `lopro`.
+# The answer can be checked without `lopro`:
 x = result.x
 print(f"largest violation: {np.max(C @ x - h):.1e}")
 print(f"objective:         {0.5 * np.sum((A @ x - b) ** 2):.9f}")

@@ -88,23 +88,23 @@ class ConicProgram:
         self._sets.append(rows)
 
     def add_rows(self, bounds: Vector, cone: Cone, *pieces: tuple[Any, int]) -> None:
-        """Demand that ``bounds`` minus the sum of the pieces is in a cone."""
+        """Require that ``bounds`` minus the sum of the pieces is in a cone."""
         self._blocks.append(_Block(pieces, bounds, cone))
 
     def add_equations(self, bounds: Vector, *pieces: tuple[Any, int]) -> None:
-        """Demand that ``bounds`` minus the sum of the pieces is zero."""
+        """Require that ``bounds`` minus the sum of the pieces is zero."""
         self.add_rows(bounds, Zero(len(bounds)), *pieces)
 
     def add_inequalities(self, bounds: Vector, *pieces: tuple[Any, int]) -> None:
-        """Demand that no entry is negative."""
+        """Require that no entry is negative."""
         self.add_rows(bounds, Nonnegative(len(bounds)), *pieces)
 
     def add_second_order(self, size: int, bounds: Vector, *pieces: tuple[Any, int]) -> None:
-        """Demand ``|u| <= t`` of every ``size`` consecutive entries ``(t, u)``."""
+        """Require ``|u| <= t`` of every ``size`` consecutive entries ``(t, u)``."""
         self.add_rows(bounds, SecondOrders(len(bounds) // size, size), *pieces)
 
     def add_exponential(self, bounds: Vector, *pieces: tuple[Any, int]) -> None:
-        """Demand ``b exp(a / b) <= c`` of every three consecutive entries ``(a, b, c)``."""
+        """Require ``b exp(a / b) <= c`` of every three consecutive entries ``(a, b, c)``."""
         self.add_rows(bounds, Exponentials(len(bounds) // 3), *pieces)
 
     def require_semidefinite(self, order: int, nonzero: int) -> None:
@@ -112,7 +112,7 @@ class ConicProgram:
         require_room(PSDTriangle(order), nonzero)
 
     def add_semidefinite(self, order: int, bounds: Vector, *pieces: tuple[Any, int]) -> None:
-        """Demand that a scaled upper triangle is that of a positive semidefinite matrix."""
+        """Require that a scaled upper triangle is that of a positive semidefinite matrix."""
         self.add_rows(bounds, PSDTriangle(order), *pieces)
 
     def form(self) -> ConeProgram:

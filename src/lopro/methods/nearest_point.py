@@ -30,7 +30,7 @@ class NearestPoint:
     The difference ``v = z - x`` is normal to the set at the projection. For any ``v`` the maximum of
     ``<v, y>`` over the set gives a lower bound, which equals the value at x if the projection is exact. For a
     set of your own the constraint linearised at x takes its place: exact where c is differentiable at x, and
-    proved without trust in the projection.
+    proved whatever the accuracy of the projection.
 
     Examples
     --------

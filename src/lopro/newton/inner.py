@@ -100,7 +100,7 @@ _ROUNDINGS = 4.0
 #: Steps without progress of a gradient that is within this factor of its rounding: the rest is rounding, too.
 _PATIENCE = 5
 _NEARLY = 1e3
-#: The line search is content with this share of the slope; exact searches took as many steps.
+#: The line search ends at this share of the slope; exact searches took as many steps.
 _LINE = 0.5
 
 

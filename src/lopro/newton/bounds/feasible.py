@@ -1,6 +1,7 @@
 """Violations of a point, the charge for them, and points with smaller violations.
 
-What is gained is charged to the gap. What rows miss is made up for by variables in proportion to their size.
+Gains by violations are charged to the gap. Violated rows are corrected by changes of the variables in
+proportion to their size.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ _LIGHT = 2.0
 #: Inner problems are solved to this share of the last residual: solved to rounding at once, "nearest, bounds
 #: of entries" of ``python -m benchmarks.constants newton.sdp`` takes 76 eigendecompositions instead of 60.
 _INNER = 1e-3
-#: The residual to reach and the one to be content with, in units of G and the bounds.
+#: The residual to reach and the one that is accepted, in units of G and the bounds.
 _TOLERANCE, _ACCEPTED = 8.0 * EPS, 1e-11
 
 
@@ -58,7 +58,7 @@ class Nearest:
     F : array
         The multiplier of the cone is ``F F'``, the negative part of ``G + A*y``.
     solved : bool
-        Whether little but rounding is left of what unit rows are off their sides.
+        Whether the violations of rows, scaled to unit norm, are within rounding.
     decompositions, products : int
         Eigendecompositions, and products with Jacobians.
     empty : float
