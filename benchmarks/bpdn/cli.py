@@ -25,7 +25,9 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="toy sizes, to see that all runs")
     parser.add_argument("--problem", nargs="+", choices=PROBLEMS, default=list(PROBLEMS))
     parser.add_argument("--method", nargs="+", choices=METHODS, default=list(METHODS))
-    parser.add_argument("--threads", type=int, default=1, help="threads of linear algebra, for all methods")
+    parser.add_argument(
+        "--threads", type=int, default=1, help="threads of linear algebra, for all methods"
+    )
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--cap", type=float, default=60.0, help="seconds for each method")
     parser.add_argument(

@@ -29,7 +29,9 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="toy sizes, to see that all runs")
     parser.add_argument("--problem", nargs="+", choices=PROBLEMS, default=list(PROBLEMS))
     parser.add_argument("--method", nargs="+", choices=METHODS, default=list(METHODS))
-    parser.add_argument("--threads", type=int, default=1, help="threads of linear algebra, for all methods")
+    parser.add_argument(
+        "--threads", type=int, default=1, help="threads of linear algebra, for all methods"
+    )
     parser.add_argument("--time-limit", type=float, default=60.0, help="seconds for each method")
     parser.add_argument(
         "--tol", type=float, default=1e-6, help="certified gap that lopro has to reach"

@@ -52,7 +52,7 @@ def _table(outcomes: list[demo.Outcome]) -> Table:
         ("problem", "method", "value", "certified gap", "projections", "theory", "iterations", "s"),
         tuple(outcome.cells for outcome in outcomes),
         words=2,
-        note="Gap: (value − lower bound) / value, or as claimed by the theorem. Theory: the "
-        "paper's ⌈log₂(ε₀/ε)⌉ projections "
+        note="Gap: the relative gap, (value − lower bound) / value where all terms are positive, as here; "
+        "or as claimed by the theorem. Theory: the paper's ⌈log₂(ε₀/ε)⌉ projections "
         "(Theorems 2 and 3) for an error of 2ε equal to that gap, from the same start.",
     )

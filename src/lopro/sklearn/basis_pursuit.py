@@ -40,7 +40,8 @@ class BasisPursuitDenoising(SparseLinearRegressor):
     method : Method, optional
         As in `lopro.bpdn`.
     tol : float, default=1e-6
-        Relative duality gap to certify. With float32 data, rounding ends progress near 1e-6.
+        Certified relative gap to reach, as in `lopro.solve`. With float32 data, rounding ends progress
+        near 1e-6.
     max_iter : int, optional
         Limit of iterations; none by default.
     warm_start : bool, default=False

@@ -95,7 +95,8 @@ class SparseLogisticRegression(SparseClassifier):
     positive : bool, default=False
         Ask for nonnegative coefficients.
     tol : float, default=1e-6
-        Relative duality gap to certify. With float32 data, rounding ends progress near 1e-6.
+        Certified relative gap to reach, as in `lopro.solve`. With float32 data, rounding ends progress
+        near 1e-6.
     max_iter : int, optional
         Limit of iterations; none by default.
     warm_start : bool, default=False

@@ -56,7 +56,7 @@ class SparseMetricLearner(
     method : Method, optional
         As in `lopro.learn_metric`.
     tol : float, default=1e-3
-        Relative duality gap to certify.
+        Certified relative gap to reach, as in `lopro.solve`.
     max_iter : int, optional
         Limit of iterations; none by default.
     time_limit : float, optional
