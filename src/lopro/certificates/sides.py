@@ -90,11 +90,11 @@ def magnitudes(A: Any, rows: Any, w: Vector) -> Vector:
 
 
 def slabs(A: Any, rows: Any) -> Any:
-    """Yield some rows of a dense matrix a few at a time: which of them, and their absolute values."""
-    step = max(1, AT_A_TIME // max(1, A.shape[1]))
+    """Yield some rows of a dense matrix a few at a time, with their absolute values where they are."""
+    step, xp = max(1, AT_A_TIME // max(1, A.shape[1])), namespace(A)
     for start in range(0, len(rows), step):
         part = slice(start, start + step)
-        yield part, np.abs(np.asarray(A[rows[part]], dtype=np.float64))
+        yield part, xp.astype(xp.abs(take(A, rows[part])), xp.float64)
 
 
 def _largest_entries(A: Any, rows: Any) -> Vector:
@@ -104,5 +104,5 @@ def _largest_entries(A: Any, rows: Any) -> Vector:
             found[:] = abs(A.tocsr()[rows]).max(axis=1).toarray().ravel()
         return found
     for part, entries in slabs(A, rows):
-        found[part] = entries.max(axis=1, initial=0.0)
+        found[part] = to_numpy(namespace(entries).max(entries, axis=1)) if A.shape[1] else 0.0
     return found

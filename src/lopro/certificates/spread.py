@@ -7,7 +7,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import scipy  # parts of it load when first used
 
+from lopro.core.arrays import take
 from lopro.core.real_vectors import Vector
+from lopro.maps.host import transferred
 
 __all__ = ["NEAR", "WORK", "Entries", "entries_of", "spread"]
 
@@ -23,10 +25,13 @@ Entries: TypeAlias = "tuple[Any, Any, Vector, int]"
 
 
 def entries_of(A: Any, used: Any) -> tuple[Any, Any, Vector]:
-    """Return row, column and size of the entries of some rows that are not 0."""
+    """Return row, column and size of the entries of some rows that are not 0.
+
+    Rows of a dense matrix on a device are copied to the host, which is counted.
+    """
     if not scipy.sparse.issparse(A):
         rows = np.flatnonzero(used)
-        sizes = np.abs(np.asarray(A[rows], dtype=np.float64))
+        sizes = np.abs(transferred(take(A, rows)) if len(rows) else np.zeros((0, A.shape[1])))
         row, column = np.nonzero(sizes)
         return rows[row], column, sizes[row, column]
     A = A.tocsr()

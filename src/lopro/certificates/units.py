@@ -19,6 +19,7 @@ import scipy  # parts of it load when first used
 
 from lopro.certificates.sides import is_rounding_of, magnitudes, of_rounding, slabs, without
 from lopro.certificates.spread import NEAR, Entries, entries_of, spread
+from lopro.core.arrays import from_numpy, namespace, to_numpy
 from lopro.core.real_vectors import Vector
 
 __all__ = ["Units", "column_units", "curvature_units", "reach_units"]
@@ -216,11 +217,15 @@ def _mean_ratios(A: Any, sides: Vector) -> Vector:
         counts = np.bincount(j, minlength=n)
         return np.where(counts > 0.0, np.exp(sums / np.maximum(counts, 1.0)), 0.0)
     for part, sizes in slabs(A, used):
-        present = sizes > 0.0
-        shares = np.log(sides[used[part]]) - 0.5 * np.log(np.maximum(1, present.sum(axis=1)))
-        logs = shares[:, None] - np.log(np.where(present, sizes, 1.0))
-        sums += np.where(present, logs, 0.0).sum(axis=0)
-        counts += present.sum(axis=0)
+        xp = namespace(sizes)
+        present = xp.astype(sizes > 0.0, sizes.dtype)
+        of_rows = to_numpy(xp.sum(present, axis=1))
+        shares = np.log(sides[used[part]]) - 0.5 * np.log(np.maximum(1.0, of_rows))
+        logs = from_numpy(shares, sizes)[:, None] - xp.log(
+            xp.where(sizes > 0.0, sizes, present + 1.0)
+        )
+        sums += to_numpy(xp.sum(present * logs, axis=0))
+        counts += to_numpy(xp.sum(present, axis=0))
     return np.where(counts > 0.0, np.exp(sums / np.maximum(counts, 1.0)), 0.0)
 
 
@@ -254,9 +259,8 @@ def _smallest_ratios(A: Any, sides: Vector) -> Vector:
         return found
     for part, entries in slabs(A, used):
         with np.errstate(divide="ignore", over="ignore"):
-            found = np.minimum(
-                found, (sides[used[part]][:, None] / entries).min(axis=0, initial=np.inf)
-            )
+            ratios = from_numpy(sides[used[part]], entries)[:, None] / entries
+            found = np.minimum(found, to_numpy(namespace(ratios).min(ratios, axis=0)))
     return found
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from array_api_compat import is_cupy_array, is_jax_array, is_torch_array
 
 from lopro.core.arrays import Array, from_numpy, isfinite, namespace, to_numpy
+from lopro.core.diagonals import diagonal_of
 
 __all__ = [
     "DeviceFactor",
@@ -23,25 +24,29 @@ __all__ = [
 
 @dataclass(frozen=True)
 class DeviceFactor:
-    """The Cholesky factor of a positive definite matrix on a device; solves for vectors on the host."""
+    """The Cholesky factor of a matrix on a device; solves for vectors on the host.
+
+    ``pivots``, the squares of the diagonal of the factor, are on the device; NaN where there is no factor, so
+    that a factorisation and the test of its pivots are one read of the device.
+    """
 
     matrix: Array
-    factor: Array
+    pivots: Array
     _solve: Callable[[Array], Array]
 
     def solve(self, right: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """Return the solution for a vector, or for the columns of a block."""
         return to_numpy(self._solve(from_numpy(right, self.matrix)))
 
-    @property
-    def pivots(self) -> np.ndarray[Any, Any]:
-        """The pivots, squares of the diagonal of the factor, on the host."""
-        return np.asarray(to_numpy(namespace(self.factor).linalg.diagonal(self.factor)) ** 2)
-
     def loses(self, share: float) -> bool:
         """Whether a pivot is NaN or below this share of its diagonal entry of the matrix."""
-        diagonal = to_numpy(namespace(self.matrix).linalg.diagonal(self.matrix))
-        return not bool(np.all(self.pivots > share * diagonal))
+        return not bool(namespace(self.matrix).all(self.pivots > share * diagonal_of(self.matrix)))
+
+    @property
+    def spread(self) -> float:
+        """The smallest pivot as a share of the largest; NaN without a factor."""
+        xp = namespace(self.pivots)
+        return float(xp.min(self.pivots) / xp.max(self.pivots))
 
 
 def can_factor_on_device(G: Array) -> bool:
@@ -50,9 +55,9 @@ def can_factor_on_device(G: Array) -> bool:
 
 
 def device_factor(G: Array) -> DeviceFactor | None:
-    """Return the Cholesky factor of a symmetric matrix; None if it is not definite.
+    """Return the Cholesky factor of a symmetric matrix; None for a library that is not supported.
 
-    Also None for a library that is not supported.
+    Of a matrix that is not definite there is none, or one whose pivots say so.
 
     Examples
     --------
@@ -65,18 +70,17 @@ def device_factor(G: Array) -> DeviceFactor | None:
         import torch
 
         factor, info = torch.linalg.cholesky_ex(G)
-        if int(info) != 0:
-            return None
         return DeviceFactor(
             G,
-            factor,
+            torch.where(info == 0, diagonal_of(factor) ** 2, torch.nan),
             lambda b: torch.cholesky_solve(b.reshape(len(b), -1), factor).reshape(b.shape),
         )
     if is_jax_array(G):
         import jax.scipy.linalg as linear
 
         factor = linear.cholesky(G, lower=True)
-        return DeviceFactor(G, factor, lambda b: linear.cho_solve((factor, True), b))
+        pivots = diagonal_of(factor) ** 2
+        return DeviceFactor(G, pivots, lambda b: linear.cho_solve((factor, True), b))
     if is_cupy_array(G):
         import cupy
         import cupyx
@@ -89,7 +93,7 @@ def device_factor(G: Array) -> DeviceFactor | None:
             return None
         return DeviceFactor(
             G,
-            factor,
+            diagonal_of(factor) ** 2,
             lambda b: solve_triangular(
                 factor, solve_triangular(factor, b, lower=True), lower=True, trans="T"
             ),

@@ -176,12 +176,9 @@ class SystemOnDevice:
         if not can_factor_on_device(H):
             return cholesky_solve(cholesky(np.array(to_numpy(H))), rhs)
         factor = device_factor(H)
-        if factor is None:
-            raise SingularSystem("the matrix is not positive definite")
-        pivots = factor.pivots
         # Written so that NaN is not taken for a pivot.
-        if not pivots.min() > self.size * EPS * pivots.max():
-            raise SingularSystem("a pivot is lost to rounding")
+        if factor is None or not factor.spread > self.size * EPS:
+            raise SingularSystem("a pivot is lost to rounding, or not positive")
         return np.asarray(factor.solve(rhs))
 
     def _formed(self, pieces: Sequence[Piece], shift: float) -> Any:
