@@ -14,15 +14,14 @@ from lopro.certificates.certificate import Outcome, Status
 from lopro.core.arrays import Array
 from lopro.core.validation import check_array, check_shape
 from lopro.driver.candidate import checked_multipliers
-from lopro.driver.options import Options
 from lopro.driver.run import Run
+from lopro.driver.workbench import Options
 from lopro.errors import MissingCapabilityError
 from lopro.functions.atoms import Interval
 from lopro.functions.term import Term
 from lopro.maps.host import host_matrix, host_vector
-from lopro.methods.answers import evidence_of
+from lopro.methods.answers import evidence_of, member_multipliers, term_multipliers
 from lopro.methods.second_order.forms import composite
-from lopro.methods.second_order.multipliers import member_multipliers, term_multipliers
 from lopro.newton.bounds import lower_bound, relative_violation, violation_charge
 from lopro.newton.problem import Composite
 from lopro.problem import Problem

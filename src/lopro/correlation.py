@@ -21,8 +21,8 @@ from lopro.core.counting import Counts
 from lopro.core.deadline import EIGH, Deadline
 from lopro.core.diagonals import raise_diagonal, with_diagonal
 from lopro.core.validation import check_array, check_shape
-from lopro.driver.options import Options
 from lopro.driver.result import History, Iterate, Result, Status
+from lopro.driver.workbench import Options
 from lopro.methods.semidefinite import LowRankFactors
 from lopro.newton.sdp.correlation import NearestCorrelation, NoCorrelationMatrix
 from lopro.newton.sdp.correlation import nearest_correlation as nearest

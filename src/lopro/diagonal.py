@@ -9,8 +9,8 @@ import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro.core.validation import check_array, check_count, check_seed, check_shape, host_array
-from lopro.driver.options import Options
 from lopro.driver.result import Result
+from lopro.driver.workbench import Options
 from lopro.linalg.rounding import EPS
 from lopro.methods.semidefinite.diagonal_form import default_rank
 from lopro.methods.semidefinite.factor_problem import FactorCost, RowLengths

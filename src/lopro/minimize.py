@@ -21,9 +21,9 @@ from lopro.constraints import (
 from lopro.core.arrays import Array, asarray_like, copy, is_single, take
 from lopro.core.differences import forward_differences
 from lopro.core.validation import check_array, check_callable, host_array
-from lopro.driver.options import Callback, Options
 from lopro.driver.result import Iterate, Result
 from lopro.driver.stopping import Rule
+from lopro.driver.workbench import Callback, Options
 from lopro.errors import PrecisionWarning
 from lopro.maps.algebra import widened
 from lopro.objectives import FunctionObjective, Objective

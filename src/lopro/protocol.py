@@ -10,15 +10,18 @@ from lopro.driver.candidate import (
     ProvedBound,
     Verdict,
 )
-from lopro.driver.fit import Cost, Fit, fit_of, required_fit
 from lopro.driver.method import (
     Candidates,
     Card,
+    Cost,
+    Fit,
     InnerAlgorithm,
     Method,
     Stepper,
     Workbench,
+    fit_of,
     next_candidate,
+    required_fit,
 )
 
 __all__ = [

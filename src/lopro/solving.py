@@ -9,11 +9,11 @@ import numpy as np
 
 from lopro.core.arrays import Array
 from lopro.core.deadline import Deadline
-from lopro.driver.options import Callback, Options
 from lopro.driver.progress import Progress
 from lopro.driver.result import Iterate, Result
 from lopro.driver.run import Run
 from lopro.driver.stopping import Rule
+from lopro.driver.workbench import Callback, Options
 from lopro.maps import StreamedMap
 from lopro.methods.auto import Auto
 from lopro.problem import Problem

@@ -18,9 +18,9 @@ from lopro.certificates import feasibility_tolerance
 from lopro.core.arrays import Array, eps, norm, to_numpy
 from lopro.core.deadline import Deadline
 from lopro.core.validation import check_array, check_number, check_numbers, check_shape
-from lopro.driver.options import Callback, Options
 from lopro.driver.result import Iterate, Status
 from lopro.driver.stopping import Rule
+from lopro.driver.workbench import Callback, Options
 from lopro.errors import MissingCapabilityError
 from lopro.maps import LinearMap, linear_map
 from lopro.maps.algebra import dense

@@ -32,10 +32,10 @@ from lopro.core.arrays import (
 from lopro.core.deadline import current_deadline
 from lopro.core.optional import needing
 from lopro.core.validation import check_array, check_number, check_shape
-from lopro.driver.options import Options
 from lopro.driver.printing import in_html
 from lopro.driver.result import Result
 from lopro.driver.run import Run
+from lopro.driver.workbench import Options
 from lopro.errors import MissingCapabilityError
 from lopro.functions.atoms import GroupNorm
 from lopro.maps import linear_map

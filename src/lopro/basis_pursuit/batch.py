@@ -26,7 +26,7 @@ from lopro.core.arrays import Array, is_complex, to_numpy
 from lopro.core.counting import Counts, count, counting
 from lopro.core.deadline import OutOfTime, current_deadline
 from lopro.core.validation import check_array
-from lopro.driver.options import Options
+from lopro.driver.workbench import Options
 from lopro.errors import InfeasibleError, StalledError
 from lopro.maps import LinearMap, NumPyMap
 from lopro.problem import Problem

@@ -59,8 +59,8 @@ from lopro.core.counting import Counts
 from lopro.core.deadline import OutOfTime, current_deadline
 from lopro.core.threads import one_pool
 from lopro.driver.minorants import FENCHEL
-from lopro.driver.options import Options
 from lopro.driver.result import History, Iterate, Status
+from lopro.driver.workbench import Options
 from lopro.maps import ArrayMap, LinearMap, NumPyMap
 from lopro.problem import Problem
 from lopro.protocol import Target

@@ -18,8 +18,8 @@ from lopro.constraints import Box, WholeSpace
 from lopro.core.arrays import Array, asarray_like, from_numpy, to_numpy
 from lopro.core.deadline import Deadline
 from lopro.core.validation import check_array, check_number, check_shape
-from lopro.driver.options import Callback, Options
 from lopro.driver.result import Result
+from lopro.driver.workbench import Callback, Options
 from lopro.functions import atoms
 from lopro.maps import LinearMap, linear_map
 from lopro.maps.with_ones import WithOnes

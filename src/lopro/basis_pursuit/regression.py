@@ -35,8 +35,8 @@ from lopro.core.arrays import Array, asarray_like, eps, norm, to_numpy, widest
 from lopro.core.counting import Counts, counting
 from lopro.core.deadline import Deadline, OutOfTime, current_deadline
 from lopro.core.validation import check_array, check_count, check_number, check_numbers
-from lopro.driver.options import Callback, Options
 from lopro.driver.result import History, Status
+from lopro.driver.workbench import Callback, Options
 from lopro.maps.double import wide_dtype
 from lopro.problem import Problem
 from lopro.protocol import Certificate, Method, Target, Workbench

@@ -14,10 +14,10 @@ from lopro.batch.stacking import grouped, like_of, slices, stacked
 from lopro.certificates.batched import Programs
 from lopro.core.arrays import Array
 from lopro.core.deadline import Deadline
-from lopro.driver.options import Callback, Options
 from lopro.driver.result import Iterate, Result, Status
 from lopro.driver.run import Run
 from lopro.driver.stopping import Rule
+from lopro.driver.workbench import Callback, Options
 from lopro.methods.auto import Auto
 from lopro.problem import Problem
 from lopro.protocol import Method

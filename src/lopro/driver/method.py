@@ -7,7 +7,7 @@ budgets, the clock, records, certificates and the status are the driver's. An in
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar
 
@@ -16,7 +16,9 @@ import numpy as np
 from lopro.certificates import Target
 from lopro.constraints import Constraint
 from lopro.core.arrays import Array
+from lopro.core.deadline import operations_per_second
 from lopro.driver.candidate import Candidate, Verdict
+from lopro.errors import MissingCapabilityError
 from lopro.functions import Image
 from lopro.objectives import Objective
 from lopro.penalties import Penalised, Penalty
@@ -25,11 +27,16 @@ from lopro.problem import Problem
 __all__ = [
     "Candidates",
     "Card",
+    "Cost",
+    "Fit",
     "InnerAlgorithm",
     "Method",
+    "Start",
     "Stepper",
     "Workbench",
+    "fit_of",
     "next_candidate",
+    "required_fit",
 ]
 
 PAPER = "Yang, Lin, Zhang (ICML 2017)"
@@ -218,3 +225,109 @@ def next_candidate(candidates: Candidates, verdict: Verdict | None) -> Candidate
         return next(candidates) if verdict is None else candidates.send(verdict)
     except StopIteration:
         return None
+
+
+#: The type of `Method.run`.
+Start: TypeAlias = Callable[[Workbench, Array], Candidates]
+
+
+@dataclass(frozen=True)
+class Cost:
+    """An estimate of the work of a method.
+
+    Parameters
+    ----------
+    work : str
+        In words: "12 factorisations of 500 x 500".
+    operations : float
+        As many floating-point operations of a matrix product take as long. Methods are compared by these, so
+        that the choice does not depend on the load of a machine.
+
+    Examples
+    --------
+    >>> from lopro.protocol import Cost
+    >>> cost = Cost("2 factorisations of 10 x 10", 4e3)
+    >>> cost.seconds < 1.0
+    True
+    """
+
+    work: str
+    operations: float
+
+    @property
+    def seconds(self) -> float:
+        """About how long it takes on this machine, whose speed is measured once."""
+        return self.operations / operations_per_second()
+
+    def __str__(self) -> str:
+        return f"about {self.work}, {self.seconds:.2g} s"
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """A method that fits a problem, why, at which cost, and what it has prepared for it.
+
+    Parameters
+    ----------
+    method : Method
+        The method.
+    reason : str
+        What of the problem makes it fit.
+    cost : Cost, optional
+        What it would cost; None where nothing is known.
+    start : callable, optional
+        Starts it with what it has read of the problem already; `Method.run` by default.
+
+    Examples
+    --------
+    >>> import numpy as np, lopro
+    >>> f = lopro.objectives.LeastSquares(np.eye(2), np.ones(2))
+    >>> fit = lopro.NewtonMultipliers().fit(lopro.Problem(f))
+    >>> fit.reason
+    'f has second derivatives at hand'
+    """
+
+    method: Method
+    reason: str
+    cost: Cost | None = None
+    start: Start | None = None
+
+    def run(self, bench: Workbench, x0: Array) -> Candidates:
+        """Run the method."""
+        return (self.method.run if self.start is None else self.start)(bench, x0)
+
+    def __str__(self) -> str:
+        said = f"{self.method!r}: {self.reason}"
+        return said if self.cost is None else f"{said}; {self.cost}"
+
+
+def fit_of(method: Method, problem: Problem, reason: str = "") -> Fit | None:
+    """Return how a method fits a problem, None if it does not; without ``fit``, its `check` decides.
+
+    Examples
+    --------
+    >>> import numpy as np, lopro
+    >>> from lopro.protocol import fit_of
+    >>> fit_of(lopro.ProgramEngines(), lopro.Problem(lopro.objectives.L1Norm(shape=(2,)))) is None
+    True
+    """
+    if hasattr(method, "fit"):
+        found: Fit | None = method.fit(problem)
+        return found
+    try:
+        method.check(problem)
+    except MissingCapabilityError:
+        return None
+    return Fit(method, reason)
+
+
+def required_fit(method: Method, problem: Problem) -> Fit:
+    """Return how a method fits a problem, or raise the error of `Method.check` that says what is missing."""
+    if not hasattr(method, "fit"):
+        method.check(problem)
+        return Fit(method, "chosen by method=")
+    found: Fit | None = method.fit(problem)
+    if found is None:
+        method.check(problem)
+        raise MissingCapabilityError(f"{method!r} does not fit {problem!r}")
+    return found

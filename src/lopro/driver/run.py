@@ -18,13 +18,11 @@ from lopro.core.arrays import Array, copy, equal, isfinite, norm
 from lopro.core.counting import Counts, counting
 from lopro.core.deadline import Deadline, OutOfTime, current_deadline
 from lopro.driver.candidate import Candidate, PenalisedMinimum, Verdict
-from lopro.driver.fit import required_fit
 from lopro.driver.incumbent import Incumbent, Judged
-from lopro.driver.method import Candidates, Method, next_candidate
-from lopro.driver.options import Callback, Options
+from lopro.driver.method import Candidates, Method, next_candidate, required_fit
 from lopro.driver.progress import Progress
 from lopro.driver.result import History, Iterate, Result, Status
-from lopro.driver.workbench import RunWorkbench, Spent
+from lopro.driver.workbench import Callback, Options, RunWorkbench, Spent
 from lopro.errors import (
     InfeasibleError,
     NonFiniteError,

@@ -6,18 +6,29 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeAlias, cast
 
+import numpy as np
+
 from lopro.certificates import Bound, Emptiness, feasibility_tolerance
 from lopro.certificates.certificate import Outcome, Status
 from lopro.constraints.base import Constraint, ValidInequality
 from lopro.constraints.polyhedron import Box
 from lopro.constraints.rows import LinearRows
+from lopro.constraints.simplex import Simplex
 from lopro.core.arrays import Array, asarray_like, from_numpy, norm
 from lopro.core.deadline import OutOfTime, current_deadline
 from lopro.errors import InfeasibleError, UnboundedError
 from lopro.functions.term import Term
+from lopro.newton.smooth import Image
 from lopro.protocol import Candidate, ProvedBound, Workbench
 
-__all__ = ["Shared", "answer", "candidate_in_set", "evidence_of"]
+__all__ = [
+    "Shared",
+    "answer",
+    "candidate_in_set",
+    "evidence_of",
+    "member_multipliers",
+    "term_multipliers",
+]
 
 #: Share of the tolerated gap that the violation of a point may contribute before the point is projected.
 _CHARGED = 0.5
@@ -161,3 +172,28 @@ def _inequality(
     dual = shared(constraint, inside)
     there = tuple(from_numpy(v, like) for v in dual)
     return ValidInequality(from_numpy(direction, like), support, there)
+
+
+def member_multipliers(constraint: Constraint, multipliers: Sequence[Array]) -> Image:
+    """Return one array for each member from the multipliers of the terms of a constraint."""
+    if isinstance(constraint, LinearRows):
+        return tuple(multipliers)
+    left, found = list(multipliers), []
+    for member in constraint.members():
+        own = [left.pop(0) for _ in member.terms]
+        # A member of several terms has one normal vector.
+        pairs = zip(member.terms, own, strict=True)
+        found.append(own[0] if len(own) == 1 else sum(term.pullback(v) for term, v in pairs))
+    return tuple(found)
+
+
+def term_multipliers(constraint: Constraint, multipliers: Sequence[Array]) -> list[Array]:
+    """Return multipliers of the members as those of the terms: the inverse of `member_multipliers`."""
+    found: list[Array] = []
+    for member, v in zip(constraint.members(), multipliers, strict=True):
+        if isinstance(member, Simplex):
+            # The total is what positive entries pay, the largest multiplier; the others pay less.
+            found += [v - v.max(), np.array([v.max()])]
+        else:
+            found.append(v)
+    return found

@@ -27,7 +27,7 @@ from lopro.methods.second_order.interior_point import InteriorPoint, UnprovedRay
 from lopro.methods.semidefinite import LowRankFactors, NearestSemidefinite, SemidefiniteEngines
 from lopro.methods.splitting import ADMM, admm_reason, is_explicit, is_norm_of_image
 from lopro.methods.splitting.alternating import AlternatingDirections
-from lopro.objectives import NuclearNorm
+from lopro.objectives import NuclearNorm, Scaled, SquaredDistance
 from lopro.problem import Problem
 from lopro.protocol import Candidates, Card, Fit, Method, Workbench, fit_of
 
@@ -224,7 +224,8 @@ def _plan(problem: Problem) -> Iterator[Fit]:
 
 def _closed_forms(problem: Problem) -> Iterator[Fit]:
     """Yield methods for problems that are one projection, matrices, or given by singular values."""
-    fit = NearestPoint().fit(problem)
+    f = problem.objective.f if isinstance(problem.objective, Scaled) else problem.objective
+    fit = NearestPoint().fit(problem) if isinstance(f, SquaredDistance) else None
     if fit is not None:
         yield fit
     if problem.shape is not None and len(problem.shape) == 1:
@@ -238,7 +239,7 @@ def _closed_forms(problem: Problem) -> Iterator[Fit]:
         fit = fit_of(NearestSemidefinite(), problem, reason)
     if fit is not None:
         yield fit
-    if any(isinstance(f, NuclearNorm) for _, f in problem.objective.summands):
+    if isinstance(f, NuclearNorm):
         reason = "its prox takes singular values, and the projection is a formula"
         fit = fit_of(AlternatingDirections(), problem, reason)
         if fit is not None:

@@ -15,10 +15,10 @@ from lopro.constraints import PSDCone
 from lopro.core.arrays import Array, asarray_like, from_numpy, namespace, to_numpy
 from lopro.core.deadline import EIGH, Deadline, OutOfTime, current_deadline
 from lopro.core.validation import check_array, check_number, check_shape
-from lopro.driver.options import Callback, Options
 from lopro.driver.result import Iterate, Result
 from lopro.driver.run import Run
 from lopro.driver.stopping import Rule
+from lopro.driver.workbench import Callback, Options
 from lopro.metric.diagonal import diagonal_from
 from lopro.metric.feature_working_set import FeatureWorkingSet
 from lopro.metric.loss import PairLoss

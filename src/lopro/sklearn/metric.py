@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from lopro.core.deadline import EIGH, Deadline, current_deadline
 from lopro.core.validation import check_unmasked
-from lopro.driver.options import Options
+from lopro.driver.workbench import Options
 from lopro.metric import MetricResult, learn_metric
 from lopro.metric.pairs import DIFFERENT, SAME
 from lopro.sklearn._components import check_components, components_of, sample_vector

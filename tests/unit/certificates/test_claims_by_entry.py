@@ -22,8 +22,7 @@ from lopro import Problem, Status
 from lopro.cli import main
 from lopro.constraints import Affine, Box, Constraint, Intersection, Polyhedron, ResidualBall
 from lopro.core.deadline import Deadline
-from lopro.driver.options import Options
-from lopro.driver.workbench import RunWorkbench
+from lopro.driver.workbench import Options, RunWorkbench
 from lopro.objectives import GroupNorm, L1Norm, LeastSquares, Linear, Quadratic, TotalVariation
 
 INF = np.inf

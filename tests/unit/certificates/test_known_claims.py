@@ -27,8 +27,7 @@ from lopro.constraints import (
     SecondOrderCone,
 )
 from lopro.core.deadline import Deadline
-from lopro.driver.options import Options
-from lopro.driver.workbench import RunWorkbench
+from lopro.driver.workbench import Options, RunWorkbench
 from lopro.engines import QuadraticProgram
 from lopro.errors import InfeasibleError, ProjectionError, ZeroRowWarning
 from lopro.newton.programs import solve_program

@@ -15,9 +15,8 @@ from lopro.certificates.certificate import Outcome, Status
 from lopro.constraints import Polyhedron
 from lopro.driver.incumbent import Incumbent
 from lopro.errors import InfeasibleError, UnboundedError
-from lopro.methods.answers import answer
+from lopro.methods.answers import answer, member_multipliers
 from lopro.methods.second_order.forms import composite
-from lopro.methods.second_order.multipliers import member_multipliers
 from lopro.objectives import Linear
 from lopro.protocol import Candidate, ProvedBound, Target
 

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy  # parts of it load when first used
 
 from lopro.certificates import VariableBounds
 from lopro.certificates.programs import ProgramProof
@@ -20,17 +21,10 @@ from lopro.errors import MissingCapabilityError
 from lopro.functions.atoms import HalfSquare, Interval, Linear, Opaque, Quadratic
 from lopro.functions.term import Term, bounds_of
 from lopro.linalg.dense import Array
-from lopro.maps.host import engine_matrix, host_matrix, widens_there
-from lopro.methods.second_order.multipliers import term_multipliers
-from lopro.methods.second_order.quadratic_terms import (
-    has_sparse_normal_matrix,
-    is_quadratic,
-    quadratic,
-    stacked,
-    with_images,
-)
+from lopro.maps.host import engine_matrix, host_matrix, host_vector, widens_there
+from lopro.methods.answers import term_multipliers
 from lopro.newton.problem import Composite
-from lopro.newton.smooth import Image
+from lopro.newton.smooth import FILL, Image
 from lopro.problem import Problem
 
 __all__ = ["Forms", "composite", "has_second_derivatives", "quadratic_program"]
@@ -125,7 +119,7 @@ class Forms:
         if self._points_lack is not None:
             return self._points_lack
         for term in self.terms:
-            if not (is_quadratic(term) or self._is_sparse(term)):
+            if not (_is_quadratic(term) or self._is_sparse(term)):
                 return "the objective is not given by a matrix P"
         for term in self.sets:
             at_hand = term.is_identity or term.entries is not None
@@ -144,19 +138,19 @@ class Forms:
         of the problem, and the rows ``D x - y = b``, after its rows.
         """
         kept = [term for term in self.terms if term not in self._images]
-        P, q, constant = quadratic(kept, self.size)
+        P, q, constant = _quadratic(kept, self.size)
         rows: list[Any] = [term.atom for term in self.sets if not term.is_identity]
         if len(rows) == 1:
             A, lower, upper = self._matrices[0], rows[0].lower, rows[0].upper
         elif rows:
-            A = stacked(self._matrices)
+            A = _stacked(self._matrices)
             lower, upper = (
                 np.concatenate([getattr(r, k) for r in rows]) for k in ("lower", "upper")
             )
         else:
             A, lower, upper = np.zeros((0, self.size)), np.zeros(0), np.zeros(0)
         program = QuadraticProgram(P, q, A, lower, upper, *self.box, constant)
-        return with_images(program, self._images) if self._images else program
+        return _with_images(program, self._images) if self._images else program
 
     @cached_property
     def _images(self) -> tuple[Term, ...]:
@@ -173,7 +167,7 @@ class Forms:
 
     def _adds_variables(self, term: Term) -> bool:
         """Whether the images of a square are variables of the program: their normal matrix is not sparse."""
-        return self._is_sparse(term) and not has_sparse_normal_matrix(term.entries)
+        return self._is_sparse(term) and not _has_sparse_normal_matrix(term.entries)
 
     @cached_property
     def _has_dense_rows(self) -> bool:
@@ -191,7 +185,7 @@ class Forms:
         P, q, constant, A = p.P, p.q, p.constant, p.A
         if squares:
             others = [term for term in self.terms if not isinstance(term.atom, HalfSquare)]
-            P, q, constant = quadratic(others, self.size)
+            P, q, constant = _quadratic(others, self.size)
             A = p.A[:m, : self.size] if self._images else p.A
         sides = p.lower[:m], p.upper[:m]
         return ProgramProof(P, q, constant, squares, A, *sides, VariableBounds(*self.box))
@@ -330,3 +324,82 @@ def has_second_derivatives(problem: Problem) -> bool:
         not isinstance(term.atom, Opaque) or term.atom.function.has_hessian
         for term in problem.objective.terms
     )
+
+
+def _is_quadratic(term: Term) -> bool:
+    """Whether a term is linear, or quadratic with a matrix at hand or one that is cheap to form."""
+    atom = term.atom
+    if isinstance(atom, Linear) or (isinstance(atom, HalfSquare) and term.is_identity):
+        return True
+    if isinstance(atom, Quadratic):
+        return engine_matrix(atom.P) is not None
+    if not isinstance(atom, HalfSquare):
+        return False
+    B = term.entries
+    return isinstance(B, np.ndarray) and B.shape[0] >= B.shape[1]
+
+
+def _has_sparse_normal_matrix(B: Any) -> bool:
+    """Whether ``B'B`` has about as many entries as ``B``."""
+    if not scipy.sparse.issparse(B):
+        return False
+    counts = np.diff(scipy.sparse.csr_array(B).indptr).astype(np.float64)
+    return bool(counts @ counts <= FILL * B.nnz)
+
+
+def _with_images(program: QuadraticProgram, terms: Sequence[Term]) -> QuadraticProgram:
+    """Return a program with variables ``y = D x - b`` and the squares ``s/2 |y|^2``."""
+    B = scipy.sparse.vstack([scipy.sparse.csr_array(term.entries) for term in terms], format="csr")
+    k, n = B.shape
+    sides = [np.zeros(t.size) if t.offset is None else host_vector(t.offset).ravel() for t in terms]
+    b, free = np.concatenate(sides), np.full(k, np.inf)
+    curvature = np.concatenate([np.full(t.size, t.scale) for t in terms])
+    P = scipy.sparse.csr_array((n, n)) if program.P is None else scipy.sparse.csr_array(program.P)
+    A = scipy.sparse.csr_array(program.A)
+    return QuadraticProgram(
+        scipy.sparse.block_diag([P, scipy.sparse.diags_array(curvature)], format="csr"),
+        np.concatenate([program.q, np.zeros(k)]),
+        scipy.sparse.block_array([[A, None], [B, -scipy.sparse.eye_array(k)]], format="csr"),
+        np.concatenate([program.lower, b]),
+        np.concatenate([program.upper, b]),
+        np.concatenate([program.least, -free]),
+        np.concatenate([program.most, free]),
+        program.constant,
+    )
+
+
+def _stacked(matrices: Sequence[Any]) -> Any:
+    """Return matrices below each other, sparse where one of them is."""
+    # One dense block of some size makes the whole of it dense for the solvers; a few rows do not.
+    sparse = any(scipy.sparse.issparse(M) for M in matrices)
+    return scipy.sparse.vstack(matrices, format="csr") if sparse else np.vstack(matrices)
+
+
+def _quadratic(terms: Sequence[Term], size: int) -> tuple[Any, Array, float]:
+    """Return the matrix (None for zero), the slope and the constant of a quadratic function."""
+    if len(terms) == 1 and isinstance(terms[0].atom, Quadratic) and terms[0].scale == 1.0:
+        return _parts(terms[0], size)
+    P: Any = None
+    q, constant = np.zeros(size), 0.0
+    for term in terms:
+        if isinstance(term.atom, Linear):
+            q = q + host_vector(term.atom.c)
+            continue
+        matrix, slope, own = _parts(term, size)
+        matrix = matrix if term.scale == 1.0 else term.scale * matrix
+        P = matrix if P is None else P + matrix
+        q, constant = q + term.scale * slope, constant + term.scale * own
+    return P, q, constant
+
+
+def _parts(term: Term, size: int) -> tuple[Any, Array, float]:
+    """Return matrix, slope and constant of a quadratic term without its scale."""
+    atom = term.atom
+    if isinstance(atom, Quadratic):
+        return engine_matrix(atom.P), host_vector(atom.q), atom.constant
+    B = None if term.is_identity else term.entries
+    b = np.zeros(size if B is None else len(B)) if term.offset is None else host_vector(term.offset)
+    square = 0.5 * float(b @ b)
+    if B is None:
+        return scipy.sparse.eye_array(size, format="csr"), -b, square
+    return B.T @ B, -(b @ B), square

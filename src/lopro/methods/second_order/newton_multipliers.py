@@ -16,10 +16,9 @@ from lopro.core.deadline import OutOfTime
 from lopro.errors import StalledError
 from lopro.functions.atoms import Atom, Ball, Interval, L1Ball, SecondOrderCone
 from lopro.maps.host import host_vector
-from lopro.methods.answers import answer
+from lopro.methods.answers import answer, member_multipliers, term_multipliers
 from lopro.methods.costs import newton_cost
 from lopro.methods.second_order.forms import Forms, composite, has_second_derivatives
-from lopro.methods.second_order.multipliers import member_multipliers, term_multipliers
 from lopro.newton.inner import UnboundedBelow
 from lopro.newton.problem import Composite
 from lopro.newton.solve import outcomes

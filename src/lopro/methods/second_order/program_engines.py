@@ -18,10 +18,9 @@ from lopro.engines.active_set import solve_by_active_set
 from lopro.engines.answer import installed
 from lopro.errors import MissingCapabilityError, StalledError
 from lopro.maps.host import host_vector
-from lopro.methods.answers import answer, evidence_of
+from lopro.methods.answers import answer, evidence_of, member_multipliers
 from lopro.methods.costs import engine_cost, guess_pays
 from lopro.methods.second_order.forms import Forms
-from lopro.methods.second_order.multipliers import member_multipliers
 from lopro.newton.programs import solve_program
 from lopro.problem import Problem
 from lopro.protocol import Candidate, Candidates, Card, Fit, Workbench

@@ -12,8 +12,8 @@ from support.theorem_checks import noise
 from support.theory_problems import Known, t2, t4, t6_box, t6_ellipsoid, t9
 from support.tilted import tilted
 
-from lopro.driver.options import Options
 from lopro.driver.run import Run
+from lopro.driver.workbench import Options
 from lopro.errors import MissingCapabilityError
 from lopro.functions import Source
 from lopro.methods import Auto
