@@ -197,6 +197,13 @@ def noisy(m: int, d: int, density: float | None = None) -> Any:
     return random_columns(m, d, density)
 
 
+def of_low_rank(m: int, d: int, rank: int) -> Any:
+    """Return a matrix whose columns occur twice, with both signs, and noise as measurements."""
+    rng = np.random.default_rng([m, d])
+    A = rng.standard_normal((m, rank)) @ rng.standard_normal((rank, d // 2))
+    return np.concatenate([A, -A], axis=1), rng.standard_normal(m)
+
+
 def operator(data: Any) -> Any:
     """Return measurements with a matrix that is known by its products."""
     return as_operator((*data, 0.0))[:2]
@@ -229,7 +236,7 @@ def logistic(make: Callable[[], Any], share: float, **options: Any) -> Any:
     def run() -> Any:
         A, y = make()
         labels = np.sign(y)
-        lam = 0.5 * share * float(np.abs(A.T @ labels).max())
+        lam = 0.5 * share * float(np.abs(lopro.maps.linear_map(A).adjoint(labels)).max())
         return lopro.sparse_logistic(A, labels, lam, **options)
 
     return run
@@ -336,14 +343,18 @@ INSTANCES: dict[str, Callable[[], Any]] = {
     "penalised stored": penalised(lambda: on(noisy(80, 2000), StoredMap), 0.1),
     "penalised torch": penalised(lambda: tensors((*noisy(200, 800), 0.0), "float64")[:2], 0.05),
     "penalised polynomials": penalised(lambda: polynomials(60, 6, 4), 0.01),
+    "penalised, low rank": penalised(lambda: of_low_rank(40, 120, 14), 0.01),
+    "elastic net, support near m": penalised(lambda: noisy(300, 1500), 0.02, ridge=1.0),
     "elastic net": penalised(lambda: noisy(200, 800), 0.05, ridge=5.0),
     "square root": penalised(lambda: noisy(200, 800), 0.3, square_root=True),
+    "square root, small weight": penalised(lambda: noisy(100, 400), 0.1, square_root=True),
     "penalties dense": penalties(lambda: noisy(300, 1500)),
     "penalties stored": penalties(lambda: on(noisy(80, 2000), StoredMap)),
     "logistic 200x800": logistic(lambda: noisy(200, 800), 0.1),
     "logistic 200x800, 0.01": logistic(lambda: noisy(200, 800), 0.01),
     "logistic intercept": logistic(lambda: noisy(200, 800), 0.05, intercept=True),
     "logistic ridge": logistic(lambda: noisy(200, 800), 0.05, ridge=1.0),
+    "logistic stored": logistic(lambda: on(noisy(80, 2000), StoredMap), 0.02),
     "logistic sparse": logistic(lambda: noisy(500, 2500, 1e-2), 0.2),
     "start": lambda: _from_start(uniform(200, 600, 20)),
     "infeasible": lambda: lopro.bpdn(np.eye(4)[:, :2], np.ones(4), 0.5),

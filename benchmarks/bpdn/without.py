@@ -37,6 +37,11 @@ def no(*_: Any, **__: Any) -> bool:
     return False
 
 
+def no_candidates(*_: Any, **__: Any) -> tuple[()]:
+    """Stand for a method that proposes nothing."""
+    return ()
+
+
 #: By name: what is replaced to switch a fallback off, and by what.
 FALLBACKS: dict[str, dict[str, Any]] = {
     "one nonzero": {f"{m}.one_nonzero": nothing for m in ("working_set", "matrix_free")},
@@ -47,6 +52,8 @@ FALLBACKS: dict[str, dict[str, Any]] = {
     "lengths": {"operator_search.OperatorSearch._even_out": nothing},
     "reading operators": {"working_set._readable": nothing},
     "columns of operators": {"matrix_free._reads_columns": no},
+    "programs for penalties": {"working_set.improve_penalised": no_candidates},
+    "equations for the square root": {"working_set._at_equations": no_candidates},
     "end of blocks": {"block_search.BlockSearch._try_to_end": nothing},
 }  # fmt: skip
 

@@ -201,7 +201,7 @@ class ColumnSearch(Search):
         share = 2.0 * self.level.least / alpha - 1.0
         excess[self.columns.indices] = 0.0
         near = np.flatnonzero(excess > max(share, SETTINGS.least_share))
-        new = near[largest(excess[near], columns_to_add(self.signs, self.columns.rank, 1))]
+        new = near[largest(excess[near], self._room(1))]
         new.sort()  # memory is read in its order
         self.extend(new, np.zeros(new.size))
 
@@ -389,10 +389,14 @@ class ColumnSearch(Search):
             self.columns.keep(used)
             self.signs = self.signs[used]
         part = SETTINGS.added_part if self.level.least == 0.0 else SETTINGS.added_part_at_penalty
-        kept = largest(excess, columns_to_add(self.signs, self.columns.rank, part))
+        kept = largest(excess, self._room(part))
         if kept.size:
             kept.sort()  # memory is read in its order
             self.extend(indices[kept], signs[kept])
+
+    def _room(self, part: int) -> int:
+        """Return how many columns may join: one for so many nonzeros, fewer as rows run out."""
+        return columns_to_add(self.signs, len(self.y), part, self.columns.ridge > 0.0)
 
     def extend(self, indices: Vector, signs: Vector) -> None:
         """Take more columns into use, with the signs of their coefficients."""

@@ -63,6 +63,10 @@ class Settings:
     #: nonzeros, 256 and 220 with 200; 1.34 and 0.83 s for 2000 x 8000 with 0.3 of the noise as sigma; 0.99
     #: and 0.78 s for 4000 x 20000.
     single_from: int = 1000
+    #: Of the nonzeros: columns that may join where these are as many as rows, with a ridge. The elastic net
+    #: of `benchmarks.lasso`, 1500 x 15000 at a fiftieth, takes 29 products without this limit, 9 with a
+    #: quarter or a tenth; at a two-hundredth 38, 40 and 19.
+    beyond: float = 0.1
     #: Bytes of columns that a pool holds beside those in use.
     capacity: int = 2**29
 
@@ -318,13 +322,15 @@ def largest(sizes: Vector, count: int) -> Vector:
     return np.argpartition(-sizes, count)[:count]
 
 
-def columns_to_add(signs: Vector, rows: float, part: int) -> int:
+def columns_to_add(signs: Vector, rows: int, part: int, ridge: bool = False) -> int:
     """Return how many columns may join those with a sign: a part of them, and fewer as rows run out.
 
-    With more columns than rows the pivot order would decide which are dropped.
+    With more columns than rows the pivot order would decide which are dropped. A ridge makes all columns
+    independent, but as signs of many more than the rows tell little, few join at a time.
     """
     n = int(np.count_nonzero(signs))
-    return int(min(max(10, n // part), max(1.0, 0.5 * (rows - n))))
+    beyond = max(10.0, SETTINGS.beyond * n) if ridge else 1.0
+    return int(min(max(10, n // part), max(beyond, 0.5 * (rows - n))))
 
 
 def _scale_for(block: Vector) -> float:

@@ -164,14 +164,21 @@ class LossSearch:
         return np.minimum(whole, 8.0 * _EPS * length * self._sizes)
 
     def add_missing(self) -> None:
-        """Add the columns that violate most, and drop those that are not used."""
-        newton = self.newton
-        used = newton.x != 0.0
-        if np.count_nonzero(used) < 0.9 * len(used):
+        """Add the columns that violate most, and drop those that are not used.
+
+        Where a pass over the matrix is expensive, those that are near to a violation are read with them, and
+        none are dropped.
+        """
+        newton, settings = self.newton, column_search.SETTINGS
+        used, candidates = newton.x != 0.0, self.missing
+        ridge, rows = bool((self.form.ridges > 0.0).any()), self.A.shape[0]
+        count = max(settings.fewest, columns_to_add(newton.x, rows, 1, ridge))
+        if not self.A.in_memory:
+            candidates = np.flatnonzero(self._excess > settings.near)
+            count = max(count, rows // 4, int(settings.growth * np.count_nonzero(used)))
+        elif np.count_nonzero(used) < 0.9 * len(used):
             newton.keep(used)
-        rank = math.inf if (self.form.ridges > 0.0).any() else self.A.shape[0]
-        count = max(column_search.SETTINGS.fewest, columns_to_add(newton.x, rank, 1))
-        new = self.missing[largest(self._excess[self.missing], count)]
+        new = candidates[largest(self._excess[candidates], count)]
         new.sort()  # memory is read in its order
         if new.size:
             newton.extend(new, self._read(new))

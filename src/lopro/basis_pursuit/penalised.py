@@ -24,7 +24,7 @@ from lopro.basis_pursuit.problem import (
     residual_ball_of,
 )
 from lopro.basis_pursuit.support_newton import Level, Penalty, Ratio
-from lopro.constraints import Box, WholeSpace
+from lopro.constraints import Box, Intersection, ResidualBall, WholeSpace
 from lopro.constraints.base import ValidInequality
 from lopro.core.arrays import (
     Array,
@@ -216,6 +216,13 @@ class SquareRootProblem(PenalisedProblem):
 
     def _dual_value(self, t: float, along: Estimate, length: float, paid: float) -> float:
         return t * along.value - t * along.error - 16.0 * _EPS * abs(t * along.value)
+
+    def equations(self, problem: Problem) -> Problem:
+        """Return ``min f(x)  s.t. A x = y``, the same where its dual solution is no longer than 1 / lam."""
+        ball = ResidualBall(self.A, self.y, 0.0)
+        signs = problem.constraint.members() if self.nonneg else ()
+        constraint = Intersection(ball, *signs) if signs else ball
+        return replace(problem, objective=self.objective, constraint=constraint)
 
 
 _EPS = float(np.finfo(np.float64).eps)

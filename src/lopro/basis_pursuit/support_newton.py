@@ -346,7 +346,9 @@ class SupportNewton:
         if not flipped.any() and not entering.size:
             return signs
         signs = np.where(flipped, 0.0, signs)
-        added = entering[largest(slack[entering], columns_to_add(signs, self.columns.rank, 4))]
+        c = self.columns
+        room = columns_to_add(signs, len(c.y), 4, c.ridge > 0.0)
+        added = entering[largest(slack[entering], room)]
         signs[added] = np.sign(point.correlations[added])
         return signs
 

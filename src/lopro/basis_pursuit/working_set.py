@@ -22,7 +22,7 @@ from lopro.basis_pursuit.column_search import Checkpoint, ColumnSearch
 from lopro.basis_pursuit.columns import Pool
 from lopro.basis_pursuit.matrix_free import MatrixFree
 from lopro.basis_pursuit.operator_search import OperatorSearch
-from lopro.basis_pursuit.penalised import sparse_form
+from lopro.basis_pursuit.penalised import SquareRootProblem, sparse_form
 from lopro.basis_pursuit.problem import BlockNorm, Repeated, SparseForm, SparseProblem
 from lopro.basis_pursuit.programs import (
     PursuitPrograms,
@@ -43,7 +43,7 @@ from lopro.maps import ArrayMap, LinearMap, NumPyMap
 from lopro.maps.operators import OperatorMap
 from lopro.methods.second_order import NewtonMultipliers
 from lopro.problem import Problem
-from lopro.protocol import Candidates, Card, Workbench, next_candidate
+from lopro.protocol import Candidate, Candidates, Card, Multiplier, Workbench, next_candidate
 
 __all__ = ["ByProducts", "WorkingSet", "in_blocks", "passes_are_expensive"]
 
@@ -303,6 +303,8 @@ def _finish_penalised(bench: Workbench, search: ColumnSearch) -> Candidates:
         share = np.inf if search.level.least > 0.0 else SETTINGS.full_share
         search.follow_path(SETTINGS.descent, (share, 0))
         yield from newton_rounds(bench, search, SETTINGS.path)
+    if not search.done and isinstance(search.sparse, SquareRootProblem):
+        yield from _at_equations(bench, search.sparse)
     if not search.done:
         yield from improve_penalised(bench, search, SETTINGS.path)
     if search.done:
@@ -314,6 +316,18 @@ def _finish_penalised(bench: Workbench, search: ColumnSearch) -> Candidates:
             bench.hand_over(general)
             yield from general.run(bench, search.point())
             return
+
+
+def _at_equations(bench: Workbench, form: SquareRootProblem) -> Candidates:
+    """Propose the solution of the equations, which is that of the square-root LASSO for a small weight."""
+    problem = form.equations(bench.problem)
+    pursuit = SparseProblem.of(problem, form.like)
+    for candidate in WorkingSet().search(bench, problem, 0.0 * problem.start(None)):
+        if not isinstance(candidate.evidence, Multiplier):
+            return
+        nu = pursuit.dual_point(candidate.evidence.inequality)
+        found = None if nu is None else form.proved(nu, form.A.adjoint(nu), 0.0)
+        yield Candidate(candidate.x, None if found is None else form.evidence(found))
 
 
 def in_blocks(form: SparseForm) -> bool:

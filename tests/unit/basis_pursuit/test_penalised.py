@@ -117,6 +117,33 @@ def test_square_root(share: float) -> None:
     assert np.allclose(same.x, found.x, atol=1e-6)
 
 
+@pytest.mark.parametrize("nonneg", [False, True])
+def test_square_root_with_a_small_weight_meets_the_equations(nonneg: bool) -> None:
+    """Below the inverse length of the dual solution of the equations the residual vanishes."""
+    A, y, _ = instance(3)
+    ends = lopro.bpdn(A, y, 0.0, nonneg=nonneg, tol=1e-10)
+    weight = 1.0 / float(np.linalg.norm(ends.dual))
+    below = lopro.lasso(A, y, lam=0.9 * weight, square_root=True, nonneg=nonneg, tol=1e-9)
+    assert below.success and below.counts.passes < 200
+    assert below.fun == pytest.approx(0.9 * weight * ends.fun, rel=1e-9)
+    assert np.linalg.norm(A @ below.x - y) <= 1e-9 * np.linalg.norm(y)
+    above = lopro.lasso(A, y, lam=1.2 * weight, square_root=True, nonneg=nonneg, tol=1e-9)
+    assert above.success and above.fun < 1.2 * weight * ends.fun
+    assert np.linalg.norm(A @ above.x - y) > 1e-3 * np.linalg.norm(y)
+
+
+@pytest.mark.parametrize(("share", "ridge", "most"), [(0.02, 1.0 / 9.0, 17), (0.02, 1e-3, 22)])
+def test_few_products_with_a_ridge(share: float, ridge: float, most: int) -> None:
+    """Where nonzeros are about as many as rows, few columns join at a time."""
+    rng = np.random.default_rng([300, 1500])
+    A, x = rng.standard_normal((300, 1500)), np.zeros(1500)
+    x[rng.choice(1500, 100, replace=False)] = rng.standard_normal(100)
+    y = A @ x + 3.0 * rng.standard_normal(300)
+    lam = share * float(np.abs(A.T @ y).max())
+    found = lopro.lasso(A, y, lam=lam, ridge=ridge * lam, tol=1e-8)
+    assert found.success and found.counts.rmatvecs <= most
+
+
 def test_square_root_beyond_the_largest_weight() -> None:
     """Zero is the solution; a dual point is no longer than 1, however small its correlations are."""
     A, y, most = instance(2)

@@ -13,7 +13,7 @@ from lopro.basis_pursuit.loss_newton import minimise_on_signs
 from lopro.basis_pursuit.loss_search import LossSearch
 from lopro.basis_pursuit.sparse_loss import Radius, sparse_loss
 from lopro.functions import atoms
-from lopro.maps import linear_map
+from lopro.maps import StoredMap, linear_map
 from lopro.maps.with_ones import WithOnes
 from lopro.protocol import Target
 
@@ -77,6 +77,17 @@ def test_few_products_with_all_columns():
     assert result.success
     assert result.counts.rmatvecs <= 10
     assert len(result.support) > 20
+
+
+def test_few_passes_over_stored_data():
+    """Columns that are near to a violation are read with those that violate."""
+    A, labels, _ = instance(100, 2000, shift=0.0)
+    stored = StoredMap(A)
+    result = lopro.sparse_logistic(stored, labels, lam=0.5, tol=1e-9)
+    near = lopro.sparse_logistic(A, labels, lam=0.5, tol=1e-9)
+    assert result.success and result.fun == pytest.approx(near.fun, rel=1e-8)
+    assert result.counts.passes <= 14
+    assert result.counts.rmatvecs < near.counts.rmatvecs
 
 
 def test_the_dual_point_proves_the_bound():
