@@ -2,8 +2,9 @@
 
     python -m benchmarks.general.cblib [--only NAME ...] [--no-cvxpy]
 
-The collection (``cblib``, as .cbf.gz files) is read from the folder that LOPRO_DATA names. Times are of one
-process, in turns; Clarabel's is that of its own call with default tolerances.
+The collection (``cblib``, as .cbf.gz files) is read from the folder that LOPRO_DATA names. The least
+processor time of three runs in one process, in turns; Clarabel's is that of its own call with default
+tolerances.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import scipy.sparse
 
 from benchmarks._report import write_json
 from benchmarks.general.collections import folder_of
-from benchmarks.general.measure import Judged, Run, print_table, records
+from benchmarks.general.measure import Judged, Run, in_turns, print_table, records
 from lopro.engines import ConeProgram, solve_cones
 from lopro.engines.cone_bound import ConicData
 from lopro.engines.cones import Nonnegative, SecondOrder, Zero
@@ -112,17 +113,17 @@ def _add(blocks: dict[str, list[tuple[Any, Any]]], kind: str, M: Any, offset: An
 def by_clarabel(data: ConicData) -> Run:
     cones = [cone for cone, _ in data.cones]
     program = ConeProgram(data.P, data.q, data.A, data.b, cones)
-    begin = time.perf_counter()
+    begin = time.process_time()
     answer = solve_cones(program, 1e-8, LIMIT, scaled=False, threads=1)
-    seconds = time.perf_counter() - begin
+    seconds = time.process_time() - begin
     fun = float(data.q @ answer.x)
     return Run("", "clarabel", seconds, Judged(fun, np.nan, np.nan, np.nan), answer.status.name)
 
 
 def by_lopro(data: ConicData) -> Run:
-    begin = time.perf_counter()
+    begin = time.process_time()
     outcome = solve_conic(data, 1e-6, LIMIT)
-    seconds = time.perf_counter() - begin
+    seconds = time.process_time() - begin
     reach = outcome.radius / max(float(np.linalg.norm(outcome.x)), np.finfo(float).tiny)
     judged = Judged(outcome.fun, outcome.violation, outcome.gap / outcome.unit, reach)
     return Run("", "lopro", seconds, judged, outcome.status.name)
@@ -146,9 +147,9 @@ def through_cvxpy(data: ConicData) -> Run:
         start += size
     problem = cp.Problem(cp.Minimize(data.q @ x), rows)
     chain = problem.get_problem_data(solver=lopro.cvxpy.Lopro())
-    begin = time.perf_counter()
+    begin = time.process_time()
     problem.solve(solver=lopro.cvxpy.Lopro(), time_limit=LIMIT)
-    seconds = time.perf_counter() - begin
+    seconds = time.process_time() - begin
     del chain
     judged = Judged(float(problem.value), np.nan, np.nan, np.nan)
     return Run("", "lopro by cvxpy", seconds, judged, str(problem.status))
@@ -166,10 +167,7 @@ def main(arguments: list[str]) -> None:
             continue
         data, _ = read_cbf(path)
         peers = [by_clarabel, by_lopro] + ([] if options.no_cvxpy else [through_cvxpy])
-        own = []
-        for peer in peers:
-            run = peer(data)
-            own.append(Run(name, run.peer, run.seconds, run.judged, run.note))
+        own = in_turns(name, peers, data)
         print_table(own)
         print(f"{name:28s}{'ratio':12s}{own[1].seconds / own[0].seconds:9.2f}", flush=True)
         runs += own

@@ -2,7 +2,8 @@
 
     python -m benchmarks.general.linear [networks] [netlib] [infeasible] [--only NAME ...] [--small]
 
-Both get the same sparse matrices in one process, one after the other; our time includes posing and proof.
+Both get the same sparse matrices in one process, in turns; the least processor time of three runs counts,
+ours with posing and proof.
 The collection (``netlib``, as .mat files) is read from the folder that LOPRO_DATA names.
 """
 
@@ -22,7 +23,7 @@ import scipy.sparse
 import lopro
 from benchmarks._report import write_json
 from benchmarks.general.collections import folder_of
-from benchmarks.general.measure import Judged, Run, judge, print_table, records
+from benchmarks.general.measure import Judged, Run, in_turns, judge, print_table, records
 from lopro.engines import QuadraticProgram
 from lopro.engines.one_sided import OneSided
 from lopro.newton.programs import program_composite
@@ -105,11 +106,11 @@ def by_highs(program: QuadraticProgram) -> Run:
     """HiGHS through SciPy with its default tolerances; splitting the rows is not counted."""
     rows = OneSided(program)
     bounds = np.column_stack([program.least, program.most])
-    begin = time.perf_counter()
+    begin = time.process_time()
     found = scipy.optimize.linprog(
         program.q, rows.G, rows.h, rows.A, rows.b, bounds, "highs", options={"time_limit": LIMIT}
     )
-    seconds, judged = time.perf_counter() - begin, None
+    seconds, judged = time.process_time() - begin, None
     if found.x is not None:
         multipliers = rows.multipliers(-found.eqlin.marginals, -found.ineqlin.marginals)
         judged = judge(program_composite(program), found.x, [multipliers, 0.0 * found.x])
@@ -118,14 +119,14 @@ def by_highs(program: QuadraticProgram) -> Run:
 
 def by_lopro(program: QuadraticProgram) -> Run:
     """`lopro.solve` as it comes; the time includes posing the problem."""
-    begin = time.perf_counter()
+    begin = time.process_time()
     c = lopro.constraints
     sets: list[Any] = [c.Affine(program.A, program.lower, program.upper)]
     if program.boxed:
         sets.append(c.Box(program.least, program.most))
     problem = lopro.Problem(lopro.objectives.Linear(program.q), c.Intersection(*sets))
     result = lopro.solve(problem, time_limit=LIMIT)
-    seconds, known = time.perf_counter() - begin, result.certificate
+    seconds, known = time.process_time() - begin, result.certificate
     reach = known.radius / max(float(np.linalg.norm(result.x)), np.finfo(float).tiny)
     judged = Judged(result.fun, known.violation, known.relative_gap, reach)
     return Run("", "lopro", seconds, judged, f"{result.status.name} {result.method}")
@@ -137,7 +138,7 @@ def compare(lines: Lines, status: str, only: set[str]) -> list[Run]:
     for name, program in lines:
         if only and name not in only:
             continue
-        pair = [Run(name, *_fields(run(program))) for run in PEERS]
+        pair = in_turns(name, PEERS, program)
         runs += pair
         print_table(pair)
         print(f"{name:28s}{'ratio':12s}{pair[1].seconds / pair[0].seconds:9.2f}", flush=True)
@@ -150,10 +151,6 @@ def compare(lines: Lines, status: str, only: set[str]) -> list[Run]:
 
 
 PEERS: tuple[Callable[[QuadraticProgram], Run], ...] = (by_highs, by_lopro)
-
-
-def _fields(run: Run) -> tuple[str, float, Judged | None, str]:
-    return run.peer, run.seconds, run.judged, run.note
 
 
 def _shifted_mean(seconds: list[float]) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ import numpy as np
 from lopro.newton import Composite
 from lopro.newton.bounds import lower_bound, relative_violation, violation_charge
 
-__all__ = ["Judged", "Run", "interleaved", "judge", "print_table", "records"]
+__all__ = ["Judged", "Run", "in_turns", "interleaved", "judge", "print_table", "records"]
 
 #: A point counts as feasible up to this relative violation.
 FEASIBLE = 1e-9
@@ -76,6 +76,29 @@ def interleaved(
             least = min(spent, found[name][0]) if name in found else spent
             found[name] = (least, answer, note)
     return found
+
+
+def in_turns(
+    problem: str,
+    peers: Sequence[Callable[[Any], Run]],
+    data: Any,
+    rounds: int = 3,
+    long: float = 2.0,
+) -> list[Run]:
+    """Run peers that measure themselves in turns; return the run of each that took least processor time.
+
+    Where a round takes more than ``long`` seconds there is no other.
+    """
+    best: list[Run] = []
+    for _ in range(rounds):
+        found = [replace(peer(data), problem=problem) for peer in peers]
+        best = [
+            min(pair, key=lambda run: run.seconds)
+            for pair in zip(best or found, found, strict=True)
+        ]
+        if sum(run.seconds for run in found) > long:
+            break
+    return best
 
 
 def print_table(runs: Sequence[Run]) -> None:

@@ -26,13 +26,14 @@ from benchmarks.general.measure import (
     FEASIBLE,
     Judged,
     Run,
+    in_turns,
     interleaved,
     judge,
     print_table,
     records,
 )
 from lopro.engines import QuadraticProgram, solve_by_clarabel, solve_by_piqp
-from lopro.newton import Outcome, solve
+from lopro.newton import Composite, Outcome, solve
 from lopro.newton.programs import program_composite
 
 #: What the files of the collection write for no bound, up to rounding.
@@ -76,13 +77,8 @@ def maros(without: set[str]) -> list[Run]:
     for path in sorted(folder_of("maros_meszaros").glob("*.mat")):
         program = read_program(path)
         problem = program_composite(program)
-        for name, run in engines.items():
-            begin = time.process_time()
-            answer = run(program, 1e-9)
-            seconds = time.process_time() - begin
-            judged = judge(problem, answer.x, [answer.rows, answer.box]) if answer.finite else None
-            runs.append(Run(path.stem, name, seconds, judged, answer.status.name))
-        runs.append(_ours(path.stem, program))
+        peers = [partial(_of_engine, name, run, problem) for name, run in engines.items()]
+        runs += in_turns(path.stem, [*peers, _ours], program)
         print_table(runs[-1 - len(engines) :])
     for peer in [*engines, "lopro"]:
         mine = [r for r in runs if r.peer == peer]
@@ -110,17 +106,26 @@ def as_problem(program: QuadraticProgram) -> lopro.Problem:
     return lopro.Problem(f, sets[0] if len(sets) == 1 else lopro.constraints.Intersection(*sets))
 
 
-def _ours(name: str, program: QuadraticProgram) -> Run:
+def _of_engine(name: str, run: Any, problem: Composite, program: QuadraticProgram) -> Run:
+    """Return the run of an engine alone, its multipliers judged."""
+    begin = time.process_time()
+    answer = run(program, 1e-9)
+    seconds = time.process_time() - begin
+    judged = judge(problem, answer.x, [answer.rows, answer.box]) if answer.finite else None
+    return Run("", name, seconds, judged, answer.status.name)
+
+
+def _ours(program: QuadraticProgram) -> Run:
     """`lopro.solve` as it comes; the time includes posing the problem."""
     begin = time.process_time()
     try:
         result = lopro.solve(as_problem(program), tol=1e-6, time_limit=60.0)
     except ValueError as refusal:
-        return Run(name, "lopro", time.process_time() - begin, None, str(refusal))
+        return Run("", "lopro", time.process_time() - begin, None, str(refusal))
     seconds, c = time.process_time() - begin, result.certificate
     reach = c.radius / max(float(np.linalg.norm(result.x)), np.finfo(float).tiny)
     judged = Judged(result.fun, c.violation, c.relative_gap, reach)
-    return Run(name, "lopro", seconds, judged, f"{result.status.name} {result.method}")
+    return Run("", "lopro", seconds, judged, f"{result.status.name} {result.method}")
 
 
 def projections() -> list[Run]:
