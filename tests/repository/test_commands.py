@@ -42,7 +42,7 @@ def commands() -> list[str]:
     for path in DOCUMENTS:
         text = path.read_text(encoding="utf-8")
         blocks = re.findall(r"^ *\$ (.+)$", text, re.MULTILINE)
-        inline = re.findall(r"`((?:make|lopro|python -m|pytest) [^`]+)`", text)
+        inline = re.findall(r"`((?:make|lopro|python|pytest) [^`]+)`", text)
         found |= {line.split(" #")[0].strip() for line in (*blocks, *inline)}
     return sorted(found)
 
@@ -117,8 +117,11 @@ def test_options_in_workflows_are_known(command):
 
 
 @pytest.mark.parametrize("command", [c for c in starting_with("python") if " -m " not in c])
-def test_scripts_exist(command):
-    assert (ROOT / words_of(command)[1]).exists()
+def test_scripts_exist_and_run_in_a_workflow(command):
+    script = words_of(command)[1]
+    assert (ROOT / script).exists()
+    by_make = re.fullmatch(r"benchmarks/(bench|figure)_\w+\.py", script)  # make bench, make figures
+    assert by_make or re.search(rf"python {re.escape(script)}( |$)", WORKFLOWS, re.MULTILINE)
 
 
 @pytest.mark.parametrize("command", starting_with("pytest"))
