@@ -1,11 +1,15 @@
-"""What both splitting methods share: when they certify, when they give up, how penalties change."""
+"""What both splitting methods share: when they certify and give up, how penalties change, what absorbs."""
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+import lopro
 from lopro import ADMM, AlternatingDirections
+from lopro.methods.splitting import bound
 from lopro.methods.splitting.base import balancing_factor
+from lopro.methods.splitting.parts import SplitTerms
 from lopro.methods.stalling import StallCheck
 
 
@@ -37,3 +41,14 @@ def test_too_many_certificates_without_a_tenth_less_end_a_run() -> None:
 )
 def test_penalties_grow_with_the_primal_residual(primal: float, dual: float, factor: float) -> None:
     assert balancing_factor(primal, dual) == pytest.approx(factor, rel=1e-15)
+
+
+def test_bounds_of_variables_absorb_what_is_left_of_the_multipliers() -> None:
+    """A bounded box has a finite support function everywhere: its multiplier takes all of the residual."""
+    box = lopro.constraints.Box(-np.ones(4), np.ones(4))
+    parts = SplitTerms.of(lopro.Problem(lopro.objectives.TotalVariation(4), box), (4,))
+    images = tuple(0.0 * w for w in parts.images(np.zeros(4)))
+    r = np.array([1.0, -2.0, 0.5, 3.0])
+    found = bound._absorbed(parts, bound._Dual(images, (), r, 0.0), np.zeros(4))
+    assert not found.r.any() and 0.0 < found.error < 1e-14
+    np.testing.assert_array_equal(parts.pullback(found.v), -r)

@@ -11,6 +11,7 @@ import scipy.sparse
 import scipy.sparse.linalg
 from support.newton_examples import interval
 
+import lopro
 from lopro.functions.atoms import (
     L1,
     Ball,
@@ -24,8 +25,10 @@ from lopro.functions.atoms import (
 from lopro.functions.term import Term
 from lopro.maps import Identity, linear_map
 from lopro.maps.host import Transferred, host_map
+from lopro.methods.second_order import composite
 from lopro.newton import curvature
 from lopro.newton.complement_pieces import complement_pieces, weighted
+from lopro.newton.lagrangian import PointWithImages, mean_curvature
 from lopro.newton.systems import CorrectedSystem, SparseSystem, choose_system
 
 SIZE = 6
@@ -186,3 +189,13 @@ def test_the_mean_curvature_of_an_operator_is_told_from_its_row_norms():
     weights = np.array([1.0, 2.0, 0.25])
     piece = weighted(D, weights)
     assert piece.mean == pytest.approx(float(weights @ D.row_norms**2) / 2.0, rel=1e-15)
+
+
+def test_the_first_penalty_is_in_units_of_the_farthest_bound_where_zero_is_feasible() -> None:
+    """A linear function has no curvature and the start no length: slope over length, in any units of x."""
+    c = np.array([3.0, -4.0])
+    for unit in (1.0, 1e3):
+        box = lopro.constraints.Box(-unit * np.ones(2), 2.0 * unit * np.ones(2))
+        problem = composite(lopro.Problem(lopro.objectives.Linear(c), box))
+        found = mean_curvature(problem, PointWithImages.of(problem, np.zeros(2)))
+        assert found == pytest.approx(5.0 / (2.0 * unit), rel=1e-15)
