@@ -14,7 +14,7 @@ ROOT = Path(__file__).parent.parent / "src" / "lopro"
 LAYERS = [
     "errors", "core", "maps", "linalg", "functions", "certificates", "engines", "newton",
     "projections",
-    "constraints", "objectives", "conic_forms", "penalties", "problem", "driver", "protocol", "methods",
+    "constraints", "objectives", "penalties", "problem", "driver", "protocol", "methods",
     "solving", "batch", "certifying", "explaining", "sdpa",
     "basis_pursuit", "metric", "correlation", "diagonal", "minimize", "cvxpy", "sklearn",
     "__init__", "cli", "__main__",

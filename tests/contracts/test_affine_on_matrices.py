@@ -11,7 +11,6 @@ import scipy.sparse
 import scipy.sparse.linalg
 
 import lopro
-from lopro.conic_forms import set_rows
 from lopro.constraints import Affine, Intersection, Polyhedron, PSDCone, Spectrahedron
 from lopro.constraints.matrix_rows import matrix_rows
 from lopro.constraints.on_symmetric import on_symmetric
@@ -114,7 +113,7 @@ def test_rows_beside_a_cone_keep_their_order() -> None:
 
 
 def test_equations_have_a_cone_of_their_own() -> None:
-    rows = set_rows(Affine(np.diag([2.0, 1.0, 4.0]), [2.0, -1.0, -8.0], [2.0, np.inf, 8.0]))
+    rows = Affine(np.diag([2.0, 1.0, 4.0]), [2.0, -1.0, -8.0], [2.0, np.inf, 8.0]).conic_form()
     assert [(type(r.cone).__name__, len(r.bounds)) for r in rows] == [
         ("Zero", 1),
         ("Nonnegative", 3),

@@ -31,7 +31,6 @@ from lopro.basis_pursuit.problem import (
     residual_ball_of,
 )
 from lopro.basis_pursuit.search import newton_rounds
-from lopro.conic_forms import add_objective, real_matrix
 from lopro.constraints.residual_ball import FEW_COLUMNS
 from lopro.core.arrays import Array, asarray_like, norm, to_numpy
 from lopro.core.deadline import current_deadline
@@ -44,6 +43,7 @@ from lopro.engines import (
     solve_by_piqp,
 )
 from lopro.errors import MissingCapabilityError, ProjectionError, StalledError
+from lopro.functions.cone_program import real_matrix
 from lopro.maps import NumPyMap, SparseMap, linear_map
 from lopro.objectives import Objective
 from lopro.problem import Problem
@@ -471,7 +471,8 @@ def _in_rotated_units(
         program.add_equations(right, rows)
     if nonneg:
         program.add_inequalities(np.zeros(len(zero)), (-scipy.sparse.eye_array(len(zero)), 0))
-    add_objective(f, program, zero)
+    for term in f.terms:
+        term.add_to_cone_program(program, zero)
     answer = program.solve(SETTINGS.accuracy)
     x = unit * from_real_vector(answer.x[: program.size], zero)
     return x, -from_real_vector(answer.rows[:size], b)

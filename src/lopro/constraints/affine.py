@@ -16,7 +16,9 @@ from lopro.constraints.shapes import checked_point_shape
 from lopro.core.arrays import Array, asarray_like, is_array, is_complex, is_single
 from lopro.core.arrays import to_numpy as to_host
 from lopro.core.validation import check_array, check_shape, checked_shape, host_array
+from lopro.engines.cones import ConeRows, Zero, halfspace_rows
 from lopro.maps import LinearMap, linear_map
+from lopro.projections.halfspaces import HalfSpaces, row_norms
 
 __all__ = ["Affine"]
 
@@ -73,6 +75,24 @@ class Affine(Polyhedron):
         low, high = _sides("lower", lower, -np.inf, rows), _sides("upper", upper, np.inf, rows)
         points = checked_point_shape(shape, given)
         LinearRows.__init__(self, given, low, high, form, points, given.like)
+
+    def conic_form(self, complex_points: bool = False) -> list[ConeRows]:
+        """Return the rows, equations as such: pairs of inequalities would have no interior."""
+        M = self.M.matrix if scipy.sparse.issparse(self.M.matrix) else to_host(self.M.matrix)
+        lengths = row_norms(M)
+        if (lengths == 0.0).any():
+            return [self.cone_rows]
+        N = scipy.sparse.csr_array(HalfSpaces.from_system(M, np.zeros(len(lengths))).normals)
+        lower, upper = self.lower / lengths, self.upper / lengths
+        equal = np.flatnonzero(lower == upper)
+        above, below = (np.flatnonzero((lower < upper) & np.isfinite(s)) for s in (upper, lower))
+        found = []
+        if len(equal):
+            found.append(ConeRows(N[equal].tocsc(), upper[equal], Zero(len(equal))))
+        if len(above) + len(below):
+            sides = scipy.sparse.vstack([N[above], -N[below]])
+            found.append(halfspace_rows(sides, np.concatenate([upper[above], -lower[below]])))
+        return found
 
     @staticmethod
     def entries(

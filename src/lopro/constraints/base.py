@@ -10,6 +10,7 @@ import numpy as np
 from lopro.core.arrays import Array, from_numpy, inner, norm
 from lopro.core.real_vectors import Vector, to_real_vector
 from lopro.engines.cones import ConeRows
+from lopro.errors import MissingCapabilityError
 from lopro.functions import Constant, Function, Image
 from lopro.functions.atoms import Opaque
 from lopro.functions.term import Term
@@ -115,6 +116,22 @@ class Constraint(Function):
     def terms(self) -> tuple[Term, ...]:
         """The set as terms ``D x - b in Q``; one opaque term where nothing else is known."""
         return (Term(Opaque(self, is_set=True)),)
+
+    def conic_form(self, complex_points: bool = False) -> list[ConeRows]:
+        """Return the set as rows of cones on the real vector of a point.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from lopro.constraints import Polyhedron
+        >>> [half] = Polyhedron(np.array([[2.0, 0.0]]), np.array([4.0])).conic_form()
+        >>> half.rows.toarray(), half.bounds, half.cone
+        (array([[1., 0.]]), array([2.]), Nonnegative(size=1))
+        """
+        raise MissingCapabilityError(
+            f"the constraint {self!r} has no conic form: define the method conic_form, or use lopro.Auto(), "
+            "which does not need one"
+        )
 
     def project(self, x: Array) -> Array:
         """Return the nearest point of the set."""

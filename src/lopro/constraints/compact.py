@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+import scipy  # parts of it load when first used
+
 from lopro.constraints.base import Constraint
 from lopro.core.arrays import Array, inner
+from lopro.engines.cones import ConeRows, Nonnegative, Zero
 from lopro.functions import Image
 
-__all__ = ["CompactSet", "OwnImage"]
+__all__ = ["CompactSet", "OwnImage", "total_row"]
 
 
 class OwnImage(Constraint):
@@ -31,3 +37,9 @@ class CompactSet(OwnImage):
 
     def support_image(self, dual: Image) -> float:
         return inner(dual[0], self.linear_minimizer(-dual[0]))
+
+
+def total_row(row: Any, total: float, equality: bool) -> ConeRows:
+    """Return ``row z <= total``, or the equation."""
+    cone = Zero(1) if equality else Nonnegative(1)
+    return ConeRows(scipy.sparse.csc_matrix(row), np.array([total]), cone)

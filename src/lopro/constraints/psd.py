@@ -11,6 +11,7 @@ from lopro.certificates.violation import matrix_units
 from lopro.constraints.base import ValidInequality
 from lopro.constraints.compact import OwnImage
 from lopro.constraints.psd_forms import Distance, KyFan, MinEigenvalue, NegativeSum, PSDForm
+from lopro.constraints.semidefinite_rows import semidefinite_rows
 from lopro.core.arrays import (
     Array,
     Companion,
@@ -23,6 +24,7 @@ from lopro.core.arrays import (
     to_numpy,
 )
 from lopro.core.validation import check_count, check_number, check_shape
+from lopro.engines.cones import ConeRows
 from lopro.functions import Ball, Constant, Image, Linearization, Source
 from lopro.linalg.eigenvalues import is_above
 from lopro.linalg.rounding import gamma
@@ -209,6 +211,9 @@ class PSDCone(OwnImage):
             if blur <= feasibility_tolerance(x) and is_above(S, -blur):
                 return blur
         return max(0.0, -float(eigenvalues(S)[0]))
+
+    def conic_form(self, complex_points: bool = False) -> list[ConeRows]:
+        return semidefinite_rows(self.dim, complex_points)
 
     def project(self, x: Array) -> Array:
         self._check_symmetric(x)

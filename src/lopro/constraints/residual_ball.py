@@ -32,9 +32,10 @@ from lopro.core.arrays import (
 from lopro.core.exact import support_of_ball
 from lopro.core.real_vectors import Vector, to_real_vector
 from lopro.core.validation import check_array, check_number, check_shape
-from lopro.engines.cones import ConeRows, active_cone, ball_rows
+from lopro.engines.cones import ConeRows, Zero, active_cone, ball_rows
 from lopro.errors import InfeasibleError
 from lopro.functions import Ball, Constant, Image, Linearization, MappedFunction, Source, atoms
+from lopro.functions.cone_program import real_matrix, real_vector
 from lopro.functions.term import Term
 from lopro.maps import SparseMap, linear_map
 from lopro.maps.algebra import widened
@@ -333,6 +334,12 @@ class ResidualBall(ResidualGeometry, MappedFunction, ShapedPoints):
             return None
         A = self.A.matrix if scipy.sparse.issparse(self.A.matrix) else to_numpy(self.A.matrix)
         return ball_rows(A.astype(np.float64), to_real_vector(self.y), self.sigma)
+
+    def conic_form(self, complex_points: bool = False) -> list[ConeRows]:
+        A, y = real_matrix(self.A, complex_points), real_vector(self.y, complex_points)
+        if self.sigma == 0.0:
+            return [ConeRows(scipy.sparse.csc_matrix(A), y, Zero(len(y)))]
+        return [ball_rows(A, y, self.sigma)]
 
     @property
     def as_halfspaces(self) -> HalfSpaces | None:

@@ -361,6 +361,9 @@ class LinearRows(MappedFunction, ShapedPoints):
     def cone_rows(self) -> ConeRows:
         return halfspace_rows(self.halfspaces.normals, self.halfspaces.bounds)
 
+    def conic_form(self, complex_points: bool = False) -> list[ConeRows]:
+        return [self.cone_rows]
+
     @property
     def as_halfspaces(self) -> HalfSpaces:
         return self.halfspaces

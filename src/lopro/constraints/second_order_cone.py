@@ -246,6 +246,9 @@ class SecondOrderCone(MappedFunction, Constraint):
         rows = scipy.sparse.csc_matrix(-widened(entries))
         return ConeRows(rows, to_real_vector(self.offset), SecondOrder(rows.shape[0]))
 
+    def conic_form(self, complex_points: bool = False) -> list[ConeRows]:
+        return [self.cone_rows]
+
     def boundary(self, near: Vector, slack: Vector, multiplier: Vector) -> list[Equation]:
         return self._equations(near) if active_cone(slack, multiplier) else []
 

@@ -6,10 +6,12 @@ import math
 from functools import cached_property
 
 import numpy as np
+import scipy  # parts of it load when first used
 
-from lopro.constraints.compact import CompactSet
+from lopro.constraints.compact import CompactSet, total_row
 from lopro.core.arrays import Array, is_complex, namespace, one_entry
 from lopro.core.validation import check_count, check_number, check_shape
+from lopro.engines.cones import ConeRows, halfspace_rows
 from lopro.functions import Ball, Constant, Source
 from lopro.functions.atoms import Interval
 from lopro.functions.simplex import project_simplex
@@ -83,6 +85,10 @@ class Simplex(CompactSet):
 
     def typical_size(self) -> float | None:
         return self.total
+
+    def conic_form(self, complex_points: bool = False) -> list[ConeRows]:
+        signs = halfspace_rows(-scipy.sparse.identity(self.dim), np.zeros(self.dim))
+        return [signs, total_row(np.ones((1, self.dim)), self.total, self.equality)]
 
     def project(self, x: Array) -> Array:
         self._check(x)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import math
 
-from lopro.constraints.compact import CompactSet
+import numpy as np
+
+from lopro.constraints.compact import CompactSet, total_row
+from lopro.constraints.semidefinite_rows import semidefinite_rows
 from lopro.constraints.simplex import excess, excess_slopes
 from lopro.core.arrays import Array, asarray_like, norm, to_numpy
 from lopro.core.validation import check_count, check_number, check_shape
+from lopro.engines.cones import ConeRows
 from lopro.functions import Ball, Constant, Source
 from lopro.functions.simplex import project_simplex
 from lopro.projections.psd import (
@@ -87,6 +91,12 @@ class Spectrahedron(CompactSet):
 
     def typical_size(self) -> float | None:
         return self.trace
+
+    def conic_form(self, complex_points: bool = False) -> list[ConeRows]:
+        diagonal = np.eye(self.dim).reshape(1, -1)
+        row = np.hstack([diagonal, 0.0 * diagonal]) if complex_points else diagonal
+        cone = semidefinite_rows(self.dim, complex_points)
+        return [*cone, total_row(row, self.trace, self.equality)]
 
     def project(self, x: Array) -> Array:
         X = self._symmetric(x)

@@ -258,7 +258,7 @@ class ConeRows:
     Examples
     --------
     >>> import numpy as np
-    >>> from lopro.conic_forms import ConeRows
+    >>> from lopro.engines.cones import ConeRows
     >>> from lopro.engines.cones import Nonnegative
     >>> ConeRows(np.array([[1.0, 1.0]]), np.array([3.0]), Nonnegative(1)).cone
     Nonnegative(size=1)

@@ -46,12 +46,11 @@ class ConicProgram:
     Examples
     --------
     >>> import numpy as np
-    >>> from lopro.conic_forms import set_rows
     >>> from lopro.constraints import Polyhedron
     >>> from lopro.engines import ConicProgram
     >>> program = ConicProgram(1)
     >>> program.add_linear(np.array([-1.0]))
-    >>> for rows in set_rows(Polyhedron(np.array([[1.0]]), np.array([2.0]))):
+    >>> for rows in Polyhedron(np.array([[1.0]]), np.array([2.0])).conic_form():
     ...     program.add_set(rows)
     >>> answer = program.solve(1e-9)
     >>> answer.x[: program.size].round(6), program.of_sets(answer.rows)[0].round(6)

@@ -8,9 +8,20 @@ from typing import Any, Protocol
 import numpy as np
 import scipy  # parts of it load when first used
 
+from lopro.core.arrays import is_complex, to_numpy
+from lopro.core.real_vectors import Vector
+from lopro.errors import MissingCapabilityError
 from lopro.linalg.dense import Array, Matrix
+from lopro.maps.base import LinearMap
 
-__all__ = ["ConeBuilder", "RealImage", "add_half_square", "place_rows"]
+__all__ = [
+    "ConeBuilder",
+    "RealImage",
+    "add_half_square",
+    "place_rows",
+    "real_matrix",
+    "real_vector",
+]
 
 
 class ConeBuilder(Protocol):
@@ -99,3 +110,43 @@ def place_rows(rows: Matrix, places: Any, count: int) -> Matrix:
     i, j = entries.coords
     where = (np.asarray(places)[i], j)
     return scipy.sparse.csr_array((entries.data, where), (count, entries.shape[1]))
+
+
+def real_matrix(A: LinearMap, complex_points: bool) -> Any:
+    """Return the matrix that acts on real vectors; real parts come first, then imaginary ones.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.functions.cone_program import real_matrix
+    >>> from lopro.maps import linear_map
+    >>> real_matrix(linear_map(np.array([[1.0 + 2.0j]])), True)
+    array([[ 1., -2.],
+           [ 2.,  1.]])
+    """
+    if not A.explicit:
+        raise MissingCapabilityError(
+            f"{A!r} is an operator, and a conic form needs the entries of a matrix"
+        )
+    M = A.matrix if scipy.sparse.issparse(A.matrix) else to_numpy(A.matrix)
+    if not complex_points:
+        return M.astype(np.float64)
+    stack = scipy.sparse.block_array if scipy.sparse.issparse(M) else np.block
+    return stack([[M.real, -M.imag], [M.imag, M.real]]).astype(np.float64)
+
+
+def real_vector(y: Any, complex_points: bool) -> Vector:
+    """Return a vector of images as real numbers, in the order of `real_matrix`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.functions.cone_program import real_vector
+    >>> real_vector(np.array([1.0 + 2.0j, 3.0]), True)
+    array([1., 3., 2., 0.])
+    """
+    host = to_numpy(y)
+    if not complex_points:
+        assert not is_complex(host)
+        return np.array(host, dtype=np.float64)
+    return np.concatenate([host.real, host.imag]).astype(np.float64)

@@ -9,11 +9,14 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy  # parts of it load when first used
 
-from lopro.core.arrays import Array, Companion, eps, inner, namespace
+from lopro.core.arrays import Array, Companion, eps, inner, is_complex, namespace
+from lopro.core.real_vectors import to_real_vector
 from lopro.functions.atoms.base import Atom, Enclosed, Step
 from lopro.functions.atoms.interval import Interval
 from lopro.functions.complements import Complement
+from lopro.functions.cone_program import ConeBuilder, RealImage, real_matrix, real_vector
 from lopro.linalg.dense import EPS
 from lopro.linalg.rounding import Estimate, dot
 from lopro.maps.arrays import NumPyMap
@@ -223,6 +226,36 @@ class Term:
         if self._b is None or not math.isfinite(own.value):
             return own
         return own + dot(v, host_vector(self._b.beside(v)))
+
+    def add_to_cone_program(self, program: ConeBuilder, zero: Array) -> None:
+        """Add the function to a cone program on the real vector of x; ``zero`` is the origin.
+
+        Raises
+        ------
+        MissingCapabilityError
+            Where the atom has no conic form, or the map is an operator.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from lopro.engines import ConicProgram
+        >>> from lopro.objectives import L1Norm, SquaredDistance
+        >>> program = ConicProgram(2)
+        >>> for term in (SquaredDistance(np.array([3.0, 0.5])) + L1Norm()).terms:
+        ...     term.add_to_cone_program(program, np.zeros(2))
+        >>> program.solve(1e-9).x[:2].round(5) + 0.0
+        array([2., 0.])
+        """
+        twofold, b = is_complex(zero), self.offset
+        if self.map is None:
+            D: Any = scipy.sparse.eye_array(to_real_vector(zero).size, format="csr")
+        else:
+            D = real_matrix(self.map, twofold)
+        offset = np.zeros(D.shape[0])
+        if b is not None:
+            offset = real_vector(b.reshape(-1) if b.ndim > 1 else b, twofold)
+        image = RealImage(D, offset, twofold, self.map is None)
+        self.atom.add_to_cone_program(program, image, self.scale)
 
 
 def scaled(factor: float, terms: Iterable[Term]) -> tuple[Term, ...]:

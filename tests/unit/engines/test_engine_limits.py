@@ -14,7 +14,6 @@ from support.engine_samples import assert_optimal, program
 
 import lopro
 from benchmarks.engine_memory import measured
-from lopro.conic_forms import set_rows
 from lopro.constraints import Polyhedron, PSDCone, ResidualBall
 from lopro.core.deadline import Deadline, OutOfTime, using_clock
 from lopro.engines import (
@@ -281,7 +280,7 @@ def test_programs_that_exceed_the_memory_are_refused(rng, monkeypatch):
     with pytest.raises(EngineUnavailable, match="variables"):
         solve_program(program(rng))
     with pytest.raises(EngineUnavailable, match=r"PSDTriangle\(order=5\)"):
-        set_rows(PSDCone(5))
+        PSDCone(5).conic_form()
 
 
 def test_a_nuclear_norm_that_exceeds_the_memory_is_refused_before_its_form_is_built():

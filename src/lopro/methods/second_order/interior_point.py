@@ -13,15 +13,15 @@ import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro.certificates import Bound, Units
-from lopro.conic_forms import ConeRows, ConicProgram, add_objective, set_rows
 from lopro.constraints.base import ValidInequality
 from lopro.core.arrays import Array, eps, is_complex
 from lopro.core.counting import count
 from lopro.core.deadline import current_deadline
 from lopro.core.real_vectors import Vector, from_real_vector, to_real_vector
 from lopro.core.validation import check_number
-from lopro.engines import Answer, AnswerStatus, ConeProgram, solve_cones
+from lopro.engines import Answer, AnswerStatus, ConeProgram, ConicProgram, solve_cones
 from lopro.engines.cone_bound import ConicData, conic_bound, repaired
+from lopro.engines.cones import ConeRows
 from lopro.engines.far_points import solve_far_out
 from lopro.errors import InfeasibleError, MissingCapabilityError, StalledError
 from lopro.linalg.rounding import EPS, Estimate
@@ -87,7 +87,7 @@ class InteriorPoint:
     """
 
     card: ClassVar[Card] = Card(
-        assumptions="f and the set have a conic form (see lopro.conic_forms)",
+        assumptions="f and the set have a conic form",
         oracles="none: it reads the data",
         rate="O(sqrt(nu) log 1/eps) factorisations",
         projections="1",
@@ -164,10 +164,11 @@ def _point_of(problem: Problem) -> Array:
 def _translated(problem: Problem, x: Array) -> tuple[ConicProgram, list[ConeRows]]:
     """Return the problem as a conic program, and the rows that describe the set."""
     program = ConicProgram(to_real_vector(x).size)
-    sets = [rows for m in problem.constraint.members() for rows in set_rows(m, is_complex(x))]
+    sets = [rows for m in problem.constraint.members() for rows in m.conic_form(is_complex(x))]
     for rows in sets:
         program.add_set(rows)
-    add_objective(problem.objective, program, 0.0 * x)
+    for term in problem.objective.terms:
+        term.add_to_cone_program(program, 0.0 * x)
     return program, sets
 
 

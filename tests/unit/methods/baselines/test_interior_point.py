@@ -20,7 +20,6 @@ import lopro
 from lopro import Problem, Status
 from lopro import constraints as lc
 from lopro import objectives as lo
-from lopro.conic_forms import set_rows
 from lopro.engines import Answer, ConeProgram, solve_cones
 from lopro.engines.cones import Nonnegative, PSDTriangle, SecondOrder
 from lopro.functions.atoms import HalfSquare
@@ -231,15 +230,14 @@ def test_it_names_the_part_without_a_conic_form(rng):
 class Slab(lc.FunctionConstraint):
     """``|x_1| <= 1`` by callables."""
 
+    def conic_form(self, complex_points: bool = False) -> Any:
+        return lc.Polyhedron(np.array([[1.0, 0.0], [-1.0, 0.0]]), np.ones(2)).conic_form()
 
-def test_types_of_ones_own_can_be_registered():
+
+def test_types_of_ones_own_have_a_conic_form():
     slab = Slab(
         lambda x: abs(float(x[0])) - 1.0, lambda x: np.array([np.sign(x[0]), 0.0]), shape=(2,)
     )
-
-    @set_rows.register
-    def _(set_: Slab, complex_points: bool = False) -> Any:
-        return set_rows(lc.Polyhedron(np.array([[1.0, 0.0], [-1.0, 0.0]]), np.ones(2)))
 
     problem = Problem(lo.SquaredDistance(np.array([3.0, 2.0])), slab)
     result = lopro.solve(problem, method=InteriorPoint())
