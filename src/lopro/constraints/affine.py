@@ -225,13 +225,14 @@ def _sides(name: str, value: Any, missing: float, rows: int) -> Any:
     """Check one side; None is filled in, and a number stands for all rows."""
     if value is None:
         value = missing
-    given = host_array(name, value)
+    given = value if type(value) is np.ndarray else host_array(name, value)
     if given.dtype.kind not in "fiu":
         check_array(name, value, allow_complex=False)
-    if np.isnan(given).any():
+    if np.logical_or.reduce(np.isnan(given), axis=None):
         raise ValueError(f"{name} must not contain NaN")
     if given.ndim:
         check_shape(name, given, (rows,))
-    side = np.array(np.broadcast_to(given, (rows,)), dtype=np.float64)
+    side = np.empty(rows)
+    side[:] = given
     side.flags.writeable = False
     return side

@@ -303,6 +303,11 @@ class LinearRows(MappedFunction, ShapedPoints):
 
     def violation_of_rows(self, x: Array, image: Image, units: Callable[[], Units]) -> Violation:
         """Return the violation, with units of the columns that may come from other sets as well."""
+        (z,) = image
+        if isinstance(z, np.ndarray):
+            low, high = self.atom.bounds_beside(z)
+            if np.logical_and.reduce((low <= z) & (z <= high), axis=None):
+                return Violation()
         excess = self._excess(image)
         if not excess.any():
             return Violation()

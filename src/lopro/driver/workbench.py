@@ -307,7 +307,8 @@ class RunWorkbench:
     @property
     def products(self) -> int:
         """Products with matrices and operators and their adjoints so far, certificates included."""
-        return sum(c.matvecs + c.rmatvecs for c in (self.counts, self.certificate_counts))
+        own, other = self.counts, self.certificate_counts
+        return own.matvecs + own.rmatvecs + other.matvecs + other.rmatvecs
 
     @property
     def exhausted(self) -> bool:

@@ -227,7 +227,21 @@ class NumPyMap(ArrayMap):
             if self._column_cost * support.size < x.size:
                 parts = np.array_split(support, 1 + support.size // PIECE)  # no large copy
                 return sum(self.columns(part) @ x[part] for part in parts)
+        if self._at_once and isinstance(x, np.ndarray) and x.ndim == 1:
+            count_product("matvecs", 1, 1, self.nbytes)
+            return self._array @ x
         return super().forward(x)
+
+    def adjoint(self, y: Array) -> Array:
+        if self._at_once and not self._conjugates and isinstance(y, np.ndarray) and y.ndim == 1:
+            count_product("rmatvecs", 1, 1, self.nbytes)
+            return self._array.T @ y
+        return super().adjoint(y)
+
+    @property
+    def _at_once(self) -> bool:
+        """Whether a product is one call of BLAS, with nothing to check."""
+        return self._known_finite and not self._in_slabs
 
     # For small matrices a product is as fast as the attribute look-ups of the general code: hence a direct
     # one.

@@ -110,11 +110,10 @@ class Quadratic(MappedFunction, Objective):
         return self._atom.linearize_with(*image)
 
     def magnitude(self, x: Array, fun: float) -> float:
-        terms = self._q.beside(x) * x
-        xp = namespace(terms)
+        q = self._q.beside(x)
         # What is left of the value is the square: exact to a rounding of the sum of all.
-        square = fun - float(xp.sum(terms)) - self.constant
-        return abs(square) + float(xp.sum(abs(terms))) + abs(self.constant)
+        square = fun - inner(q, x) - self.constant
+        return abs(square) + inner(abs(q), abs(x)) + abs(self.constant)
 
     def typical_size(self) -> float | None:
         q = self._q.array
