@@ -95,7 +95,8 @@ class ProgramProof:
             if term.is_identity:
                 parts.append(term.scale)
             else:
-                parts.append(_of_gram(term))
+                gram, lost = self._grams[id(term)]
+                parts.append(0.0 if gram is None else max(0.0, least_eigenvalue(gram) - lost))
         return parts[0] if len(parts) == 1 else sum(parts) * (1.0 - 4.0 * len(parts) * EPS)
 
     @cached_property
@@ -174,9 +175,21 @@ class ProgramProof:
 
     def _exceeds(self, convexity: float) -> bool:
         """Whether one factorisation proves that no eigenvalue of the Hessian is below a positive number."""
-        if self.squares or not isinstance(self.P, np.ndarray):
+        hessian, lost = self.P, 0.0
+        if len(self.squares) == 1 and self.P is None and not self.squares[0].is_identity:
+            hessian, lost = self._grams[id(self.squares[0])]
+        elif self.squares:
             return False
-        return 0.0 < convexity < self.P[0, 0] and is_above(self.P, convexity)
+        if not isinstance(hessian, np.ndarray):
+            return False
+        return 0.0 < convexity < hessian[0, 0] and is_above(
+            hessian, (convexity + lost) * (1.0 + 4.0 * EPS)
+        )
+
+    @cached_property
+    def _grams(self) -> dict[int, tuple[Matrix | None, float]]:
+        """The Hessians of squares of images with their rounding, by the identities of the terms."""
+        return {id(term): _gram(term) for term in self.squares if not term.is_identity}
 
     def _lagrangian(self, x: Array, y: Array, sides: Array) -> tuple[float, Enclosure]:
         """Return the value of the objective, and the Lagrangian ``f(x) + <y, A x> - <y, sides>`` at x.
@@ -228,11 +241,13 @@ def _square(term: Term, x: Array) -> Enclosure:
     return Enclosure(value, *adjoint_product(B, slope, error))
 
 
-def _of_gram(term: Term) -> float:
-    """Return a lower bound of the least eigenvalue of the Hessian of a square of an image."""
+def _gram(term: Term) -> tuple[Matrix | None, float]:
+    """Return the Hessian of a square of an image, and what rounding may take from its least eigenvalue.
+
+    None where the image has fewer entries than the point.
+    """
     B = host_matrix(term.D)
     if B.shape[0] < B.shape[1]:
-        return 0.0
+        return None, 0.0
     gram = B.T @ B if term.scale == 1.0 else term.scale * (B.T @ B)
-    lost = rounding_of_gram(B.shape[0], B.shape[1], float(gram.diagonal().sum()))
-    return max(0.0, least_eigenvalue(gram) - lost)
+    return gram, rounding_of_gram(B.shape[0], B.shape[1], float(gram.diagonal().sum()))
