@@ -2,7 +2,7 @@
 
 Dense matrices in memory have a Newton method for all right-hand sides at once, which proves its answers.
 Where a pass over the matrix is expensive (a file, a cluster, a wide matrix on a device), each pass answers
-the questions that all searches have at the time, and a column that one of them needs is there for the others.
+the requests that all searches have at the time, and a column that one of them needs is there for the others.
 What comes out of these is proposed to the driver, problem by problem, and certified like any other point.
 """
 
@@ -20,7 +20,7 @@ import numpy as np
 from lopro.basis_pursuit.application import BPDNResult, ProblemData, solve_one
 from lopro.basis_pursuit.batch_newton import solve_dense
 from lopro.basis_pursuit.column_search import ColumnSearch
-from lopro.basis_pursuit.columns import Asking, Pool, Question
+from lopro.basis_pursuit.columns import PassRequest, PassRequests, Pool
 from lopro.basis_pursuit.working_set import WorkingSet, passes_are_expensive
 from lopro.core.arrays import Array, is_complex, to_numpy
 from lopro.core.counting import Counts, count, counting
@@ -194,53 +194,55 @@ class SharedPasses:
         searches = [_Search(problem, self.options.tol, pool) for problem in problems]
         started = time.perf_counter()
         with counting(Counts()) as counts:
-            while asking := [search for search in searches if search.question is not None]:
+            while waiting := [search for search in searches if search.request is not None]:
                 current_deadline().check()
-                asking = self._first(asking, pool)
-                answers = pool.answer([search.question for search in asking if search.question])
-                for search, answer in zip(asking, answers, strict=True):
+                waiting = self._first(waiting, pool)
+                answers = pool.answer([search.request for search in waiting if search.request])
+                for search, answer in zip(waiting, answers, strict=True):
                     search.advance(answer, counts)
         seconds = (time.perf_counter() - started) / len(searches)
         return [search.proposed(seconds) for search in searches]
 
-    def _first(self, asking: list[_Search], pool: Pool) -> list[_Search]:
+    def _first(self, waiting: list[_Search], pool: Pool) -> list[_Search]:
         """Return those that need columns only, where these are cheap: then all can be priced together."""
-        wanting = [search for search in asking if search.question and search.question.dual is None]
-        if not wanting:
-            return asking
-        lacking = pool.lacking([search.question for search in wanting if search.question])
+        for_columns = [
+            search for search in waiting if search.request and search.request.dual is None
+        ]
+        if not for_columns:
+            return waiting
+        lacking = pool.lacking([search.request for search in for_columns if search.request])
         expensive = 4 * self.A.bytes_for_columns(lacking) > self.A.nbytes
-        return asking if expensive else wanting
+        return waiting if expensive else for_columns
 
 
 class _Search:
-    """One search, and the question that it waits to have answered; None when it is over."""
+    """One search, and the request that it waits to have answered; None when it is over."""
 
     def __init__(self, problem: Problem, tol: float, pool: Pool) -> None:
         target = Target(tol, problem.gap_scale or 0.0)
         self.search = ColumnSearch(problem, target, self._tick, pool)
         self.rounds, self._counts = 0, Counts()
-        self._asking = self._questions()
-        self.question: Question | None = None
+        self._generator = self._requests()
+        self.request: PassRequest | None = None
         if not self.search.zero_is_feasible:
-            self.question = next(self._asking)
+            self.request = next(self._generator)
 
     def _tick(self) -> bool:
         self.rounds += 1
         return True
 
-    def _questions(self) -> Asking:
+    def _requests(self) -> PassRequests:
         yield from self.search.begin(self.search.point(), None)  # zero
         with suppress(StalledError, InfeasibleError):
             yield from self.search.rounds(WorkingSet().rounds)
 
     def advance(self, answer: Any, counts: Counts) -> None:
-        """Take an answer and go on to the next question; note the passes in which this search took part."""
+        """Take an answer and go on to the next request; note the passes in which this search took part."""
         self._counts = dataclasses.replace(counts)
         try:
-            self.question = self._asking.send(answer)
+            self.request = self._generator.send(answer)
         except StopIteration:
-            self.question = None
+            self.request = None
 
     def proposed(self, seconds: float) -> Proposed | None:
         """Return the candidate, or None if it does not have the required residual."""

@@ -24,9 +24,9 @@ from typing import Any
 import numpy as np
 
 from lopro.basis_pursuit.columns import (
-    Asking,
+    PassRequest,
+    PassRequests,
     Pool,
-    Question,
     Vector,
     column_set,
     columns_to_add,
@@ -155,12 +155,12 @@ class ColumnSearch(Search):
 
     # Where it begins.
 
-    def multiply_y(self, columns: Vector | None = None) -> Asking:
+    def multiply_y(self, columns: Vector | None = None) -> PassRequests:
         """Ask for the correlations of all columns with ``y``, and for some columns, in one pass."""
-        self.correlations = yield Question(dual=self.y, columns=columns)
+        self.correlations = yield PassRequest(dual=self.y, columns=columns)
         self.learn_units(self.correlations)
 
-    def begin(self, x0: Array, first: int | None) -> Asking:
+    def begin(self, x0: Array, first: int | None) -> PassRequests:
         """Begin with the support of the start and the columns that correlate most with ``y``."""
         if self._before is not None:
             self._begin_after(*self._before)
@@ -179,7 +179,7 @@ class ColumnSearch(Search):
                 else max(count, min(self.A.shape[0] // 4, self.pool.most))
             )
             near = largest(size, fetched)
-            yield Question(columns=np.union1d(given, near[size[near] > 0.0]))
+            yield PassRequest(columns=np.union1d(given, near[size[near] > 0.0]))
         largest_alpha = float(size.max(initial=0.0))
         self.floor = 0.0 if given.size else max(SETTINGS.start * largest_alpha, self.level.least)
         likely = largest(size, count)
@@ -247,7 +247,7 @@ class ColumnSearch(Search):
 
     # A round: solve, price, add.
 
-    def rounds(self, most: int) -> Asking:
+    def rounds(self, most: int) -> PassRequests:
         """Make rounds until the search is complete or stuck."""
         for _ in range(most):
             yield from self._solve_and_price()
@@ -255,34 +255,34 @@ class ColumnSearch(Search):
                 return
             yield from self._fetch()
 
-    def ask(self, asking: Asking) -> None:
-        """Answer all questions of one of the generators here."""
+    def serve(self, requests: PassRequests) -> None:
+        """Answer all requests of one of the generators here."""
         reply: Any = None
         with contextlib.suppress(StopIteration):
             while True:
-                reply = self._answer(asking.send(reply))
+                reply = self._answer(requests.send(reply))
 
-    def _answer(self, question: Question) -> Any:
+    def _answer(self, request: PassRequest) -> Any:
         """Return the required correlations, with the columns in the pool, where there is one."""
         if self.pool is not None:
-            return self.pool.answer([question])[0]
-        return None if question.dual is None else self.pulled(question.dual, rough=self._rough)
+            return self.pool.answer([request])[0]
+        return None if request.dual is None else self.pulled(request.dual, rough=self._rough)
 
     def round(self) -> None:
         """Solve on the columns at hand, then price all of them."""
-        self.ask(self._solve_and_price())
+        self.serve(self._solve_and_price())
 
     def add_missing(self) -> None:
         """Add the columns that violate most, or have them fetched."""
-        self.ask(self._fetch())
+        self.serve(self._fetch())
 
-    def _solve_and_price(self) -> Asking:
+    def _solve_and_price(self) -> PassRequests:
         self._tick()
         solution = self._solve_at_hand()
         # As long as columns are missing, numbers in single precision show well enough which: on a device a
         # sum of them in double precision takes several times as long. Then there is no bound yet.
         self._rough = self._single and not self._thorough
-        everywhere = yield Question(dual=solution.dual)
+        everywhere = yield PassRequest(dual=solution.dual)
         self._price_all(solution, everywhere)
         if solution.reached:
             more = self.missing.size > self._lacking
@@ -320,7 +320,7 @@ class ColumnSearch(Search):
         # Where little changes on the way down, steps become longer.
         self.descent = self.descent**2 if few else SETTINGS.pass_descent
 
-    def _fetch(self) -> Asking:
+    def _fetch(self) -> PassRequests:
         """Add the columns that violate most; with a pool, fetch these and those that are near to it."""
         if self.pool is None:
             self._add(self.missing, self._excess[self.missing], self._missing_signs)
@@ -333,7 +333,7 @@ class ColumnSearch(Search):
         fetched = near[largest(self._excess[near], count)]
         self.pool.room_for(len(fetched), self.columns.indices)
         if fetched.size:
-            yield Question(columns=fetched)
+            yield PassRequest(columns=fetched)
         self.after_round()
 
     # Solutions on the columns at hand.
@@ -527,7 +527,7 @@ class Checkpoint:
             "path": np.array([search.floor, search.descent]),
         }
 
-    def go_on_from(self, state: dict[str, Any]) -> Asking:
+    def go_on_from(self, state: dict[str, Any]) -> PassRequests:
         """Ask for the columns that were held, and resume the search there.
 
         The same pass multiplies ``y``; a state of another matrix, which has other products, is refused.

@@ -25,11 +25,11 @@ from lopro.maps.algebra import dense, gram_of, times_for, widened
 
 __all__ = [
     "SETTINGS",
-    "Asking",
     "ColumnSet",
     "DeviceColumns",
+    "PassRequest",
+    "PassRequests",
     "Pool",
-    "Question",
     "Solver",
     "Vector",
     "cholesky_routines",
@@ -424,15 +424,15 @@ class DeviceColumns(ColumnSet):
 
 
 @dataclass(frozen=True, eq=False)
-class Question:
-    """The requests of a search to the matrix: correlations with a dual point, and columns for the pool."""
+class PassRequest:
+    """What a search needs from the next pass: correlations with a dual point, and columns for the pool."""
 
     dual: Vector | None = None
     columns: Vector | None = None
 
 
-#: A search as a generator: it yields questions, and is sent the correlations of all columns (or None).
-Asking: TypeAlias = Generator[Question, Any, None]
+#: A search as a generator: it yields requests, and is sent the correlations of all columns (or None).
+PassRequests: TypeAlias = Generator[PassRequest, Any, None]
 
 
 class Pool:
@@ -452,10 +452,10 @@ class Pool:
     Examples
     --------
     >>> import numpy as np
-    >>> from lopro.basis_pursuit.columns import Pool, Question
+    >>> from lopro.basis_pursuit.columns import Pool, PassRequest
     >>> from lopro.maps import linear_map
     >>> pool = Pool(linear_map(np.array([[1.0, 2.0, 3.0]])))
-    >>> pool.answer([Question(dual=np.ones(1), columns=np.array([2, 0]))])
+    >>> pool.answer([PassRequest(dual=np.ones(1), columns=np.array([2, 0]))])
     [array([1., 2., 3.])]
     >>> pool.indices, pool.read(np.array([2]))
     (array([0, 2]), array([[3.]]))
@@ -476,25 +476,25 @@ class Pool:
     def __contains__(self, index: int) -> bool:
         return bool(self._place[index] >= 0)
 
-    def answer(self, questions: Sequence[Question]) -> list[Any]:
-        """Answer several questions from one pass, where the matrix answers requests together."""
-        duals = [q.dual for q in questions if q.dual is not None]
-        new = self.lacking(questions)
-        requests: list[Any] = [Columns(new)] if new.size else []
+    def answer(self, requests: Sequence[PassRequest]) -> list[Any]:
+        """Answer several requests from one pass, where the matrix answers requests together."""
+        duals = [q.dual for q in requests if q.dual is not None]
+        new = self.lacking(requests)
+        reads: list[Any] = [Columns(new)] if new.size else []
         if duals:
             block = duals[0] if len(duals) == 1 else np.stack(duals, axis=1)
-            requests.append(Adjoint(from_numpy(block, self.A.like)))
-        answers = list(self.A.read(*requests)) if requests else []
+            reads.append(Adjoint(from_numpy(block, self.A.like)))
+        answers = list(self.A.read(*reads)) if reads else []
         if new.size:
             self._add(new, answers.pop(0))
         pulled = to_numpy(answers[0]).reshape(self.A.shape[1], -1).T if duals else ()
         found = iter(pulled)
-        return [None if q.dual is None else next(found) for q in questions]
+        return [None if q.dual is None else next(found) for q in requests]
 
-    def lacking(self, questions: Sequence[Question]) -> Vector:
+    def lacking(self, requests: Sequence[PassRequest]) -> Vector:
         """Return the requested columns that are not in the pool."""
-        asked = [q.columns for q in questions if q.columns is not None]
-        indices = np.unique(np.concatenate([np.empty(0, dtype=np.intp), *asked]))
+        chosen = [q.columns for q in requests if q.columns is not None]
+        indices = np.unique(np.concatenate([np.empty(0, dtype=np.intp), *chosen]))
         return np.asarray(indices[self._place[indices] < 0])
 
     def _add(self, indices: Vector, block: Any) -> None:

@@ -202,7 +202,7 @@ def _finish_by_columns(bench: Workbench, x: Array) -> Candidates:
     the optimal one, and a few rounds of Newton's method finish.
     """
     search = ColumnSearch(bench.problem, bench.target, bench.tick)
-    search.ask(search.begin(0.0 * to_numpy(x), first=10))
+    search.serve(search.begin(0.0 * to_numpy(x), first=10))
     if not search.resume_at(to_numpy(x)):
         search.follow_path(0.5)
     yield from newton_rounds(bench, search, SETTINGS.rounds)

@@ -135,7 +135,7 @@ class PursuitPrograms:
 
     def run(self, bench: Workbench, x0: Array) -> Candidates:
         search = ColumnSearch(bench.problem, bench.target, bench.tick)
-        search.ask(search.begin(x0, None))
+        search.serve(search.begin(x0, None))
         yield from self.improve(bench, search)
 
     def improve(self, bench: Workbench, search: ColumnSearch) -> Candidates:

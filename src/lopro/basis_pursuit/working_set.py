@@ -186,7 +186,7 @@ class WorkingSet:
     def _in_memory(self, bench: Workbench, search: ColumnSearch, x0: Array) -> Candidates:
         """Search from the end of the path, where it is short, or from the columns that matter most."""
         if not self._begin_at_end_of_path(search, x0):
-            search.ask(search.begin(x0, self.first))
+            search.serve(search.begin(x0, self.first))
         yield from newton_rounds(bench, search, self.rounds)
         sparse, programs = search.sparse, PursuitPrograms(self.rounds)
         if not isinstance(sparse, SparseProblem):
@@ -220,7 +220,7 @@ class WorkingSet:
         if given or not (few and search.plain and 0.0 < search.sigma < np.inf):
             return False
         sparse = search.sparse
-        search.ask(search.multiply_y())
+        search.serve(search.multiply_y())
         signs = signs_at_radius(
             search.read(np.arange(columns)),
             search.y,
@@ -287,12 +287,12 @@ class WorkingSet:
     def _begin(self, search: ColumnSearch, x0: Array) -> None:
         """Fetch the first columns, or those of the checkpoint, and keep that up to date from now on."""
         if self.checkpoint is None:
-            search.ask(search.begin(x0, self.first))
+            search.serve(search.begin(x0, self.first))
             return
         checkpoint = Checkpoint(self.checkpoint, search)
         saved = checkpoint.load()
-        questions = search.begin(x0, self.first) if saved is None else checkpoint.go_on_from(saved)
-        search.ask(questions)
+        requests = search.begin(x0, self.first) if saved is None else checkpoint.go_on_from(saved)
+        search.serve(requests)
         search.after_round = checkpoint.save
         search.after_round()
 

@@ -1,4 +1,4 @@
-"""Columns that are held: each is read once, several questions share a pass, and memory is bounded."""
+"""Columns that are held: each is read once, several requests share a pass, and memory is bounded."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support.map_kinds import KINDS, Kind
 
-from lopro.basis_pursuit.columns import DeviceColumns, Pool, Question
+from lopro.basis_pursuit.columns import DeviceColumns, PassRequest, Pool
 from lopro.core.arrays import to_numpy
 from lopro.core.counting import Counts, counting
 from lopro.core.device_cholesky import device_factor
@@ -33,8 +33,8 @@ def columns(*indices: int) -> Any:
 
 def test_columns_come_in_the_order_asked_for_from_whatever_piece(kind: Kind, tmp_path: Any) -> None:
     pool = Pool(kind.map(M, tmp_path))
-    pool.answer([Question(columns=columns(9, 4))])
-    pool.answer([Question(columns=columns(30, 4, 1))])
+    pool.answer([PassRequest(columns=columns(9, 4))])
+    pool.answer([PassRequest(columns=columns(30, 4, 1))])
     np.testing.assert_array_equal(pool.indices, [4, 9, 1, 30])
     for asked in (
         columns(1, 4),
@@ -55,9 +55,9 @@ def test_questions_share_a_pass_and_answers_go_to_who_asked() -> None:
     with counting(Counts()) as counts:
         answers = pool.answer(
             [
-                Question(dual=first),
-                Question(columns=columns(3, 5)),
-                Question(dual=second, columns=columns(5, 7)),
+                PassRequest(dual=first),
+                PassRequest(columns=columns(3, 5)),
+                PassRequest(dual=second, columns=columns(5, 7)),
             ]
         )
     assert answers[1] is None
@@ -66,13 +66,13 @@ def test_questions_share_a_pass_and_answers_go_to_who_asked() -> None:
     np.testing.assert_array_equal(np.sort(pool.indices), [3, 5, 7])
     assert (counts.passes, counts.rmatvecs, counts.columns) == (1, 2, 3)
     with counting(Counts()) as again:
-        pool.answer([Question(columns=columns(7, 3))])
+        pool.answer([PassRequest(columns=columns(7, 3))])
     assert again == Counts(), "what is there is not read again"
 
 
 def test_the_columns_furthest_from_use_leave() -> None:
     pool = Pool(linear_map(M), capacity=6 * 12 * 8)
-    pool.answer([Question(columns=np.arange(6))])
+    pool.answer([PassRequest(columns=np.arange(6))])
     pool.note(np.concatenate([[0.1, 0.9, 0.2, 0.8, 0.3, 0.7], np.zeros(34)]))
     pool.room_for(0, columns(0))
     assert len(pool) == 6, "there is room"

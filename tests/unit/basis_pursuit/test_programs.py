@@ -138,7 +138,7 @@ def test_units_do_not_matter(unit: float) -> None:
 def test_a_path_is_left_after_some_rounds_with_a_full_support() -> None:
     A, y, sigma = many_nonzeros(1)
     search = ColumnSearch(bpdn_problem(A, y, sigma), Target(1e-6, 0.0))
-    search.ask(search.begin(np.zeros(A.shape[1]), None))
+    search.serve(search.begin(np.zeros(A.shape[1]), None))
     stuck = {}
     for share in (0.0, 0.9):
         search.follow_path(0.7, (share, 2))
