@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import scipy  # parts of it load when first used
 
+from lopro.core.arrays import from_numpy, is_array
+from lopro.core.counting import Counts, counting
 from lopro.core.validation import check_array, check_count, check_seed, check_shape, host_array
 from lopro.driver.result import Result
 from lopro.driver.workbench import Options
 from lopro.linalg.rounding import EPS
+from lopro.maps.host import transferred
 from lopro.methods.semidefinite.diagonal_form import default_rank
 from lopro.methods.semidefinite.factor_problem import FactorCost, RowLengths
 from lopro.methods.semidefinite.low_rank import LowRankFactors
@@ -39,7 +43,8 @@ def fixed_diagonal(
     ----------
     C : array or scipy.sparse matrix of shape (n, n)
         Symmetric and real. For the largest cut of a graph with the weights W: ``W / 4``, or
-        ``-(Diag(W 1) - W) / 4`` for minus its weight.
+        ``-(Diag(W 1) - W) / 4`` for minus its weight. One on a device is copied to the host, once, which is
+        counted.
     diagonal : float or array of shape (n,)
         The diagonal of X; positive.
     rank : int, optional
@@ -55,9 +60,10 @@ def fixed_diagonal(
     Returns
     -------
     Result
-        ``x`` is the factor V with ``X = V V'``, ``fun`` is ``<C, X>``, and ``multipliers`` holds one number
-        for each entry of the diagonal, signed as that of an upper bound: ``C + Diag(multipliers[0])`` is
-        positive semidefinite. ``certificate`` bounds ``<C, X>`` over all X, of any rank.
+        ``x`` is the factor V with ``X = V V'``, in double precision and where C is, ``fun`` is ``<C, X>``,
+        and ``multipliers`` holds one number for each entry of the diagonal, signed as that of an upper bound:
+        ``C + Diag(multipliers[0])`` is positive semidefinite. ``certificate`` bounds ``<C, X>`` over all X,
+        of any rank.
 
     Examples
     --------
@@ -71,7 +77,8 @@ def fixed_diagonal(
     >>> result.success, round(result.fun, 5), round(5 / 2 * float(np.cos(4 * np.pi / 5)), 5)
     (True, -2.02254, -2.02254)
     """
-    matrix = _symmetric(C)
+    with counting(Counts()) as copied:
+        matrix = _symmetric(C)
     n = matrix.shape[0]
     d = np.array(np.broadcast_to(host_array("diagonal", diagonal), (n,)), dtype=np.float64)
     check_shape("diagonal", d, (n,))
@@ -82,7 +89,10 @@ def fixed_diagonal(
     problem = Problem(FactorCost(matrix, columns), RowLengths(d, columns))
     start = problem.constraint.project(check_seed("seed", seed).standard_normal((n, columns)))
     options = Options(tol=tol, time_limit=time_limit)
-    return run_to_the_end(problem, start, LowRankFactors(rank), options)
+    result = run_to_the_end(problem, start, LowRankFactors(rank), options)
+    result.counts.transfers += copied.transfers
+    result.counts.bytes_transferred += copied.bytes_transferred
+    return replace(result, x=from_numpy(result.x, C)) if is_array(C) else result
 
 
 def _symmetric(C: Any) -> Any:
@@ -95,9 +105,7 @@ def _symmetric(C: Any) -> Any:
         )
         matrix.sum_duplicates()
     else:
-        matrix = np.array(
-            host_array("C", check_array("C", C, ndim=2, allow_complex=False)), dtype=np.float64
-        )
+        matrix = np.array(transferred(check_array("C", C, ndim=2, allow_complex=False)))
     if matrix.shape[0] != matrix.shape[1]:
         raise ValueError(f"C must be square, got shape {matrix.shape}")
     largest = float(abs(matrix).max()) if math.prod(matrix.shape) else 0.0

@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 from support.array_calls import Answer, Case, Convert, Q, every
+from support.array_penalised import penalised
 
 from lopro.core.arrays import to_numpy
 from lopro.errors import MissingCapabilityError
 
 CASES = {f"{kind}: {name}": case for kind, cases in every().items() for name, case in cases.items()}
+CASES |= {f"applications: {name}": case for name, case in penalised().items()}
 #: Words of an error that names what to do instead.
 ADVICE = ("NumPy arrays", "float64", "lopro.")
 

@@ -164,6 +164,11 @@ def methods() -> dict[str, Case]:
             lambda of: lo.SquaredDistance(of(S)), MATRIX_SETS["cone and diagonal"],
             lopro.NearestSemidefinite(), {},
         ),
+        "LowRankFactors": (
+            lambda of: lo.Linear(of(S)), MATRIX_SETS["cone and diagonal"], lopro.LowRankFactors(), {},
+        ),
+        "ADMM": (OBJECTIVES["variation"], SETS["box"], lopro.ADMM(), {}),
+        "AlternatingDirections": (near, box, lopro.AlternatingDirections(), {}),
         "SemidefiniteEngines": (
             lambda of: lo.Linear(of(S)), MATRIX_SETS["cone and diagonal"],
             lopro.SemidefiniteEngines(), {},
@@ -218,11 +223,6 @@ def applications() -> dict[str, Case]:
         "lasso, lam": Case(lambda of, tol: answer_of(lopro.lasso(of(SPARSE), of(Y), lam=2.0, tol=tol))),
         "nearest_correlation": Case(
             lambda of, tol: answer_of(lopro.nearest_correlation(of(NEARLY), tol=tol))
-        ),
-        "nearest_correlation, weights": Case(
-            lambda of, tol: answer_of(
-                lopro.nearest_correlation(of(NEARLY), of(1.0 + NEARLY * NEARLY), tol=tol)
-            )
         ),
         "max-cut": Case(
             lambda of, tol: answer_of(

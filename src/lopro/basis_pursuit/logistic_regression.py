@@ -15,7 +15,7 @@ from lopro.basis_pursuit.loss_search import WorkingSetNewton
 from lopro.basis_pursuit.penalised import FitMultiplier
 from lopro.basis_pursuit.regression import descending, weights_of_path
 from lopro.constraints import Box, WholeSpace
-from lopro.core.arrays import Array, asarray_like, from_numpy, to_numpy
+from lopro.core.arrays import Array, asarray_like, from_numpy, is_complex, to_numpy
 from lopro.core.deadline import Deadline
 from lopro.core.validation import check_array, check_number, check_shape
 from lopro.driver.result import Result
@@ -204,7 +204,7 @@ class LogisticData:
     def __post_init__(self) -> None:
         if not isinstance(self.A, LinearMap):
             object.__setattr__(self, "A", linear_map(self.A, "A"))
-        if np.asarray(self.A.like[:1]).dtype.kind == "c":
+        if is_complex(self.A.like):
             raise TypeError("A must be real")
         labels = to_numpy(checked_signs(self.labels, self.A.shape[0], self.A.like))
         object.__setattr__(self, "labels", labels.astype(np.float64))

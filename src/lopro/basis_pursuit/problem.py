@@ -106,8 +106,7 @@ class BlockNorm(Objective):
 
     def lengths(self, x: Array) -> Vector:
         """Return the length of each block, in double precision."""
-        if not isinstance(x, np.ndarray):
-            raise MissingCapabilityError("groups and joint sparsity need data that NumPy can read")
+        _check_on_host(x)
         squares = np.square(x.real, dtype=np.float64)
         if np.iscomplexobj(x):
             squares += np.square(x.imag, dtype=np.float64)
@@ -115,7 +114,8 @@ class BlockNorm(Objective):
 
     def _everywhere(self, of_blocks: Vector, like: Array) -> Vector:
         """Return the values of blocks at each of their entries, in the precision of ``like``."""
-        return of_blocks[self.labels].astype(np.asarray(like).real.dtype, copy=False)
+        _check_on_host(like)
+        return of_blocks[self.labels].astype(like.real.dtype, copy=False)
 
     def moduli(self, x: Array) -> Vector:
         """Return the length of its block for each entry."""
@@ -163,6 +163,13 @@ class BlockNorm(Objective):
             return None
         radius = max(level, 0.0) / self.least_weight
         return Constant(radius, Source.DERIVED, "the length is below the sum of those of blocks")
+
+
+def _check_on_host(x: Array) -> None:
+    if not isinstance(x, np.ndarray):
+        raise MissingCapabilityError(
+            "groups and joint sparsity need data on the host: pass NumPy arrays"
+        )
 
 
 class Blocks(Opaque):

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import array_api_strict
 import numpy as np
 import pytest
 import scipy.sparse
@@ -16,6 +17,7 @@ import lopro
 from benchmarks.general import maxcut
 from lopro import LowRankFactors, Problem, SemidefiniteEngines, Status
 from lopro.constraints import Affine, Intersection, PSDCone
+from lopro.core.arrays import to_numpy
 from lopro.errors import MissingCapabilityError
 from lopro.linalg.sparse_definite import SparseCholesky
 from lopro.methods.semidefinite import low_rank
@@ -238,3 +240,15 @@ def test_a_bound_pays_for_the_shift_and_for_the_rounding_of_the_cost() -> None:
     point = SimpleNamespace(y=np.array([1.0, 2.0]), slack=lambda: None)
     y, value = low_rank._LowRankSearch._bound(found, point, 0.25, 1)
     assert y.tolist() == [0.625, 1.625] and value == 2.25
+
+
+def test_a_factor_is_where_the_matrix_is(rng):
+    """The method is one of the host: the matrix is copied, which is counted; the factor goes back."""
+    C = rng.standard_normal((12, 12))
+    C = C + C.T
+    there = array_api_strict.asarray(C, device=array_api_strict.Device("device1"))
+    expected, found = lopro.fixed_diagonal(C), lopro.fixed_diagonal(there)
+    assert found.success and found.x.device == there.device
+    assert np.array_equal(to_numpy(found.x), expected.x)
+    assert found.counts.transfers == 1 and found.counts.bytes_transferred == C.nbytes
+    assert expected.counts.transfers == 0
