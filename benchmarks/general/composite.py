@@ -59,7 +59,7 @@ def variation(shape: tuple[int, ...], isotropic: bool, masked: bool) -> Case:
     def peer(cp: Any) -> tuple[Any, Any]:
         x = cp.Variable(d)
         z = f.D.matrix @ x
-        groups = cp.reshape(z, (f.groups, f.group_size), order="C")
+        groups = cp.reshape(z, (z.size // f.group_size, f.group_size), order="C")
         value = cp.norm1(z) if f.group_size == 1 else cp.sum(cp.norm(groups, 2, axis=1))
         return x, cp.Problem(cp.Minimize(value), [cp.norm(A @ x - y, 2) <= sigma])
 

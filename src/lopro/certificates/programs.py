@@ -138,6 +138,10 @@ class ProgramProof:
             enough = at_x.slope() ** 2 / (2.0 * EPS * max(abs(at_x.value.value), _TINY))
             if self._exceeds(enough):
                 return bound_from(at_x, x, None, enough)
+        elif not unabsorbed(at_x, self.box).any():
+            return bound_from(
+                at_x, x, self.box
+            )  # where bounds absorb the slope, convexity adds nothing
         if self.convexity == 0.0 and unabsorbed(at_x, self.box).any():
             return None if self.squares else self._over_rows(at_x, x, y)
         return bound_from(at_x, x, self.box if self._boxed else None, self.convexity)

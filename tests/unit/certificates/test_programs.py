@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 import lopro
+from lopro.certificates import VariableBounds
 from lopro.certificates.certificate import Status
+from lopro.certificates.programs import ProgramProof
 from lopro.linalg.rounding import EPS
 from lopro.methods.second_order.forms import Forms
 from lopro.newton.bounds import lower_bound, relative_violation, violation_charge
@@ -95,3 +97,12 @@ def test_bounds_of_random_multipliers_are_below_the_optimum():
                     lost = float(bound.slopes @ np.abs(best.x - bound.centre))
                 assert bound.value - lost <= best.fun
                 assert found.status is Status.STOPPED
+
+
+def test_convexity_is_not_computed_where_bounds_absorb_the_slope() -> None:
+    """The least eigenvalue takes factorisations; min x^2 / 2 + x over x >= 0 is 0 by its slope alone."""
+    box, none = VariableBounds(np.zeros(1), np.full(1, np.inf)), np.zeros(0)
+    proof = ProgramProof(np.eye(1), np.ones(1), 0.0, (), np.zeros((0, 1)), none, none, box)
+    outcome = proof.outcome(np.zeros(1), none, ())
+    assert outcome is not None and outcome.bound.value == pytest.approx(0.0, abs=1e-300)
+    assert outcome.bound.holds_everywhere and "convexity" not in vars(proof)
