@@ -187,9 +187,9 @@ def test_the_image_that_is_judged_is_that_of_the_point(
     seen: list[Any] = []
     original = Incumbent.judge
 
-    def judge(self: Incumbent, x: Any, image: Any = None, of_objective: Any = None) -> Any:
+    def judge(self: Incumbent, x: Any, image: Any = None, *more: Any) -> Any:
         seen.append((x, image))
-        return original(self, x, image, of_objective)
+        return original(self, x, image, *more)
 
     monkeypatch.setattr(Incumbent, "judge", judge)
     matrix = A.astype(dtype)
