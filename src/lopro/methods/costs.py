@@ -37,7 +37,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Settings:
-    """Steps that methods take, and operations that their steps are worth."""
+    """Steps that methods take, and what they are worth: see ``python -m benchmarks.general.forced``."""
 
     #: Operations that take as long as the Python code of one Newton step: 0.1 ms.
     newton_call: float = 6e6

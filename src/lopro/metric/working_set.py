@@ -49,7 +49,7 @@ INTERIOR_ACCURACY = 1e-10
 #: A feature without partners is idle if its entry is below this share of the largest: 0.99, 0.99.
 IDLE = 1e-6
 #: The answer goes without features below the first of these shares that costs less than this part of the
-#: accuracy. They change which features are zero, and no count.
+#: accuracy. They change which features are zero, and no count (1.00, 1.00).
 SHARES, UNFELT = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6), 0.1
 
 
