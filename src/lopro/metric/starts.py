@@ -35,8 +35,8 @@ Vector: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
 #: The linear programme is a start, and there is another one. It may take this part of the time left; and as
 #: Ctrl-C does not reach into it, so many steps, counted in entries of the samples: about a second. Before its
 #: first step each entry takes as long as so many operations of a matrix product. 1.00, 1.00
-#: for each; without the start 20 x 300 samples take 1.4 times the iterations, and 30 x 400 correlated ones end
-#: without a proof.
+#: for each; without the start 20 x 300 samples take 1.4 times the iterations, and 30 x 400 correlated ones
+#: end without a proof.
 FOR_A_START, WORK, SET_UP = 0.2, 2e8, 3e4
 
 

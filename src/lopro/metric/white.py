@@ -33,11 +33,12 @@ __all__ = ["RANK_TOLERANCE", "LargeFeatures", "White", "blocks", "white_pairs"]
 
 Indices = np.ndarray[Any, np.dtype[np.int64]]
 
-#: Directions in which the squares of the pairs' differences are this small count as rounding.
+#: Directions in which the squares of the pairs' differences are this small count as rounding: 1.00, 1.00.
 RANK_TOLERANCE = 1e-13
-#: The norm hardly matters to features of size ``s`` if ``tau / s^2`` is below this share of the targets.
+#: The norm hardly matters to features of size ``s`` if ``tau / s^2`` is below this share of the targets:
+#: 1.00, 1.00. Without these sets rank-deficient samples in units that differ have no bound to speak of.
 NEGLIGIBLE = 1e-4
-#: The largest number of sets ``L``.
+#: The largest number of sets ``L``: 1.00, 1.00.
 MOST = 4
 
 
