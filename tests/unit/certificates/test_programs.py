@@ -106,3 +106,20 @@ def test_convexity_is_not_computed_where_bounds_absorb_the_slope() -> None:
     outcome = proof.outcome(np.zeros(1), none, ())
     assert outcome is not None and outcome.bound.value == pytest.approx(0.0, abs=1e-300)
     assert outcome.bound.holds_everywhere and "convexity" not in vars(proof)
+
+
+@pytest.mark.parametrize("squares", [False, True])
+def test_a_small_slope_of_a_flat_direction_is_not_taken_for_rounding(squares):
+    """The factorisation that proves convexity fails here: the objective falls along the second variable."""
+    slope, B = np.array([0.0, 1e-9]), np.array([[1.0, 0.0], [0.0, 0.0]])
+    f = lopro.objectives.LeastSquares(B, np.array([1.0, 2.0])) + lopro.objectives.Linear(slope)
+    if not squares:
+        f = lopro.objectives.Quadratic(B, np.array([-1.0, 0.0]) + slope, 2.5)
+    forms = Forms(lopro.Problem(f, lopro.constraints.Polyhedron([[1.0, 0.0]], [5.0])))
+    found = forms.proof.outcome(np.array([1.0, 0.0]), np.zeros(1), ())
+    assert found is None if squares else not found.bound.flat
+    curved = lopro.objectives.Quadratic(np.eye(2), np.array([-1.0, 0.0]) + slope, 2.5)
+    forms = Forms(lopro.Problem(curved, lopro.constraints.Polyhedron([[1.0, 0.0]], [5.0])))
+    bound = forms.proof.outcome(np.array([1.0, 0.0]), np.zeros(1), ()).bound
+    assert bound.holds_everywhere
+    assert 0.0 < 2.0 - bound.value <= 8.0 * EPS * 2.0  # the optimum is 2 - 5e-19
