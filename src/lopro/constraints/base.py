@@ -118,16 +118,7 @@ class Constraint(Function):
         return (Term(Opaque(self, is_set=True)),)
 
     def conic_form(self, complex_points: bool = False) -> list[ConeRows]:
-        """Return the set as rows of cones on the real vector of a point.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from lopro.constraints import Polyhedron
-        >>> [half] = Polyhedron(np.array([[2.0, 0.0]]), np.array([4.0])).conic_form()
-        >>> half.rows.toarray(), half.bounds, half.cone
-        (array([[1., 0.]]), array([2.]), Nonnegative(size=1))
-        """
+        """Return the set as rows of cones on the real vector of a point."""
         raise MissingCapabilityError(
             f"the constraint {self!r} has no conic form: define the method conic_form, or use lopro.Auto(), "
             "which does not need one"

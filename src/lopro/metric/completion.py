@@ -23,20 +23,20 @@ with ten times it, relative to those with the value; "lost" means that a fit is 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro.core.arrays import Array, to_numpy
-from lopro.core.deadline import EIGH, current_deadline
+from lopro.core.deadline import current_deadline
 from lopro.methods.inner.lbfgs import LBFGS
 from lopro.metric.dual import PairMultiplier, lowering, scaled_bound
+from lopro.metric.first_factor import KnownSlack, first_factor
 from lopro.metric.loss import PairLoss
 from lopro.metric.objective import SparseMetric
 
-__all__ = ["Completion", "KnownSlack", "first_factor"]
+__all__ = ["Completion"]
 
 Matrix: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
 Indices: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
@@ -57,8 +57,6 @@ CHUNK = 1 << 20
 #: A feature whose slack is smaller than this, next to the largest, is measured as if it had that much:
 #: 1.00, 1.00.
 LEAST_SLACK = 1e-4
-#: Regularisation of the first fit to the known slack, relative to its largest eigenvalue: 1.00, 1.00.
-RIDGE = 1e-2
 
 
 def even_lowering(loss: PairLoss, fun: float, share: float) -> float:
@@ -234,74 +232,3 @@ def _products(X: Matrix, Y: Matrix, first: Any, second: Any) -> Matrix:
         part = slice(start, start + size)
         np.einsum("ij,ij->i", X[first[part]], Y[second[part]], out=found[part])
     return found
-
-
-@dataclass(frozen=True)
-class KnownSlack:
-    """A multiplier of the cone on some features."""
-
-    features: np.ndarray[Any, np.dtype[np.int64]]
-    S: Matrix
-
-    def same_features(self, other: KnownSlack) -> bool:
-        """Whether it is for the same features in the same order."""
-        return np.array_equal(self.features, other.features)
-
-
-def first_factor(X: Matrix, LX: Matrix, slack: Matrix, units: Matrix, known: KnownSlack) -> Matrix:
-    """Return ``B`` with ``B'B`` near what is known on its features, and near ``-M`` elsewhere.
-
-    Off the diagonal, ``-M`` is what ``B'B`` has to be near to. It is ``P'P`` but for its few negative
-    eigenvalues. With ``S = E'E`` on the known features ``F``, the columns outside are taken as ``L p_i`` with
-    the linear map that makes ``E'L P_F`` the best fit to ``P_F'P_F``, and rows are added for what it does not
-    explain. No column is longer than its slack allows.
-
-    Parameters
-    ----------
-    X, LX : arrays of shape (N, d)
-        Factors of ``M = X' LX``.
-    slack : array of shape (d,)
-        The squared length that columns may have.
-    units : array of shape (d,)
-        Features are divided by them: in these units all of them count the same.
-    known : KnownSlack
-        The multiplier on some features.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from lopro.metric.completion import KnownSlack, first_factor
-    >>> from lopro.metric.loss import PairLoss
-    >>> loss = PairLoss(np.array([[0.0, 0.0], [1.0, 2.0]]), ([0], [1]), [1.0])
-    >>> factors, known = loss.factors(-np.ones(1)), KnownSlack(np.array([0]), np.eye(1))
-    >>> B = first_factor(*factors, np.array([1.0, 4.0]), np.ones(2), known)
-    >>> (B.T @ B).round(1)  # nearly -M, and on the first feature what is known
-    array([[1. , 2. ],
-           [2. , 3.9]])
-    """
-    F = known.features
-    P = _positive_factor(X / units, LX / units)
-    values, vectors = np.linalg.eigh(0.5 * (known.S + known.S.T) / np.outer(units[F], units[F]))
-    values = np.maximum(values, 0.0)
-    E = np.sqrt(values)[:, None] * vectors.T
-    ridge = max(RIDGE * float(values[-1]), 1e-300)
-    L = (E @ P[:, F].T) / (values + ridge)[:, None]
-    left, directions = np.linalg.eigh(np.eye(len(P)) - L.T @ L)
-    rows = left > 0.0
-    more = np.sqrt(left[rows])[:, None] * (directions[:, rows].T @ P)
-    B = np.vstack([L @ P, more])
-    lengths, most = np.square(B).sum(axis=0), np.maximum(slack, 0.0) / units**2
-    B *= np.sqrt(np.minimum(1.0, most / np.where(lengths > 0.0, lengths, 1.0)))
-    B[:, F] = np.vstack([E, np.zeros((len(more), len(F)))])
-    return np.asarray(B * units)
-
-
-def _positive_factor(X: Matrix, LX: Matrix) -> Matrix:
-    """Return ``P`` with ``P'P`` the positive part of ``-X' LX``, which lives on the span of the samples."""
-    N, d = X.shape
-    current_deadline().need(EIGH * min(N, d) ** 3 + 4.0 * N * d * min(N, d))
-    Q = np.linalg.qr(X.T)[0]
-    small = -(X @ Q).T @ (LX @ Q)
-    values, vectors = np.linalg.eigh(0.5 * (small + small.T))
-    kept = values > 1e-10 * max(float(values[-1]), 0.0)
-    return np.asarray(np.sqrt(values[kept])[:, None] * (Q @ vectors[:, kept]).T)

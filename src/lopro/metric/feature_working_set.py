@@ -16,8 +16,9 @@ from lopro.core.deadline import OutOfTime, current_deadline
 from lopro.core.threads import each_in_one_pool
 from lopro.core.validation import check_count
 from lopro.errors import StalledError
-from lopro.metric.completion import Completion, KnownSlack
+from lopro.metric.completion import Completion
 from lopro.metric.dual import PairMultiplier
+from lopro.metric.first_factor import KnownSlack
 from lopro.metric.objective import SparseMetric, require_sparse_metric, sparse_metric_of
 from lopro.metric.pair_sums import PairSum
 from lopro.metric.starts import first_start, good_start, useful

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
@@ -16,7 +15,6 @@ from lopro.core.arrays import (
     copy,
     inner,
     namespace,
-    norm,
     to_numpy,
 )
 from lopro.core.counting import count
@@ -36,7 +34,7 @@ from lopro.metric.pair_maps import (
     pair_map,
     two_sides,
 )
-from lopro.objectives.base import Objective
+from lopro.objectives.base import Objective, lipschitz_of_smooth
 
 __all__ = ["PairLoss"]
 
@@ -297,11 +295,7 @@ class PairLoss(MappedFunction, Objective):
         return inner(r, r) / (2 * n), lambda: self.adjoint(r / n)
 
     def lipschitz(self, ball: Ball | None = None) -> Constant | None:
-        if ball is None or not math.isfinite(ball.radius):
-            return None
-        L = self.smoothness()
-        value = norm(self.subgradient(ball.center)) + L.value * ball.radius
-        return Constant(value, L.source, f"gradient at the center of the ball, {L.note}")
+        return lipschitz_of_smooth(self, ball)
 
     def smoothness(self) -> Constant:
         n = self.targets.shape[0]

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from lopro.core.arrays import Array, inner, norm, zeros
-from lopro.functions import Constant, Function
+from lopro.functions import Ball, Constant, Function
 from lopro.functions.atoms import Opaque
 from lopro.functions.term import Term
 
 if TYPE_CHECKING:
     from lopro.constraints.base import Constraint, ValidInequality
 
-__all__ = ["Objective", "OneTerm"]
+__all__ = ["Objective", "OneTerm", "lipschitz_of_smooth"]
 
 
 class Objective(Function):
@@ -192,3 +192,14 @@ class OneTerm(Objective):
 
     def prox(self, x: Array, step: float) -> Array:
         return self.terms[0].prox(x, float(step))
+
+
+def lipschitz_of_smooth(f: Objective, ball: Ball | None) -> Constant | None:
+    """Return a Lipschitz constant on a ball: the slope at its centre, and by how much slopes change on it."""
+    if ball is None or not math.isfinite(ball.radius):
+        return None
+    L = f.smoothness()
+    if L is None:
+        return None
+    value = norm(f.subgradient(ball.center)) + L.value * ball.radius
+    return Constant(value, L.source, f"gradient at the center of the ball, {L.note}")

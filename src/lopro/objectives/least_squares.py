@@ -14,7 +14,7 @@ from lopro.functions import Ball, Constant, Image, Linearization, MappedFunction
 from lopro.functions.atoms import HalfSquare
 from lopro.functions.term import Term
 from lopro.maps import linear_map
-from lopro.objectives.base import Objective
+from lopro.objectives.base import Objective, lipschitz_of_smooth
 
 __all__ = ["LeastSquares"]
 
@@ -92,11 +92,7 @@ class LeastSquares(MappedFunction, Objective):
         return norm(g) ** 3 / curvature if curvature > 0.0 else None
 
     def lipschitz(self, ball: Ball | None = None) -> Constant | None:
-        if ball is None or not math.isfinite(ball.radius):
-            return None
-        L = self.smoothness()
-        value = norm(self.subgradient(ball.center)) + L.value * ball.radius
-        return Constant(value, L.source, f"gradient at the center of the ball, {L.note}")
+        return lipschitz_of_smooth(self, ball)
 
     def smoothness(self) -> Constant:
         s = self.A.largest_singular_value

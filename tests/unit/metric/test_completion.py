@@ -11,7 +11,8 @@ from support.metric_known import Known, all_pairs, classes, constructed
 
 from lopro.constraints import PSDCone
 from lopro.metric import SparseMetric
-from lopro.metric.completion import Completion, KnownSlack, first_factor, lowered
+from lopro.metric.completion import Completion, lowered
+from lopro.metric.first_factor import KnownSlack, first_factor
 from lopro.metric.loss import PairLoss
 
 Matrix = Any
