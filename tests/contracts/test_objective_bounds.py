@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 import pytest
+import scipy.sparse
 from scipy.sparse.linalg import aslinearoperator
 
 from lopro.functions import Ball
@@ -129,3 +130,14 @@ def test_the_smoothness_of_a_sum_is_that_of_its_parts() -> None:
     assert f.strong_convexity().value == pytest.approx(3.0 + 1.0)
     assert f.infimum().value == 0.0
     assert math.isclose(f.sublevel_radius(2.0).value, 1.0)  # 4/2 |z|^2 <= 2 along the second axis
+
+
+def test_the_smoothness_of_a_large_sparse_matrix_is_bounded_by_its_rows() -> None:
+    n = 1200
+    P = scipy.sparse.diags_array(
+        [-np.ones(n - 1), 2.0 * np.ones(n), -np.ones(n - 1)], offsets=[-1, 0, 1]
+    )
+    f = Quadratic(scipy.sparse.csr_array(P), np.ones(n))
+    assert (
+        4.0 * math.cos(0.5 * math.pi / (n + 1)) ** 2 <= f.smoothness().value <= 4.0 * (1.0 + 1e-12)
+    )

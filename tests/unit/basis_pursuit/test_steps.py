@@ -11,7 +11,7 @@ from scipy.sparse.linalg import aslinearoperator
 
 import lopro
 from lopro.basis_pursuit import operator_search
-from lopro.basis_pursuit.mixing import Point
+from lopro.basis_pursuit.mixing import Point, _summing_to_one
 from lopro.basis_pursuit.shrinkage import MixedShrinkage, Steps, at_rank, line_search, step_lengths
 from lopro.constraints import ResidualBall
 from lopro.objectives import L1Norm
@@ -178,3 +178,9 @@ def test_images_that_come_with_candidates_are_those_of_their_points(
     assert found.success and known
     for x, image in known:
         np.testing.assert_allclose(image, A @ x, rtol=0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("weights", [[1.0, -1.0], [np.inf, 1.0], [np.nan, 2.0]])
+def test_weights_without_a_sum_are_those_of_the_last_point(weights: list[float]) -> None:
+    assert _summing_to_one(np.array(weights)).tolist() == [0.0, 1.0]
+    assert _summing_to_one(np.array([1.0, 3.0])).tolist() == [0.25, 0.75]

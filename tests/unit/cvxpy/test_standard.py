@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -141,3 +142,12 @@ def test_programs_begin_with_the_last_result_of_the_same_problem(
     f = lopro.objectives.Quadratic(np.eye(len(given[1].x)))
     row = lopro.constraints.Affine(np.ones((1, len(given[1].x))), 1.0, 1.0)
     assert lopro.cvxpy._last_result(cache, "LOPRO", lopro.Problem(f, row)) is None
+
+
+@pytest.mark.parametrize("quadratic", [True, False])
+def test_the_form_of_the_objective_is_an_option_of_cvxpy(quadratic: bool) -> None:
+    x = cvxpy.Variable(2)
+    problem = cvxpy.Problem(cvxpy.Minimize(cvxpy.sum_squares(x - 1.0)), [cvxpy.norm(x) <= 1.0])
+    problem.solve(solver=lopro.cvxpy.Lopro(), use_quad_obj=quadratic)
+    assert problem.status == "optimal"
+    assert problem.value == pytest.approx((math.sqrt(2.0) - 1.0) ** 2, rel=1e-6)

@@ -309,6 +309,17 @@ def test_the_multiplier_times_the_violation_is_charged(outside, charged):
     assert known.certificate.gap == pytest.approx(max(charged, x[0] - 1.0 + charged), rel=1e-6)
 
 
+def test_rounding_of_a_violation_is_not_charged():
+    """Terms of 3 that differ by some roundings: a charge begins beyond 8 roundings of their sum."""
+    normal = ValidInequality(np.array([-1.0]), -3.0)
+    row, f = Polyhedron([[-1.0]], [-3.0]), L1Norm()
+    for roundings, charged in ((4.0, 0.0), (15.0, 0.0), (40.0, 40.0 * 3.0 * EPS)):
+        known = Incumbent(Problem(f, row), Target(0.0), [])
+        x = np.array([3.0 * (1.0 - roundings * EPS)])
+        known.update(Candidate(x, Multiplier(normal)), known.judge(x).fun, None)
+        assert known.certificate.charge == pytest.approx(charged, rel=0.1, abs=0.0)
+
+
 def test_the_radius_is_that_of_the_best_bound():
     """A worse bound that holds everywhere does not replace a better one that holds nearby."""
     problem = Problem(Linear(np.array([-1.0])), Polyhedron([[1.0]], [2.0]), gap_scale=1.0)

@@ -211,3 +211,14 @@ def test_enclosures_hold_for_points_within_the_error(name: str, rng: Any) -> Non
         assert abs(atom.value(there) - value.value) <= value.error
         assert np.all(np.abs(atom.slope(there) - slope) <= off)
     assert value.error <= 1e-4 and off.max() <= 1e-4
+
+
+@pytest.mark.parametrize("step", [0.25, 1.0, 4.0])
+def test_the_complement_of_hubers_prox_changes_where_the_prox_does(step: float) -> None:
+    """The slope of ``w - prox(w)`` on either side of ``(1 + step) delta``, by differences."""
+    atom, delta = atoms.Huber(0.5), 0.5
+    edge = (1.0 + step) * delta
+    w = np.array([0.0, 0.9 * edge, -0.999 * edge, 1.001 * edge, -1.1 * edge, edge + 0.9 * delta])
+    found = atom.complement(w, step).values
+    change = (w + 1e-6 - atom.prox(w + 1e-6, step)) - (w - atom.prox(w, step))
+    assert found == pytest.approx(change / 1e-6, abs=1e-8)

@@ -244,3 +244,15 @@ def test_contradiction_below_the_resolution_of_the_check_is_not_called_empty() -
     around_zero = HalfSpaces.from_system(np.array([[1.0], [-1.0]]), np.array([0.0, -1e-10]))
     with pytest.raises(InfeasibleError):
         project_polyhedron(np.array([1e-9]), around_zero)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_many_rows_are_projected_on_with_a_proof(rng: Any, sparse: bool) -> None:
+    """An engine for sparse rows, Newton's method for others: neither leaves it to the active set."""
+    C = rng.standard_normal((60, 12))
+    x = 5.0 * rng.standard_normal(12)
+    H = HalfSpaces.from_system(scipy.sparse.csr_array(C) if sparse else C, np.ones(60))
+    slack = H.bounds - H.normals @ x
+    found = module._large(H, slack / -slack.min(), 1e-12)
+    assert found is not None
+    assert x - slack.min() * found == pytest.approx(project_polyhedron(x, H), abs=1e-7)

@@ -166,3 +166,19 @@ def test_a_spent_budget_of_projections_ends_it():
 def test_bad_parameters(arguments):
     with pytest.raises((TypeError, ValueError), match=next(iter(arguments))):
         LogScaleGrid(**arguments)
+
+
+@pytest.mark.parametrize("theta", [0.5, 1.0])
+def test_the_growth_of_a_cell_is_that_of_two_epochs(theta: float) -> None:
+    """From accuracy ``eps0 / 2`` to ``eps0 / 8``, each from where the epoch before has ended."""
+    asked: list[tuple[float, float]] = []
+
+    class Steps(SubgradientSolver):
+        def steps(self, s: Any, distance: float, accuracy: float) -> int:
+            asked.append((distance, accuracy))
+            return 100 * len(asked) ** 2
+
+    grid = LogScaleGrid(Steps(), budget=10**6, eps0=3.0)
+    first, growth = grid.cell_for(None, 3.0, 2.0, theta)  # type: ignore[arg-type]
+    assert asked == [(2.0 * 3.0**theta, 1.5), (2.0 * 0.75**theta, 0.375)]
+    assert first >= 100 and growth >= 0.5 * math.log2(4.0) - 1e-9
