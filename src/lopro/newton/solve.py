@@ -222,8 +222,8 @@ def _candidates(
         refining = iterate(problem, x, multipliers, _REFINING, stopped)
         for _, refined in zip(range(_REFINEMENTS), refining, strict=False):
             yield refined.point.x, refined.multipliers, refined.steps
-    except (SingularSystem, UnboundedBelow):
-        return
+    except (SingularSystem, UnboundedBelow, OutOfTime):
+        return  # what is proved so far counts
 
 
 def _corrected(problem: Composite, outcome: Outcome, feasibility: float) -> Outcome:

@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse
 from support.newton_examples import differences
 
+from lopro.core.deadline import Deadline, OutOfTime
 from lopro.linalg.sparse import gram
 from lopro.newton.curvature import ConstantMatrix, Diagonal, Gram, Product, apply
 from lopro.newton.systems import (
@@ -170,3 +171,16 @@ def test_gram_matrices_of_few_entries_never_form_dense_rows(
     np.testing.assert_array_equal(gram(B, np.ones(5000)), np.eye(40))
     with pytest.raises(AssertionError, match="made dense"):
         gram(scipy.sparse.csr_array(np.ones((50, 40))), np.ones(50))
+
+
+def test_patterns_that_take_longer_than_the_time_left_are_not_begun():
+    """20 rows of 1000 entries have 2e7 pairs: they take seconds, at 1e4 operations each."""
+    B = scipy.sparse.random_array(
+        (20, 20_000), density=0.05, format="csr", rng=np.random.default_rng(0)
+    )
+    pieces = [Diagonal(np.ones(20_000)), Gram(B, np.ones(20))]
+    with Deadline(1e-3).active(), pytest.raises(OutOfTime):
+        choose_system(20_000, pieces)
+    chain = [Diagonal(np.ones(200)), Gram(differences(200).tocsr(), np.ones(199))]
+    with Deadline(60.0).active():
+        assert isinstance(choose_system(200, chain), SparseSystem)
