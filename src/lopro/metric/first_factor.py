@@ -61,9 +61,9 @@ def first_factor(X: Matrix, LX: Matrix, slack: Matrix, units: Matrix, known: Kno
     >>> loss = PairLoss(np.array([[0.0, 0.0], [1.0, 2.0]]), ([0], [1]), [1.0])
     >>> factors, known = loss.factors(-np.ones(1)), KnownSlack(np.array([0]), np.eye(1))
     >>> B = first_factor(*factors, np.array([1.0, 4.0]), np.ones(2), known)
-    >>> (B.T @ B).round(1)  # nearly -M, and on the first feature what is known
-    array([[1. , 2. ],
-           [2. , 3.9]])
+    >>> (B.T @ B).round(1)  # -M, and on the first feature what is known
+    array([[1., 2.],
+           [2., 4.]])
     """
     F = known.features
     P = _positive_factor(X / units, LX / units)
