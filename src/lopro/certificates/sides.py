@@ -92,9 +92,11 @@ def magnitudes(A: Any, rows: Any, w: Vector) -> Vector:
 def slabs(A: Any, rows: Any) -> Any:
     """Yield some rows of a dense matrix a few at a time, with their absolute values where they are."""
     step, xp = max(1, AT_A_TIME // max(1, A.shape[1])), namespace(A)
+    every = len(rows) == A.shape[0]
     for start in range(0, len(rows), step):
         part = slice(start, start + step)
-        yield part, xp.astype(xp.abs(take(A, rows[part])), xp.float64)
+        sizes = xp.abs(A[part, :] if every else take(A, rows[part]))
+        yield part, sizes if sizes.dtype == xp.float64 else xp.astype(sizes, xp.float64)
 
 
 def _largest_entries(A: Any, rows: Any) -> Vector:

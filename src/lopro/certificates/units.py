@@ -122,7 +122,10 @@ def column_units(
     >>> units.known, units.at(np.array([0.0, 0.0, 7.0]))
     (array([3.  , 0.75, 0.  ]), array([3.  , 0.75, 7.  ]))
     """
-    return _handed_on(*_of_sides(_meant(blocks, size, own), size, own))
+    entries, units = _of_sides(_meant(blocks, size, own), size, own)
+    if np.logical_and.reduce(np.isfinite(units)):
+        return Units(units, np.ones(size), np.full(size, -1, dtype=np.intp))
+    return _handed_on(entries, units)
 
 
 def _meant(
