@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 from lopro.certificates import Bound, Emptiness, Units
 from lopro.certificates.certificate import Outcome, Status
@@ -16,6 +17,7 @@ from lopro.functions.term import Term
 from lopro.maps import linear_map
 from lopro.newton import Composite
 from lopro.newton.equilibrated import Equilibrated
+from lopro.newton.quadratic_form import QuadraticForm
 from lopro.newton.solve import prove, solve
 
 
@@ -96,3 +98,15 @@ def test_an_empty_set_is_found_empty_in_the_units_of_the_user() -> None:
 def test_comparable_units_stay_as_they_are() -> None:
     square = Term(HalfSquare(), linear_map(np.diag([1.0, 1e3])), np.ones(2))
     assert Equilibrated.of(Composite.of([square], 2)) is None
+
+
+@pytest.mark.parametrize("kind", [np.asarray, scipy.sparse.csr_array])
+def test_a_quadratic_form_is_scaled_from_both_sides(kind: Any) -> None:
+    P, q = np.array([[4.0, 1e12], [1e12, 1e24]]), np.array([-1.0, 3e12])
+    box = Term(Interval(np.full(2, -np.inf), np.array([1.0, np.inf])))
+    problem = Composite(QuadraticForm(kind(P), q, 2.0), [box])
+    scaled = Equilibrated.of(problem)
+    assert scaled is not None and scaled.sizes.max() > 1e6 * scaled.sizes.min()
+    for z in np.random.default_rng(0).standard_normal((5, 2)):
+        expected = problem.smooth.value(scaled.sizes * z)
+        assert scaled.problem.smooth.value(z) == pytest.approx(expected, rel=1e-12)
