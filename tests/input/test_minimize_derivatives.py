@@ -34,7 +34,7 @@ def test_newton_takes_second_derivatives(derivatives: dict[str, Any]) -> None:
     assert best * (1.0 - 1e-10) <= result.certificate.lower_bound <= best * (1.0 + 1e-14)
 
 
-def test_without_bounds_of_the_variables_the_radius_is_told() -> None:
+def test_without_bounds_of_the_variables_the_radius_is_reported() -> None:
     result = lopro.minimize(
         value, np.zeros(3), np.exp, hess=lambda x: np.diag(np.exp(x)), constraint=TOTAL
     )

@@ -59,7 +59,7 @@ class ConicData:
     b: Vector
     cones: Sequence[tuple[Cone, int]]
 
-    def together(self) -> ConicData:
+    def merged(self) -> ConicData:
         """Return the program with neighbouring second-order cones of one size as one block of cones.
 
         Examples
@@ -69,7 +69,7 @@ class ConicData:
         >>> from lopro.engines.cones import SecondOrder
         >>> A = scipy.sparse.csr_array((6, 2))
         >>> cones = [(SecondOrder(3), 3), (SecondOrder(3), 3)]
-        >>> ConicData(A[:2], np.zeros(2), A, np.zeros(6), cones).together().cones
+        >>> ConicData(A[:2], np.zeros(2), A, np.zeros(6), cones).merged().cones
         [(SecondOrders(count=2, size=3), 6)]
         """
         cones: list[tuple[Cone, int]] = []

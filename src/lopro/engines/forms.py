@@ -225,9 +225,9 @@ def _length(p: QuadraticProgram, largest: Vector) -> float:
 
     With the median instead, PIQP failed on 6 of 65 problems of Maros and Meszaros; with this none.
     """
-    lengths = np.abs(_told(p.lower, p.upper) / largest)
+    lengths = np.abs(_finite_side(p.lower, p.upper) / largest)
     if p.boxed:
-        lengths = np.concatenate([lengths, np.abs(_told(p.least, p.most))])
+        lengths = np.concatenate([lengths, np.abs(_finite_side(p.least, p.most))])
     lengths = lengths[lengths > 0.0]
     if not len(lengths):
         return 1.0
@@ -239,7 +239,7 @@ def _length(p: QuadraticProgram, largest: Vector) -> float:
     return power_of_two(float(lengths[low] + (at - low) * (lengths[high] - lengths[low])))
 
 
-def _told(lower: Vector, upper: Vector) -> Vector:
+def _finite_side(lower: Vector, upper: Vector) -> Vector:
     """Return the upper bounds, the lower ones where these are missing, and 0 where both are."""
     found = np.where(np.isfinite(upper), upper, lower)
     return np.where(np.isfinite(found), found, 0.0)

@@ -80,7 +80,7 @@ def solve_conic(data: ConicData, tol: float = 1e-6, seconds: float | None = None
     """
     with Deadline(seconds).active():
         try:
-            return _by_clarabel(data.together(), tol)
+            return _by_clarabel(data.merged(), tol)
         except OutOfTime:
             return Outcome(Status.STOPPED, 0.0 * data.q, 0.0 * data.b)
 

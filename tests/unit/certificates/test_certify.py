@@ -54,7 +54,7 @@ def test_norms_balls_and_simplices() -> None:
     assert c.lower_bound == pytest.approx(-2.0, rel=1e-9)
 
 
-def test_without_a_bound_the_violation_is_told() -> None:
+def test_without_a_bound_the_violation_is_reported() -> None:
     problem = Problem(Linear(np.eye(2)), PSDCone(2))
     c = lopro.certify(problem, np.diag([1.0, -0.5]))
     assert math.isinf(c.gap) and c.violation == pytest.approx(1.0)

@@ -48,7 +48,7 @@ def test_the_bound_is_attained_and_not_passed(unit: float) -> None:
     assert bound.slope <= 1e-14
 
 
-def test_the_slope_that_is_left_is_told() -> None:
+def test_the_slope_that_is_left_is_reported() -> None:
     # z = (4, 3, 0) leaves the slope (0, 4): the bound holds at the centre only, and loses 4 for each unit.
     bound = conic_bound(disc(), np.zeros(2), np.array([4.0, 3.0, 0.0]))
     assert bound.slope == pytest.approx(4.0, rel=1e-13)

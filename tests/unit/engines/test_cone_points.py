@@ -138,7 +138,7 @@ def test_a_block_of_cones_is_measured_and_moved_like_its_cones(rng: np.random.Ge
     slack[8] = 9.0  # one of the cones holds its slack
     cones = [(Nonnegative(2), 2), *[(SecondOrder(3), 3)] * count]
     alone = ConicData(scipy.sparse.csr_array((n, n)), q, A, A @ x + slack, cones)
-    block = alone.together()
+    block = alone.merged()
     assert [cone for cone, _ in block.cones] == [Nonnegative(2), SecondOrders(count, 3)]
     assert violation(block, x) == violation(alone, x)
     assert violation_charge(block, x, np.ones(14)) == violation_charge(alone, x, np.ones(14))

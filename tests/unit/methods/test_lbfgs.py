@@ -37,7 +37,7 @@ def test_a_quadratic_is_solved_in_as_many_steps_as_it_has_curvatures() -> None:
     assert search.value <= 1e-12
 
 
-def test_the_value_never_rises_and_the_end_is_told() -> None:
+def test_the_value_never_rises_and_the_end_is_reported() -> None:
     search = LBFGS(rosenbrock, np.array([-1.0, 2.0]))
     value, steps = search.value, 0
     while search.step():

@@ -199,7 +199,7 @@ def test_library_and_precision_are_kept(rng):
     assert result.success and result.x.dtype == np.float32
 
 
-def test_empty_sets_and_unbounded_objectives_are_told():
+def test_empty_sets_and_unbounded_objectives_are_reported():
     half_lines = lc.Polyhedron(np.array([[1.0, 0.0], [0.0, 1.0]]), np.ones(2))
     far = lc.ResidualBall(np.eye(2), np.array([9.0, 9.0]), 1.0)
     result = lopro.solve(

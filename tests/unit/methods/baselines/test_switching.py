@@ -193,7 +193,7 @@ def test_it_says_what_is_missing():
     assert lopro.solve(problem, method=SwitchingSubgradient(2, radius=1.0), tol=0.0).history
 
 
-def test_a_constraint_that_cannot_be_met_is_told():
+def test_a_constraint_that_cannot_be_met_is_reported():
     never = FunctionConstraint(lambda x: 1.0 + float(x @ x), lambda x: 2.0 * x, shape=(2,))
     x = np.zeros(2)
     F, steps = Penalised(Linear(np.ones(2)), never, Hinge(0.0), x), SwitchingSteps(0.1)
