@@ -19,6 +19,7 @@ __all__ = ["Entry", "draw", "entries_of", "profile", "table"]
 GAPS = {"general_sdplib": 1e-4}
 SOLVED = ("CONVERGED", "INFEASIBLE", "UNBOUNDED")
 #: Kernels by themselves are no peers.
+_ACROSS = 4  # panels in a row of the picture
 OURS, KERNELS = "lopro", ("newton", "kernel")
 
 
@@ -99,10 +100,15 @@ def draw(entries: Sequence[Entry]) -> Any:
     import matplotlib.pyplot as plt
 
     collections = list(dict.fromkeys(entry.collection for entry in entries))
+    across = min(_ACROSS, len(collections))
+    down = -(-len(collections) // across)
+    size = 4.2 * across, 3.4 * down
     figure, axes = plt.subplots(
-        1, len(collections), figsize=(4.2 * len(collections), 3.4), squeeze=False, sharey=True
+        down, across, figsize=size, squeeze=False, sharey=True, layout="constrained"
     )
-    for axis, collection in zip(axes[0], collections, strict=True):
+    for axis in axes.ravel()[len(collections) :]:
+        axis.set_visible(False)
+    for axis, collection in zip(axes.ravel(), collections, strict=False):
         mine = [e for e in entries if e.collection == collection and e.peer not in KERNELS]
         for peer, ratios in profile(mine).items():
             known = [r for r in ratios if math.isfinite(r)]
@@ -121,5 +127,6 @@ def draw(entries: Sequence[Entry]) -> Any:
         axis.set_title(collection.removeprefix("general_"))
         axis.set_xlabel("time over the fastest")
         axis.legend(loc="lower right", fontsize=8)
-    axes[0][0].set_ylabel("share of problems solved")
+    for axis in axes[:, 0]:
+        axis.set_ylabel("share of problems solved")
     return figure
