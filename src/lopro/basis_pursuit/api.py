@@ -10,7 +10,13 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.basis_pursuit.application import BPDNResult, ParetoCurve, ProblemData, solve_one
+from lopro.basis_pursuit.application import (
+    BPDNResult,
+    ParetoCurve,
+    ProblemData,
+    from_largest,
+    solve_one,
+)
 from lopro.basis_pursuit.batch import radii_for, shares_passes, solve_all, solve_columns
 from lopro.basis_pursuit.problem import Repeated
 from lopro.basis_pursuit.search import columns_of
@@ -215,12 +221,10 @@ def bpdn_path(
         free = method is None and x0 is None and not options.limited
         if free and shares_passes(data.A, problems):
             return ParetoCurve(solve_all(data, problems, options), radii)
-        results: dict[int, BPDNResult] = {}
-        for i in sorted(range(len(radii)), key=lambda i: -radii[i]):
-            results[i] = solve_one(problems[i], x0, method, options)
-            if results[i].success:
-                x0 = results[i].x
-        return ParetoCurve([results[i] for i in range(len(radii))], radii)
+        results: list[BPDNResult] = from_largest(
+            radii, lambda i, start: solve_one(problems[i], start, method, options), x0
+        )
+        return ParetoCurve(results, radii)
 
 
 def _solve_joint(

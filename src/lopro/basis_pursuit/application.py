@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -57,11 +57,18 @@ __all__ = [
     "ProblemData",
     "bpdn_problem",
     "checked_norm",
+    "fields_of",
+    "from_largest",
     "lasso_problem",
     "solve_one",
 ]
 
 T = TypeVar("T", bound="BPDNResult")
+
+
+def fields_of(result: Result) -> dict[str, Any]:
+    """Return the fields of a result, for one with more of them."""
+    return {f.name: getattr(result, f.name) for f in dataclasses.fields(result)}
 
 
 @dataclass(frozen=True, repr=False)
@@ -84,7 +91,6 @@ class BPDNResult(Result):
     @staticmethod
     def of(result: Result, problem: Problem) -> BPDNResult:
         """Add the dual point that the multiplier of a result stands for."""
-        fields = {f.name: getattr(result, f.name) for f in dataclasses.fields(result)}
         sparse = SparseProblem.of(problem, result.x)
         dual = sparse.dual_point(result.multiplier)
         if dual is not None:
@@ -95,7 +101,7 @@ class BPDNResult(Result):
             # Where it proves less, the bound rests on a radius as well.
             if proved < bound - 1e-12 * abs(bound) - rounding:
                 dual = None
-        return BPDNResult(**fields, dual=dual)
+        return BPDNResult(**fields_of(result), dual=dual)
 
 
 @dataclass(frozen=True, repr=False)
@@ -113,11 +119,10 @@ class LassoResult(BPDNResult):
     @staticmethod
     def of(result: Result, problem: Problem) -> LassoResult:
         """Add the dual point that the multiplier of a result stands for."""
-        fields = {f.name: getattr(result, f.name) for f in dataclasses.fields(result)}
         form, found = sparse_form(problem), result.multiplier
         assert isinstance(form, PenalisedProblem)
         dual = found.fit / form.lam if isinstance(found, FitMultiplier) else None
-        return LassoResult(**fields, dual=dual)
+        return LassoResult(**fields_of(result), dual=dual)
 
 
 class LassoPath(list[T]):
@@ -368,6 +373,21 @@ class ProblemData:
             parts[0] = OfAtom(GroupNorm(rows), squares.A, squares.b)
         constraint = _orthant(like, d) if self.nonneg else WholeSpace((d,))
         return Problem(Sum(*parts), constraint, gap_scale=0.0)
+
+
+def from_largest(
+    values: Sequence[float],
+    solve: Callable[[int, Array | None], T],
+    start: Array | None = None,
+    point: Callable[[T], Array] = lambda result: result.x,
+) -> list[T]:
+    """Solve for the largest value first, each from the last proved solution; results in the order given."""
+    results: dict[int, T] = {}
+    for i in sorted(range(len(values)), key=lambda i: -values[i]):
+        results[i] = solve(i, start)
+        if results[i].success:
+            start = point(results[i])
+    return [results[i] for i in range(len(values))]
 
 
 def solve_one(problem: Problem, x0: Array | None, method: Method | None, options: Options) -> Any:

@@ -16,7 +16,6 @@ the columns, whatever the number of right-hand sides, and one over the blocks.
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -33,12 +32,8 @@ from lopro.errors import StalledError
 
 __all__ = ["BlockNewton", "aimed_residual", "newton_solver"]
 
-#: Of a matrix with eigenvalues between 0 and 1, by precision: what is added until it has a factor.
-_SHIFTS = {"d": (1e-14, 1e-11, 1e-8, 1e-5), "f": (1e-7, 1e-6)}
-#: Blocks from which on single precision pays, and the error of a solution of it that one correction removes.
-#: To factor and to solve twice takes, in single and double precision, 0.3 and 0.2 ms for 100 blocks, 0.6 and
-#: 1.2 ms for 150, 4.6 and 8.4 ms for 400.
-_LARGE, _ROUGHLY = 128, 0.03
+#: Of a matrix with eigenvalues between 0 and 1: what is added until it has a factor.
+_SHIFTS = (1e-14, 1e-11, 1e-8, 1e-5)
 _GROWTH = 0.3  # length of a new block, of what it would grow to alone: with 1, 17.5 products instead of 16.1
 _MANY = 200  # new blocks in one step, unless blocks are many already: factors would take gigabytes
 #: The root of the rounding: of a block in units of alpha w / |a|^2, shorter ones have no direction; and of a
@@ -335,7 +330,7 @@ def newton_solver(gram: Vector, u: Vector, e: Vector, starts: Vector) -> Callabl
     if not single:
         C = np.triu(C) + np.triu(C, 1).T
         C = np.add.reduceat(np.add.reduceat(C, starts, axis=0), starts, axis=1)
-    inner = _required(_definite(C))
+    inner = _definite(C)
     sizes = np.diff(np.append(starts, n))
 
     def by_R(right: Vector) -> Vector:
@@ -355,70 +350,36 @@ def newton_solver(gram: Vector, u: Vector, e: Vector, starts: Vector) -> Callabl
 def _along_and_across(gram: Vector, u: Vector, e: Vector) -> Callable[[Vector], Vector]:
     """Return the solver for blocks of complex numbers: real equations along and across each of them.
 
-    This is one factorisation of twice the size, and quicker than two of the original one. A large one is made
-    in single precision, in half of the time, and what it solves is corrected once.
+    This is one factorisation of twice the size, and quicker than two of the original one.
     """
     turned = u.conj()[:, None] * gram
     turned *= u
-    stiffness = 1.0 / (e * e)  # of turning
-    exactly = functools.cache(lambda: _factored(turned, stiffness, np.float64))
-    roughly = _factored(turned, stiffness, np.float32) if len(u) >= _LARGE else None
-
-    def solved(right: Vector) -> Vector:
-        if roughly is not None:
-            x = roughly(right)
-            rest = right - turned @ x - 1j * (stiffness * x.imag)
-            if np.linalg.norm(rest) <= _ROUGHLY * np.linalg.norm(right):
-                return x + roughly(rest)
-        return _required(exactly())(right)
-
-    def solve(right: Vector) -> Vector:
-        return (u * solved(u.conj() * right[:, 0]))[:, None]
-
-    return solve
-
-
-def _factored(
-    turned: Vector, stiffness: Vector, dtype: type[np.floating[Any]]
-) -> Callable[[Vector], Vector] | None:
-    """Return the solver of the equations along and across, in this precision; None if not definite."""
     n = len(turned)
-    H = np.empty((2 * n, 2 * n), dtype=dtype)
+    H = np.empty((2 * n, 2 * n))
     # The upper half, which is the lower one of the transpose.
     H[:n, :n] = H[n:, n:] = turned.real
     H[:n, n:] = -turned.imag
-    H.flat[n * (2 * n + 1) :: 2 * n + 1] += stiffness
+    H.flat[n * (2 * n + 1) :: 2 * n + 1] += 1.0 / (e * e)  # the stiffness of turning
     solve_both = _definite(H, scale=np.tile(turned.diagonal().real, 2))
-    if solve_both is None:
-        return None
 
     def solve(right: Vector) -> Vector:
-        # In units of its size: single precision has a short range.
-        size = float(np.abs(right).max(initial=0.0)) or 1.0
-        parts = np.concatenate([right.real, right.imag]) / size
-        found = solve_both(parts.astype(dtype)).astype(np.float64)
-        both: Vector = size * (found[:n] + 1j * found[n:])
+        right = u.conj() * right[:, 0]
+        found = solve_both(np.concatenate([right.real, right.imag]))
+        both: Vector = (u * (found[:n] + 1j * found[n:]))[:, None]
         return both
 
     return solve
 
 
-def _definite(C: Vector, scale: float | Vector = 1.0) -> Callable[[Vector], Vector] | None:
+def _definite(C: Vector, scale: float | Vector = 1.0) -> Callable[[Vector], Vector]:
     """Return the solver for a positive definite matrix, or a nearly singular one, with a shift.
 
-    Its upper half counts. None if it is far from positive.
+    Its upper half counts. Raise if it is far from positive.
     """
     potrf, potrs, *_ = cholesky_routines(C.dtype.char)
-    for shift in _SHIFTS[C.dtype.char]:
+    for shift in _SHIFTS:
         C.flat[:: len(C) + 1] += shift * scale
         factor, info = potrf(C.T, lower=True, clean=False)
         if info == 0:
             return lambda right: np.asarray(potrs(factor, right, lower=True)[0])
-    return None
-
-
-def _required(solver: Callable[[Vector], Vector] | None) -> Callable[[Vector], Vector]:
-    """Return a solver; raise if there is none."""
-    if solver is None:
-        raise StalledError("directions of blocks depend on each other")
-    return solver
+    raise StalledError("directions of blocks depend on each other")

@@ -10,10 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from lopro.basis_pursuit.application import BPDNResult, LassoPath, checked_norm
+from lopro.basis_pursuit.application import (
+    BPDNResult,
+    LassoPath,
+    checked_norm,
+    fields_of,
+    from_largest,
+)
 from lopro.basis_pursuit.loss_search import WorkingSetNewton
 from lopro.basis_pursuit.penalised import FitMultiplier
-from lopro.basis_pursuit.regression import descending, weights_of_path
+from lopro.basis_pursuit.regression import weights_of_path
 from lopro.constraints import Box, WholeSpace
 from lopro.core.arrays import Array, asarray_like, from_numpy, is_complex, to_numpy
 from lopro.core.deadline import Deadline
@@ -50,8 +56,7 @@ class LogisticResult(BPDNResult):
     @staticmethod
     def of_loss(result: Result, lam: float, intercept: bool) -> LogisticResult:
         """Take the intercept off the coefficients, and add the dual point."""
-        fields = {f.name: getattr(result, f.name) for f in dataclasses.fields(result)}
-        found = result.multiplier
+        fields, found = fields_of(result), result.multiplier
         dual = found.fit / lam if isinstance(found, FitMultiplier) else None
         if not intercept:
             return LogisticResult(**fields, dual=dual)
@@ -179,14 +184,15 @@ def sparse_logistic_path(
     with Deadline(time_limit).active():
         data = LogisticData(A, labels, intercept, weights, sample_weight, nonneg)
         chosen, ridges = weights_of_path(lams, ridge, data.largest, count, ratio)
-        results: dict[int, LogisticResult] = {}
-        x0 = None
-        for i in descending(chosen):
+
+        def solve(i: int, start: Array | None) -> LogisticResult:
             some = dataclasses.replace(data, ridge=ridges[i])
-            results[i] = some.solve(chosen[i], x0, None, options)
-            if results[i].success:
-                x0 = results[i].x_and_intercept if intercept else results[i].x
-        return LassoPath([results[i] for i in range(len(chosen))], chosen)
+            return some.solve(chosen[i], start, None, options)
+
+        def point(found: LogisticResult) -> Array:
+            return found.x_and_intercept if intercept else found.x
+
+        return LassoPath(from_largest(chosen, solve, point=point), chosen)
 
 
 @dataclass(frozen=True, eq=False)

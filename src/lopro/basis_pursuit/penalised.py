@@ -46,7 +46,7 @@ from lopro.objectives import L1Norm, LeastSquares, Objective, OfAtom, Scaled, Sq
 from lopro.problem import Problem
 from lopro.protocol import Evidence, ProvedBound
 
-__all__ = ["FitMultiplier", "PenalisedProblem", "SquareRootProblem", "sparse_form"]
+__all__ = ["FitMultiplier", "PenalisedProblem", "SquareRootProblem", "sparse_form", "unscaled"]
 
 _SOURCE = "Fenchel dual, residual scaled to feasibility"
 
@@ -110,7 +110,7 @@ class PenalisedProblem(SparseForm):
     def with_matrix(self, problem: Problem) -> Problem:
         """Return the same problem with all entries of A: those of an operator take many products."""
         A = CopiedMap(self.A.toarray(), self.A.name)
-        parts = [_with_map(f, A) if _unscaled(f)[1] is self.fit else f for f in self.parts]
+        parts = [_with_map(f, A) if unscaled(f)[1] is self.fit else f for f in self.parts]
         return replace(problem, objective=Sum(*parts))
 
     def value(self, norm_of_x: float, x: Array, residual: Array) -> float:
@@ -122,7 +122,7 @@ class PenalisedProblem(SparseForm):
         return tuple(
             part
             for f in self.parts
-            for part in ((image,) if _unscaled(f)[1] is self.fit else f.image(x))
+            for part in ((image,) if unscaled(f)[1] is self.fit else f.image(x))
         )
 
     def proved(
@@ -252,7 +252,7 @@ def _penalised(problem: Problem, like: Array | None) -> PenalisedProblem | None:
     f = problem.objective
     if not isinstance(f, Sum):
         return None
-    parts = [_unscaled(part) for part in f.parts]
+    parts = [unscaled(part) for part in f.parts]
     fits = [(s, g) for s, g in parts if isinstance(g, LeastSquares) or _is_norm(g)]
     found = [(s, g) for s, g in parts if isinstance(g, NORMS)]
     ridges = [s for s, g in parts if isinstance(g, SquaredDistance) and _is_ridge(g)]
@@ -284,13 +284,14 @@ def _signs(problem: Problem) -> bool | None:
     return True if isinstance(members[0], Box) and members[0].is_orthant else None
 
 
-def _unscaled(f: Objective) -> tuple[float, Objective]:
+def unscaled(f: Objective) -> tuple[float, Objective]:
+    """Return the factor of a multiple of a function, 1 for others, and the function."""
     return (f.factor, f.f) if isinstance(f, Scaled) else (1.0, f)
 
 
 def _with_map(f: Objective, A: LinearMap) -> Objective:
     """Return a residual, squared or not, with another map."""
-    scale, fit = _unscaled(f)
+    scale, fit = unscaled(f)
     term = fit.terms[0]
     if isinstance(fit, LeastSquares):
         return Scaled(scale, LeastSquares(A, term.offset))

@@ -23,6 +23,7 @@ from lopro.basis_pursuit.application import (
     LassoPath,
     LassoResult,
     ProblemData,
+    from_largest,
     solve_one,
 )
 from lopro.basis_pursuit.batch import shares_passes, solve_all
@@ -41,7 +42,7 @@ from lopro.maps.double import wide_dtype
 from lopro.problem import Problem
 from lopro.protocol import Certificate, Method, Target, Workbench
 
-__all__ = ["descending", "lasso", "lasso_path", "solve_constrained", "weights_of_path"]
+__all__ = ["lasso", "lasso_path", "solve_constrained", "weights_of_path"]
 
 _MOST_RADII = 60
 _FLOOR = 1e-3  # in units of |y|: the gap scale
@@ -224,11 +225,6 @@ def weights_of_path(
     return chosen, ridges
 
 
-def descending(lams: Sequence[float]) -> list[int]:
-    """Return the order in which the weights of a path are worked through."""
-    return sorted(range(len(lams)), key=lambda i: -lams[i])
-
-
 def _grid(most: float, count: int, ratio: float) -> list[float]:
     """Return weights from the least one with the solution zero down to a share of it."""
     count = check_count("count", count)
@@ -258,13 +254,7 @@ def _solve_path(
     assert form is not None
     held = data.A.has_columns and not in_blocks(form) and not passes_are_expensive(data.A)
     method: Method | None = AlongPath() if held else None
-    results: dict[int, LassoResult] = {}
-    x0 = None
-    for i in descending(lams):
-        results[i] = solve_one(problems[i], x0, method, options)
-        if results[i].success:
-            x0 = results[i].x
-    return [results[i] for i in range(len(lams))]
+    return from_largest(lams, lambda i, start: solve_one(problems[i], start, method, options))
 
 
 @dataclass(frozen=True, eq=False)

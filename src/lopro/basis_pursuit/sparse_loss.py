@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 
 from lopro.basis_pursuit.columns import Vector
-from lopro.basis_pursuit.penalised import ROUNDED, FitMultiplier
+from lopro.basis_pursuit.penalised import ROUNDED, FitMultiplier, unscaled
 from lopro.constraints import Box, WholeSpace
 from lopro.core.arrays import Array, asarray_like, eps, from_numpy, is_complex, is_single, to_numpy
 from lopro.functions import Image, atoms
 from lopro.functions.term import Term
 from lopro.linalg.rounding import dot
 from lopro.maps import LinearMap
-from lopro.objectives import L1Norm, Objective, Scaled, SquaredDistance, Sum
+from lopro.objectives import L1Norm, Objective, SquaredDistance, Sum
 from lopro.problem import Problem
 from lopro.protocol import ProvedBound
 
@@ -162,7 +162,7 @@ def sparse_loss(problem: Problem) -> SparseLoss | None:
     if not isinstance(f, Sum) or problem.shape is None or len(problem.shape) != 1:
         return None
     losses, d = [p for p in f.parts if isinstance(p.terms[0].atom, _LOSSES)], problem.shape[0]
-    norms = [p for p in f.parts if isinstance(_unscaled(p), L1Norm)]
+    norms = [p for p in f.parts if isinstance(unscaled(p)[1], L1Norm)]
     rest = [p for p in f.parts if p not in losses and p not in norms]
     if len(losses) != 1 or len(norms) != 1 or not all(_is_ridge(p) for p in rest):
         return None
@@ -171,8 +171,7 @@ def sparse_loss(problem: Problem) -> SparseLoss | None:
     signs = _signs(problem)
     if signs is None or loss.map is None or is_complex(loss.D.like):
         return None
-    scale = norms[0].factor if isinstance(norms[0], Scaled) else 1.0
-    norm = _unscaled(norms[0])
+    scale, norm = unscaled(norms[0])
     assert isinstance(norm, L1Norm)
     prices = scale * to_numpy(norm.weights_like(np.zeros(d))).astype(np.float64)
     free = np.flatnonzero(prices == 0.0)
@@ -186,20 +185,15 @@ def sparse_loss(problem: Problem) -> SparseLoss | None:
     return SparseLoss(f.parts, loss, prices, ridges, is_signed, loss.D.like, at)
 
 
-def _unscaled(f: Objective) -> Objective:
-    return f.f if isinstance(f, Scaled) else f
-
-
 def _is_ridge(f: Objective) -> bool:
     """Whether a function is a weighted sum of squares of the coefficients."""
-    g = _unscaled(f)
+    _, g = unscaled(f)
     return isinstance(g, SquaredDistance) and not to_numpy(g.z).any()
 
 
 def _ridge(f: Objective, d: int) -> Vector:
-    g = _unscaled(f)
+    scale, g = unscaled(f)
     assert isinstance(g, SquaredDistance)
-    scale = f.factor if isinstance(f, Scaled) else 1.0
     weights = np.ones(d) if g.weights is None else to_numpy(g.weights).astype(np.float64)
     return scale * weights
 
