@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import lopro
 from lopro.certificates import check_descent
 from lopro.certificates.certificate import Outcome, Status
 from lopro.engines import QuadraticProgram
@@ -48,3 +49,17 @@ def test_a_ray_from_a_point_is_unbounded_and_tells_the_point() -> None:
     assert found.status is Status.UNBOUNDED
     assert 1.0 - 1e-9 <= found.x[0] <= 2.0 + 1e-9 and found.violation <= 1e-9
     assert found.ray.tolist() == [0.0, 1.0]
+
+
+def test_a_ray_along_equations_is_not_taken_for_rounding(rng):
+    """Rows of the cone of rays have the side 0, all of them: what is left of a direction there is the ray."""
+    c, C = rng.standard_normal(6), rng.standard_normal((2, 6))
+    result = lopro.solve(
+        lopro.Problem(lopro.objectives.Linear(c), lopro.constraints.Affine(C, 0.1, 0.1)),
+        method=lopro.NewtonMultipliers(),
+        max_iter=50,
+    )
+    assert result.status is lopro.Status.UNBOUNDED
+    ray = result.ray
+    assert c @ ray < 0.0
+    np.testing.assert_allclose(C @ ray, 0.0, atol=1e-10 * np.linalg.norm(ray))

@@ -170,7 +170,9 @@ def made_feasible(
     box = box_of(problem)
     best, least = x, violation(problem, x, units).relative
     known = units or units_of(problem)
-    x = _without_remnants(problem, np.clip(x, box.lower, box.upper), rows, known.groups)
+    x = np.clip(x, box.lower, box.upper)
+    # In a cone all rows have the side 0, and what they contain is all there is.
+    x = x if units is not None else _without_remnants(problem, x, rows, known.groups)
     used, last = lower == upper, math.inf
     for _ in range(_ROUNDS):
         now = violation(problem, x, units).relative
