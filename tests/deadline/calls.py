@@ -185,6 +185,13 @@ def truss5() -> Call:
     return semidefinite("truss5")
 
 
+def genes() -> Call:
+    """A metric for 72 samples of 7129 features."""
+    data = scipy.io.loadmat(_file("genes", "ALLAML.mat"))
+    X, y = np.asarray(data["X"], float), np.asarray(data["Y"]).ravel()
+    return partial(lopro.learn_metric, X - X.mean(axis=0), y, l1=1e-3, tol=1e-9)
+
+
 #: Programs that take longer than the limits they are given, with a point to show before.
 LARGE = ("transport", "variation", "pilot87", "truss5")
 
@@ -208,5 +215,6 @@ CALLS: dict[str, Callable[[], Call]] = {
         variation,
         pilot87,
         truss5,
+        genes,
     )
 }

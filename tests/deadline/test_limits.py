@@ -23,7 +23,7 @@ pytestmark = pytest.mark.serial
 
 
 @pytest.mark.parametrize("limit", [0.2, 1.0])
-@pytest.mark.parametrize("name", [name for name in CALLS if name not in LARGE])
+@pytest.mark.parametrize("name", [name for name in CALLS if name not in (*LARGE, "genes")])
 def test_a_call_returns_soon_after_its_limit(name: str, limit: float) -> None:
     call = CALLS[name]()
     started = time.perf_counter()
@@ -81,9 +81,11 @@ def test_a_metric_of_thousands_of_genes_is_fitted_within_its_limit(
 
 
 @pytest.mark.parametrize("repeat", range(10))
-@pytest.mark.parametrize("name", ["single", "many", "path", "metric", "polyhedron", *LARGE])
+@pytest.mark.parametrize(
+    "name", ["single", "many", "path", "metric", "polyhedron", "genes", *LARGE]
+)
 def test_an_interrupt_gives_a_result(name: str, repeat: int) -> None:
-    if name in ("pilot87", "truss5"):
+    if name in ("pilot87", "truss5", "genes"):
         CALLS[name]()  # skips where there are no data
     wait = random.Random(f"{name} {repeat}").uniform(0.05, 2.0)
     environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT / 'tests'}"}
