@@ -94,7 +94,7 @@ def slabs(A: Any, rows: Any) -> Any:
     step, xp = max(1, AT_A_TIME // max(1, A.shape[1])), namespace(A)
     every = len(rows) == A.shape[0]
     for start in range(0, len(rows), step):
-        part = slice(start, start + step)
+        part = slice(start, min(start + step, len(rows)))
         sizes = xp.abs(A[part, :] if every else take(A, rows[part]))
         yield part, sizes if sizes.dtype == xp.float64 else xp.astype(sizes, xp.float64)
 
