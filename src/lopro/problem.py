@@ -114,7 +114,10 @@ class Problem:
         f, c = self.objective.like, self.constraint.like
         like = f if c is None else c
         if f is not None and c is not None:
-            like = f if f.dtype == c.dtype else widest((f, c))
+            alike = (
+                type(f) is type(c) and f.dtype == c.dtype
+            )  # dtypes of two libraries do not compare
+            like = f if alike else widest((f, c))
         if x0 is None:
             if self.shape is None:
                 raise ValueError(
