@@ -16,7 +16,7 @@ import lopro
 from lopro.basis_pursuit.application import lasso_problem
 from lopro.basis_pursuit.penalised import sparse_form
 from lopro.basis_pursuit.support_newton import Penalty, Radius, Ratio
-from lopro.objectives import L1Norm, LeastSquares, SquaredDistance
+from lopro.objectives import GroupNorm, L1Norm, LeastSquares, SquaredDistance
 
 M, D = 40, 120
 
@@ -270,6 +270,19 @@ def test_small_factors_are_not_given_up() -> None:
     found = lopro.lasso(A, y, lam=1e-3 * most, groups=groups, tol=1e-8)
     assert found.success and "MatrixFree" not in found.method
     assert found.counts.matvecs == 0 and found.counts.rmatvecs <= 50
+
+
+def test_solve_recognises_groups_of_entries() -> None:
+    A, y, most = instance(10)
+    lam = 0.2 * most
+    expected = lopro.lasso(A, y, lam=lam, groups=np.arange(D) // 2, tol=1e-9)
+    f = 3.0 * LeastSquares(A, y) + 3.0 * lam * GroupNorm(group_size=2)
+    found = lopro.solve(lopro.Problem(f), tol=1e-9)
+    assert found.success and "WorkingSet" in found.method
+    assert found.fun == pytest.approx(3.0 * expected.fun, rel=1e-9)
+    np.testing.assert_allclose(found.x, expected.x, atol=1e-6)
+    for other in (GroupNorm(np.eye(D), 2), GroupNorm(None, 2, b=np.ones(D))):
+        assert sparse_form(lopro.Problem(LeastSquares(A, y) + other)) is None
 
 
 def test_solve_recognises_the_form() -> None:
