@@ -89,14 +89,18 @@ def test_highs_is_not_asked_for_quadratic_programs(rng: Any) -> None:
 def test_each_form_is_made_once(kind: str, rng: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a program that PIQP solves, and of one that Newton's method gets after it."""
     made: Counter[str] = Counter()
-    for cls in (Composite, QuadraticProgram):
-        original = cls.of
+    of, init = Composite.of, QuadraticProgram.__init__
 
-        def counted(*args: Any, _of: Any = original, _name: str = cls.__name__) -> Any:
-            made[_name] += 1
-            return _of(*args)
+    def composite(*args: Any) -> Composite:
+        made["Composite"] += 1
+        return of(*args)
 
-        monkeypatch.setattr(cls, "of", staticmethod(counted))
+    def program(*args: Any, **named: Any) -> None:
+        made["QuadraticProgram"] += 1
+        init(*args, **named)
+
+    monkeypatch.setattr(Composite, "of", staticmethod(composite))
+    monkeypatch.setattr(QuadraticProgram, "__init__", program)
     problem = small(rng)
     if kind == "quadratic":
         P = rng.standard_normal((10, 10))
@@ -105,8 +109,9 @@ def test_each_form_is_made_once(kind: str, rng: Any, monkeypatch: pytest.MonkeyP
     result = lopro.solve(problem, tol=tol)
     assert result.method.startswith("Auto() -> ProgramEngines(engines=('piqp',))")
     assert ("NewtonMultipliers" in result.method) is (kind == "hand over")
-    # What PIQP has found is proved from the data of the program: the composite problem is Newton's alone.
-    assert made == {"QuadraticProgram": 1} | ({"Composite": 1} if kind == "hand over" else {})
+    # A program as it is posed, and in the units that PIQP gets. What PIQP has found is proved from the data
+    # of the program: the composite problem is Newton's alone.
+    assert made == {"QuadraticProgram": 2} | ({"Composite": 1} if kind == "hand over" else {})
 
 
 def test_a_sum_of_squares_is_a_program_with_its_normal_matrix(rng: Any) -> None:
