@@ -6,6 +6,8 @@ Sampling finds bounds that are too large. These tests find bounds that are too s
 from __future__ import annotations
 
 import math
+from decimal import Decimal, localcontext
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,6 +23,7 @@ from lopro.objectives import (
     Linear,
     Logistic,
     Objective,
+    Poisson,
     Quadratic,
     SquaredDistance,
 )
@@ -141,3 +144,13 @@ def test_the_smoothness_of_a_large_sparse_matrix_is_bounded_by_its_rows() -> Non
     assert (
         4.0 * math.cos(0.5 * math.pi / (n + 1)) ** 2 <= f.smoothness().value <= 4.0 * (1.0 + 1e-12)
     )
+
+
+@pytest.mark.parametrize("most", [10, 10**6, 10**12])
+def test_the_infimum_of_a_poisson_loss_is_below_its_exact_value(most: int, rng: Any) -> None:
+    """``k - k log k``, here to forty digits: what a product with a large logarithm rounds is subtracted."""
+    with localcontext(prec=40):
+        for count in rng.integers(1, most, 100).tolist():
+            low = Poisson(np.ones((1, 1)), np.array([float(count)])).infimum().value
+            exact = count - count * Decimal(count).ln()
+            assert 0 <= exact - Decimal(low) <= Decimal("2e-14") * (count - exact + 1)

@@ -93,3 +93,20 @@ def test_groups_of_many_are_not_mistaken() -> None:
     alone = lopro.bpdn(A, Y[:, 0], 1.0, groups=groups)
     assert all(r.success for r in results)
     assert results[0].fun == pytest.approx(alone.fun, rel=2e-6)
+
+
+def test_weights_are_units_of_columns() -> None:
+    """Powers of two round nothing: the same steps and values, with entries over their weights."""
+    A, Y = several(40, 100, 6, 6)
+    weights = 2.0 ** np.random.default_rng(6).integers(-12, 12, 100)
+
+    def searched(A: Any, weights: Any) -> Any:
+        problem = bpdn_problem(linear_map(A), Y[:, 0], 1.0, weights=weights)
+        form = SparseProblem.of(problem, np.zeros(100))
+        return BatchNewton(linear_map(A), 1e-7).search(form, Y, np.ones(6))
+
+    for one, other in zip(searched(A, None), searched(A * weights, weights), strict=True):
+        assert one is not None and other is not None
+        assert one.steps == other.steps
+        assert other.fun == pytest.approx(one.fun, rel=1e-12)
+        assert weights * other.x == pytest.approx(one.x, abs=1e-9)

@@ -222,3 +222,12 @@ def test_the_complement_of_hubers_prox_changes_where_the_prox_does(step: float) 
     found = atom.complement(w, step).values
     change = (w + 1e-6 - atom.prox(w + 1e-6, step)) - (w - atom.prox(w, step))
     assert found == pytest.approx(change / 1e-6, abs=1e-8)
+
+
+@pytest.mark.parametrize("shape", [(2,), (1, 2), (2, 1)])
+def test_moduli_of_complex_arrays_of_any_shape(shape: tuple[int, ...]) -> None:
+    """The prox takes 1 off a modulus of 5; a slope whose moduli are the weight is in the domain."""
+    atom, w = atoms.L1(5.0), np.array([6.0 + 8.0j, 0.3j]).reshape(shape)
+    assert atom.prox(w, 0.2).ravel() == pytest.approx([5.4 + 7.2j, 0.0])
+    assert atom.conjugate(np.array([3.0 - 4.0j, 5.0j]).reshape(shape)) == 0.0
+    assert atom.conjugate(np.array([3.0 - 4.0j, 5.001j]).reshape(shape)) == math.inf

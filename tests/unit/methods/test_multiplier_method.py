@@ -16,6 +16,9 @@ import pytest
 import lopro
 from lopro import MultiplierMethod, Status
 from lopro.constraints import Polyhedron, PSDCone, SecondOrderCone
+from lopro.core.deadline import Deadline
+from lopro.driver.workbench import Options, RunWorkbench
+from lopro.methods.multipliers import first_stiffness
 from lopro.objectives import SquaredDistance
 from lopro.penalties import SetPenalty
 
@@ -147,3 +150,15 @@ def test_multipliers_of_cones_are_in_the_polar_in_spite_of_rounding(size):
     x = np.array([0.0, 1.0, 2.0, 3.0, 4.0]) + size * np.array([1.0, 0.0, 0.0, 0.0, 0.0])
     (v,) = SetPenalty(1.0 / 3.0).valid_inequality(cone, x).dual
     assert math.fsum(np.square(v[1:])) <= v[0] ** 2 and v[0] <= 0.0
+
+
+@pytest.mark.parametrize("factor", [1.0, 64.0, 2.0**-20])
+def test_the_first_stiffness_is_that_near_a_start_where_the_slope_vanishes(factor: float) -> None:
+    """For ``factor |x - z|^2 / 2`` from ``z``: the slope over a length is the factor."""
+    z = np.array([3.0, 0.0])
+    rows = Polyhedron(np.array([[5.0, 0.0]]), np.array([1.0]))
+    problem = lopro.Problem(factor * SquaredDistance(z), rows)
+    bench = RunWorkbench(problem, Options(tol=1e-3), Deadline(), z)
+    (found,) = first_stiffness(bench, z)
+    # The direction is the diagonal, along which the row rises by 5 / sqrt(2).
+    assert found == pytest.approx(factor / 12.5)

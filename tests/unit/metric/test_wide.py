@@ -51,8 +51,12 @@ def test_the_best_diagonal_of_wide_samples(kind, trace) -> None:
     assert diagonal_from(kind(X, labels), trace) == pytest.approx(abs(M).max(), rel=1e-9)
 
 
-def test_the_spread_of_many_features() -> None:
+@pytest.mark.parametrize("factor", [3.0, -3.0])
+def test_the_spread_of_many_features(factor: float) -> None:
+    """Its largest entry, of either sign, is that of two large features, one a multiple of the other."""
     X, labels = classes(3, 6, 450)
+    X[:, 300] *= 100.0
+    X[:, 7] = factor * X[:, 300]
     loss = all_pairs(X, labels)
     spread = Spread.of(loss, 0.1)
     M1 = loss.adjoint(loss.ones())

@@ -1,6 +1,7 @@
 """The nearest correlation matrix: known answers, certificates judged from outside, awkward demands."""
 
 from dataclasses import replace
+from fractions import Fraction
 
 import array_api_strict
 import numpy as np
@@ -10,7 +11,7 @@ import lopro
 from lopro.linalg.eigenvalues import is_above, missing
 from lopro.newton.multipliers import never
 from lopro.newton.sdp import Judge
-from lopro.newton.sdp.correlation import NoCorrelationMatrix
+from lopro.newton.sdp.correlation import NoCorrelationMatrix, _CorrelationSearch
 from lopro.newton.sdp.correlation import nearest_correlation as search
 from lopro.newton.sdp.correlation_target import CorrelationTarget
 from lopro.newton.sdp.dual_point import Centre, DualPoint
@@ -242,3 +243,19 @@ def test_input_is_not_changed(rng):
     found = nearest_correlation(G, w)
     assert np.array_equal(G, copies[0]) and np.array_equal(w, copies[1])
     assert not np.shares_memory(found.X, G)
+
+
+def test_what_a_violation_may_have_gained_is_subtracted_in_full(rng):
+    """Against exact arithmetic: the trace of the multiplier times the least eigenvalue that is missing."""
+    G, w = noisy(rng, 6), rng.uniform(0.5, 2.0, 6)
+    search = _CorrelationSearch(CorrelationTarget.of(G, w), 1e-8, never)
+    found = search.problem.solve(search.T)
+    result = search._violating(replace(found, X=search.T))
+    price = sum(
+        Fraction(weight) * sum(Fraction(entry) ** 2 for entry in row)
+        for weight, row in zip(w.tolist(), found.F.tolist(), strict=True)
+    )
+    bound = Fraction(search.problem.bound(search.T, found)) - Fraction(result.violation) * price
+    assert result.violation > 1e-3
+    assert Fraction(result.lower_bound) <= bound
+    assert result.lower_bound == pytest.approx(float(bound), rel=1e-8)

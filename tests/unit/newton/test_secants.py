@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from lopro.functions import atoms
 from lopro.newton import curvature
-from lopro.newton.callables import Secants
+from lopro.newton.callables import Secants, SmoothCallable
 from lopro.newton.systems import CorrectedSystem, DenseSystem, choose_system
+from lopro.objectives import FunctionObjective
 
 
 def recursion(pairs: list[Any], size: int) -> Any:
@@ -62,3 +64,14 @@ def test_systems_solve_with_them(size: int, rng: Any) -> None:
         pieces, rhs = secants.pieces(), rng.standard_normal(size)
         x = system.solve(pieces, 0.1, rhs, 0.0)
         assert curvature.apply(pieces, x) + 0.1 * x == pytest.approx(rhs, abs=1e-8)
+
+
+def test_gradients_of_a_callable_give_its_curvature_between_them(rng: Any) -> None:
+    H = np.diag([1.0, 2.0, 5.0])
+    f = FunctionObjective(lambda x: 0.5 * float(x @ H @ x), gradient=lambda x: H @ x)
+    smooth = SmoothCallable(atoms.Opaque(f), 3, 4.0)
+    x, z = rng.standard_normal((2, 3))
+    for point in (x, z):
+        smooth.gradient(point, ())
+    found = curvature.apply(smooth.curvature(z, ()), z - x)
+    assert found == pytest.approx(4.0 * H @ (z - x), rel=1e-12)

@@ -191,6 +191,20 @@ def test_repeated_projection_agrees_along_a_path(rng: Any) -> None:
         assert np.linalg.norm(project(x) - p) <= 1e-11 * size(x)
 
 
+@pytest.mark.parametrize("seed", [0, 4, 129, 206, 213])
+def test_repeated_projection_needs_the_active_set_alone(
+    seed: int, rng: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Degenerate rows are met to 1e-12 only: asked for their rounding, it would begin again each time."""
+    case = make(seed)
+    project, direction = RepeatedProjection(case.halfspaces), rng.standard_normal(len(case.x))
+    monkeypatch.setattr(module, "project_polyhedron", None)
+    for t in np.linspace(0.0, 3.0, 10):
+        x = case.x + t * direction
+        p = project_polyhedron(x, case.halfspaces)
+        assert np.linalg.norm(project(x) - p) <= 1e-10 * size(x)
+
+
 def test_sparse_rows(rng: Any) -> None:
     C = scipy.sparse.random_array((40, 60), density=0.1, rng=rng)
     z, x = rng.standard_normal(60), 5.0 * rng.standard_normal(60)
