@@ -40,6 +40,11 @@ _SIGMA = 10.0
 _STEPS = 60
 
 
+def _not_known(y: Array) -> bool:
+    """Prove nothing."""
+    return False
+
+
 @dataclass(frozen=True)
 class DualIterate:
     """The state after an outer step, in the units of the program that is solved.
@@ -91,6 +96,7 @@ def minimised(
     y: Array,
     tolerance: float,
     stopped: Callable[[], bool] = never,
+    unbounded: Callable[[Array], bool] = _not_known,
 ) -> tuple[DualPoint, tuple[int, int]]:
     """Minimise one augmented Lagrangian of penalty 1; return the point, eigendecompositions and products.
 
@@ -106,9 +112,12 @@ def minimised(
         The residual to reach.
     stopped : callable
         Whether time is up.
+    unbounded : callable
+        Whether multipliers prove that the rows have no solution, so that there is no minimum; asked where a
+        step has increased the residual.
     """
     run = _DualRun(program, (centre, y, 1.0))
-    point = run.settle(tolerance, stopped)
+    point = run.settle(tolerance, stopped, unbounded)
     return point, (run.decompositions, run.directions.products)
 
 
@@ -143,7 +152,9 @@ class _DualRun:
         self.centre = self._next(point, primal, dual, solved)
         return DualIterate(point, centre, primal, dual, self.decompositions, self.steps)
 
-    def settle(self, tolerance: float, stopped: Callable[[], bool]) -> DualPoint:
+    def settle(
+        self, tolerance: float, stopped: Callable[[], bool], unbounded: Callable[[Array], bool]
+    ) -> DualPoint:
         """Minimise the augmented Lagrangian to a residual, or as far as it goes."""
         point = self._evaluate(self.y)
         for _ in range(_STEPS):
@@ -152,7 +163,10 @@ class _DualRun:
             following = self._newton(point, point.primal_residual, stopped)
             if following is None:
                 break
+            grows = following.primal_residual > point.primal_residual
             point = following
+            if grows and unbounded(point.y):
+                break
         return point
 
     def _next(self, point: DualPoint, primal: float, dual: float, solved: bool) -> Centre:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import cast
 
 import numpy as np
@@ -142,12 +143,15 @@ class NearestProblem:
         y = self._start(G, start) / unit
         G, F = G / unit, zeros((self.size, 0), G)
         decompositions, products, residual, X = 0, 0, math.inf, G
+        contradiction = _Contradiction(self.program(unit, 1.0))
         program = self.program(unit, _LIGHT, G)
         accepted = max(_ACCEPTED, accuracy * norm(program.b))
         tolerance = _INNER if len(s) else max(_TOLERANCE, accuracy * norm(program.b))
         for _ in range(_CENTRES if len(s) else 1):
             try:
-                point, work = minimised(program, (G, s / _LIGHT), y, tolerance, stopped)
+                point, work = minimised(
+                    program, (G, s / _LIGHT), y, tolerance, stopped, contradiction.found_at
+                )
             except SingularSystem:
                 break
             last, s, y, X = s, point.X[1] * _LIGHT, point.y, point.X[0]
@@ -164,7 +168,7 @@ class NearestProblem:
         empty = 0.0
         solved = residual <= accepted
         if not solved and not stopped():
-            y, empty = self._emptiness(y, unit)
+            y, empty = self._emptiness(y, contradiction)
         F, y = F * math.sqrt(unit), self._original(y) * unit
         return Nearest(X * unit, y, F, solved, decompositions, products, empty)
 
@@ -235,23 +239,44 @@ class NearestProblem:
     def _original(self, y: Array) -> Array:
         return np.asarray(self.rows.multipliers(y) / self.units)
 
-    def _emptiness(self, y: Array, unit: float) -> tuple[Array, float]:
+    def _emptiness(self, y: Array, contradiction: _Contradiction) -> tuple[Array, float]:
         """Return multipliers that prove an empty set, and infinity; these and 0 where there are none.
 
         Where Newton's method did not come far enough, the program without a cost is solved, once.
         """
-        program = self.program(unit, 1.0)
-        if norm(y) > 0.0:
-            ray, found = Judge(program).contradiction(y / norm(y))
-            if found.proved:
-                return ray, math.inf
+        if contradiction.found_at(y):
+            return contradiction.ray, math.inf
         if not self._asked:
             self._asked = True
             left = current_deadline().left
-            answer = solve(program, 1e-6, None if math.isinf(left) else left)
+            answer = solve(contradiction.program, 1e-6, None if math.isinf(left) else left)
             if answer.status is Status.INFEASIBLE:
                 return answer.multipliers, math.inf
         return y, 0.0
+
+
+class _Contradiction:
+    """Multipliers that prove a program without a cost to be empty: Newton's method diverges along them.
+
+    Once proved it stays: later multipliers, of rounded steps, may prove nothing.
+    """
+
+    def __init__(self, program: SemidefiniteProgram) -> None:
+        self.program = program
+        self.proved = False
+        self.ray = np.zeros(len(program.b))
+
+    @cached_property
+    def _judge(self) -> Judge:
+        return Judge(self.program)
+
+    def found_at(self, y: Array) -> bool:
+        """Whether these multipliers, or earlier ones, are a proof."""
+        length = norm(y)
+        if not self.proved and length > 0.0:
+            self.ray, found = self._judge.contradiction(y / length)
+            self.proved = found.proved
+        return self.proved
 
 
 def _root(point: DualPoint) -> AnyArray:
