@@ -137,7 +137,8 @@ class _CorrelationSearch:
         best: NearestCorrelation | None = None
         found: Nearest | None = None
         for _ in range(_ATTEMPTS):
-            found = problem.solve(T, self.stopped, accuracy, None if found is None else found.y)
+            start = None if found is None else found.y
+            found = problem.solve(T, self.stopped, accuracy, start, self.problem)
             self.decompositions += found.decompositions
             self.products += found.products
             if found.emptiness is not None:
@@ -149,7 +150,8 @@ class _CorrelationSearch:
                 best = self._result(X, bound, 0.0, found.y, found.solved)
                 if best.gap <= self.tol * max(best.fun, self.scale):
                     return best
-            if self.stopped():
+            # Steps that ended without a solution end there again.
+            if self.stopped() or not found.solved:
                 break
             accuracy *= 1e-2
             if X is None and 16.0 * off < margin:

@@ -123,6 +123,7 @@ class NearestProblem:
         stopped: Callable[[], bool] = never,
         accuracy: float = 0.0,
         start: Array | None = None,
+        wider: NearestProblem | None = None,
     ) -> Nearest:
         """Return the solution for a symmetric G, as far as it was reached.
 
@@ -137,13 +138,16 @@ class NearestProblem:
         start : array, optional
             Multipliers to begin with; those of the nearest matrix on equations without
             common entries by default, else 0.
+        wider : NearestProblem, optional
+            The problem with the same rows whose set must be proved empty, where the sides of this one were
+            moved by a margin; this one by default.
         """
         unit = power_of_two(max(norm(G), float(np.abs(self.rows.b).max(initial=0.0))))
         s = np.maximum(self.rows.slacks(np.zeros(self.size**2)), 0.0) / unit
         y = self._start(G, start) / unit
         G, F = G / unit, zeros((self.size, 0), G)
         decompositions, products, residual, X = 0, 0, math.inf, G
-        contradiction = _Contradiction(self.program(unit, 1.0))
+        contradiction = _Contradiction((wider or self).program(unit, 1.0))
         program = self.program(unit, _LIGHT, G)
         accepted = max(_ACCEPTED, accuracy * norm(program.b))
         tolerance = _INNER if len(s) else max(_TOLERANCE, accuracy * norm(program.b))

@@ -1,0 +1,98 @@
+"""`lopro.nearest_correlation` with nearly half of the entries fixed: solved, or proved to be impossible."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import lopro
+from lopro.newton.sdp.correlation_target import CorrelationTarget
+
+
+def correlations(rng, n, factors, own):
+    """A correlation matrix of so many factors, with variances of each variable's own."""
+    F = rng.standard_normal((n, factors))
+    A = F @ F.T + own * np.eye(n)
+    d = np.sqrt(A.diagonal())
+    A /= d[:, None] * d
+    np.fill_diagonal(A, 1.0)
+    return 0.5 * (A + A.T)
+
+
+def noise(rng, n, size):
+    N = size * rng.standard_normal((n, n))
+    N = 0.5 * (N + N.T)
+    np.fill_diagonal(N, 0.0)
+    return N
+
+
+def pattern(rng, n, share=0.45):
+    fixed = np.triu(rng.random((n, n)) < share, 1)
+    return fixed | fixed.T
+
+
+@pytest.mark.parametrize("own", [0.3, 0.0])
+def test_entries_of_a_correlation_matrix(own):
+    """Where it is singular, so are blocks of fixed entries."""
+    rng = np.random.default_rng(0)
+    A, fixed = correlations(rng, 60, 5, own), pattern(rng, 60)
+    G = np.where(fixed, A, A + noise(rng, 60, 0.3))
+    result = lopro.nearest_correlation(G, fixed=fixed)
+    assert result.status is lopro.Status.CONVERGED
+    assert np.array_equal(result.x[fixed], A[fixed])
+    assert np.linalg.eigvalsh(result.x)[0] >= -1e-10
+    # The matrix that the entries were taken from is feasible.
+    assert result.certificate.lower_bound <= 0.5 * np.sum((A - G) ** 2)
+
+
+@pytest.mark.parametrize("n", [60, 150])
+@pytest.mark.parametrize("size", [0.03, 0.3])
+def test_entries_that_contradict_each_other_are_seen_on_the_way(n, size):
+    """Multipliers diverge then, and are a proof within a few steps; sixty steps took minutes for n = 150."""
+    rng = np.random.default_rng(0)
+    A, fixed = correlations(rng, n, 5, 0.3), pattern(rng, n)
+    G = np.clip(A + noise(rng, n, size), -1.0, 1.0)
+    result = lopro.nearest_correlation(G, fixed=fixed)
+    assert result.status is lopro.Status.INFEASIBLE
+    assert result.counts.eigendecompositions <= 12
+    i, j = np.nonzero(np.tril(fixed, -1))
+    M = np.diag(result.ray[:n])
+    M[i, j] = M[j, i] = 0.5 * result.ray[n:]
+    assert np.sum(M * G) > n * max(0.0, np.linalg.eigvalsh(M)[-1]) + 1e-12 * np.abs(M).sum()
+
+
+def test_a_margin_that_empties_the_set_is_no_contradiction():
+    """Entries of a singular matrix exclude eigenvalues above a margin; these multipliers prove no more."""
+    target = CorrelationTarget.of(np.ones((2, 2)), None, np.ones((2, 2), dtype=bool))
+    problem, T = target.nearest_problem(1e-3)
+    y = 1e6 * np.array([-1.0, -1.0, 2.0])
+    assert problem.solve(T, start=y).emptiness is not None
+    assert problem.solve(T, start=y, wider=target.nearest_problem()[0]).emptiness is None
+
+
+def test_a_run_without_a_solution_is_not_repeated():
+    """Sixteen null vectors of the fixed block leave no interior: nothing is claimed, after one run."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((15, 60))
+    A, fixed = np.corrcoef(X.T), np.zeros((60, 60), dtype=bool)
+    fixed[:30, :30] = True
+    A = 0.5 * (A + A.T)
+    np.fill_diagonal(A, 1.0)
+    G = np.where(fixed, A, A + noise(rng, 60, 0.3))
+    result = lopro.nearest_correlation(G, fixed=fixed)
+    assert result.status in (lopro.Status.STALLED, lopro.Status.CONVERGED)
+    assert result.counts.eigendecompositions <= 120
+    assert result.certificate.lower_bound <= 0.5 * np.sum((A - G) ** 2)
+    assert np.linalg.eigvalsh(result.x)[0] >= -result.certificate.violation
+
+
+def test_every_entry_fixed():
+    rng = np.random.default_rng(3)
+    A, fixed = correlations(rng, 20, 5, 0.3), np.ones((20, 20), dtype=bool)
+    assert np.array_equal(lopro.nearest_correlation(A, fixed=fixed).x, A)
+    singular = correlations(rng, 20, 5, 0.0)
+    result = lopro.nearest_correlation(singular, fixed=fixed)
+    assert np.array_equal(result.x, singular)
+    assert result.status in (lopro.Status.CONVERGED, lopro.Status.STALLED)
+    G = np.clip(A + noise(rng, 20, 0.5), -1.0, 1.0)
+    assert lopro.nearest_correlation(G, fixed=fixed).status is lopro.Status.INFEASIBLE
