@@ -27,6 +27,7 @@ from lopro.constraints import (
     SquaredResidual,
     hoffman,
 )
+from lopro.constraints import rows as rows_of_constraints
 from lopro.functions import Source
 
 FORMS = [MaxForm(), NormForm()]
@@ -232,6 +233,15 @@ def test_intersection_takes_its_constants_from_the_members() -> None:
     assert both.radius().value == pytest.approx(1.0)
     assert both.regularity().source is Source.GIVEN
     assert Intersection(ball, box).regularity() is None
+
+
+def test_a_bounding_box_of_many_entries_is_not_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes linear programs in rows and columns for each column: 6 rows of 3 columns count as 54."""
+    rows = np.array([[1.0, 1.0, 0.0], [0.0, 1.0, 1.0], [1.0, 0.0, 1.0]])
+    for most, known in ((54.0, True), (53.0, False)):
+        monkeypatch.setattr(rows_of_constraints, "_BOXED", most)
+        radius = Polyhedron(np.vstack([rows, -rows]), np.ones(6)).radius()
+        assert (radius is not None) == known
 
 
 def test_empty_sets_are_named() -> None:

@@ -106,6 +106,18 @@ def test_implied_bounds_are_rounded_outwards(rng, wrap):
             assert float(found.upper[j]) <= float(most) + 1e-14 * np.abs(a * lower).sum() / a[j]
 
 
+def test_implied_bounds_allow_for_the_rounding_of_the_longest_row():
+    """``x <= 3 + 1 + 2^-54 + 2^-54 + ...`` beside a short row: a floating-point sum ends at 4."""
+    n = 1000
+    A = np.zeros((2, n + 2))
+    A[0] = [1.0, -1.0, *n * [-(2.0**-54)]]
+    A[1, 1] = 1.0
+    box = VariableBounds(np.full(n + 2, -np.inf), np.array([np.inf, *(n + 1) * [1.0]]))
+    found = box.implied([(A, np.full(2, -np.inf), np.array([3.0, 2.0]))])
+    assert Fraction(float(found.upper[0])) >= 4 + Fraction(n, 2**54)
+    assert found.upper[0] == pytest.approx(4.0, rel=1e-11)
+
+
 def test_bounds_are_handed_on_from_row_to_row():
     n = 40
     A = scipy.sparse.diags_array([np.ones(n), -np.ones(n - 1)], offsets=[0, -1]).tocsr()

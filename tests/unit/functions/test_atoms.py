@@ -11,6 +11,7 @@ import pytest
 import scipy.sparse
 
 from lopro.core.arrays import to_numpy
+from lopro.core.deadline import Deadline, OutOfTime
 from lopro.engines import ConicProgram
 from lopro.errors import MissingCapabilityError
 from lopro.functions import atoms
@@ -231,3 +232,21 @@ def test_moduli_of_complex_arrays_of_any_shape(shape: tuple[int, ...]) -> None:
     assert atom.prox(w, 0.2).ravel() == pytest.approx([5.4 + 7.2j, 0.0])
     assert atom.conjugate(np.array([3.0 - 4.0j, 5.0j]).reshape(shape)) == 0.0
     assert atom.conjugate(np.array([3.0 - 4.0j, 5.001j]).reshape(shape)) == math.inf
+
+
+def test_a_slope_beyond_the_dual_ball_by_less_than_a_rounding_is_outside() -> None:
+    """The sum of the moduli is 1 in floating point."""
+    v = np.array([1.0, 2.0**-54])
+    assert atoms.LInf().enclose_conjugate(v).value == math.inf
+    assert atoms.LInf().enclose_conjugate((1.0 - 1e-14) * v).value == 0.0
+
+
+@pytest.mark.parametrize("shape", [(1000, 2000), (2000, 1000)])
+def test_singular_values_that_take_too_long_are_not_begun(shape: tuple[int, int]) -> None:
+    """There is time for those of a small matrix, and not for 2e9 operations and more."""
+    small, w = np.ones((2, 3)), np.ones(shape)
+    with Deadline(10.0).active():
+        found = atoms.Nuclear((2, 3)).prox(small, 1.0)
+    assert found == pytest.approx(small - small / math.sqrt(6.0))
+    with Deadline(0.1).active(), pytest.raises(OutOfTime):
+        atoms.Nuclear(shape).prox(w, 1.0)

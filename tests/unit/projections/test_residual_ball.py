@@ -284,3 +284,13 @@ def test_secular_equation_by_bisection(spread: float, target: float, rng: Any) -
     h /= np.linalg.norm(h)
     kappa = damping(h**2, s, target)
     assert np.linalg.norm(h * kappa / (kappa + s)) == pytest.approx(target, rel=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(5, 3), (3, 5), (4, 4)])
+@pytest.mark.parametrize("size", [1e145, 1e160])
+def test_no_emptiness_is_sought_where_squares_overflow(
+    shape: tuple[int, int], size: float, rng: Any
+) -> None:
+    """Singular values are those of ``A'A`` here: without a guard they do not converge."""
+    A = rng.standard_normal(shape)
+    assert not ResidualBall(size * A, A @ np.ones(shape[1]), 1e-3).is_empty
