@@ -22,7 +22,7 @@ from lopro.newton.sdp.hessian import Directions, _add_gram, _factor
 from lopro.newton.sdp.onto_rows import onto_rows
 from lopro.newton.sdp.program import ScaledProgram
 from lopro.newton.sdp.search import SemidefiniteSearch
-from lopro.newton.sdp.solve import cliques, order_of_engines
+from lopro.newton.sdp.solve import cliques, order_of_engines, work_of_a_step
 
 ENGINES = ["newton", "clarabel"]
 
@@ -369,6 +369,9 @@ def test_rule_and_cliques():
     path = max_cut(40, [(i, i + 1) for i in range(39)])
     assert max(cliques(path.blocks[0])) == 2
     assert cliques(theta(5, CYCLE).blocks[0]) == [5]
+    # A Cholesky factorisation of each clique: of 3 variables for two entries, of 15 for five.
+    assert work_of_a_step(path) == pytest.approx(39 * 3.0**3 / 3.0)
+    assert work_of_a_step(theta(5, CYCLE)) == pytest.approx(15.0**3 / 3.0)
     assert order_of_engines(path)[0][0] == "clarabel"
     assert order_of_engines(theta(60, [(i, i + 1) for i in range(59)]))[0][0] == "newton"
 
