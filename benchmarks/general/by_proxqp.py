@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.engines import Answer, AnswerStatus, QuadraticProgram, in_handy_units
+from lopro.engines import Answer, AnswerStatus, QuadraticProgram, normalised
 from lopro.linalg.dense import Array
 
 __all__ = ["solve_by_proxqp"]
@@ -24,13 +24,13 @@ def solve_by_proxqp(program: QuadraticProgram, tol: float = 1e-9, max_iter: int 
     program : QuadraticProgram
         Dense or sparse.
     tol : float
-        Absolute residuals, in handy units.
+        Absolute residuals, in normalised units.
     max_iter : int
         Outer iterations at most.
     """
     import proxsuite
 
-    p, units = in_handy_units(program)
+    p, units = normalised(program)
     equal = p.lower == p.upper
     n = len(p.q)
     A = scipy.sparse.csr_array(p.A) if p.sparse else _dense(p.A)

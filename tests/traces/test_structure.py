@@ -117,7 +117,7 @@ def test_small_quadratic_programs_pass_few_files_and_functions():
     direct = seen["solve(LeastSquares 30x10, Polyhedron 15)"]
     assert len(direct.files) <= 40
     assert direct.calls <= 560
-    assert direct.built["lopro.engines.forms.QuadraticProgram"] <= 2  # as posed, and in handy units
+    assert direct.built["lopro.engines.forms.QuadraticProgram"] <= 2  # as posed, and normalised
     modelled = seen.get("CVXPY quadratic program 30x10, 15 rows")
     if modelled is not None:  # the same path, through sparse rows and equations
         assert len(modelled.files) <= 49

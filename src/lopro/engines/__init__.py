@@ -8,7 +8,7 @@ from lopro.engines.answer import Answer, AnswerStatus, EngineUnavailable, requir
 from lopro.engines.choice import ENGINES, Engine, engines_for
 from lopro.engines.clarabel import conic_work, solve_by_clarabel, solve_cones
 from lopro.engines.conic_program import ConicProgram
-from lopro.engines.forms import ConeProgram, QuadraticProgram, in_handy_units
+from lopro.engines.forms import ConeProgram, QuadraticProgram, normalised
 from lopro.engines.highs import solve_by_highs
 from lopro.engines.piqp import solve_by_piqp
 
@@ -23,7 +23,7 @@ __all__ = [
     "QuadraticProgram",
     "conic_work",
     "engines_for",
-    "in_handy_units",
+    "normalised",
     "require_room",
     "solve_by_clarabel",
     "solve_by_highs",

@@ -34,8 +34,8 @@ from lopro.engines.forms import (
     ConeProgram,
     QuadraticProgram,
     cone_units,
-    in_handy_units,
     nonzeros,
+    normalised,
 )
 from lopro.engines.one_sided import as_cones
 
@@ -74,14 +74,14 @@ def solve_by_clarabel(
     program : QuadraticProgram
         Dense matrices are made sparse.
     tol : float
-        Feasibility and gap, in handy units.
+        Feasibility and gap, in normalised units.
     seconds : float, optional
         Time limit.
     """
     begin = time.perf_counter()
     what = f"a quadratic program of {len(program.q)} variables and {len(program.lower)} rows"
     require_memory(BYTES_OF_CLARABEL * nonzeros(program.A), what)
-    p, units = in_handy_units(program)
+    p, units = normalised(program)
     cones, read = as_cones(p)
     answer = _limited(cones, tol, time_left(seconds), threads=1)
     rows, box = read(answer.rows)
@@ -127,16 +127,16 @@ def solve_cones(
     begin, deadline = time.perf_counter(), current_deadline()
     x, f = cone_units(program) if scaled else (1.0, 1.0)
     P, q = program.P * (x * x / f), program.q * (x / f)
-    handy = ConeProgram(P, q, program.A, program.b / x, program.cones)
+    in_units = ConeProgram(P, q, program.A, program.b / x, program.cones)
     if seconds is None:
         # Clarabel checks the time between its steps only: a call that cannot make a few is not begun.
         if math.isfinite(deadline.left):
             pairs, blocks = conic_work(program)
             deadline.need(_FIRST_STEPS * pairs + _FACTORISATIONS * blocks, _TOO_LONG)
-        answer = _run(handy, tol, _SHARE * deadline.left, threads)
+        answer = _run(in_units, tol, _SHARE * deadline.left, threads)
         deadline.check()
     else:
-        answer = _limited(handy, tol, time_left(seconds), threads)
+        answer = _limited(in_units, tol, time_left(seconds), threads)
     return replace(
         answer,
         x=answer.x * x,

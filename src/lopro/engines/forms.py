@@ -23,8 +23,8 @@ __all__ = [
     "QuadraticProgram",
     "Scaling",
     "cone_units",
-    "in_handy_units",
     "nonzeros",
+    "normalised",
 ]
 
 #: A dense array or a scipy.sparse array; SciPy ships no types.
@@ -161,7 +161,7 @@ class Scaling:
     rows: Vector
 
     def back(self, answer: Answer) -> Answer:
-        """Return an answer in handy units in those of the user, exactly."""
+        """Return an answer in normalised units in those of the user, exactly."""
         x, rows, box = self.restored(answer.x, answer.rows, answer.box)
         return replace(answer, x=x, rows=rows, box=box)
 
@@ -192,11 +192,11 @@ def _scaled_rows(M: Matrix, scale: Vector) -> Matrix:
     return scipy.sparse.csr_array((data, rows.indices, rows.indptr), shape=rows.shape)
 
 
-def in_handy_units(program: QuadraticProgram) -> tuple[QuadraticProgram, Scaling]:
+def normalised(program: QuadraticProgram) -> tuple[QuadraticProgram, Scaling]:
     """Return the program with rows, objective and bounds of about size 1, and the units that do it.
 
     Everything is multiplied by powers of two, so nothing is rounded: the same program in other units has
-    the same handy form.
+    the same normalised form.
     """
     p = program
     largest = powers_of_two(_largest(p.A))

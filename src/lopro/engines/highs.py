@@ -13,7 +13,7 @@ import scipy  # parts of it load when first used
 
 from lopro.core.aside import run_aside
 from lopro.engines.answer import BYTES_OF_SPARSE, Answer, AnswerStatus, require_memory, time_left
-from lopro.engines.forms import QuadraticProgram, in_handy_units, nonzeros
+from lopro.engines.forms import QuadraticProgram, nonzeros, normalised
 from lopro.engines.one_sided import OneSided
 
 __all__ = ["solve_by_highs"]
@@ -47,7 +47,7 @@ def solve_by_highs(
     seconds : float, optional
         Time limit; the deadline of the call around this one is a limit in any case.
     scaled : bool
-        Whether the program is brought to handy units first; without, the caller has done that.
+        Whether the program is normalised first; without, the caller has done that.
     simplex : bool
         Whether it has to be the dual simplex method, which ends at a vertex.
     iterations : int, optional
@@ -65,7 +65,7 @@ def solve_by_highs(
     }
     if iterations is not None:
         options["maxiter"] = iterations
-    p, units = in_handy_units(program) if scaled else (program, None)
+    p, units = normalised(program) if scaled else (program, None)
     rows = OneSided(p)
     found = _solved(p, rows, options, "highs-ds" if simplex else "highs")
     answer = _answer(p, rows, found)

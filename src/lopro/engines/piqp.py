@@ -19,7 +19,7 @@ from lopro.engines.answer import (
     require_memory,
     time_left,
 )
-from lopro.engines.forms import QuadraticProgram, in_handy_units, nonzeros
+from lopro.engines.forms import QuadraticProgram, nonzeros, normalised
 
 __all__ = ["solve_by_piqp"]
 
@@ -45,7 +45,7 @@ def solve_by_piqp(
     program : QuadraticProgram
         Dense or sparse.
     tol : float
-        Absolute and relative residuals, in handy units.
+        Absolute and relative residuals, in normalised units.
     seconds : float, optional
         PIQP has no clock of its own: one iteration is timed first and their number limited by that.
     """
@@ -54,7 +54,7 @@ def solve_by_piqp(
     too_long = _too_large(program, left)
     if too_long is not None:
         return too_long
-    p, units = in_handy_units(program)
+    p, units = normalised(program)
     rows = _Rows(p)
     solver = _set_up(p, rows, tol)
     solver.settings.max_iter = _affordable(solver, left)

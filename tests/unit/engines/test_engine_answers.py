@@ -11,7 +11,7 @@ from lopro.engines import (
     ConeProgram,
     QuadraticProgram,
     engines_for,
-    in_handy_units,
+    normalised,
     solve_by_clarabel,
     solve_by_highs,
     solve_by_piqp,
@@ -60,14 +60,14 @@ def test_programs_without_rows_or_without_bounds(rng, engine):
 
 
 def test_units_change_nothing_exactly(rng):
-    """The handy form of a program and of the same in other units are the same, bit by bit."""
+    """The normalised form of a program and of the same in other units are the same, bit by bit."""
     p = program(rng)
     unit_x, unit_f, units = 2.0**13, 2.0**-21, 2.0 ** rng.integers(-9, 9, len(p.lower))
     other = QuadraticProgram.of(
         p.P * (unit_f / unit_x**2), p.q * (unit_f / unit_x), p.A * (units / unit_x)[:, None],
         p.lower * units, p.upper * units, p.least * unit_x, p.most * unit_x, p.constant * unit_f,
     )  # fmt: skip
-    one, two = in_handy_units(p)[0], in_handy_units(other)[0]
+    one, two = normalised(p)[0], normalised(other)[0]
     for name in ("P", "q", "A", "lower", "upper", "least", "most"):
         assert np.array_equal(getattr(one, name), getattr(two, name)), name
     a, b = solve_by_piqp(p), solve_by_piqp(other)

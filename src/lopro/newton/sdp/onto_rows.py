@@ -19,7 +19,7 @@ from lopro.newton.sdp.program import ScaledProgram, SemidefiniteBlock, Semidefin
 
 __all__ = ["nearest_blocks", "onto_rows"]
 
-#: The residual of a projection to reach, in handy units.
+#: The residual of a projection to reach, in normalised units.
 _TOLERANCE = 8.0 * EPS
 
 

@@ -33,8 +33,8 @@ class SemidefiniteSearch:
 
     Attributes
     ----------
-    handy, units : ScaledProgram
-        The program on its face in handy units, and in those of the engine.
+    normalised, units : ScaledProgram
+        The program on its face in normalised units, and in those of the engine.
     margin : float
         Least eigenvalue required of the slack, in units of the engine: 0 where traces are bounded.
     """
@@ -51,7 +51,7 @@ class SemidefiniteSearch:
         self.terms = terms
         self.judge = Judge(original)
         self.face = reduced(original)
-        self.handy = self.units = ScaledProgram.of(self.face.program)
+        self.normalised = self.units = ScaledProgram.of(self.face.program)
         self.margin = 0.0
         self.point: PrimalValue | None = None
         self.bound: DualBound | None = None
@@ -197,7 +197,7 @@ class SemidefiniteSearch:
             ray = onto_rows(flat, tuple(x / size for x in X), self.stopped)
             radius = self.judge.unbounded(ray)
             # Multipliers of about this size balance the cost.
-            expected = float((self.handy.cost / self.handy.rows).max())
+            expected = float((self.normalised.cost / self.normalised.rows).max())
             if radius >= BEYOND * expected:
                 return self._end(
                     Outcome(Status.UNBOUNDED, ray, y, bound=_limited(-math.inf, radius))

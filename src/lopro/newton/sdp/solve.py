@@ -105,7 +105,7 @@ def _order(
     engines: tuple[str, ...] | None, search: SemidefiniteSearch
 ) -> tuple[tuple[str, float], ...]:
     if engines is None:
-        return order_of_engines(search.handy.program)
+        return order_of_engines(search.normalised.program)
     unknown = [name for name in engines if name not in ("newton", "clarabel")]
     if unknown:
         raise ValueError(f"engines must be of 'newton' and 'clarabel', got {unknown[0]!r}")
@@ -153,7 +153,7 @@ class _NewtonRun:
 
     def run(self, limit: float) -> None:
         """Iterate until the search ends or so many eigendecompositions are made."""
-        self.search.units = self.search.handy
+        self.search.units = self.search.normalised
         self.search.margin, self.least = 0.0, math.inf
         self.waited = 0
         try:
