@@ -69,6 +69,7 @@ UNKNOWN = FunctionConstraint(lambda x: -1.0, np.zeros_like)
         # The best step from 0 along -q: |q|^3 / q'Pq.
         (Quadratic(np.diag([2.0, 1.0]), np.array([3.0, 4.0])), 125.0 / 34.0),
         (Logistic(np.array([[3.0, 4.0], [0.0, 5.0]]), np.array([1.0, -1.0])), 0.2),
+        (Logistic(np.array([[3.0, 4.0]]), np.array([1.0])), 0.2),
         (2.0 * SquaredDistance(np.array([3.0, 4.0])), 5.0),
         (SquaredDistance(np.array([3.0, 4.0])) + SquaredDistance(np.array([0.0, 2.0])), 2.0),
     ],

@@ -88,6 +88,14 @@ def test_the_open_variable_of_a_row_is_bounded_by_the_others():
     assert not np.isfinite(found.lower).any()
 
 
+def test_what_strong_convexity_absorbs_is_rounded_upwards(rng):
+    """``d g + d^2 mu / 2`` is least at ``-g^2 / (2 mu)``, in exact arithmetic."""
+    for g, mu in rng.uniform(0.1, 10.0, (100, 2)).tolist():
+        found = bound_from(at([g]), np.zeros(1), convexity=mu).value
+        exact = -(Fraction(g) ** 2) / (2 * Fraction(mu))
+        assert exact * (1 + Fraction(1, 10**14)) <= Fraction(found) <= exact
+
+
 @pytest.mark.parametrize("wrap", [np.asarray, scipy.sparse.csr_array])
 def test_implied_bounds_are_rounded_outwards(rng, wrap):
     """In exact arithmetic, for sums whose terms cancel: 1e6 rows of numbers of mixed sizes."""
