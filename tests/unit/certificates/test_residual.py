@@ -89,10 +89,11 @@ def test_the_open_variable_of_a_row_is_bounded_by_the_others():
 
 
 def test_what_strong_convexity_absorbs_is_rounded_upwards(rng):
-    """``d g + d^2 mu / 2`` is least at ``-g^2 / (2 mu)``, in exact arithmetic."""
-    for g, mu in rng.uniform(0.1, 10.0, (100, 2)).tolist():
-        found = bound_from(at([g]), np.zeros(1), convexity=mu).value
-        exact = -(Fraction(g) ** 2) / (2 * Fraction(mu))
+    """``d g + d^2 mu / 2`` is least at ``-g^2 / (2 mu)``, in exact arithmetic; errors add to it."""
+    for g, mu, off in rng.uniform(0.1, 10.0, (100, 3)).tolist():
+        slope = Enclosure(Estimate(0.0, off), np.array([g]), np.zeros(1))
+        found = bound_from(slope, np.zeros(1), convexity=mu).value
+        exact = -Fraction(off) - Fraction(g) ** 2 / (2 * Fraction(mu))
         assert exact * (1 + Fraction(1, 10**14)) <= Fraction(found) <= exact
 
 
