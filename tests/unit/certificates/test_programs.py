@@ -1,5 +1,7 @@
 """The certificate of quadratic programs from their data is the one of the terms."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -123,3 +125,15 @@ def test_a_small_slope_of_a_flat_direction_is_not_taken_for_rounding(squares):
     bound = forms.proof.outcome(np.array([1.0, 0.0]), np.zeros(1), ()).bound
     assert bound.holds_everywhere
     assert 0.0 < 2.0 - bound.value <= 8.0 * EPS * 2.0  # the optimum is 2 - 5e-19
+
+
+def test_a_charge_is_rounded_upwards():
+    """``x_j <= 0`` is violated by ``x_j``, which costs its multiplier: no less than the exact sum."""
+    rng, n = np.random.default_rng(8), 40
+    box = VariableBounds(np.full(n, -np.inf), np.full(n, np.inf))
+    rows = np.eye(n), np.full(n, -np.inf), np.zeros(n)
+    proof = ProgramProof(np.eye(n), np.zeros(n), 0.0, (), *rows, box)
+    for x, y in rng.random((20, 2, n)):
+        charge = proof._violation(x, y)[1]
+        exact = sum(Fraction(a) * Fraction(b) for a, b in zip(x.tolist(), y.tolist(), strict=True))
+        assert exact <= Fraction(charge) <= exact * (1 + Fraction(1, 10**13))

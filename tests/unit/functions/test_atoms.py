@@ -250,3 +250,16 @@ def test_singular_values_that_take_too_long_are_not_begun(shape: tuple[int, int]
     assert found == pytest.approx(small - small / math.sqrt(6.0))
     with Deadline(0.1).active(), pytest.raises(OutOfTime):
         atoms.Nuclear(shape).prox(w, 1.0)
+
+
+def test_entries_without_a_weight_do_not_count_where_the_slope_is_zero() -> None:
+    atom = atoms.L1(np.array([0.0, 2.0]))
+    assert atom.gauge(np.array([0.0, 1.0])) == 0.5
+    assert atom.gauge(np.array([1e-300, 1.0])) == math.inf
+
+
+@pytest.mark.parametrize("z", [1e-3, 0.5, 20.0])
+def test_half_a_square_is_off_by_the_entry_times_its_error(z: float) -> None:
+    value = atoms.HalfSquare().enclose(np.array([z]), np.array([0.1]))[0]
+    assert value.value == pytest.approx(0.5 * z * z)
+    assert value.error == pytest.approx(0.1 * z + 0.005)
