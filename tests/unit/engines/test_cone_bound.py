@@ -297,17 +297,3 @@ def test_the_schedule_of_cblib_is_proved() -> None:
     outcome = solve_conic(read_cbf(path)[0])
     assert outcome.status is Status.CONVERGED
     assert 26673.0008 <= outcome.lower_bound <= outcome.fun <= 26673.03
-
-
-def test_the_radius_of_an_answer_is_one_in_which_its_bound_holds() -> None:
-    """Min x - y over x = y, whose data give no length: a slope of 1e-3 is left, and costs that each unit."""
-    A = sparse([[-1.0, 1.0], [1.0, -1.0]])
-    data = ConicData(
-        sparse(np.zeros((2, 2))), np.array([1.0, -1.0]), A, np.zeros(2), [(Nonnegative(2), 2)]
-    )
-    x, z = np.zeros(2), np.array([0.999, 0.0])
-    proof = z, conic_bound(data, x, z), 0.0
-    found = proved_cones._judged(data, 1e-6, x, violation(data, x), 0, iter([proof]))
-    assert found.status is Status.STALLED
-    assert found.bound.limit > 0.0
-    assert found.bound.value <= -1e-3 * math.sqrt(2.0) * found.bound.limit

@@ -10,8 +10,10 @@ import pytest
 import scipy.sparse
 
 from lopro.certificates import exclude_cones
+from lopro.certificates.certificate import Status
 from lopro.certificates.violation import units_of_entries
-from lopro.engines.cone_bound import ConicData
+from lopro.engines import proved_cones
+from lopro.engines.cone_bound import ConicData, conic_bound
 from lopro.engines.cone_points import (
     falling_ray,
     lowered,
@@ -149,3 +151,14 @@ def test_a_block_of_cones_is_measured_and_moved_like_its_cones(rng: np.random.Ge
     (moved, left), (expected, _) = made_feasible(block, x), made_feasible(alone, x)
     np.testing.assert_allclose(moved, expected, rtol=1e-9)
     assert left.relative <= 1e-9 and not np.array_equal(moved, x)
+
+
+def test_the_radius_of_an_answer_is_one_in_which_its_bound_holds() -> None:
+    """Min x - y over x = y, whose data give no length: a slope of 1e-3 is left, and costs that each unit."""
+    program = data([[-1.0, 1.0], [1.0, -1.0]], np.zeros(2), [(Nonnegative(2), 2)], [1.0, -1.0])
+    x, z = np.zeros(2), np.array([0.999, 0.0])
+    proof = z, conic_bound(program, x, z), 0.0
+    found = proved_cones._judged(program, 1e-6, x, violation(program, x), 0, iter([proof]))
+    assert found.status is Status.STALLED
+    assert found.bound.limit > 0.0
+    assert found.bound.value <= -1e-3 * math.sqrt(2.0) * found.bound.limit

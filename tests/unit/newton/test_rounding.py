@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 from support.exact_arithmetic import exact_dot, rational, wild
+from support.newton_examples import composed, interval, linear
 
 from lopro.linalg.dense import EPS
 from lopro.linalg.rounding import (
@@ -18,6 +19,8 @@ from lopro.linalg.rounding import (
     product,
     total,
 )
+from lopro.newton.inner import Local
+from lopro.newton.lagrangian import CompositeLagrangian, PointWithImages
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 7, 64, 1000])
@@ -135,3 +138,14 @@ def test_columns_without_entries_have_the_product_zero():
     found, error = extended_adjoint(M, np.array([5.0]))
     np.testing.assert_array_equal(found.astype(float), [0.0, 10.0, 0.0, 15.0, 0.0])
     np.testing.assert_array_equal(error[[0, 2, 4]], 0.0)
+
+
+@pytest.mark.parametrize("unit", [1.0, 2.0**30, 2.0**-30])
+def test_rounding_of_a_row_is_that_of_its_terms(unit):
+    """``x_1 - x_2 >= 1`` at 1e8: the row is as wrong as its terms are long, whatever other entries are."""
+    rows = (interval(lower=np.full(1, unit)), np.array([[1.0, -1.0, 0.0]]))
+    problem = composed(linear(np.array([0.0, 0.0, 1e-3 * unit])), [rows])
+    x = 1e8 * unit * np.array([1.0, 1.0, 0.0])
+    F = CompositeLagrangian(problem, [np.zeros(1)], [np.ones(1)])
+    noise = Local.of(F, PointWithImages(x, problem.smooth.image(x), (np.zeros(1),))).noise
+    assert EPS * 1e8 <= noise / unit <= 16.0 * EPS * 1e8
