@@ -70,20 +70,51 @@ def test_a_margin_that_empties_the_set_is_no_contradiction():
     assert problem.solve(T, start=y, wider=target.nearest_problem()[0]).emptiness is None
 
 
-def test_a_run_without_a_solution_is_not_repeated():
-    """Sixteen null vectors of the fixed block leave no interior: nothing is claimed, after one run."""
+def with_a_singular_block(n, size, least=0.0):
+    """Noise around a matrix whose first entries, a block of half the rank of its size, are fixed."""
     rng = np.random.default_rng(0)
-    X = rng.standard_normal((15, 60))
-    A, fixed = np.corrcoef(X.T), np.zeros((60, 60), dtype=bool)
-    fixed[:30, :30] = True
-    A = 0.5 * (A + A.T)
+    A, fixed = np.corrcoef(rng.standard_normal((size // 2, n)).T), np.zeros((n, n), dtype=bool)
+    fixed[:size, :size] = True
+    A = 0.5 * (1.0 - least) * (A + A.T)
     np.fill_diagonal(A, 1.0)
-    G = np.where(fixed, A, A + noise(rng, 60, 0.3))
-    result = lopro.nearest_correlation(G, fixed=fixed)
-    assert result.status in (lopro.Status.STALLED, lopro.Status.CONVERGED)
-    assert result.counts.eigendecompositions <= 120
-    assert result.certificate.lower_bound <= 0.5 * np.sum((A - G) ** 2)
+    return A, np.where(fixed, A, A + noise(rng, n, 0.3)), fixed
+
+
+@pytest.mark.parametrize("n, size, least, weighted", [
+    (60, 10, 0.0, False), (60, 30, 0.0, False), (60, 50, 0.0, False), (150, 100, 0.0, False),
+    (40, 20, 0.05, False), (40, 20, 0.0, True), (40, 20, 0.05, True),
+])  # fmt: skip
+def test_a_singular_block_is_solved_and_proved(n, size, least, weighted):
+    """No multiplier attains the dual: those along its null vectors begin far out."""
+    A, G, fixed = with_a_singular_block(n, size, least)
+    w = np.random.default_rng(1).uniform(0.5, 2.0, n) if weighted else np.ones(n)
+    result = lopro.nearest_correlation(G, w, fixed, least)
+    assert result.status is lopro.Status.CONVERGED
+    assert result.counts.eigendecompositions <= 40  # one to three runs
+    assert np.array_equal(result.x[fixed], A[fixed])
+    assert np.linalg.eigvalsh(result.x)[0] >= least - result.certificate.violation - 1e-15
+    # Points between the answer and a feasible one are no better than the bound.
+    D = result.x - A
+    for t in (0.0, 0.5, 0.9, 0.99, 1.0):
+        value = 0.5 * np.sum(w[:, None] * w * (A + t * D - G) ** 2)
+        assert result.certificate.lower_bound <= value * (1.0 + 1e-12)
+
+
+def test_a_run_without_a_solution_is_not_repeated():
+    """A tolerance beyond what multipliers of a set without interior prove: nothing more is claimed."""
+    _, G, fixed = with_a_singular_block(60, 30)
+    result = lopro.nearest_correlation(G, fixed=fixed, tol=1e-11)
+    assert result.status is lopro.Status.STALLED
+    assert result.certificate.violation <= 1e-9
+    assert result.counts.eigendecompositions <= 200
     assert np.linalg.eigvalsh(result.x)[0] >= -result.certificate.violation
+
+
+def test_a_time_limit_holds():
+    _, G, fixed = with_a_singular_block(150, 100)
+    result = lopro.nearest_correlation(G, fixed=fixed, tol=1e-11, time_limit=0.5)
+    assert result.status is lopro.Status.TIME_LIMIT
+    assert result.seconds <= 2.0
 
 
 def test_every_entry_fixed():

@@ -15,12 +15,23 @@ import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro.core.arrays import Array as AnyArray
-from lopro.core.arrays import eps, from_numpy, is_single, namespace, on_host, take, to_numpy
-from lopro.core.diagonals import raise_diagonal, with_diagonal
+from lopro.core.arrays import (
+    copy,
+    eps,
+    from_numpy,
+    is_single,
+    namespace,
+    norm,
+    on_host,
+    take,
+    to_numpy,
+)
+from lopro.core.diagonals import diagonal_of, raise_diagonal, with_diagonal
 from lopro.core.validation import check_array, check_number, check_shape, host_array
 from lopro.linalg.dense import EPS, Array, Pattern
 from lopro.maps.algebra import widened
 from lopro.maps.host import transferred
+from lopro.newton.sdp.fixed_blocks import null_vectors
 from lopro.newton.sdp.nearest import NearestProblem
 
 __all__ = ["CorrelationTarget"]
@@ -90,6 +101,35 @@ class CorrelationTarget:
     def kept_entries(self) -> Array:
         """The entries of G that are kept, in the order of `pairs`, on the host."""
         return self._entries(self.G, *self.pairs)
+
+    @cached_property
+    def null_vectors(self) -> tuple[Array, int]:
+        """Vectors u with ``X u = least u`` for all feasible X, as far as single blocks of fixed entries show.
+
+        As columns, with the number of eigendecompositions made.
+        """
+        i, j = self.pairs
+        M = np.diag(np.full(len(self.w), 1.0 - self.least))
+        M[i, j] = M[j, i] = self.kept_entries
+        return null_vectors(M, self.kept)
+
+    def far_multipliers(self, T: AnyArray, size: float) -> Array:
+        """Return multipliers of `nearest_problem` far out in the direction ``-u u'`` of the null vectors.
+
+        The matrix nearest to ``T + A*y`` nearly vanishes on u then; other entries are those of T. ``size`` is
+        relative to the norm of T.
+        """
+        i, j = self.pairs
+        N = self.null_vectors[0] / np.sqrt(self.w)[:, None]
+        S = N @ N.T
+        S *= size * norm(T) / float(np.linalg.norm(S, 2))
+        own = self.w * (1.0 - self.least) - to_numpy(diagonal_of(T))
+        return np.concatenate([own - S.diagonal(), -2.0 * S[i, j]])
+
+    def onto_null_space(self, X: AnyArray, Q: AnyArray) -> AnyArray:
+        """Return X with ``X - least I`` between two projectors Q, and the fixed entries."""
+        inner = Q @ raise_diagonal(copy(X), -self.least) @ Q
+        return self.correlation(inner * self._products)
 
     def _check_kept(self) -> None:
         """Refuse fixed entries that no correlation matrix has: two rows and columns suffice to see it."""
