@@ -252,8 +252,7 @@ def _penalised(problem: Problem, like: Array | None) -> PenalisedProblem | None:
     f = problem.objective
     if not isinstance(f, Sum):
         return None
-    start = problem.start(None)
-    parts = [(s, _by_labels(g, start)) for s, g in map(unscaled, f.parts)]
+    parts = [(s, _by_labels(g, problem)) for s, g in map(unscaled, f.parts)]
     fits = [(s, g) for s, g in parts if isinstance(g, LeastSquares) or _is_norm(g)]
     found = [(s, g) for s, g in parts if isinstance(g, NORMS)]
     ridges = [s for s, g in parts if isinstance(g, SquaredDistance) and _is_ridge(g)]
@@ -267,10 +266,10 @@ def _penalised(problem: Problem, like: Array | None) -> PenalisedProblem | None:
     square = isinstance(fit, LeastSquares)
     if min(scale, weight, g.least_weight) <= 0.0 or not (square or ridge == 0.0):
         return None
-    if ridge > 0.0 and (isinstance(g, BlockNorm) or is_complex(start)):
+    if ridge > 0.0 and (isinstance(g, BlockNorm) or is_complex(problem.start(None))):
         return None
     kind = PenalisedProblem if square else SquareRootProblem
-    weights = g.weights_like(start if like is None else like)
+    weights = g.weights_like(problem.start(None) if like is None else like)
     lam, rho = weight / scale, ridge / scale
     return kind(g, fit, f.parts, weights, signs, lam, rho, scale)
 
@@ -299,11 +298,14 @@ def _with_map(f: Objective, A: LinearMap) -> Objective:
     return Scaled(scale, OfAtom(term.atom, A, term.offset))
 
 
-def _by_labels(f: Objective, x: Array) -> Objective:
+def _by_labels(f: Objective, problem: Problem) -> Objective:
     """Return the norm of groups of entries of ``x`` as one of blocks; other functions as they are."""
     if not isinstance(f, OfAtom) or not isinstance(f.atom, GroupNorm):
         return f
-    if f.D is not None or f.offset is not None or not isinstance(x, np.ndarray) or x.ndim != 1:
+    if f.D is not None or f.offset is not None or problem.shape is None:
+        return f
+    x = problem.start(None)
+    if not isinstance(x, np.ndarray) or x.ndim != 1:
         return f
     return BlockNorm(np.arange(x.size) // f.atom.group_size, f.atom.weight)
 

@@ -285,6 +285,15 @@ def test_solve_recognises_groups_of_entries() -> None:
         assert sparse_form(lopro.Problem(LeastSquares(A, y) + other)) is None
 
 
+@pytest.mark.parametrize("norm", [L1Norm(), GroupNorm(group_size=2)])
+def test_sums_without_a_shape_are_not_of_the_form(norm: Any) -> None:
+    """The start tells the shape of functions of one's own: looking for the form needs none."""
+    f = lopro.objectives.FunctionObjective(
+        lambda x: float((x - 1.0) @ (x - 1.0)), lambda x: 2.0 * (x - 1.0)
+    )
+    assert sparse_form(lopro.Problem(f + norm)) is None
+
+
 def test_solve_recognises_the_form() -> None:
     A, y, most = instance(10)
     w = np.linspace(0.5, 1.5, D)
