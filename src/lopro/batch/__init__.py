@@ -1,4 +1,4 @@
-"""Many problems of one shape, solved together."""
+"""Batches: many problems of one shape, solved together."""
 
 from lopro.batch.programs import QuadraticPrograms
 from lopro.batch.results import Results

@@ -1,7 +1,8 @@
 """Mehrotra's predictor-corrector method for many quadratic programs of one shape at once.
 
-All problems take their steps together: one batched inverse of the reduced systems, two directions from it.
-Nothing but one truth value a step is copied from the device, which says whether the method is done.
+All problems take their steps together: a step forms one batched inverse of the reduced systems and computes
+two directions from it. Nothing is copied from the device here; `lopro.batch.solve` transfers two integers a
+step, which decide whether proofs are attempted.
 """
 
 from __future__ import annotations
@@ -20,19 +21,20 @@ __all__ = ["Iterates", "Settings", "advance", "complementarity", "start"]
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of the method; units are those of `ScaledPrograms`, where entries are about 1."""
+    """Settings of the method, in the units of `ScaledPrograms`, where entries are about 1."""
 
-    #: Steps end at this share of the way to the boundary (Mehrotra 1992 takes 0.9 to 0.9995).
+    #: Share of the step to the boundary that is taken (Mehrotra 1992: 0.9 to 0.9995).
     boundary: float = 0.995
-    #: Proximal terms on x and on the multipliers of equations (Altman and Gondzio 1999). They move no
-    #: solution. The square root of the rounding unit, so that half of the digits of the system survive.
+    #: Proximal terms on x and on the multipliers of equations (Altman and Gondzio 1999), which do
+    #: not change the solution. The square root of the rounding unit keeps half of the digits of the system.
     proximal: float = 1e-8
-    #: Complementarity is aimed at no less than this share of what is allowed.
+    #: Lower bound of the target of complementarity, as a share of the complementarity that is allowed.
     floor: float = 0.1
-    #: Steps at most. Programs that are solved take 6 to 20; others are handed to `lopro.solve`. Of 100,000
-    #: on an H200 a few are never proved; a step of these few takes 4 ms, as long as `lopro.solve` for one.
+    #: Maximum number of steps. Programs that are solved take 6 to 20; the others go to `lopro.solve`. Of
+    #: 100,000 on an H200 a few are never proved; a step of these takes 4 ms, as long as one `lopro.solve`.
     steps: int = 25
-    #: Attempts to prove the answer of a problem before it is given up; a step gains a digit or more.
+    #: Maximum number of steps with small enough complementarity, at which proofs are attempted; each gains
+    #: a digit or more.
     attempts: int = 8
 
 
@@ -48,10 +50,10 @@ class Iterates:
 
 @dataclass(frozen=True, eq=False)
 class _System:
-    """The Newton system of all problems after slacks and multipliers of inequalities are eliminated."""
+    """The Newton systems of all problems after elimination of slacks and multipliers of inequalities."""
 
     programs: ScaledPrograms
-    #: Of the matrix with a diagonal of ones, and the units that take it there.
+    #: Inverse of the matrix scaled to a diagonal of ones, and the factors of that scaling.
     inverse: Array
     unit: Array
     ratio: Array
@@ -59,7 +61,7 @@ class _System:
 
     @staticmethod
     def of(programs: ScaledPrograms, ratio: Array, proximal: float) -> _System:
-        """Invert ``[[P + R'WR + rho I, E'], [E, -rho I]]``; W has the ratios of both sides, added."""
+        """Invert ``[[P + R'WR + rho I, E'], [E, -rho I]]``, W the sum of the ratios of both sides."""
         xp, n, p = namespace(ratio), programs.P.shape[1], programs.E.shape[1]
         K = programs.hessian(ratio, proximal)
         if p:
@@ -71,16 +73,16 @@ class _System:
     def solve(
         self, right: Array, of_equations: Array, *, refined: bool = True
     ) -> tuple[Array, Array]:
-        """Return x and y, refined once: an inverse loses digits where the weights are far apart."""
+        """Return x and y after one step of refinement: inverses lose digits where weights differ by much."""
         dx, dy = self._times_inverse(right, of_equations)
         if not refined:
             return dx, dy
         p, rho = self.programs, self.proximal
         hessian = times(p.P, dx) + rho * dx + p.adjoint(self.ratio * p.forward(dx))
-        missing = right - hessian - p.equations_adjoint(dy)
-        missing_too = of_equations - times(p.E, dx) + rho * dy
-        more, more_too = self._times_inverse(missing, missing_too)
-        return dx + more, dy + more_too
+        residual_x = right - hessian - p.equations_adjoint(dy)
+        residual_y = of_equations - times(p.E, dx) + rho * dy
+        correction_x, correction_y = self._times_inverse(residual_x, residual_y)
+        return dx + correction_x, dy + correction_y
 
     def _times_inverse(self, right: Array, of_equations: Array) -> tuple[Array, Array]:
         n = right.shape[1]
@@ -92,9 +94,9 @@ class _System:
 
 
 def _inverse(K: Array, n: int) -> tuple[Array, Array]:
-    """Return inverses of matrices with a diagonal of 1, and units.
+    """Return the inverses of the matrices scaled to a diagonal of 1, and the factors of that scaling.
 
-    The first ``n`` rows have positive diagonals; the others, of equations, get largest entries of 1.
+    The first ``n`` rows have positive diagonals; those of equations are scaled to a largest entry of 1.
     """
     xp = namespace(K)
     unit = 1.0 / xp.sqrt(xp.linalg.diagonal(K)[:, :n])
@@ -112,7 +114,7 @@ def _inverse(K: Array, n: int) -> tuple[Array, Array]:
 
 
 def start(programs: ScaledPrograms, settings: Settings) -> Iterates:
-    """Return the least-squares start: x for slacks of weight 1, then slacks and multipliers at least 1.
+    """Return the least-squares starting point, with slacks and multipliers shifted to at least 1.
 
     Vandenberghe, "The CVXOPT linear and quadratic cone program solvers" (2010), section 5.3.
     """
@@ -124,7 +126,7 @@ def start(programs: ScaledPrograms, settings: Settings) -> Iterates:
 
 
 def _positive(v: Array, mask: Array) -> Array:
-    """Return the numbers, shifted until they are positive; 1 where they are masked."""
+    """Return the numbers of each problem, shifted to at least 1; 1 where they are masked."""
     xp = namespace(v)
     if v.shape[2] == 0:
         return v
@@ -135,15 +137,15 @@ def _positive(v: Array, mask: Array) -> Array:
 
 
 def complementarity(iterates: Iterates) -> Array:
-    """Return ``<s, z>``: the duality gap of points that satisfy everything else."""
+    """Return ``<s, z>``, the duality gap of points that are feasible for the primal and the dual."""
     return namespace(iterates.s).sum(iterates.s * iterates.z, axis=(1, 2))
 
 
 def advance(programs: ScaledPrograms, at: Iterates, allowed: Array, settings: Settings) -> Iterates:
-    """Return all points one step later.
+    """Take one predictor-corrector step in all problems.
 
-    Complementarity is not driven far below what each problem is ``allowed``: the systems would lose the
-    digits that residuals, and with them the proofs, need.
+    Complementarity is not reduced far below what is ``allowed`` for each problem: the systems would lose the
+    digits that the residuals, and with them the proofs, require.
     """
     p, xp = programs, namespace(at.x)
     slope = times(p.P, at.x) + p.q + p.equations_adjoint(at.y)
@@ -162,7 +164,7 @@ def advance(programs: ScaledPrograms, at: Iterates, allowed: Array, settings: Se
     products = at.s * at.z
     count = xp.maximum(xp.sum(p.mask, axis=(1, 2)), xp.ones_like(at.x[:, 0]))
     mean = xp.sum(products, axis=(1, 2)) / count
-    # The predictor determines only how much to centre, and the curvature of the products.
+    # The predictor serves only to choose the centring and to estimate the second-order term ds dz.
     *_, ds, dz = direction(products, refined=False)
     t = _step(at, ds, dz)[:, None, None]
     reached = xp.sum((at.s + t * ds) * (at.z + t * dz) * p.mask, axis=(1, 2)) / count
@@ -179,7 +181,7 @@ def advance(programs: ScaledPrograms, at: Iterates, allowed: Array, settings: Se
 
 
 def _step(at: Iterates, ds: Array, dz: Array, share: float = 1.0) -> Array:
-    """Return the step to the boundary, times a share, but no more than 1."""
+    """Return a share of the step to the boundary, at most 1."""
     xp = namespace(ds)
     if ds.shape[2] == 0:
         return xp.ones_like(at.x[:, 0])
@@ -189,7 +191,7 @@ def _step(at: Iterates, ds: Array, dz: Array, share: float = 1.0) -> Array:
 
 
 def _finite_or(old: Iterates, new: Iterates) -> Iterates:
-    """Return the new points, but the old ones where a number is not finite any more."""
+    """Return the new points, and the old ones of problems where a new number is not finite."""
     xp = namespace(new.x)
     finite = xp.isfinite(xp.sum(new.x, axis=1) + xp.sum(new.s + new.z, axis=(1, 2)))
 

@@ -1,4 +1,4 @@
-"""Quadratic programs of one shape, stacked: what users hand over as arrays."""
+"""Stacked quadratic programs of one shape, as users pass them in arrays."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ class QuadraticPrograms:
     """Problems ``min 1/2 x'Px + q'x  s.t.  lower <= A x <= upper, least <= x <= most``, stacked.
 
     All arrays have the number of problems as their first axis; they are of one library and on one device,
-    where `lopro.solve_many` solves the problems. What is not given is zero, or no bound.
+    where `lopro.solve_many` solves the problems. Matrices that are not given are zero, sides infinite.
 
     Parameters
     ----------
     q : array of shape (problems, n)
-        The linear part.
+        The linear terms.
     P : array of shape (problems, n, n), optional
         Symmetric and positive semidefinite.
     A : array of shape (problems, m, n), optional
         The rows.
     lower, upper : array of shape (problems, m), optional
-        Infinite where there is no bound; a row is an equation where both agree, in all problems alike.
+        Infinite where there is no bound. A row is an equation where both are equal, in all of the problems.
     least, most : array of shape (problems, n), optional
         Bounds of the variables.
 
@@ -85,7 +85,7 @@ class QuadraticPrograms:
         return int(self.q.shape[0])
 
     def subset(self, places: slice) -> Programs:
-        """Return some of the programs in double precision, with nothing missing."""
+        """Return some of the programs in double precision, with arrays in place of None."""
         q, A = in_double(self.q[places, ...]), self.A
         count, n = q.shape
         rows = zeros((count, 0, n), q) if A is None else in_double(A[places, ...])
@@ -132,7 +132,13 @@ class QuadraticPrograms:
 
 
 def in_double(x: Array) -> Array:
-    """Return an array in double precision; a library without it is refused."""
+    """Convert an array to double precision.
+
+    Raises
+    ------
+    MissingCapabilityError
+        If the library has no double precision, as JAX by default.
+    """
     xp = namespace(x)
     found = x if x.dtype == xp.float64 else xp.astype(x, xp.float64)
     if found.dtype != xp.float64:
@@ -143,25 +149,25 @@ def in_double(x: Array) -> Array:
     return found
 
 
-def _check_order(low: Array | None, high: Array | None, said: str) -> None:
+def _check_order(low: Array | None, high: Array | None, message: str) -> None:
     ordered = [
         *([] if low is None else [low < float("inf")]),
         *([] if high is None else [high > -float("inf")]),
         *([] if low is None or high is None else [low <= high]),
     ]
     if not all(bool(namespace(each).all(each)) for each in ordered):
-        raise ValueError(f"{said}, and neither may hold NaN, in any of the problems")
+        raise ValueError(f"{message}, and neither may hold NaN, in any of the problems")
 
 
 def _check_convex(P: Array) -> None:
-    """Refuse matrices that are not symmetric, or indefinite beyond rounding, by Cholesky's factorisation."""
+    """Raise an error for matrices that are not symmetric, or indefinite by more than rounding."""
     xp, n = namespace(P), P.shape[-1]
     size, eps = xp.max(abs(P), axis=(1, 2)), float(xp.finfo(P.dtype).eps)
     skew = xp.max(abs(P - xp.matrix_transpose(P)), axis=(1, 2))
     if bool(xp.any(skew > 100.0 * eps * size)):
         raise ValueError("P must be symmetric in all of the problems")
-    # Cholesky's factorisation ends for P + d I if d is above n^2 eps |P| (Higham, Theorem 10.7) and P is
-    # positive semidefinite.
+    # The Cholesky factorisation of P + d I succeeds if P is positive semidefinite and d exceeds n^2 eps |P|
+    # (Higham, Accuracy and Stability of Numerical Algorithms, theorem 10.7).
     shift = 4.0 * n * n * eps * size + float(xp.finfo(P.dtype).smallest_normal)
     try:
         shifted = P + shift[:, None, None] * asarray_like(np.eye(n), P)

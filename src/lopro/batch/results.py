@@ -1,4 +1,4 @@
-"""The answers of a batch: arrays for all problems, and a `lopro.Result` for each one on access."""
+"""The results of a batch: arrays for all problems, from which a `lopro.Result` is made on access."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ class Batch:
     #: The arrays that `lopro.batch.solve.solve_batch` returns.
     answers: dict[str, Array]
     tol: float
-    #: Why those ended that are not certified.
+    #: Status of the problems that are not certified.
     otherwise: Status
     seconds: float
     like: Array
-    #: Returns the multipliers of each set, as users count them, from those of all rows and of the box.
+    #: Returns the multipliers of each set of the problem from those of all rows and of the box.
     split: Callable[[Array, Array], tuple[Array, ...]]
 
     @cached_property
     def on_host(self) -> dict[str, np.ndarray[Any, Any]]:
-        """Values, certificates and steps, on the host."""
+        """Values, certificates and numbers of steps, on the host."""
         return {name: to_numpy(self.answers[name]) for name in ("fun", "steps", *_CERTIFICATE)}
 
     @cached_property
@@ -50,7 +50,7 @@ class Batch:
         return np.asarray(self.on_host["relative_gap"] <= self.tol)
 
     def status(self, k: int) -> Status:
-        """Return why the run of one problem ended."""
+        """Return the status of one problem."""
         return Status.CONVERGED if self.proved[k] else self.otherwise
 
     def points(self) -> Array:
@@ -83,7 +83,8 @@ class Batch:
 class Results(Sequence[Result]):
     """The results of `lopro.solve_many`, in the order of the problems.
 
-    ``results[i]`` is a `lopro.Result`; ``fun``, ``gap``, ``success`` and ``status`` are of all problems.
+    ``results[i]`` is a `lopro.Result`; ``fun``, ``gap``, ``success``, ``status`` and ``x`` hold the values of
+    all problems.
 
     Examples
     --------
@@ -96,13 +97,13 @@ class Results(Sequence[Result]):
 
     def __init__(self, count: int) -> None:
         self._batches: list[Batch] = []
-        #: The number of the batch of each problem, or -1, and its place there.
+        #: The index of the batch of each problem, or -1, and the row of the problem in it.
         self._which, self._row = np.full(count, -1), np.zeros(count, dtype=np.int64)
         #: Results of problems that were solved alone or accessed.
         self._known: dict[int, Result] = {}
 
     def add(self, places: Sequence[int], batch: Batch, ended: bool) -> None:
-        """Add what a batch has proved, and all of it where it has ``ended`` for good."""
+        """Add the certified problems of a batch, or all of them if the run has ``ended``."""
         kept = np.arange(len(places)) if ended else np.flatnonzero(batch.proved)
         self._which[np.asarray(places)[kept]] = len(self._batches)
         self._row[np.asarray(places)[kept]] = kept
@@ -113,7 +114,7 @@ class Results(Sequence[Result]):
         self._known[place] = result
 
     def missing(self) -> list[int]:
-        """Return the problems that no batch has answered."""
+        """Return the places of the problems that are not solved by a batch."""
         found: list[int] = np.flatnonzero(self._which < 0).tolist()
         return found
 
@@ -140,18 +141,18 @@ class Results(Sequence[Result]):
         return self._known[place]
 
     def _numbers(self, of_batch: Callable[[Batch], Any], of_result: Any, dtype: Any) -> Any:
-        """Return one number for each problem, from the arrays of batches where they have it."""
+        """Return one number for each problem, from the arrays of its batch or from its own result."""
         found = np.zeros(len(self), dtype=dtype)
         for k, batch in enumerate(self._batches):
-            mine = self._which == k
-            found[mine] = of_batch(batch)[self._row[mine]]
+            members = self._which == k
+            found[members] = of_batch(batch)[self._row[members]]
         for place in self.missing():
             found[place] = of_result(self._known[place])
         return found
 
     @property
     def fun(self) -> np.ndarray[Any, Any]:
-        """The values."""
+        """The objective values."""
         found: np.ndarray[Any, Any] = self._numbers(
             lambda b: b.on_host["fun"], lambda r: r.fun, float
         )
@@ -167,7 +168,7 @@ class Results(Sequence[Result]):
 
     @property
     def status(self) -> list[Status]:
-        """Why each run ended."""
+        """The status of each problem."""
         return [
             self._known[i].status if k < 0 else self._batches[k].status(row)
             for i, (k, row) in enumerate(zip(self._which, self._row, strict=True))

@@ -1,4 +1,4 @@
-"""A batch of quadratic programs in units of its own: rows and columns with entries of about 1."""
+"""Equilibration of a batch of quadratic programs: rows and columns with entries of about 1."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from lopro.linalg.batched import largest, or_one, raised, times
 __all__ = ["ScaledPrograms", "chosen"]
 
 #: Rounds of Ruiz's equilibration ("A scaling algorithm to equilibrate both rows and columns norms in
-#: matrices", 2001): each takes the square root of what the largest entries are off by, 1e12 becomes 1e1.5.
+#: matrices", 2001): each replaces the largest entries by their square roots, so that 1e12
+#: becomes 1e1.5.
 _ROUNDS = 3
-#: Ratios of multipliers and slacks from here on would overflow in a system whose entries are about 1.
+#: Rows with larger ratios of multipliers and slacks are left out of the systems, which would overflow.
 _LARGEST = 1e200
 
 
@@ -23,9 +24,9 @@ _LARGEST = 1e200
 class ScaledPrograms:
     """``min 1/2 x'Px + q'x  s.t.  E x = b,  R x <= h_1,  -R x <= h_2`` where R has the rows G, and the box.
 
-    A side that is not bounded has ``h = 0`` and is masked; ``-R x <= h_2`` is left out where no problem has
-    such a side. A point of the user is ``columns`` times that of the batch, a multiplier its unit over
-    ``cost`` times that of the batch.
+    An infinite side has ``h = 0`` and is masked; ``-R x <= h_2`` is left out where no problem has such sides.
+    A point in the user's units is ``columns`` times the scaled one; a multiplier is the scaled one times the
+    unit of its row, divided by ``cost``.
     """
 
     P: Array
@@ -34,20 +35,20 @@ class ScaledPrograms:
     E: Array
     b: Array
     G: Array
-    #: Of shape (problems, 2 or 1, rows): with those of the box, if there is one, at the end.
+    #: Of shape (problems, 2 or 1, rows); the sides of the box, if there is one, come last.
     h: Array
     mask: Array
     columns: Array
     equation_units: Array
     row_units: Array
     cost: Array
-    #: Where the rows of the user are among the equations and the other rows.
+    #: Positions of the user's rows in the list of equations followed by inequalities.
     order: tuple[int, ...]
     boxed: bool
 
     @staticmethod
     def of(programs: Programs) -> ScaledPrograms:
-        """Return programs in their own units; equations are separated from inequalities."""
+        """Equilibrate programs, and separate equations from inequalities."""
         xp, A = namespace(programs.q), programs.A
         equal = _equations(programs)
         first, other = np.flatnonzero(equal), np.flatnonzero(~equal)
@@ -74,7 +75,7 @@ class ScaledPrograms:
         )  # fmt: skip
 
     def forward(self, x: Array) -> Array:
-        """Return ``R x`` and ``-R x``: rows, then the box."""
+        """Return ``R x`` and ``-R x``; in R the box follows the rows."""
         xp, z = namespace(x), times(self.G, x)
         z = xp.concat([z, x], axis=-1) if self.boxed else z
         return xp.stack([z, -z], axis=1) if self.two_sided else z[:, None, :]
@@ -91,14 +92,14 @@ class ScaledPrograms:
 
     @property
     def two_sided(self) -> bool:
-        """Whether a problem has a lower side."""
+        """Whether any problem has a lower side."""
         return bool(self.h.shape[1] == 2)
 
     def _difference(self, w: Array) -> Array:
         return w[:, 0, :] - w[:, 1, :] if self.two_sided else w[:, 0, :]
 
     def hessian(self, ratio: Array, shift: float) -> Array:
-        """Return ``P + R' diag(ratio_1 + ratio_2) R + shift I``, without rows whose ratio is out of range."""
+        """Return ``P + R' diag(ratio_1 + ratio_2) R + shift I``, without rows whose ratio is too large."""
         xp, m = namespace(ratio), self.G.shape[1]
         weights = ratio[:, 0, :] + ratio[:, 1, :] if self.two_sided else ratio[:, 0, :]
         weights = xp.where(weights < _LARGEST, weights, xp.zeros_like(weights))
@@ -107,7 +108,7 @@ class ScaledPrograms:
         return raised(K, weights[:, m:] + shift if self.boxed else shift)
 
     def user_multipliers(self, y: Array, z: Array) -> dict[str, Array]:
-        """Return multipliers of all rows, equations among them, and of the box, in the user's units."""
+        """Return multipliers of all rows, in the user's order, and of the box, in the user's units."""
         xp, m = namespace(y), self.G.shape[1]
         v, unit = self._difference(z), 1.0 / self.cost[:, None]
         rows = xp.concat([y * self.equation_units, v[:, :m] * self.row_units], axis=1) * unit
@@ -128,7 +129,7 @@ def chosen(array: Array, places: Array, axis: int = 0) -> Array:
 
 
 def _equations(programs: Programs) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Return which rows are equations, on the host."""
+    """Return a mask of the rows that are equations, on the host."""
     alike = to_numpy(programs.lower == programs.upper)
     if (alike != alike[:1]).any():
         raise ValueError("a row must be an equation in all of the problems, or in none")
@@ -140,7 +141,7 @@ def _transposed_times(M: Array, v: Array) -> Array:
 
 
 def _equilibrated(P: Array, E: Array, G: Array) -> tuple[Array, Array, Array]:
-    """Return factors of columns, equations and rows; those of rows and columns of zeros are 1."""
+    """Return factors for columns, equations and inequalities; 1 for rows and columns of zeros."""
     xp, P, E, G = namespace(P), abs(P), abs(E), abs(G)
     columns = xp.ones_like(P[:, 0, :])
     of_E, of_G = xp.ones_like(E[:, :, 0]), xp.ones_like(G[:, :, 0])

@@ -1,4 +1,4 @@
-"""The loop over a batch: steps until every answer is proved, has failed, or is out of time."""
+"""The loop over a batch: steps until every problem is proved, has used up its attempts, or time is up."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from lopro.linalg.batched import times
 
 __all__ = ["solve_batch"]
 
-#: Share of the tolerance that complementarity may use up before a proof is attempted: rounding and residuals
-#: need the rest.
+#: Share of the allowed gap that complementarity may take when a proof is attempted; the rest is left for
+#: residuals and rounding.
 _SHARE = 0.3
 
 T = TypeVar("T")
@@ -29,15 +29,15 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class _Remaining:
-    """The programs that are not done, with their places in the batch."""
+    """The programs that are not solved yet, with their places in the batch."""
 
     places: Array
     scaled: ScaledPrograms
     proofs: Proofs
     at: Iterates
-    #: Steps since complementarity was small enough.
+    #: Number of steps at which complementarity was small enough.
     ready: Array
-    #: Tolerance of complementarity.
+    #: Complementarity that is allowed.
     allowed: Array
 
 
@@ -50,9 +50,9 @@ def solve_batch(
 ) -> dict[str, Array]:
     """Solve programs of one shape together.
 
-    Returns points ``x`` in the precision of ``like``, multipliers of ``rows`` and ``box``, ``steps``, and
-    what is proved of the points (`lopro.certificates.batched.Proofs.certify`), each with the problems as its
-    first axis.
+    The result holds points ``x`` in the precision of ``like``, multipliers of ``rows`` and ``box``, numbers
+    of ``steps``, and the certificates of the points (`lopro.certificates.batched.Proofs.certify`), each with
+    the problems as its first axis.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def solve_batch(
 def _prove(
     active: _Remaining, like: Array, tol: float, settings: Settings, steps: int, last: bool
 ) -> tuple[_Remaining | None, list[dict[str, Array]]]:
-    """Return the problems that are still unsolved, and the answers that are proved or given up."""
+    """Attempt proofs; return the problems that remain, and the answers that are final."""
     xp, scaled = namespace(active.at.x), active.scaled
     allowed = _SHARE * tol * (_size(active) + active.proofs.scale * scaled.cost)
     small = complementarity(active.at) <= allowed
@@ -104,17 +104,17 @@ def _prove(
     if not last and 2 * count < active.places.shape[0] and longest < 3:
         return active, []
     answers = _answers(active, like, steps)
-    over = (answers["relative_gap"] <= tol) | (ready > settings.attempts)
-    if last or bool(xp.all(over)):
+    final = (answers["relative_gap"] <= tol) | (ready > settings.attempts)
+    if last or bool(xp.all(final)):
         return None, [answers]
-    if not bool(xp.any(over)):
+    if not bool(xp.any(final)):
         return active, []
-    (ended,), (going,) = xp.nonzero(over), xp.nonzero(~over)
-    return _taken(active, going), [_taken(answers, ended)]
+    (ended,), (remaining,) = xp.nonzero(final), xp.nonzero(~final)
+    return _taken(active, remaining), [_taken(answers, ended)]
 
 
 def _size(active: _Remaining) -> Array:
-    """Return about what gaps are relative to, in the units of the batch."""
+    """Return an estimate of the values that gaps are relative to, in the units of the batch."""
     xp, p, x = namespace(active.at.x), active.scaled, active.at.x
     half, linear = 0.5 * xp.sum(x * times(p.P, x), axis=1), p.q * x
     if active.proofs.programs.squares:
@@ -135,7 +135,7 @@ def _answers(active: _Remaining, like: Array, steps: int) -> dict[str, Array]:
 
 
 def _taken(data: T, index: Array) -> T:
-    """Return the same data for some of the problems; arrays have the problems as their first axis."""
+    """Restrict arrays, and containers of arrays, to some of the problems, their first axis."""
     taken: Any = data
     if is_array(data):
         taken = chosen(data, index)

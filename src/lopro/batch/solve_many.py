@@ -1,4 +1,4 @@
-"""`solve_many`: problems of one shape are solved together, the others one by one."""
+"""`solve_many`: solve problems of one shape together and the others one by one."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def solve_many(
     callback: Callback | None = None,
     seed: int | np.random.Generator | None = None,
 ) -> Results:
-    """Solve many problems; those of one shape together, where their data are.
+    """Solve many problems, those of one shape together on the device of their data.
 
     Least-squares, quadratic and linear objectives over rows, boxes and equations with dense data are
-    solved in batches by one interior-point method with one batched factorisation a step; each problem has
-    its own certificate. Problems of other kinds, and those that the batch could not prove, go through
-    `lopro.solve` one by one, as do all of them with a ``method``, a ``callback``, a ``stop`` or
+    solved in batches by one interior-point method with one batched factorisation per step; each problem
+    has its own certificate. Problems of other kinds, and those that the batch could not prove, are solved
+    by `lopro.solve` one by one, and so are all problems with a ``method``, a ``callback``, a ``stop`` or
     ``max_projections``.
 
     Parameters
@@ -56,8 +56,8 @@ def solve_many(
     Returns
     -------
     Results
-        A sequence of `lopro.Result` in the order of the problems. After the time limit or Ctrl-C, problems
-        that are not solved say so in their status.
+        A sequence of `lopro.Result` in the order of the problems. The status of problems that are not solved
+        when the time limit is reached, or at Ctrl-C, is TIME_LIMIT or INTERRUPTED.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def solve_many(
 
 def _check(problems: Any) -> None:
     if isinstance(problems, Problem):
-        raise TypeError("problems must be a sequence of problems; one alone is for lopro.solve")
+        raise TypeError("problems must be a sequence of problems; for one problem call lopro.solve")
     for k, problem in enumerate(problems):
         if not isinstance(problem, Problem):
             raise TypeError(f"problems[{k}] must be a lopro.Problem, got {problem!r}")
@@ -114,7 +114,7 @@ def _check(problems: Any) -> None:
 def _solve_one(
     problem: Problem, method: Method | None, options: Options, deadline: Deadline
 ) -> Result:
-    """Solve a problem by itself; after the deadline nothing is computed."""
+    """Solve one problem; after the deadline nothing is computed."""
     options = options.within_call()
     if not deadline.passed:
         return run_to_the_end(problem, None, method, options)

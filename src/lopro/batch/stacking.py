@@ -1,4 +1,4 @@
-"""Groups of problems that are solved together, and their stacked data."""
+"""Grouping of problems that can be solved together, and stacking of their data."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from lopro.problem import Problem
 
 __all__ = ["grouped", "like_of", "slices", "stacked"]
 
-#: Entries of the matrices that are stacked at a time on the host: 8 MB, about what stays in the caches.
+#: Number of entries of the matrices that are stacked at a time on the host: 8 MB, about the size of caches.
 _HOST_ENTRIES = 2**20
-#: The same on a device, which a batch has to fill: 2 GB. And the bytes of memory that each entry may need:
-#: 34 were in use at most (50 x 100, an H200).
+#: The same on a device: 2 GB, enough to occupy all of its cores. And the bytes of memory that are reserved
+#: for each entry: at most 34 were in use (50 x 100, an H200).
 _DEVICE_ENTRIES = 2**28
 _BYTES_EACH = 128
 
 
 def grouped(problems: Sequence[Problem]) -> tuple[list[list[int]], list[int]]:
-    """Return the indices of problems that can be solved together, group by group, and of the others.
+    """Return the indices of problems that can be solved together, group by group, and of the rest.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def grouped(problems: Sequence[Problem]) -> tuple[list[list[int]], list[int]]:
 
 
 def slices(count: int, n: int, rows: int, like: Array) -> Iterator[slice]:
-    """Yield ranges of problems with ``n`` variables and so many rows that are solved at a time."""
+    """Yield the ranges of problems, of ``n`` variables and ``rows`` rows, that are solved at a time."""
     most = _HOST_ENTRIES if on_host(like) else _device_entries(like)
     step = max(16, most // (n * (n + rows)))
     for start in range(0, count, step):
@@ -72,7 +72,7 @@ def slices(count: int, n: int, rows: int, like: Array) -> Iterator[slice]:
 
 
 def _device_entries(like: Array) -> int:
-    """Return how many entries are stacked on a device: all, where its free memory is known to suffice."""
+    """Return the number of entries that are stacked on a device, limited by its free memory where known."""
     if not is_torch_array(like) or like.device.type != "cuda":
         return _DEVICE_ENTRIES
     import torch
@@ -82,7 +82,7 @@ def _device_entries(like: Array) -> int:
 
 
 def _shape(problem: Problem) -> Hashable | None:
-    """Return the key that problems solved together have in common; None for problems of other kinds."""
+    """Return a key that is equal for problems that can be solved together; None for other kinds."""
     shape, terms = problem.shape, problem.terms
     like = like_of(terms)
     if shape is None or len(shape) != 1 or like is None or is_complex(like):
@@ -90,7 +90,7 @@ def _shape(problem: Problem) -> Hashable | None:
     if problem.solution_norm is not None:
         return None
     found = [_term_shape(term, like) for term in terms]
-    # Sums of slopes would be rounded, and the proof be of another problem.
+    # Adding slopes would round them, and the proof would be that of another problem.
     sloped = sum(type(term.atom) in (Linear, Quadratic) for term in terms)
     boxes = sum(type(term.atom) is Interval and term.map is None for term in terms)
     if None in found or sloped > 1 or boxes > 1:

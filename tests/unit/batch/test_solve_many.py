@@ -249,7 +249,7 @@ def test_other_arguments_are_checked() -> None:
     problem = KINDS["quadratic alone"](0)
     with pytest.raises(TypeError, match=r"problems\[1\] must be a lopro.Problem"):
         lopro.solve_many([problem, 3])  # type: ignore[list-item]
-    with pytest.raises(TypeError, match=r"one alone is for lopro\.solve"):
+    with pytest.raises(TypeError, match=r"for one problem call lopro\.solve"):
         lopro.solve_many(problem)  # type: ignore[arg-type]
     assert len(lopro.solve_many([])) == 0
 
